@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What only an aarch64 can say: system calls, the virtual counter, and where a hook was called from.
+ * What only an aarch64 can say: system calls, the virtual counter, and where a hook was called
+ * from.
  */
 #ifndef TORSH_SHIM_CPU_AARCH64_H
 #define TORSH_SHIM_CPU_AARCH64_H
@@ -43,7 +44,10 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 /* Loads may be seen to happen in any order. */
 #define TORSH_CPU_LOADS_IN_ORDER 0
 
-/* Relocations (elf.h) that hold the address of a symbol: of a function that is called, of one that is taken, in data. */
+/*
+ * Relocations (elf.h) that hold the address of a symbol: of a function that is called, of one that
+ * is taken, in data.
+ */
 #define TORSH_CPU_RELOCATION_SLOT R_AARCH64_JUMP_SLOT
 #define TORSH_CPU_RELOCATION_DATA R_AARCH64_GLOB_DAT
 #define TORSH_CPU_RELOCATION_WORD R_AARCH64_ABS64
@@ -58,8 +62,8 @@ struct cpu_caller {
 };
 
 /*
- * frame is __builtin_frame_address(0) of a hook: the frame record {x29, x30} of the caller. The caller's sp is not in
- * the record; the unwinder for this CPU finds it by itself.
+ * frame is __builtin_frame_address(0) of a hook: the frame record {x29, x30} of the caller. The
+ * caller's sp is not in the record; the unwinder for this CPU finds it by itself.
  */
 static inline struct cpu_caller torsh_cpu_caller(const void *frame)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What only an x86-64 can say: system calls, the time stamp counter, and where a hook was called from.
+ * What only an x86-64 can say: system calls, the time stamp counter, and where a hook was called
+ * from.
  */
 #ifndef TORSH_SHIM_CPU_X86_64_H
 #define TORSH_SHIM_CPU_X86_64_H
@@ -31,8 +32,8 @@ static inline uint64_t torsh_cpu_ticks(void)
 }
 
 /*
- * The counter, read after every earlier load has its value: an event of this thread can't get a stamp below that of
- * another thread's event which it has seen the effect of.
+ * The counter, read after every earlier load has its value: an event of this thread can't get a
+ * stamp below that of another thread's event which it has seen the effect of.
  */
 static inline uint64_t torsh_cpu_ticks_ordered(void)
 {
@@ -45,7 +46,10 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 /* Loads are seen to happen in program order. */
 #define TORSH_CPU_LOADS_IN_ORDER 1
 
-/* Relocations (elf.h) that hold the address of a symbol: of a function that is called, of one that is taken, in data. */
+/*
+ * Relocations (elf.h) that hold the address of a symbol: of a function that is called, of one that
+ * is taken, in data.
+ */
 #define TORSH_CPU_RELOCATION_SLOT R_X86_64_JUMP_SLOT
 #define TORSH_CPU_RELOCATION_DATA R_X86_64_GLOB_DAT
 #define TORSH_CPU_RELOCATION_WORD R_X86_64_64
@@ -70,8 +74,8 @@ struct cpu_caller {
 };
 
 /*
- * frame is __builtin_frame_address(0) of a hook, which is compiled with a frame pointer: the caller's rbp is stored
- * there, the return address above it.
+ * frame is __builtin_frame_address(0) of a hook, which is compiled with a frame pointer: the
+ * caller's rbp is stored there, the return address above it.
  */
 static inline struct cpu_caller torsh_cpu_caller(const void *frame)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Where a short text stands in another one. glibc 2.41's strstr takes more of a small stack than a wrapper may. */
+/*
+ * Where a short text stands in another one. glibc 2.41's strstr takes more of a small stack than a
+ * wrapper may.
+ */
 #ifndef TORSH_SHIM_FIND_TEXT_H
 #define TORSH_SHIM_FIND_TEXT_H
 

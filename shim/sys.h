@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * System calls made directly, past every interposable symbol: the agent hooks mmap(), fork() and their kin, and must
- * not call itself. Results are the kernel's: a value, or -errno; the target's errno is never touched.
+ * System calls made directly, past every interposable symbol: the agent hooks mmap(), fork() and
+ * their kin, and must not call itself. Results are the kernel's: a value, or -errno; the target's
+ * errno is never touched.
  */
 #ifndef TORSH_SHIM_SYS_H
 #define TORSH_SHIM_SYS_H
@@ -35,7 +36,8 @@ static inline int torsh_sys_failed(long result)
 	return result < 0 && result > -4096;
 }
 
-static inline void *torsh_sys_mmap(void *at, size_t size_bytes, int prot, int flags, int fd, int64_t offset)
+static inline void *torsh_sys_mmap(void *at, size_t size_bytes, int prot, int flags, int fd,
+				   int64_t offset)
 {
 	return (void *)TORSH_SYS(SYS_mmap, at, size_bytes, prot, flags, fd, offset);
 }
@@ -43,8 +45,8 @@ static inline void *torsh_sys_mmap(void *at, size_t size_bytes, int prot, int fl
 /* Anonymous private pages, zeroed, touched as used. NULL when the kernel refuses. */
 static inline void *torsh_sys_pages(size_t size_bytes)
 {
-	void *p = torsh_sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				 -1, 0);
+	void *p = torsh_sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return torsh_sys_failed((long)p) ? NULL : p;
 }
@@ -97,7 +99,10 @@ static inline int torsh_sys_getpid(void)
 	return (int)TORSH_SYS(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Wait while *word == expected, at most timeout_ns; 0, -EAGAIN, -EINTR or -ETIMEDOUT. Works across processes. */
+/*
+ * Wait while *word == expected, at most timeout_ns; 0, -EAGAIN, -EINTR or -ETIMEDOUT. Works across
+ * processes.
+ */
 static inline long torsh_sys_futex_wait(const void *word, uint32_t expected, uint64_t timeout_ns)
 {
 	struct timespec t = {
@@ -114,15 +119,17 @@ static inline long torsh_sys_futex_wake(const void *word, int n_waiters)
 }
 
 /*
- * Whether the four aligned bytes at address are there and have this value: looked at by the kernel, so that another
- * thread may unmap them at any time. 0, -EAGAIN where they differ, -EFAULT where they can't be read; anything else is a
- * filter's answer. Told to move no waiter anywhere the kernel still compares first.
+ * Whether the four aligned bytes at address are there and have this value: looked at by the kernel,
+ * so that another thread may unmap them at any time. 0, -EAGAIN where they differ, -EFAULT where
+ * they can't be read; anything else is a filter's answer. Told to move no waiter anywhere the
+ * kernel still compares first.
  */
 static inline long torsh_sys_compare(uintptr_t address, uint32_t value)
 {
 	static const uint32_t nobody_waits_here;
 
-	return TORSH_SYS(SYS_futex, address, FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, &nobody_waits_here, value);
+	return TORSH_SYS(SYS_futex, address, FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0,
+			 &nobody_waits_here, value);
 }
 
 /* Can this word be written to? By adding nothing to it, as the kernel does for a futex. */
@@ -130,15 +137,17 @@ static inline int torsh_sys_is_writable(const void *word)
 {
 	uint32_t nobodys = 0;
 
-	return TORSH_SYS(SYS_futex, &nobodys, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, (uintptr_t)word & ~(uintptr_t)3,
+	return TORSH_SYS(SYS_futex, &nobodys, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
+			 (uintptr_t)word & ~(uintptr_t)3,
 			 FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
 /*
- * Filters of system calls end a process for what they don't know: what is asked of the kernel when the program runs is put
- * as a futex, which everything with threads may use. None of these waits.
+ * Filters of system calls end a process for what they don't know: what is asked of the kernel when
+ * the program runs is put as a futex, which everything with threads may use. None of these waits.
  *
- * Whether there is no thread of this number (any more): the kernel looks for the owner of a lock. A zombie is none.
+ * Whether there is no thread of this number (any more): the kernel looks for the owner of a lock. A
+ * zombie is none.
  */
 static inline int torsh_sys_is_gone(uint32_t tid)
 {
@@ -147,7 +156,10 @@ static inline int torsh_sys_is_gone(uint32_t tid)
 	return TORSH_SYS(SYS_futex, &lock, FUTEX_TRYLOCK_PI_PRIVATE, 0, 0, 0, 0) == -3 /* ESRCH */;
 }
 
-/* Whether the kernel knows the calling thread by this number: only the owner of a lock may give it back. */
+/*
+ * Whether the kernel knows the calling thread by this number: only the owner of a lock may give it
+ * back.
+ */
 static inline int torsh_sys_is_self(uint32_t tid)
 {
 	uint32_t lock = tid;

@@ -101,12 +101,18 @@ static int parse_option(struct options *options, int option, const char *value)
 static int parse_options(struct options *options, int argc, char **argv)
 {
 	static const struct option known[] = {
-		{"socket", required_argument, NULL, 's'},    {"recording", required_argument, NULL, 'r'},
-		{"record", required_argument, NULL, 'f'},    {"max-size", required_argument, NULL, 'm'},
-		{"reserve", required_argument, NULL, 'e'},   {"target", required_argument, NULL, 't'},
-		{"summary", required_argument, NULL, 'y'},   {"export", required_argument, NULL, 'x'},
-		{"export-to", required_argument, NULL, 'o'}, {"flops", required_argument, NULL, 'w'},
-		{"checkpoint", required_argument, NULL, 'c'}, {0},
+		{"socket", required_argument, NULL, 's'},
+		{"recording", required_argument, NULL, 'r'},
+		{"record", required_argument, NULL, 'f'},
+		{"max-size", required_argument, NULL, 'm'},
+		{"reserve", required_argument, NULL, 'e'},
+		{"target", required_argument, NULL, 't'},
+		{"summary", required_argument, NULL, 'y'},
+		{"export", required_argument, NULL, 'x'},
+		{"export-to", required_argument, NULL, 'o'},
+		{"flops", required_argument, NULL, 'w'},
+		{"checkpoint", required_argument, NULL, 'c'},
+		{0},
 	};
 	int option;
 
@@ -133,8 +139,8 @@ static int has_descriptors(void)
 	int is_listening = 0;
 	socklen_t n = sizeof(is_listening);
 
-	return !getsockopt(SOCKET_FD, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &n) && is_listening &&
-	       fcntl(RECORDING_FD, F_GETFL) >= 0;
+	return !getsockopt(SOCKET_FD, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &n) &&
+	       is_listening && fcntl(RECORDING_FD, F_GETFL) >= 0;
 }
 
 /* See torsh_control_run. */
@@ -162,7 +168,8 @@ static int serve(struct options *options)
 		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.first_pid = options->first_pid,
-		.first_pidfd = options->first_pid ? torsh_process_open(options->first_pid) : -ENOENT,
+		.first_pidfd =
+			options->first_pid ? torsh_process_open(options->first_pid) : -ENOENT,
 		.export_early = torsh_end_exports_has(&options->exports) ? export_early : NULL,
 		.has_summary = options->has_summary,
 		.context = options,
@@ -175,7 +182,8 @@ static int serve(struct options *options)
 		.without_flops = options->without_flops,
 		.checkpoint_ns = options->checkpoint_ns,
 		.first_pid = options->first_pid,
-		.farewell = torsh_farewell_wishes(options->has_summary, torsh_end_exports_has(&options->exports)),
+		.farewell = torsh_farewell_wishes(options->has_summary,
+						  torsh_end_exports_has(&options->exports)),
 		.done_fd = control.done_fd,
 		.answer_fd = control.answer_fd,
 	};
@@ -200,7 +208,10 @@ static int serve(struct options *options)
 	torsh_drain_destroy(drain);
 	/* The recording is whole now: readers, and those below, need not wait for it any more. */
 	flock(RECORDING_FD, LOCK_UN);
-	/* Once more where something came after what was exported, without a message where there was one. */
+	/*
+	 * Once more where something came after what was exported, without a message where there was
+	 * one.
+	 */
 	options->exports.is_quiet = !options->has_summary;
 	if (!is_whole)
 		torsh_end_exports_run(&options->exports, RECORDING_FD);

@@ -47,7 +47,8 @@ static int end_output(int status)
 
 	if (fflush(stdout) == 0 && !has_failed)
 		return status;
-	torsh_warn("can't write the output: %s", has_failed ? "a part of it was refused" : strerror(errno));
+	torsh_warn("can't write the output: %s",
+		   has_failed ? "a part of it was refused" : strerror(errno));
 	return TORSH_EXIT_UNREADABLE;
 }
 

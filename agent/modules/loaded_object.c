@@ -49,7 +49,8 @@ static void add_span(struct object_memory *memory, uintptr_t start, uintptr_t en
 	}
 }
 
-void torsh_object_describe(uintptr_t start, uintptr_t end, bool has_headers, struct object_memory *memory)
+void torsh_object_describe(uintptr_t start, uintptr_t end, bool has_headers,
+			   struct object_memory *memory)
 {
 	struct headers headers;
 
@@ -61,9 +62,11 @@ void torsh_object_describe(uintptr_t start, uintptr_t end, bool has_headers, str
 	for (int i = 0; i < headers.n; i++) {
 		const ElfW(Phdr) *segment = &headers.segments[i];
 		uintptr_t first = headers.bias + page_of(segment->p_vaddr);
-		uintptr_t last = page_of(headers.bias + segment->p_vaddr + segment->p_memsz + PROBE_PAGE_BYTES - 1);
+		uintptr_t last = page_of(headers.bias + segment->p_vaddr + segment->p_memsz +
+					 PROBE_PAGE_BYTES - 1);
 
-		if (segment->p_type == PT_LOAD && segment->p_flags & PF_R && first >= start && first < last)
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_R && first >= start &&
+		    first < last)
 			add_span(memory, first, last);
 	}
 }
@@ -76,10 +79,12 @@ static bool has_text_relocations(const struct headers *headers, const struct obj
 
 		if (headers->segments[i].p_type != PT_DYNAMIC)
 			continue;
-		for (; torsh_object_room(memory, at) >= sizeof(ElfW(Dyn)); at += sizeof(ElfW(Dyn))) {
+		for (; torsh_object_room(memory, at) >= sizeof(ElfW(Dyn));
+		     at += sizeof(ElfW(Dyn))) {
 			const ElfW(Dyn) *entry = (const ElfW(Dyn) *)at;
 
-			if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL))
+			if (entry->d_tag == DT_TEXTREL ||
+			    (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL))
 				return true;
 			if (entry->d_tag == DT_NULL)
 				return false;
@@ -89,7 +94,10 @@ static bool has_text_relocations(const struct headers *headers, const struct obj
 	return false;
 }
 
-/* .eh_frame_hdr in the form that linkers write: offsets of 32 bits, .eh_frame's from its own place, the rest from the header. */
+/*
+ * .eh_frame_hdr in the form that linkers write: offsets of 32 bits, .eh_frame's from its own place,
+ * the rest from the header.
+ */
 struct eh_frame_header {
 	uint8_t version, eh_frame_form, count_form, table_form;
 	int32_t eh_frame;
@@ -106,14 +114,18 @@ static const struct eh_frame_header *header_at(uintptr_t at, const struct object
 	size_t room = torsh_object_room(memory, at);
 
 	if (room < sizeof(*header) || at % sizeof(int32_t) || memcmp(header, form, sizeof(form)) ||
-	    header->n_functions == 0 || header->n_functions > (room - sizeof(*header)) / sizeof(*header->functions))
+	    header->n_functions == 0 ||
+	    header->n_functions > (room - sizeof(*header)) / sizeof(*header->functions))
 		return NULL;
 	return header;
 }
 
-/* From the unwind information to the end of its segment; executable ones only where their code lies before it. */
-static bool find_clean_span(const struct eh_frame_header *header, uintptr_t from, const ElfW(Phdr) * segment,
-			    struct object_span *span)
+/*
+ * From the unwind information to the end of its segment; executable ones only where their code lies
+ * before it.
+ */
+static bool find_clean_span(const struct eh_frame_header *header, uintptr_t from,
+			    const ElfW(Phdr) * segment, struct object_span *span)
 {
 	uintptr_t at = (uintptr_t)header,
 		  eh_frame = (uintptr_t)&header->eh_frame + (uintptr_t)(intptr_t)header->eh_frame;
@@ -121,13 +133,14 @@ static bool find_clean_span(const struct eh_frame_header *header, uintptr_t from
 
 	if (segment->p_flags & PF_W || segment->p_filesz != segment->p_memsz)
 		return false;
-	span->start = page_of((eh_frame >= from && eh_frame < at ? eh_frame : at) + PROBE_PAGE_BYTES - 1);
+	span->start =
+		page_of((eh_frame >= from && eh_frame < at ? eh_frame : at) + PROBE_PAGE_BYTES - 1);
 	span->end = page_of(from + segment->p_memsz);
 	return span->start < span->end && (!(segment->p_flags & PF_X) || code < span->start);
 }
 
-bool torsh_object_clean_span(uintptr_t start, const struct object_memory *memory, uintptr_t eh_frame_hdr,
-			     struct object_span *span)
+bool torsh_object_clean_span(uintptr_t start, const struct object_memory *memory,
+			     uintptr_t eh_frame_hdr, struct object_span *span)
 {
 	const struct eh_frame_header *header = header_at(eh_frame_hdr, memory);
 	struct headers headers;
@@ -152,11 +165,13 @@ static const uint8_t *find_build_id(const uint8_t *at, size_t n_bytes, uint32_t 
 		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
 		const char *name = (const char *)(note + 1);
 		uint64_t name_bytes = ((uint64_t)note->n_namesz + 3) & ~UINT64_C(3);
-		uint64_t size_bytes = sizeof(*note) + name_bytes + (((uint64_t)note->n_descsz + 3) & ~UINT64_C(3));
+		uint64_t size_bytes = sizeof(*note) + name_bytes +
+				      (((uint64_t)note->n_descsz + 3) & ~UINT64_C(3));
 
 		if (size_bytes > n_bytes)
 			return NULL;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4)) {
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    !memcmp(name, "GNU", 4)) {
 			*n = note->n_descsz;
 			return (const uint8_t *)name + name_bytes;
 		}
@@ -166,7 +181,8 @@ static const uint8_t *find_build_id(const uint8_t *at, size_t n_bytes, uint32_t 
 	return NULL;
 }
 
-const uint8_t *torsh_object_build_id(uintptr_t start, const struct object_memory *memory, uint32_t *n)
+const uint8_t *torsh_object_build_id(uintptr_t start, const struct object_memory *memory,
+				     uint32_t *n)
 {
 	const uint8_t *found = NULL;
 	struct headers headers;
@@ -179,8 +195,8 @@ const uint8_t *torsh_object_build_id(uintptr_t start, const struct object_memory
 		size_t room = torsh_object_room(memory, at);
 
 		if (segment->p_type == PT_NOTE && at % 4 == 0)
-			found = find_build_id((const uint8_t *)at, segment->p_memsz < room ? segment->p_memsz : room,
-					      n);
+			found = find_build_id((const uint8_t *)at,
+					      segment->p_memsz < room ? segment->p_memsz : room, n);
 	}
 	return found;
 }

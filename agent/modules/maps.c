@@ -49,7 +49,9 @@ static uintptr_t next_number(struct reader *r, uintptr_t base)
 
 	for (;;) {
 		int c = next_byte(r);
-		int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+		int digit = c >= '0' && c <= '9'   ? c - '0'
+			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+						   : -1;
 
 		if (digit < 0)
 			return value;
@@ -85,12 +87,14 @@ static bool next_mapping(struct reader *r, struct mapping *m, struct text *text)
 
 static bool is_same_file(const struct mapping *a, const struct mapping *b)
 {
-	return a->inode == b->inode && a->device_major == b->device_major && a->device_minor == b->device_minor;
+	return a->inode == b->inode && a->device_major == b->device_major &&
+	       a->device_minor == b->device_minor;
 }
 
 /*
- * The loader's entry of the object with this dynamic section. Its list is read without its lock: objects are added
- * at the end, those on the calling thread's stack stay, and of others no more is believed than can be read.
+ * The loader's entry of the object with this dynamic section. Its list is read without its lock:
+ * objects are added at the end, those on the calling thread's stack stay, and of others no more is
+ * believed than can be read.
  */
 static const struct link_map *map_of(uintptr_t dynamic)
 {
@@ -108,9 +112,10 @@ static bool read_object(const struct mapping *first, struct module *module)
 	uintptr_t bias = 0, eh_frame = 0, dynamic = 0, end = 0;
 	bool has_bias = false;
 
-	if (first->permissions[0] != 'r' || !torsh_probe(first->start) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
-	    elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_phentsize != sizeof(*phdr) ||
-	    elf->e_phoff > PROBE_PAGE_BYTES || elf->e_phnum * sizeof(*phdr) > PROBE_PAGE_BYTES - elf->e_phoff)
+	if (first->permissions[0] != 'r' || !torsh_probe(first->start) ||
+	    memcmp(elf->e_ident, ELFMAG, SELFMAG) || elf->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf->e_phentsize != sizeof(*phdr) || elf->e_phoff > PROBE_PAGE_BYTES ||
+	    elf->e_phnum * sizeof(*phdr) > PROBE_PAGE_BYTES - elf->e_phoff)
 		return false;
 	phdr = (const Elf64_Phdr *)(first->start + elf->e_phoff);
 	for (int i = 0; i < elf->e_phnum; i++) {
@@ -151,7 +156,8 @@ bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module)
 		if (now->offset == 0 && (!is_same_file(now, first) || now->inode == 0))
 			*first = *now;
 		if (pc < now->end) {
-			is_found = is_same_file(now, first) && read_object(first, module) && pc < module->end;
+			is_found = is_same_file(now, first) && read_object(first, module) &&
+				   pc < module->end;
 			break;
 		}
 	}
@@ -168,12 +174,13 @@ void torsh_maps_forbid(void)
 
 static int open_maps(void)
 {
-	return (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	return (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0,
+			      0);
 }
 
 /*
- * The object of the loader's list that begins last before pc, if pc is in it. Of no other one is anything read: another
- * thread may be unloading it.
+ * The object of the loader's list that begins last before pc, if pc is in it. Of no other one is
+ * anything read: another thread may be unloading it.
  */
 static bool find_in_list(uintptr_t pc, struct module *module)
 {

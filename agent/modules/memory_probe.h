@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Reading memory that may not be there: the unwinder follows values that garbage may have written. One system call
- * asks the kernel; nothing is changed, no signal can arise. For rare paths.
+ * Reading memory that may not be there: the unwinder follows values that garbage may have written.
+ * One system call asks the kernel; nothing is changed, no signal can arise. For rare paths.
  */
 #ifndef TORSH_AGENT_MODULES_MEMORY_PROBE_H
 #define TORSH_AGENT_MODULES_MEMORY_PROBE_H
@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROBE_PAGE_BYTES 4096u /* no page is smaller, so that two words in one of these share their fate */
+/* no page is smaller, so that two words in one of these share their fate */
+#define PROBE_PAGE_BYTES 4096u
 
 static inline uintptr_t torsh_probe_page(uintptr_t address)
 {
@@ -20,8 +21,8 @@ static inline uintptr_t torsh_probe_page(uintptr_t address)
 bool torsh_probe(uintptr_t address);
 
 /*
- * Read an aligned word at address when it is readable. *known_page is a page that needs no question; it becomes the
- * page of address. False leaves *value alone.
+ * Read an aligned word at address when it is readable. *known_page is a page that needs no
+ * question; it becomes the page of address. False leaves *value alone.
  */
 bool torsh_probe_read(uintptr_t address, uintptr_t *known_page, uintptr_t *value);
 

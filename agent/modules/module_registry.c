@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Modules are found from addresses, not by listening to dlopen: the first return address in a module registers it.
- * A small table of what was found last spares the search; it is flushed when code may have been unmapped.
+ * Modules are found from addresses, not by listening to dlopen: the first return address in a
+ * module registers it. A small table of what was found last spares the search; it is flushed when
+ * code may have been unmapped.
  */
 #include "agent/modules/module_registry.h"
 
@@ -35,7 +36,9 @@ void torsh_registry_forget_modules(void)
 static void read_build_id(const struct module *found, struct channel_module *module)
 {
 	uint32_t n = 0;
-	const uint8_t *id = found->is_start_readable ? torsh_object_build_id(found->start, &found->memory, &n) : NULL;
+	const uint8_t *id = found->is_start_readable
+				    ? torsh_object_build_id(found->start, &found->memory, &n)
+				    : NULL;
 
 	module->n_build_id = 0;
 	if (!id || n > CHANNEL_BUILD_ID_MAX)
@@ -70,11 +73,12 @@ static int is_same_text(const struct channel *channel, uint32_t offset, const st
 	return there && !memcmp(there, text->bytes, text->length);
 }
 
-static int is_same(const struct channel *channel, const struct channel_module *a, const struct channel_module *b,
-		   const struct text *path)
+static int is_same(const struct channel *channel, const struct channel_module *a,
+		   const struct channel_module *b, const struct text *path)
 {
-	return a->bias == b->bias && a->start == b->start && a->end == b->end && a->path.length == path->length &&
-	       a->n_build_id == b->n_build_id && !memcmp(a->build_id, b->build_id, b->n_build_id) &&
+	return a->bias == b->bias && a->start == b->start && a->end == b->end &&
+	       a->path.length == path->length && a->n_build_id == b->n_build_id &&
+	       !memcmp(a->build_id, b->build_id, b->n_build_id) &&
 	       is_same_text(channel, a->path.offset, path);
 }
 
@@ -98,7 +102,8 @@ static __attribute__((noinline)) uint32_t add_module(const struct module *found)
 		return CHANNEL_NO_MODULE;
 	path = (struct text)TEXT_IN(added->path);
 	module = &added->module;
-	*module = (struct channel_module){.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
+	*module = (struct channel_module){
+		.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
 	read_path(map, &path);
 	if (map)
 		read_build_id(found, module);
@@ -111,7 +116,8 @@ static __attribute__((noinline)) uint32_t add_module(const struct module *found)
 	index = atomic_fetch_add_explicit(&channel->header->n_modules, 1, memory_order_acq_rel);
 	known = torsh_channel_module(channel, index);
 	if (index >= channel->modules.n)
-		atomic_store_explicit(&channel->header->n_modules, channel->modules.n, memory_order_relaxed);
+		atomic_store_explicit(&channel->header->n_modules, channel->modules.n,
+				      memory_order_relaxed);
 	if (known) {
 		*known = *module;
 	} else {
@@ -138,41 +144,52 @@ static uint32_t module_of(uintptr_t ip)
 	torsh_python_consider(module.link_map);
 	index = add_module(&module);
 	if (index != CHANNEL_NO_MODULE)
-		atomic_store_explicit(&cached[slot], (uint64_t)module.start << 16 | (index + 1), memory_order_release);
+		atomic_store_explicit(&cached[slot], (uint64_t)module.start << 16 | (index + 1),
+				      memory_order_release);
 	return index;
 }
 
 static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 {
 	struct channel *channel = &torsh_process->channel;
-	uint32_t index = atomic_fetch_add_explicit(&channel->header->n_addresses, 1, memory_order_relaxed);
+	uint32_t index =
+		atomic_fetch_add_explicit(&channel->header->n_addresses, 1, memory_order_relaxed);
 	struct channel_address *address = torsh_channel_address(channel, index);
 
 	if (index >= channel->addresses.n)
-		atomic_store_explicit(&channel->header->n_addresses, channel->addresses.n, memory_order_relaxed);
+		atomic_store_explicit(&channel->header->n_addresses, channel->addresses.n,
+				      memory_order_relaxed);
 	if (!address) {
 		torsh_count(COUNTER_addresses_lost);
 		return REGISTRY_FULL;
 	}
 	address->module = module;
-	/* Pairs with the acquire of the writer, which met this number in an event: module and all behind it are there. */
-	atomic_store_explicit(&address->ip_and_flags, ip << 8 | CHANNEL_ADDRESS_THERE | flags, memory_order_release);
+	/*
+	 * Pairs with the acquire of the writer, which met this number in an event: module and all
+	 * behind it are there.
+	 */
+	atomic_store_explicit(&address->ip_and_flags, ip << 8 | CHANNEL_ADDRESS_THERE | flags,
+			      memory_order_release);
 	return index;
 }
 
 uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
 {
-	return add_entry(ip, flags, ip ? module_of(flags & ADDRESS_EXACT ? ip : ip - 1) : CHANNEL_NO_MODULE);
+	return add_entry(ip, flags,
+			 ip ? module_of(flags & ADDRESS_EXACT ? ip : ip - 1) : CHANNEL_NO_MODULE);
 }
 
-uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text file, uint32_t first_line)
+uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text file,
+				 uint32_t first_line)
 {
 	struct channel *channel = &torsh_process->channel;
-	uint32_t index = atomic_fetch_add_explicit(&channel->header->n_codes, 1, memory_order_relaxed);
+	uint32_t index =
+		atomic_fetch_add_explicit(&channel->header->n_codes, 1, memory_order_relaxed);
 	struct channel_code *code = torsh_channel_code(channel, index);
 
 	if (index >= channel->codes.n)
-		atomic_store_explicit(&channel->header->n_codes, channel->codes.n, memory_order_relaxed);
+		atomic_store_explicit(&channel->header->n_codes, channel->codes.n,
+				      memory_order_relaxed);
 	if (!code) {
 		torsh_count(COUNTER_names_lost);
 		return REGISTRY_NO_CODE;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The objects that stacks went through, remembered so that their replacement is noticed. See module_watch.h.
+ * The objects that stacks went through, remembered so that their replacement is noticed. See
+ * module_watch.h.
  *
- * Another thread may unmap an object at any time, unless it is on the calling thread's stack. Only those are read, and
- * those that a guess takes to be on it, while no other thread unmaps; all others are compared by the kernel, word by
- * word, which fails when the memory is gone.
+ * Another thread may unmap an object at any time, unless it is on the calling thread's stack. Only
+ * those are read, and those that a guess takes to be on it, while no other thread unmaps; all
+ * others are compared by the kernel, word by word, which fails when the memory is gone.
  *
- * A remembered object is a slot that one thread at a time fills. Readers take a copy, which is one object's when the
- * slot's state, which never comes back, is the same before and after.
+ * A remembered object is a slot that one thread at a time fills. Readers take a copy, which is one
+ * object's when the slot's state, which never comes back, is the same before and after.
  */
 #include "agent/modules/module_watch.h"
 
@@ -23,7 +24,8 @@
 #include "shim/loader/objects.h"
 #include "shim/sys.h"
 
-#define N_REMEMBERED CHANNEL_MODULES /* of more at once the registry counts those that it has no room for */
+/* of more at once the registry counts those that it has no room for */
+#define N_REMEMBERED CHANNEL_MODULES
 #define CHUNK_SLOTS 64u
 #define FINGERPRINT_BYTES 1024u
 #define FINGERPRINT_FUNCTIONS 16u
@@ -31,7 +33,10 @@
 #define N_SAMPLES 8u
 #define BUILD_ID_SAMPLES 2u /* 64 bits of a hash */
 
-/* What _dl_find_object fills in on architectures without dlfo_eh_dbase; older C libraries don't declare it. */
+/*
+ * What _dl_find_object fills in on architectures without dlfo_eh_dbase; older C libraries don't
+ * declare it.
+ */
 struct find_object_result {
 	unsigned long long flags;
 	void *map_start, *map_end;
@@ -54,7 +59,10 @@ struct samples {
 enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_USED, SLOT_STATES };
 
 struct slot {
-	/* slot_state + SLOT_STATES * how often it was filled; released when the rest is complete, pairs with copy_slot */
+	/*
+	 * slot_state + SLOT_STATES * how often it was filled; released when the rest is complete,
+	 * pairs with copy_slot
+	 */
 	_Atomic uint32_t state;
 	struct module module;
 	struct samples samples;
@@ -72,7 +80,10 @@ void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
 	ask_glibc = may_ask_glibc ? (find_object *)torsh_objects_find("_dl_find_object") : NULL;
 }
 
-/* Weighted by place, with products that don't wait for each other: this is done for every rule. n is in bytes. */
+/*
+ * Weighted by place, with products that don't wait for each other: this is done for every rule. n
+ * is in bytes.
+ */
 static uint64_t hash_bytes(const uint8_t *bytes, uint32_t n)
 {
 	uint64_t hash = 0, weight = UINT64_C(0x9e3779b97f4a7c15), word;
@@ -84,7 +95,10 @@ static uint64_t hash_bytes(const uint8_t *bytes, uint32_t n)
 	return hash ^ hash >> 32;
 }
 
-/* The sorted table of eh_frame_hdr, in version 1 with 32-bit encodings as linkers write it; *n_functions may be 0. */
+/*
+ * The sorted table of eh_frame_hdr, in version 1 with 32-bit encodings as linkers write it;
+ * *n_functions may be 0.
+ */
 static const uint32_t *function_table(const struct module *module, uint32_t *n_functions)
 {
 	const uint32_t *header = (const uint32_t *)module->eh_frame_hdr;
@@ -99,7 +113,10 @@ static const uint32_t *function_table(const struct module *module, uint32_t *n_f
 	return header + 3;
 }
 
-/* The start of the file, where its build-id is as a rule, and that of the table, which has the addresses of its functions. */
+/*
+ * The start of the file, where its build-id is as a rule, and that of the table, which has the
+ * addresses of its functions.
+ */
 static uint64_t take_fingerprint(const struct module *module)
 {
 	uint64_t hash = 0;
@@ -108,7 +125,8 @@ static uint64_t take_fingerprint(const struct module *module)
 
 	if (module->is_start_readable)
 		hash = hash_bytes((const uint8_t *)module->start, FINGERPRINT_BYTES);
-	return hash + hash_bytes((const uint8_t *)table, 8 * (n < FINGERPRINT_FUNCTIONS ? n : FINGERPRINT_FUNCTIONS));
+	return hash + hash_bytes((const uint8_t *)table,
+				 8 * (n < FINGERPRINT_FUNCTIONS ? n : FINGERPRINT_FUNCTIONS));
 }
 
 static void add_sample(struct samples *samples, const void *word)
@@ -123,8 +141,9 @@ static void add_sample(struct samples *samples, const void *word)
 static void take_samples(const struct module *module, struct samples *samples)
 {
 	uint32_t n = 0;
-	const uint8_t *id =
-		module->is_start_readable ? torsh_object_build_id(module->start, &module->memory, &n) : NULL;
+	const uint8_t *id = module->is_start_readable
+				    ? torsh_object_build_id(module->start, &module->memory, &n)
+				    : NULL;
 	const uint32_t *table;
 
 	samples->n = 0;
@@ -207,14 +226,16 @@ static struct slot *make_slot(uint32_t i)
 	if (slot_at(i))
 		return slot_at(i);
 	chunk = torsh_sys_pages(CHUNK_SLOTS * sizeof(*chunk));
-	if (chunk && !atomic_compare_exchange_strong_explicit(&chunks[i / CHUNK_SLOTS], &other, chunk,
-							      memory_order_acq_rel, memory_order_acquire))
+	if (chunk &&
+	    !atomic_compare_exchange_strong_explicit(&chunks[i / CHUNK_SLOTS], &other, chunk,
+						     memory_order_acq_rel, memory_order_acquire))
 		torsh_sys_munmap(chunk, CHUNK_SLOTS * sizeof(*chunk));
 	return slot_at(i);
 }
 
 /* A slot that holds an object, and its state then. */
-static bool copy_slot(struct slot *slot, uint32_t *state, struct module *module, struct samples *samples)
+static bool copy_slot(struct slot *slot, uint32_t *state, struct module *module,
+		      struct samples *samples)
 {
 	*state = atomic_load_explicit(&slot->state, memory_order_acquire);
 	if (*state % SLOT_STATES != SLOT_USED)
@@ -234,7 +255,10 @@ static void describe(struct module *module, bool is_start_readable)
 	module->fingerprint = take_fingerprint(module);
 }
 
-/* Is it remembered where the hint says? An object in the same place has had a start that could be read, or not. */
+/*
+ * Is it remembered where the hint says? An object in the same place has had a start that could be
+ * read, or not.
+ */
 static bool is_known(struct module *module)
 {
 	struct slot *slot = slot_at(atomic_load_explicit(hint_of(module), memory_order_relaxed));
@@ -248,8 +272,8 @@ static bool is_known(struct module *module)
 }
 
 /*
- * Free the slot unless somebody else did, and tell what was in it when it had this state. Told first: a rule of the old
- * object is never found afterwards.
+ * Free the slot unless somebody else did, and tell what was in it when it had this state. Told
+ * first: a rule of the old object is never found afterwards.
  */
 static void forget(struct slot *slot, uint32_t state, const struct module *module)
 {
@@ -257,7 +281,10 @@ static void forget(struct slot *slot, uint32_t state, const struct module *modul
 	atomic_compare_exchange_strong(&slot->state, &state, state - SLOT_USED + SLOT_FREE);
 }
 
-/* With all slots used the object isn't remembered: its replacement goes unnoticed. Others have no room in the channel then. */
+/*
+ * With all slots used the object isn't remembered: its replacement goes unnoticed. Others have no
+ * room in the channel then.
+ */
 static void remember(const struct module *module)
 {
 	for (uint32_t i = 0; i < N_REMEMBERED; i++) {
@@ -268,7 +295,8 @@ static void remember(const struct module *module)
 			return;
 		state = atomic_load_explicit(&slot->state, memory_order_relaxed);
 		if (state % SLOT_STATES != SLOT_FREE ||
-		    !atomic_compare_exchange_strong(&slot->state, &state, state - SLOT_FREE + SLOT_BUSY))
+		    !atomic_compare_exchange_strong(&slot->state, &state,
+						    state - SLOT_FREE + SLOT_BUSY))
 			continue;
 		filled = state - SLOT_FREE + SLOT_STATES + SLOT_USED;
 		atomic_thread_fence(memory_order_release);
@@ -283,7 +311,8 @@ static void remember(const struct module *module)
 }
 
 /* The next object that is remembered, from slot *i on, which is moved behind it. */
-static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *module, struct samples *samples)
+static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *module,
+			      struct samples *samples)
 {
 	uint32_t n = atomic_load_explicit(&n_slots, memory_order_acquire);
 
@@ -314,8 +343,8 @@ static __attribute__((noinline)) bool find_remembered(uintptr_t pc, struct modul
 }
 
 /*
- * Is it one of those that are remembered, wherever? Others in its place are forgotten. Not inlined: what is copied for it
- * isn't on the stack while the object is looked for.
+ * Is it one of those that are remembered, wherever? Others in its place are forgotten. Not inlined:
+ * what is copied for it isn't on the stack while the object is looked for.
  */
 static __attribute__((noinline)) bool is_remembered(const struct module *module)
 {
@@ -325,7 +354,8 @@ static __attribute__((noinline)) bool is_remembered(const struct module *module)
 
 	for (uint32_t i = 0; (slot = next_used(&i, &state, &other, NULL));) {
 		if (is_same(&other, module)) {
-			atomic_store_explicit(hint_of(module), (uint16_t)(i - 1), memory_order_relaxed);
+			atomic_store_explicit(hint_of(module), (uint16_t)(i - 1),
+					      memory_order_relaxed);
 			return true;
 		}
 		if (other.start < module->end && module->start < other.end)
@@ -350,7 +380,10 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 	return MODULE_NEW;
 }
 
-/* What isn't on the calling thread's stack is looked up by glibc only: reading maps reads the object, too. */
+/*
+ * What isn't on the calling thread's stack is looked up by glibc only: reading maps reads the
+ * object, too.
+ */
 static bool is_loaded(const struct module *known)
 {
 	struct module now;

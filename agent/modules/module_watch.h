@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which loaded object holds a pc, as far as unwinding asks; and whether it is still the one it was. Lock-free and
- * async-signal-safe: glibc's _dl_find_object where there is one (2.35), else /proc/self/maps, read on each new object.
+ * Which loaded object holds a pc, as far as unwinding asks; and whether it is still the one it was.
+ * Lock-free and async-signal-safe: glibc's _dl_find_object where there is one (2.35), else
+ * /proc/self/maps, read on each new object.
  */
 #ifndef TORSH_AGENT_MODULES_MODULE_WATCH_H
 #define TORSH_AGENT_MODULES_MODULE_WATCH_H
@@ -33,14 +34,15 @@ enum module_answer {
 };
 
 /*
- * The object that holds pc, which is remembered; gone is called for a remembered one that it has replaced. It is on the
- * calling thread's stack, or unloading is forbidden (shim/loader/unloading.h): nobody unmaps it meanwhile.
+ * The object that holds pc, which is remembered; gone is called for a remembered one that it has
+ * replaced. It is on the calling thread's stack, or unloading is forbidden
+ * (shim/loader/unloading.h): nobody unmaps it meanwhile.
  */
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module);
 
 /*
- * Compare all remembered objects with what is loaded now: gone is called for those that aren't. Other threads may be
- * loading and unloading.
+ * Compare all remembered objects with what is loaded now: gone is called for those that aren't.
+ * Other threads may be loading and unloading.
  */
 void torsh_modules_recheck(void);
 

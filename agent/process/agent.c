@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The agent's life in a process: from the first hook, which comes before any constructor of ours, to exit and fork.
+ * The agent's life in a process: from the first hook, which comes before any constructor of ours,
+ * to exit and fork.
  */
 #include <errno.h>
 #include <limits.h>
@@ -63,7 +64,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The mapping that holds this very function names the agent's file, absolute whatever LD_PRELOAD said. */
+/*
+ * The mapping that holds this very function names the agent's file, absolute whatever LD_PRELOAD
+ * said.
+ */
 static int find_agent_path(void)
 {
 	struct text text = TEXT_IN(agent_path);
@@ -92,8 +96,9 @@ const char *torsh_agent_program(void)
 }
 
 /*
- * By "ld.so PROGRAM" the kernel knows the loader only, which has no base then, and which says where the program's headers
- * are. Where /proc can't be read the kernel still has the name by which the program was started.
+ * By "ld.so PROGRAM" the kernel knows the loader only, which has no base then, and which says where
+ * the program's headers are. Where /proc can't be read the kernel still has the name by which the
+ * program was started.
  */
 static void find_program_path(void)
 {
@@ -103,8 +108,9 @@ static void find_program_path(void)
 
 	if (getauxval(AT_BASE) == 0)
 		torsh_maps_put_path(getauxval(AT_PHDR), &text);
-	n = text.length ? (long)text.length
-			: torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
+	n = text.length
+		    ? (long)text.length
+		    : torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
 	program_path[n > 0 ? n : 0] = '\0';
 	has_proc = n > 0;
 	if (!has_proc && started)
@@ -113,7 +119,9 @@ static void find_program_path(void)
 
 static long read_file(const char *path, char *buffer, size_t n_bytes)
 {
-	long fd = TORSH_SYS(SYS_openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */, 0, 0, 0), n, total = 0;
+	long fd = TORSH_SYS(SYS_openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */, 0, 0,
+			    0),
+	     n, total = 0;
 
 	if (fd < 0)
 		return fd;
@@ -139,7 +147,10 @@ static uint32_t find_filters(const char *status)
 	return n;
 }
 
-/* The calling thread's, which is the only one. Not on the stack: fork may be called on that of a signal handler. */
+/*
+ * The calling thread's, which is the only one. Not on the stack: fork may be called on that of a
+ * signal handler.
+ */
 static uint32_t count_filters(void)
 {
 	char *status;
@@ -156,16 +167,21 @@ static uint32_t count_filters(void)
 	return n;
 }
 
-/* Does the counter run at one speed, also while a CPU sleeps, and is it what the kernel keeps time by? */
+/*
+ * Does the counter run at one speed, also while a CPU sleeps, and is it what the kernel keeps time
+ * by?
+ */
 static void choose_clock(void)
 {
 	char source[16];
 	long n;
 
 #if defined(__x86_64__)
-	n = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
-	torsh_flow_clock_is_monotonic =
-		n > 0 && strncmp(source, "tsc", 3) && strncmp(source, "kvm-clock", 9) && strncmp(source, "hyperv", 6);
+	n = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		      sizeof(source));
+	torsh_flow_clock_is_monotonic = n > 0 && strncmp(source, "tsc", 3) &&
+					strncmp(source, "kvm-clock", 9) &&
+					strncmp(source, "hyperv", 6);
 #else
 	(void)source;
 	(void)n;
@@ -192,10 +208,13 @@ static void describe_arguments(struct channel *channel)
 
 	if (n > (long)ARGUMENTS_MAX) {
 		n = ARGUMENTS_MAX;
-		torsh_channel_note(channel, "the program's arguments are longer than 32 KiB: what is behind that is not in "
-					    "the recording");
+		torsh_channel_note(
+			channel,
+			"the program's arguments are longer than 32 KiB: what is behind that is not in "
+			"the recording");
 	}
-	channel->header->arguments = torsh_channel_add_text(channel, arguments, n > 0 ? (size_t)n : 0);
+	channel->header->arguments =
+		torsh_channel_add_text(channel, arguments, n > 0 ? (size_t)n : 0);
 	if (arguments)
 		torsh_sys_munmap(arguments, ARGUMENTS_MAX + 1);
 }
@@ -203,9 +222,11 @@ static void describe_arguments(struct channel *channel)
 static __attribute__((noinline)) void describe(struct channel *channel)
 {
 	size_t boot_bytes;
-	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(), *rank = torsh_config_rank();
+	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(),
+		   *rank = torsh_config_rank();
 
-	channel->header->program = torsh_channel_add_text(channel, program_path, strlen(program_path));
+	channel->header->program =
+		torsh_channel_add_text(channel, program_path, strlen(program_path));
 	describe_arguments(channel);
 	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
 	if (rank)
@@ -213,8 +234,10 @@ static __attribute__((noinline)) void describe(struct channel *channel)
 	if (problem)
 		torsh_channel_note(channel, problem);
 	if (!has_proc)
-		torsh_channel_note(channel, "/proc can't be read: the program's name is the one that it was started by, its "
-					    "arguments and its highest resident set are not known");
+		torsh_channel_note(
+			channel,
+			"/proc can't be read: the program's name is the one that it was started by, its "
+			"arguments and its highest resident set are not known");
 	if (!torsh_config.profile_memory)
 		torsh_count(COUNTER_memory_left_out);
 	if (!(torsh_config.activities & ACTIVITY_HEAP)) {
@@ -229,8 +252,9 @@ static __attribute__((noinline)) void describe(struct channel *channel)
 static int say_nothing_is_recorded(const char *what, int error)
 {
 	if (error == -EFBIG || error == -ENOMEM)
-		torsh_say("nothing is recorded: the limits on this process (RLIMIT_FSIZE, RLIMIT_AS) leave no room",
-			  NULL);
+		torsh_say(
+			"nothing is recorded: the limits on this process (RLIMIT_FSIZE, RLIMIT_AS) leave no room",
+			NULL);
 	else
 		torsh_say("nothing is recorded: ", what, ": ", torsh_text_reason(error), NULL);
 	return error;
@@ -239,7 +263,8 @@ static int say_nothing_is_recorded(const char *what, int error)
 /* A session for this process and its children, which nobody serves yet. */
 static int begin_session(struct channel_header *header, int fd)
 {
-	int result = torsh_session_begin(base_name(program_path), agent_path, &header->writer_pid, socket_path);
+	int result = torsh_session_begin(base_name(program_path), agent_path, &header->writer_pid,
+					 socket_path);
 
 	if (result)
 		return result;
@@ -251,18 +276,25 @@ static int begin_session(struct channel_header *header, int fd)
 	return say_nothing_is_recorded("the writer can't be reached", result);
 }
 
-/* A channel for this process, handed to the session's writer. A child's failure is the caller's to say. */
+/*
+ * A channel for this process, handed to the session's writer. A child's failure is the caller's to
+ * say.
+ */
 static int open_channel(const struct channel *parent)
 {
 	struct process *process = torsh_process;
-	int fd, result = torsh_channel_create(&process->channel, torsh_config.ring_bytes, parent, &fd);
+	int fd, result = torsh_channel_create(&process->channel, torsh_config.ring_bytes, parent,
+					      &fd);
 
 	if (result)
-		return parent ? result : say_nothing_is_recorded("there is no memory to share with a writer", result);
+		return parent ? result
+			      : say_nothing_is_recorded("there is no memory to share with a writer",
+							result);
 	introduce(process->channel.header);
 	if (!parent)
 		describe(&process->channel);
-	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING, memory_order_relaxed);
+	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING,
+			      memory_order_relaxed);
 	if (*socket_path)
 		result = torsh_session_join(socket_path, fd, &process->channel.header->writer_pid);
 	if (!*socket_path || (result && !parent))
@@ -275,12 +307,13 @@ static int open_channel(const struct channel *parent)
 	torsh_lifecycle_reserve();
 	process->pid = torsh_sys_getpid();
 	torsh_counters = process->channel.header->counters;
-	torsh_stamp_use(&process->channel.header->clock_lift, &process->channel.header->clock_reference,
-			torsh_flow_clock_is_monotonic);
+	torsh_stamp_use(&process->channel.header->clock_lift,
+			&process->channel.header->clock_reference, torsh_flow_clock_is_monotonic);
 	/* Other threads are in hooks already: whichever word they read, it is there. */
 	atomic_store_explicit(&torsh_pause,
-			      torsh_config.activities & ACTIVITY_HEAP ? &process->channel.header->is_paused
-								      : &always_paused,
+			      torsh_config.activities & ACTIVITY_HEAP
+				      ? &process->channel.header->is_paused
+				      : &always_paused,
 			      memory_order_relaxed);
 	for (int i = 0; i < N_COUNTERS; i++)
 		torsh_count_many((enum channel_counter)i, atomic_exchange(&spare_counters[i], 0));
@@ -317,7 +350,10 @@ static void prepare_environment(const char *session)
 	torsh_environment_start(agent_path, session);
 }
 
-/* 0, or why nothing is recorded: -ECANCELED when that was asked for, otherwise an error that the user was told. */
+/*
+ * 0, or why nothing is recorded: -ECANCELED when that was asked for, otherwise an error that the
+ * user was told.
+ */
 static int start(void)
 {
 	int result, is_first;
@@ -349,7 +385,10 @@ static int start(void)
 	result = open_channel(NULL);
 	if (result)
 		return result;
-	/* A relative LD_PRELOAD may lead to such a place; what the children inherit then is as it was. */
+	/*
+	 * A relative LD_PRELOAD may lead to such a place; what the children inherit then is as it
+	 * was.
+	 */
 	if (strpbrk(agent_path, PRELOAD_SEPARATORS))
 		torsh_channel_note(
 			&torsh_process->channel,
@@ -371,7 +410,10 @@ void torsh_agent_start(void)
 {
 	int expected = AGENT_UNSTARTED, result, saved = errno;
 
-	/* The C library allocates its message about a missing definition, before 2.34 by malloc: nothing can be called yet. */
+	/*
+	 * The C library allocates its message about a missing definition, before 2.34 by malloc:
+	 * nothing can be called yet.
+	 */
 	if (!torsh_next_resolve())
 		return;
 	if (!atomic_compare_exchange_strong(&torsh_agent_state, &expected, AGENT_STARTING))
@@ -392,7 +434,8 @@ void torsh_agent_start(void)
 }
 
 static _Atomic int is_forbidden;
-static _Thread_local uint32_t fork_request; /* in the parent, before the last fork that was seen; 0: none */
+/* in the parent, before the last fork that was seen; 0: none */
+static _Thread_local uint32_t fork_request;
 
 void torsh_agent_restart_in_child(void)
 {
@@ -417,7 +460,8 @@ void torsh_agent_restart_in_child(void)
 	}
 	/* It has no report of its own: its parent's has the reason. */
 	if (result && result != -ECANCELED)
-		atomic_fetch_add_explicit(&parent.header->counters[COUNTER_children_lost], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&parent.header->counters[COUNTER_children_lost], 1,
+					  memory_order_relaxed);
 	if (result && result != -ECANCELED && !is_sandboxed)
 		torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
 	/* A filter may forbid to close the parent's descriptor: that one stays. */
@@ -441,10 +485,12 @@ void torsh_agent_forbid(void)
 	if (atomic_exchange_explicit(&is_forbidden, 1, memory_order_relaxed))
 		return;
 	torsh_maps_forbid();
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid)
-		torsh_channel_note(&torsh_process->channel,
-				   "the program put a filter on its system calls (seccomp) that may end it for calls that "
-				   "the start of a recording takes: children from then on are not recorded");
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	    torsh_process->pid)
+		torsh_channel_note(
+			&torsh_process->channel,
+			"the program put a filter on its system calls (seccomp) that may end it for calls that "
+			"the start of a recording takes: children from then on are not recorded");
 }
 
 int torsh_agent_is_sandboxed(void)
@@ -470,7 +516,8 @@ static void learn_filters(struct channel_header *header)
 
 int torsh_agent_is_sandboxed_now(void)
 {
-	if (!torsh_agent_is_sandboxed() && atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	if (!torsh_agent_is_sandboxed() &&
+	    atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	    torsh_process->pid)
 		learn_filters(torsh_process->channel.header);
 	return torsh_agent_is_sandboxed();
@@ -479,31 +526,35 @@ int torsh_agent_is_sandboxed_now(void)
 void torsh_agent_forking(void)
 {
 	if (torsh_config.follow && !torsh_agent_is_sandboxed() &&
-	    atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid)
+	    atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	    torsh_process->pid)
 		fork_request = torsh_status_request(torsh_process->channel.header);
 }
 
 /* Does the recording end before the program does, or is there none? */
 static int say_if_abandoned(const struct channel_header *header)
 {
-	int was_there = atomic_load_explicit(&header->writer_state, memory_order_acquire) != CHANNEL_WRITER_NONE;
+	int was_there = atomic_load_explicit(&header->writer_state, memory_order_acquire) !=
+			CHANNEL_WRITER_NONE;
 
 	if (torsh_agent_is_sandboxed() || !torsh_agent_is_abandoned())
 		return 0;
 	if (was_there)
-		torsh_say("the writer was killed: what came after that is not in the recording", NULL);
-	else
-		torsh_say("nothing is recorded: the writer ended before it was ready; torsh-writer, started by hand, "
-			  "says whether it can run",
+		torsh_say("the writer was killed: what came after that is not in the recording",
 			  NULL);
+	else
+		torsh_say(
+			"nothing is recorded: the writer ended before it was ready; torsh-writer, started by hand, "
+			"says whether it can run",
+			NULL);
 	torsh_session_remove(socket_path);
 	return 1;
 }
 
 int torsh_agent_is_borrowed(void)
 {
-	return atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON && torsh_process->pid &&
-	       !torsh_sys_is_self((uint32_t)torsh_thread_tid());
+	return atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON &&
+	       torsh_process->pid && !torsh_sys_is_self((uint32_t)torsh_thread_tid());
 }
 
 void torsh_agent_exiting(int status, uint32_t how)
@@ -528,12 +579,17 @@ void torsh_agent_exiting(int status, uint32_t how)
 		torsh_exit_wait(header, torsh_agent_has_begun_session(header));
 }
 
-/* A handler of the program's may go on elsewhere. abort itself makes this call in a process that SIGABRT can't end. */
+/*
+ * A handler of the program's may go on elsewhere. abort itself makes this call in a process that
+ * SIGABRT can't end.
+ */
 static bool is_abort_handled(void)
 {
-	uintptr_t action[8] = {0}; /* the kernel's: the handler, or 0 (default) or 1 (ignored), comes first */
+	/* the kernel's: the handler, or 0 (default) or 1 (ignored), comes first */
+	uintptr_t action[8] = {0};
 
-	TORSH_SYS(SYS_rt_sigaction, 6 /* SIGABRT */, NULL, action, 8 /* bytes of a set of signals */, 0, 0);
+	TORSH_SYS(SYS_rt_sigaction, 6 /* SIGABRT */, NULL, action,
+		  8 /* bytes of a set of signals */, 0, 0);
 	return action[0] > 1;
 }
 
@@ -541,15 +597,19 @@ void torsh_agent_aborting(void)
 {
 	int saved = errno;
 
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid == 1 &&
-	    !torsh_agent_is_borrowed() && !is_abort_handled()) {
-		torsh_channel_note(&torsh_process->channel, "it aborted as process 1 of its PID namespace");
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	    torsh_process->pid == 1 && !torsh_agent_is_borrowed() && !is_abort_handled()) {
+		torsh_channel_note(&torsh_process->channel,
+				   "it aborted as process 1 of its PID namespace");
 		torsh_agent_exiting(0, EXIT_BY_ABORT);
 	}
 	errno = saved;
 }
 
-/* Registered before the program's own handlers, and before the loader's: it runs behind all that these free. */
+/*
+ * Registered before the program's own handlers, and before the loader's: it runs behind all that
+ * these free.
+ */
 static void at_exit(int status, void *unused)
 {
 	(void)unused;
@@ -561,7 +621,10 @@ __attribute__((constructor)) static void construct(void)
 	struct flow *self;
 
 	(void)torsh_next_resolve();
-	/* Opened by NVTX or ITT in a program that it was not preloaded into: its hooks are not in anybody's way there. */
+	/*
+	 * Opened by NVTX or ITT in a program that it was not preloaded into: its hooks are not in
+	 * anybody's way there.
+	 */
 	if (!torsh_next_is_preloaded())
 		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 	torsh_agent_start();
@@ -571,7 +634,10 @@ __attribute__((constructor)) static void construct(void)
 	torsh_flow_self = &torsh_flow_quiet;
 	on_exit(at_exit, NULL);
 	torsh_flow_self = self;
-	/* The first thread's flow takes system calls: now, not when the program has forbidden itself some. */
+	/*
+	 * The first thread's flow takes system calls: now, not when the program has forbidden
+	 * itself some.
+	 */
 	self = torsh_flow_enter();
 	if (self)
 		torsh_flow_leave(self);

@@ -19,16 +19,21 @@ void torsh_clocks_read(struct channel_header *header)
 {
 	uint64_t best_ns = UINT64_MAX;
 
-	/* Of some tries that in which the least time passed: a thread may be kept waiting in any of them. */
+	/*
+	 * Of some tries that in which the least time passed: a thread may be kept waiting in any of
+	 * them.
+	 */
 	for (int i = 0; i < N_TRIES; i++) {
 		uint64_t before_ns = clock_ns(CLOCK_MONOTONIC), ticks = torsh_cpu_ticks_ordered();
-		uint64_t realtime_ns = clock_ns(CLOCK_REALTIME), took_ns = clock_ns(CLOCK_MONOTONIC) - before_ns;
+		uint64_t realtime_ns = clock_ns(CLOCK_REALTIME),
+			 took_ns = clock_ns(CLOCK_MONOTONIC) - before_ns;
 
 		if (took_ns >= best_ns)
 			continue;
 		best_ns = took_ns;
 		header->start_monotonic_ns = before_ns + took_ns / 2;
 		header->start_realtime_ns = realtime_ns;
-		header->start_ticks = torsh_flow_clock_is_monotonic ? header->start_monotonic_ns : ticks;
+		header->start_ticks =
+			torsh_flow_clock_is_monotonic ? header->start_monotonic_ns : ticks;
 	}
 }

@@ -96,7 +96,8 @@ static int parse_ring(const char *value, uint32_t *ring_bytes)
 	uint32_t rounded = CHANNEL_RING_MIN_BYTES;
 	uint64_t bytes;
 
-	if (parse_size(value, &bytes) || bytes < CHANNEL_RING_MIN_BYTES || bytes > CHANNEL_RING_MAX_BYTES)
+	if (parse_size(value, &bytes) || bytes < CHANNEL_RING_MIN_BYTES ||
+	    bytes > CHANNEL_RING_MAX_BYTES)
 		return -1;
 	while (rounded < bytes)
 		rounded *= 2;
@@ -113,7 +114,8 @@ static int parse_one_of(const char *value, const char *no, const char *yes, int 
 }
 
 /* Calls each() for every piece between commas; stops at the first that it refuses. */
-static int for_each_name(const char *value, int (*each)(const char *name, size_t length, uint32_t *set), uint32_t *set)
+static int for_each_name(const char *value,
+			 int (*each)(const char *name, size_t length, uint32_t *set), uint32_t *set)
 {
 	while (*value) {
 		size_t length = strcspn(value, ",");
@@ -136,9 +138,9 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		const char *name;
 		uint32_t bit;
 	} known[] = {
-		{"heap", ACTIVITY_HEAP},  {"vm", ACTIVITY_VM},	     {"python", ACTIVITY_PYTHON},
+		{"heap", ACTIVITY_HEAP},     {"vm", ACTIVITY_VM},	{"python", ACTIVITY_PYTHON},
 		{"cpu", ACTIVITIES_OF_HOST}, {"torch", ACTIVITY_TORCH}, {"cuda", ACTIVITY_CUDA},
-		{"nvtx", ACTIVITY_NVTX},  {"itt", ACTIVITY_ITT},     {"nccl", ACTIVITY_LATER},
+		{"nvtx", ACTIVITY_NVTX},     {"itt", ACTIVITY_ITT},	{"nccl", ACTIVITY_LATER},
 		{"perf", ACTIVITY_LATER},
 	};
 
@@ -224,7 +226,8 @@ static int parse_interval(const char *value, uint64_t *interval_ns)
 	if (parse_digits(value, n_digits, &number))
 		return -1;
 	for (size_t i = 0; i < N_NAMES(units); i++)
-		if (!strcmp(value + n_digits, units[i].name) && !__builtin_mul_overflow(number, units[i].ns, &number) &&
+		if (!strcmp(value + n_digits, units[i].name) &&
+		    !__builtin_mul_overflow(number, units[i].ns, &number) &&
 		    number >= COUNTERS_INTERVAL_MIN_NS && number <= COUNTERS_INTERVAL_MAX_NS) {
 			*interval_ns = number;
 			return 0;
@@ -238,15 +241,20 @@ static int parse_pause(const char *value, uint64_t *pause_ns)
 	static const struct {
 		const char *name;
 		uint64_t ns;
-	} units[] = {{"ms", 1000000}, {"s", 1000000000}, {"", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
+	} units[] = {{"ms", 1000000},
+		     {"s", 1000000000},
+		     {"", 1000000000},
+		     {"m", 60000000000},
+		     {"h", 3600000000000}};
 	size_t n_digits = strspn(value, "0123456789");
 	uint64_t number, ns;
 
 	if (parse_digits(value, n_digits, &number))
 		return -1;
 	for (size_t i = 0; i < N_NAMES(units); i++)
-		if (!strcmp(value + n_digits, units[i].name) && !__builtin_mul_overflow(number, units[i].ns, &ns) &&
-		    ns >= CHECKPOINT_MIN_NS && ns <= CHECKPOINT_MAX_NS) {
+		if (!strcmp(value + n_digits, units[i].name) &&
+		    !__builtin_mul_overflow(number, units[i].ns, &ns) && ns >= CHECKPOINT_MIN_NS &&
+		    ns <= CHECKPOINT_MAX_NS) {
 			*pause_ns = ns;
 			return 0;
 		}
@@ -276,12 +284,16 @@ static int parse_counters(const char *value, struct counters_config *counters)
 	return 0;
 }
 
-/* "skip:N,wait:N,warmup:N,active:N,repeat:N": each at most once, in any order; without an active step it is none. */
+/*
+ * "skip:N,wait:N,warmup:N,active:N,repeat:N": each at most once, in any order; without an active
+ * step it is none.
+ */
 static int parse_schedule(const char *value, struct schedule *schedule)
 {
 	static const char *const names[] = {"skip", "wait", "warmup", "active", "repeat"};
 	struct schedule parsed = {0};
-	uint32_t *const numbers[] = {&parsed.skip, &parsed.wait, &parsed.warmup, &parsed.active, &parsed.repeat};
+	uint32_t *const numbers[] = {&parsed.skip, &parsed.wait, &parsed.warmup, &parsed.active,
+				     &parsed.repeat};
 	uint32_t is_there = 0;
 
 	for (;;) {
@@ -312,7 +324,7 @@ static int parse_schedule(const char *value, struct schedule *schedule)
 static int store(const char *name, const char *value)
 {
 #define VARIABLE(NAME, kind, field, accepted) \
-	if (!strcmp(name, #NAME))                     \
+	if (!strcmp(name, #NAME))             \
 		return parse_##kind(value, &torsh_config.field);
 #include "agent/process/variables.def"
 #undef VARIABLE
@@ -357,8 +369,9 @@ static void complain_unknown(const char *name)
 		torsh_text_put(&text, i ? " " : "");
 		torsh_text_put(&text, variables[i].name);
 	}
-	torsh_say(PREFIX, name, " is not a variable of this agent and is ignored; there are " PREFIX "... ", buffer,
-		  NULL);
+	torsh_say(PREFIX, name,
+		  " is not a variable of this agent and is ignored; there are " PREFIX "... ",
+		  buffer, NULL);
 }
 
 static void read_variable(const char *definition, int may_complain)
@@ -379,8 +392,9 @@ static void read_variable(const char *definition, int may_complain)
 		return;
 	}
 	if (store(name, equals + 1) && may_complain)
-		torsh_say(PREFIX, name, "=", equals + 1, " is not understood and is ignored; accepted: ",
-			  variable->accepted, NULL);
+		torsh_say(PREFIX, name, "=", equals + 1,
+			  " is not understood and is ignored; accepted: ", variable->accepted,
+			  NULL);
 }
 
 void torsh_config_read(char *const *environment)
@@ -396,10 +410,13 @@ void torsh_config_read(char *const *environment)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_complain);
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(PREFIX "ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx and itt) "
-				 "and cuda; the others named come later",
-			  NULL);
-	if (may_complain && torsh_config.counters.mode != COUNTERS_OFF && !(torsh_config.activities & ACTIVITY_CUDA))
+		torsh_say(
+			PREFIX
+			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx and itt) "
+			"and cuda; the others named come later",
+			NULL);
+	if (may_complain && torsh_config.counters.mode != COUNTERS_OFF &&
+	    !(torsh_config.activities & ACTIVITY_CUDA))
 		torsh_say(PREFIX "COUNTERS: nothing is measured without the activity cuda", NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
@@ -407,7 +424,8 @@ void torsh_config_read(char *const *environment)
 
 const char *torsh_config_rank(void)
 {
-	static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"};
+	static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID",
+					    "PMI_RANK"};
 
 	for (size_t i = 0; i < N_NAMES(names); i++) {
 		const char *rank = getenv(names[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the user asked for: TORSH_PROFILER_* of the environment, read once at the start of a process. Strings point
- * into the environment as it was then.
+ * What the user asked for: TORSH_PROFILER_* of the environment, read once at the start of a
+ * process. Strings point into the environment as it was then.
  */
 #ifndef TORSH_AGENT_PROCESS_CONFIG_H
 #define TORSH_AGENT_PROCESS_CONFIG_H
@@ -21,7 +21,8 @@ enum activity {
 	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
 	ACTIVITY_CUDA = 1 << 6, /* what devices do, and who asked them to */
 	ACTIVITY_LATER = 1 << 7, /* named, but not in this version */
-	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH | ACTIVITY_NVTX | ACTIVITY_ITT,
+	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
+			     ACTIVITY_NVTX | ACTIVITY_ITT,
 };
 
 /* What TORSH_PROFILER_COUNTERS asks for. */
@@ -39,7 +40,8 @@ struct counters_config {
 #define CHECKPOINT_MAX_NS UINT64_C(3600000000000)
 
 struct config {
-	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
+	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc,
+		python_allocators;
 	int record_shapes, with_modules, operator_stacks, with_flops;
 	struct schedule schedule; /* active 0: none, every step is recorded */
 	struct counters_config counters;
@@ -56,12 +58,15 @@ struct config {
 extern struct config torsh_config;
 
 /*
- * Read environment (as environ, NULL-terminated). Complaints go to stderr unless this process belongs to a session:
- * then its first process has made them.
+ * Read environment (as environ, NULL-terminated). Complaints go to stderr unless this process
+ * belongs to a session: then its first process has made them.
  */
 void torsh_config_read(char *const *environment);
 
-/* What the launcher says that this process's rank is, as text; NULL where none does. The environment's. */
+/*
+ * What the launcher says that this process's rank is, as text; NULL where none does. The
+ * environment's.
+ */
 const char *torsh_config_rank(void);
 
 /* Expand %p %n %r %h %t of pattern. program is a base name. */

@@ -14,7 +14,10 @@
 #define N_INJECTIONS 3
 #define N_OF_AGENT (N_INJECTIONS + 2) /* with the preload and the session */
 
-/* What children get: what is the agent's own, then the program's TORSH_PROFILER_ variables, in room for all of them. */
+/*
+ * What children get: what is the agent's own, then the program's TORSH_PROFILER_ variables, in room
+ * for all of them.
+ */
 static char *of_agent[N_OF_AGENT], **kept = of_agent;
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
@@ -34,7 +37,8 @@ static int same_name(const char *definition, const char *other)
 
 static int is_ours(const char *definition)
 {
-	return !strncmp(definition, PRELOAD, sizeof(PRELOAD) - 1) || !strncmp(definition, PREFIX, sizeof(PREFIX) - 1);
+	return !strncmp(definition, PRELOAD, sizeof(PRELOAD) - 1) ||
+	       !strncmp(definition, PREFIX, sizeof(PREFIX) - 1);
 }
 
 static int is_changeable(const char *definition)
@@ -134,12 +138,14 @@ size_t torsh_environment_slots(char *const *envp)
 	for (; envp && envp[n]; n++)
 		for (size_t i = 0; i < n_kept; i++)
 			n_there += !strcmp(envp[n], kept[i]);
-	return n_there >= n_kept ? 0 : n + n_kept + 1 + (list ? preload_bytes(list) / sizeof(char *) + 1 : 0);
+	return n_there >= n_kept
+		       ? 0
+		       : n + n_kept + 1 + (list ? preload_bytes(list) / sizeof(char *) + 1 : 0);
 }
 
 /*
- * Values of ours that the caller changed for its child stay changed, but for the session. What it preloads there is
- * preloaded, behind us; the text for that lies behind the pointers.
+ * Values of ours that the caller changed for its child stay changed, but for the session. What it
+ * preloads there is preloaded, behind us; the text for that lies behind the pointers.
  */
 char *const *torsh_environment_for_child(char *const *envp, char **slots)
 {
@@ -199,7 +205,8 @@ char *const *torsh_environment_apart(char *const *envp, char **slots)
 			slots[n++] = *envp;
 	if (list) {
 		/* Behind the pointers, of which there may be one more than so far. */
-		struct text text = {.bytes = (char *)&slots[n + 2], .capacity = preload_bytes(list)};
+		struct text text = {.bytes = (char *)&slots[n + 2],
+				    .capacity = preload_bytes(list)};
 
 		torsh_text_put(&text, PRELOAD);
 		put_others(&text, list, "");
@@ -226,7 +233,8 @@ void torsh_environment_inject(const char *name, const char *path)
 
 static bool is_settled_by_agent(const char *definition, bool has_session)
 {
-	return same_name(preload, definition) || (has_session && same_name(session_variable, definition));
+	return same_name(preload, definition) ||
+	       (has_session && same_name(session_variable, definition));
 }
 
 /* The variables of ours that the program was started with. */

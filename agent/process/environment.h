@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The environment that children get: with the agent preloaded, by its absolute path, and the session to join, also
- * where the caller scrubbed it.
+ * The environment that children get: with the agent preloaded, by its absolute path, and the
+ * session to join, also where the caller scrubbed it.
  */
 #ifndef TORSH_AGENT_PROCESS_ENVIRONMENT_H
 #define TORSH_AGENT_PROCESS_ENVIRONMENT_H
@@ -9,34 +9,41 @@
 #include <stddef.h>
 
 /*
- * What envp defines of LD_PRELOAD and TORSH_PROFILER_*, copied at the first call: programs that change what ps shows of
- * them overwrite the environment that they were started with. The strings live as long as the process.
+ * What envp defines of LD_PRELOAD and TORSH_PROFILER_*, copied at the first call: programs that
+ * change what ps shows of them overwrite the environment that they were started with. The strings
+ * live as long as the process.
  */
 char *const *torsh_environment_own(char *const *envp);
 
 /*
- * Let the variable name say path, here and in children, where it has no value yet. Before torsh_environment_start; at
- * most three times.
+ * Let the variable name say path, here and in children, where it has no value yet. Before
+ * torsh_environment_start; at most three times.
  */
 void torsh_environment_inject(const char *name, const char *path);
 
 /*
- * Remember what children need (agent_path absolute, the session's socket or NULL, this process's TORSH_PROFILER_*
- * values), and put it into this process's own environment. One time.
+ * Remember what children need (agent_path absolute, the session's socket or NULL, this process's
+ * TORSH_PROFILER_* values), and put it into this process's own environment. One time.
  */
 void torsh_environment_start(const char *agent_path, const char *session);
 
-/* How many slots, of a pointer each, torsh_environment_for_child needs for envp; 0: envp can be passed on as it is. */
+/*
+ * How many slots, of a pointer each, torsh_environment_for_child needs for envp; 0: envp can be
+ * passed on as it is.
+ */
 size_t torsh_environment_slots(char *const *envp);
 
 /*
- * The same for a child that must not load the agent: envp without it, and without what leads to it. What else
- * is preloaded there stays.
+ * The same for a child that must not load the agent: envp without it, and without what leads to it.
+ * What else is preloaded there stays.
  */
 size_t torsh_environment_slots_apart(char *const *envp);
 char *const *torsh_environment_apart(char *const *envp, char **slots);
 
-/* envp with what children need, in slots. Strings are envp's, lie in slots or live as long as the process. */
+/*
+ * envp with what children need, in slots. Strings are envp's, lie in slots or live as long as the
+ * process.
+ */
 char *const *torsh_environment_for_child(char *const *envp, char **slots);
 
 #endif

@@ -3,7 +3,10 @@
 #ifndef TORSH_AGENT_PROCESS_INJECTION_H
 #define TORSH_AGENT_PROCESS_INJECTION_H
 
-/* INJECTION(source, activity, variable): read by each DSO that embeds NVTX or ITT, at its first call. */
+/*
+ * INJECTION(source, activity, variable): read by each DSO that embeds NVTX or ITT, at its first
+ * call.
+ */
 #define TORSH_INJECTIONS                                                 \
 	INJECTION(RANGE_BY_NVTX, ACTIVITY_NVTX, "NVTX_INJECTION64_PATH") \
 	INJECTION(RANGE_BY_ITT, ACTIVITY_ITT, "INTEL_LIBITTNOTIFY64")

@@ -20,8 +20,8 @@ void torsh_memory_lock_start(void)
 }
 
 /*
- * In a process that locks what it maps, more than may be locked can be mapped only by who has the right to pass the limit.
- * No page of it can be accessed, so that none is brought in.
+ * In a process that locks what it maps, more than may be locked can be mapped only by who has the
+ * right to pass the limit. No page of it can be accessed, so that none is brought in.
  */
 static bool is_limited(void)
 {
@@ -29,7 +29,8 @@ static bool is_limited(void)
 
 	if (limit_bytes == UINT64_MAX)
 		return false;
-	all = torsh_sys_mmap(NULL, limit_bytes + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	all = torsh_sys_mmap(NULL, limit_bytes + PAGE, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (torsh_sys_failed((long)all))
 		return true;
 	torsh_sys_munmap(all, limit_bytes + PAGE);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the agent knows of the process that it lives in. It lies in pages that the kernel hands to a forked child as
- * zeros, so that a child notices at its first event, by whatever call it was made: pid is 0 then.
+ * What the agent knows of the process that it lives in. It lies in pages that the kernel hands to a
+ * forked child as zeros, so that a child notices at its first event, by whatever call it was made:
+ * pid is 0 then.
  */
 #ifndef TORSH_AGENT_PROCESS_PROCESS_H
 #define TORSH_AGENT_PROCESS_PROCESS_H
@@ -25,28 +26,38 @@ extern _Atomic int torsh_agent_state;
 
 #define N_KEPT_FLOWS 8
 #define N_KEPT_RINGS CHANNEL_WARM_SLOTS
-#define N_LOCKED_RINGS 32u /* of these, in a process that locks what it maps: there they are memory */
+/* of these, in a process that locks what it maps: there they are memory */
+#define N_LOCKED_RINGS 32u
 
 struct process {
 	int pid;
-	_Atomic uint32_t stuck_at; /* the writer's heartbeat at which waiting for it was given up; 0: not stuck */
+	/* the writer's heartbeat at which waiting for it was given up; 0: not stuck */
+	_Atomic uint32_t stuck_at;
 	struct channel channel;
 	struct schedule_state schedule;
-	struct flow *_Atomic late; /* shared by threads whose own flow has ended already; NULL until needed */
+	/* shared by threads whose own flow has ended already; NULL until needed */
+	struct flow *_Atomic late;
 	struct flow *reserved; /* what late will be */
 	_Atomic uint32_t is_late_taken; /* somebody is opening it */
 	_Atomic uint64_t late_stuck; /* the state in which it was waited for in vain; 0: none */
 	struct flow *_Atomic kept[N_KEPT_FLOWS]; /* of threads that ended: for the next ones */
-	uint8_t *rings[N_KEPT_RINGS]; /* small ones by slot, where they stay mapped: its thread's, or free for the next one */
+	/* small ones by slot, where they stay mapped: its thread's, or free for the next one */
+	uint8_t *rings[N_KEPT_RINGS];
 	_Atomic bool locks_memory; /* new mappings were found locked */
-	_Atomic bool lock_is_limited; /* and what may be locked is limited, which the program itself needs */
-	_Atomic uint32_t n_flows; /* that have memory of their own: a ring, and what is remembered of the stack */
-	_Atomic uint32_t n_programs_text; /* bytes of the text area that programs which can't be followed have taken */
+	/* and what may be locked is limited, which the program itself needs */
+	_Atomic bool lock_is_limited;
+	/* that have memory of their own: a ring, and what is remembered of the stack */
+	_Atomic uint32_t n_flows;
+	/* bytes of the text area that programs which can't be followed have taken */
+	_Atomic uint32_t n_programs_text;
 };
 
 extern struct process *torsh_process;
 
-/* Start the agent in this process if that was not done: called by the first hook, or by the constructor. */
+/*
+ * Start the agent in this process if that was not done: called by the first hook, or by the
+ * constructor.
+ */
 void torsh_agent_start(void);
 
 /* The agent's own file, absolute; "" before it has started. */
@@ -55,37 +66,46 @@ const char *torsh_agent_path(void);
 /* The program's file, absolute; "" where it can't be had. */
 const char *torsh_agent_program(void);
 
-/* The calling thread is the only one of a child that fork left: give it a channel of its own, or go quiet. */
+/*
+ * The calling thread is the only one of a child that fork left: give it a channel of its own, or go
+ * quiet.
+ */
 void torsh_agent_restart_in_child(void);
 
 /* exit or its kin was called: tell the writer. */
 void torsh_agent_exiting(int status, uint32_t how);
 
 /*
- * abort was called, or an assertion failed. In process 1 of a PID namespace this is an exit, as the kernel ends the
- * writer with it; not where the program handles SIGABRT.
+ * abort was called, or an assertion failed. In process 1 of a PID namespace this is an exit, as the
+ * kernel ends the writer with it; not where the program handles SIGABRT.
  */
 void torsh_agent_aborting(void);
 
 /*
- * Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes a futex call. A writer that this
- * process can't see, from another PID namespace, is never found dead.
+ * Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes a futex
+ * call. A writer that this process can't see, from another PID namespace, is never found dead.
  */
 int torsh_agent_is_abandoned(void);
 
 /* Did the process with this channel begin the session, as this image or as a former one? */
 bool torsh_agent_has_begun_session(const struct channel_header *header);
 
-/* Is the calling thread one that shares its memory with the thread that hooks think it is (after vfork)? */
+/*
+ * Is the calling thread one that shares its memory with the thread that hooks think it is (after
+ * vfork)?
+ */
 int torsh_agent_is_borrowed(void);
 
-/* From here on the agent makes no system call that the program itself doesn't make, but for memory and futexes. */
+/*
+ * From here on the agent makes no system call that the program itself doesn't make, but for memory
+ * and futexes.
+ */
 void torsh_agent_forbid(void);
 int torsh_agent_is_sandboxed(void);
 
 /*
- * The same, as of now: before what only a start may do. A filter that was added past the agent is known from the writer,
- * which is asked (agent/session/status_request.h).
+ * The same, as of now: before what only a start may do. A filter that was added past the agent is
+ * known from the writer, which is asked (agent/session/status_request.h).
  */
 int torsh_agent_is_sandboxed_now(void);
 

@@ -23,7 +23,9 @@ static long open_program(const char *path)
 	return TORSH_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
 }
 
-/* As execvp searches; returns a descriptor or -errno, and puts the path that was found into found. */
+/*
+ * As execvp searches; returns a descriptor or -errno, and puts the path that was found into found.
+ */
 static long search_program(const char *file, struct text *found)
 {
 	const char *path = getenv("PATH");
@@ -41,7 +43,9 @@ static long search_program(const char *file, struct text *found)
 		torsh_text_put_bytes(found, n ? path : ".", n ? n : 1);
 		torsh_text_put(found, "/");
 		torsh_text_put(found, file);
-		fd = found->is_cut || torsh_sys_access(found->bytes, X_OK) ? -ENOENT : open_program(found->bytes);
+		fd = found->is_cut || torsh_sys_access(found->bytes, X_OK)
+			     ? -ENOENT
+			     : open_program(found->bytes);
 		path += n;
 	} while (fd < 0 && *path++);
 	return fd;
@@ -107,9 +111,11 @@ static long read_rights(struct executable_source *source, long fd, struct execut
 	rights->mode = stat->st_mode;
 	rights->owner = stat->st_uid;
 	rights->group = stat->st_gid;
-	rights->is_nosuid = TORSH_SYS(SYS_fstatfs, fd, system, 0, 0, 0, 0) == 0 && system->f_flags & MOUNT_NOSUID;
-	rights->n_capabilities = TORSH_SYS(SYS_fgetxattr, fd, "security.capability", rights->capabilities,
-					   sizeof(rights->capabilities), 0, 0);
+	rights->is_nosuid = TORSH_SYS(SYS_fstatfs, fd, system, 0, 0, 0, 0) == 0 &&
+			    system->f_flags & MOUNT_NOSUID;
+	rights->n_capabilities =
+		TORSH_SYS(SYS_fgetxattr, fd, "security.capability", rights->capabilities,
+			  sizeof(rights->capabilities), 0, 0);
 	return 0;
 }
 
@@ -125,7 +131,8 @@ static __attribute__((noinline)) void describe_caller(struct executable_caller *
 	caller->effective_user = (uint32_t)TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0);
 	caller->group = (uint32_t)TORSH_SYS(SYS_getgid, 0, 0, 0, 0, 0, 0);
 	caller->effective_group = (uint32_t)TORSH_SYS(SYS_getegid, 0, 0, 0, 0, 0, 0);
-	caller->has_no_new_privileges = TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1;
+	caller->has_no_new_privileges =
+		TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1;
 }
 
 static bool is_agent_there(void)
@@ -133,7 +140,8 @@ static bool is_agent_there(void)
 	return !torsh_sys_access(torsh_agent_path(), R_OK);
 }
 
-enum program_problem torsh_program_inspect(const char *path, struct text *program, struct text *culprit)
+enum program_problem torsh_program_inspect(const char *path, struct text *program,
+					   struct text *culprit)
 {
 	struct inspection *inspection = torsh_sys_pages(sizeof(*inspection));
 	long problem;

@@ -56,7 +56,10 @@ void torsh_text_put_number(struct text *text, uint64_t number)
 	torsh_text_put_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-/* The C library's texts, as they lie there: strerror translates, and allocates. No header names them any more. */
+/*
+ * The C library's texts, as they lie there: strerror translates, and allocates. No header names
+ * them any more.
+ */
 extern const char *const _sys_errlist[];
 extern const int _sys_nerr;
 
@@ -84,11 +87,15 @@ static int is_stderr_our_own(void)
 {
 	struct stat status = {0};
 
-	return !is_stderr_known || (!look_at_stderr(&status) && status.st_dev == known_stderr.st_dev &&
-				    status.st_ino == known_stderr.st_ino);
+	return !is_stderr_known ||
+	       (!look_at_stderr(&status) && status.st_dev == known_stderr.st_dev &&
+		status.st_ino == known_stderr.st_ino);
 }
 
-/* Bytes at `at` that a terminal obeys: controls of C0 and C1, and what turns the direction of text; 0: it shows them. */
+/*
+ * Bytes at `at` that a terminal obeys: controls of C0 and C1, and what turns the direction of text;
+ * 0: it shows them.
+ */
 static size_t count_obeyed(const uint8_t *at, size_t n)
 {
 	if (at[0] < ' ' || at[0] == 0x7f)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How long a producer whose ring is full waits for the writer. One that is slow, because the machine is busy or a pass
- * takes long, is waited for; one that is stopped, blocked, or turns in circles is not.
+ * How long a producer whose ring is full waits for the writer. One that is slow, because the
+ * machine is busy or a pass takes long, is waited for; one that is stopped, blocked, or turns in
+ * circles is not.
  */
 #ifndef TORSH_AGENT_PRODUCER_BACKPRESSURE_H
 #define TORSH_AGENT_PRODUCER_BACKPRESSURE_H
@@ -22,13 +23,15 @@ struct backpressure {
 };
 
 /* now_ns: of a clock that only goes forward. */
-void torsh_backpressure_begin(struct backpressure *backpressure, uint64_t now_ns, struct signs_of_life signs);
+void torsh_backpressure_begin(struct backpressure *backpressure, uint64_t now_ns,
+			      struct signs_of_life signs);
 
 /*
- * Is it to be waited on? To be asked about every BACKPRESSURE_STEP_NS: of what is much longer than that only a part counts,
- * as the producer itself did not run then, and the writer neither perhaps.
+ * Is it to be waited on? To be asked about every BACKPRESSURE_STEP_NS: of what is much longer than
+ * that only a part counts, as the producer itself did not run then, and the writer neither perhaps.
  */
-int torsh_backpressure_lasts(struct backpressure *backpressure, uint64_t now_ns, struct signs_of_life signs);
+int torsh_backpressure_lasts(struct backpressure *backpressure, uint64_t now_ns,
+			     struct signs_of_life signs);
 
 #define BACKPRESSURE_STEP_NS UINT64_C(50000000)
 

@@ -15,7 +15,10 @@
 #define MAPPINGS_DEFAULT 65530u
 /* The program's stack of a thread takes two, the thread's ring two more: a third of all is ours. */
 #define MAPPINGS_A_SLOT 6u
-/* A quarter of a limit on address space is taken for small rings and what goes with them, as much for large ones. */
+/*
+ * A quarter of a limit on address space is taken for small rings and what goes with them, as much
+ * for large ones.
+ */
 #define SHARE_OF_SPACE 4u
 #define SPACE_A_SLOT (256u << 10)
 
@@ -34,8 +37,12 @@ static uint64_t lay_table(uint64_t *at, uint32_t n, size_t entry_bytes)
 	return offset;
 }
 
-/* Lays the tables, each 2^shift times smaller than it may be, and rings out behind each other; returns their size. */
-static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_t ring_bytes, uint32_t shift)
+/*
+ * Lays the tables, each 2^shift times smaller than it may be, and rings out behind each other;
+ * returns their size.
+ */
+static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_t ring_bytes,
+			uint32_t shift)
 {
 	uint64_t at = CHANNEL_PIECE_BYTES;
 
@@ -46,12 +53,15 @@ static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_
 	header->n_text_bytes = CHANNEL_TEXT_BYTES >> shift;
 	header->ring_bytes = ring_bytes;
 	header->threads_offset = lay_table(&at, header->n_thread_slots, sizeof(struct thread_slot));
-	header->modules_offset = lay_table(&at, header->n_module_slots, sizeof(struct channel_module));
+	header->modules_offset =
+		lay_table(&at, header->n_module_slots, sizeof(struct channel_module));
 	header->codes_offset = lay_table(&at, header->n_code_slots, sizeof(struct channel_code));
-	header->addresses_offset = lay_table(&at, header->n_address_slots, sizeof(struct channel_address));
+	header->addresses_offset =
+		lay_table(&at, header->n_address_slots, sizeof(struct channel_address));
 	header->text_offset = lay_table(&at, header->n_text_bytes, 1);
 	header->rings_offset = at;
-	at += (uint64_t)header->n_thread_slots * CHANNEL_RING_SMALL_BYTES + CHANNEL_RING_MIRROR_BYTES;
+	at += (uint64_t)header->n_thread_slots * CHANNEL_RING_SMALL_BYTES +
+	      CHANNEL_RING_MIRROR_BYTES;
 	header->large_rings_offset = at;
 	header->total_bytes = at;
 	return at;
@@ -66,7 +76,10 @@ static uint64_t soft_limit(int resource)
 	return limit.rlim_cur;
 }
 
-/* Each ring takes two mappings, of which a process may have so many; what it has of address space is its own, mostly. */
+/*
+ * Each ring takes two mappings, of which a process may have so many; what it has of address space
+ * is its own, mostly.
+ */
 static uint32_t count_slots(void)
 {
 	char digits[16] = "";
@@ -86,12 +99,13 @@ static uint32_t count_slots(void)
 }
 
 /*
- * The largest layout that the limit on files leaves room for: a larger one would bring SIGXFSZ on the target. The file
- * takes memory only where it was written to.
+ * The largest layout that the limit on files leaves room for: a larger one would bring SIGXFSZ on
+ * the target. The file takes memory only where it was written to.
  */
 static int choose_layout(struct channel_header *header, uint32_t ring_bytes)
 {
-	uint64_t most = soft_limit(RLIMIT_FSIZE), space = soft_limit(RLIMIT_AS) / SHARE_OF_SPACE, room, n_large;
+	uint64_t most = soft_limit(RLIMIT_FSIZE), space = soft_limit(RLIMIT_AS) / SHARE_OF_SPACE,
+		 room, n_large;
 	uint32_t n_slots = count_slots(), shift = 0;
 
 	while (lay_out(header, n_slots, ring_bytes, shift) > most) {
@@ -102,16 +116,18 @@ static int choose_layout(struct channel_header *header, uint32_t ring_bytes)
 	room = most - header->total_bytes;
 	room = room > CHANNEL_RING_MIRROR_BYTES ? room - CHANNEL_RING_MIRROR_BYTES : 0;
 	n_large = ring_bytes > CHANNEL_RING_SMALL_BYTES ? room / ring_bytes : 0;
-	header->n_large_rings = n_large < header->n_thread_slots ? (uint32_t)n_large : header->n_thread_slots;
+	header->n_large_rings =
+		n_large < header->n_thread_slots ? (uint32_t)n_large : header->n_thread_slots;
 	if (header->n_large_rings > space / ring_bytes)
 		header->n_large_rings = (uint32_t)(space / ring_bytes);
 	if (header->n_large_rings)
-		header->total_bytes += (uint64_t)header->n_large_rings * ring_bytes + CHANNEL_RING_MIRROR_BYTES;
+		header->total_bytes +=
+			(uint64_t)header->n_large_rings * ring_bytes + CHANNEL_RING_MIRROR_BYTES;
 	return 0;
 }
 
-static void locate_table(struct channel_table *table, void *_Atomic **directory, uint64_t offset, uint32_t n,
-			 size_t entry_bytes)
+static void locate_table(struct channel_table *table, void *_Atomic **directory, uint64_t offset,
+			 uint32_t n, size_t entry_bytes)
 {
 	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes);
 
@@ -141,8 +157,8 @@ static int locate(struct channel *channel, const struct channel_header *layout)
 		     sizeof(struct channel_module));
 	locate_table(&channel->codes, &directory, layout->codes_offset, layout->n_code_slots,
 		     sizeof(struct channel_code));
-	locate_table(&channel->addresses, &directory, layout->addresses_offset, layout->n_address_slots,
-		     sizeof(struct channel_address));
+	locate_table(&channel->addresses, &directory, layout->addresses_offset,
+		     layout->n_address_slots, sizeof(struct channel_address));
 	locate_table(&channel->text, &directory, layout->text_offset, layout->n_text_bytes, 1);
 	return 0;
 }
@@ -156,8 +172,8 @@ static uint32_t n_used(const _Atomic uint32_t *mark, uint32_t most)
 }
 
 /* The pieces of the first n entries, where the parent wrote any. Returns 0 or -ENOMEM. */
-static int copy_table(const struct channel *channel, const struct channel_table *to, const struct channel_table *from,
-		      uint32_t n, size_t entry_bytes)
+static int copy_table(const struct channel *channel, const struct channel_table *to,
+		      const struct channel_table *from, uint32_t n, size_t entry_bytes)
 {
 	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes);
 
@@ -176,7 +192,10 @@ static int copy_table(const struct channel *channel, const struct channel_table 
 	return 0;
 }
 
-/* Entries that another thread of the parent had claimed but not written at the fork stay empty for ever. */
+/*
+ * Entries that another thread of the parent had claimed but not written at the fork stay empty for
+ * ever.
+ */
 static int copy_tables(struct channel *channel, const struct channel *parent)
 {
 	struct channel_header *to = channel->header;
@@ -186,9 +205,12 @@ static int copy_tables(struct channel *channel, const struct channel *parent)
 	uint32_t n_addresses = n_used(&from->n_addresses, channel->addresses.n);
 	uint32_t text_used = n_used(&from->text_used, channel->text.n);
 
-	if (copy_table(channel, &channel->codes, &parent->codes, n_codes, sizeof(struct channel_code)) ||
-	    copy_table(channel, &channel->modules, &parent->modules, n_modules, sizeof(struct channel_module)) ||
-	    copy_table(channel, &channel->addresses, &parent->addresses, n_addresses, sizeof(struct channel_address)) ||
+	if (copy_table(channel, &channel->codes, &parent->codes, n_codes,
+		       sizeof(struct channel_code)) ||
+	    copy_table(channel, &channel->modules, &parent->modules, n_modules,
+		       sizeof(struct channel_module)) ||
+	    copy_table(channel, &channel->addresses, &parent->addresses, n_addresses,
+		       sizeof(struct channel_address)) ||
 	    copy_table(channel, &channel->text, &parent->text, text_used, 1))
 		return -ENOMEM;
 	/* Notes are each process's own. */
@@ -209,19 +231,23 @@ static int copy_tables(struct channel *channel, const struct channel *parent)
 /* The file's header becomes the layout, with a key that no other file has at this place. */
 static int map_header(struct channel *channel, struct channel_header *layout, int fd)
 {
-	void *base = torsh_sys_mmap(NULL, CHANNEL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *base = torsh_sys_mmap(NULL, CHANNEL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				    fd, 0);
 
 	if (torsh_sys_failed((long)base))
 		return (int)(long)base;
 	TORSH_SYS(SYS_madvise, base, CHANNEL_HEADER_BYTES, MADV_DONTDUMP, 0, 0, 0);
-	channel->key = ((uint32_t)torsh_cpu_ticks() * UINT32_C(0x9e3779b1) ^ (uint32_t)torsh_sys_getpid()) | 1;
+	channel->key = ((uint32_t)torsh_cpu_ticks() * UINT32_C(0x9e3779b1) ^
+			(uint32_t)torsh_sys_getpid()) |
+		       1;
 	layout->key = channel->key;
 	memcpy(base, layout, sizeof(*layout));
 	channel->header = base;
 	return 0;
 }
 
-static int fill(struct channel *channel, struct channel_header *layout, const struct channel *parent, int fd)
+static int fill(struct channel *channel, struct channel_header *layout,
+		const struct channel *parent, int fd)
 {
 	int result = map_header(channel, layout, fd);
 
@@ -253,7 +279,8 @@ static int create_file(struct channel_header *layout, int *fd)
 	return result;
 }
 
-int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent, int *fd)
+int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent,
+			 int *fd)
 {
 	/* Not on the stack, which in a forked child may be a small one. */
 	struct channel_header *layout = torsh_sys_pages(sizeof(*layout));
@@ -319,8 +346,9 @@ struct channel_text torsh_channel_add_text(struct channel *channel, const char *
 		at = place_text(used, n + 1);
 		if (at > channel->text.n || n >= channel->text.n - at)
 			return (struct channel_text){0};
-	} while (!atomic_compare_exchange_weak_explicit(&channel->header->text_used, &used, at + (uint32_t)n + 1,
-							memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&channel->header->text_used, &used,
+							at + (uint32_t)n + 1, memory_order_relaxed,
+							memory_order_relaxed));
 	place = n ? torsh_channel_text(channel, at) : NULL;
 	if (!place)
 		return (struct channel_text){0};
@@ -340,11 +368,13 @@ void torsh_channel_note(struct channel *channel, const char *sentence)
 	if (memmem(notes, at, sentence, n))
 		return;
 	if (n + 1 > CHANNEL_NOTES_BYTES - at) {
-		atomic_fetch_add_explicit(&channel->header->counters[COUNTER_notes_lost], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&channel->header->counters[COUNTER_notes_lost], 1,
+					  memory_order_relaxed);
 		return;
 	}
 	memcpy(notes + at, sentence, n);
 	notes[at + n] = '\n';
 	/* Pairs with the acquire of the writer, which reads no further than this. */
-	atomic_store_explicit(&channel->header->notes_length, at + (uint32_t)n + 1, memory_order_release);
+	atomic_store_explicit(&channel->header->notes_length, at + (uint32_t)n + 1,
+			      memory_order_release);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How parts of the channel's file are mapped after its start, by mmap alone: a descriptor of it is kept, above those
- * that programs count. The program may close it, and open another file under its number: so what was mapped by it
- * counts only if it still leads to the channel. Otherwise the header's mapping is duplicated and moved to the place.
+ * How parts of the channel's file are mapped after its start, by mmap alone: a descriptor of it is
+ * kept, above those that programs count. The program may close it, and open another file under its
+ * number: so what was mapped by it counts only if it still leads to the channel. Otherwise the
+ * header's mapping is duplicated and moved to the place.
  */
 #include "agent/producer/channel.h"
 
@@ -12,7 +13,10 @@
 #define PAGE 4096u
 #define FIRST_DESCRIPTOR 512 /* those below are the program's */
 
-/* Does fd lead to this channel? Asked of the kernel, as reading a mapping of a shorter file would be fatal. */
+/*
+ * Does fd lead to this channel? Asked of the kernel, as reading a mapping of a shorter file would
+ * be fatal.
+ */
 static int is_own_file(const struct channel *channel)
 {
 	void *page = torsh_sys_mmap(NULL, PAGE, PROT_READ, MAP_SHARED, channel->fd, 0);
@@ -26,17 +30,19 @@ static int is_own_file(const struct channel *channel)
 	return answer == 0;
 }
 
-static long map_by_descriptor(const struct channel *channel, uint64_t offset, size_t n_bytes, size_t n_again)
+static long map_by_descriptor(const struct channel *channel, uint64_t offset, size_t n_bytes,
+			      size_t n_again)
 {
 	const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_NORESERVE;
-	uint8_t *place = torsh_sys_mmap(NULL, n_bytes + n_again, prot, flags, channel->fd, (int64_t)offset);
+	uint8_t *place =
+		torsh_sys_mmap(NULL, n_bytes + n_again, prot, flags, channel->fd, (int64_t)offset);
 	long result = (long)place;
 
 	if (torsh_sys_failed(result))
 		return result;
 	if (n_again)
-		result = (long)torsh_sys_mmap(place + n_bytes, n_again, prot, flags | MAP_FIXED, channel->fd,
-					      (int64_t)offset);
+		result = (long)torsh_sys_mmap(place + n_bytes, n_again, prot, flags | MAP_FIXED,
+					      channel->fd, (int64_t)offset);
 	if (!torsh_sys_failed(result) && !is_own_file(channel))
 		result = -EBADF;
 	if (!torsh_sys_failed(result))
@@ -45,23 +51,31 @@ static long map_by_descriptor(const struct channel *channel, uint64_t offset, si
 	return result;
 }
 
-/* An old size of 0 makes mremap map shared pages a second time, in any size; then they become those of another offset. */
-static long map_by_header(const struct channel *channel, uint64_t offset, size_t n_bytes, size_t n_again)
+/*
+ * An old size of 0 makes mremap map shared pages a second time, in any size; then they become those
+ * of another offset.
+ */
+static long map_by_header(const struct channel *channel, uint64_t offset, size_t n_bytes,
+			  size_t n_again)
 {
-	long place = TORSH_SYS(SYS_mremap, channel->header, 0, n_bytes + n_again, MREMAP_MAYMOVE, 0, 0), result;
+	long place = TORSH_SYS(SYS_mremap, channel->header, 0, n_bytes + n_again, MREMAP_MAYMOVE, 0,
+			       0),
+	     result;
 
 	if (torsh_sys_failed(place))
 		return place;
 	result = TORSH_SYS(SYS_remap_file_pages, place, n_bytes + n_again, 0, offset / PAGE, 0, 0);
 	if (!torsh_sys_failed(result) && n_again)
-		result = TORSH_SYS(SYS_remap_file_pages, place + (long)n_bytes, n_again, 0, offset / PAGE, 0, 0);
+		result = TORSH_SYS(SYS_remap_file_pages, place + (long)n_bytes, n_again, 0,
+				   offset / PAGE, 0, 0);
 	if (!torsh_sys_failed(result))
 		return place;
 	torsh_sys_munmap((void *)place, n_bytes + n_again);
 	return result;
 }
 
-void *torsh_channel_map(const struct channel *channel, uint64_t offset, size_t n_bytes, size_t n_again)
+void *torsh_channel_map(const struct channel *channel, uint64_t offset, size_t n_bytes,
+			size_t n_again)
 {
 	long place = -EBADF;
 
@@ -90,14 +104,19 @@ void torsh_channel_let_go(struct channel *channel)
 	channel->fd = -1;
 }
 
-void *torsh_channel_map_piece(const struct channel *channel, const struct channel_table *table, uint32_t piece)
+void *torsh_channel_map_piece(const struct channel *channel, const struct channel_table *table,
+			      uint32_t piece)
 {
 	uint64_t offset = table->offset + (uint64_t)piece * CHANNEL_PIECE_BYTES;
 	void *mapped = torsh_channel_map(channel, offset, CHANNEL_PIECE_BYTES, 0), *other = NULL;
 
-	/* Release pairs with the acquire in torsh_channel_piece; where another thread was first, its mapping counts. */
-	if (!mapped || atomic_compare_exchange_strong_explicit(&table->pieces[piece], &other, mapped,
-							       memory_order_acq_rel, memory_order_acquire))
+	/*
+	 * Release pairs with the acquire in torsh_channel_piece; where another thread was first,
+	 * its mapping counts.
+	 */
+	if (!mapped ||
+	    atomic_compare_exchange_strong_explicit(&table->pieces[piece], &other, mapped,
+						    memory_order_acq_rel, memory_order_acquire))
 		return mapped;
 	torsh_sys_munmap(mapped, CHANNEL_PIECE_BYTES);
 	return other;

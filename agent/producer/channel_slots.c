@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The channel's slots as the target takes them and gives them back: those that are free stand on a stack, so that the
- * one given back last, whose pages are there, is the next one taken. See PROTOCOL.md.
+ * The channel's slots as the target takes them and gives them back: those that are free stand on a
+ * stack, so that the one given back last, whose pages are there, is the next one taken. See
+ * PROTOCOL.md.
  */
 #include "agent/producer/channel.h"
 
@@ -22,13 +23,15 @@ static int pop_free(struct channel *channel)
 
 	for (;;) {
 		uint32_t uppermost = (uint32_t)word, next;
-		struct thread_slot *slot = uppermost ? torsh_channel_slot(channel, uppermost - 1) : NULL;
+		struct thread_slot *slot =
+			uppermost ? torsh_channel_slot(channel, uppermost - 1) : NULL;
 
 		if (!slot)
 			return -ENOENT;
 		next = atomic_load_explicit(&slot->next_free, memory_order_relaxed);
-		if (atomic_compare_exchange_weak_explicit(stack, &word, torsh_channel_free_word(word, next),
-							  memory_order_acquire, memory_order_acquire))
+		if (atomic_compare_exchange_weak_explicit(
+			    stack, &word, torsh_channel_free_word(word, next), memory_order_acquire,
+			    memory_order_acquire))
 			return (int)uppermost - 1;
 	}
 }
@@ -40,8 +43,8 @@ static int claim_new(struct channel *channel)
 	uint32_t n = atomic_load_explicit(n_threads, memory_order_relaxed);
 
 	while (n < channel->header->n_thread_slots) {
-		if (atomic_compare_exchange_weak_explicit(n_threads, &n, n + 1, memory_order_release,
-							  memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(
+			    n_threads, &n, n + 1, memory_order_release, memory_order_relaxed))
 			return (int)n;
 	}
 	return -ENOENT;
@@ -54,7 +57,8 @@ static uint32_t count_ended(const struct channel_header *header)
 	return atomic_load_explicit(&header->n_closed, memory_order_acquire) - n_freed;
 }
 
-int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind, uint32_t most_ended)
+int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind,
+			    uint32_t most_ended)
 {
 	uint32_t n_ended = count_ended(channel->header);
 	int index = pop_free(channel);
@@ -89,7 +93,8 @@ int torsh_channel_map_ring(const struct channel *channel, int slot, int is_large
 {
 	const struct channel_header *header = channel->header;
 	size_t n_bytes = is_large ? header->ring_bytes : CHANNEL_RING_SMALL_BYTES;
-	uint64_t offset = (is_large ? header->large_rings_offset : header->rings_offset) + (uint64_t)slot * n_bytes;
+	uint64_t offset = (is_large ? header->large_rings_offset : header->rings_offset) +
+			  (uint64_t)slot * n_bytes;
 	uint8_t *place = torsh_channel_map(channel, offset, n_bytes, CHANNEL_RING_MIRROR_BYTES);
 
 	if (!place)
@@ -105,7 +110,8 @@ void torsh_channel_unmap_ring(const struct ring *ring)
 	torsh_sys_munmap(ring->bytes, ring->mask + 1 + CHANNEL_RING_MIRROR_BYTES);
 }
 
-void torsh_channel_open_slot(struct channel *channel, int index, struct ring *ring, uint64_t base_stamp)
+void torsh_channel_open_slot(struct channel *channel, int index, struct ring *ring,
+			     uint64_t base_stamp)
 {
 	struct thread_slot *slot = torsh_channel_slot(channel, (uint32_t)index);
 
@@ -120,7 +126,10 @@ void torsh_channel_open_slot(struct channel *channel, int index, struct ring *ri
 	atomic_store_explicit(&slot->produced, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->dropped, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->waited_ns, 0, memory_order_relaxed);
-	/* Pairs with the acquire of the writer that finds the slot active: the identity above is written. */
+	/*
+	 * Pairs with the acquire of the writer that finds the slot active: the identity above is
+	 * written.
+	 */
 	atomic_store_explicit(&slot->state, THREAD_SLOT_ACTIVE, memory_order_release);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What flows do off the hot path: they wait, lose, and send cold events. How they are born and end is in lifecycle.c.
+ * What flows do off the hot path: they wait, lose, and send cold events. How they are born and end
+ * is in lifecycle.c.
  */
 #include "agent/producer/flow.h"
 
@@ -33,8 +34,9 @@ static int writer_is_dead(struct channel_header *header)
 	if (!torsh_agent_is_abandoned())
 		return 0;
 	/* One that was never there stays NONE: at exit that is another sentence. */
-	atomic_compare_exchange_strong_explicit(&header->writer_state, &attached, CHANNEL_WRITER_GONE,
-						memory_order_relaxed, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&header->writer_state, &attached,
+						CHANNEL_WRITER_GONE, memory_order_relaxed,
+						memory_order_relaxed);
 	return 1;
 }
 
@@ -42,7 +44,8 @@ void torsh_flow_settle_ring(struct flow *flow)
 {
 	struct ring *ring = &flow->ring;
 
-	if (atomic_load_explicit(&ring->slot->large_from, memory_order_relaxed) == CHANNEL_NOT_LARGE)
+	if (atomic_load_explicit(&ring->slot->large_from, memory_order_relaxed) ==
+	    CHANNEL_NOT_LARGE)
 		return;
 	ring->bytes = flow->large;
 	ring->mask = torsh_process->channel.header->ring_bytes - 1;
@@ -70,14 +73,15 @@ static void enlarge(struct flow *flow)
 }
 
 /*
- * Room up to which the producer may go without asking again: a quarter of the ring at a time, so that a sleeping
- * writer is woken early enough.
+ * Room up to which the producer may go without asking again: a quarter of the ring at a time, so
+ * that a sleeping writer is woken early enough.
  */
 static int grant_room(struct flow *flow)
 {
 	struct ring *ring = &flow->ring;
 	/* Pairs with the release in torsh_ring_consume. */
-	uint64_t tail = atomic_load_explicit(&ring->slot->tail, memory_order_acquire), size, end, step;
+	uint64_t tail = atomic_load_explicit(&ring->slot->tail, memory_order_acquire), size, end,
+		 step;
 
 	if (ring->head - tail >= CHANNEL_RING_SMALL_BYTES / 2)
 		enlarge(flow);
@@ -108,7 +112,8 @@ int torsh_flow_await(const struct flow_await *await, uint64_t *waited_ns)
 	struct backpressure backpressure;
 	int is_there = 0;
 
-	if (signs.heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
+	if (signs.heartbeat + 1 ==
+	    atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
 		return 0;
 	torsh_backpressure_begin(&backpressure, start, signs);
 	while (!writer_is_dead(header)) {
@@ -121,7 +126,8 @@ int torsh_flow_await(const struct flow_await *await, uint64_t *waited_ns)
 			break;
 	}
 	*waited_ns += monotonic_ns() - start;
-	atomic_store_explicit(&torsh_process->stuck_at, is_there ? 0 : signs.heartbeat + 1, memory_order_relaxed);
+	atomic_store_explicit(&torsh_process->stuck_at, is_there ? 0 : signs.heartbeat + 1,
+			      memory_order_relaxed);
 	return is_there;
 }
 
@@ -149,7 +155,8 @@ static void await_progress(void *context)
 /* Wait until the writer has made room. 0: it won't. */
 static int wait_for_room(struct flow *flow)
 {
-	const struct flow_await await = {.is_there = has_room, .await = await_progress, .context = flow};
+	const struct flow_await await = {
+		.is_there = has_room, .await = await_progress, .context = flow};
 	struct thread_slot *slot = flow->ring.slot;
 	uint64_t waited_ns = atomic_load_explicit(&slot->waited_ns, memory_order_relaxed);
 	int is_there = torsh_flow_await(&await, &waited_ns);
@@ -164,7 +171,8 @@ static void put_cold(struct flow *flow, uint32_t id, const void *payload, uint32
 {
 	uint8_t *begin = torsh_ring_begin(&flow->ring), *end;
 
-	end = torsh_codec_put_cold(&flow->codec, begin, torsh_flow_stamp(flow), id, payload, n_bytes);
+	end = torsh_codec_put_cold(&flow->codec, begin, torsh_flow_stamp(flow), id, payload,
+				   n_bytes);
 	torsh_ring_commit(&flow->ring, begin, end);
 	flow->n_before = flow->ring.n_events; /* the hook's own event is still to come */
 }
@@ -172,7 +180,8 @@ static void put_cold(struct flow *flow, uint32_t id, const void *payload, uint32
 /* The reader's encoding may be another one by now: both begin anew, from this stamp. */
 static void put_restart(struct flow *flow)
 {
-	struct event event = {.id = EVENT_RESTART, .restart = {.base_stamp = torsh_flow_stamp(flow)}};
+	struct event event = {.id = EVENT_RESTART,
+			      .restart = {.base_stamp = torsh_flow_stamp(flow)}};
 	uint8_t payload[CODEC_PAYLOAD_MAX];
 
 	torsh_codec_start(&flow->codec, event.restart.base_stamp);
@@ -222,7 +231,8 @@ void torsh_flow_lose(struct flow *flow, enum flow_loss what)
 	flow->lost[what]++;
 	flow->has_lost = 1;
 	flow->ring.room_until = 0; /* the next event asks, and says what was lost */
-	atomic_store_explicit(&slot->dropped, atomic_load_explicit(&slot->dropped, memory_order_relaxed) + 1,
+	atomic_store_explicit(&slot->dropped,
+			      atomic_load_explicit(&slot->dropped, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 }
 
@@ -232,7 +242,8 @@ static void put_frames(struct flow *flow, uint32_t pop, uint32_t n, const uint32
 	uint8_t *begin = torsh_ring_begin(&flow->ring), *end;
 	uint32_t n_bytes = torsh_codec_pack_stack(pop, n, ids, begin + CODEC_COLD_HEAD);
 
-	end = torsh_codec_end_cold(&flow->codec, begin, torsh_flow_stamp(flow), EVENT_STACK, n_bytes);
+	end = torsh_codec_end_cold(&flow->codec, begin, torsh_flow_stamp(flow), EVENT_STACK,
+				   n_bytes);
 	torsh_ring_commit(&flow->ring, begin, end);
 	flow->n_before = flow->ring.n_events;
 }
@@ -242,7 +253,8 @@ int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta)
 	uint32_t pop = delta->pop == STACK_POP_ALL ? CODEC_POP_ALL : delta->pop, done = 0;
 
 	do {
-		uint32_t n = delta->n_push - done < CODEC_STACK_IDS ? delta->n_push - done : CODEC_STACK_IDS;
+		uint32_t n = delta->n_push - done < CODEC_STACK_IDS ? delta->n_push - done
+								    : CODEC_STACK_IDS;
 
 		if (!torsh_flow_has_room(flow))
 			goto no_room;
@@ -262,7 +274,8 @@ void *torsh_flow_pages(struct flow *flow, size_t n_bytes)
 	for (uint32_t i = 0; i < FLOW_PAGES; i++) {
 		if (flow->pages[i].at)
 			continue;
-		flow->pages[i] = (struct flow_pages){.at = torsh_sys_pages(n_bytes), .n_bytes = n_bytes};
+		flow->pages[i] =
+			(struct flow_pages){.at = torsh_sys_pages(n_bytes), .n_bytes = n_bytes};
 		return flow->pages[i].at;
 	}
 	return NULL;
@@ -291,11 +304,13 @@ void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta)
 	if (__builtin_expect(!flow->python, 0))
 		flow->python = torsh_flow_pages(flow, torsh_python_bytes());
 	if (flow->python)
-		torsh_python_amend(flow->python, flow->stack, flow->tid == torsh_process->pid, delta);
+		torsh_python_amend(flow->python, flow->stack, flow->tid == torsh_process->pid,
+				   delta);
 }
 
 /* Inlined into whoever sends an event: that may be done on a signal handler's small stack. */
-static inline __attribute__((always_inline)) int hold(struct flow *flow, const void *frame, uint64_t *stamp)
+static inline __attribute__((always_inline)) int hold(struct flow *flow, const void *frame,
+						      uint64_t *stamp)
 {
 	if (!torsh_flow_has_room(flow))
 		goto lose;

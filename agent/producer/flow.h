@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A flow: one ordered stream of events on one ring, with what its encoding remembers. A thread has one, and a second
- * one for signal handlers that interrupt its hooks. A hook records so:
+ * A flow: one ordered stream of events on one ring, with what its encoding remembers. A thread has
+ * one, and a second one for signal handlers that interrupt its hooks. A hook records so:
  *
  *	struct flow *flow = torsh_flow_enter();
  *
@@ -33,7 +33,8 @@ enum flow_state {
 	FLOW_BUSY, /* the late flow: some thread is in a hook */
 	FLOW_NOT_CREATED, /* stands for a thread that has none yet */
 	FLOW_QUIET, /* stands for a thread whose calls are the agent's own */
-	FLOW_MUTE, /* stands for a thread that has forbidden itself what an event takes: they are counted */
+	/* stands for a thread that has forbidden itself what an event takes: they are counted */
+	FLOW_MUTE,
 	FLOW_ENDED, /* stands for a thread that has given its flow back */
 	N_FLOW_STATES,
 };
@@ -50,8 +51,8 @@ struct flow_pages {
 
 struct flow {
 	/*
-	 * enum flow_state, or while its thread is in a hook the holder of torsh_flow_holder; written by its thread only, but
-	 * for the late flow.
+	 * enum flow_state, or while its thread is in a hook the holder of torsh_flow_holder;
+	 * written by its thread only, but for the late flow.
 	 */
 	_Atomic uint64_t state;
 	uint64_t n_before; /* events that the ring had when the one under way was begun */
@@ -68,7 +69,8 @@ struct flow {
 	uint32_t may_not_grow; /* no large ring could be mapped */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
 	uint32_t has_lost;
-	uint32_t is_torn; /* the next event is a restart: what the encoding remembers may not be what was sent */
+	/* the next event is a restart: what the encoding remembers may not be what was sent */
+	uint32_t is_torn;
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	int tid;
 	struct codec codec;
@@ -78,29 +80,36 @@ extern _Thread_local struct flow *torsh_flow_self;
 extern struct flow torsh_flow_not_created, torsh_flow_quiet, torsh_flow_mute, torsh_flow_ended;
 
 /*
- * A hook's hold of its flow: the hook's frame, and a part of the return address that lies there. A handler that interrupts
- * a hook may jump out of it (siglongjmp, setcontext, an exception, a cancellation), and the hold is never given back: by
- * these it is known for one of a frame that is gone.
+ * A hook's hold of its flow: the hook's frame, and a part of the return address that lies there. A
+ * handler that interrupts a hook may jump out of it (siglongjmp, setcontext, an exception, a
+ * cancellation), and the hold is never given back: by these it is known for one of a frame that is
+ * gone.
  */
 static inline uint64_t torsh_flow_holder(const void *frame)
 {
 	return (uint64_t)(uintptr_t)frame << 16 | *((const uint16_t *)frame + 4);
 }
 
-extern int torsh_flow_clock_is_monotonic; /* the counter can't be trusted: stamps are clock_gettime's */
+/* the counter can't be trusted: stamps are clock_gettime's */
+extern int torsh_flow_clock_is_monotonic;
 
 /* frame: of the hook that enters. */
 struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame);
 
-/* For the hook whose frame stays until torsh_flow_leave: in a function that enters for it, that one is inlined too. */
+/*
+ * For the hook whose frame stays until torsh_flow_leave: in a function that enters for it, that one
+ * is inlined too.
+ */
 static inline __attribute__((always_inline)) struct flow *torsh_flow_enter(void)
 {
 	struct flow *flow = torsh_flow_self;
 
-	if (__builtin_expect(atomic_load_explicit(&flow->state, memory_order_relaxed) != FLOW_IDLE, 0))
+	if (__builtin_expect(atomic_load_explicit(&flow->state, memory_order_relaxed) != FLOW_IDLE,
+			     0))
 		return torsh_flow_enter_slowly(flow, __builtin_frame_address(0));
 	flow->n_before = flow->ring.n_events;
-	atomic_store_explicit(&flow->state, torsh_flow_holder(__builtin_frame_address(0)), memory_order_relaxed);
+	atomic_store_explicit(&flow->state, torsh_flow_holder(__builtin_frame_address(0)),
+			      memory_order_relaxed);
 	/* A signal handler that comes from here on finds the flow busy. */
 	atomic_signal_fence(memory_order_seq_cst);
 	return flow;
@@ -108,14 +117,19 @@ static inline __attribute__((always_inline)) struct flow *torsh_flow_enter(void)
 
 static inline void torsh_flow_leave(struct flow *flow)
 {
-	/* For the late flow this is the release of a lock, paired with the acquire in enter_slowly. */
+	/*
+	 * For the late flow this is the release of a lock, paired with the acquire in enter_slowly.
+	 */
 	atomic_store_explicit(&flow->state, FLOW_IDLE, memory_order_release);
 }
 
 /* Zeroed pages that are the flow's for as long as it lives. NULL when there are none. */
 void *torsh_flow_pages(struct flow *flow, size_t n_bytes);
 
-/* *at, which that returned, becomes n_bytes, more than before, with the same contents. Returns 0, or -ENOMEM: it stays. */
+/*
+ * *at, which that returned, becomes n_bytes, more than before, with the same contents. Returns 0,
+ * or -ENOMEM: it stays.
+ */
 int torsh_flow_grow_pages(struct flow *flow, void **at, size_t n_bytes);
 
 /* A stamp where the counter isn't used, or was set back. */
@@ -140,7 +154,10 @@ static inline uint64_t torsh_flow_stamp(struct flow *flow)
 int torsh_flow_make_room(struct flow *flow);
 void torsh_flow_lose(struct flow *flow, enum flow_loss what);
 
-/* Is there room for one event? May wait for the writer, for a bounded time; 0: the event is to be lost. */
+/*
+ * Is there room for one event? May wait for the writer, for a bounded time; 0: the event is to be
+ * lost.
+ */
 static inline int torsh_flow_has_room(struct flow *flow)
 {
 	if (__builtin_expect(flow->ring.head + FLOW_ROOM <= flow->ring.room_until, 1))
@@ -151,7 +168,8 @@ static inline int torsh_flow_has_room(struct flow *flow)
 void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta);
 
 /* The difference of the hook's stack to that of the flow's previous capture. */
-static inline void torsh_flow_capture(struct flow *flow, const void *frame, struct stack_delta *delta)
+static inline void torsh_flow_capture(struct flow *flow, const void *frame,
+				      struct stack_delta *delta)
 {
 	torsh_stack_capture(flow->stack, frame, delta);
 	/* Pairs with the release in torsh_cpython_consider. */
@@ -160,8 +178,9 @@ static inline void torsh_flow_capture(struct flow *flow, const void *frame, stru
 }
 
 /*
- * Send the stack of the hook with this frame as events of its own, so that the next event's stack is the same.
- * Returns 0, or -1 when there was no room: the stack starts anew with the next capture.
+ * Send the stack of the hook with this frame as events of its own, so that the next event's stack
+ * is the same. Returns 0, or -1 when there was no room: the stack starts anew with the next
+ * capture.
  */
 int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta);
 
@@ -174,11 +193,15 @@ static inline void torsh_flow_free(struct flow *flow, uint64_t address, uint32_t
 		return;
 	}
 	begin = torsh_ring_begin(&flow->ring);
-	end = torsh_codec_put_free(&flow->codec, begin, torsh_flow_stamp(flow), address, is_realloc);
+	end = torsh_codec_put_free(&flow->codec, begin, torsh_flow_stamp(flow), address,
+				   is_realloc);
 	torsh_ring_commit(&flow->ring, begin, end);
 }
 
-/* The stack by events of its own, because it changed too much; returns the alloc's stamp anew, 0 when it is lost. */
+/*
+ * The stack by events of its own, because it changed too much; returns the alloc's stamp anew, 0
+ * when it is lost.
+ */
 static inline uint64_t torsh_flow_stack_first(struct flow *flow, struct stack_delta *delta)
 {
 	torsh_ring_cancel(&flow->ring);
@@ -192,7 +215,8 @@ static inline uint64_t torsh_flow_stack_first(struct flow *flow, struct stack_de
 }
 
 /* frame: the hook's __builtin_frame_address(0), or NULL when stacks are not recorded. */
-static inline void torsh_flow_alloc(struct flow *flow, const struct event_alloc *alloc, const void *frame)
+static inline void torsh_flow_alloc(struct flow *flow, const struct event_alloc *alloc,
+				    const void *frame)
 {
 	struct stack_delta delta = {0};
 	uint8_t *begin, *end;
@@ -214,42 +238,54 @@ static inline void torsh_flow_alloc(struct flow *flow, const struct event_alloc 
 			begin = torsh_ring_place(&flow->ring);
 		}
 	}
-	end = torsh_codec_put_alloc(&flow->codec, begin, stamp, alloc, frame != 0, delta.pop, delta.n_push, delta.push);
+	end = torsh_codec_put_alloc(&flow->codec, begin, stamp, alloc, frame != 0, delta.pop,
+				    delta.n_push, delta.push);
 	torsh_ring_commit(&flow->ring, begin, end);
 }
 
 /*
- * A cold event, as of now; with frame, the stack is sent before it. For an event whose stamp must be older than the
- * call that it reports, take the stamp between torsh_flow_hold and torsh_flow_event_at: the writer waits meanwhile.
+ * A cold event, as of now; with frame, the stack is sent before it. For an event whose stamp must
+ * be older than the call that it reports, take the stamp between torsh_flow_hold and
+ * torsh_flow_event_at: the writer waits meanwhile.
  */
 void torsh_flow_event(struct flow *flow, const struct event *event, const void *frame);
 
-/* The same for a caller that has not entered: with the calling thread's flow, and not at all where it has none. */
+/*
+ * The same for a caller that has not entered: with the calling thread's flow, and not at all where
+ * it has none.
+ */
 void torsh_flow_send(const struct event *event, const void *frame);
 
 /*
- * Make the ring busy and take a stamp. Returns 0 when there is no room: then the event is lost already.
- * Afterwards exactly one of torsh_flow_event_at and torsh_flow_release.
+ * Make the ring busy and take a stamp. Returns 0 when there is no room: then the event is lost
+ * already. Afterwards exactly one of torsh_flow_event_at and torsh_flow_release.
  */
 int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp);
 void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp);
 void torsh_flow_release(struct flow *flow);
 
-/* Is the hook gone that holds a flow in this state? A hook of this frame finds it so, on the same thread. */
+/*
+ * Is the hook gone that holds a flow in this state? A hook of this frame finds it so, on the same
+ * thread.
+ */
 bool torsh_flow_is_abandoned(uint64_t state, const void *frame);
 
 /*
- * Make a flow whose hook is gone usable; the caller holds it now. An event that was under way is counted as lost,
- * and what is sent from now on is encoded from nothing.
+ * Make a flow whose hook is gone usable; the caller holds it now. An event that was under way is
+ * counted as lost, and what is sent from now on is encoded from nothing.
  */
 void torsh_flow_mend(struct flow *flow);
 
-/* Be on the large ring, if the slot's large_from says so: a handler may have jumped out before that was done. */
+/*
+ * Be on the large ring, if the slot's large_from says so: a handler may have jumped out before that
+ * was done.
+ */
 void torsh_flow_settle_ring(struct flow *flow);
 
 /*
- * Wait until is_there(context) or the writer is given up on, as agent/producer/backpressure.h says. await: sleeps until that may have
- * changed, one step at most. Adds the time to *waited_ns. 0: given up.
+ * Wait until is_there(context) or the writer is given up on, as agent/producer/backpressure.h says.
+ * await: sleeps until that may have changed, one step at most. Adds the time to *waited_ns. 0:
+ * given up.
  */
 struct flow_await {
 	int (*is_there)(void *context);

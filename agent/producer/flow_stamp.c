@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Stamps that are not just a reading of the counter: it isn't used, was set back, or stands below the flow's last stamp.
+ * Stamps that are not just a reading of the counter: it isn't used, was set back, or stands below
+ * the flow's last stamp.
  */
 #include <time.h>
 
@@ -28,8 +29,8 @@ uint64_t torsh_flow_slow_stamp(struct flow *flow)
 }
 
 /*
- * The counter was set back: stamps are lifted. Or counters of two CPUs differ, where the machine doesn't keep them
- * together: time stands still, and it is said.
+ * The counter was set back: stamps are lifted. Or counters of two CPUs differ, where the machine
+ * doesn't keep them together: time stands still, and it is said.
  */
 uint64_t torsh_flow_stamp_went_back(struct flow *flow)
 {

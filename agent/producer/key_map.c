@@ -29,7 +29,8 @@ static size_t first_place(const struct key_table *table, uint64_t key)
 
 static bool is_full(const struct key_table *table)
 {
-	return atomic_load_explicit(&table->n_used, memory_order_relaxed) >= (1u << table->bits) / 2;
+	return atomic_load_explicit(&table->n_used, memory_order_relaxed) >=
+	       (1u << table->bits) / 2;
 }
 
 /* The entry of key, or an empty one where it would stand. A table is never more than half full. */
@@ -73,8 +74,8 @@ static struct key_table *add_table(struct key_map *map, struct key_table *curren
 	table->older = current;
 	table->bits = bits;
 	/* Pairs with the acquires of whoever loads newest. */
-	if (atomic_compare_exchange_strong_explicit(&map->newest, &current, table, memory_order_acq_rel,
-						    memory_order_acquire))
+	if (atomic_compare_exchange_strong_explicit(&map->newest, &current, table,
+						    memory_order_acq_rel, memory_order_acquire))
 		return table;
 	torsh_sys_munmap(table, n_bytes);
 	return current;
@@ -94,8 +95,12 @@ uint64_t torsh_key_map_add(struct key_map *map, uint64_t key, uint64_t value)
 			continue;
 		if (!found)
 			atomic_fetch_add_explicit(&table->n_used, 1, memory_order_relaxed);
-		/* Pairs with the acquire in torsh_key_map_find: what the value stands for was written before. */
-		return atomic_compare_exchange_strong_explicit(&entry->value, &winner, value, memory_order_release,
+		/*
+		 * Pairs with the acquire in torsh_key_map_find: what the value stands for was
+		 * written before.
+		 */
+		return atomic_compare_exchange_strong_explicit(&entry->value, &winner, value,
+							       memory_order_release,
 							       memory_order_acquire)
 			       ? value
 			       : winner;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash table from keys to values, neither of them 0, that only grows: read and written without locks by any thread,
- * also in a signal handler. For what is kept as long as the process lives.
+ * A hash table from keys to values, neither of them 0, that only grows: read and written without
+ * locks by any thread, also in a signal handler. For what is kept as long as the process lives.
  */
 #ifndef TORSH_AGENT_PRODUCER_KEY_MAP_H
 #define TORSH_AGENT_PRODUCER_KEY_MAP_H
@@ -19,9 +19,9 @@ struct key_map {
 uint64_t torsh_key_map_find(struct key_map *map, uint64_t key);
 
 /*
- * Remember a value for a key that wasn't found. Returns the value that stands: another thread's where that was first.
- * Without memory nothing is remembered. In a race with a table that grows a key may get two values, either of which
- * is found later on.
+ * Remember a value for a key that wasn't found. Returns the value that stands: another thread's
+ * where that was first. Without memory nothing is remembered. In a race with a table that grows a
+ * key may get two values, either of which is found later on.
  */
 uint64_t torsh_key_map_add(struct key_map *map, uint64_t key, uint64_t value);
 

@@ -26,7 +26,8 @@ static uint64_t hash_bytes(const char *bytes, size_t n)
 
 static int is_same_text(struct channel_text text, const char *bytes, size_t n)
 {
-	const char *there = text.length == n ? torsh_channel_text(&torsh_process->channel, text.offset) : NULL;
+	const char *there =
+		text.length == n ? torsh_channel_text(&torsh_process->channel, text.offset) : NULL;
 
 	return there && !memcmp(there, bytes, n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Texts that are told to the writer once: of names of code, and of the labels of the timeline's events. Any thread, also
- * in a signal handler; no locks.
+ * Texts that are told to the writer once: of names of code, and of the labels of the timeline's
+ * events. Any thread, also in a signal handler; no locks.
  */
 #ifndef TORSH_AGENT_PRODUCER_LABEL_H
 #define TORSH_AGENT_PRODUCER_LABEL_H
@@ -10,13 +10,18 @@
 
 #include "agent/wire/channel.h"
 
-#define LABEL_MAX 16384u /* bytes; what is longer is cut, which is counted: long enough for what templates are called */
-#define LABEL_ROOM (LABEL_MAX + 2u) /* for a text that is put together: one byte too many shows that it is cut */
+/* bytes; what is longer is cut, which is counted: long enough for what templates are called */
+#define LABEL_MAX 16384u
+/* for a text that is put together: one byte too many shows that it is cut */
+#define LABEL_ROOM (LABEL_MAX + 2u)
 
 /* The piece of the channel's text area that holds these n bytes; length 0 when it is full. */
 struct channel_text torsh_label_text(const char *bytes, size_t n);
 
-/* The label that these n bytes are; 0 where n is, or when a table is full. Some ten nanoseconds when it was there. */
+/*
+ * The label that these n bytes are; 0 where n is, or when a table is full. Some ten nanoseconds
+ * when it was there.
+ */
 uint32_t torsh_label(const char *bytes, size_t n);
 
 #endif

@@ -17,16 +17,23 @@
 #define LATE_STEP_NS UINT64_C(100000)
 #define LATE_TURNS 20000u
 
-/* Slots that ended and were not given back, beyond which a new thread waits for the writer rather than use more. */
+/*
+ * Slots that ended and were not given back, beyond which a new thread waits for the writer rather
+ * than use more.
+ */
 #define MOST_ENDED 256u
 
-/* Of what a process may lock the flows take this share at most, where it locks all; each some 230 KiB. */
+/*
+ * Of what a process may lock the flows take this share at most, where it locks all; each some 230
+ * KiB.
+ */
 #define SHARE_OF_LOCK 8u
 #define LOCKED_A_FLOW (256u << 10)
 
 #define FLOW_BYTES ((sizeof(struct flow) + 4095) & ~(size_t)4095)
 
-#define INTERRUPT_LEVELS 16 /* handlers that interrupt each other in hooks, and hooks that may be gone */
+/* handlers that interrupt each other in hooks, and hooks that may be gone */
+#define INTERRUPT_LEVELS 16
 
 /* Stand-ins, so that entering a hook never has to test for "no flow". */
 struct flow torsh_flow_not_created = {.state = FLOW_NOT_CREATED};
@@ -36,9 +43,11 @@ struct flow torsh_flow_ended = {.state = FLOW_ENDED};
 
 _Thread_local struct flow *torsh_flow_self = &torsh_flow_not_created;
 
-static _Thread_local uint64_t creation_holder; /* of torsh_lifecycle_flow, which is under way; 0: it is not */
+/* of torsh_lifecycle_flow, which is under way; 0: it is not */
+static _Thread_local uint64_t creation_holder;
 
-static _Thread_local uint64_t late_holder; /* the hook by which this thread holds, or held, the shared flow */
+/* the hook by which this thread holds, or held, the shared flow */
+static _Thread_local uint64_t late_holder;
 static pthread_key_t end_key;
 static int has_end_key;
 
@@ -66,7 +75,8 @@ static void await_slot(void *unused)
 }
 
 /*
- * A slot for the calling thread; waits for ended ones rather than use many more than are needed. Negative: there is none.
+ * A slot for the calling thread; waits for ended ones rather than use many more than are needed.
+ * Negative: there is none.
  */
 static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
@@ -76,7 +86,8 @@ static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 
 	while (slot == -EAGAIN && is_waited_for) {
 		is_waited_for = torsh_flow_await(&await, waited_ns);
-		slot = torsh_channel_take_slot(channel, kind, is_waited_for ? MOST_ENDED : UINT32_MAX);
+		slot = torsh_channel_take_slot(channel, kind,
+					       is_waited_for ? MOST_ENDED : UINT32_MAX);
 	}
 	return slot;
 }
@@ -87,8 +98,12 @@ static int map_ring(int slot, struct ring *ring)
 
 	if (torsh_channel_map_ring(&torsh_process->channel, slot, 0, ring))
 		return -ENOMEM;
-	/* Nothing was written there yet, so that this does nothing; it is refused where the program locked what it maps. */
-	answer = TORSH_SYS(SYS_madvise, ring->bytes, CHANNEL_RING_SMALL_BYTES, MADV_DONTNEED, 0, 0, 0);
+	/*
+	 * Nothing was written there yet, so that this does nothing; it is refused where the program
+	 * locked what it maps.
+	 */
+	answer = TORSH_SYS(SYS_madvise, ring->bytes, CHANNEL_RING_SMALL_BYTES, MADV_DONTNEED, 0, 0,
+			   0);
 	if (torsh_sys_failed(answer))
 		torsh_memory_lock_note();
 	return 0;
@@ -99,13 +114,17 @@ static bool count_flow(void)
 {
 	uint32_t n = atomic_fetch_add_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
 
-	if (!torsh_memory_lock_is_limited() || n < torsh_memory_lock_limit() / SHARE_OF_LOCK / LOCKED_A_FLOW)
+	if (!torsh_memory_lock_is_limited() ||
+	    n < torsh_memory_lock_limit() / SHARE_OF_LOCK / LOCKED_A_FLOW)
 		return true;
 	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
 	return false;
 }
 
-/* Of the slots that are used again first, the small rings stay mapped: that takes longer than all else of a thread. */
+/*
+ * Of the slots that are used again first, the small rings stay mapped: that takes longer than all
+ * else of a thread.
+ */
 static int take_ring(int slot, struct ring *ring)
 {
 	uint8_t *kept = (uint32_t)slot < N_KEPT_RINGS ? torsh_process->rings[slot] : NULL;
@@ -119,12 +138,14 @@ static int take_ring(int slot, struct ring *ring)
 
 static bool is_kept(uint32_t slot)
 {
-	return slot < (torsh_memory_lock_is_on() ? N_LOCKED_RINGS : N_KEPT_RINGS) && !torsh_memory_lock_is_limited();
+	return slot < (torsh_memory_lock_is_on() ? N_LOCKED_RINGS : N_KEPT_RINGS) &&
+	       !torsh_memory_lock_is_limited();
 }
 
 void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring)
 {
-	bool is_small = ring->mask + 1 == CHANNEL_RING_SMALL_BYTES, stays = is_small && is_kept(slot);
+	bool is_small = ring->mask + 1 == CHANNEL_RING_SMALL_BYTES,
+	     stays = is_small && is_kept(slot);
 
 	if (is_small && slot < N_KEPT_RINGS)
 		torsh_process->rings[slot] = stays ? ring->bytes : NULL;
@@ -132,7 +153,10 @@ void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring)
 		torsh_channel_unmap_ring(ring);
 }
 
-/* A flow's memory and its stack's, one block that a forked child finds zeroed: one that was kept, or a new one. */
+/*
+ * A flow's memory and its stack's, one block that a forked child finds zeroed: one that was kept,
+ * or a new one.
+ */
 static struct flow *take_block(void)
 {
 	struct flow *flow;
@@ -142,8 +166,8 @@ static struct flow *take_block(void)
 
 		flow = atomic_load_explicit(kept, memory_order_relaxed);
 		/* Acquire pairs with the release of who kept it. */
-		if (flow && atomic_compare_exchange_strong_explicit(kept, &flow, NULL, memory_order_acquire,
-								    memory_order_relaxed))
+		if (flow && atomic_compare_exchange_strong_explicit(
+				    kept, &flow, NULL, memory_order_acquire, memory_order_relaxed))
 			return flow;
 	}
 	flow = torsh_sys_own_pages(FLOW_BYTES + torsh_stack_bytes());
@@ -235,7 +259,10 @@ static struct flow *new_flow(enum thread_slot_kind kind)
 	return flow;
 }
 
-/* Flows that were closed may be reopened by others at once: nothing of this thread may use it from here on. */
+/*
+ * Flows that were closed may be reopened by others at once: nothing of this thread may use it from
+ * here on.
+ */
 static void close_flow(struct flow *flow)
 {
 	struct thread_slot *slot = flow->ring.slot;
@@ -254,13 +281,15 @@ static void close_flow(struct flow *flow)
 }
 
 /*
- * Other keys' destructors may free after this one ran: come back until the last round that the C library grants.
+ * Other keys' destructors may free after this one ran: come back until the last round that the C
+ * library grants.
  */
 static void end_thread(void *value)
 {
 	struct flow *flow = value;
 
-	if (flow != torsh_flow_self || atomic_load_explicit(&flow->state, memory_order_relaxed) == FLOW_FORKED)
+	if (flow != torsh_flow_self ||
+	    atomic_load_explicit(&flow->state, memory_order_relaxed) == FLOW_FORKED)
 		return;
 	if (++flow->end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
 		pthread_setspecific(end_key, flow);
@@ -302,8 +331,8 @@ static struct flow *enter(struct flow *flow, uint64_t holder)
 	if (!flow)
 		return NULL;
 	/* Acquire pairs with the release in torsh_flow_leave, for the late flow. */
-	if (!atomic_compare_exchange_strong_explicit(&flow->state, &idle, holder, memory_order_acquire,
-						     memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&flow->state, &idle, holder,
+						     memory_order_acquire, memory_order_relaxed))
 		return NULL;
 	flow->n_before = flow->ring.n_events;
 	return flow;
@@ -326,8 +355,8 @@ static struct flow *enter_own(struct flow *flow, const void *frame)
 }
 
 /*
- * A signal handler interrupted a hook of this thread and calls hooks itself, or was interrupted in that, and so on; or
- * one of them jumped out of all.
+ * A signal handler interrupted a hook of this thread and calls hooks itself, or was interrupted in
+ * that, and so on; or one of them jumped out of all.
  */
 static struct flow *enter_interrupt(struct flow *outer, const void *frame)
 {
@@ -367,7 +396,10 @@ static struct flow *late_flow(void)
 	return late;
 }
 
-/* Take the shared flow for this thread, whose mark its state is meanwhile, if it is idle or the hook that held it is gone. */
+/*
+ * Take the shared flow for this thread, whose mark its state is meanwhile, if it is idle or the
+ * hook that held it is gone.
+ */
 static struct flow *hold_late(struct flow *late, uint64_t mark, const void *frame)
 {
 	uint64_t holder = late_holder;
@@ -394,8 +426,9 @@ static struct flow *hold_late(struct flow *late, uint64_t mark, const void *fram
 }
 
 /*
- * The C library frees some things of a thread after every destructor ran: all such threads share one flow, and so do
- * those that found no slot. Whoever holds it may wait for the writer; or never leave, which is waited for once.
+ * The C library frees some things of a thread after every destructor ran: all such threads share
+ * one flow, and so do those that found no slot. Whoever holds it may wait for the writer; or never
+ * leave, which is waited for once.
  */
 static struct flow *enter_late(const void *frame)
 {
@@ -408,8 +441,12 @@ static struct flow *enter_late(const void *frame)
 			return late;
 		late = late ? late : late_flow();
 		held = late ? atomic_load_explicit(&late->state, memory_order_relaxed) : FLOW_IDLE;
-		/* A handler that interrupted its own thread's use of it; or somebody was waited for in vain. */
-		if (held == mark || (i && held == atomic_load_explicit(stuck, memory_order_relaxed)))
+		/*
+		 * A handler that interrupted its own thread's use of it; or somebody was waited for
+		 * in vain.
+		 */
+		if (held == mark ||
+		    (i && held == atomic_load_explicit(stuck, memory_order_relaxed)))
 			break;
 		if (i < LATE_SPINS || !late)
 			torsh_cpu_pause();

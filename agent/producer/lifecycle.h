@@ -9,15 +9,20 @@
 
 struct ring;
 
-/* One time in a process image, before the first flow: makes the key whose destructor ends flows. 0 or -errno. */
+/*
+ * One time in a process image, before the first flow: makes the key whose destructor ends flows. 0
+ * or -errno.
+ */
 int torsh_lifecycle_start(void);
 
-/* Make the calling thread's flow. NULL when it can't have one; its events are then counted as lost. */
+/*
+ * Make the calling thread's flow. NULL when it can't have one; its events are then counted as lost.
+ */
 struct flow *torsh_lifecycle_flow(void);
 
 /*
- * With a new channel: what threads share that have no flow of their own is made now, whatever limits the process has or
- * sets itself later.
+ * With a new channel: what threads share that have no flow of their own is made now, whatever
+ * limits the process has or sets itself later.
  */
 void torsh_lifecycle_reserve(void);
 

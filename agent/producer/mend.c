@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Flows whose hook never came to its end, because a handler that interrupted it jumped out, threw, or was cancelled. What
- * the hook was in the middle of may be half done: the event on the ring, what the encoding and the stack remember.
+ * Flows whose hook never came to its end, because a handler that interrupted it jumped out, threw,
+ * or was cancelled. What the hook was in the middle of may be half done: the event on the ring,
+ * what the encoding and the stack remember.
  */
 #include "agent/modules/memory_probe.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/flow.h"
 
 /*
- * A frame that is entered at the holder's place again has taken its stack. Elsewhere the return address decides: a frame that
- * is alive keeps its own, on whatever stack it lies. Where it is still there nothing is known: the hook may be under way
- * further out, or stand still on another stack.
+ * A frame that is entered at the holder's place again has taken its stack. Elsewhere the return
+ * address decides: a frame that is alive keeps its own, on whatever stack it lies. Where it is
+ * still there nothing is known: the hook may be under way further out, or stand still on another
+ * stack.
  */
 bool torsh_flow_is_abandoned(uint64_t state, const void *frame)
 {
@@ -20,10 +22,14 @@ bool torsh_flow_is_abandoned(uint64_t state, const void *frame)
 		return false;
 	if (holder == (uintptr_t)frame)
 		return true;
-	return !torsh_probe_read(holder + sizeof(uintptr_t), &page, &found) || (uint16_t)found != (uint16_t)state;
+	return !torsh_probe_read(holder + sizeof(uintptr_t), &page, &found) ||
+	       (uint16_t)found != (uint16_t)state;
 }
 
-/* Returns whether an event was begun that was not committed, or none was though its hook had entered. */
+/*
+ * Returns whether an event was begun that was not committed, or none was though its hook had
+ * entered.
+ */
 static bool take_back(struct flow *flow)
 {
 	struct ring *ring = &flow->ring;
@@ -32,7 +38,8 @@ static bool take_back(struct flow *flow)
 
 	/* It may have been counted already: ring.h. */
 	if (is_begun && ring->n_events > flow->n_before)
-		atomic_store_explicit(&ring->slot->produced, --ring->n_events, memory_order_relaxed);
+		atomic_store_explicit(&ring->slot->produced, --ring->n_events,
+				      memory_order_relaxed);
 	ring->head = head >> 1;
 	torsh_ring_cancel(ring);
 	atomic_store_explicit(&ring->slot->producer_waits, 0, memory_order_relaxed);

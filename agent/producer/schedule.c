@@ -4,7 +4,8 @@
 #include "agent/process/process.h"
 
 #define OPEN_FIRST 256u /* room that doubles up to the next */
-#define OPEN_MAX 65536u /* calls without an end must not fill the memory: those further in are sent, whatever step it is */
+/* calls without an end must not fill the memory: those further in are sent, whatever step it is */
+#define OPEN_MAX 65536u
 #define TELLER_SHIFT 56
 #define KIND_SHIFT 63 /* keys lie below */
 
@@ -20,7 +21,10 @@ static size_t bytes_of(uint32_t capacity)
 	return sizeof(struct open_calls) + capacity * sizeof(uint64_t);
 }
 
-/* The calls that the flow's thread has open, with room for one more. NULL: there is no memory, or there are too many. */
+/*
+ * The calls that the flow's thread has open, with room for one more. NULL: there is no memory, or
+ * there are too many.
+ */
 static struct open_calls *make_room(struct flow *flow)
 {
 	struct open_calls *open = flow->open;
@@ -120,7 +124,10 @@ void torsh_schedule_forget(struct open_calls *open)
 		open->n = 0;
 }
 
-/* Count one on, or begin with a better way to tell. Returns 0 where there was a better one: then it is no step. */
+/*
+ * Count one on, or begin with a better way to tell. Returns 0 where there was a better one: then it
+ * is no step.
+ */
 static int count_step(enum step_teller by, uint64_t first, uint64_t *step)
 {
 	_Atomic uint64_t *state = &torsh_process->schedule.step;
@@ -132,7 +139,8 @@ static int count_step(enum step_teller by, uint64_t first, uint64_t *step)
 		if (by < known)
 			return 0;
 		next = by > known ? (uint64_t)by << TELLER_SHIFT | first : old + 1;
-	} while (!atomic_compare_exchange_weak_explicit(state, &old, next, memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(state, &old, next, memory_order_relaxed,
+							memory_order_relaxed));
 	*step = next & ((UINT64_C(1) << TELLER_SHIFT) - 1);
 	return 1;
 }
@@ -150,7 +158,9 @@ static void begin_step(struct flow *flow, enum step_teller by, uint64_t first, u
 	event.schedule_step.step = step;
 	event.schedule_step.number = number == UINT64_MAX ? step : number;
 	torsh_flow_event(flow, &event, NULL);
-	/* Readers go by the event's time: what other threads begin around it is right either way. */
+	/*
+	 * Readers go by the event's time: what other threads begin around it is right either way.
+	 */
 	atomic_store_explicit(&torsh_process->schedule.rests,
 			      torsh_schedule_action(&torsh_config.schedule, step) == SCHEDULE_REST,
 			      memory_order_relaxed);
@@ -165,8 +175,9 @@ void torsh_schedule_optimizer(struct flow *flow, uint32_t label)
 {
 	uint32_t known = 0;
 
-	if (!atomic_compare_exchange_strong_explicit(&torsh_process->schedule.optimizer, &known, label,
-						     memory_order_relaxed, memory_order_relaxed) &&
+	if (!atomic_compare_exchange_strong_explicit(&torsh_process->schedule.optimizer, &known,
+						     label, memory_order_relaxed,
+						     memory_order_relaxed) &&
 	    known != label)
 		return;
 	/* Step 0 was what came before. */

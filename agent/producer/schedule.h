@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The schedule that TORSH_PROFILER_SCHEDULE asks for, as this process goes through its steps: whether a call that begins
- * now is sent. What tells steps are the program's own marks, else torch.profiler's, else the calls of its first
- * optimizer; the best of them counts, and begins with step 0. Until one was heard everything is sent.
+ * The schedule that TORSH_PROFILER_SCHEDULE asks for, as this process goes through its steps:
+ * whether a call that begins now is sent. What tells steps are the program's own marks, else
+ * torch.profiler's, else the calls of its first optimizer; the best of them counts, and begins with
+ * step 0. Until one was heard everything is sent.
  *
- * Calls that were sent have their ends sent, whatever step it is then, and no others: each thread remembers which of
- * its open calls were.
+ * Calls that were sent have their ends sent, whatever step it is then, and no others: each thread
+ * remembers which of its open calls were.
  */
 #ifndef TORSH_AGENT_PRODUCER_SCHEDULE_H
 #define TORSH_AGENT_PRODUCER_SCHEDULE_H
@@ -58,8 +59,8 @@ static inline int torsh_schedule_end(struct flow *flow, enum open_kind kind, ope
 int torsh_schedule_is_on(struct flow *flow);
 
 /*
- * A step begins, by the program's mark or torch.profiler's (number: as it is said; UINT64_MAX: it isn't), or one ends
- * with the optimizer of that label. What begins it is sent after this.
+ * A step begins, by the program's mark or torch.profiler's (number: as it is said; UINT64_MAX: it
+ * isn't), or one ends with the optimizer of that label. What begins it is sent after this.
  */
 void torsh_schedule_step(struct flow *flow, enum step_teller by, uint64_t number);
 void torsh_schedule_optimizer(struct flow *flow, uint32_t label);

@@ -5,13 +5,14 @@
 #include <time.h>
 
 /*
- * A change of owner costs two flows a cache miss or two each, a fence one flow a tenth of that: below some twenty events
- * between two changes fences are cheaper.
+ * A change of owner costs two flows a cache miss or two each, a fence one flow a tenth of that:
+ * below some twenty events between two changes fences are cheaper.
  */
 #define NEAR_TICKS 4096u /* 1 to 2 µs */
 #define SHARED_TICKS (UINT64_C(1) << 18) /* about 100 µs, then owning is tried again */
 #define IS_SHARED 1u
-#define NEAR_ENOUGH_TICKS (UINT64_C(1) << 17) /* between readings that count as one moment: else the thread was interrupted */
+/* between readings that count as one moment: else the thread was interrupted */
+#define NEAR_ENOUGH_TICKS (UINT64_C(1) << 17)
 #define TRIES 1000u
 
 _Atomic uint64_t torsh_stamp_owner;
@@ -26,7 +27,10 @@ static const struct clock_reference *reference = &no_reference;
 static _Atomic uint64_t changed_at;
 static _Atomic uint64_t ahead; /* at most, of lifted stamps: what lifts have had for doubt */
 
-/* A reading with this lift: is it as high as it must be? If not, it is to be taken again: with more lift, perhaps. */
+/*
+ * A reading with this lift: is it as high as it must be? If not, it is to be taken again: with more
+ * lift, perhaps.
+ */
 static bool is_high_enough(const struct clock_moment *known, uint64_t now, uint64_t lift)
 {
 	struct timespec time;
@@ -36,8 +40,9 @@ static bool is_high_enough(const struct clock_moment *known, uint64_t now, uint6
 	again = torsh_cpu_ticks_ordered() + lift;
 	if (again - now > NEAR_ENOUGH_TICKS)
 		return false;
-	missing = torsh_clock_missing(known, now, (uint64_t)time.tv_sec * CLOCK_NS_A_SECOND + (uint64_t)time.tv_nsec,
-				      &doubt);
+	missing = torsh_clock_missing(
+		known, now, (uint64_t)time.tv_sec * CLOCK_NS_A_SECOND + (uint64_t)time.tv_nsec,
+		&doubt);
 	if (!missing)
 		return true;
 	/* Stamps may be ahead already, by all doubts there were: they are again. */
@@ -74,7 +79,8 @@ static uint64_t next_owner(const struct flow *flow, uint64_t owner, uint64_t now
 {
 	uint64_t age = now - atomic_load_explicit(&changed_at, memory_order_relaxed);
 
-	return !(owner & IS_SHARED) && age < NEAR_TICKS ? (now + SHARED_TICKS) << 1 | IS_SHARED : (uintptr_t)flow;
+	return !(owner & IS_SHARED) && age < NEAR_TICKS ? (now + SHARED_TICKS) << 1 | IS_SHARED
+							: (uintptr_t)flow;
 }
 
 uint64_t torsh_stamp_take(const struct flow *flow)
@@ -89,7 +95,8 @@ uint64_t torsh_stamp_take(const struct flow *flow)
 		if (owner & IS_SHARED && (owner >> 1) - now - 1 < SHARED_TICKS)
 			return now;
 		now = read_checked();
-	} while (!atomic_compare_exchange_weak(&torsh_stamp_owner, &owner, next_owner(flow, owner, now)));
+	} while (!atomic_compare_exchange_weak(&torsh_stamp_owner, &owner,
+					       next_owner(flow, owner, now)));
 	atomic_store_explicit(&changed_at, now, memory_order_relaxed);
 	return now;
 }

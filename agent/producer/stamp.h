@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Readings of the time stamp counter that are ordered as causes are: an event that saw the effect of another thread's
- * event gets the later one.
+ * Readings of the time stamp counter that are ordered as causes are: an event that saw the effect
+ * of another thread's event gets the later one.
  *
- * The counter may be read before earlier loads have their values: a thread that takes a block out of another's hands
- * could stamp it with a time before it was handed over. A fence in front of the reading prevents that, and makes the
- * processor wait for all that it has under way, some 10 ns an event. It is needed only where another flow stamped since
- * this one did. So flows own the stamps by turns:
+ * The counter may be read before earlier loads have their values: a thread that takes a block out
+ * of another's hands could stamp it with a time before it was handed over. A fence in front of the
+ * reading prevents that, and makes the processor wait for all that it has under way, some 10 ns an
+ * event. It is needed only where another flow stamped since this one did. So flows own the stamps
+ * by turns:
  *
  *	owned by this flow	no fence. A flow that stamped since would have become the owner before its event could be
  *				seen, and loads are done in order: we would see that we own nothing any more
@@ -16,8 +17,9 @@
  *
  * A flow's own readings never go back: agent/producer/flow.h sees to that.
  *
- * The counter may be set back below all of us at once: by a suspend, or when a virtual machine or a process image moves to
- * another machine. Stamps are the counter plus a lift, 0 at first, that makes good for it:
+ * The counter may be set back below all of us at once: by a suspend, or when a virtual machine or a
+ * process image moves to another machine. Stamps are the counter plus a lift, 0 at first, that
+ * makes good for it:
  *
  *	owned by this flow	no other flow stamped since, so its own last stamp is the highest of all: agent/producer/flow.h compares
  *	shared until T		readings below T - SHARED_TICKS were never shared: compared with the reference
@@ -26,9 +28,9 @@
  *				what the rate may be wrong by now and at each lift before, so that the next reading
  *				is above all of before
  *
- * A lift that was read before another thread raised it gives a low reading, which the same comparisons find. Not seen is
- * less than a millisecond, a thousandth of the time since the writer last published, and as much for each lift before; then a
- * flow's time stands still.
+ * A lift that was read before another thread raised it gives a low reading, which the same
+ * comparisons find. Not seen is less than a millisecond, a thousandth of the time since the writer
+ * last published, and as much for each lift before; then a flow's time stands still.
  */
 #ifndef TORSH_AGENT_PRODUCER_STAMP_H
 #define TORSH_AGENT_PRODUCER_STAMP_H
@@ -48,13 +50,19 @@ extern _Atomic uint64_t torsh_stamp_owner;
 /* Stamps aren't the counter alone: torsh_flow_slow_stamp. */
 extern _Atomic int torsh_stamp_is_slow;
 
-/* Where the lift lies, and the reference: both in the channel; NULL: there is none. Before there are flows. */
+/*
+ * Where the lift lies, and the reference: both in the channel; NULL: there is none. Before there
+ * are flows.
+ */
 void torsh_stamp_use(_Atomic uint64_t *lift, const struct clock_reference *published, bool is_slow);
 
 /* Slow half of torsh_stamp_ticks. */
 uint64_t torsh_stamp_take(const struct flow *flow);
 
-/* For a flow that read a time below its own last one: another reading, which lifts all if the counter was set back. */
+/*
+ * For a flow that read a time below its own last one: another reading, which lifts all if the
+ * counter was set back.
+ */
 uint64_t torsh_stamp_retake(const struct flow *flow);
 
 /* A new use of the flow by another thread, which is not the one that owned. */
@@ -67,7 +75,8 @@ uint64_t torsh_stamp_lifted_ticks(const struct flow *flow);
 static inline uint64_t torsh_stamp_ticks(const struct flow *flow)
 {
 	if (__builtin_expect(TORSH_CPU_LOADS_IN_ORDER &&
-				     atomic_load_explicit(&torsh_stamp_owner, memory_order_relaxed) == (uintptr_t)flow,
+				     atomic_load_explicit(&torsh_stamp_owner,
+							  memory_order_relaxed) == (uintptr_t)flow,
 			     1))
 		return torsh_cpu_ticks();
 	return torsh_stamp_take(flow);

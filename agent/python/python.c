@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where in the native stack each Python frame belongs, and what that makes of the difference to the previous stack.
+ * Where in the native stack each Python frame belongs, and what that makes of the difference to the
+ * previous stack.
  *
- * The stack that is sent: native frame i, outermost first, preceded by the links of the chain whose `at` is i. So a
- * link stands at number at + (ids of links outside of it), and a call to another C function by the same line changes
- * nothing but the evaluation function's own frame and what is inside of it.
+ * The stack that is sent: native frame i, outermost first, preceded by the links of the chain whose
+ * `at` is i. So a link stands at number at + (ids of links outside of it), and a call to another C
+ * function by the same line changes nothing but the evaluation function's own frame and what is
+ * inside of it.
  */
 #include "agent/python/python.h"
 
@@ -23,10 +25,12 @@
 #define NOWHERE UINT32_MAX
 #define MISSED_CFRAMES 16u /* records without an activation, as greenlets make them */
 
-_Static_assert(STACK_MAX_FRAMES + CHAIN_MAX_LINKS <= CHANNEL_STACK_MAX, "the writer takes deeper stacks");
+_Static_assert(STACK_MAX_FRAMES + CHAIN_MAX_LINKS <= CHANNEL_STACK_MAX,
+	       "the writer takes deeper stacks");
 
 /*
- * What one native frame of the evaluation function executes: the links from start to the next activation's.
+ * What one native frame of the evaluation function executes: the links from start to the next
+ * activation's.
  */
 struct activations {
 	uint32_t n;
@@ -38,7 +42,8 @@ struct python {
 	struct python_chain chain;
 	struct activations acts;
 	uintptr_t second_state; /* see running_state; 0: none */
-	uintptr_t places[CHAIN_MAX_LINKS]; /* on their way: an address in the native frame of each activation */
+	/* on their way: an address in the native frame of each activation */
+	uintptr_t places[CHAIN_MAX_LINKS];
 	uint32_t ids[STACK_MAX_FRAMES + CHAIN_MAX_LINKS + STACK_READABLE];
 };
 
@@ -99,9 +104,9 @@ static bool is_own(uintptr_t state)
 }
 
 /*
- * Before 3.12 a thread that runs a second interpreter is asked for its first state all the same. The state that holds
- * the lock is the one that runs, if it is this thread's; without the lock it is the one that held it last, as long as
- * that has frames.
+ * Before 3.12 a thread that runs a second interpreter is asked for its first state all the same.
+ * The state that holds the lock is the one that runs, if it is this thread's; without the lock it
+ * is the one that held it last, as long as that has frames.
  */
 static uintptr_t running_state(struct python *python, uintptr_t first)
 {
@@ -123,7 +128,8 @@ static uintptr_t own_state(struct python *python, bool is_main)
 	if (!is_main && torsh_cpython.is_finalizing())
 		return 0;
 	state = (uintptr_t)torsh_cpython.this_thread();
-	if (state && torsh_cpython.holder && torsh_cpython.first_interpreter() != torsh_cpython.main_interpreter())
+	if (state && torsh_cpython.holder &&
+	    torsh_cpython.first_interpreter() != torsh_cpython.main_interpreter())
 		return running_state(python, state);
 	return state;
 }
@@ -142,7 +148,8 @@ static bool holds(const struct stack_look *look, uint32_t i, uintptr_t address)
 }
 
 /* The native frame from number `from` on in which address lies; guess is looked at first. */
-static uint32_t find_frame(const struct stack_look *look, uint32_t from, uint32_t guess, uintptr_t address)
+static uint32_t find_frame(const struct stack_look *look, uint32_t from, uint32_t guess,
+			   uintptr_t address)
 {
 	if (guess >= from && guess < look->depth && holds(look, guess, address))
 		return guess;
@@ -154,8 +161,8 @@ static uint32_t find_frame(const struct stack_look *look, uint32_t from, uint32_
 }
 
 /*
- * The records of the activations from number `first` on. A record names the frame that it was left in, where it names
- * one: greenlets have records that belong to no activation.
+ * The records of the activations from number `first` on. A record names the frame that it was left
+ * in, where it names one: greenlets have records that belong to no activation.
  */
 static void read_cframes(struct python *python, uintptr_t tstate, uint32_t first)
 {
@@ -166,7 +173,8 @@ static void read_cframes(struct python *python, uintptr_t tstate, uint32_t first
 	for (uint32_t k = acts->n; k-- > first;) {
 		uintptr_t innermost = python->chain.links.frame[acts->start[k + 1] - 1];
 
-		for (uint32_t missed = 0; at->cframe_frame && cframe && missed < MISSED_CFRAMES; missed++) {
+		for (uint32_t missed = 0; at->cframe_frame && cframe && missed < MISSED_CFRAMES;
+		     missed++) {
 			if (*(const uintptr_t *)(cframe + at->cframe_frame) == innermost)
 				break;
 			cframe = *(const uintptr_t *)(cframe + at->cframe_previous);
@@ -190,11 +198,12 @@ static void move(struct activations *acts, uint32_t k, uint32_t at, struct parti
 }
 
 /*
- * Activations from `first` on, by an address in the native frame of each. One whose frame isn't there (the stack is
- * cut, or a greenlet's) stands directly inside of the next one further out, or outermost.
+ * Activations from `first` on, by an address in the native frame of each. One whose frame isn't
+ * there (the stack is cut, or a greenlet's) stands directly inside of the next one further out, or
+ * outermost.
  */
-static void place_by_address(struct python *python, const struct stack_look *look, uintptr_t tstate, uint32_t first,
-			     struct parting *parting)
+static void place_by_address(struct python *python, const struct stack_look *look, uintptr_t tstate,
+			     uint32_t first, struct parting *parting)
 {
 	struct activations *acts = &python->acts;
 	bool by_cframe = torsh_cpython.at.activations == CPYTHON_BY_CFRAME;
@@ -203,7 +212,8 @@ static void place_by_address(struct python *python, const struct stack_look *loo
 	if (by_cframe)
 		read_cframes(python, tstate, first);
 	for (uint32_t k = first; k < acts->n; k++) {
-		uintptr_t address = by_cframe ? python->places[k] : python->chain.links.frame[acts->start[k]];
+		uintptr_t address =
+			by_cframe ? python->places[k] : python->chain.links.frame[acts->start[k]];
 		uint32_t found = address ? find_frame(look, at, acts->at[k], address) : NOWHERE;
 
 		at = found != NOWHERE ? found : k ? at + 1 : 0;
@@ -219,8 +229,12 @@ static bool is_evaluation(const struct stack_look *look, uint32_t i)
 	return ip - 1 - torsh_cpython.eval_start < torsh_cpython.eval_bytes;
 }
 
-/* Activations from `first` on, one for each native frame of the evaluation function, the innermost first. */
-static void place_by_code(struct python *python, const struct stack_look *look, uint32_t first, struct parting *parting)
+/*
+ * Activations from `first` on, one for each native frame of the evaluation function, the innermost
+ * first.
+ */
+static void place_by_code(struct python *python, const struct stack_look *look, uint32_t first,
+			  struct parting *parting)
 {
 	struct activations *acts = &python->acts;
 	uint32_t from = first ? acts->at[first - 1] + 1 : 0, native = look->depth, k;
@@ -236,7 +250,10 @@ static void place_by_code(struct python *python, const struct stack_look *look, 
 		move(acts, i, i < k ? from : (uint32_t)python->places[i], parting);
 }
 
-/* Activations of the links behind the first n_kept; returns how many are as they were, from the outermost. */
+/*
+ * Activations of the links behind the first n_kept; returns how many are as they were, from the
+ * outermost.
+ */
 static uint32_t start_activations(struct python *python, uint32_t n_kept)
 {
 	const struct python_chain *chain = &python->chain;
@@ -268,14 +285,16 @@ static uint32_t find_activation(const struct activations *acts, uint32_t link)
 }
 
 /*
- * Place what may have moved: activations in native frames that aren't those of before, and new ones. What stays says
- * where the stacks part.
+ * Place what may have moved: activations in native frames that aren't those of before, and new
+ * ones. What stays says where the stacks part.
  */
-static struct parting place(struct python *python, const struct stack_look *look, uint32_t n_native_kept,
-			    uintptr_t tstate, const struct chain_difference *difference)
+static struct parting place(struct python *python, const struct stack_look *look,
+			    uint32_t n_native_kept, uintptr_t tstate,
+			    const struct chain_difference *difference)
 {
 	struct activations *acts = &python->acts;
-	struct parting parting = {.native = n_native_kept, .link = difference->first, .old_at = NOWHERE};
+	struct parting parting = {
+		.native = n_native_kept, .link = difference->first, .old_at = NOWHERE};
 	uint32_t first;
 
 	if (parting.link < difference->n_old)
@@ -314,13 +333,15 @@ static void finish_parting(const struct python *python, struct parting *parting)
 }
 
 /* The stack from the parting on. */
-static uint32_t put_ids(struct python *python, const struct stack_look *look, const struct parting *parting)
+static uint32_t put_ids(struct python *python, const struct stack_look *look,
+			const struct parting *parting)
 {
 	const struct python_chain *chain = &python->chain;
 	const struct activations *acts = &python->acts;
 	uint32_t n = 0, native = parting->native, link = parting->link;
 
-	for (uint32_t k = link < chain->n ? find_activation(acts, link) : acts->n; k < acts->n; k++) {
+	for (uint32_t k = link < chain->n ? find_activation(acts, link) : acts->n; k < acts->n;
+	     k++) {
 		while (native < acts->at[k] && native < look->depth)
 			python->ids[n++] = look->ids[native++];
 		for (; link < acts->start[k + 1]; link++) {
@@ -333,7 +354,8 @@ static uint32_t put_ids(struct python *python, const struct stack_look *look, co
 	return n;
 }
 
-void torsh_python_amend(struct python *python, const struct stack *stack, bool is_main, struct stack_delta *delta)
+void torsh_python_amend(struct python *python, const struct stack *stack, bool is_main,
+			struct stack_delta *delta)
 {
 	struct python_chain *chain = &python->chain;
 	struct chain_difference difference;
@@ -351,7 +373,8 @@ void torsh_python_amend(struct python *python, const struct stack *stack, bool i
 		parting = (struct parting){0};
 	} else {
 		finish_parting(python, &parting);
-		delta->pop += n_kept + difference.n_old_ids - parting.native - chain->rank[parting.link];
+		delta->pop +=
+			n_kept + difference.n_old_ids - parting.native - chain->rank[parting.link];
 	}
 	delta->n_push = put_ids(python, &look, &parting);
 	delta->push = python->ids;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Python frames in stacks: what a capture of the native stack found is amended by the lines that the interpreter
- * executes in each of its native frames. Read from the interpreter's own chain of frames, in its own thread, when an
- * event needs a stack: no hook of the interpreter, no lock, nothing paid by code that allocates nothing.
+ * Python frames in stacks: what a capture of the native stack found is amended by the lines that
+ * the interpreter executes in each of its native frames. Read from the interpreter's own chain of
+ * frames, in its own thread, when an event needs a stack: no hook of the interpreter, no lock,
+ * nothing paid by code that allocates nothing.
  *
- * One struct python belongs to one struct stack: a thread's, or that of the handlers that interrupt its hooks.
+ * One struct python belongs to one struct stack: a thread's, or that of the handlers that interrupt
+ * its hooks.
  */
 #ifndef TORSH_AGENT_PYTHON_PYTHON_H
 #define TORSH_AGENT_PYTHON_PYTHON_H
@@ -27,10 +29,12 @@ size_t torsh_python_bytes(void);
 void torsh_python_forget(struct python *python);
 
 /*
- * Amend the difference that torsh_stack_capture just found for stack: it becomes one between stacks with Python frames
- * in them, each run directly outside of the native frame that executes it. is_main: the calling thread is the one that
- * ends the interpreter; other threads see nothing of Python from then on.
+ * Amend the difference that torsh_stack_capture just found for stack: it becomes one between stacks
+ * with Python frames in them, each run directly outside of the native frame that executes it.
+ * is_main: the calling thread is the one that ends the interpreter; other threads see nothing of
+ * Python from then on.
  */
-void torsh_python_amend(struct python *python, const struct stack *stack, bool is_main, struct stack_delta *delta);
+void torsh_python_amend(struct python *python, const struct stack *stack, bool is_main,
+			struct stack_delta *delta);
 
 #endif

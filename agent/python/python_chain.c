@@ -9,7 +9,8 @@
 #define is_likely(x) __builtin_expect(!!(x), 1)
 
 #define NEVER UINT64_MAX /* no frame's instruction */
-#define SEARCHED 8u /* links among which a frame is looked for: returns from more at a time are rare */
+/* links among which a frame is looked for: returns from more at a time are rare */
+#define SEARCHED 8u
 #define FRAME_BYTES 128u /* enough for what is read of one */
 #define OBJECT_BITS (~(uintptr_t)7) /* references carry tags below from 3.14 on */
 
@@ -89,11 +90,13 @@ static inline uint32_t find_link(const struct python_chain *chain, uint32_t n, u
 struct proof {
 	bool is_whole; /* they are the chain */
 	uint32_t last; /* the link that was looked at last */
-	uint32_t lowest; /* the outermost that stands at another instruction than it did; first + 1: none does */
+	/* the outermost that stands at another instruction than it did; first + 1: none does */
+	uint32_t lowest;
 	uintptr_t next; /* not is_whole: where the last one leads */
 };
 
-static inline bool has_moved(const struct chain_links *links, const struct reader *reader, uint32_t i, uintptr_t frame)
+static inline bool has_moved(const struct chain_links *links, const struct reader *reader,
+			     uint32_t i, uintptr_t frame)
 {
 	/* A pointer says which code it is in, as long as none died. */
 	return read_instruction(reader, frame) != links->instruction[i] ||
@@ -101,8 +104,8 @@ static inline bool has_moved(const struct chain_links *links, const struct reade
 }
 
 /* From link number `first` outwards as long as each leads to the next known one. */
-static inline __attribute__((always_inline)) struct proof prove_links(const struct python_chain *chain,
-								      const struct reader *reader, uint32_t first)
+static inline __attribute__((always_inline)) struct proof
+prove_links(const struct python_chain *chain, const struct reader *reader, uint32_t first)
 {
 	const struct chain_links *links = &chain->links;
 	struct proof proof = {.lowest = first + 1};
@@ -140,7 +143,8 @@ static void renew_links(struct python_chain *chain, uint32_t from, uint32_t to)
 #define WALK_AGAIN UINT32_MAX
 
 /* Fill fresh with the links from frame outwards. Returns how many of the known ones are true. */
-static inline uint32_t walk(struct python_chain *chain, const struct reader *reader, uintptr_t frame)
+static inline uint32_t walk(struct python_chain *chain, const struct reader *reader,
+			    uintptr_t frame)
 {
 	uint32_t n_left = chain->n;
 
@@ -173,7 +177,10 @@ static inline uint32_t walk(struct python_chain *chain, const struct reader *rea
 	return 0;
 }
 
-/* A chain that is deeper than is kept: as many inner links as is useful, and one that stands for the others. */
+/*
+ * A chain that is deeper than is kept: as many inner links as is useful, and one that stands for
+ * the others.
+ */
 static void walk_deep(struct python_chain *chain, const struct reader *reader, uintptr_t frame)
 {
 	chain->n = chain->n_fresh = 0;
@@ -203,7 +210,8 @@ static bool is_start(uintptr_t frame)
 	}
 }
 
-static struct chain_line *line_of(struct python_chain *chain, const struct chain_links *links, uint32_t i)
+static struct chain_line *line_of(struct python_chain *chain, const struct chain_links *links,
+				  uint32_t i)
 {
 	uint64_t key = links->instruction[i] + links->code[i];
 
@@ -223,8 +231,8 @@ static uint32_t find_id(struct python_chain *chain, uint32_t i)
 			.instruction = links->instruction[i],
 			.code = links->code[i],
 			.version = links->version[i],
-			.id = torsh_python_code_id(links->frame[i], links->code[i], links->instruction[i],
-						   &chain->scratch),
+			.id = torsh_python_code_id(links->frame[i], links->code[i],
+						   links->instruction[i], &chain->scratch),
 		};
 	return line->id;
 }
@@ -242,7 +250,8 @@ static uint32_t id_of_cut(void)
 	return id;
 }
 
-static void read_link(struct chain_links *links, const struct reader *reader, uint32_t i, uintptr_t frame)
+static void read_link(struct chain_links *links, const struct reader *reader, uint32_t i,
+		      uintptr_t frame)
 {
 	links->frame[i] = frame;
 	links->code[i] = read_code(reader, frame);
@@ -262,8 +271,8 @@ static void make_cut(struct chain_links *links, uintptr_t frame)
 }
 
 /* Put the fresh links behind the first n_kept. */
-static inline void take_fresh(struct python_chain *chain, const struct reader *reader, uint32_t n_kept,
-			      struct chain_difference *difference)
+static inline void take_fresh(struct python_chain *chain, const struct reader *reader,
+			      uint32_t n_kept, struct chain_difference *difference)
 {
 	uint32_t n = n_kept, n_old = chain->n;
 
@@ -301,11 +310,11 @@ uintptr_t torsh_python_innermost(uintptr_t tstate)
 }
 
 /*
- * The commonest: the same frames as before, of which at most the innermost has moved on. False: there is more to do;
- * nothing was changed.
+ * The commonest: the same frames as before, of which at most the innermost has moved on. False:
+ * there is more to do; nothing was changed.
  */
-static inline bool look_again(struct python_chain *chain, const struct reader *reader, uintptr_t frame,
-			      struct chain_difference *difference)
+static inline bool look_again(struct python_chain *chain, const struct reader *reader,
+			      uintptr_t frame, struct chain_difference *difference)
 {
 	struct chain_links *links = &chain->links;
 	uint32_t last = chain->n - 1, id;
@@ -332,11 +341,11 @@ static inline bool look_again(struct python_chain *chain, const struct reader *r
 	return true;
 }
 
-static __attribute__((noinline)) void look_anew(struct python_chain *chain, const struct reader *reader,
-						uintptr_t frame, struct chain_difference *difference)
+static __attribute__((noinline)) void look_anew(struct python_chain *chain,
+						const struct reader *reader, uintptr_t frame,
+						struct chain_difference *difference)
 {
 	uint32_t n_kept = walk(chain, reader, frame);
-
 
 	if (!n_kept)
 		chain->is_cut = false;
@@ -350,7 +359,8 @@ static __attribute__((noinline)) void look_anew(struct python_chain *chain, cons
 	take_fresh(chain, reader, n_kept, difference);
 }
 
-void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate, struct chain_difference *difference)
+void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate,
+			     struct chain_difference *difference)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	const struct reader reader = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The interpreter's chain of frames of the calling thread, as it was at the previous look and as it is now. Each link
- * is a frame: a function's, or one of the interpreter's own that stands between activations.
+ * The interpreter's chain of frames of the calling thread, as it was at the previous look and as it
+ * is now. Each link is a frame: a function's, or one of the interpreter's own that stands between
+ * activations.
  */
 #ifndef TORSH_AGENT_PYTHON_PYTHON_CHAIN_H
 #define TORSH_AGENT_PYTHON_PYTHON_CHAIN_H
@@ -12,7 +13,10 @@
 #include "agent/python/python_code.h"
 
 #define CHAIN_MAX_LINKS 2048u
-/* A deeper chain keeps this many inner ones, so that it can grow for a while, and is walked anew below the fewest. */
+/*
+ * A deeper chain keeps this many inner ones, so that it can grow for a while, and is walked anew
+ * below the fewest.
+ */
 #define CHAIN_DEEP_KEPT 1024u
 #define CHAIN_DEEP_FEWEST 512u
 
@@ -46,7 +50,10 @@ struct python_chain {
 	uint32_t id[CHAIN_MAX_LINKS]; /* PYTHON_NO_ID: no function's */
 	uint32_t rank[CHAIN_MAX_LINKS + 1]; /* links with ids outside of this one */
 
-	/* This look's new ones, innermost first; of a chain that is cut the last one stands for all further out. */
+	/*
+	 * This look's new ones, innermost first; of a chain that is cut the last one stands for all
+	 * further out.
+	 */
 	uintptr_t fresh[CHAIN_MAX_LINKS];
 
 	struct chain_line lines[CHAIN_N_LINES]; /* by hash */
@@ -58,7 +65,8 @@ struct python_chain {
 struct chain_difference {
 	uint32_t n_old_ids;
 	uint32_t n_old;
-	uint32_t first; /* the first whose id isn't what it was, or that is new or gone; UINT32_MAX: none */
+	/* the first whose id isn't what it was, or that is new or gone; UINT32_MAX: none */
+	uint32_t first;
 	uint32_t n_kept; /* links that are the same frames at the same instructions */
 };
 
@@ -66,11 +74,12 @@ struct chain_difference {
 uintptr_t torsh_python_innermost(uintptr_t tstate);
 
 /*
- * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to what is as it was.
- * Frames are read in the order in which they are linked, so that none is read that isn't there: the addresses are
- * foretold by the previous look, so that reads don't wait for each other. Garbage, which a signal handler can find
- * where a frame is being linked, ends the chain.
+ * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to what is
+ * as it was. Frames are read in the order in which they are linked, so that none is read that isn't
+ * there: the addresses are foretold by the previous look, so that reads don't wait for each other.
+ * Garbage, which a signal handler can find where a frame is being linked, ends the chain.
  */
-void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate, struct chain_difference *difference);
+void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate,
+			     struct chain_difference *difference);
 
 #endif

@@ -35,7 +35,8 @@ static bool is_readable(uintptr_t address, size_t n)
 {
 	uintptr_t last = (address + n - 1) & ~(uintptr_t)7;
 
-	for (uintptr_t at = address & ~(uintptr_t)7; at < last; at = torsh_probe_page(at) + PROBE_PAGE_BYTES) {
+	for (uintptr_t at = address & ~(uintptr_t)7; at < last;
+	     at = torsh_probe_page(at) + PROBE_PAGE_BYTES) {
 		if (!torsh_probe(at))
 			return false;
 	}
@@ -94,7 +95,10 @@ static size_t read_text(uintptr_t text, char *out, size_t n_out)
 		return 0;
 	length = read_word(text, at->text_length);
 	state = read_u32(text, at->text_state);
-	/* Free-threaded builds give the two bits before the kind a byte of their own. A kind is never 0. */
+	/*
+	 * Free-threaded builds give the two bits before the kind a byte of their own. A kind is
+	 * never 0.
+	 */
 	if (!TEXT_KIND(state))
 		state = state >> 8 << 2;
 	kind = TEXT_KIND(state);
@@ -112,11 +116,12 @@ static size_t read_text(uintptr_t text, char *out, size_t n_out)
 
 /* ---- codes and lines ---- */
 
-static bool is_same_code(const struct channel_code *code, struct channel_text name, struct channel_text file,
-			 uint32_t first_line)
+static bool is_same_code(const struct channel_code *code, struct channel_text name,
+			 struct channel_text file, uint32_t first_line)
 {
 	return code->name.offset == name.offset && code->name.length == name.length &&
-	       code->file.offset == file.offset && code->file.length == file.length && code->first_line == first_line;
+	       code->file.offset == file.offset && code->file.length == file.length &&
+	       code->first_line == first_line;
 }
 
 /* The same names on the same line are the same function, whichever code object says so. */
@@ -124,14 +129,17 @@ static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	struct channel *channel = &torsh_process->channel;
-	size_t n_name = read_text(read_word(code, at->code_name), scratch->name, sizeof(scratch->name));
-	size_t n_file = read_text(read_word(code, at->code_file), scratch->file, sizeof(scratch->file));
+	size_t n_name =
+		read_text(read_word(code, at->code_name), scratch->name, sizeof(scratch->name));
+	size_t n_file =
+		read_text(read_word(code, at->code_file), scratch->file, sizeof(scratch->file));
 	struct channel_text name = torsh_label_text(scratch->name, n_name);
 	struct channel_text file = torsh_label_text(scratch->file, n_file);
 	uint32_t first_line = read_u32(code, at->code_first_line), index;
 	uint64_t key = torsh_key_map_mix((uint64_t)name.offset << 32 | file.offset, first_line);
 	uint64_t value = torsh_key_map_find(&codes, key);
-	const struct channel_code *known = value ? torsh_channel_code(channel, (uint32_t)value - 1) : NULL;
+	const struct channel_code *known =
+		value ? torsh_channel_code(channel, (uint32_t)value - 1) : NULL;
 
 	if (known && is_same_code(known, name, file, first_line))
 		return (uint32_t)value - 1;
@@ -147,7 +155,10 @@ static int32_t offset_of_pointer(uintptr_t frame, uintptr_t code, uintptr_t poin
 	const struct cpython_layout *at = &torsh_cpython.at;
 	uintptr_t start = code + at->code_bytes;
 
-	/* A free-threaded 3.14 gives threads copies of the bytecode: an array of pointers behind its length. */
+	/*
+	 * A free-threaded 3.14 gives threads copies of the bytecode: an array of pointers behind
+	 * its length.
+	 */
 	if (at->frame_tlbc) {
 		uintptr_t copies = read_word(code, at->code_tlbc);
 		size_t which = read_u32(frame, at->frame_tlbc);
@@ -181,18 +192,24 @@ static uint32_t find_line(uintptr_t frame, uintptr_t code, uint64_t instruction)
 	if (!is_readable(table, at->bytes_data))
 		return first_line;
 	n_bytes = read_word(table, at->bytes_length);
-	return torsh_python_line(at->lines, (const uint8_t *)table + at->bytes_data, n_bytes, first_line, offset);
+	return torsh_python_line(at->lines, (const uint8_t *)table + at->bytes_data, n_bytes,
+				 first_line, offset);
 }
 
-/* The interpreter's own code, e.g. what cleans up behind __init__, has no line and one text for all names. */
+/*
+ * The interpreter's own code, e.g. what cleans up behind __init__, has no line and one text for all
+ * names.
+ */
 static bool is_internal(uintptr_t code)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 
-	return !read_u32(code, at->code_first_line) && read_word(code, at->code_name) == read_word(code, at->code_file);
+	return !read_u32(code, at->code_first_line) &&
+	       read_word(code, at->code_name) == read_word(code, at->code_file);
 }
 
-uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruction, struct python_scratch *scratch)
+uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruction,
+			      struct python_scratch *scratch)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	uint32_t index, line, id;
@@ -210,5 +227,6 @@ uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruct
 	if (value)
 		return (uint32_t)value - 1;
 	id = torsh_registry_add_line(index, line);
-	return id == REGISTRY_FULL ? id : (uint32_t)torsh_key_map_add(&lines, key, (uint64_t)id + 1) - 1;
+	return id == REGISTRY_FULL ? id
+				   : (uint32_t)torsh_key_map_add(&lines, key, (uint64_t)id + 1) - 1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Ids for lines of Python: from a code object and an instruction in it to its function's names and its line, told to
- * the writer once. Any thread; the code object must be alive, as that of a frame of the calling thread is.
+ * Ids for lines of Python: from a code object and an instruction in it to its function's names and
+ * its line, told to the writer once. Any thread; the code object must be alive, as that of a frame
+ * of the calling thread is.
  */
 #ifndef TORSH_AGENT_PYTHON_PYTHON_CODE_H
 #define TORSH_AGENT_PYTHON_PYTHON_CODE_H
@@ -16,9 +17,11 @@ struct python_scratch {
 };
 
 /*
- * The id of the line that frame, whose code object is code, executes; instruction as torsh_python_instruction read it.
- * PYTHON_NO_ID when code is none, or the interpreter's own; 0 when a table is full. Takes about a microsecond.
+ * The id of the line that frame, whose code object is code, executes; instruction as
+ * torsh_python_instruction read it. PYTHON_NO_ID when code is none, or the interpreter's own; 0
+ * when a table is full. Takes about a microsecond.
  */
-uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruction, struct python_scratch *scratch);
+uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruction,
+			      struct python_scratch *scratch);
 
 #endif

@@ -17,7 +17,9 @@ static uint32_t line_by_lnotab(const uint8_t *table, size_t n_bytes, uint32_t li
 
 #define NO_LINE (-128)
 
-/* 3.10: pairs of bytes: how many bytes of code, and what these lines are ahead of the pair before. */
+/*
+ * 3.10: pairs of bytes: how many bytes of code, and what these lines are ahead of the pair before.
+ */
 static uint32_t line_by_pairs(const uint8_t *table, size_t n_bytes, uint32_t line, int32_t offset)
 {
 	int32_t end = 0;
@@ -35,8 +37,8 @@ static uint32_t line_by_pairs(const uint8_t *table, size_t n_bytes, uint32_t lin
 }
 
 /*
- * From 3.11 on an entry begins with a byte that has its top bit set; of the others none has. Bits 3-6 say what
- * follows, bits 0-2 how many code units it is for, less one.
+ * From 3.11 on an entry begins with a byte that has its top bit set; of the others none has. Bits
+ * 3-6 say what follows, bits 0-2 how many code units it is for, less one.
  */
 #define LOCATION_START 0x80u
 #define UNIT_BYTES 2
@@ -48,7 +50,10 @@ enum location_code {
 	LOCATION_NONE = 15,
 };
 
-/* Six bits a byte, the lowest first, bit 6: one more follows. The lowest bit of the number is its sign. */
+/*
+ * Six bits a byte, the lowest first, bit 6: one more follows. The lowest bit of the number is its
+ * sign.
+ */
 static int32_t read_signed(const uint8_t *at, const uint8_t *end)
 {
 	uint32_t value = 0, shift = 0;
@@ -59,7 +64,8 @@ static int32_t read_signed(const uint8_t *at, const uint8_t *end)
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-static uint32_t line_by_locations(const uint8_t *table, size_t n_bytes, uint32_t line, int32_t offset)
+static uint32_t line_by_locations(const uint8_t *table, size_t n_bytes, uint32_t line,
+				  int32_t offset)
 {
 	const uint8_t *at = table, *end = table + n_bytes;
 	int32_t covered = 0;
@@ -81,8 +87,8 @@ static uint32_t line_by_locations(const uint8_t *table, size_t n_bytes, uint32_t
 	return 0;
 }
 
-uint32_t torsh_python_line(enum cpython_lines how, const uint8_t *table, size_t n_bytes, uint32_t first_line,
-			   int32_t offset)
+uint32_t torsh_python_line(enum cpython_lines how, const uint8_t *table, size_t n_bytes,
+			   uint32_t first_line, int32_t offset)
 {
 	if (offset < 0)
 		return first_line;

@@ -10,7 +10,8 @@
 
 #define EXPORTS_SAID_AFTER_NS UINT64_C(1000000000)
 #define STEP_NS UINT64_C(50000000)
-#define SILENT_AT_MOST_NS UINT64_C(5000000000) /* without a sign of the writer: it is stopped, or dead */
+/* without a sign of the writer: it is stopped, or dead */
+#define SILENT_AT_MOST_NS UINT64_C(5000000000)
 #define SUMMARY_AT_MOST_NS UINT64_C(5000000000)
 #define WAIT_AT_MOST_NS UINT64_C(600000000000) /* whatever it seems to do */
 
@@ -36,7 +37,9 @@ static uint32_t wishes_of(struct channel_header *header, int may_be_first)
 
 	if (state == CHANNEL_WRITER_NONE)
 		return may_be_first ? EXIT_SUMMARY : 0;
-	return state == CHANNEL_WRITER_ATTACHED ? atomic_load_explicit(&header->exit_wishes, memory_order_relaxed) : 0;
+	return state == CHANNEL_WRITER_ATTACHED
+		       ? atomic_load_explicit(&header->exit_wishes, memory_order_relaxed)
+		       : 0;
 }
 
 /* Called again and again: has the writer moved, and is it not too late for what is waited for? */
@@ -47,17 +50,20 @@ static int is_worth_it(struct exit_wait *wait, uint32_t heartbeat, uint32_t wish
 		wait->moved_ns = wait->at_ns;
 	wait->heartbeat = heartbeat;
 	return wait->at_ns - wait->moved_ns < SILENT_AT_MOST_NS &&
-	       wait->at_ns - wait->begin_ns < (wishes == EXIT_SUMMARY ? SUMMARY_AT_MOST_NS : WAIT_AT_MOST_NS);
+	       wait->at_ns - wait->begin_ns <
+		       (wishes == EXIT_SUMMARY ? SUMMARY_AT_MOST_NS : WAIT_AT_MOST_NS);
 }
 
 static void say_what_takes_so_long(struct exit_wait *wait, uint32_t wishes)
 {
 	const uint32_t both = EXIT_EXPORTS | EXIT_SUMMARY;
 
-	if (torsh_agent_is_sandboxed() || wait->has_said || (wishes & both) != both || wait->at_ns - wait->begin_ns < EXPORTS_SAID_AFTER_NS)
+	if (torsh_agent_is_sandboxed() || wait->has_said || (wishes & both) != both ||
+	    wait->at_ns - wait->begin_ns < EXPORTS_SAID_AFTER_NS)
 		return;
 	wait->has_said = 1;
-	torsh_say("the exports are being written; an interrupt leaves that to the background", NULL);
+	torsh_say("the exports are being written; an interrupt leaves that to the background",
+		  NULL);
 }
 
 /* Returns whether the answer came. */
@@ -70,11 +76,15 @@ static int await_answer(struct channel_header *header, int may_be_first)
 		uint32_t wishes = wishes_of(header, may_be_first);
 		long result;
 
-		if (!wishes || !is_worth_it(&wait, atomic_load_explicit(&header->heartbeat, memory_order_relaxed), wishes))
+		if (!wishes ||
+		    !is_worth_it(&wait,
+				 atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
+				 wishes))
 			return 0;
 		say_what_takes_so_long(&wait, wishes);
 		result = torsh_sys_futex_wait(&header->exit_answer, 0, STEP_NS);
-		if ((result == -EINTR && !(wishes & EXIT_WHOLE)) || (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
+		if ((result == -EINTR && !(wishes & EXIT_WHOLE)) ||
+		    (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
 			return 0;
 	}
 	return 1;
@@ -86,7 +96,9 @@ void torsh_exit_wait(struct channel_header *header, int may_be_first)
 
 	if (!wishes_of(header, may_be_first))
 		return;
-	/* Pairs with the acquire in torsh_farewell_is_asked: what the exit stored before is there. */
+	/*
+	 * Pairs with the acquire in torsh_farewell_is_asked: what the exit stored before is there.
+	 */
 	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);
 	if (!await_answer(header, may_be_first))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The session's first process waits at its exit, for as long as the writer requests in its channel: until the exports
- * are written, the summary's text is there, and, where the writer ends with the process's PID namespace, the file is whole.
+ * The session's first process waits at its exit, for as long as the writer requests in its channel:
+ * until the exports are written, the summary's text is there, and, where the writer ends with the
+ * process's PID namespace, the file is whole.
  */
 #ifndef TORSH_AGENT_SESSION_EXIT_WAIT_H
 #define TORSH_AGENT_SESSION_EXIT_WAIT_H
@@ -9,9 +10,10 @@
 #include "agent/wire/channel.h"
 
 /*
- * Wait, as the last that this process does, and print what the writer answers. Ends when the writer gives no sign of life,
- * when a signal was handled, or after a time. may_be_first: the writer may not have attached yet, and
- * this process began the session. Futexes only: a target may have forbidden itself all else.
+ * Wait, as the last that this process does, and print what the writer answers. Ends when the writer
+ * gives no sign of life, when a signal was handled, or after a time. may_be_first: the writer may
+ * not have attached yet, and this process began the session. Futexes only: a target may have
+ * forbidden itself all else.
  */
 void torsh_exit_wait(struct channel_header *header, int may_be_first);
 

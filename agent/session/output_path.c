@@ -57,7 +57,8 @@ void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 
 	output->program = program;
 	output->pid = pid;
-	torsh_config_expand(torsh_config.output ? torsh_config.output : "torsh-%n-%p", output->program, &text);
+	torsh_config_expand(torsh_config.output ? torsh_config.output : "torsh-%n-%p",
+			    output->program, &text);
 	put_absolute(&path, expanded);
 	output->is_file = ends_with(output->path, ".torsh");
 	output->export[0] = '\0';
@@ -108,8 +109,9 @@ static int is_trusted(const struct stat *status)
 }
 
 /*
- * The directory, open. It is not another user's, and no link of another user's leads to it: what is written there would
- * be theirs to exchange, or to lead elsewhere. Returns its descriptor, or -errno: -EPERM where it is another user's.
+ * The directory, open. It is not another user's, and no link of another user's leads to it: what is
+ * written there would be theirs to exchange, or to lead elsewhere. Returns its descriptor, or
+ * -errno: -EPERM where it is another user's.
  */
 static int open_directory(const char *path)
 {
@@ -175,14 +177,18 @@ static int lock_patiently(int fd)
 	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};
 	int result = flock(fd, LOCK_EX | LOCK_NB);
 
-	for (int i = 0; result && errno == EWOULDBLOCK && i < LOCK_TIMEOUT_MS / LOCK_PAUSE_MS; i++) {
+	for (int i = 0; result && errno == EWOULDBLOCK && i < LOCK_TIMEOUT_MS / LOCK_PAUSE_MS;
+	     i++) {
 		nanosleep(&pause, NULL);
 		result = flock(fd, LOCK_EX | LOCK_NB);
 	}
 	return result;
 }
 
-/* May what has this name be replaced? Not while another session records into it, and only a file, or a link. */
+/*
+ * May what has this name be replaced? Not while another session records into it, and only a file,
+ * or a link.
+ */
 static int expect_replaceable(int directory, const char *name)
 {
 	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), result;
@@ -200,8 +206,8 @@ static int expect_replaceable(int directory, const char *name)
 }
 
 /*
- * A file of this name, empty. A former recording is replaced, not overwritten: who reads it, as its own writer that still
- * exports it, keeps what it has. So is a link, whatever it leads to.
+ * A file of this name, empty. A former recording is replaced, not overwritten: who reads it, as its
+ * own writer that still exports it, keeps what it has. So is a link, whatever it leads to.
  */
 static int open_named(struct output *output, int directory)
 {
@@ -219,7 +225,9 @@ static int open_named(struct output *output, int directory)
 		result = expect_replaceable(directory, name);
 		if (result)
 			return result;
-		/* Somebody else may have been faster: the next round finds out what is there then. */
+		/*
+		 * Somebody else may have been faster: the next round finds out what is there then.
+		 */
 		if (unlinkat(directory, name, 0) && errno != ENOENT)
 			return -errno;
 	}
@@ -237,8 +245,11 @@ static int try_output(struct output *output)
 	result = *path ? make_directories(path) : 0;
 	if (result)
 		return result;
-	/* What stands beside a file of a chosen name is the user's choice; the file itself is new. */
-	directory = output->is_file ? open(*path ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC) : open_directory(path);
+	/*
+	 * What stands beside a file of a chosen name is the user's choice; the file itself is new.
+	 */
+	directory = output->is_file ? open(*path ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC)
+				    : open_directory(path);
 	if (directory < 0)
 		return output->is_file ? -errno : directory;
 	result = output->is_file ? open_named(output, directory) : open_in(output, directory, path);
@@ -249,7 +260,9 @@ static int try_output(struct output *output)
 /* With a number where a directory of that name is another user's, who may have guessed it. */
 static int try_fresh(struct output *output)
 {
-	struct text text = {.bytes = output->path, .length = strlen(output->path), .capacity = sizeof(output->path)};
+	struct text text = {.bytes = output->path,
+			    .length = strlen(output->path),
+			    .capacity = sizeof(output->path)};
 	size_t n = text.length;
 	int result = try_output(output);
 
@@ -267,7 +280,10 @@ static const char *reason_of(int error)
 	return error == -EPERM ? "it belongs to another user" : torsh_text_reason(error);
 }
 
-/* Where the user wanted it, else in the directory for temporary files: a run's data is not lost for a path. */
+/*
+ * Where the user wanted it, else in the directory for temporary files: a run's data is not lost for
+ * a path.
+ */
 int torsh_output_make(struct output *output)
 {
 	const char *temporary = getenv("TMPDIR");
@@ -286,11 +302,11 @@ int torsh_output_make(struct output *output)
 	output->is_file = 0;
 	fd = try_fresh(output);
 	if (fd < 0) {
-		torsh_say("nothing is recorded: can't write ", wanted, " (", reason_of(error), ") nor ",
-			  output->path, " (", reason_of(fd), ")", NULL);
+		torsh_say("nothing is recorded: can't write ", wanted, " (", reason_of(error),
+			  ") nor ", output->path, " (", reason_of(fd), ")", NULL);
 		return fd;
 	}
-	torsh_say("can't write ", wanted, " (", reason_of(error), "): the recording is ", output->recording,
-		  NULL);
+	torsh_say("can't write ", wanted, " (", reason_of(error), "): the recording is ",
+		  output->recording, NULL);
 	return fd;
 }

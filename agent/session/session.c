@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Everything that makes files or sockets happens in a child with a descriptor table of its own, so that the target's
- * descriptors are never in the way. That child was made by clone without a signal: no SIGCHLD, and no wait() of the
- * target sees it.
+ * Everything that makes files or sockets happens in a child with a descriptor table of its own, so
+ * that the target's descriptors are never in the way. That child was made by clone without a
+ * signal: no SIGCHLD, and no wait() of the target sees it.
  */
 #include "agent/session/session.h"
 
@@ -44,7 +44,8 @@ struct plan {
 /* In a directory that only this user can enter, made here and nowhere else. */
 static int plan_socket(struct plan *plan)
 {
-	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp"};
+	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm",
+			       "/var/tmp"};
 	const char *first = NULL;
 	int error = -ENOENT;
 
@@ -69,8 +70,9 @@ static int plan_socket(struct plan *plan)
 		error = first ? error : -errno;
 		first = first ? first : bases[i];
 	}
-	torsh_say("nothing is recorded: no directory for the writer's socket can be made in ", first ? first : "/tmp", " (",
-		  torsh_text_reason(error), "), nor in any other place for temporary files", NULL);
+	torsh_say("nothing is recorded: no directory for the writer's socket can be made in ",
+		  first ? first : "/tmp", " (", torsh_text_reason(error),
+		  "), nor in any other place for temporary files", NULL);
 	return error;
 }
 
@@ -120,27 +122,48 @@ static void put_option_number(struct text *text, uint64_t number)
 	torsh_text_put_number(text, number);
 }
 
-/* Whoever reads a pipe to its end would wait for the writer too: the target prints its message at the exit. */
+/*
+ * Whoever reads a pipe to its end would wait for the writer too: the target prints its message at
+ * the exit.
+ */
 static int is_read_to_its_end(int fd)
 {
 	struct stat status;
 
-	return !torsh_sys_fstat(fd, &status) && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+	return !torsh_sys_fstat(fd, &status) &&
+	       (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
 __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 {
 	char max_size[24], reserve[24], target[24], checkpoint[24];
-	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve), target_text = TEXT_IN(target),
-		    checkpoint_text = TEXT_IN(checkpoint);
+	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve),
+		    target_text = TEXT_IN(target), checkpoint_text = TEXT_IN(checkpoint);
 	const char *arguments[] = {
-		"torsh-writer", "--socket",   plan->socket_path, "--recording",
-		plan->output.recording, "--record",  torsh_config.record_full ? "full" : "folded",
-		"--max-size",	max_size,     "--reserve",	 reserve,
-		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target,
-		"--flops",	torsh_config.with_flops ? "1" : "0",
-		"--export",	torsh_config.export_formats ? torsh_config.export_formats : "",
-		"--export-to",	plan->output.export, "--checkpoint", checkpoint, NULL,
+		"torsh-writer",
+		"--socket",
+		plan->socket_path,
+		"--recording",
+		plan->output.recording,
+		"--record",
+		torsh_config.record_full ? "full" : "folded",
+		"--max-size",
+		max_size,
+		"--reserve",
+		reserve,
+		"--summary",
+		torsh_config.summary ? "1" : "0",
+		"--target",
+		target,
+		"--flops",
+		torsh_config.with_flops ? "1" : "0",
+		"--export",
+		torsh_config.export_formats ? torsh_config.export_formats : "",
+		"--export-to",
+		plan->output.export,
+		"--checkpoint",
+		checkpoint,
+		NULL,
 	};
 	char **environment = torsh_writer_process_environment();
 	int stderr_fd;
@@ -155,13 +178,15 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		torsh_say("the writer stays in the target's directory", NULL);
 	/* Who connects is told the pid of who has listened last. */
 	if (listen(SOCKET_FD, N_WAITING_MAX))
-		torsh_say("its end won't be noticed: the writer's socket: ", torsh_text_reason(-errno), NULL);
+		torsh_say("its end won't be noticed: the writer's socket: ",
+			  torsh_text_reason(-errno), NULL);
 	stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, RECORDING_FD + 1);
 	if (!torsh_config.summary || is_read_to_its_end(STDERR_FILENO))
 		dup2(STDIN_FILENO, STDERR_FILENO);
 	result = TORSH_SYS(SYS_execve, plan->writer, arguments, environment, 0, 0, 0);
 	dup2(stderr_fd, STDERR_FILENO);
-	torsh_say("nothing is recorded: can't start ", plan->writer, ": ", torsh_text_reason((int)result), NULL);
+	torsh_say("nothing is recorded: can't start ", plan->writer, ": ",
+		  torsh_text_reason((int)result), NULL);
 	for (;;)
 		TORSH_SYS(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
@@ -172,7 +197,10 @@ static long fork_until_exec(void)
 	return TORSH_SYS(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0, 0);
 }
 
-/* Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's place. */
+/*
+ * Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's
+ * place.
+ */
 static int place_descriptor(int fd, int place)
 {
 	if (fd == place)
@@ -196,7 +224,8 @@ static int open_descriptors(struct plan *plan)
 		result = fd < 0 ? fd : place_descriptor(fd, SOCKET_FD);
 	}
 	if (result)
-		torsh_say("nothing is recorded: ", plan->socket_path, ": ", torsh_text_reason(result), NULL);
+		torsh_say("nothing is recorded: ", plan->socket_path, ": ",
+			  torsh_text_reason(result), NULL);
 	return result;
 }
 
@@ -216,14 +245,18 @@ static int start_writer(struct plan *plan)
 	if (pid == 0)
 		become_writer(plan);
 	if (pid < 0) {
-		torsh_say("nothing is recorded: can't start the writer: ", torsh_text_reason((int)pid), NULL);
+		torsh_say("nothing is recorded: can't start the writer: ",
+			  torsh_text_reason((int)pid), NULL);
 		return (int)-pid;
 	}
 	atomic_store_explicit(plan->writer_pid, (uint32_t)pid, memory_order_relaxed);
 	return 0;
 }
 
-/* Is there a writer beside the file at path? Puts its path into the plan, whether it is there or not. */
+/*
+ * Is there a writer beside the file at path? Puts its path into the plan, whether it is there or
+ * not.
+ */
 static int find_writer_beside(struct plan *plan, const char *path)
 {
 	struct text text = TEXT_IN(plan->writer);
@@ -265,8 +298,9 @@ static int plan_writer(struct plan *plan, const char *agent_path)
 }
 
 /*
- * The child that starts the writer. An emulator of this CPU knows only children that end with SIGCHLD (clone says
- * EINVAL): that signal is then held back from the target until the child is waited for, and taken.
+ * The child that starts the writer. An emulator of this CPU knows only children that end with
+ * SIGCHLD (clone says EINVAL): that signal is then held back from the target until the child is
+ * waited for, and taken.
  */
 struct starter {
 	long pid;
@@ -283,11 +317,13 @@ static void make_starter(struct starter *starter)
 	starter->is_announced = starter->pid == -EINVAL;
 	if (!starter->is_announced)
 		return;
-	TORSH_SYS(SYS_rt_sigprocmask, SIG_BLOCK, &of_children, &starter->mask, sizeof(of_children), 0, 0);
+	TORSH_SYS(SYS_rt_sigprocmask, SIG_BLOCK, &of_children, &starter->mask, sizeof(of_children),
+		  0, 0);
 	TORSH_SYS(SYS_rt_sigpending, &starter->pending, sizeof(starter->pending), 0, 0, 0, 0);
 	starter->pid = TORSH_SYS(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
 	if (starter->pid < 0)
-		TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &starter->mask, 0, sizeof(starter->mask), 0, 0);
+		TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &starter->mask, 0, sizeof(starter->mask),
+			  0, 0);
 }
 
 /* Returns 0, or what kept the writer from being started. */
@@ -302,8 +338,10 @@ static int await_starter(const struct starter *starter, const _Atomic uint32_t *
 	while (waited == -EINTR);
 	if (starter->is_announced) {
 		if (!(starter->pending & of_children))
-			TORSH_SYS(SYS_rt_sigtimedwait, &of_children, 0, &at_once, sizeof(of_children), 0, 0);
-		TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &starter->mask, 0, sizeof(starter->mask), 0, 0);
+			TORSH_SYS(SYS_rt_sigtimedwait, &of_children, 0, &at_once,
+				  sizeof(of_children), 0, 0);
+		TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &starter->mask, 0, sizeof(starter->mask),
+			  0, 0);
 		/* Of a target that ignores SIGCHLD nobody can wait for a child. */
 		if (waited == -ECHILD && atomic_load_explicit(writer_pid, memory_order_relaxed))
 			return 0;
@@ -332,7 +370,8 @@ int torsh_session_begin(const char *program, const char *agent_path, _Atomic uin
 	if (starter.pid == 0)
 		TORSH_SYS(SYS_exit_group, start_writer(plan), 0, 0, 0, 0, 0);
 	if (starter.pid < 0) {
-		torsh_say("nothing is recorded: can't start the writer: ", torsh_text_reason((int)starter.pid), NULL);
+		torsh_say("nothing is recorded: can't start the writer: ",
+			  torsh_text_reason((int)starter.pid), NULL);
 		result = (int)starter.pid;
 		goto remove;
 	}
@@ -368,7 +407,10 @@ static int connect_to(const char *socket_path)
 	return -error;
 }
 
-/* In the middle of its exec the kernel denies a process, too; afterwards the writer calls exec no more. */
+/*
+ * In the middle of its exec the kernel denies a process, too; afterwards the writer calls exec no
+ * more.
+ */
 static bool is_gone_for_good(uint32_t pid)
 {
 	const uint32_t nobody_wakes = 0;
@@ -378,19 +420,24 @@ static bool is_gone_for_good(uint32_t pid)
 	return torsh_sys_is_gone(pid);
 }
 
-/* An emulator doesn't keep the order in which the starter and the writer listen: then that is a process which has ended. */
+/*
+ * An emulator doesn't keep the order in which the starter and the writer listen: then that is a
+ * process which has ended.
+ */
 static void learn_writer(int s, _Atomic uint32_t *writer_pid)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
 
-	if (!getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &n) && peer.pid > 0 && !is_gone_for_good((uint32_t)peer.pid))
+	if (!getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &n) && peer.pid > 0 &&
+	    !is_gone_for_good((uint32_t)peer.pid))
 		atomic_store_explicit(writer_pid, (uint32_t)peer.pid, memory_order_relaxed);
 }
 
 int torsh_session_join(const char *socket_path, int fd, _Atomic uint32_t *writer_pid)
 {
-	struct channel_hello hello = {.magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = (uint32_t)getpid()};
+	struct channel_hello hello = {
+		.magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = (uint32_t)getpid()};
 	struct iovec data = {.iov_base = &hello, .iov_len = sizeof(hello)};
 	union {
 		struct cmsghdr header;

@@ -12,7 +12,8 @@ void torsh_start_wait(struct channel_header *header)
 
 	for (int i = 0; i < N_STEPS; i++) {
 		/* Pairs with the release in begin_target of the writer. */
-		if (atomic_load_explicit(&header->writer_state, memory_order_acquire) != CHANNEL_WRITER_NONE ||
+		if (atomic_load_explicit(&header->writer_state, memory_order_acquire) !=
+			    CHANNEL_WRITER_NONE ||
 		    torsh_sys_is_gone(pid))
 			return;
 		torsh_sys_futex_wait(&header->writer_state, CHANNEL_WRITER_NONE, STEP_NS);

@@ -6,7 +6,10 @@
 #include "agent/process/process.h"
 #include "shim/sys.h"
 
-/* A writer that runs answers within some 10 us; one that is stopped holds up a process for so long once. */
+/*
+ * A writer that runs answers within some 10 us; one that is stopped holds up a process for so long
+ * once.
+ */
 #define ANSWER_AT_MOST_NS UINT64_C(50000000)
 /* One that is starting, of the process that started it. */
 #define START_AT_MOST_NS UINT64_C(2000000000)
@@ -23,7 +26,8 @@ static uint64_t now_ns(void)
 /* Pairs with the release of the writer: has_new_filter is of that reading. */
 static bool is_answered(const struct channel_header *header, uint32_t request)
 {
-	return (int32_t)(atomic_load_explicit(&header->status_answers, memory_order_acquire) - request) >= 0;
+	return (int32_t)(atomic_load_explicit(&header->status_answers, memory_order_acquire) -
+			 request) >= 0;
 }
 
 /* A fork in a PID namespace of its own, where the writer can't be seen, waits for nobody. */
@@ -32,12 +36,14 @@ static bool is_anybody_there(const struct channel_header *header)
 	uint32_t state = atomic_load_explicit(&header->writer_state, memory_order_relaxed);
 	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
 
-	return (state == CHANNEL_WRITER_NONE || state == CHANNEL_WRITER_ATTACHED) && !(pid && torsh_sys_is_gone(pid));
+	return (state == CHANNEL_WRITER_NONE || state == CHANNEL_WRITER_ATTACHED) &&
+	       !(pid && torsh_sys_is_gone(pid));
 }
 
 static bool is_starting(const struct channel_header *header)
 {
-	return atomic_load_explicit(&header->writer_state, memory_order_relaxed) == CHANNEL_WRITER_NONE &&
+	return atomic_load_explicit(&header->writer_state, memory_order_relaxed) ==
+		       CHANNEL_WRITER_NONE &&
 	       torsh_agent_has_begun_session(header);
 }
 
@@ -53,15 +59,20 @@ static bool await_answer(struct channel_header *header, uint32_t request)
 		if (left_ns > at_most_ns || !is_anybody_there(header))
 			return false;
 		if ((int32_t)(seen - request) < 0)
-			torsh_sys_futex_wait(&header->status_answers, seen, left_ns < STEP_NS ? left_ns : STEP_NS);
+			torsh_sys_futex_wait(&header->status_answers, seen,
+					     left_ns < STEP_NS ? left_ns : STEP_NS);
 	}
 	return true;
 }
 
 uint32_t torsh_status_request(struct channel_header *header)
 {
-	/* What the process stored before is there for who sees this: pairs with the acquire of the writer. */
-	uint32_t request = atomic_fetch_add_explicit(&header->status_requests, 1, memory_order_acq_rel) + 1;
+	/*
+	 * What the process stored before is there for who sees this: pairs with the acquire of the
+	 * writer.
+	 */
+	uint32_t request =
+		atomic_fetch_add_explicit(&header->status_requests, 1, memory_order_acq_rel) + 1;
 
 	torsh_sys_futex_wake(&header->status_requests, 1);
 	return request;

@@ -13,11 +13,13 @@
 
 #define DESCRIPTORS 65536
 #define SPACE_MIN (48u << 20) /* its own code, and the first of its tables */
-#define DESCRIPTORS_MIN 32 /* what it needs for itself, its first target, and files that it opens for a moment */
+/* what it needs for itself, its first target, and files that it opens for a moment */
+#define DESCRIPTORS_MIN 32
 
 char **torsh_writer_process_environment(void)
 {
-	static const char *const dropped[] = {"LD_PRELOAD=", "LD_AUDIT=", "TORSH_PROFILER_", "MALLOC_", "GLIBC_TUNABLES="};
+	static const char *const dropped[] = {"LD_PRELOAD=", "LD_AUDIT=", "TORSH_PROFILER_",
+					      "MALLOC_", "GLIBC_TUNABLES="};
 	size_t n = 0, n_kept = 0;
 	char **kept;
 
@@ -27,7 +29,8 @@ char **torsh_writer_process_environment(void)
 	for (size_t i = 0; kept && i < n; i++) {
 		size_t d = 0;
 
-		while (d < sizeof(dropped) / sizeof(dropped[0]) && strncmp(environ[i], dropped[d], strlen(dropped[d])))
+		while (d < sizeof(dropped) / sizeof(dropped[0]) &&
+		       strncmp(environ[i], dropped[d], strlen(dropped[d])))
 			d++;
 		if (d == sizeof(dropped) / sizeof(dropped[0]))
 			kept[n_kept++] = environ[i];
@@ -56,12 +59,13 @@ void torsh_writer_process_reset_signals(void)
 }
 
 /*
- * The target may have tied its own hands: the writer takes what it may have, the hard limits at least. Returns how many
- * descriptors the target could open.
+ * The target may have tied its own hands: the writer takes what it may have, the hard limits at
+ * least. Returns how many descriptors the target could open.
  */
 static uint64_t raise_limits(void)
 {
-	static const int limits[] = {RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_STACK, RLIMIT_NOFILE};
+	static const int limits[] = {RLIMIT_AS,	 RLIMIT_FSIZE, RLIMIT_DATA,
+				     RLIMIT_CPU, RLIMIT_STACK, RLIMIT_NOFILE};
 	uint64_t n_descriptors = DESCRIPTORS;
 	struct rlimit limit;
 
@@ -81,7 +85,10 @@ static uint64_t raise_limits(void)
 	return n_descriptors;
 }
 
-/* Of the target's descriptors only stderr is kept. Afterwards 0 to 2 are taken and everything above is free. */
+/*
+ * Of the target's descriptors only stderr is kept. Afterwards 0 to 2 are taken and everything above
+ * is free.
+ */
 static int drop_descriptors(uint64_t n_descriptors)
 {
 	int null;
@@ -112,11 +119,15 @@ int torsh_writer_process_prepare(void)
 		return result;
 	}
 	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur < SPACE_MIN) {
-		torsh_say("nothing is recorded: the limit on address space (RLIMIT_AS) leaves the writer too little", NULL);
+		torsh_say(
+			"nothing is recorded: the limit on address space (RLIMIT_AS) leaves the writer too little",
+			NULL);
 		return -ENOMEM;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_MIN)
 		return 0;
-	torsh_say("nothing is recorded: the limit on open files (RLIMIT_NOFILE) leaves the writer too few", NULL);
+	torsh_say(
+		"nothing is recorded: the limit on open files (RLIMIT_NOFILE) leaves the writer too few",
+		NULL);
 	return -EMFILE;
 }

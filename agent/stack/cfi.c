@@ -7,7 +7,8 @@
 
 #include "agent/stack/dwarf_bytes.h"
 
-#define LONGEST_ENTRY (1u << 20) /* bytes of a CIE or FDE: what damage makes longer would take its time */
+/* bytes of a CIE or FDE: what damage makes longer would take its time */
+#define LONGEST_ENTRY (1u << 20)
 
 struct frame_description {
 	uintptr_t start;
@@ -18,7 +19,10 @@ struct frame_description {
 	bool has_augmentation_data, is_signal_frame;
 };
 
-/* The body of the CIE or FDE at entry, without its length. The 64-bit form is not used below 4 GiB: refused. */
+/*
+ * The body of the CIE or FDE at entry, without its length. The 64-bit form is not used below 4 GiB:
+ * refused.
+ */
 static struct dwarf_bytes entry_bytes(const struct object_memory *memory, const uint8_t *entry)
 {
 	size_t room = torsh_object_room(memory, (uintptr_t)entry);
@@ -31,8 +35,12 @@ static struct dwarf_bytes entry_bytes(const struct object_memory *memory, const 
 	return (struct dwarf_bytes){.at = entry + 4, .end = entry + 4 + length};
 }
 
-/* The sorted table that linkers write: pairs of 32 bits, relative to the header. NULL: nothing at pc. */
-static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, size_t n, uintptr_t pc)
+/*
+ * The sorted table that linkers write: pairs of 32 bits, relative to the header. NULL: nothing at
+ * pc.
+ */
+static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, size_t n,
+				    uintptr_t pc)
 {
 	int64_t wanted = (int64_t)(pc - (uintptr_t)hdr);
 	size_t low = 0;
@@ -56,13 +64,14 @@ static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, si
 }
 
 /*
- * The FDE that may cover pc. Not inlined, as read_fde: the stack may be a signal handler's small one, and one at a time is on
- * it.
+ * The FDE that may cover pc. Not inlined, as read_fde: the stack may be a signal handler's small
+ * one, and one at a time is on it.
  */
-static __attribute__((noinline)) const uint8_t *find_fde(const uint8_t *hdr, const struct object_memory *memory,
-							 uintptr_t pc)
+static __attribute__((noinline)) const uint8_t *
+find_fde(const uint8_t *hdr, const struct object_memory *memory, uintptr_t pc)
 {
-	struct dwarf_bytes bytes = {.at = hdr + 4, .end = hdr + torsh_object_room(memory, (uintptr_t)hdr)};
+	struct dwarf_bytes bytes = {.at = hdr + 4,
+				    .end = hdr + torsh_object_room(memory, (uintptr_t)hdr)};
 	uint64_t n;
 
 	if (bytes.end < bytes.at || hdr[0] != 1 || hdr[1] == DWARF_PE_OMIT ||
@@ -70,11 +79,14 @@ static __attribute__((noinline)) const uint8_t *find_fde(const uint8_t *hdr, con
 		return NULL;
 	torsh_dwarf_pointer(&bytes, hdr[1]);
 	n = torsh_dwarf_pointer(&bytes, hdr[2]);
-	return bytes.is_bad || n > (size_t)(bytes.end - bytes.at) / 8 ? NULL : find_in_table(hdr, bytes.at, n, pc);
+	return bytes.is_bad || n > (size_t)(bytes.end - bytes.at) / 8
+		       ? NULL
+		       : find_in_table(hdr, bytes.at, n, pc);
 }
 
 /* The letters of a CIE's augmentation string, whose data come in the same order. */
-static void read_augmentation(struct frame_description *d, const char *letters, struct dwarf_bytes *cie)
+static void read_augmentation(struct frame_description *d, const char *letters,
+			      struct dwarf_bytes *cie)
 {
 	uint64_t length = torsh_dwarf_uleb(cie);
 	struct dwarf_bytes data = *cie;
@@ -104,14 +116,18 @@ static void read_augmentation(struct frame_description *d, const char *letters, 
 			d->is_signal_frame = true;
 			break;
 		default:
-			/* What is unknown has data of unknown length, but 'z' told where the whole ends. */
+			/*
+			 * What is unknown has data of unknown length, but 'z' told where the whole
+			 * ends.
+			 */
 			return;
 		}
 	}
 	cie->is_bad |= data.is_bad;
 }
 
-static int read_cie(struct frame_description *d, const struct object_memory *memory, const uint8_t *entry)
+static int read_cie(struct frame_description *d, const struct object_memory *memory,
+		    const uint8_t *entry)
 {
 	struct dwarf_bytes cie = entry_bytes(memory, entry);
 	const char *letters;
@@ -138,7 +154,8 @@ static int read_cie(struct frame_description *d, const struct object_memory *mem
 	return cie.is_bad ? -EINVAL : 0;
 }
 
-static __attribute__((noinline)) int read_fde(struct frame_description *d, const struct object_memory *memory,
+static __attribute__((noinline)) int read_fde(struct frame_description *d,
+					      const struct object_memory *memory,
 					      const uint8_t *entry, uintptr_t pc)
 {
 	struct dwarf_bytes fde = entry_bytes(memory, entry);
@@ -236,7 +253,8 @@ static bool run_register_instruction(struct machine *m, struct dwarf_bytes *p, u
 	int64_t factor = m->d->data_factor;
 	uint64_t number;
 
-	if ((op < 0x05 || op > 0x09) && op != 0x10 && op != 0x11 && (op < 0x14 || op > 0x16) && op != 0x2f)
+	if ((op < 0x05 || op > 0x09) && op != 0x10 && op != 0x11 && (op < 0x14 || op > 0x16) &&
+	    op != 0x2f)
 		return false;
 	number = torsh_dwarf_uleb(p);
 	switch (op) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Call frame information: which registers of the caller are saved where, at one place in the code, read from the
- * .eh_frame of a loaded object (DWARF 5 section 6.4, LSB 5 section 10.6). No lock, no allocation, no system call.
+ * Call frame information: which registers of the caller are saved where, at one place in the code,
+ * read from the .eh_frame of a loaded object (DWARF 5 section 6.4, LSB 5 section 10.6). No lock, no
+ * allocation, no system call.
  */
 #ifndef TORSH_AGENT_STACK_CFI_H
 #define TORSH_AGENT_STACK_CFI_H
@@ -42,7 +43,8 @@ enum cfi_place {
 
 struct cfi_where {
 	enum cfi_place place;
-	intptr_t value; /* an offset, a register, or the address of a block: ULEB128 length and DWARF expression */
+	/* an offset, a register, or the address of a block: ULEB128 length and DWARF expression */
+	intptr_t value;
 };
 
 struct cfi_row {
@@ -53,21 +55,26 @@ struct cfi_row {
 	struct cfi_where registers[CFI_N_REGISTERS];
 };
 
-/* What reading takes: too large for the small stacks of signal handlers and coroutines. Contents need no care. */
+/*
+ * What reading takes: too large for the small stacks of signal handlers and coroutines. Contents
+ * need no care.
+ */
 #define CFI_REMEMBERED 8
 struct cfi_scratch {
 	struct cfi_row row, initial, remembered[CFI_REMEMBERED];
 };
 
 /*
- * The row for the instruction at pc into scratch->row; eh_frame_hdr and memory are those of the object that holds pc.
- * What lies there may be damaged: nothing outside of memory is read, and a block that the row points to lies in it.
- * Returns 0, -ENOENT when nothing describes pc, or -EINVAL when it can't be understood.
+ * The row for the instruction at pc into scratch->row; eh_frame_hdr and memory are those of the
+ * object that holds pc. What lies there may be damaged: nothing outside of memory is read, and a
+ * block that the row points to lies in it. Returns 0, -ENOENT when nothing describes pc, or -EINVAL
+ * when it can't be understood.
  */
 int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc,
 		   struct cfi_scratch *scratch);
 
 /* Whether the code that one entry describes begins at pc: there is a function. */
-bool torsh_cfi_begins(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc);
+bool torsh_cfi_begins(const uint8_t *eh_frame_hdr, const struct object_memory *memory,
+		      uintptr_t pc);
 
 #endif

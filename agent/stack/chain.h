@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Stepping without call frame information on x86-64: code that keeps a frame pointer, and the frames that the kernel
- * makes for signals.
+ * Stepping without call frame information on x86-64: code that keeps a frame pointer, and the
+ * frames that the kernel makes for signals.
  */
 #ifndef TORSH_AGENT_STACK_CHAIN_H
 #define TORSH_AGENT_STACK_CHAIN_H

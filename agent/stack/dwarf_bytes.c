@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See dwarf_bytes.h. */
 #include "agent/stack/dwarf_bytes.h"
 
 #include <stddef.h>
@@ -54,7 +53,8 @@ int64_t torsh_dwarf_sleb(struct dwarf_bytes *bytes)
 
 uintptr_t torsh_dwarf_pointer(struct dwarf_bytes *bytes, uint8_t encoding)
 {
-	uintptr_t base = (encoding & DWARF_PE_RELATIVE) == DWARF_PE_PC_RELATIVE ? (uintptr_t)bytes->at : 0;
+	uintptr_t base =
+		(encoding & DWARF_PE_RELATIVE) == DWARF_PE_PC_RELATIVE ? (uintptr_t)bytes->at : 0;
 
 	if ((encoding & DWARF_PE_RELATIVE) > DWARF_PE_PC_RELATIVE || encoding & DWARF_PE_INDIRECT)
 		bytes->is_bad = true;

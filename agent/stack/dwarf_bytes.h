@@ -26,8 +26,8 @@ enum {
 };
 
 /*
- * A cursor over the bytes of encoded unwind data. is_bad once something ran over the end or can't be understood; every
- * later value is 0.
+ * A cursor over the bytes of encoded unwind data. is_bad once something ran over the end or can't
+ * be understood; every later value is 0.
  */
 struct dwarf_bytes {
 	const uint8_t *at, *end;
@@ -39,7 +39,10 @@ int64_t torsh_dwarf_signed(struct dwarf_bytes *bytes, uint32_t size_bytes);
 uint64_t torsh_dwarf_uleb(struct dwarf_bytes *bytes);
 int64_t torsh_dwarf_sleb(struct dwarf_bytes *bytes);
 
-/* A pointer in one of the encodings. Indirect ones, and those relative to anything but themselves, are bad. */
+/*
+ * A pointer in one of the encodings. Indirect ones, and those relative to anything but themselves,
+ * are bad.
+ */
 uintptr_t torsh_dwarf_pointer(struct dwarf_bytes *bytes, uint8_t encoding);
 
 #endif

@@ -63,7 +63,8 @@ static void push_memory(struct machine *m, uintptr_t address, uint64_t size_byte
 		m->code.is_bad = true;
 		return;
 	}
-	push(m, word >> shift & (size_bytes == 8 ? UINTPTR_MAX : ((uintptr_t)1 << size_bytes * 8) - 1));
+	push(m, word >> shift &
+			(size_bytes == 8 ? UINTPTR_MAX : ((uintptr_t)1 << size_bytes * 8) - 1));
 }
 
 static void branch(struct machine *m, bool is_taken)
@@ -138,7 +139,8 @@ static bool run_binary(struct machine *m, uint8_t op)
 	bool is_comparison = op >= 0x29 && op <= 0x2e;
 	uintptr_t a, b;
 
-	if (!is_comparison && (op < 0x1a || op > 0x1e) && op != 0x21 && op != 0x22 && (op < 0x24 || op > 0x27))
+	if (!is_comparison && (op < 0x1a || op > 0x1e) && op != 0x21 && op != 0x22 &&
+	    (op < 0x24 || op > 0x27))
 		return false;
 	b = pop(m);
 	a = pop(m);
@@ -249,7 +251,8 @@ static void run_other(struct machine *m, uint8_t op)
 }
 
 int torsh_expression_run(const uint8_t *block, const uintptr_t *registers, const uintptr_t *initial,
-			 uintptr_t *known_page, uintptr_t values[EXPRESSION_VALUES], uintptr_t *result)
+			 uintptr_t *known_page, uintptr_t values[EXPRESSION_VALUES],
+			 uintptr_t *result)
 {
 	struct machine m = {.registers = registers, .known_page = known_page, .values = values};
 	struct dwarf_bytes head = {.at = block, .end = block + 10};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A second opinion on stacks for debugging: libunwind, opened privately so that its _Unwind_* never take over from
- * libgcc's. It may lock, and is never used unless asked for.
+ * A second opinion on stacks for debugging: libunwind, opened privately so that its _Unwind_* never
+ * take over from libgcc's. It may lock, and is never used unless asked for.
  */
 #ifndef TORSH_AGENT_STACK_REFERENCE_UNWINDER_H
 #define TORSH_AGENT_STACK_REFERENCE_UNWINDER_H
@@ -24,14 +24,16 @@ extern struct reference_difference torsh_reference_first_difference;
 int torsh_reference_open(void);
 
 /*
- * The addresses of the frames from the one that will run with sp outwards, into ips[]; how many, at most
- * REFERENCE_MAX_FRAMES. Called from a frame further in on the same stack. REFERENCE_NOT_ASKED when this thread is in a
- * walk already: torsh_reference_compare takes that.
+ * The addresses of the frames from the one that will run with sp outwards, into ips[]; how many, at
+ * most REFERENCE_MAX_FRAMES. Called from a frame further in on the same stack. REFERENCE_NOT_ASKED
+ * when this thread is in a walk already: torsh_reference_compare takes that.
  */
 uint32_t torsh_reference_walk(uintptr_t sp, uintptr_t *ips);
 
-/* Count one comparison; the stacks are innermost first. is_cut: ours goes only as far as it goes. */
-void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference, uint32_t n_reference,
-			   int is_cut);
+/*
+ * Count one comparison; the stacks are innermost first. is_cut: ours goes only as far as it goes.
+ */
+void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference,
+			     uint32_t n_reference, int is_cut);
 
 #endif

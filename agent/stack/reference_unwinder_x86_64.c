@@ -61,7 +61,8 @@ static void flush_when_code_changed(void)
 {
 	uint32_t generation = atomic_load(&torsh_unwind_rules_generation);
 
-	if (atomic_exchange(&known_generation, generation) != generation && unwind.flush_cache && unwind.local_space)
+	if (atomic_exchange(&known_generation, generation) != generation && unwind.flush_cache &&
+	    unwind.local_space)
 		unwind.flush_cache(*unwind.local_space, 0, 0);
 }
 
@@ -82,7 +83,8 @@ static uint32_t walk(uintptr_t sp, uintptr_t *ips)
 	if (at != sp)
 		return 0;
 	/* A return address of 0 is where a stack ends; libunwind 1.8 takes it for a frame. */
-	while (n < REFERENCE_MAX_FRAMES && !unwind.get_register(&cursor, CFI_RIP, &ips[n]) && ips[n]) {
+	while (n < REFERENCE_MAX_FRAMES && !unwind.get_register(&cursor, CFI_RIP, &ips[n]) &&
+	       ips[n]) {
 		n++;
 		if (unwind.step(&cursor) <= 0)
 			break;
@@ -107,8 +109,8 @@ static void remember(uintptr_t *to, const uintptr_t *from, uint32_t n)
 	memcpy(to, from, (n < REFERENCE_REMEMBERED ? n : REFERENCE_REMEMBERED) * sizeof(*to));
 }
 
-void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference, uint32_t n_reference,
-			   int is_cut)
+void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference,
+			     uint32_t n_reference, int is_cut)
 {
 	uint32_t unset = 0;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The native stack of the calling thread, exact and cheap: unwound only as far as it differs from the thread's
- * previous one, whose outer frames are proved unchanged by re-reading their saved return addresses.
+ * The native stack of the calling thread, exact and cheap: unwound only as far as it differs from
+ * the thread's previous one, whose outer frames are proved unchanged by re-reading their saved
+ * return addresses.
  *
- * One struct stack belongs to one thread (a second one to the signal handlers that interrupt its hooks). A capture
- * answers with the difference to the previous capture of the same struct; who sends differences to the writer must
- * send all of them, or reset.
+ * One struct stack belongs to one thread (a second one to the signal handlers that interrupt its
+ * hooks). A capture answers with the difference to the previous capture of the same struct; who
+ * sends differences to the writer must send all of them, or reset.
  */
 #ifndef TORSH_AGENT_STACK_STACK_H
 #define TORSH_AGENT_STACK_STACK_H
@@ -19,12 +20,12 @@
 struct stack;
 
 /*
- * ids of addresses (agent/modules/module_registry.h), outermost first; valid until the next capture. STACK_READABLE of them can be
- * read, also where n_push is less.
+ * ids of addresses (agent/modules/module_registry.h), outermost first; valid until the next
+ * capture. STACK_READABLE of them can be read, also where n_push is less.
  */
 #define STACK_READABLE 8
 struct stack_delta {
-	uint32_t pop;		/* innermost frames that are gone, or STACK_POP_ALL: start anew */
+	uint32_t pop; /* innermost frames that are gone, or STACK_POP_ALL: start anew */
 	uint32_t n_push;
 	const uint32_t *push;
 };
@@ -35,15 +36,18 @@ struct stack_delta {
  */
 void torsh_stack_start(void);
 
-/* So many zeroed bytes, aligned as pages are, become a stack, or NULL where there is no memory for what all share. torsh_stack_leave gives back what it took beside them. */
+/*
+ * So many zeroed bytes, aligned as pages are, become a stack, or NULL where there is no memory for
+ * what all share. torsh_stack_leave gives back what it took beside them.
+ */
 size_t torsh_stack_bytes(void);
 struct stack *torsh_stack_place(void *pages);
 void torsh_stack_leave(struct stack *stack);
 
 /*
- * The stack of the code that called the hook whose __builtin_frame_address(0) is frame. Async-signal-safe, lock-free,
- * keeps errno. A stack that can't be followed to its end gets a pseudo-address as its outermost frame that says why
- * (ADDRESS_CUT_* of agent/wire/channel.h).
+ * The stack of the code that called the hook whose __builtin_frame_address(0) is frame.
+ * Async-signal-safe, lock-free, keeps errno. A stack that can't be followed to its end gets a
+ * pseudo-address as its outermost frame that says why (ADDRESS_CUT_* of agent/wire/channel.h).
  */
 void torsh_stack_capture(struct stack *stack, const void *frame, struct stack_delta *delta);
 
@@ -65,12 +69,16 @@ void torsh_stack_reset(struct stack *stack);
 /* The same, and nothing of earlier captures is used again: one of them was left in its middle. */
 void torsh_stack_forget(struct stack *stack);
 
-/* Code was unmapped, or may have been (dlclose): no rule and no cached frame from before may be used again. */
+/*
+ * Code was unmapped, or may have been (dlclose): no rule and no cached frame from before may be
+ * used again.
+ */
 void torsh_stack_forget_code(void);
 
 /*
- * Debugging: take every n-th capture both ways and count differences (0: never). The reference unwinder is libunwind, opened
- * privately; -ENOENT when it isn't there. Not to be called from a hook.
+ * Debugging: take every n-th capture both ways and count differences (0: never). The reference
+ * unwinder is libunwind, opened privately; -ENOENT when it isn't there. Not to be called from a
+ * hook.
  */
 int torsh_stack_check_every(uint32_t n);
 

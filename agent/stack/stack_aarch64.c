@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The capture on aarch64: the chain of frame records {x29, x30} that the procedure call standard asks for, walked in
- * full each time; the difference is taken between the results. See stack.h.
+ * The capture on aarch64: the chain of frame records {x29, x30} that the procedure call standard
+ * asks for, walked in full each time; the difference is taken between the results. See stack.h.
  *
- * What that can't do: code compiled without frame records is passed over, and the function that a signal interrupted
- * is missing when it had not made its record yet. There is no second opinion: torsh_stack_check_every() says -ENOENT.
+ * What that can't do: code compiled without frame records is passed over, and the function that a
+ * signal interrupted is missing when it had not made its record yet. There is no second opinion:
+ * torsh_stack_check_every() says -ENOENT.
  */
 #include "agent/stack/stack.h"
 
@@ -22,7 +23,8 @@
 
 #define IDS_BITS 20
 #define N_IDS (1u << IDS_BITS)
-#define CODE_MASK ((UINT64_C(1) << 48) - 1) /* above it lie tags and the signature of a signed return address */
+/* above it lie tags and the signature of a signed return address */
+#define CODE_MASK ((UINT64_C(1) << 48) - 1)
 #define FLAGS_SHIFT 56
 
 struct stack {
@@ -109,7 +111,10 @@ int torsh_stack_check_every(uint32_t n)
 	return n ? -ENOENT : 0;
 }
 
-/* The id of an address; REGISTRY_FULL when a table is full. Two threads that meet a new one may take an id each. */
+/*
+ * The id of an address; REGISTRY_FULL when a table is full. Two threads that meet a new one may
+ * take an id each.
+ */
 static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
 {
 	uint64_t key = (uint64_t)flags << FLAGS_SHIFT | ip, found;
@@ -138,8 +143,8 @@ static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
 }
 
 /*
- * Fill fresh from the record at frame outwards; how many there are. The outermost record leads to 0. Records may go
- * down in memory, to another stack: only their number is bounded.
+ * Fill fresh from the record at frame outwards; how many there are. The outermost record leads to
+ * 0. Records may go down in memory, to another stack: only their number is bounded.
  */
 static uint32_t walk(struct stack *s, uintptr_t frame)
 {
@@ -153,7 +158,8 @@ static uint32_t walk(struct stack *s, uintptr_t frame)
 
 		if (n == STACK_MAX_FRAMES - 1 || !is_readable) {
 			s->fresh[n] =
-				find_id(s->generation, 0, is_readable ? ADDRESS_CUT_TOO_DEEP : ADDRESS_CUT_BAD_FRAME);
+				find_id(s->generation, 0,
+					is_readable ? ADDRESS_CUT_TOO_DEEP : ADDRESS_CUT_BAD_FRAME);
 			s->fresh_sp[n] = UINTPTR_MAX;
 			s->fresh_ip[n] = 0;
 			torsh_count(COUNTER_captures_cut);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The capture on x86-64: walk out from the hook until a frame of the previous capture is met again, and prove by the
- * slots that were read then that all outside of it is as it was. See stack.h.
+ * The capture on x86-64: walk out from the hook until a frame of the previous capture is met again,
+ * and prove by the slots that were read then that all outside of it is as it was. See stack.h.
  *
- * Why that is exact: a step depends on nothing but the frame's address, sp, rbp where its rule or an outer one uses
- * it, and the slots it reads. When a cached frame has equal ones, its step reads the same slots; when these have equal
- * values, it leads to the same outer frame; and so on to the end.
+ * Why that is exact: a step depends on nothing but the frame's address, sp, rbp where its rule or
+ * an outer one uses it, and the slots it reads. When a cached frame has equal ones, its step reads
+ * the same slots; when these have equal values, it leads to the same outer frame; and so on to the
+ * end.
  */
 #include "agent/stack/stack.h"
 
@@ -27,8 +28,8 @@
 #define is_likely(x) __builtin_expect(!!(x), 1)
 
 /*
- * Deeper stacks keep this many inner frames, so that they can grow and shrink for a while before they are walked in
- * full again.
+ * Deeper stacks keep this many inner frames, so that they can grow and shrink for a while before
+ * they are walked in full again.
  */
 #define DEEP_KEPT 768u
 #define DEEP_FEWEST 384u
@@ -37,8 +38,9 @@
 #define MOST_CHECKS_PER_FRAME 3u
 
 /*
- * Tails: the innermost frames of earlier captures, by where the hook was called from. A program goes through the same
- * few functions again and again; where the slots that the walk read then have the same values it would go the same way.
+ * Tails: the innermost frames of earlier captures, by where the hook was called from. A program
+ * goes through the same few functions again and again; where the slots that the walk read then have
+ * the same values it would go the same way.
  */
 #define SUFFIX_FRAMES 8u
 #define SUFFIX_CHECKS 20u
@@ -48,8 +50,8 @@
 #define N_FIRST_SUFFIX_BITS 4
 
 /*
- * Rules that this stack's walks met lately. The table of all has an entry for each return address of the process, far
- * apart in memory: there a look-up is a cache miss.
+ * Rules that this stack's walks met lately. The table of all has an entry for each return address
+ * of the process, far apart in memory: there a look-up is a cache miss.
  */
 #define KNOWN_RULE_BITS 11
 #define FIRST_KNOWN_RULE_BITS 6
@@ -96,7 +98,8 @@ struct stack {
 	uint32_t n_fresh;
 	uint32_t generation; /* of the rules that the frames were found by */
 	uint32_t n_unchecked; /* captures since the last one that the reference unwinder saw */
-	uint32_t n_pushed_out; /* cached suffixes and rules that made room for others, while there are few */
+	/* cached suffixes and rules that made room for others, while there are few */
+	uint32_t n_pushed_out;
 	uint32_t suffix_shift, rule_shift; /* of hashes: 64 less the bits of an index */
 	struct suffix *suffixes;
 	struct known_rule *rules;
@@ -105,14 +108,17 @@ struct stack {
 	bool is_too_deep; /* the outermost frame says so */
 	uintptr_t never; /* 0, where a check expects something else */
 	struct step_frame at; /* where an uncommon step led */
-	struct step_frame end; /* beyond the outermost frame; sp is NO_FRAME unless memory said that it ends there */
+	/* beyond the outermost frame; sp is NO_FRAME unless memory said that it ends there */
+	struct step_frame end;
 	struct stepper stepper;
 
 	/* The last capture's, outermost first. */
 	uint32_t ids[STACK_MAX_FRAMES + STACK_READABLE];
 	struct frames frames;
-	uint32_t checks[STACK_MAX_FRAMES]; /* so many entries of the list prove everything outside of this frame */
-	bool needs_bp[STACK_MAX_FRAMES]; /* bp decides over this frame's step, or over that of one further out */
+	/* so many entries of the list prove everything outside of this frame */
+	uint32_t checks[STACK_MAX_FRAMES];
+	/* bp decides over this frame's step, or over that of one further out */
+	bool needs_bp[STACK_MAX_FRAMES];
 	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
 	struct suffix first_suffixes[1u << N_FIRST_SUFFIX_BITS];
 	struct known_rule first_rules[1u << FIRST_KNOWN_RULE_BITS];
@@ -154,7 +160,10 @@ void torsh_stack_leave(struct stack *s)
 		torsh_sys_munmap(s->grown, sizeof(*s->grown));
 }
 
-/* Many cached suffixes and rules in place of few; what there is of them is not worth a copy. Where there is no memory it stays. */
+/*
+ * Many cached suffixes and rules in place of few; what there is of them is not worth a copy. Where
+ * there is no memory it stays.
+ */
 static __attribute__((noinline)) void grow(struct stack *s)
 {
 	s->n_pushed_out = 0;
@@ -171,7 +180,8 @@ static __attribute__((noinline)) void grow(struct stack *s)
 
 void torsh_stack_look(const struct stack *s, struct stack_look *look)
 {
-	*look = (struct stack_look){.depth = s->depth, .ids = s->ids, .sp = s->frames.sp, .ip = s->frames.key};
+	*look = (struct stack_look){
+		.depth = s->depth, .ids = s->ids, .sp = s->frames.sp, .ip = s->frames.key};
 }
 
 void torsh_stack_reset(struct stack *s)
@@ -190,7 +200,10 @@ void torsh_stack_forget(struct stack *s)
 	torsh_stack_reset(s);
 }
 
-/* From nothing, by the rules of this generation: where some were forgotten, what was found by them is void. */
+/*
+ * From nothing, by the rules of this generation: where some were forgotten, what was found by them
+ * is void.
+ */
 static void start_anew(struct stack *s, uint32_t generation)
 {
 	if (generation != s->generation)
@@ -222,7 +235,9 @@ static inline struct step_frame frame_at(const struct frames *frames, uint32_t i
 	return (struct step_frame){.sp = frames->sp[i], .key = frames->key[i], .bp = frames->bp[i]};
 }
 
-/* The cached frame by which entry position of the list came in: that many frames lie outside of it. */
+/*
+ * The cached frame by which entry position of the list came in: that many frames lie outside of it.
+ */
 static uint32_t find_owner(const struct stack *s, uint32_t n_frames, uint32_t position)
 {
 	do
@@ -238,7 +253,8 @@ static void append_cut(struct stack *s, uintptr_t ip, enum rule_variety variety)
 	s->fresh.sp[s->n_fresh] = NO_FRAME;
 	s->fresh.key[s->n_fresh] = key;
 	s->fresh.bp[s->n_fresh] = 0;
-	s->fresh_rule[s->n_fresh++] = rule ? rule : torsh_unwind_rules_compile(key, &s->stepper.scratch);
+	s->fresh_rule[s->n_fresh++] =
+		rule ? rule : torsh_unwind_rules_compile(key, &s->stepper.scratch);
 }
 
 /* The walk has come to an end of the stack, stepping from the last fresh frame to *at. */
@@ -264,15 +280,18 @@ static void finish_deep_walk(struct stack *s)
 	append_cut(s, 0, RULE_OF_CUT_DEEP);
 }
 
-/* The common step, to a frame nearby; false: it takes more. Damaged rules lead anywhere: only what is known is read. */
+/*
+ * The common step, to a frame nearby; false: it takes more. Damaged rules lead anywhere: only what
+ * is known is read.
+ */
 static inline bool step_simply(const struct stepper *stepper, struct step_frame *at, uint64_t rule)
 {
 	uintptr_t base = torsh_unwind_rule_kind(rule) == RULE_RSP ? at->sp : at->bp;
 	uintptr_t cfa = base + (uintptr_t)torsh_unwind_rule_offset(rule), ip;
 	uintptr_t bp_slot = cfa + (uintptr_t)torsh_unwind_rule_bp_where(rule);
 
-	if (torsh_unwind_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES || cfa % 8 ||
-	    !torsh_step_knows(stepper, cfa - 8))
+	if (torsh_unwind_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES ||
+	    cfa % 8 || !torsh_step_knows(stepper, cfa - 8))
 		return false;
 	if (rule & RULE_RESTORES_BP && !torsh_step_knows(stepper, bp_slot))
 		return false;
@@ -286,7 +305,10 @@ static inline bool step_simply(const struct stepper *stepper, struct step_frame 
 	return true;
 }
 
-/* The same for all others, from the last fresh frame to s->at; false: the walk is over. Not inlined: it is rare. */
+/*
+ * The same for all others, from the last fresh frame to s->at; false: the walk is over. Not
+ * inlined: it is rare.
+ */
 static __attribute__((noinline)) bool step_otherwise(struct stack *s, uint32_t n_fresh)
 {
 	enum step_result result;
@@ -299,12 +321,16 @@ static __attribute__((noinline)) bool step_otherwise(struct stack *s, uint32_t n
 	return result == STEP_NEXT;
 }
 
-/* Whether the n-th cached frame is the one at *at, and all outside of it is as it was; else *n_left is lowered. */
+/*
+ * Whether the n-th cached frame is the one at *at, and all outside of it is as it was; else *n_left
+ * is lowered.
+ */
 static inline bool meets(struct stack *s, const struct step_frame *at, uint32_t *n_left)
 {
 	uint32_t i = *n_left - 1, differing;
 
-	if (s->frames.sp[i] != at->sp || s->frames.key[i] != at->key || (s->frames.bp[i] != at->bp && s->needs_bp[i]))
+	if (s->frames.sp[i] != at->sp || s->frames.key[i] != at->key ||
+	    (s->frames.bp[i] != at->bp && s->needs_bp[i]))
 		return false;
 	differing = torsh_checks_compare(s->list, s->checks[i]);
 	if (is_likely(differing == CHECKS_HOLD)) {
@@ -315,7 +341,10 @@ static inline bool meets(struct stack *s, const struct step_frame *at, uint32_t 
 	return false;
 }
 
-/* The rule of a key that none is known for. What a guess led to may be no code that this thread returns to. */
+/*
+ * The rule of a key that none is known for. What a guess led to may be no code that this thread
+ * returns to.
+ */
 static __attribute__((noinline)) uint64_t learn(struct stack *s, uint64_t key)
 {
 	uint64_t rule;
@@ -352,7 +381,8 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 		rule = find_rule(s, at.key);
 		if (!is_likely(rule)) {
 			rule = learn(s, at.key);
-			if (atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire) != s->generation)
+			if (atomic_load_explicit(&torsh_unwind_rules_generation,
+						 memory_order_acquire) != s->generation)
 				return WALK_AGAIN;
 		}
 		if (!is_likely(n < STACK_MAX_FRAMES - 1)) {
@@ -378,10 +408,13 @@ static inline void add_check(struct stack *s, uint32_t *at, uintptr_t slot, uint
 	s->list[(*at)++] = (struct check){.slot = slot, .value = value};
 }
 
-/* Entries for the slots that the step from f to outer has read by an uncommon rule; those read first come last. */
+/*
+ * Entries for the slots that the step from f to outer has read by an uncommon rule; those read
+ * first come last.
+ */
 static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, struct step_frame f,
-							   struct step_frame outer, bool is_bp_used, uint64_t rule,
-							   uint32_t at)
+							   struct step_frame outer, bool is_bp_used,
+							   uint64_t rule, uint32_t at)
 {
 	uintptr_t ip = torsh_unwind_rule_ip(outer.key);
 	bool restores_bp = is_bp_used && rule & RULE_RESTORES_BP;
@@ -396,7 +429,8 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 	case RULE_DEREF_RBP:
 		add_check(s, &at, outer.sp - 8, ip);
 		if (restores_bp)
-			add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
+			add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_bp_where(rule),
+				  outer.bp);
 		add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_offset(rule), outer.sp);
 		break;
 	case RULE_SIGNAL:
@@ -413,7 +447,8 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 	default:
 		add_check(s, &at, outer.sp - 8, ip);
 		if (restores_bp)
-			add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
+			add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule),
+				  outer.bp);
 	}
 	return at;
 }
@@ -424,8 +459,8 @@ static inline bool is_simple(uint64_t rule)
 	return (rule & (RULE_UNPROVABLE | RULE_LAST | 7)) <= RULE_RBP;
 }
 
-static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct step_frame outer, bool is_bp_used,
-				  uint64_t rule, uint32_t at)
+static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct step_frame outer,
+				  bool is_bp_used, uint64_t rule, uint32_t at)
 {
 	if (!is_likely(is_simple(rule)))
 		return add_other_checks(s, f, outer, is_bp_used, rule, at);
@@ -440,24 +475,32 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 {
 	if (torsh_unwind_rule_kind(rule) == RULE_RSP)
 		return outer_needs_bp && !(rule & RULE_RESTORES_BP);
-	return torsh_unwind_rule_kind(rule) != RULE_SIGNAL && torsh_unwind_rule_kind(rule) != RULE_STOP;
+	return torsh_unwind_rule_kind(rule) != RULE_SIGNAL &&
+	       torsh_unwind_rule_kind(rule) != RULE_STOP;
 }
 
-/* outer_key: of the frame outside of it. Much is called from few places in functions like operator new. */
-static inline struct suffix *suffix_of(struct stack *s, uintptr_t sp, uint64_t key, uint64_t outer_key)
+/*
+ * outer_key: of the frame outside of it. Much is called from few places in functions like operator
+ * new.
+ */
+static inline struct suffix *suffix_of(struct stack *s, uintptr_t sp, uint64_t key,
+				       uint64_t outer_key)
 {
-	return &s->suffixes[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >> s->suffix_shift];
+	return &s->suffixes[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >>
+			    s->suffix_shift];
 }
 
 /* The cached frames from n_kept on as a cached suffix. */
 static void keep_suffix(struct stack *s, uint32_t n_kept)
 {
-	uint32_t n = s->depth - n_kept, base = s->checks[n_kept - 1], n_checks = s->checks[s->depth - 1] - base;
+	uint32_t n = s->depth - n_kept, base = s->checks[n_kept - 1],
+		 n_checks = s->checks[s->depth - 1] - base;
 	struct suffix *suffix;
 
 	if (n > SUFFIX_FRAMES || n_checks > SUFFIX_CHECKS)
 		return;
-	suffix = suffix_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1], s->frames.key[s->depth - 2]);
+	suffix = suffix_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1],
+			   s->frames.key[s->depth - 2]);
 	s->n_pushed_out += suffix->generation == s->generation;
 	suffix->generation = s->generation;
 	suffix->n_frames = n;
@@ -478,11 +521,15 @@ static void keep_suffix(struct stack *s, uint32_t n_kept)
 		suffix->list[i] = s->list[base + i];
 }
 
-/* Put the fresh frames in place of the cached ones from n_kept on. Not inlined: it wants all registers. */
+/*
+ * Put the fresh frames in place of the cached ones from n_kept on. Not inlined: it wants all
+ * registers.
+ */
 static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_kept)
 {
 	struct step_frame outer = n_kept ? frame_at(&s->frames, n_kept - 1) : s->end;
-	bool needs_bp = n_kept && s->needs_bp[n_kept - 1], are_simple = n_kept && !s->stepper.is_guessing;
+	bool needs_bp = n_kept && s->needs_bp[n_kept - 1],
+	     are_simple = n_kept && !s->stepper.is_guessing;
 	uint32_t depth = n_kept, checks = n_kept ? s->checks[n_kept - 1] : 0;
 
 	for (uint32_t i = s->n_fresh; i-- > 0; depth++) {
@@ -506,29 +553,38 @@ static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_ke
 }
 
 /* Is the cached suffix this capture's, by all that doesn't lie in memory? */
-static inline bool is_tail_at(const struct stack *s, const struct suffix *suffix, const struct step_frame *at)
+static inline bool is_tail_at(const struct stack *s, const struct suffix *suffix,
+			      const struct step_frame *at)
 {
 	uint32_t last = suffix->n_frames - 1, parent = suffix->n_kept - 1;
 
-	if (suffix->generation != s->generation || suffix->sp[last] != at->sp || suffix->key[last] != at->key)
+	if (suffix->generation != s->generation || suffix->sp[last] != at->sp ||
+	    suffix->key[last] != at->key)
 		return false;
 	if (suffix->needs_bp[last] && suffix->bp[last] != at->bp)
 		return false;
-	if (parent >= s->depth || s->frames.sp[parent] != suffix->parent.sp || s->frames.key[parent] != suffix->parent.key)
+	if (parent >= s->depth || s->frames.sp[parent] != suffix->parent.sp ||
+	    s->frames.key[parent] != suffix->parent.key)
 		return false;
-	if (s->checks[parent] != suffix->first_check || s->needs_bp[parent] != suffix->parent_needs_bp)
+	if (s->checks[parent] != suffix->first_check ||
+	    s->needs_bp[parent] != suffix->parent_needs_bp)
 		return false;
 	return !suffix->parent_needs_bp || s->frames.bp[parent] == suffix->parent.bp;
 }
 
 /* Whether the frame of the cached suffix is the one that is cached at i already. */
-static inline bool is_cached(const struct stack *s, uint32_t i, const struct suffix *suffix, uint32_t n)
+static inline bool is_cached(const struct stack *s, uint32_t i, const struct suffix *suffix,
+			     uint32_t n)
 {
-	return i < s->depth && s->frames.sp[i] == suffix->sp[n] && s->frames.key[i] == suffix->key[n] &&
-	       s->needs_bp[i] == suffix->needs_bp[n] && (!suffix->needs_bp[n] || s->frames.bp[i] == suffix->bp[n]);
+	return i < s->depth && s->frames.sp[i] == suffix->sp[n] &&
+	       s->frames.key[i] == suffix->key[n] && s->needs_bp[i] == suffix->needs_bp[n] &&
+	       (!suffix->needs_bp[n] || s->frames.bp[i] == suffix->bp[n]);
 }
 
-/* All of the cached suffix behind its parent. Sizes that the compiler knows: what is too much has room and means nothing. */
+/*
+ * All of the cached suffix behind its parent. Sizes that the compiler knows: what is too much has
+ * room and means nothing.
+ */
 static inline void copy_suffix(struct stack *s, const struct suffix *suffix)
 {
 	uint32_t at = suffix->n_kept;
@@ -539,13 +595,15 @@ static inline void copy_suffix(struct stack *s, const struct suffix *suffix)
 	memcpy(&s->ids[at], suffix->ids, sizeof(suffix->ids));
 	memcpy(&s->checks[at], suffix->checks, sizeof(suffix->checks));
 	memcpy(&s->needs_bp[at], suffix->needs_bp, sizeof(suffix->needs_bp));
-	memcpy(&s->list[suffix->first_check], suffix->list, SUFFIX_FEW_CHECKS * sizeof(suffix->list[0]));
+	memcpy(&s->list[suffix->first_check], suffix->list,
+	       SUFFIX_FEW_CHECKS * sizeof(suffix->list[0]));
 	for (uint32_t i = SUFFIX_FEW_CHECKS; i < suffix->n_checks; i++)
 		s->list[suffix->first_check + i] = suffix->list[i];
 }
 
 /* The capture by a cached suffix that is still true. Returns false where there is none. */
-static inline bool capture_by_suffix(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
+static inline bool capture_by_suffix(struct stack *s, const struct step_frame *at,
+				     struct stack_delta *delta)
 {
 	struct step_frame outer = *at;
 	uint64_t rule = find_rule(s, at->key);
@@ -557,7 +615,8 @@ static inline bool capture_by_suffix(struct stack *s, const struct step_frame *a
 	suffix = suffix_of(s, at->sp, at->key, outer.key);
 	n_kept = suffix->n_kept;
 	depth = n_kept + suffix->n_frames;
-	if (!is_tail_at(s, suffix, at) || depth > STACK_MAX_FRAMES - SUFFIX_FRAMES || s->is_too_deep)
+	if (!is_tail_at(s, suffix, at) || depth > STACK_MAX_FRAMES - SUFFIX_FRAMES ||
+	    s->is_too_deep)
 		return false;
 	if (torsh_checks_compare(suffix->list, suffix->n_checks) != CHECKS_HOLD ||
 	    torsh_checks_compare(s->list, suffix->first_check) != CHECKS_HOLD)
@@ -617,7 +676,8 @@ static inline bool is_fitting(const struct stack *s, uint32_t n_kept)
 	return depth <= STACK_MAX_FRAMES && !(s->is_too_deep && n_kept && depth < DEEP_FEWEST);
 }
 
-static inline bool is_unchanged(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
+static inline bool is_unchanged(struct stack *s, const struct step_frame *at,
+				struct stack_delta *delta)
 {
 	uint32_t n = s->depth;
 
@@ -626,14 +686,16 @@ static inline bool is_unchanged(struct stack *s, const struct step_frame *at, st
 }
 
 /* The capture by walking, as far as needed. */
-static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct step_frame at, struct stack_delta *delta)
+static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct step_frame at,
+						      struct stack_delta *delta)
 {
 	uint32_t n_kept;
 
 	if (s->n_pushed_out > PUSHED_OUT_MOST)
 		grow(s);
 	while (n_kept = walk(s, at), !is_likely(n_kept != WALK_AGAIN && is_fitting(s, n_kept))) {
-		start_anew(s, atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire));
+		start_anew(s, atomic_load_explicit(&torsh_unwind_rules_generation,
+						   memory_order_acquire));
 		torsh_step_place(&s->stepper, s->stepper.hook_sp);
 	}
 
@@ -649,9 +711,12 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
 {
 	struct cpu_caller caller = torsh_cpu_caller(frame);
-	struct step_frame at = {.sp = caller.sp, .key = torsh_unwind_rule_key(caller.ip, RULE_OF_CALL), .bp = caller.bp};
+	struct step_frame at = {.sp = caller.sp,
+				.key = torsh_unwind_rule_key(caller.ip, RULE_OF_CALL),
+				.bp = caller.bp};
 	/* Pairs with the release in torsh_unwind_rules_forget. */
-	uint32_t generation = atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire);
+	uint32_t generation =
+		atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire);
 	uint32_t every;
 
 	s->stepper.hook_sp = caller.sp;

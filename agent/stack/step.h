@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One real step from a frame to the next outer one, for all kinds of frames (x86-64). The capture does the common kinds
- * by itself, and comes here for the rest.
+ * One real step from a frame to the next outer one, for all kinds of frames (x86-64). The capture
+ * does the common kinds by itself, and comes here for the rest.
  *
- * Where a step follows a guess (a frame pointer in code that nothing describes) or goes unusually far, memory is only
- * read when it is known to be there.
+ * Where a step follows a guess (a frame pointer in code that nothing describes) or goes unusually
+ * far, memory is only read when it is known to be there.
  */
 #ifndef TORSH_AGENT_STACK_STEP_H
 #define TORSH_AGENT_STACK_STEP_H
@@ -28,7 +28,8 @@ struct step_frame {
 enum step_result {
 	STEP_NEXT, /* the frame is the outer one now */
 	STEP_END, /* it was the outermost */
-	STEP_END_READ, /* it was the outermost, as an address of 0 in memory says: the frame has that address */
+	/* it was the outermost, as an address of 0 in memory says: the frame has that address */
+	STEP_END_READ,
 	STEP_CUT_UNKNOWN, /* ADDRESS_CUT_UNKNOWN_CODE */
 	STEP_CUT_BAD, /* ADDRESS_CUT_BAD_FRAME */
 	STEP_NOWHERE, /* the frame's own address is no code: the step before was wrong */
@@ -41,8 +42,8 @@ struct stepper {
 	uintptr_t hook_sp; /* of the hook's caller */
 
 	/*
-	 * Readable memory around hook_sp, see torsh_step_place. Frames lie outside of it that will be returned to: nobody
-	 * unmaps those, so that it holds as long as hook_sp stays in it.
+	 * Readable memory around hook_sp, see torsh_step_place. Frames lie outside of it that will
+	 * be returned to: nobody unmaps those, so that it holds as long as hook_sp stays in it.
 	 */
 	uintptr_t low, high;
 
@@ -70,8 +71,8 @@ static inline bool torsh_step_knows(const struct stepper *stepper, uintptr_t add
 }
 
 /*
- * Step out of *frame by *rule. RULE_UNPROVABLE is added to *rule when reading the step's slots again would not prove
- * that it would be the same again.
+ * Step out of *frame by *rule. RULE_UNPROVABLE is added to *rule when reading the step's slots
+ * again would not prove that it would be the same again.
  */
 enum step_result torsh_step(struct stepper *stepper, struct step_frame *frame, uint64_t *rule);
 

@@ -14,8 +14,9 @@
 #define LARGEST_STACK (UINT64_C(8) << 20)
 
 /*
- * The end of the thread's stack, as far as it is known: the C library keeps what is a thread's own there, above all frames.
- * The first thread's lies elsewhere, as that of other stacks may; these end where memory does.
+ * The end of the thread's stack, as far as it is known: the C library keeps what is a thread's own
+ * there, above all frames. The first thread's lies elsewhere, as that of other stacks may; these
+ * end where memory does.
  */
 static uintptr_t end_of_stack(uintptr_t sp)
 {
@@ -24,10 +25,14 @@ static uintptr_t end_of_stack(uintptr_t sp)
 	return sp < own ? own : UINTPTR_MAX;
 }
 
-/* Whether address lies in the readable memory around the hook's frame, which is extended upwards for it. */
+/*
+ * Whether address lies in the readable memory around the hook's frame, which is extended upwards
+ * for it.
+ */
 static bool is_on_known_stack(struct stepper *s, uintptr_t address)
 {
-	if (address < s->low || address - s->low > LARGEST_STACK || address >= end_of_stack(s->hook_sp))
+	if (address < s->low || address - s->low > LARGEST_STACK ||
+	    address >= end_of_stack(s->hook_sp))
 		return false;
 	while (!torsh_step_knows(s, address)) {
 		/* Where a filter keeps the kernel from looking nothing speaks against it. */
@@ -38,7 +43,8 @@ static bool is_on_known_stack(struct stepper *s, uintptr_t address)
 	return true;
 }
 
-static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintptr_t *value, uint64_t *rule)
+static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintptr_t *value,
+		      uint64_t *rule)
 {
 	bool is_near = address - sp < STEP_NEAR_BYTES;
 
@@ -56,17 +62,19 @@ static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintpt
 }
 
 /* The frame whose return address and perhaps rbp lie below cfa. */
-static enum step_result step_to(struct stepper *s, struct step_frame *f, uint64_t *rule, uintptr_t cfa,
-				uintptr_t bp_slot)
+static enum step_result step_to(struct stepper *s, struct step_frame *f, uint64_t *rule,
+				uintptr_t cfa, uintptr_t bp_slot)
 {
 	uintptr_t ip, bp = f->bp;
 
 	if (!read_word(s, f->sp, cfa - 8, &ip, rule) ||
-	    (*rule & RULE_RESTORES_BP && !read_word(s, f->sp, bp_slot, &bp, rule)) || !torsh_unwind_rule_can_be_ip(ip)) {
+	    (*rule & RULE_RESTORES_BP && !read_word(s, f->sp, bp_slot, &bp, rule)) ||
+	    !torsh_unwind_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
-	*f = (struct step_frame){.sp = cfa, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = bp};
+	*f = (struct step_frame){
+		.sp = cfa, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = bp};
 	return ip ? STEP_NEXT : STEP_END_READ;
 }
 
@@ -74,7 +82,10 @@ static enum step_result step_by_bp(struct stepper *s, struct step_frame *f, uint
 {
 	uintptr_t cfa = f->bp + (uintptr_t)torsh_unwind_rule_offset(*rule);
 
-	/* Another stack, if it is true. Return addresses outside of it would be read unasked next time. */
+	/*
+	 * Another stack, if it is true. Return addresses outside of it would be read unasked next
+	 * time.
+	 */
 	if (cfa <= f->sp || cfa - f->sp > FARTHEST_CFA)
 		*rule |= RULE_UNPROVABLE;
 	return step_to(s, f, rule, cfa, cfa + (uintptr_t)torsh_unwind_rule_bp_where(*rule));
@@ -84,8 +95,8 @@ static enum step_result step_by_deref(struct stepper *s, struct step_frame *f, u
 {
 	uintptr_t cfa;
 
-	if (!read_word(s, f->sp, f->bp + (uintptr_t)torsh_unwind_rule_offset(*rule), &cfa, rule) || cfa <= f->sp ||
-	    cfa - f->sp > FARTHEST_CFA) {
+	if (!read_word(s, f->sp, f->bp + (uintptr_t)torsh_unwind_rule_offset(*rule), &cfa, rule) ||
+	    cfa <= f->sp || cfa - f->sp > FARTHEST_CFA) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
@@ -98,11 +109,13 @@ static enum step_result step_by_ucontext(struct stepper *s, struct step_frame *f
 
 	if (!read_word(s, f->sp, f->sp + CHAIN_GREG_RSP, &sp, rule) ||
 	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RBP, &bp, rule) ||
-	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RIP, &ip, rule) || !torsh_unwind_rule_can_be_ip(ip)) {
+	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RIP, &ip, rule) ||
+	    !torsh_unwind_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
-	*f = (struct step_frame){.sp = sp, .key = torsh_unwind_rule_key(ip, RULE_OF_INTERRUPTED), .bp = bp};
+	*f = (struct step_frame){
+		.sp = sp, .key = torsh_unwind_rule_key(ip, RULE_OF_INTERRUPTED), .bp = bp};
 	if (ip)
 		return STEP_NEXT;
 	f->key = 0;
@@ -121,7 +134,8 @@ static enum step_result step_by_chain(struct stepper *s, struct step_frame *f, u
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_UNKNOWN;
 	}
-	*f = (struct step_frame){.sp = bp + 16, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = outer_bp};
+	*f = (struct step_frame){
+		.sp = bp + 16, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = outer_bp};
 	return ip ? STEP_NEXT : STEP_END_READ;
 }
 
@@ -135,7 +149,8 @@ static bool reach(struct stepper *s, const struct step_frame *f)
 			return false;
 		s->has_cursor = true;
 	}
-	while (c->registers[CFI_RSP] != f->sp || c->registers[CFI_RIP] != torsh_unwind_rule_ip(f->key)) {
+	while (c->registers[CFI_RSP] != f->sp ||
+	       c->registers[CFI_RIP] != torsh_unwind_rule_ip(f->key)) {
 		if (torsh_unwind_step(c) <= 0)
 			return false;
 	}
@@ -143,7 +158,8 @@ static bool reach(struct stepper *s, const struct step_frame *f)
 }
 
 /* What rbx or another register says now, no slot of the stack proves. */
-static enum step_result step_with_all_registers(struct stepper *s, struct step_frame *f, uint64_t *rule)
+static enum step_result step_with_all_registers(struct stepper *s, struct step_frame *f,
+						uint64_t *rule)
 {
 	const uintptr_t *registers = s->cursor.registers;
 	int result;
@@ -156,7 +172,9 @@ static enum step_result step_with_all_registers(struct stepper *s, struct step_f
 		return result ? STEP_CUT_BAD : STEP_END;
 	*f = (struct step_frame){
 		.sp = registers[CFI_RSP],
-		.key = torsh_unwind_rule_key(registers[CFI_RIP], s->cursor.is_exact ? RULE_OF_INTERRUPTED : RULE_OF_CALL),
+		.key = torsh_unwind_rule_key(registers[CFI_RIP], s->cursor.is_exact
+									 ? RULE_OF_INTERRUPTED
+									 : RULE_OF_CALL),
 		.bp = registers[CFI_RBP],
 	};
 	return STEP_NEXT;

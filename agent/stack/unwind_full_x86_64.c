@@ -13,12 +13,17 @@
 #include "shim/loader/unloading.h"
 #include "shim/registers_x86_64.h"
 
-/* Frames between here and the hook; those of signal handlers that interrupted us in between are not ours to walk. */
+/*
+ * Frames between here and the hook; those of signal handlers that interrupted us in between are not
+ * ours to walk.
+ */
 #define MAX_OWN_FRAMES 64
 
-static int run(struct unwind_cursor *c, const uint8_t *block, const uintptr_t *initial, uintptr_t *result)
+static int run(struct unwind_cursor *c, const uint8_t *block, const uintptr_t *initial,
+	       uintptr_t *result)
 {
-	return torsh_expression_run(block, c->registers, initial, &c->known_page, c->values, result);
+	return torsh_expression_run(block, c->registers, initial, &c->known_page, c->values,
+				    result);
 }
 
 static int find_cfa(struct unwind_cursor *c, const struct cfi_row *row, uintptr_t *cfa)
@@ -32,8 +37,8 @@ static int find_cfa(struct unwind_cursor *c, const struct cfi_row *row, uintptr_
 }
 
 /* The caller's value of register number. */
-static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uintptr_t cfa, uint32_t number,
-			 uintptr_t *value)
+static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uintptr_t cfa,
+			 uint32_t number, uintptr_t *value)
 {
 	const struct cfi_where *where = &row->registers[number];
 	uintptr_t address;
@@ -82,7 +87,9 @@ static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 		err = find_register(c, row, cfa, i, &next[i]);
 	if (err)
 		return err;
-	/* Every step leaves at least a return address behind, or the frames would repeat for ever. */
+	/*
+	 * Every step leaves at least a return address behind, or the frames would repeat for ever.
+	 */
 	if (next[CFI_RSP] == c->registers[CFI_RSP] && next[CFI_RIP] == c->registers[CFI_RIP])
 		return -EINVAL;
 	c->is_exact = row->is_signal_frame;
@@ -95,7 +102,8 @@ static int step_by_chain(struct unwind_cursor *c)
 	uintptr_t bp = c->registers[CFI_RBP], return_address, outer_bp;
 
 	c->is_guessing = true;
-	if (!torsh_chain_is_plausible(c->registers[CFI_RSP], bp) || !torsh_probe_read(bp, &c->known_page, &outer_bp) ||
+	if (!torsh_chain_is_plausible(c->registers[CFI_RSP], bp) ||
+	    !torsh_probe_read(bp, &c->known_page, &outer_bp) ||
 	    !torsh_probe_read(bp + 8, &c->known_page, &return_address))
 		return -ENOENT;
 	c->registers[CFI_RSP] = bp + 16;
@@ -108,10 +116,13 @@ static int step_by_chain(struct unwind_cursor *c)
 /* Out of the frame that returns from a signal: rsp points to the ucontext. */
 static int step_by_ucontext(struct unwind_cursor *c)
 {
-	/* DWARF numbers in the order of uc_mcontext.gregs: r8-r15 rdi rsi rbp rbx rdx rax rcx rsp rip. */
-	static const uint8_t order[CHAIN_N_GREGS] = {8,	      9,       10,	11,	 12,	  13,
-						     14,      15,      CFI_RDI, CFI_RSI, CFI_RBP, CFI_RBX,
-						     CFI_RDX, CFI_RAX, CFI_RCX, CFI_RSP, CFI_RIP};
+	/*
+	 * DWARF numbers in the order of uc_mcontext.gregs: r8-r15 rdi rsi rbp rbx rdx rax rcx rsp
+	 * rip.
+	 */
+	static const uint8_t order[CHAIN_N_GREGS] = {
+		8,	 9,	  10,	   11,	    12,	     13,      14,      15,     CFI_RDI,
+		CFI_RSI, CFI_RBP, CFI_RBX, CFI_RDX, CFI_RAX, CFI_RCX, CFI_RSP, CFI_RIP};
 	uintptr_t gregs = c->registers[CFI_RSP] + CHAIN_GREGS;
 
 	for (uint32_t i = 0; i < CHAIN_N_GREGS; i++) {
@@ -124,7 +135,10 @@ static int step_by_ucontext(struct unwind_cursor *c)
 
 enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT, WAY_NONE /* there is no caller */ };
 
-/* Or -errno. Not inlined: the module isn't on the stack, which may be a small one, while the step is made. */
+/*
+ * Or -errno. Not inlined: the module isn't on the stack, which may be a small one, while the step
+ * is made.
+ */
 static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 {
 	uintptr_t pc = c->registers[CFI_RIP] - !c->is_exact;
@@ -133,12 +147,14 @@ static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 	bool is_origin;
 	int err;
 
-	if (torsh_unwind_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE ? &module.memory : NULL))
+	if (torsh_unwind_rule_is_signal_return(c->registers[CFI_RIP],
+					       answer != MODULE_NONE ? &module.memory : NULL))
 		return WAY_UCONTEXT;
 	if (answer == MODULE_NONE)
 		return WAY_CHAIN;
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
-	is_origin = err == -ENOENT && !c->is_exact && torsh_unwind_rule_is_origin(c->registers[CFI_RIP], &module);
+	is_origin = err == -ENOENT && !c->is_exact &&
+		    torsh_unwind_rule_is_origin(c->registers[CFI_RIP], &module);
 	torsh_unwind_pages_were_read(&module);
 	if (err == -ENOENT)
 		return is_origin ? WAY_NONE : WAY_CHAIN;
@@ -176,8 +192,12 @@ int torsh_unwind_step(struct unwind_cursor *c)
 	return result;
 }
 
-/* Not inlined: the registers stored here are those of a frame that lives until the cursor has left it. */
-__attribute__((noinline)) int torsh_unwind_reach(struct unwind_cursor *c, struct cfi_scratch *scratch, uintptr_t sp)
+/*
+ * Not inlined: the registers stored here are those of a frame that lives until the cursor has left
+ * it.
+ */
+__attribute__((noinline)) int torsh_unwind_reach(struct unwind_cursor *c,
+						 struct cfi_scratch *scratch, uintptr_t sp)
 {
 	memset(c, 0, sizeof(*c));
 	c->scratch = scratch;

@@ -17,8 +17,9 @@
 static _Atomic uint32_t n_reads[1 << COUNT_BITS];
 
 /*
- * Whether a page is still one of a file that nobody writes through this mapping: programs that were restored from a
- * checkpoint have copies of their own in its place. The kernel refuses to remove these two differently.
+ * Whether a page is still one of a file that nobody writes through this mapping: programs that were
+ * restored from a checkpoint have copies of their own in its place. The kernel refuses to remove
+ * these two differently.
  */
 static bool is_of_file(uintptr_t page)
 {
@@ -30,7 +31,8 @@ static void release(const struct module *module)
 	struct object_span span;
 
 	if (!module->is_start_readable ||
-	    !torsh_object_clean_span(module->start, &module->memory, (uintptr_t)module->eh_frame_hdr, &span))
+	    !torsh_object_clean_span(module->start, &module->memory,
+				     (uintptr_t)module->eh_frame_hdr, &span))
 		return;
 	if (is_of_file(span.start) && is_of_file(span.end - PROBE_PAGE_BYTES))
 		TORSH_SYS(SYS_madvise, span.start, span.end - span.start, MADV_DONTNEED, 0, 0, 0);
@@ -41,6 +43,7 @@ void torsh_unwind_pages_were_read(const struct module *module)
 	uint64_t hash = (module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15);
 	_Atomic uint32_t *n = &n_reads[hash >> (64 - COUNT_BITS)];
 
-	if (atomic_fetch_add_explicit(n, 1, memory_order_relaxed) % READS_PER_RELEASE == READS_PER_RELEASE - 1)
+	if (atomic_fetch_add_explicit(n, 1, memory_order_relaxed) % READS_PER_RELEASE ==
+	    READS_PER_RELEASE - 1)
 		release(module);
 }

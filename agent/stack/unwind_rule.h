@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How to step from one frame to the next outer one on x86-64, in 64 bits together with the id of the frame's address;
- * and the key by which rules are found. Almost every frame's unwind information fits; what doesn't is RULE_BAD and is
- * interpreted in full each time.
+ * How to step from one frame to the next outer one on x86-64, in 64 bits together with the id of
+ * the frame's address; and the key by which rules are found. Almost every frame's unwind
+ * information fits; what doesn't is RULE_BAD and is interpreted in full each time.
  *
- * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and 63 of steps
+ * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and
+ * 63 of steps
  */
 #ifndef TORSH_AGENT_STACK_UNWIND_RULE_H
 #define TORSH_AGENT_STACK_UNWIND_RULE_H
@@ -17,10 +18,14 @@
 struct module;
 
 enum rule_kind {
-	/* Up to here the table says "not known yet" by 0. CFA: the stack pointer of the outer frame. */
+	/*
+	 * Up to here the table says "not known yet" by 0. CFA: the stack pointer of the outer
+	 * frame.
+	 */
 	RULE_RSP = 1, /* CFA = rsp + offset; rbp at CFA + where */
 	RULE_RBP, /* CFA = rbp + offset; rbp at CFA + where */
-	RULE_DEREF_RBP, /* CFA = *(rbp + offset), functions that align their stack; rbp at rbp + where */
+	/* CFA = *(rbp + offset), functions that align their stack; rbp at rbp + where */
+	RULE_DEREF_RBP,
 	RULE_SIGNAL, /* rsp points to the ucontext of the interrupted code */
 	RULE_STOP, /* the outermost frame */
 	RULE_NO_INFO, /* no unwind information: rbp chain, if it looks like one */
@@ -28,9 +33,11 @@ enum rule_kind {
 };
 
 #define RULE_RESTORES_BP 8u
-#define RULE_NOWHERE (RULE_STOP | RULE_RESTORES_BP) /* no code: whatever led there was wrong. Never remembered */
+/* no code: whatever led there was wrong. Never remembered */
+#define RULE_NOWHERE (RULE_STOP | RULE_RESTORES_BP)
 #define RULE_LAST (UINT64_C(1) << 62) /* of a step not taken: the stack is cut here */
-#define RULE_UNPROVABLE (UINT64_C(1) << 63) /* of a step taken, never of a rule: re-read slots would prove nothing */
+/* of a step taken, never of a rule: re-read slots would prove nothing */
+#define RULE_UNPROVABLE (UINT64_C(1) << 63)
 
 static inline enum rule_kind torsh_unwind_rule_kind(uint64_t rule)
 {
@@ -57,7 +64,10 @@ static inline uint64_t torsh_unwind_rule_with_id(uint64_t rule, uint32_t id)
 	return rule | (uint64_t)(id & 0x3fffff) << 40;
 }
 
-/* What an address in a key is: in its top bits, so that the key of a call is the return address itself. */
+/*
+ * What an address in a key is: in its top bits, so that the key of a call is the return address
+ * itself.
+ */
 enum rule_variety {
 	RULE_OF_CALL, /* a return address: the rule is that of the call before it */
 	RULE_OF_INTERRUPTED, /* the next instruction of code that a signal interrupted */
@@ -90,16 +100,21 @@ static inline bool torsh_unwind_rule_can_be_ip(uintptr_t ip)
 }
 
 /*
- * The rule of key, without an id, and what its address is (ADDRESS_* of agent/wire/channel.h). Takes some 2 us.
+ * The rule of key, without an id, and what its address is (ADDRESS_* of agent/wire/channel.h).
+ * Takes some 2 us.
  */
 uint64_t torsh_unwind_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags);
 
-/* Whether ip starts the code that returns from a signal. memory is that of the object there, NULL: there is none. */
+/*
+ * Whether ip starts the code that returns from a signal. memory is that of the object there, NULL:
+ * there is none.
+ */
 bool torsh_unwind_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory);
 
 /*
- * Whether the return address ip, whose object is module, and before which nothing is described, is a function that no code calls
- * from there: who made the stack put it there, for when its first function is done (makecontext). There is no caller.
+ * Whether the return address ip, whose object is module, and before which nothing is described, is
+ * a function that no code calls from there: who made the stack put it there, for when its first
+ * function is done (makecontext). There is no caller.
  */
 bool torsh_unwind_rule_is_origin(uintptr_t ip, const struct module *module);
 

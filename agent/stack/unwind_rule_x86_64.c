@@ -27,7 +27,10 @@ enum {
 
 enum { OP_DEREF = 0x06, OP_LIT0 = 0x30, OP_BREG_RBP = 0x76 };
 
-/* mov $SYS_rt_sigreturn,%rax; syscall: what the kernel's signal frame returns to, whatever the C library. */
+/*
+ * mov $SYS_rt_sigreturn,%rax; syscall: what the kernel's signal frame returns to, whatever the C
+ * library.
+ */
 static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 
 bool torsh_unwind_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory)
@@ -53,8 +56,8 @@ static bool follows_call(uintptr_t ip)
 
 bool torsh_unwind_rule_is_origin(uintptr_t ip, const struct module *module)
 {
-	return torsh_object_room(&module->memory, ip - LONGEST_CALL) >= LONGEST_CALL && !follows_call(ip) &&
-	       torsh_cfi_begins(module->eh_frame_hdr, &module->memory, ip);
+	return torsh_object_room(&module->memory, ip - LONGEST_CALL) >= LONGEST_CALL &&
+	       !follows_call(ip) && torsh_cfi_begins(module->eh_frame_hdr, &module->memory, ip);
 }
 
 /* rule of a kind with both offsets, or RULE_BAD when these don't fit. */
@@ -62,14 +65,19 @@ static uint64_t pack(enum rule_kind kind, bool restores_bp, intptr_t bp_where, i
 {
 	intptr_t where = bp_where / 8, cfa = offset / 8;
 
-	if (bp_where % 8 || offset % 8 || where < -2048 || where > 2047 || cfa < -(1 << 23) || cfa >= 1 << 23)
+	if (bp_where % 8 || offset % 8 || where < -2048 || where > 2047 || cfa < -(1 << 23) ||
+	    cfa >= 1 << 23)
 		return RULE_BAD;
-	return (uint64_t)kind | (restores_bp ? RULE_RESTORES_BP : 0) | ((uint64_t)where & 0xfff) << 4 |
-	       ((uint64_t)cfa & 0xffffff) << 16;
+	return (uint64_t)kind | (restores_bp ? RULE_RESTORES_BP : 0) |
+	       ((uint64_t)where & 0xfff) << 4 | ((uint64_t)cfa & 0xffffff) << 16;
 }
 
-/* The offset of a block that is "rbp + offset" followed by n_more operations from more; false: it isn't. */
-static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_more, intptr_t *offset)
+/*
+ * The offset of a block that is "rbp + offset" followed by n_more operations from more; false: it
+ * isn't.
+ */
+static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_more,
+			intptr_t *offset)
 {
 	struct dwarf_bytes bytes = {.at = block, .end = block + 10};
 	uint64_t length = torsh_dwarf_uleb(&bytes);
@@ -78,17 +86,19 @@ static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_mo
 	if (torsh_dwarf_unsigned(&bytes, 1) != OP_BREG_RBP)
 		return false;
 	*offset = torsh_dwarf_sleb(&bytes);
-	return !bytes.is_bad && (uint64_t)(bytes.end - bytes.at) == n_more && memcmp(bytes.at, more, n_more) == 0;
+	return !bytes.is_bad && (uint64_t)(bytes.end - bytes.at) == n_more &&
+	       memcmp(bytes.at, more, n_more) == 0;
 }
 
 /*
- * The expression that linkers write for procedure linkage tables: rsp + 8, and 8 more once the entry has pushed its
- * number, which is when the offset in its 16 bytes has reached a limit.
+ * The expression that linkers write for procedure linkage tables: rsp + 8, and 8 more once the
+ * entry has pushed its number, which is when the offset in its 16 bytes has reached a limit.
  */
 static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
 {
 	/* breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus */
-	static const uint8_t head[] = {11, 0x77, 8, 0x80, 0, 0x3f, 0x1a}, suffix[] = {0x2a, 0x33, 0x24, 0x22};
+	static const uint8_t head[] = {11, 0x77, 8, 0x80, 0, 0x3f, 0x1a},
+			     suffix[] = {0x2a, 0x33, 0x24, 0x22};
 	uint8_t limit;
 
 	/* Its length comes first: shorter ones end before what is compared. */
@@ -111,21 +121,23 @@ static __attribute__((noinline)) uint64_t compile_row(const struct cfi_row *row,
 
 	if (rip->place == CFI_UNDEFINED)
 		return RULE_STOP;
-	if (rip->place != CFI_AT_CFA || rip->value != -8 || row->registers[CFI_RSP].place != CFI_SAME ||
-	    row->is_signal_frame)
+	if (rip->place != CFI_AT_CFA || rip->value != -8 ||
+	    row->registers[CFI_RSP].place != CFI_SAME || row->is_signal_frame)
 		return RULE_BAD;
 
 	if (row->cfa_block && is_rbp_plus(row->cfa_block, &deref, 1, &offset)) {
 		if (rbp->place == CFI_SAME)
 			return pack(RULE_DEREF_RBP, false, 0, offset);
-		if (rbp->place != CFI_AT_EXPRESSION || !is_rbp_plus((const uint8_t *)rbp->value, &deref, 0, &where))
+		if (rbp->place != CFI_AT_EXPRESSION ||
+		    !is_rbp_plus((const uint8_t *)rbp->value, &deref, 0, &where))
 			return RULE_BAD;
 		return pack(RULE_DEREF_RBP, true, where, offset);
 	}
 	if (!saves_bp && rbp->place != CFI_SAME && rbp->place != CFI_UNDEFINED)
 		return RULE_BAD;
 	if (row->cfa_block)
-		return is_plt(row->cfa_block, ip, &offset) ? pack(RULE_RSP, saves_bp, where, offset) : RULE_BAD;
+		return is_plt(row->cfa_block, ip, &offset) ? pack(RULE_RSP, saves_bp, where, offset)
+							   : RULE_BAD;
 	if (row->cfa_register == CFI_RSP && row->cfa_offset >= 8)
 		return pack(RULE_RSP, saves_bp, where, row->cfa_offset);
 	if (row->cfa_register == CFI_RBP)
@@ -152,7 +164,8 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, scratch);
 	rule = err ? RULE_BAD : compile_row(&scratch->row, ip);
 	if (err == -ENOENT)
-		rule = !is_exact && torsh_unwind_rule_is_origin(ip, &module) ? RULE_STOP : RULE_NO_INFO;
+		rule = !is_exact && torsh_unwind_rule_is_origin(ip, &module) ? RULE_STOP
+									     : RULE_NO_INFO;
 	torsh_unwind_pages_were_read(&module);
 	return rule;
 }
@@ -173,7 +186,8 @@ uint64_t torsh_unwind_rule_compile(uint64_t key, struct cfi_scratch *scratch, ui
 		*flags = ADDRESS_CUT_TOO_DEEP;
 		return RULE_STOP;
 	default:
-		rule = compile_address(torsh_unwind_rule_ip(key), variety == RULE_OF_INTERRUPTED, scratch);
+		rule = compile_address(torsh_unwind_rule_ip(key), variety == RULE_OF_INTERRUPTED,
+				       scratch);
 		*flags = variety == RULE_OF_INTERRUPTED ? ADDRESS_EXACT : ADDRESS_RETURN;
 		if (torsh_unwind_rule_kind(rule) == RULE_SIGNAL)
 			*flags |= ADDRESS_SIGNAL_FRAME;

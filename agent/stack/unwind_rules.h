@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The rules of all addresses that stacks went through, compiled once each and kept for the process: a hash table that
- * only grows, read without locks. A rule carries the id under which the writer knows the address.
+ * The rules of all addresses that stacks went through, compiled once each and kept for the process:
+ * a hash table that only grows, read without locks. A rule carries the id under which the writer
+ * knows the address.
  */
 #ifndef TORSH_AGENT_STACK_UNWIND_RULES_H
 #define TORSH_AGENT_STACK_UNWIND_RULES_H
@@ -40,8 +41,9 @@ extern _Atomic uint32_t torsh_unwind_rules_generation;
 void torsh_unwind_rules_start(bool may_ask_glibc);
 
 /*
- * Compile the rule of a key that torsh_unwind_rules_find doesn't know, register its address, and remember both. Never 0. When
- * there is no memory for a larger table the rule is not remembered and its id is 0.
+ * Compile the rule of a key that torsh_unwind_rules_find doesn't know, register its address, and
+ * remember both. Never 0. When there is no memory for a larger table the rule is not remembered and
+ * its id is 0.
  */
 uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch);
 
@@ -52,7 +54,8 @@ void torsh_unwind_rules_forget(uintptr_t start, uintptr_t end);
 static inline uint64_t torsh_unwind_rules_find(uint64_t key)
 {
 	/* Pairs with the release in add_table. */
-	const struct rule_table *table = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
+	const struct rule_table *table =
+		atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
 	size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
 
 	for (;; i++) {

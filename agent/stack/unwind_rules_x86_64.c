@@ -14,7 +14,8 @@
 #define GROWTH_BITS 2
 
 /* So that there is always a table: full from the start, all others come before it. */
-static struct rule_table last_resort = {.shift = 63, .mask = 1, .n_used = 1, .entries = {{.key = 0}, {.key = 0}}};
+static struct rule_table last_resort = {
+	.shift = 63, .mask = 1, .n_used = 1, .entries = {{.key = 0}, {.key = 0}}};
 
 struct rule_table *_Atomic torsh_unwind_rules_table = &last_resort;
 _Atomic uint32_t torsh_unwind_rules_generation = 1;
@@ -42,8 +43,8 @@ static void add_table(struct rule_table *current)
 	table->shift = 64 - bits;
 	table->mask = (1u << bits) - 1;
 	/* Pairs with the acquires of whoever loads torsh_unwind_rules_table. */
-	if (!atomic_compare_exchange_strong_explicit(&torsh_unwind_rules_table, &current, table, memory_order_release,
-						     memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&torsh_unwind_rules_table, &current, table,
+						     memory_order_release, memory_order_relaxed))
 		torsh_sys_munmap(table, size_bytes);
 }
 
@@ -75,7 +76,8 @@ static uint64_t find_older(const struct rule_table *table, uint64_t key)
 		size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
 		uint64_t found;
 
-		while ((found = atomic_load_explicit(&table->entries[i & table->mask].key, memory_order_relaxed))) {
+		while ((found = atomic_load_explicit(&table->entries[i & table->mask].key,
+						     memory_order_relaxed))) {
 			if (found == key)
 				return atomic_load_explicit(&table->entries[i & table->mask].rule,
 							    memory_order_relaxed);
@@ -99,14 +101,19 @@ static uint64_t add_rule(struct rule_table *table, uint64_t key, struct cfi_scra
 	entry = claim(table, key);
 	if (!entry)
 		return rule;
-	rule = torsh_unwind_rule_with_id(rule, torsh_registry_add_address(torsh_unwind_rule_ip(key), flags));
-	/* Two threads may compile one key at a time: the first one's id stays, the other id is never used. */
+	rule = torsh_unwind_rule_with_id(
+		rule, torsh_registry_add_address(torsh_unwind_rule_ip(key), flags));
+	/*
+	 * Two threads may compile one key at a time: the first one's id stays, the other id is
+	 * never used.
+	 */
 	return atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
 }
 
 uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch)
 {
-	struct rule_table *table = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
+	struct rule_table *table =
+		atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
 	struct rule_entry *entry;
 	uint64_t rule, winner = 0;
 
@@ -118,7 +125,8 @@ uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch)
 	if (!rule)
 		return add_rule(table, key, scratch);
 	entry = claim(table, key);
-	return !entry || atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
+	return !entry || atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule
+										     : winner;
 }
 
 static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t end)
@@ -127,10 +135,12 @@ static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t e
 
 	for (size_t i = 0; i < n_entries(table); i++) {
 		struct rule_entry *entry = &table->entries[i];
-		uintptr_t ip = torsh_unwind_rule_ip(atomic_load_explicit(&entry->key, memory_order_relaxed));
+		uintptr_t ip = torsh_unwind_rule_ip(
+			atomic_load_explicit(&entry->key, memory_order_relaxed));
 
 		/* A return address may lie just behind its object's last byte. */
-		if (ip >= start && ip <= end && atomic_load_explicit(&entry->rule, memory_order_relaxed)) {
+		if (ip >= start && ip <= end &&
+		    atomic_load_explicit(&entry->rule, memory_order_relaxed)) {
 			atomic_store_explicit(&entry->rule, 0, memory_order_relaxed);
 			n_forgotten++;
 		}
@@ -140,7 +150,9 @@ static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t e
 
 void torsh_unwind_rules_forget(uintptr_t start, uintptr_t end)
 {
-	struct rule_table *current = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire), *table = current;
+	struct rule_table *current = atomic_load_explicit(&torsh_unwind_rules_table,
+							  memory_order_acquire),
+			  *table = current;
 	size_t n_forgotten = 0;
 
 	torsh_registry_forget_modules();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The channel: one memfd, parts of which a target and the writer both map. It carries the header, the tables that only grow
- * (threads, modules, codes, addresses, text) and rings of events, two per thread. Everything that the writer must know after
- * the target was killed lies here. See PROTOCOL.md for the order of stores; agent/wire/ring.h for the rings.
+ * The channel: one memfd, parts of which a target and the writer both map. It carries the header,
+ * the tables that only grow (threads, modules, codes, addresses, text) and rings of events, two per
+ * thread. Everything that the writer must know after the target was killed lies here. See
+ * PROTOCOL.md for the order of stores; agent/wire/ring.h for the rings.
  *
- * Each side treats the other's words as hostile: a value is read once, checked, and the copy is used.
+ * Each side treats the other's words as hostile: a value is read once, checked, and the copy is
+ * used.
  */
 #ifndef TORSH_AGENT_WIRE_CHANNEL_H
 #define TORSH_AGENT_WIRE_CHANNEL_H
@@ -20,8 +22,12 @@
 #define CHANNEL_VERSION 6u
 
 #define CHANNEL_HEADER_BYTES 8192u
-#define CHANNEL_THREADS 16384u /* slots; a thread takes one, its interrupted hooks may take a second */
-/* The lowest slots keep the start of their small rings in memory for the next thread, which begins there. */
+/* slots; a thread takes one, its interrupted hooks may take a second */
+#define CHANNEL_THREADS 16384u
+/*
+ * The lowest slots keep the start of their small rings in memory for the next thread, which begins
+ * there.
+ */
 #define CHANNEL_WARM_SLOTS 256u
 #define CHANNEL_WARM_BYTES 8192u
 #define CHANNEL_MODULES 8192u
@@ -31,8 +37,8 @@
 #define CHANNEL_NOTES_BYTES 4096u /* of the text area, for notes */
 
 /*
- * Each side maps a table piece by piece, as it is used: the file is large and sparse. A piece holds whole entries, and
- * what is over at its end stays empty. No text lies across two pieces.
+ * Each side maps a table piece by piece, as it is used: the file is large and sparse. A piece holds
+ * whole entries, and what is over at its end stays empty. No text lies across two pieces.
  */
 #define CHANNEL_PIECE_BYTES (64u << 10)
 #define CHANNEL_PER_PIECE(entry_bytes) (CHANNEL_PIECE_BYTES / (uint32_t)(entry_bytes))
@@ -46,11 +52,15 @@
 /* A thread begins with a small ring, and goes on in a large one when it was half full. */
 #define CHANNEL_RING_SMALL_BYTES (64u << 10)
 #define CHANNEL_RING_MIN_BYTES CHANNEL_RING_SMALL_BYTES
-#define CHANNEL_RING_MIRROR_BYTES 4096u /* of a ring's start, mapped again behind its end: more than an event */
+/* of a ring's start, mapped again behind its end: more than an event */
+#define CHANNEL_RING_MIRROR_BYTES 4096u
 #define CHANNEL_RING_MAX_BYTES (256u << 20)
 #define CHANNEL_RING_DEFAULT_BYTES (1u << 20)
 
-/* Where a stamp comes from. A stamp is (ticks >> CHANNEL_STAMP_SHIFT), so that most differences fit one byte. */
+/*
+ * Where a stamp comes from. A stamp is (ticks >> CHANNEL_STAMP_SHIFT), so that most differences fit
+ * one byte.
+ */
 #define CHANNEL_STAMP_SHIFT 4
 enum channel_clock { CHANNEL_CLOCK_TSC = 1, CHANNEL_CLOCK_MONOTONIC = 2 };
 
@@ -69,7 +79,10 @@ enum channel_writer_state {
 	CHANNEL_WRITER_CLOSED, /* it ended the recording by itself, e.g. nowhere to write */
 };
 
-/* What a count means for the recording: nothing; an event that it lacks; something else that it lacks. */
+/*
+ * What a count means for the recording: nothing; an event that it lacks; something else that it
+ * lacks.
+ */
 enum counter_kind { COUNTED, LOST_EVENTS, LOST_OTHER };
 
 /* Bits: what a process is to wait for at its exit. */
@@ -110,7 +123,8 @@ struct channel_header {
 	uint64_t codes_offset;
 	uint64_t addresses_offset;
 	uint64_t text_offset;
-	uint64_t rings_offset; /* small ring of slot i at rings_offset + i * CHANNEL_RING_SMALL_BYTES */
+	/* small ring of slot i at rings_offset + i * CHANNEL_RING_SMALL_BYTES */
+	uint64_t rings_offset;
 	uint64_t large_rings_offset; /* large ring of slot i < n_large_rings, ring_bytes each */
 	uint64_t total_bytes;
 	uint32_t n_thread_slots;
@@ -124,23 +138,30 @@ struct channel_header {
 	/* Who. */
 	uint32_t pid;
 	uint32_t parent_pid;
-	uint32_t forked_from; /* pid of the recorded process whose fork this is, or 0; tables were copied from it */
-	uint32_t n_filters; /* of seccomp, of its first thread at its start; CHANNEL_FILTERS_UNKNOWN */
+	/* pid of the recorded process whose fork this is, or 0; tables were copied from it */
+	uint32_t forked_from;
+	/* of seccomp, of its first thread at its start; CHANNEL_FILTERS_UNKNOWN */
+	uint32_t n_filters;
 
 	/* Clocks at the start: one moment, three ways. */
 	uint32_t clock; /* enum channel_clock */
 	uint32_t stamp_shift;
 	uint64_t start_ticks;
-	uint64_t forked_from_ticks; /* start_ticks of that process: pids come back. 0: it is no fork */
+	/* start_ticks of that process: pids come back. 0: it is no fork */
+	uint64_t forked_from_ticks;
 	uint64_t start_monotonic_ns;
 	uint64_t start_realtime_ns;
 
 	struct channel_text program; /* /proc/self/exe */
 	struct channel_text arguments; /* NUL-separated, cut at 4 KiB */
-	struct channel_text allocator; /* path of the module whose malloc serves the target, and what is special about it */
+	/* path of the module whose malloc serves the target, and what is special about it */
+	struct channel_text allocator;
 	struct channel_text rank; /* as the launcher's environment says */
 
-	/* High-water marks of the tables: entries below are claimed, see each table for when they are there. */
+	/*
+	 * High-water marks of the tables: entries below are claimed, see each table for when they
+	 * are there.
+	 */
 	alignas(64) _Atomic uint32_t n_threads;
 	_Atomic uint32_t n_modules;
 	_Atomic uint32_t n_codes;
@@ -149,56 +170,76 @@ struct channel_header {
 	_Atomic uint32_t state; /* enum channel_state */
 	_Atomic int32_t exit_status;
 	_Atomic uint32_t writer_pid; /* in this process's PID namespace; 0: not known */
-	_Atomic uint32_t status_requests; /* a futex word: moves when the writer is to read /proc/PID/status */
+	/* a futex word: moves when the writer is to read /proc/PID/status */
+	_Atomic uint32_t status_requests;
 	_Atomic uint32_t status_unanswered; /* the request that was waited for in vain; 0: none */
 	_Atomic uint64_t counters[N_COUNTERS];
 	_Atomic uint32_t exit_waits; /* 1: it waits at its exit for exit_answer */
 	/*
-	 * Of the first thread's seccomp filters those that the agent ran and found harmless, in the lower half; in the upper
-	 * one how many calls are under way that add one. Partner: torsh_target_count_filters of the writer.
+	 * Of the first thread's seccomp filters those that the agent ran and found harmless, in the
+	 * lower half; in the upper one how many calls are under way that add one. Partner:
+	 * torsh_target_count_filters of the writer.
 	 */
 	_Atomic uint64_t harmless_filters;
 
 	/*
-	 * Slots that are free again: the number of the uppermost + 1 in the lower half, 0 for none; next_free leads on. The
-	 * upper half moves with each change, so that a stale view of the stack changes nothing.
+	 * Slots that are free again: the number of the uppermost + 1 in the lower half, 0 for none;
+	 * next_free leads on. The upper half moves with each change, so that a stale view of the
+	 * stack changes nothing.
 	 */
 	alignas(64) _Atomic uint64_t free_slots;
 	_Atomic uint32_t n_closed; /* uses of slots that ended, modulo 2^32 */
 
-	/* Sentences for the report's header, each ended by a newline, at the start of the text area. */
+	/*
+	 * Sentences for the report's header, each ended by a newline, at the start of the text
+	 * area.
+	 */
 	_Atomic uint32_t notes_length;
 
 	/* Written by the writer. */
 	alignas(64) _Atomic uint32_t writer_state; /* enum channel_writer_state */
 	_Atomic uint32_t n_freed; /* futex: of the n_closed, how many were given back */
-	_Atomic uint32_t freed_awaited; /* set by who waits for n_freed to move, cleared by the writer that woke it */
-	_Atomic uint32_t has_new_filter; /* it has one more than n_filters and harmless_filters account for */
-	_Atomic uint32_t status_answers; /* a futex word: so many of the status_requests were answered */
-	_Atomic uint64_t writer_cpu_ns; /* CPU time of the thread that drains, written every 200 ms by another one; 0: not yet */
-	_Atomic uint32_t heartbeat; /* moves at least every 100 ms while the writer drains or sleeps lightly */
+	/* set by who waits for n_freed to move, cleared by the writer that woke it */
+	_Atomic uint32_t freed_awaited;
+	/* it has one more than n_filters and harmless_filters account for */
+	_Atomic uint32_t has_new_filter;
+	/* a futex word: so many of the status_requests were answered */
+	_Atomic uint32_t status_answers;
+	/* CPU time of the thread that drains, written every 200 ms by another one; 0: not yet */
+	_Atomic uint64_t writer_cpu_ns;
+	/* moves at least every 100 ms while the writer drains or sleeps lightly */
+	_Atomic uint32_t heartbeat;
 
 	/*
-	 * Doorbell, a futex word: 1 says that the writer sleeps until it is woken. A producer whose ring is a quarter
-	 * full exchanges it to 0 and wakes.
+	 * Doorbell, a futex word: 1 says that the writer sleeps until it is woken. A producer whose
+	 * ring is a quarter full exchanges it to 0 and wakes.
 	 */
 	alignas(64) _Atomic uint32_t writer_sleeps;
 
-	/* Stored by the writer, read with every allocation: 1 says that new blocks need not be sent. */
+	/*
+	 * Stored by the writer, read with every allocation: 1 says that new blocks need not be
+	 * sent.
+	 */
 	alignas(64) _Atomic uint32_t is_paused;
 
 	/* Stored by the writer. */
-	alignas(64) _Atomic uint32_t exit_wishes; /* bits of channel_exit_wish; before writer_state */
-	_Atomic uint32_t exit_answer; /* a futex word: 1 says that all of it is done, and the text there */
+	/* bits of channel_exit_wish; before writer_state */
+	alignas(64) _Atomic uint32_t exit_wishes;
+	/* a futex word: 1 says that all of it is done, and the text there */
+	_Atomic uint32_t exit_answer;
 	_Atomic uint32_t exit_text_length;
 	char exit_text[CHANNEL_EXIT_TEXT_BYTES]; /* whole lines */
 	struct clock_reference clock_reference; /* in this process's ticks */
 
-	/* Stored by the process: what its stamps are above the counter, because that was set back. Only grows. */
+	/*
+	 * Stored by the process: what its stamps are above the counter, because that was set back.
+	 * Only grows.
+	 */
 	alignas(64) _Atomic uint64_t clock_lift;
 };
 
-_Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES, "the header has outgrown its pages");
+_Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES,
+	       "the header has outgrown its pages");
 
 enum thread_slot_state {
 	THREAD_SLOT_FREE,
@@ -209,33 +250,46 @@ enum thread_slot_state {
 
 enum thread_slot_kind {
 	THREAD_SLOT_MAIN_FLOW, /* a thread's ordinary events */
-	THREAD_SLOT_INTERRUPT, /* events of signal handlers that interrupted a hook of the thread with the same tid */
+	/* events of signal handlers that interrupted a hook of the thread with the same tid */
+	THREAD_SLOT_INTERRUPT,
 };
 
 /*
- * A thread and its ring's two ends. head and tail count bytes for ever; the place in the ring is the value modulo the
- * ring's size.
+ * A thread and its ring's two ends. head and tail count bytes for ever; the place in the ring is
+ * the value modulo the ring's size.
  */
 struct thread_slot {
 	/* Producer's line. */
-	alignas(64) _Atomic uint64_t head; /* bytes committed << 1 | 1 while an event is being stamped and written */
-	_Atomic uint64_t produced; /* events; stored before head is released. The one in flight may be counted */
-	_Atomic uint64_t dropped; /* events that found the ring full and the writer stuck, or were lost otherwise */
+	/* bytes committed << 1 | 1 while an event is being stamped and written */
+	alignas(64) _Atomic uint64_t head;
+	/* events; stored before head is released. The one in flight may be counted */
+	_Atomic uint64_t produced;
+	/* events that found the ring full and the writer stuck, or were lost otherwise */
+	_Atomic uint64_t dropped;
 	_Atomic uint64_t waited_ns; /* time spent waiting for room */
 	uint64_t base_stamp; /* what the first event's difference adds to */
-	_Atomic uint64_t large_from; /* what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: all in the small */
+	/*
+	 * what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: all in the small
+	 */
+	_Atomic uint64_t large_from;
 
 	/* Consumer's line. */
 	alignas(64) _Atomic uint64_t tail; /* bytes consumed */
 	_Atomic uint32_t progress; /* futex: moves when tail moved and a producer waits */
-	_Atomic uint32_t producer_waits; /* set by the producer, cleared by the consumer that woke it */
+	/* set by the producer, cleared by the consumer that woke it */
+	_Atomic uint32_t producer_waits;
 
 	/* Identity's line: written before state becomes ACTIVE. */
 	alignas(64) _Atomic uint32_t state; /* enum thread_slot_state */
 	uint32_t kind; /* enum thread_slot_kind */
 	uint32_t tid;
-	uint32_t use; /* how often this slot was taken: the consumer's codec starts anew with each */
-	char name[16]; /* of the channel's first thread; for others the writer queries the kernel, as a filter may forbid that */
+	/* how often this slot was taken: the consumer's codec starts anew with each */
+	uint32_t use;
+	/*
+	 * of the channel's first thread; for others the writer queries the kernel, as a filter may
+	 * forbid that
+	 */
+	char name[16];
 	_Atomic uint32_t next_free; /* while it is free: number + 1 of the next free one, 0: none */
 };
 
@@ -250,19 +304,20 @@ static inline uint64_t torsh_channel_free_word(uint64_t word, uint32_t uppermost
 }
 
 /*
- * Put slot number i on the stack of free ones: its own line is final. Returns 0 when the other side changed the stack
- * all the time, which none that means well does.
+ * Put slot number i on the stack of free ones: its own line is final. Returns 0 when the other side
+ * changed the stack all the time, which none that means well does.
  */
-static inline int torsh_channel_push_free(struct channel_header *header, struct thread_slot *slot, uint32_t i)
+static inline int torsh_channel_push_free(struct channel_header *header, struct thread_slot *slot,
+					  uint32_t i)
 {
 	uint64_t word = atomic_load_explicit(&header->free_slots, memory_order_relaxed);
 
 	for (int n = 0; n < 1000000; n++) {
 		atomic_store_explicit(&slot->next_free, (uint32_t)word, memory_order_relaxed);
 		/* Release pairs with the acquire of who takes it. */
-		if (atomic_compare_exchange_weak_explicit(&header->free_slots, &word,
-							  torsh_channel_free_word(word, i + 1), memory_order_release,
-							  memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(
+			    &header->free_slots, &word, torsh_channel_free_word(word, i + 1),
+			    memory_order_release, memory_order_relaxed))
 			return 1;
 	}
 	return 0;
@@ -271,8 +326,8 @@ static inline int torsh_channel_push_free(struct channel_header *header, struct 
 #define CHANNEL_BUILD_ID_MAX 32
 
 /*
- * A mapped ELF object, from its own program headers. Claimed by moving n_modules, then written: it is there once an
- * address that names it is there.
+ * A mapped ELF object, from its own program headers. Claimed by moving n_modules, then written: it
+ * is there once an address that names it is there.
  */
 struct channel_module {
 	uint64_t bias; /* address in memory − address in the file's program headers */
@@ -288,8 +343,9 @@ _Static_assert(sizeof(struct channel_module) == 72, "channel_module is part of t
 #define CHANNEL_NO_MODULE UINT32_MAX
 
 /*
- * A function of an interpreted language, as its own code object names it; or a label of the timeline's events, which
- * has a name only. Claimed by moving n_codes, then written: it is there once an address or an event that names it is there.
+ * A function of an interpreted language, as its own code object names it; or a label of the
+ * timeline's events, which has a name only. Claimed by moving n_codes, then written: it is there
+ * once an address or an event that names it is there.
  */
 struct channel_code {
 	struct channel_text name; /* qualified where the interpreter knows that */
@@ -300,7 +356,10 @@ struct channel_code {
 
 _Static_assert(sizeof(struct channel_code) == 24, "channel_code is part of the layout");
 
-/* What an address is, beside code. The pseudo-addresses end a stack that could not be followed to its true end. */
+/*
+ * What an address is, beside code. The pseudo-addresses end a stack that could not be followed to
+ * its true end.
+ */
 enum channel_address_flag {
 	ADDRESS_RETURN = 0, /* a return address: the call is just before it */
 	ADDRESS_EXACT = 1, /* the interrupted instruction itself, below a signal frame */
@@ -308,20 +367,27 @@ enum channel_address_flag {
 	ADDRESS_NO_UNWIND_INFO = 4, /* no FDE: what lies outside of it was found by the rbp chain */
 
 	/*
-	 * A line of Python, not an address: ip is the line (0: the code says none), module the index of a code. It
-	 * stands directly outside of the native frame of the evaluation function that executes it.
+	 * A line of Python, not an address: ip is the line (0: the code says none), module the
+	 * index of a code. It stands directly outside of the native frame of the evaluation
+	 * function that executes it.
 	 */
 	ADDRESS_PYTHON = 8,
 
 	/* Pseudo-addresses: ip is 0, or the address beyond which nothing is known. */
 	ADDRESS_CUT_UNKNOWN_CODE = 16, /* JIT or stripped of unwind information: no way on */
-	ADDRESS_CUT_BAD_FRAME = 17, /* the frame found makes no sense (stack not readable as the rule says) */
-	ADDRESS_CUT_TOO_DEEP = 18, /* deeper than the agent follows: the innermost frames are there */
+	/* the frame found makes no sense (stack not readable as the rule says) */
+	ADDRESS_CUT_BAD_FRAME = 17,
+	/* deeper than the agent follows: the innermost frames are there */
+	ADDRESS_CUT_TOO_DEEP = 18,
 	ADDRESS_CUT_TABLE_FULL = 19, /* the table of addresses is full */
-	ADDRESS_CUT_NO_MEMORY = 20, /* the writer's: the whole stack was left out, for want of memory */
+	/* the writer's: the whole stack was left out, for want of memory */
+	ADDRESS_CUT_NO_MEMORY = 20,
 };
 
-/* An entry below n_addresses is there once ip_and_flags has CHANNEL_ADDRESS_THERE: module is stored before. */
+/*
+ * An entry below n_addresses is there once ip_and_flags has CHANNEL_ADDRESS_THERE: module is stored
+ * before.
+ */
 struct channel_address {
 	_Atomic uint64_t ip_and_flags; /* ip << 8 | CHANNEL_ADDRESS_THERE | flags */
 	uint32_t module; /* index, or CHANNEL_NO_MODULE; ADDRESS_PYTHON: index of a code */
@@ -332,7 +398,10 @@ _Static_assert(sizeof(struct channel_address) == 16, "channel_address is part of
 
 #define CHANNEL_ADDRESS_THERE 0x80u
 
-/* Say hello: one SOCK_SEQPACKET message with the memfd as its only SCM_RIGHTS descriptor. No answer is sent. */
+/*
+ * Say hello: one SOCK_SEQPACKET message with the memfd as its only SCM_RIGHTS descriptor. No answer
+ * is sent.
+ */
 struct channel_hello {
 	uint64_t magic;
 	uint32_t version;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the counter must read by now, as the writer last saw it run: a suspend, or a move to another machine, sets it back.
- * The writer publishes, targets compare; both count ticks as if the counter had never been set back.
+ * What the counter must read by now, as the writer last saw it run: a suspend, or a move to another
+ * machine, sets it back. The writer publishes, targets compare; both count ticks as if the counter
+ * had never been set back.
  */
 #ifndef TORSH_AGENT_WIRE_CLOCK_H
 #define TORSH_AGENT_WIRE_CLOCK_H
@@ -20,12 +21,15 @@ struct shared_clock_moment {
 };
 
 struct clock_reference {
-	_Atomic uint32_t n; /* moments published: the last one is moments[n & 1]; the other is written next */
+	/* moments published: the last one is moments[n & 1]; the other is written next */
+	_Atomic uint32_t n;
 	struct shared_clock_moment moments[2];
 };
 
 #define CLOCK_NS_A_SECOND UINT64_C(1000000000)
-/* What the rate may be wrong by: a share of the time since the reference, and a part of a second. */
+/*
+ * What the rate may be wrong by: a share of the time since the reference, and a part of a second.
+ */
 #define CLOCK_SHARE 1024u
 #define CLOCK_PART 1000u
 
@@ -35,13 +39,16 @@ static inline uint64_t torsh_clock_ticks_of(uint64_t ns, uint64_t ticks_a_second
 }
 
 /* By the one that publishes only. */
-static inline void torsh_clock_publish(struct clock_reference *reference, uint64_t ticks, uint64_t monotonic_ns,
-				       uint64_t ticks_a_second)
+static inline void torsh_clock_publish(struct clock_reference *reference, uint64_t ticks,
+				       uint64_t monotonic_ns, uint64_t ticks_a_second)
 {
 	uint32_t n = atomic_load_explicit(&reference->n, memory_order_relaxed) + 1;
 	struct shared_clock_moment *moment = &reference->moments[n & 1];
 
-	/* Not before the count of the moment before: who reads this one sees that it is out of date. */
+	/*
+	 * Not before the count of the moment before: who reads this one sees that it is out of
+	 * date.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	atomic_store_explicit(&moment->ticks, ticks, memory_order_relaxed);
 	atomic_store_explicit(&moment->monotonic_ns, monotonic_ns, memory_order_relaxed);
@@ -60,8 +67,10 @@ static inline struct clock_moment torsh_clock_look(const struct clock_reference 
 		const struct shared_clock_moment *moment = &reference->moments[n & 1];
 
 		known.ticks = atomic_load_explicit(&moment->ticks, memory_order_relaxed);
-		known.monotonic_ns = atomic_load_explicit(&moment->monotonic_ns, memory_order_relaxed);
-		known.ticks_a_second = atomic_load_explicit(&moment->ticks_a_second, memory_order_relaxed);
+		known.monotonic_ns =
+			atomic_load_explicit(&moment->monotonic_ns, memory_order_relaxed);
+		known.ticks_a_second =
+			atomic_load_explicit(&moment->ticks_a_second, memory_order_relaxed);
 		atomic_thread_fence(memory_order_acquire);
 		last = atomic_load_explicit(&reference->n, memory_order_acquire);
 		if (last == n)
@@ -71,14 +80,16 @@ static inline struct clock_moment torsh_clock_look(const struct clock_reference 
 }
 
 /*
- * How many ticks `ticks`, read at this moment, is below what it must be; 0: none, or so few that the rate may be wrong by as
- * much: *doubt. known: looked at before.
+ * How many ticks `ticks`, read at this moment, is below what it must be; 0: none, or so few that
+ * the rate may be wrong by as much: *doubt. known: looked at before.
  */
-static inline uint64_t torsh_clock_missing(const struct clock_moment *known, uint64_t ticks, uint64_t monotonic_ns,
-					   uint64_t *doubt)
+static inline uint64_t torsh_clock_missing(const struct clock_moment *known, uint64_t ticks,
+					   uint64_t monotonic_ns, uint64_t *doubt)
 {
-	uint64_t passed_ns = monotonic_ns > known->monotonic_ns ? monotonic_ns - known->monotonic_ns : 0;
-	uint64_t passed = torsh_clock_ticks_of(passed_ns, known->ticks_a_second), expected = known->ticks + passed;
+	uint64_t passed_ns =
+		monotonic_ns > known->monotonic_ns ? monotonic_ns - known->monotonic_ns : 0;
+	uint64_t passed = torsh_clock_ticks_of(passed_ns, known->ticks_a_second),
+		 expected = known->ticks + passed;
 
 	*doubt = passed / CLOCK_SHARE + known->ticks_a_second / CLOCK_PART;
 	return (int64_t)(expected - ticks) > (int64_t)*doubt ? expected - ticks : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The decoder of codec.h, and the cold half of the encoder. Reads bytes that another process wrote: every length is
- * checked before it is used, every table index has the table's range by its type.
+ * The decoder of codec.h, and the cold half of the encoder. Reads bytes that another process wrote:
+ * every length is checked before it is used, every table index has the table's range by its type.
  */
 #include "agent/wire/codec.h"
 
@@ -44,7 +44,8 @@ static inline uint64_t read_stamp(struct codec *codec, struct reader *in, uint32
 	return codec->stamp + read_bytes(in, 1u << (lead >> 2 & 3));
 }
 
-static inline int read_address(const struct codec *codec, struct reader *in, uint32_t code, uint64_t *address)
+static inline int read_address(const struct codec *codec, struct reader *in, uint32_t code,
+			       uint64_t *address)
 {
 	static const uint8_t bytes[] = {1, 1, 2, 3, 4, 6};
 	uint64_t value;
@@ -95,7 +96,8 @@ static void remember_change(struct codec *codec, struct codec_stack *stack)
 	codec->changes[stack->recent] = change;
 }
 
-static int read_stack(const struct codec *codec, struct reader *in, uint32_t form, struct codec_stack *stack)
+static int read_stack(const struct codec *codec, struct reader *in, uint32_t form,
+		      struct codec_stack *stack)
 {
 	stack->form = form;
 	switch (form) {
@@ -175,17 +177,17 @@ static uint64_t read_field(struct reader *in, uint32_t n)
 	return value;
 }
 
-#define READ_u32(in) (uint32_t)read_field(in, 4)
-#define READ_i32(in) (int32_t)(uint32_t)read_field(in, 4)
+#define READ_u32(in) (uint32_t) read_field(in, 4)
+#define READ_i32(in) (int32_t)(uint32_t) read_field(in, 4)
 #define READ_u64(in) read_field(in, 8)
-#define READ_label(in) (uint32_t)read_field(in, 4)
+#define READ_label(in) (uint32_t) read_field(in, 4)
 #define READ_moment(in) read_field(in, 8)
 
 static void unpack(struct reader *in, struct event *event)
 {
 	switch (event->id) {
-#define EVENT(id, NAME, name, text)  \
-	case EVENT_##NAME: {         \
+#define EVENT(id, NAME, name, text) \
+	case EVENT_##NAME: {        \
 		struct event_##name *e = &event->name;
 #define FIELD(type, name) e->name = READ_##type(in);
 #define END(NAME) \
@@ -208,7 +210,8 @@ static int unpack_stack(struct reader *payload, struct event *event, struct code
 {
 	stack->form = CODEC_STACK_GIVEN;
 	stack->pop = event->stack.pop;
-	if (event->stack.n_push > CODEC_STACK_IDS || (size_t)(payload->end - payload->at) < 3 * event->stack.n_push)
+	if (event->stack.n_push > CODEC_STACK_IDS ||
+	    (size_t)(payload->end - payload->at) < 3 * event->stack.n_push)
 		return -EPROTO;
 	read_ids(payload, stack, event->stack.n_push);
 	return 0;
@@ -243,8 +246,8 @@ static long decode_cold(struct codec *codec, struct reader *in, uint32_t lead, s
 	return 1;
 }
 
-long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes, struct event *event,
-			struct codec_stack *stack)
+long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes,
+			struct event *event, struct codec_stack *stack)
 {
 	struct reader in = {.at = bytes, .end = bytes + n_bytes};
 	uint32_t lead = (uint32_t)read_bytes(&in, 1);
@@ -276,10 +279,11 @@ long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_byte
 
 #define EVENT(id, NAME, name, text) enum { BYTES_OF_##NAME = 0
 #define FIELD(type, name) +sizeof(torsh_wire_##type)
-#define END(NAME) \
-	}         \
-	;         \
-	_Static_assert((int)BYTES_OF_##NAME <= (int)CODEC_PAYLOAD_MAX, "there is room for its fields");
+#define END(NAME)                                                      \
+	}                                                              \
+	;                                                              \
+	_Static_assert((int)BYTES_OF_##NAME <= (int)CODEC_PAYLOAD_MAX, \
+		       "there is room for its fields");
 #include "agent/wire/events.def"
 #undef EVENT
 #undef FIELD
@@ -290,10 +294,10 @@ uint32_t torsh_codec_pack(const struct event *event, uint8_t *out)
 	uint8_t *at = out;
 
 	switch (event->id) {
-#define EVENT(id, NAME, name, text)  \
-	case EVENT_##NAME: {         \
+#define EVENT(id, NAME, name, text) \
+	case EVENT_##NAME: {        \
 		const struct event_##name *e = &event->name;
-#define FIELD(type, name)                         \
+#define FIELD(type, name)                      \
 	memcpy(at, &e->name, sizeof(e->name)); \
 	at += sizeof(e->name);
 #define END(NAME) \

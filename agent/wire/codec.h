@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The bytes of an event on a ring. Encoder and decoder keep the same small state, one per
- * ring and direction: the last stamp and address, a table of recent addresses and one of recent stack changes. So a
- * typical event is 3 to 7 bytes.
+ * The bytes of an event on a ring. Encoder and decoder keep the same small state, one per ring and
+ * direction: the last stamp and address, a table of recent addresses and one of recent stack
+ * changes. So a typical event is 3 to 7 bytes.
  *
  * Lead byte, all events:
  *	bits 0-1  kind: 1 free or realloc_begin, 2 alloc, 3 cold; 0 is never written
@@ -17,10 +17,11 @@
  *	bit 7	  the usable size takes 8 bytes (otherwise 2: what it exceeds the size by)
  * Then in this order: address, size, usable size, stack, stamp. All numbers little endian.
  *
- * Cold: lead, id, u16 length of the payload, payload (fields as in events.def, packed; for STACK the ids), stamp.
+ * Cold: lead, id, u16 length of the payload, payload (fields as in events.def, packed; for STACK
+ * the ids), stamp.
  *
- * The stamp is last so that nothing else has to wait for it: reading the time stamp counter takes as long as all the
- * rest, but goes on beside it.
+ * The stamp is last so that nothing else has to wait for it: reading the time stamp counter takes
+ * as long as all the rest, but goes on beside it.
  *
  * The encoder writes whole 8-byte words and advances by less: CODEC_EVENT_MAX includes that slack.
  */
@@ -45,15 +46,17 @@ enum codec_kind { CODEC_FREE = 1, CODEC_ALLOC = 2, CODEC_COLD = 3 };
 enum codec_stack_form {
 	CODEC_STACK_SAME, /* as at the thread's previous event with a stack */
 	CODEC_STACK_RECENT, /* one byte: index into the recent changes */
-	CODEC_STACK_GIVEN, /* u8 pop, u8 n, n ids of 3 bytes; n <= CODEC_CHANGE_IDS enters the recent changes */
+	/* u8 pop, u8 n, n ids of 3 bytes; n <= CODEC_CHANGE_IDS enters the recent changes */
+	CODEC_STACK_GIVEN,
 	CODEC_STACK_NONE, /* stacks are not recorded */
 };
 
 #define CODEC_CHANGE_IDS 7u
 
 /*
- * A small change of the stack, in four words that are hashed and compared as such: pop in bits 0-15 of the first, the
- * number of pushed ids in bits 16-31, then the ids (outermost first), 32 bits each. Unused ids are 0.
+ * A small change of the stack, in four words that are hashed and compared as such: pop in bits 0-15
+ * of the first, the number of pushed ids in bits 16-31, then the ids (outermost first), 32 bits
+ * each. Unused ids are 0.
  */
 struct codec_change {
 	uint64_t words[4];
@@ -120,13 +123,16 @@ static inline struct codec_change torsh_codec_change(uint32_t pop, uint32_t n, c
 	}};
 }
 
-static inline int torsh_codec_is_same_change(const struct codec_change *a, const struct codec_change *b)
+static inline int torsh_codec_is_same_change(const struct codec_change *a,
+					     const struct codec_change *b)
 {
-	return ((a->words[0] ^ b->words[0]) | (a->words[1] ^ b->words[1]) | (a->words[2] ^ b->words[2]) |
-		(a->words[3] ^ b->words[3])) == 0;
+	return ((a->words[0] ^ b->words[0]) | (a->words[1] ^ b->words[1]) |
+		(a->words[2] ^ b->words[2]) | (a->words[3] ^ b->words[3])) == 0;
 }
 
-/* What malloc_usable_size says on glibc for a block in the heap; elsewhere the usable size is sent. */
+/*
+ * What malloc_usable_size says on glibc for a block in the heap; elsewhere the usable size is sent.
+ */
 static inline uint64_t torsh_codec_expected_usable(uint64_t size)
 {
 	return size < 24 ? 24 : ((size + 23) & ~UINT64_C(15)) - 8;
@@ -144,7 +150,8 @@ static inline uint32_t torsh_codec_width(uint64_t value)
 	return (value > 0xff) + (value > 0xffff) + (value > 0xffffffffu);
 }
 
-static inline uint8_t *torsh_codec_put_stamp(struct codec *codec, uint8_t *at, uint64_t stamp, uint32_t *lead)
+static inline uint8_t *torsh_codec_put_stamp(struct codec *codec, uint8_t *at, uint64_t stamp,
+					     uint32_t *lead)
 {
 	uint64_t difference = stamp - codec->stamp;
 	uint32_t width = torsh_codec_width(difference);
@@ -154,14 +161,16 @@ static inline uint8_t *torsh_codec_put_stamp(struct codec *codec, uint8_t *at, u
 	return torsh_codec_put(at, difference, 1u << width);
 }
 
-static inline uint8_t *torsh_codec_put_address(struct codec *codec, uint8_t *at, uint64_t address, uint32_t *lead)
+static inline uint8_t *torsh_codec_put_address(struct codec *codec, uint8_t *at, uint64_t address,
+					       uint32_t *lead)
 {
 	static const uint8_t bytes[] = {1, 1, 2, 3, 4, 6};
 	uint64_t unit = address >> 4;
 	uint32_t slot = torsh_codec_address_slot(unit);
 	int64_t difference = (int64_t)(unit - codec->unit);
 	uint64_t zigzag = (uint64_t)difference << 1 ^ (uint64_t)(difference >> 63);
-	uint32_t code = 1u + (zigzag > 0xff) + (zigzag > 0xffff) + (zigzag > 0xffffff) + (zigzag > 0xffffffffu);
+	uint32_t code = 1u + (zigzag > 0xff) + (zigzag > 0xffff) + (zigzag > 0xffffff) +
+			(zigzag > 0xffffffffu);
 
 	codec->unit = unit;
 	if (codec->addresses[slot] == address) {
@@ -169,7 +178,10 @@ static inline uint8_t *torsh_codec_put_address(struct codec *codec, uint8_t *at,
 		return at + 1;
 	}
 	codec->addresses[slot] = address;
-	/* Six bytes hold any difference of addresses below 2^51, which is more than any kernel gives out unasked. */
+	/*
+	 * Six bytes hold any difference of addresses below 2^51, which is more than any kernel
+	 * gives out unasked.
+	 */
 	if ((address & 15) | zigzag >> 48) {
 		*lead |= 7u << 4;
 		return torsh_codec_put(at, address, 8);
@@ -179,8 +191,8 @@ static inline uint8_t *torsh_codec_put_address(struct codec *codec, uint8_t *at,
 }
 
 /* A free, or a realloc_begin. Returns the end of what was written at `at`. */
-static inline uint8_t *torsh_codec_put_free(struct codec *codec, uint8_t *at, uint64_t stamp, uint64_t address,
-					    uint32_t is_realloc)
+static inline uint8_t *torsh_codec_put_free(struct codec *codec, uint8_t *at, uint64_t stamp,
+					    uint64_t address, uint32_t is_realloc)
 {
 	uint8_t *lead_at = at++;
 	uint32_t lead = CODEC_FREE | is_realloc << 7;
@@ -199,11 +211,11 @@ static inline uint8_t *torsh_codec_put_ids(uint8_t *at, const uint32_t *ids, uin
 }
 
 /*
- * n <= CODEC_INLINE_IDS and pop <= 255: larger changes are sent as STACK events before. At least CODEC_CHANGE_IDS ids
- * can be read, also where n is less.
+ * n <= CODEC_INLINE_IDS and pop <= 255: larger changes are sent as STACK events before. At least
+ * CODEC_CHANGE_IDS ids can be read, also where n is less.
  */
-static inline uint8_t *torsh_codec_put_stack(struct codec *codec, uint8_t *at, uint32_t pop, uint32_t n,
-					     const uint32_t *ids, uint32_t *second)
+static inline uint8_t *torsh_codec_put_stack(struct codec *codec, uint8_t *at, uint32_t pop,
+					     uint32_t n, const uint32_t *ids, uint32_t *second)
 {
 	if (!(pop | n))
 		return at;
@@ -226,8 +238,8 @@ static inline uint8_t *torsh_codec_put_stack(struct codec *codec, uint8_t *at, u
 
 /* entry is an enum alloc_entry; has_stack 0 says that stacks are not recorded. */
 static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, uint64_t stamp,
-					     const struct event_alloc *alloc, int has_stack, uint32_t pop, uint32_t n,
-					     const uint32_t *ids)
+					     const struct event_alloc *alloc, int has_stack,
+					     uint32_t pop, uint32_t n, const uint32_t *ids)
 {
 	uint8_t *lead_at = at;
 	uint32_t lead = CODEC_ALLOC, width = torsh_codec_width(alloc->size);
@@ -258,11 +270,12 @@ static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, u
 }
 
 /*
- * A cold event: id and a payload of at most CODEC_EVENT_MAX - 32 bytes. The payload is the event's fields in wire
- * order, which for the structs of event.h torsh_codec_pack writes; it lies at at + CODEC_COLD_HEAD already.
+ * A cold event: id and a payload of at most CODEC_EVENT_MAX - 32 bytes. The payload is the event's
+ * fields in wire order, which for the structs of event.h torsh_codec_pack writes; it lies at at +
+ * CODEC_COLD_HEAD already.
  */
-static inline uint8_t *torsh_codec_end_cold(struct codec *codec, uint8_t *at, uint64_t stamp, uint32_t id,
-					    uint32_t n_bytes)
+static inline uint8_t *torsh_codec_end_cold(struct codec *codec, uint8_t *at, uint64_t stamp,
+					    uint32_t id, uint32_t n_bytes)
 {
 	uint8_t *lead_at = at;
 	uint32_t lead = CODEC_COLD;
@@ -276,28 +289,31 @@ static inline uint8_t *torsh_codec_end_cold(struct codec *codec, uint8_t *at, ui
 }
 
 /* The same, of a payload that lies elsewhere. */
-static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, uint64_t stamp, uint32_t id,
-					    const void *payload, uint32_t n_bytes)
+static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, uint64_t stamp,
+					    uint32_t id, const void *payload, uint32_t n_bytes)
 {
 	memcpy(at + CODEC_COLD_HEAD, payload, n_bytes);
 	return torsh_codec_end_cold(codec, at, stamp, id, n_bytes);
 }
 
-/* The payload of a cold event that is not STACK; returns its length. out holds at least CODEC_PAYLOAD_MAX bytes. */
+/*
+ * The payload of a cold event that is not STACK; returns its length. out holds at least
+ * CODEC_PAYLOAD_MAX bytes.
+ */
 uint32_t torsh_codec_pack(const struct event *event, uint8_t *out);
 
 /* The payload of a STACK event; n <= CODEC_STACK_IDS, out holds 8 + 3 * n + 1 bytes. */
 uint32_t torsh_codec_pack_stack(uint32_t pop, uint32_t n, const uint32_t *ids, uint8_t *out);
 
 /*
- * Decode the event that begins at bytes; the memory must not change meanwhile (copy it out of the ring first).
- * *event is filled; *stack says what it does to the thread's stack: GIVEN for an alloc or STACK event that changes
- * it, NONE for an alloc without stack, otherwise SAME.
- * An event whose id this version doesn't know is skipped: event->id is its id, nothing else is set.
+ * Decode the event that begins at bytes; the memory must not change meanwhile (copy it out of the
+ * ring first). *event is filled; *stack says what it does to the thread's stack: GIVEN for an alloc
+ * or STACK event that changes it, NONE for an alloc without stack, otherwise SAME. An event whose
+ * id this version doesn't know is skipped: event->id is its id, nothing else is set.
  *
  * Returns the bytes it took, 0 when n_bytes ends within it, or -EPROTO: no encoder writes this.
  */
-long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes, struct event *event,
-			struct codec_stack *stack);
+long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes,
+			struct event *event, struct codec_stack *stack);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Events as structs: what both sides handle, expanded from events.def. How they look on the ring is codec.h's.
+ * Events as structs: what both sides handle, expanded from events.def. How they look on the ring is
+ * codec.h's.
  */
 #ifndef TORSH_AGENT_WIRE_EVENT_H
 #define TORSH_AGENT_WIRE_EVENT_H
@@ -94,9 +95,9 @@ enum counter_aggregate { COUNTER_SUM, COUNTER_MEAN, COUNTER_MAX };
 	LOSS(clock_error_ns)
 
 /* The fields of an event that say how a kernel was launched. */
-#define EVENT_SHAPE(grid, block)                                                                                     \
-	.grid_x = (grid)[0], .grid_y = (grid)[1], .grid_z = (grid)[2], .block_x = (block)[0], .block_y = (block)[1], \
-	.block_z = (block)[2]
+#define EVENT_SHAPE(grid, block)                                                              \
+	.grid_x = (grid)[0], .grid_y = (grid)[1], .grid_z = (grid)[2], .block_x = (block)[0], \
+	.block_y = (block)[1], .block_z = (block)[2]
 
 #define COUNTER_VALUES 8u /* in one counter_range or counter_sample */
 #define COUNTER_ALL_DEVICES UINT32_MAX
@@ -148,8 +149,10 @@ enum device_block_kind {
 };
 
 enum device_block_flag {
-	BLOCK_IS_COMPUTED = 1, /* bytes follow from the description: what CUDA adds to lay it out is not known */
-	BLOCK_IS_IMPORTED = 2, /* of another process, or of another interface: only the address is new */
+	/* bytes follow from the description: what CUDA adds to lay it out is not known */
+	BLOCK_IS_COMPUTED = 1,
+	/* of another process, or of another interface: only the address is new */
+	BLOCK_IS_IMPORTED = 2,
 	BLOCK_IS_RETAINED = 4, /* one more reference to a handle that is known */
 	BLOCK_IS_OF_HOST = 8, /* physical memory of the host */
 	BLOCK_IS_UNSIZED = 16, /* it has bytes, and how many is not known */
@@ -160,13 +163,24 @@ enum device_block_flag {
 enum room_asked {
 	ROOM_AT_END, /* by the agent */
 	ROOM_BY_PROGRAM,
-	ROOM_AT_HIGH, /* by the agent: the program had just got more of it than ever, by a sixteenth or more since the last time */
+	/*
+	 * by the agent: the program had just got more of it than ever, by a sixteenth or more since
+	 * the last time
+	 */
+	ROOM_AT_HIGH,
 };
 
 #define ROOM_NOT_ASKED (-1) /* the agent may not call the driver there, or can't */
 
 /* device_wait.kind; CUPTI's numbers. */
-enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_STREAM, WAIT_FOR_CONTEXT, N_WAIT_KINDS };
+enum wait_kind {
+	WAIT_UNKNOWN,
+	WAIT_FOR_EVENT,
+	WAIT_STREAM_FOR_EVENT,
+	WAIT_FOR_STREAM,
+	WAIT_FOR_CONTEXT,
+	N_WAIT_KINDS
+};
 
 #define OP_NO_SEQUENCE UINT64_MAX
 
@@ -174,14 +188,21 @@ enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_S
 #define OP_HAS_STACK 1u /* the thread's stack is that of the call; otherwise it is an older one */
 #define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than are said */
 
-#define GRAPH_FREES_AT_LAUNCH 1u /* graph_executable.flags: what its last launch got and nobody freed; CUDA's number */
+/* graph_executable.flags: what its last launch got and nobody freed; CUDA's number */
+#define GRAPH_FREES_AT_LAUNCH 1u
 
 /* launch.flags, graph_node.flags */
 enum call_flag {
-	CALL_HAS_STACK = 1, /* the thread's stack is that of the call; otherwise it is an older one */
+	/* the thread's stack is that of the call; otherwise it is an older one */
+	CALL_HAS_STACK = 1,
 };
 
-enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK, EXIT_BY_ABORT /* its status means nothing */ };
+enum exit_how {
+	EXIT_BY_EXIT,
+	EXIT_BY_UNDERSCORE,
+	EXIT_BY_QUICK,
+	EXIT_BY_ABORT /* its status means nothing */
+};
 
 /* Why a program can't be followed: event_program.problem. */
 enum program_problem {
@@ -189,9 +210,11 @@ enum program_problem {
 	PROGRAM_STATIC, /* it has no loader, which would load the agent */
 	PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities: the loader drops the agent */
 	PROGRAM_FOREIGN, /* of another architecture than the agent */
-	PROGRAM_OTHER_LIBC, /* its loader isn't that of the agent's C library: it can't load the agent, or dies of it */
+	/* its loader isn't that of the agent's C library: it can't load the agent, or dies of it */
+	PROGRAM_OTHER_LIBC,
 	PROGRAM_WITHOUT_AGENT, /* the agent's file isn't there, as in another root directory */
-	PROGRAM_UNDER_FILTER, /* its process forbade itself system calls: it was not looked at, and gets no agent */
+	/* its process forbade itself system calls: it was not looked at, and gets no agent */
+	PROGRAM_UNDER_FILTER,
 	N_PROGRAM_PROBLEMS
 };
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See executable.h. */
 #include "agent/wire/executable.h"
 
 #include <elf.h>
@@ -17,7 +16,8 @@
 #endif
 
 #define HEADERS_MAX (65536u / sizeof(ElfW(Phdr))) /* the kernel refuses more */
-#define CAPABILITY_HEAD_BYTES 8u /* flags, then the first half of what is permitted, both little endian */
+/* flags, then the first half of what is permitted, both little endian */
+#define CAPABILITY_HEAD_BYTES 8u
 #define CAPABILITY_EFFECTIVE 1u
 
 enum loader { LOADER_NONE, LOADER_OWN, LOADER_OTHER };
@@ -30,19 +30,23 @@ static bool begins_with(const char *name, const char *start)
 /* A loader by the name of its file: each C library gives its own another. */
 static enum loader loader_named(const char *path)
 {
-	/* The GNU one's: as all know it, Linux Standard Base's name, the file's own of old versions, Debian's command. */
+	/*
+	 * The GNU one's: as all know it, Linux Standard Base's name, the file's own of old
+	 * versions, Debian's command.
+	 */
 	static const char *const own[] = {OWN_LOADER, "ld-lsb-", "ld-2.", "ld.so"};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (begins_with(name, own[i]))
 			return LOADER_OWN;
-	return begins_with(name, "ld-") || strcmp(name, "libc.so") == 0 ? LOADER_OTHER : LOADER_NONE;
+	return begins_with(name, "ld-") || strcmp(name, "libc.so") == 0 ? LOADER_OTHER
+									: LOADER_NONE;
 }
 
 /*
- * The loader that the program headers name. A program without one is static, unless it is a loader itself, run as a command.
- * Returns an enum loader or -ENOEXEC.
+ * The loader that the program headers name. A program without one is static, unless it is a loader
+ * itself, run as a command. Returns an enum loader or -ENOEXEC.
  */
 static long find_loader(struct executable_source *source, long fd, const char *path)
 {
@@ -52,7 +56,8 @@ static long find_loader(struct executable_source *source, long fd, const char *p
 		enum loader loader;
 		long n;
 
-		if (source->read(fd, segment, sizeof(*segment), source->header.e_phoff + i * sizeof(*segment)) !=
+		if (source->read(fd, segment, sizeof(*segment),
+				 source->header.e_phoff + i * sizeof(*segment)) !=
 		    (long)sizeof(*segment))
 			return -ENOEXEC;
 		if (segment->p_type != PT_INTERP)
@@ -80,10 +85,12 @@ static bool grants_capabilities(const struct executable_rights *rights)
 }
 
 /*
- * Whether the kernel sets AT_SECURE (cap_bprm_creds_from_file): the process will have other effective than real numbers, be it
- * by the file or by what the caller is already, or gets capabilities that the user has not.
+ * Whether the kernel sets AT_SECURE (cap_bprm_creds_from_file): the process will have other
+ * effective than real numbers, be it by the file or by what the caller is already, or gets
+ * capabilities that the user has not.
  */
-static bool gains_privileges(const struct executable_caller *caller, const struct executable_rights *rights)
+static bool gains_privileges(const struct executable_caller *caller,
+			     const struct executable_rights *rights)
 {
 	bool has_effect = !rights->is_nosuid && !caller->has_no_new_privileges;
 	uint32_t user = caller->effective_user, group = caller->effective_group;
@@ -98,8 +105,8 @@ static bool gains_privileges(const struct executable_caller *caller, const struc
 
 static bool is_executable(const ElfW(Ehdr) * header)
 {
-	return (header->e_type == ET_EXEC || header->e_type == ET_DYN) && header->e_phentsize == sizeof(ElfW(Phdr)) &&
-	       header->e_phnum <= HEADERS_MAX;
+	return (header->e_type == ET_EXEC || header->e_type == ET_DYN) &&
+	       header->e_phentsize == sizeof(ElfW(Phdr)) && header->e_phnum <= HEADERS_MAX;
 }
 
 static long inspect_elf(struct executable_source *source, long fd, const char *path)
@@ -129,8 +136,8 @@ static long inspect_elf(struct executable_source *source, long fd, const char *p
 }
 
 /*
- * "#!INTERPRETER ARGUMENT": the path to the front of line, as the kernel reads it (fs/binfmt_script.c). false: it names
- * none, or its path ends outside of what the kernel looks at.
+ * "#!INTERPRETER ARGUMENT": the path to the front of line, as the kernel reads it
+ * (fs/binfmt_script.c). false: it names none, or its path ends outside of what the kernel looks at.
  */
 static bool read_interpreter(char *line, size_t n)
 {
@@ -148,10 +155,11 @@ static bool read_interpreter(char *line, size_t n)
 enum { LEADS_ON = N_PROGRAM_PROBLEMS };
 
 /*
- * LEADS_ON with its interpreter's path in source->line, or what is known of an ELF program. Not inlined: the stack may be a small
- * one, and it isn't on it while files are looked for.
+ * LEADS_ON with its interpreter's path in source->line, or what is known of an ELF program. Not
+ * inlined: the stack may be a small one, and it isn't on it while files are looked for.
  */
-static __attribute__((noinline)) long inspect_file(struct executable_source *source, long fd, const char *path)
+static __attribute__((noinline)) long inspect_file(struct executable_source *source, long fd,
+						   const char *path)
 {
 	char magic[SELFMAG];
 	long n = source->read(fd, magic, sizeof(magic), 0);

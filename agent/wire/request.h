@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Requests to a writer that is at work, over the socket that its session's processes say hello at: one
- * SOCK_SEQPACKET message each way, then both close. The writer answers only its own user.
+ * Requests to a writer that is at work, over the socket that its session's processes say hello at:
+ * one SOCK_SEQPACKET message each way, then both close. The writer answers only its own user.
  */
 #ifndef TORSH_AGENT_WIRE_REQUEST_H
 #define TORSH_AGENT_WIRE_REQUEST_H
@@ -33,8 +33,9 @@ struct request {
 _Static_assert(sizeof(struct request) == 24, "request is part of the protocol");
 
 /*
- * Its descriptors, by SCM_RIGHTS, where result is 0: for STATUS and SNAPSHOT a memfd with a recording, for SNAPSHOT
- * also the session's recording, to read, of which the first recording_bytes belong before it.
+ * Its descriptors, by SCM_RIGHTS, where result is 0: for STATUS and SNAPSHOT a memfd with a
+ * recording, for SNAPSHOT also the session's recording, to read, of which the first recording_bytes
+ * belong before it.
  */
 struct request_answer {
 	uint64_t magic;

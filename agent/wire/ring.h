@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One ring: a single producer (a thread of the target) and a single consumer (the writer), over a thread_slot and
- * a power of two of bytes of the channel. Behind their end the producer maps their start again, so that no event ever
- * wraps.
+ * One ring: a single producer (a thread of the target) and a single consumer (the writer), over a
+ * thread_slot and a power of two of bytes of the channel. Behind their end the producer maps their
+ * start again, so that no event ever wraps.
  *
  * Producer, one event:
  *	torsh_ring_begin	marks the ring busy; from now on the writer folds nothing younger than this ring's last
@@ -18,10 +18,12 @@
 
 struct ring {
 	struct thread_slot *slot;
-	uint8_t *bytes; /* producer: mask + 1 of them, and a mirror of the first CHANNEL_RING_MIRROR_BYTES */
+	/* producer: mask + 1 of them, and a mirror of the first CHANNEL_RING_MIRROR_BYTES */
+	uint8_t *bytes;
 	uint64_t mask; /* size - 1 */
 	uint64_t head; /* producer: committed so far; consumer: consumed so far */
-	uint64_t room_until; /* producer: head may grow to this without looking at the consumer's tail again */
+	/* producer: head may grow to this without looking at the consumer's tail again */
+	uint64_t room_until;
 	uint64_t n_events; /* producer: how many were committed */
 };
 
@@ -34,7 +36,10 @@ static inline uint8_t *torsh_ring_place(const struct ring *ring)
 /* Place for an event at the head, with the ring marked busy. Room was made sure of before. */
 static inline uint8_t *torsh_ring_begin(struct ring *ring)
 {
-	/* Visible to the writer within the store buffer's delay: it allows for that (tools/writer/input/order.h). */
+	/*
+	 * Visible to the writer within the store buffer's delay: it allows for that
+	 * (tools/writer/input/order.h).
+	 */
 	atomic_store_explicit(&ring->slot->head, ring->head << 1 | 1, memory_order_relaxed);
 	return torsh_ring_place(ring);
 }
@@ -58,14 +63,19 @@ static inline int torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
 {
 	if (__builtin_expect(ring->head + n_bytes <= ring->room_until, 1))
 		return 1;
-	/* Pairs with the release in torsh_ring_consume: the consumer has copied what is overwritten now. */
-	ring->room_until = atomic_load_explicit(&ring->slot->tail, memory_order_acquire) + ring->mask + 1;
+	/*
+	 * Pairs with the release in torsh_ring_consume: the consumer has copied what is overwritten
+	 * now.
+	 */
+	ring->room_until =
+		atomic_load_explicit(&ring->slot->tail, memory_order_acquire) + ring->mask + 1;
 	return ring->head + n_bytes <= ring->room_until;
 }
 
 /*
- * Bytes that the producer has committed and the consumer (whose count is ring->head) not consumed; *is_busy says
- * whether an event is under way. More than n_most, which no producer can mean, is answered with -1.
+ * Bytes that the producer has committed and the consumer (whose count is ring->head) not consumed;
+ * *is_busy says whether an event is under way. More than n_most, which no producer can mean, is
+ * answered with -1.
  */
 static inline int64_t torsh_ring_committed(const struct ring *ring, uint64_t n_most, int *is_busy)
 {

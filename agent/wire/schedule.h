@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * In which steps of a training operators are recorded: as torch.profiler.schedule has it. The target and the readers
- * decide by the same function.
+ * In which steps of a training operators are recorded: as torch.profiler.schedule has it. The
+ * target and the readers decide by the same function.
  */
 #ifndef TORSH_AGENT_WIRE_SCHEDULE_H
 #define TORSH_AGENT_WIRE_SCHEDULE_H
 
 #include <stdint.h>
 
-/* Numbers of steps. active is at least 1, 0 says that there is no schedule. repeat 0: again and again. */
+/*
+ * Numbers of steps. active is at least 1, 0 says that there is no schedule. repeat 0: again and
+ * again.
+ */
 struct schedule {
 	uint32_t skip, wait, warmup, active, repeat;
 };
@@ -20,7 +23,8 @@ enum schedule_action {
 };
 
 /* What is done in a step, the first of them being 0. */
-static inline enum schedule_action torsh_schedule_action(const struct schedule *schedule, uint64_t step)
+static inline enum schedule_action torsh_schedule_action(const struct schedule *schedule,
+							 uint64_t step)
 {
 	uint64_t n_cycle = (uint64_t)schedule->wait + schedule->warmup + schedule->active;
 
@@ -32,7 +36,8 @@ static inline enum schedule_action torsh_schedule_action(const struct schedule *
 	step %= n_cycle;
 	if (step < schedule->wait)
 		return SCHEDULE_REST;
-	return step < (uint64_t)schedule->wait + schedule->warmup ? SCHEDULE_WARM_UP : SCHEDULE_ACTIVE;
+	return step < (uint64_t)schedule->wait + schedule->warmup ? SCHEDULE_WARM_UP
+								  : SCHEDULE_ACTIVE;
 }
 
 #endif

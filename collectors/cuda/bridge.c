@@ -60,7 +60,8 @@ static struct itt_domain *itt_domain(struct range_text text)
 	const char *name = string_of(text);
 
 	name = name ? name : ITT_DEFAULT_DOMAIN;
-	return torsh_itt_consumer.domain_create ? torsh_itt_consumer.domain_create(name) : torsh_itt_domain(name);
+	return torsh_itt_consumer.domain_create ? torsh_itt_consumer.domain_create(name)
+						: torsh_itt_domain(name);
 }
 
 static struct itt_string *itt_string(struct range_text text)
@@ -68,8 +69,9 @@ static struct itt_string *itt_string(struct range_text text)
 	const char *name = string_of(text);
 
 	name = name ? name : "";
-	return torsh_itt_consumer.string_handle_create ? torsh_itt_consumer.string_handle_create(name)
-						       : torsh_itt_string(name);
+	return torsh_itt_consumer.string_handle_create
+		       ? torsh_itt_consumer.string_handle_create(name)
+		       : torsh_itt_string(name);
 }
 
 static void push_nvtx(void *domain, const struct range_says *says)
@@ -107,7 +109,8 @@ void torsh_bridge_push(const struct range_says *says)
 		return;
 	domain = itt_domain(says->domain);
 	if (domain && domain->is_enabled)
-		torsh_itt_consumer.task_begin(domain, (struct itt_id){0}, (struct itt_id){0}, itt_string(says->name));
+		torsh_itt_consumer.task_begin(domain, (struct itt_id){0}, (struct itt_id){0},
+					      itt_string(says->name));
 }
 
 void torsh_bridge_pop(struct range_text text, enum range_source source)
@@ -133,7 +136,8 @@ void torsh_bridge_mark(const struct range_says *says)
 		return;
 	domain = itt_domain(says->domain);
 	if (domain && domain->is_enabled)
-		torsh_itt_consumer.marker(domain, (struct itt_id){0}, itt_string(says->name), SCOPE_THREAD);
+		torsh_itt_consumer.marker(domain, (struct itt_id){0}, itt_string(says->name),
+					  SCOPE_THREAD);
 }
 
 void torsh_bridge_start(const struct range_says *says, uint64_t number)
@@ -145,7 +149,8 @@ void torsh_bridge_start(const struct range_says *says, uint64_t number)
 	/* Of one domain for all: at the end only the number is known. */
 	domain = itt_domain((struct range_text){0});
 	if (domain && domain->is_enabled)
-		torsh_itt_consumer.task_begin_overlapped(domain, (struct itt_id){.d1 = number}, (struct itt_id){0},
+		torsh_itt_consumer.task_begin_overlapped(domain, (struct itt_id){.d1 = number},
+							 (struct itt_id){0},
 							 itt_string(says->name));
 }
 

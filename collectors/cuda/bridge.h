@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Other tools hear of what their own protocol didn't bring: ranges and marks by torsh.h and by ITT where a consumer of
- * NVTX was there first, those by torsh.h and by NVTX where one of ITT was. Never ourselves: there only the call that
- * came is recorded. Ranges by number are told to ITT only, which takes numbers from us.
+ * Other tools hear of what their own protocol didn't bring: ranges and marks by torsh.h and by ITT
+ * where a consumer of NVTX was there first, those by torsh.h and by NVTX where one of ITT was.
+ * Never ourselves: there only the call that came is recorded. Ranges by number are told to ITT
+ * only, which takes numbers from us.
  */
 #ifndef TORSH_COLLECTORS_CUDA_BRIDGE_H
 #define TORSH_COLLECTORS_CUDA_BRIDGE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUDA's driver, at its start, opens the agent by CUDA_INJECTION64_PATH; that is when CUPTI is looked for and asked for
- * records of kernels, copies and memsets, and to be called back around every call that makes a device work. Where that
- * can't be had the program's calls of the driver are watched (collectors/cuda/cuda_events.c), and it is said why. What becomes of
- * the calls is collectors/cuda/cuda_calls.c.
+ * CUDA's driver, at its start, opens the agent by CUDA_INJECTION64_PATH; that is when CUPTI is
+ * looked for and asked for records of kernels, copies and memsets, and to be called back around
+ * every call that makes a device work. Where that can't be had the program's calls of the driver
+ * are watched (collectors/cuda/cuda_events.c), and it is said why. What becomes of the calls is
+ * collectors/cuda/cuda_calls.c.
  */
 #include "collectors/cuda/cuda.h"
 
@@ -38,7 +39,8 @@ struct live {
 };
 
 static struct live *live;
-static _Atomic int was_injected; /* or it was decided otherwise how devices are seen; also in children */
+/* or it was decided otherwise how devices are seen; also in children */
+static _Atomic int was_injected;
 
 int torsh_cuda_is_live(void)
 {
@@ -50,7 +52,7 @@ int torsh_cuda_is_ending(void)
 	return live && atomic_load_explicit(&live->is_ending, memory_order_relaxed);
 }
 
-/* ---- what is said ------------------------------------------------------------------------------------------------ */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 static void say_mode(enum device_mode mode, const char *reason)
 {
@@ -66,7 +68,8 @@ static void do_without(const char *reason, int may_mark)
 {
 	static const char *const notes[] = {
 		[DEVICE_HOST_ONLY] = "cuda: of kernels and copies only the calls are recorded: ",
-		[DEVICE_BY_EVENTS] = "cuda: times of kernels and copies are those of events around the calls: ",
+		[DEVICE_BY_EVENTS] =
+			"cuda: times of kernels and copies are those of events around the calls: ",
 	};
 	enum device_mode mode = may_mark ? DEVICE_BY_EVENTS : DEVICE_HOST_ONLY;
 	struct text note = torsh_text_map(TEXT_NOTE_BYTES);
@@ -110,30 +113,36 @@ void torsh_cuda_say_losses(void)
 		.id = EVENT_DEVICE_LOSS,
 		.device_loss =
 			{
-				.records = atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed),
-				.dropped = atomic_load_explicit(&torsh_cuda_losses.dropped, memory_order_relaxed),
-				.without_room =
-					atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
-				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed),
-				.flushes_cut =
-					atomic_load_explicit(&torsh_cuda_losses.flushes_cut, memory_order_relaxed),
-				.buffers_kept =
-					atomic_load_explicit(&torsh_cuda_losses.buffers_kept, memory_order_relaxed),
-				.is_dropping_unknown = atomic_load_explicit(&torsh_cuda_losses.is_dropping_unknown,
-									    memory_order_relaxed),
+				.records = atomic_load_explicit(&torsh_cuda_losses.records,
+								memory_order_relaxed),
+				.dropped = atomic_load_explicit(&torsh_cuda_losses.dropped,
+								memory_order_relaxed),
+				.without_room = atomic_load_explicit(
+					&torsh_cuda_losses.without_room, memory_order_relaxed),
+				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid,
+								memory_order_relaxed),
+				.flushes_cut = atomic_load_explicit(&torsh_cuda_losses.flushes_cut,
+								    memory_order_relaxed),
+				.buffers_kept = atomic_load_explicit(
+					&torsh_cuda_losses.buffers_kept, memory_order_relaxed),
+				.is_dropping_unknown =
+					atomic_load_explicit(&torsh_cuda_losses.is_dropping_unknown,
+							     memory_order_relaxed),
 			},
 	};
 
-	torsh_cuda_clock_errors(&event.device_loss.clock_width_ns, &event.device_loss.clock_step_ns);
+	torsh_cuda_clock_errors(&event.device_loss.clock_width_ns,
+				&event.device_loss.clock_step_ns);
 	torsh_cuda_send(&event);
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------------------------- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 /* Tools of NVIDIA's, which measure times themselves: none of ours comes between. */
 static int is_measuring_tool(const char *name)
 {
-	return torsh_find_text(name, "nsys") || torsh_find_text(name, "Nsight") || torsh_find_text(name, "nsight");
+	return torsh_find_text(name, "nsys") || torsh_find_text(name, "Nsight") ||
+	       torsh_find_text(name, "nsight");
 }
 
 static void do_without_taken(const char *old_name)
@@ -148,8 +157,8 @@ static void do_without_taken(const char *old_name)
 }
 
 /*
- * Who has the callbacks has the records too: registering for them would take them away. Returns 0; else what is done
- * without them is decided.
+ * Who has the callbacks has the records too: registering for them would take them away. Returns 0;
+ * else what is done without them is decided.
  */
 static int subscribe(void **subscriber)
 {
@@ -163,7 +172,8 @@ static int subscribe(void **subscriber)
 	int result;
 
 	if (torsh_cupti.Subscribe_v2)
-		result = torsh_cupti.Subscribe_v2(subscriber, torsh_cuda_called_back, NULL, &parameters);
+		result = torsh_cupti.Subscribe_v2(subscriber, torsh_cuda_called_back, NULL,
+						  &parameters);
 	else
 		result = torsh_cupti.Subscribe(subscriber, torsh_cuda_called_back, NULL);
 	if (result == CUPTI_SUBSCRIBER_TAKEN)
@@ -184,11 +194,13 @@ static int enable(int kind)
 
 static int enable_records(void)
 {
-	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY, CUPTI_KIND_MEMSET};
+	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY,
+				    CUPTI_KIND_MEMSET};
 	/* What says more about these: some versions lack some, and nobody needs them. */
-	static const int further[] = {CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT, CUPTI_KIND_STREAM, CUPTI_KIND_WAIT,
-				      CUPTI_KIND_OVERHEAD};
-	int result = torsh_cupti.ActivityRegisterCallbacks(torsh_cuda_request_buffer, torsh_cuda_complete_buffer);
+	static const int further[] = {CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT, CUPTI_KIND_STREAM,
+				      CUPTI_KIND_WAIT, CUPTI_KIND_OVERHEAD};
+	int result = torsh_cupti.ActivityRegisterCallbacks(torsh_cuda_request_buffer,
+							   torsh_cuda_complete_buffer);
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !result; i++)
 		result = enable(kinds[i]);
@@ -215,7 +227,8 @@ static int find_cupti(void)
 		do_without("there is no libcupti", 1);
 		return -ENOENT;
 	}
-	if (result || torsh_cupti.GetVersion(&torsh_cuda_version) || torsh_cuda_version < CUPTI_VERSION_MIN) {
+	if (result || torsh_cupti.GetVersion(&torsh_cuda_version) ||
+	    torsh_cuda_version < CUPTI_VERSION_MIN) {
 		do_without("libcupti is older than that of CUDA 12.0", 1);
 		return -ENOSYS;
 	}
@@ -259,7 +272,8 @@ static void attach(void)
 static int is_wanted(void)
 {
 	return torsh_config.activities & ACTIVITY_CUDA &&
-	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	       torsh_process->pid;
 }
 
 static int is_of_another_tool(const char *path)
@@ -313,7 +327,10 @@ void torsh_cuda_injected(void)
 	torsh_agent_start();
 	if (!is_wanted() || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
 		return;
-	/* What CUPTI allocates at its start is nothing of the program's; our own flow comes into being here. */
+	/*
+	 * What CUPTI allocates at its start is nothing of the program's; our own flow comes into
+	 * being here.
+	 */
 	flow = torsh_flow_enter();
 	if (flow)
 		torsh_flow_leave(flow);
@@ -358,11 +375,13 @@ void torsh_cuda_first_work(void)
 	if (other_tool())
 		do_without(other_tool(), 0);
 	else
-		do_without("the driver did not open the agent, which stands in " TORSH_CUDA_INJECTION, 1);
+		do_without(
+			"the driver did not open the agent, which stands in " TORSH_CUDA_INJECTION,
+			1);
 	on_exit(at_exit, NULL);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* The driver did not call us, though the program did use CUDA, or would have. */
 static void say_why_not_injected(void)
@@ -374,7 +393,8 @@ static void say_why_not_injected(void)
 		do_without(other_tool(), 0);
 	else if (torsh_objects_has("/libcudart.so"))
 		/* No note in every report: much is built with CUDA that runs without. */
-		say_mode(DEVICE_HOST_ONLY, "CUDA's runtime is loaded, but no driver started in this process");
+		say_mode(DEVICE_HOST_ONLY,
+			 "CUDA's runtime is loaded, but no driver started in this process");
 }
 
 __attribute__((constructor)) static void construct(void)
@@ -395,7 +415,8 @@ void torsh_cuda_exiting(void)
 		return;
 	torsh_cuda_counters_end();
 	torsh_cuda_flush(1);
-	torsh_cuda_counters_check_records(atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed));
+	torsh_cuda_counters_check_records(
+		atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed));
 }
 
 void torsh_cuda_executing(void)

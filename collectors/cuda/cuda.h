@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The device collector: what CUDA's devices do. collectors/cuda/cuda.c attaches to CUPTI, collectors/cuda/cuda_calls.c records what
- * the program calls, collectors/cuda/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda/cuda_records.c makes
- * events of them, collectors/cuda/cuda_clock.c brings their times to our clock, collectors/cuda/cuda_flush.c gets the last records.
- * Where CUPTI can't be had collectors/cuda/cuda_events.c sees the program's calls of the driver instead. Calls about memory
- * are collectors/cuda/memory/cuda_memory.c's, whoever sees them.
+ * The device collector: what CUDA's devices do. collectors/cuda/cuda.c attaches to CUPTI,
+ * collectors/cuda/cuda_calls.c records what the program calls, collectors/cuda/cuda_buffers.c owns
+ * the buffers for CUPTI's records, collectors/cuda/cuda_records.c makes events of them,
+ * collectors/cuda/cuda_clock.c brings their times to our clock, collectors/cuda/cuda_flush.c gets
+ * the last records. Where CUPTI can't be had collectors/cuda/cuda_events.c sees the program's calls
+ * of the driver instead. Calls about memory are collectors/cuda/memory/cuda_memory.c's, whoever
+ * sees them.
  *
- * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
- * else's, calls CUDA or allocates from the program's heap. CUDA is called at the end of a call of the program's alone, where
- * CUPTI holds no lock (collectors/cuda/memory/cuda_memory_info.c). A child of a fork never gets as far as CUPTI.
+ * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for
+ * a lock of anybody else's, calls CUDA or allocates from the program's heap. CUDA is called at the
+ * end of a call of the program's alone, where CUPTI holds no lock
+ * (collectors/cuda/memory/cuda_memory_info.c). A child of a fork never gets as far as CUPTI.
  */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_H
 #define TORSH_COLLECTORS_CUDA_CUDA_H
@@ -52,7 +55,9 @@ struct cuda_losses {
 
 extern struct cuda_losses torsh_cuda_losses;
 
-/* So many more of one of these, without which the recording isn't complete: dropped, without_room. */
+/*
+ * So many more of one of these, without which the recording isn't complete: dropped, without_room.
+ */
 static inline void torsh_cuda_lose(_Atomic uint64_t *sum, uint64_t n)
 {
 	atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
@@ -69,8 +74,8 @@ int torsh_cuda_is_live(void);
 int torsh_cuda_is_ending(void);
 
 /*
- * May the agent call the driver, here and now? Devices are watched, it is not the end, no other tool measures, and this thread
- * is in no call of CUDA.
+ * May the agent call the driver, here and now? Devices are watched, it is not the end, no other
+ * tool measures, and this thread is in no call of CUDA.
  */
 int torsh_cuda_may_call(void);
 
@@ -96,10 +101,16 @@ int torsh_cuda_is_in_call(void);
 
 /* ---- collectors/cuda/cuda_flush.c ---- */
 
-/* Make the thread that flushes. Returns 0 or -errno: flushes are done by whoever asks then, and may take for ever. */
+/*
+ * Make the thread that flushes. Returns 0 or -errno: flushes are done by whoever asks then, and may
+ * take for ever.
+ */
 int torsh_cuda_flusher_start(void);
 
-/* Get what CUPTI still has, if that doesn't take more than two seconds; with is_last also what still runs. */
+/*
+ * Get what CUPTI still has, if that doesn't take more than two seconds; with is_last also what
+ * still runs.
+ */
 void torsh_cuda_flush(int is_last);
 
 /* ---- collectors/cuda/cuda_ticks.c ---- */
@@ -121,22 +132,33 @@ void torsh_cuda_ticks_anchor(void);
 
 /* ---- collectors/cuda/cuda_clock.c ---- */
 
-/* Read both clocks, if that was not done for a while or must be now. Not from where CUPTI holds its locks. */
+/*
+ * Read both clocks, if that was not done for a while or must be now. Not from where CUPTI holds its
+ * locks.
+ */
 void torsh_cuda_clock_read(int now);
 
-/* The time, after both clocks were read where it is time for that. Not from where CUPTI holds its locks. */
+/*
+ * The time, after both clocks were read where it is time for that. Not from where CUPTI holds its
+ * locks.
+ */
 uint64_t torsh_cuda_clock_now(void);
 
 /*
- * Where a span of CUPTI's times lies in nanoseconds of CLOCK_MONOTONIC. Returns 0 where no reading is there to tell, or it
- * can't be of this clock.
+ * Where a span of CUPTI's times lies in nanoseconds of CLOCK_MONOTONIC. Returns 0 where no reading
+ * is there to tell, or it can't be of this clock.
  */
 int torsh_cuda_clock_span(uint64_t start, uint64_t end, uint64_t *begin_ns, uint64_t *duration_ns);
 
-/* What the clock of the records is counts anew from here on: another one is to be registered, or just was. */
+/*
+ * What the clock of the records is counts anew from here on: another one is to be registered, or
+ * just was.
+ */
 void torsh_cuda_clock_change(cupti_clock *clock);
 
-/* The widest bracket around a reading, and the largest change of the distance between two of them. */
+/*
+ * The widest bracket around a reading, and the largest change of the distance between two of them.
+ */
 void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
 
 /* ---- collectors/cuda/cuda_buffers.c: the functions that CUPTI is given ---- */
@@ -148,7 +170,8 @@ void torsh_cuda_count_dropped(void *context, uint32_t stream);
 /* How many buffers CUPTI has. */
 uint32_t torsh_cuda_buffers_out(void);
 
-void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
+void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes,
+				size_t n_valid);
 
 /* ---- collectors/cuda/cuda_tee.c ---- */
 
@@ -160,7 +183,10 @@ extern _Atomic uint64_t torsh_cuda_own_kinds;
 /* The program is about to give a device work. Where CUPTI holds no lock. */
 void torsh_cuda_tee_launch(void);
 
-/* Hand the records in the buffer to the other client of CUPTI in this process, if there is one that wants them. */
+/*
+ * Hand the records in the buffer to the other client of CUPTI in this process, if there is one that
+ * wants them.
+ */
 void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
 
 /* ---- collectors/cuda/cuda_shadow.c ---- */
@@ -175,40 +201,51 @@ int torsh_cuda_is_watched(int domain, uint32_t id);
 /* CUPTI called us back: the other subscriber hears what it asked for. */
 void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data);
 
-/* Another client in this process comes to CUPTI before the driver has started: collectors/cuda/cuda.c attaches first. */
+/*
+ * Another client in this process comes to CUPTI before the driver has started:
+ * collectors/cuda/cuda.c attaches first.
+ */
 void torsh_cuda_before_client(void);
 
 /* ---- collectors/cuda/cuda_events.c: without CUPTI ---- */
 
 /*
- * Watch what the program asks of the driver from here on; has_marks: with times. Returns 0 or -errno. reason is why there
- * are no times, or NULL.
+ * Watch what the program asks of the driver from here on; has_marks: with times. Returns 0 or
+ * -errno. reason is why there are no times, or NULL.
  */
 int torsh_cuda_watch_driver(const char *reason, int has_marks);
 
 /*
- * A call of the program's begins, of the function with this frame: not 0 where it is to be told, with torsh_cuda_leave_call
- * when all of it is. A call that a handler jumped out of never gets there: it is over when the next one comes.
+ * A call of the program's begins, of the function with this frame: not 0 where it is to be told,
+ * with torsh_cuda_leave_call when all of it is. A call that a handler jumped out of never gets
+ * there: it is over when the next one comes.
  */
 int torsh_cuda_enter_call(const void *frame);
 void torsh_cuda_leave_call(void);
 
 /*
- * The driver's function has returned to that one, and the agent may call the driver. Returns 0 where nothing is to be told
- * any more: in a child that the call made, or where it was taken for one that was jumped out of.
+ * The driver's function has returned to that one, and the agent may call the driver. Returns 0
+ * where nothing is to be told any more: in a child that the call made, or where it was taken for
+ * one that was jumped out of.
  */
 int torsh_cuda_call_returned(const void *frame);
 
 /*
- * May the agent ask the driver something? It is watched, no other tool measures, and this thread is in none of its calls.
+ * May the agent ask the driver something? It is watched, no other tool measures, and this thread is
+ * in none of its calls.
  */
 int torsh_cuda_may_ask(void);
 
-/* Ask after work that was timed, if it is time to; and at the end, with what is known of the times. */
+/*
+ * Ask after work that was timed, if it is time to; and at the end, with what is known of the times.
+ */
 void torsh_cuda_poll_marks(uint64_t now_ns);
 void torsh_cuda_end_marks(void);
 
-/* The program gives a device work, and it is not decided yet how that is seen: collectors/cuda/cuda.c. */
+/*
+ * The program gives a device work, and it is not decided yet how that is seen:
+ * collectors/cuda/cuda.c.
+ */
 void torsh_cuda_first_work(void);
 
 /* ---- collectors/cuda/cuda_records.c ---- */

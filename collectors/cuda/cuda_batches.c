@@ -16,13 +16,18 @@ enum driver_memory torsh_cuda_memory_at(uint64_t address)
 
 static enum driver_memory memory_of_operand(const struct driver_operand *operand)
 {
-	return operand->type == DRIVER_OPERAND_ARRAY ? DRIVER_ARRAY : torsh_cuda_memory_at(operand->address);
+	return operand->type == DRIVER_OPERAND_ARRAY ? DRIVER_ARRAY
+						     : torsh_cuda_memory_at(operand->address);
 }
 
-/* 0: a format whose elements are of no one size. Not inlined: only arrays need what it takes of the stack. */
+/*
+ * 0: a format whose elements are of no one size. Not inlined: only arrays need what it takes of the
+ * stack.
+ */
 static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_memcpy_3d_copy *box)
 {
-	const struct driver_operand *of = box->from.type == DRIVER_OPERAND_ARRAY ? &box->from : &box->to;
+	const struct driver_operand *of =
+		box->from.type == DRIVER_OPERAND_ARRAY ? &box->from : &box->to;
 	struct cuda_array_3d_shape shape;
 
 	if (of->type != DRIVER_OPERAND_ARRAY)
@@ -47,7 +52,8 @@ static uint32_t direction_of_item(const struct driver_batch *batch, size_t i)
 	if (batch->boxes)
 		return torsh_driver_direction(memory_of_operand(&batch->boxes[i].from),
 					      memory_of_operand(&batch->boxes[i].to));
-	return torsh_driver_direction(torsh_cuda_memory_at(batch->from[i]), torsh_cuda_memory_at(batch->to[i]));
+	return torsh_driver_direction(torsh_cuda_memory_at(batch->from[i]),
+				      torsh_cuda_memory_at(batch->to[i]));
 }
 
 void torsh_cuda_describe_batch(struct driver_work *work)

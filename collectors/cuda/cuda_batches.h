@@ -11,8 +11,9 @@
 enum driver_memory torsh_cuda_memory_at(uint64_t address);
 
 /*
- * Find out what work->batch comes to: the sum of its bytes, and the direction that all of it has (COPY_UNKNOWN where there are
- * several; one that is known already stays). The batch is forgotten then. Calls the driver, for each address.
+ * Find out what work->batch comes to: the sum of its bytes, and the direction that all of it has
+ * (COPY_UNKNOWN where there are several; one that is known already stays). The batch is forgotten
+ * then. Calls the driver, for each address.
  */
 void torsh_cuda_describe_batch(struct driver_work *work);
 

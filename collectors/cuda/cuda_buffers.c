@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Buffers for CUPTI's records, from pages of our own. A buffer is CUPTI's from request to completion; afterwards it is
- * used again. Pages are never given back: CUPTI may write late.
+ * Buffers for CUPTI's records, from pages of our own. A buffer is CUPTI's from request to
+ * completion; afterwards it is used again. Pages are never given back: CUPTI may write late.
  */
 #include "collectors/cuda/cuda.h"
 #include "shim/cuda/cupti.h"
 
 #define BUFFER_BYTES (1u << 20) /* about 4000 kernels */
-#define BUFFERS_MAX 256u /* each thread that launches has one; pages that aren't written take no memory */
-#define VERSION_TAKES_NONE 27u /* CUPTI_API_VERSION of CUDA 12.9: older ones crash where they are given no buffer */
+/* each thread that launches has one; pages that aren't written take no memory */
+#define BUFFERS_MAX 256u
+/* CUPTI_API_VERSION of CUDA 12.9: older ones crash where they are given no buffer */
+#define VERSION_TAKES_NONE 27u
 
 struct spare {
 	struct spare *next;
@@ -18,7 +20,10 @@ static struct cuda_lock lock; /* guards the list and the number */
 static struct spare *spares;
 static uint32_t n_buffers, n_spares;
 
-/* What is asked for beyond the limit, from all threads, by a CUPTI that does not survive that it is given none. */
+/*
+ * What is asked for beyond the limit, from all threads, by a CUPTI that does not survive that it is
+ * given none.
+ */
 static uint8_t *discarded;
 
 static uint8_t *take_buffer(void)
@@ -73,7 +78,8 @@ void torsh_cuda_count_dropped(void *context, uint32_t stream)
 	size_t n_dropped = 0;
 
 	if (torsh_cupti.ActivityGetNumDroppedRecords(context, stream, &n_dropped))
-		atomic_store_explicit(&torsh_cuda_losses.is_dropping_unknown, 1, memory_order_relaxed);
+		atomic_store_explicit(&torsh_cuda_losses.is_dropping_unknown, 1,
+				      memory_order_relaxed);
 	else if (n_dropped)
 		torsh_cuda_lose(&torsh_cuda_losses.dropped, n_dropped);
 }
@@ -85,7 +91,8 @@ void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_reco
 	*n_records = 0; /* as many as fit */
 }
 
-void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid)
+void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes,
+				size_t n_valid)
 {
 	(void)n_bytes;
 	if (!torsh_cuda_is_live() || !buffer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The program's calls of CUDA, when CUPTI tells of them: what launches work, what may wait, what is about memory, and nodes of
- * graphs as they come into being.
+ * The program's calls of CUDA, when CUPTI tells of them: what launches work, what may wait, what is
+ * about memory, and nodes of graphs as they come into being.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,10 +35,14 @@ static size_t plain_length(const char *name)
 	return n_digits >= 4 && !suffix[2 + n_digits] ? (size_t)(suffix - name) : strlen(name);
 }
 
-/* Calls by how their names begin; of what is in neither list there is too much, or it does nothing (getters, queries). */
+/*
+ * Calls by how their names begin; of what is in neither list there is too much, or it does nothing
+ * (getters, queries).
+ */
 static const char *const launches[] = {
-	"cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "__cudaLaunch",  "cudaMemPrefetch",
-	"cuLaunch",   "cuMemcpy",   "cuMemset",	  "cuGraphLaunch",   "cuMemPrefetch", NULL,
+	"cudaLaunch",	"cudaMemcpy",	   "cudaMemset",    "cudaGraphLaunch",
+	"__cudaLaunch", "cudaMemPrefetch", "cuLaunch",	    "cuMemcpy",
+	"cuMemset",	"cuGraphLaunch",   "cuMemPrefetch", NULL,
 };
 
 static const char *const slow_calls[] = {
@@ -85,7 +89,8 @@ static const char *const slow_calls[] = {
 };
 
 /* A question of the allocator, and asked for each kernel: not what waits. */
-static const char *const chatty_calls[] = {"cuDevicePrimaryCtxGetState", "cudaHostGet", "cuMemHostGet", NULL};
+static const char *const chatty_calls[] = {"cuDevicePrimaryCtxGetState", "cudaHostGet",
+					   "cuMemHostGet", NULL};
 
 static int begins_as(const char *name, const char *const *beginnings)
 {
@@ -95,7 +100,10 @@ static int begins_as(const char *name, const char *const *beginnings)
 	return 0;
 }
 
-/* The outermost call that this thread is in: the runtime does its work by calls of the driver within its own. */
+/*
+ * The outermost call that this thread is in: the runtime does its work by calls of the driver
+ * within its own.
+ */
 static _Thread_local struct {
 	int domain; /* 0: in none */
 	uint32_t correlation;
@@ -103,8 +111,9 @@ static _Thread_local struct {
 
 static int is_within(const struct cupti_call *call, int domain)
 {
-	return outermost.domain && (outermost.correlation == call->correlation ||
-				    (outermost.domain == CUPTI_DOMAIN_RUNTIME && domain == CUPTI_DOMAIN_DRIVER));
+	return outermost.domain &&
+	       (outermost.correlation == call->correlation ||
+		(outermost.domain == CUPTI_DOMAIN_RUNTIME && domain == CUPTI_DOMAIN_DRIVER));
 }
 
 int torsh_cuda_is_in_call(void)
@@ -121,14 +130,16 @@ static uint64_t since(uint64_t begin_ns)
 }
 
 /* What launches and other calls say alike. */
-#define SAID_OF(call, label, since_ns)                                                                      \
-	{                                                                                                   \
-		.api = (label), .correlation = (call)->correlation,                                         \
-		.result = (call)->result ? *(const int *)(call)->result : 0, .context = (call)->context_id, \
-		.begin = (since_ns), .duration_ns = since(since_ns),                                        \
+#define SAID_OF(call, label, since_ns)                                       \
+	{                                                                    \
+		.api = (label), .correlation = (call)->correlation,          \
+		.result = (call)->result ? *(const int *)(call)->result : 0, \
+		.context = (call)->context_id, .begin = (since_ns),          \
+		.duration_ns = since(since_ns),                              \
 	}
 
-static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns, const void *frame)
+static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns,
+			  const void *frame)
 {
 	struct event event = {.id = EVENT_LAUNCH, .launch = SAID_OF(call, api, begin_ns)};
 	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
@@ -139,7 +150,8 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 
 static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
-	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_CALL, .device_call = SAID_OF(call, api, begin_ns)});
+	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_CALL,
+					.device_call = SAID_OF(call, api, begin_ns)});
 }
 
 #undef SAID_OF
@@ -149,7 +161,9 @@ static void begin_call(const struct cupti_call *call, int domain, uint32_t id, u
 	*call->slot = 0;
 	if (is_within(call, domain))
 		return;
-	/* CUPTI holds no lock here: clocks may be read, and its other client be asked for a buffer. */
+	/*
+	 * CUPTI holds no lock here: clocks may be read, and its other client be asked for a buffer.
+	 */
 	*call->slot = torsh_cuda_clock_now();
 	torsh_cuda_tee_launch();
 	outermost.domain = domain;
@@ -158,7 +172,8 @@ static void begin_call(const struct cupti_call *call, int domain, uint32_t id, u
 		torsh_cuda_memory_enter(domain, id, call);
 }
 
-static void end_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds, const void *frame)
+static void end_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds,
+		     const void *frame)
 {
 	uint32_t api = atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed);
 
@@ -175,7 +190,9 @@ static void end_call(const struct cupti_call *call, int domain, uint32_t id, uin
 
 static void take_call(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
 {
-	uint32_t kinds = id < CUPTI_CALLS_MAX ? atomic_load_explicit(&kinds_of[domain][id], memory_order_relaxed) : 0;
+	uint32_t kinds = id < CUPTI_CALLS_MAX
+				 ? atomic_load_explicit(&kinds_of[domain][id], memory_order_relaxed)
+				 : 0;
 	int saved = errno;
 
 	if (!kinds || !call->slot)
@@ -193,22 +210,25 @@ static void take_call(int domain, uint32_t id, const struct cupti_call *call, co
 }
 
 /*
- * A graph's node runs when the graph is launched, but what asked for it is what is open here and now, and where that is in
- * the program is its line. A clone has its original's. CUPTI gives a node's number in its callbacks only.
+ * A graph's node runs when the graph is launched, but what asked for it is what is open here and
+ * now, and where that is in the program is its line. A clone has its original's. CUPTI gives a
+ * node's number in its callbacks only.
  */
 static void take_node(const struct cupti_graph *graph, const void *frame)
 {
 	const void *stack_of = torsh_config.with_stack && !graph->original_node ? frame : NULL;
 	struct event event = {
 		.id = EVENT_GRAPH_NODE,
-		.graph_node = {.type = (uint32_t)graph->node_type, .flags = stack_of ? CALL_HAS_STACK : 0},
+		.graph_node = {.type = (uint32_t)graph->node_type,
+			       .flags = stack_of ? CALL_HAS_STACK : 0},
 	};
 
 	if (!graph->original_node && torsh_config.profile_memory)
 		torsh_cuda_graph_memory_node(graph);
 	if (!graph->node || torsh_cupti.GetGraphNodeId(graph->node, &event.graph_node.node))
 		return;
-	if (graph->original_node && torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))
+	if (graph->original_node &&
+	    torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))
 		return;
 	torsh_flow_send(&event, stack_of);
 }
@@ -267,11 +287,12 @@ static void watch_call(int domain, uint32_t id)
 	const char *name = NULL;
 	uint32_t kinds;
 
-	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name || !(kinds = kinds_by(domain, id, name)))
+	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name ||
+	    !(kinds = kinds_by(domain, id, name)))
 		return;
 	if (kinds & (CALL_LAUNCHES | CALL_IS_TIMED))
-		atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)),
-				      memory_order_relaxed);
+		atomic_store_explicit(&api_labels[domain][id],
+				      torsh_label(name, plain_length(name)), memory_order_relaxed);
 	atomic_store_explicit(&kinds_of[domain][id], (uint8_t)kinds, memory_order_relaxed);
 	torsh_cuda_watch_callback(domain, id);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUPTI's clock against CLOCK_MONOTONIC. Both are read now and then, one between two readings of the other; a time in
- * between lies on the line through the readings around it. CUPTI counts the nanoseconds of the wall clock, which is
- * set now and then and runs faster or slower meanwhile: readings must be frequent where there is something to record.
- * Another client may register a clock of its own, with other units: then an era begins in which times are of that.
+ * CUPTI's clock against CLOCK_MONOTONIC. Both are read now and then, one between two readings of
+ * the other; a time in between lies on the line through the readings around it. CUPTI counts the
+ * nanoseconds of the wall clock, which is set now and then and runs faster or slower meanwhile:
+ * readings must be frequent where there is something to record. Another client may register a clock
+ * of its own, with other units: then an era begins in which times are of that.
  */
 #include "collectors/cuda/cuda.h"
 
@@ -15,14 +16,18 @@
 #define READ_EVERY_NS 10000000u
 #define N_TRIES 5
 #define N_ERAS 4u
-#define MARGIN_NS UINT64_C(3600000000000) /* beyond the readings by more than that a time is none of this clock's */
+/* beyond the readings by more than that a time is none of this clock's */
+#define MARGIN_NS UINT64_C(3600000000000)
 
 struct reading {
 	uint64_t stamp; /* CUPTI's */
 	uint64_t monotonic_ns;
 };
 
-/* As long as CUPTI has one clock: its own, which counts nanoseconds, or one that a client registered. */
+/*
+ * As long as CUPTI has one clock: its own, which counts nanoseconds, or one that a client
+ * registered.
+ */
 struct era {
 	int is_own;
 	struct reading first; /* to measure the rate of what is not nanoseconds */
@@ -84,13 +89,15 @@ static void keep(const struct reading *reading, uint64_t width_ns)
 void torsh_cuda_clock_read(int now)
 {
 	uint64_t at_ns = torsh_cuda_monotonic_ns();
-	uint64_t due_ns = atomic_load_explicit(&next_reading_ns, memory_order_relaxed), best_ns = UINT64_MAX;
+	uint64_t due_ns = atomic_load_explicit(&next_reading_ns, memory_order_relaxed),
+		 best_ns = UINT64_MAX;
 	struct reading best = {0};
 
 	if (!now && at_ns < due_ns)
 		return;
 	/* One thread does it. */
-	if (!atomic_compare_exchange_strong(&next_reading_ns, &due_ns, at_ns + READ_EVERY_NS) && !now)
+	if (!atomic_compare_exchange_strong(&next_reading_ns, &due_ns, at_ns + READ_EVERY_NS) &&
+	    !now)
 		return;
 	for (int i = 0; i < N_TRIES; i++) {
 		uint64_t before = torsh_cuda_monotonic_ns(), stamp, took;
@@ -151,7 +158,8 @@ static double rate_of(const struct era *era)
 
 	if (era->is_own || last->stamp <= era->first.stamp)
 		return 1;
-	return (double)(last->monotonic_ns - era->first.monotonic_ns) / (double)(last->stamp - era->first.stamp);
+	return (double)(last->monotonic_ns - era->first.monotonic_ns) /
+	       (double)(last->stamp - era->first.stamp);
 }
 
 static uint64_t between(const struct reading *a, const struct reading *b, uint64_t stamp)
@@ -166,7 +174,8 @@ static uint64_t beyond(const struct era *era, const struct reading *reading, uin
 {
 	int64_t units = (int64_t)(stamp - reading->stamp);
 
-	return reading->monotonic_ns + (uint64_t)(era->is_own ? units : (int64_t)((double)units * rate_of(era)));
+	return reading->monotonic_ns +
+	       (uint64_t)(era->is_own ? units : (int64_t)((double)units * rate_of(era)));
 }
 
 /* Returns 0 where the stamp is none of this era's clock. */

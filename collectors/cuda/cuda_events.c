@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices do where CUPTI's records can't be had: each call that gives a device work is seen as the program makes it
- * (shim/cuda/driver.c), and gets a mark into its stream before and after it (collectors/device/device_cuda.c). Marks are asked after
- * from later calls, never waited for. A launch that is captured into a graph does nothing, and has none; a graph's own
- * launch has one pair. Where marks can't be had either, or another tool measures, only the host's side is recorded.
+ * What devices do where CUPTI's records can't be had: each call that gives a device work is seen as
+ * the program makes it (shim/cuda/driver.c), and gets a mark into its stream before and after it
+ * (collectors/device/device_cuda.c). Marks are asked after from later calls, never waited for. A
+ * launch that is captured into a graph does nothing, and has none; a graph's own launch has one
+ * pair. Where marks can't be had either, or another tool measures, only the host's side is
+ * recorded.
  */
 #include <errno.h>
 
@@ -31,9 +33,13 @@ struct list {
 	struct device_pair *first, **last;
 };
 
-/* In pages that a forked child gets as zeros: what the parent's driver knows is none of the child's. */
+/*
+ * In pages that a forked child gets as zeros: what the parent's driver knows is none of the
+ * child's.
+ */
 struct watch {
-	_Atomic uint32_t is_on, has_marks, is_polling, is_ending, correlation, n_pending, no_marks_reason;
+	_Atomic uint32_t is_on, has_marks, is_polling, is_ending, correlation, n_pending,
+		no_marks_reason;
 	_Atomic uint64_t due_ns, n_timed;
 };
 
@@ -45,14 +51,18 @@ static struct device_pair *spares;
 static struct list pending;
 
 /*
- * The function that the thread is in, by its frame (torsh_flow_holder): one of ours that calls the driver, or that of a call
- * of the program's, within which the driver's are its own. A handler that interrupts it finds it so, and leaves the rest
- * alone; one that jumps out of it leaves it to the next call. 0: it is in none.
+ * The function that the thread is in, by its frame (torsh_flow_holder): one of ours that calls the
+ * driver, or that of a call of the program's, within which the driver's are its own. A handler that
+ * interrupts it finds it so, and leaves the rest alone; one that jumps out of it leaves it to the
+ * next call. 0: it is in none.
  */
 static _Thread_local uint64_t holder;
 static _Thread_local bool has_returned; /* the driver's function of that call has */
 
-/* The thread's call that gives a device work: in a pair without marks, as it is recorded where there are none. */
+/*
+ * The thread's call that gives a device work: in a pair without marks, as it is recorded where
+ * there are none.
+ */
 static _Thread_local struct device_pair untimed;
 
 static int is_on(void)
@@ -61,12 +71,13 @@ static int is_on(void)
 }
 
 /*
- * A function further out than the holder came back from it; or is called by a handler on another stack, and then it is the
- * holder that is told no further.
+ * A function further out than the holder came back from it; or is called by a handler on another
+ * stack, and then it is the holder that is told no further.
  */
 static bool is_inside(const void *frame)
 {
-	return holder && (uintptr_t)frame <= holder >> 16 && !torsh_flow_is_abandoned(holder, frame);
+	return holder && (uintptr_t)frame <= holder >> 16 &&
+	       !torsh_flow_is_abandoned(holder, frame);
 }
 
 static bool is_told(const void *frame)
@@ -76,10 +87,11 @@ static bool is_told(const void *frame)
 
 static void say_mode(enum device_mode mode, uint32_t reason)
 {
-	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode, .reason = reason}});
+	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_MODE,
+					.device_mode = {.mode = mode, .reason = reason}});
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------------------------- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 int torsh_cuda_watch_driver(const char *reason, int has_marks)
 {
@@ -96,7 +108,8 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 		return result;
 	torsh_driver_keep();
 	torsh_cuda_memory_watch_driver();
-	atomic_store_explicit(&watch->no_marks_reason, torsh_cuda_label(reason), memory_order_relaxed);
+	atomic_store_explicit(&watch->no_marks_reason, torsh_cuda_label(reason),
+			      memory_order_relaxed);
 	atomic_store_explicit(&watch->has_marks, has_marks != 0, memory_order_relaxed);
 	atomic_store_explicit(&watch->is_on, 1, memory_order_release);
 	atomic_store_explicit(&torsh_driver_watch, DRIVER_WATCHED, memory_order_relaxed);
@@ -120,7 +133,7 @@ static void give_up_marks(void)
 	say_mode(DEVICE_HOST_ONLY, label);
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* With the lock. */
 static void make_pairs(void)
@@ -167,13 +180,16 @@ static void add_pending(struct device_pair *pair)
 	atomic_fetch_add_explicit(&watch->n_pending, 1, memory_order_relaxed);
 }
 
-/* ---- a call ------------------------------------------------------------------------------------------------------ */
+/* ---- a call ---------------------------------------------------------------------------------- */
 
 static int is_captured(void *stream)
 {
 	int status = 0;
 
-	/* Refused is the default stream while another one that it would wait for is captured: no work can be given to it. */
+	/*
+	 * Refused is the default stream while another one that it would wait for is captured: no
+	 * work can be given to it.
+	 */
 	return torsh_driver.cuStreamIsCapturing(stream, &status) || status;
 }
 
@@ -183,10 +199,14 @@ struct quiet {
 	int mode;
 };
 
-/* A capture that the program has under way elsewhere would forbid some of our calls: relaxed, it doesn't. */
+/*
+ * A capture that the program has under way elsewhere would forbid some of our calls: relaxed, it
+ * doesn't.
+ */
 static struct quiet enter_driver(void)
 {
-	struct quiet quiet = {.outer = torsh_heap_enter_allocator(), .mode = DRIVER_CAPTURE_RELAXED};
+	struct quiet quiet = {.outer = torsh_heap_enter_allocator(),
+			      .mode = DRIVER_CAPTURE_RELAXED};
 
 	torsh_driver.cuThreadExchangeStreamCaptureMode(&quiet.mode);
 	return quiet;
@@ -204,7 +224,8 @@ static int begin_pair(struct driver_work *work)
 	struct device_pair *pair;
 	int result;
 
-	if (atomic_load_explicit(&watch->n_pending, memory_order_relaxed) >= PAIRS_MAX || !(pair = take_pair()))
+	if (atomic_load_explicit(&watch->n_pending, memory_order_relaxed) >= PAIRS_MAX ||
+	    !(pair = take_pair()))
 		return -ENOSPC;
 	result = row->record(work->stream, NULL, &pair->begin, NULL);
 	if (result)
@@ -219,7 +240,8 @@ static int prepare(struct driver_work *work)
 	struct quiet quiet = enter_driver();
 	int result = 0;
 
-	work->correlation = atomic_fetch_add_explicit(&watch->correlation, 1, memory_order_relaxed) + 1;
+	work->correlation =
+		atomic_fetch_add_explicit(&watch->correlation, 1, memory_order_relaxed) + 1;
 	work->is_captured = is_captured(work->stream);
 	if (!work->is_captured && atomic_load_explicit(&watch->has_marks, memory_order_relaxed))
 		result = begin_pair(work);
@@ -227,7 +249,10 @@ static int prepare(struct driver_work *work)
 	return result;
 }
 
-/* A handler jumped out of the thread's last call: its end is not known, and nothing more of it is recorded. */
+/*
+ * A handler jumped out of the thread's last call: its end is not known, and nothing more of it is
+ * recorded.
+ */
 static __attribute__((noinline)) void mend(void)
 {
 	struct device_pair *pair = untimed.work.pair;
@@ -296,11 +321,11 @@ void torsh_cuda_submitting(struct driver_work *work)
 	work->begin_ns = torsh_cuda_monotonic_ns();
 }
 
-/* ---- after a call ------------------------------------------------------------------------------------------------ */
+/* ---- after a call ---------------------------------------------------------------------------- */
 
 /*
- * None of these is inlined: what one of them needs of the stack isn't there while another runs, nor while the call itself is
- * told.
+ * None of these is inlined: what one of them needs of the stack isn't there while another runs, nor
+ * while the call itself is told.
  */
 
 /* Returns the pair between whose marks the work is under way now; NULL where it isn't. */
@@ -362,9 +387,12 @@ void torsh_cuda_submitted(struct driver_work *work, int result, const void *fram
 	errno = saved;
 }
 
-/* ---- asking after marks ------------------------------------------------------------------------------------------ */
+/* ---- asking after marks ---------------------------------------------------------------------- */
 
-/* Streams whose next pair was not reached, nor what follows it. Of streams beyond these each pair is queried. */
+/*
+ * Streams whose next pair was not reached, nor what follows it. Of streams beyond these each pair
+ * is queried.
+ */
 struct blocked {
 	const void *streams[BLOCKED_MAX];
 	uint32_t contexts[BLOCKED_MAX], n;
@@ -373,7 +401,8 @@ struct blocked {
 static int is_blocked(const struct blocked *blocked, const struct device_pair *pair)
 {
 	for (uint32_t i = 0; i < blocked->n; i++)
-		if (blocked->streams[i] == pair->work.stream && blocked->contexts[i] == pair->place.context)
+		if (blocked->streams[i] == pair->work.stream &&
+		    blocked->contexts[i] == pair->place.context)
 			return 1;
 	return 0;
 }
@@ -400,7 +429,10 @@ static int measure(const struct device_pair *pair, uint64_t *begin_ns, uint64_t 
 	if (result)
 		return result;
 	taken_ns = us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0;
-	/* An idle stream comes to its mark before it has anything to do: nothing begins before it was asked for. */
+	/*
+	 * An idle stream comes to its mark before it has anything to do: nothing begins before it
+	 * was asked for.
+	 */
 	earliest_ns = pair->work.begin_ns - torsh_device_cuda_clock().width_ns / 2;
 	*begin_ns = mark_ns < earliest_ns ? earliest_ns : mark_ns;
 	if (*begin_ns > mark_ns + taken_ns)
@@ -492,7 +524,8 @@ static __attribute__((noinline)) void poll_now(uint64_t now_ns)
 
 	poll_all();
 	taken_ns = torsh_cuda_monotonic_ns() - now_ns;
-	atomic_store_explicit(&watch->due_ns, now_ns + POLL_EVERY_NS + POLL_SHARE * taken_ns, memory_order_relaxed);
+	atomic_store_explicit(&watch->due_ns, now_ns + POLL_EVERY_NS + POLL_SHARE * taken_ns,
+			      memory_order_relaxed);
 	give_poll();
 }
 
@@ -531,7 +564,9 @@ void torsh_cuda_context_ending(struct driver_ending *ending)
 	errno = saved;
 }
 
-/* Told afterwards: a call that fails, or the release of a context that others hold, ends nothing. */
+/*
+ * Told afterwards: a call that fails, or the release of a context that others hold, ends nothing.
+ */
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result)
 {
 	int saved = errno;
@@ -542,7 +577,7 @@ void torsh_cuda_context_ended(const struct driver_ending *ending, int result)
 	errno = saved;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void say_figures(void)
 {
@@ -552,11 +587,14 @@ static void say_figures(void)
 		.id = EVENT_DEVICE_LOSS,
 		.device_loss =
 			{
-				.records = atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed),
-				.without_room =
-					atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
-				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed) +
-					   atomic_load_explicit(&watch->n_pending, memory_order_relaxed),
+				.records = atomic_load_explicit(&torsh_cuda_losses.records,
+								memory_order_relaxed),
+				.without_room = atomic_load_explicit(
+					&torsh_cuda_losses.without_room, memory_order_relaxed),
+				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid,
+								memory_order_relaxed) +
+					   atomic_load_explicit(&watch->n_pending,
+								memory_order_relaxed),
 				.clock_width_ns = clock.width_ns,
 				.clock_step_ns = clock.step_ns,
 			},
@@ -565,7 +603,8 @@ static void say_figures(void)
 		.id = EVENT_PAIR_TIMING,
 		.pair_timing =
 			{
-				.pairs = atomic_load_explicit(&watch->n_timed, memory_order_relaxed),
+				.pairs =
+					atomic_load_explicit(&watch->n_timed, memory_order_relaxed),
 				.resolution_ns = RESOLUTION_NS,
 				.floor_ns = clock.floor_ns,
 			},
@@ -574,8 +613,8 @@ static void say_figures(void)
 
 int torsh_cuda_may_ask(void)
 {
-	return is_on() && (has_returned || !is_inside(__builtin_frame_address(0))) && !is_ending() &&
-	       atomic_load_explicit(&watch->has_marks, memory_order_relaxed);
+	return is_on() && (has_returned || !is_inside(__builtin_frame_address(0))) &&
+	       !is_ending() && atomic_load_explicit(&watch->has_marks, memory_order_relaxed);
 }
 
 void torsh_cuda_end_marks(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Flushes before the process ends or becomes another program. CUPTI's flush may wait for ever there, for a lock of whom the
- * end has interrupted or for a device: a thread does it that was made when CUPTI was attached, and who ends the process
- * waits for that thread, for a bounded time only.
+ * Flushes before the process ends or becomes another program. CUPTI's flush may wait for ever
+ * there, for a lock of whom the end has interrupted or for a device: a thread does it that was made
+ * when CUPTI was attached, and who ends the process waits for that thread, for a bounded time only.
  */
 #include "collectors/cuda/cuda.h"
 
@@ -30,11 +30,14 @@ static void flush(int is_last)
 	int result;
 
 	torsh_cuda_clock_read(1);
-	/* First what is complete, then what still runs: that has no end, and is counted as invalid. */
+	/*
+	 * First what is complete, then what still runs: that has no end, and is counted as invalid.
+	 */
 	result = torsh_cupti.ActivityFlushAll(0);
 	if (is_last) {
 		result |= torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
-		atomic_store_explicit(&torsh_cuda_losses.buffers_kept, torsh_cuda_buffers_out(), memory_order_relaxed);
+		atomic_store_explicit(&torsh_cuda_losses.buffers_kept, torsh_cuda_buffers_out(),
+				      memory_order_relaxed);
 	}
 	if (result)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.flushes_cut, 1, memory_order_relaxed);
@@ -43,14 +46,16 @@ static void flush(int is_last)
 }
 
 /*
- * Until a flush is asked for. Kernels may run for long while the program waits for them, and the wall clock be set meanwhile:
- * who launches reads the clocks, and otherwise it is done here. Not after the last flush, when CUPTI may be gone.
+ * Until a flush is asked for. Kernels may run for long while the program waits for them, and the
+ * wall clock be set meanwhile: who launches reads the clocks, and otherwise it is done here. Not
+ * after the last flush, when CUPTI may be gone.
  */
 static void rest(uint32_t n_asked)
 {
 	int is_last = (int)atomic_load_explicit(&flusher->is_last, memory_order_relaxed);
 
-	if (torsh_sys_futex_wait(&flusher->n_asked, n_asked, is_last ? UINT64_MAX >> 1 : READ_EVERY_NS) == -ETIMEDOUT)
+	if (torsh_sys_futex_wait(&flusher->n_asked, n_asked,
+				 is_last ? UINT64_MAX >> 1 : READ_EVERY_NS) == -ETIMEDOUT)
 		torsh_cuda_clock_now();
 }
 
@@ -93,7 +98,8 @@ int torsh_cuda_flusher_start(void)
 
 static int is_done(uint32_t number)
 {
-	return (int32_t)(atomic_load_explicit(&flusher->n_done, memory_order_acquire) - number) >= 0;
+	return (int32_t)(atomic_load_explicit(&flusher->n_done, memory_order_acquire) - number) >=
+	       0;
 }
 
 /* Returns 0 where the time is over. */
@@ -132,10 +138,12 @@ void torsh_cuda_flush(int is_last)
 		return;
 	if (is_last)
 		atomic_store_explicit(&flusher->is_last, 1, memory_order_relaxed);
-	if (wait_for(ask()) || atomic_exchange_explicit(&flusher->is_given_up, 1, memory_order_relaxed))
+	if (wait_for(ask()) ||
+	    atomic_exchange_explicit(&flusher->is_given_up, 1, memory_order_relaxed))
 		return;
 	atomic_fetch_add_explicit(&torsh_cuda_losses.flushes_cut, 1, memory_order_relaxed);
 	torsh_cuda_say_losses();
-	torsh_channel_note(&torsh_process->channel,
-			   "cuda: CUPTI's last flush did not end within 2 s: what devices did at the end is missing");
+	torsh_channel_note(
+		&torsh_process->channel,
+		"cuda: CUPTI's last flush did not end within 2 s: what devices did at the end is missing");
 }

@@ -16,7 +16,7 @@ uint32_t torsh_cuda_label(const char *text)
 	return text ? torsh_label(text, strlen(text)) : 0;
 }
 
-/* ---- what the driver knows ---------------------------------------------------------------------------------------- */
+/* ---- what the driver knows ------------------------------------------------------------------- */
 
 static const char *name_of(const struct driver_work *work)
 {
@@ -24,7 +24,8 @@ static const char *name_of(const struct driver_work *work)
 
 	if (work->what != DRIVER_KERNEL)
 		return NULL;
-	if (torsh_driver.cuFuncGetName && !torsh_driver.cuFuncGetName(&name, work->function) && name)
+	if (torsh_driver.cuFuncGetName && !torsh_driver.cuFuncGetName(&name, work->function) &&
+	    name)
 		return name;
 	if (torsh_driver.cuKernelGetName && !torsh_driver.cuKernelGetName(&name, work->function))
 		return name;
@@ -35,8 +36,8 @@ static uint32_t attribute_of(const struct driver_work *work, int attribute)
 {
 	int value = 0;
 
-	if (work->what != DRIVER_KERNEL || torsh_driver.cuFuncGetAttribute(&value, attribute, work->function) ||
-	    value < 0)
+	if (work->what != DRIVER_KERNEL ||
+	    torsh_driver.cuFuncGetAttribute(&value, attribute, work->function) || value < 0)
 		return 0;
 	return (uint32_t)value;
 }
@@ -45,7 +46,8 @@ static uint32_t direction_of(const struct driver_work *work)
 {
 	if (work->what != DRIVER_COPY || work->direction != COPY_UNKNOWN)
 		return work->direction;
-	return torsh_driver_direction(torsh_cuda_memory_at(work->from), torsh_cuda_memory_at(work->to));
+	return torsh_driver_direction(torsh_cuda_memory_at(work->from),
+				      torsh_cuda_memory_at(work->to));
 }
 
 void torsh_cuda_describe(struct device_pair *pair)
@@ -63,11 +65,11 @@ void torsh_cuda_describe(struct device_pair *pair)
 	pair->local_bytes = attribute_of(work, DRIVER_FUNCTION_LOCAL_BYTES);
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Not inlined: the event isn't on the stack while that of the call is taken. */
-static __attribute__((noinline)) void put_launch(struct flow *flow, const struct driver_work *work, int result,
-						 uint64_t stamp)
+static __attribute__((noinline)) void put_launch(struct flow *flow, const struct driver_work *work,
+						 int result, uint64_t stamp)
 {
 	const struct event event = {
 		.id = EVENT_LAUNCH,
@@ -226,7 +228,7 @@ void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uin
 
 #undef PLACE
 
-/* ---- what is not seen --------------------------------------------------------------------------------------------- */
+/* ---- what is not seen ------------------------------------------------------------------------ */
 
 /* The name of the first one: the rest will be of the same kind. */
 static char not_seen[64];
@@ -234,7 +236,8 @@ static _Atomic uint32_t has_not_seen;
 
 void torsh_cuda_not_seen(const char *name)
 {
-	if (strlen(name) < sizeof(not_seen) && !atomic_exchange_explicit(&has_not_seen, 1, memory_order_relaxed))
+	if (strlen(name) < sizeof(not_seen) &&
+	    !atomic_exchange_explicit(&has_not_seen, 1, memory_order_relaxed))
 		strcpy(not_seen, name);
 }
 
@@ -245,7 +248,9 @@ void torsh_cuda_say_not_seen(void)
 
 	if (!*not_seen)
 		return;
-	torsh_text_put(&note, "cuda: what the program does by functions that are not known is not recorded: ");
+	torsh_text_put(
+		&note,
+		"cuda: what the program does by functions that are not known is not recorded: ");
 	torsh_text_put(&note, not_seen);
 	torsh_channel_note(&torsh_process->channel, buffer);
 }

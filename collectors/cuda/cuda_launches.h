@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A call that gives a device work, as events: collectors/cuda/cuda_events.c sees it, collectors/cuda/cuda_launches.c says it. */
+/*
+ * A call that gives a device work, as events: collectors/cuda/cuda_events.c sees it,
+ * collectors/cuda/cuda_launches.c says it.
+ */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
 #define TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
 
@@ -19,7 +22,10 @@ struct device_pair {
 /* What only the driver knows of the work. With its calls made quiet. */
 void torsh_cuda_describe(struct device_pair *pair);
 
-/* Record the call, made by the function of this frame; its work, with the device's times, or without and why (a label). */
+/*
+ * Record the call, made by the function of this frame; its work, with the device's times, or
+ * without and why (a label).
+ */
 void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame);
 void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
 void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason);

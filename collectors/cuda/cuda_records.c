@@ -27,7 +27,10 @@ static uint32_t name_of(const char *name)
 	return name ? torsh_label(name, strlen(name)) : 0;
 }
 
-/* Names of kernels that came lately; a name stays where it is as long as its buffer's records are gone over. */
+/*
+ * Names of kernels that came lately; a name stays where it is as long as its buffer's records are
+ * gone over.
+ */
 #define NAMES 64u
 
 struct names {
@@ -75,13 +78,14 @@ static int take_kernel(const struct cupti_kernel *kernel, struct names *names, s
 }
 
 /* What the records of a copy and of one between devices have in common. */
-#define COPY_OF(record)                                                                                             \
-	{                                                                                                           \
-		.bytes = (record)->bytes, .begin = span.begin_ns, .duration_ns = span.duration_ns,                  \
-		.correlation = (record)->correlation, .device = (record)->device, .context = (record)->context,     \
-		.stream = (record)->stream, .graph = (record)->graph, .node = (record)->node,                       \
-		.kind = (record)->copy_kind, .from = (record)->from, .to = (record)->to,                            \
-		.is_async = (record)->flags & CUPTI_FLAG_ASYNC, .to_device = (record)->device,                      \
+#define COPY_OF(record)                                                                            \
+	{                                                                                          \
+		.bytes = (record)->bytes, .begin = span.begin_ns, .duration_ns = span.duration_ns, \
+		.correlation = (record)->correlation, .device = (record)->device,                  \
+		.context = (record)->context, .stream = (record)->stream,                          \
+		.graph = (record)->graph, .node = (record)->node, .kind = (record)->copy_kind,     \
+		.from = (record)->from, .to = (record)->to,                                        \
+		.is_async = (record)->flags & CUPTI_FLAG_ASYNC, .to_device = (record)->device,     \
 	}
 
 static int take_copy(const struct cupti_copy *copy, struct event *event)
@@ -159,8 +163,10 @@ static int take_overhead(const struct cupti_overhead *overhead, struct event *ev
 	if (!span_of(overhead->start, overhead->end, &span))
 		return 0;
 	event->id = EVENT_DEVICE_OVERHEAD;
-	event->device_overhead = (struct event_device_overhead){
-		.kind = (uint32_t)overhead->overhead, .begin = span.begin_ns, .duration_ns = span.duration_ns};
+	event->device_overhead =
+		(struct event_device_overhead){.kind = (uint32_t)overhead->overhead,
+					       .begin = span.begin_ns,
+					       .duration_ns = span.duration_ns};
 	return 1;
 }
 
@@ -209,8 +215,9 @@ static int take_device(const struct cupti_device *device, struct event *event)
 static int take_context(const struct cupti_context *context, struct event *event)
 {
 	event->id = EVENT_DEVICE_CONTEXT;
-	event->device_context = (struct event_device_context){
-		.context = context->context, .device = context->device, .null_stream = context->null_stream};
+	event->device_context = (struct event_device_context){.context = context->context,
+							      .device = context->device,
+							      .null_stream = context->null_stream};
 	return 1;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Another subscriber to CUPTI's callbacks in this process, beside us who have the only subscription: it gets a shadow of
- * one, which hears what it enabled, with its own data and its own slot for each call.
+ * Another subscriber to CUPTI's callbacks in this process, beside us who have the only
+ * subscription: it gets a shadow of one, which hears what it enabled, with its own data and its own
+ * slot for each call.
  */
 #include <string.h>
 
@@ -38,7 +39,8 @@ static int is_known(int domain, uint32_t id)
 
 static int is_enabled(int domain, uint32_t id, enum enabler by)
 {
-	return is_known(domain, id) && atomic_load_explicit(&enabled[domain][id], memory_order_relaxed) & by;
+	return is_known(domain, id) &&
+	       atomic_load_explicit(&enabled[domain][id], memory_order_relaxed) & by;
 }
 
 /* CUPTI is told where the first one wants it, and where the last one no longer does. */
@@ -51,8 +53,10 @@ static int set(int domain, uint32_t id, enum enabler by, int is_on)
 		result = torsh_cupti.EnableCallback(1, subscription, domain, id);
 	if (result)
 		return result;
-	before = is_on ? atomic_fetch_or_explicit(&enabled[domain][id], (uint8_t)by, memory_order_relaxed)
-		       : atomic_fetch_and_explicit(&enabled[domain][id], (uint8_t)~by, memory_order_relaxed);
+	before = is_on ? atomic_fetch_or_explicit(&enabled[domain][id], (uint8_t)by,
+						  memory_order_relaxed)
+		       : atomic_fetch_and_explicit(&enabled[domain][id], (uint8_t)~by,
+						   memory_order_relaxed);
 	if (!is_on && before == by)
 		result = torsh_cupti.EnableCallback(0, subscription, domain, id);
 	return result;
@@ -73,7 +77,7 @@ int torsh_cuda_is_watched(int domain, uint32_t id)
 	return is_enabled(domain, id, BY_US);
 }
 
-/* ---- calling back ------------------------------------------------------------------------------------------------ */
+/* ---- calling back ---------------------------------------------------------------------------- */
 
 static struct slot *open_slot(const uint64_t *call)
 {
@@ -100,7 +104,10 @@ static struct slot *close_slot(const uint64_t *call)
 
 static void call_shadow(cupti_callback *call, int domain, uint32_t id, const void *data)
 {
-	/* Its own slot in the place of CUPTI's for the time of the call: the struct has more fields in later versions. */
+	/*
+	 * Its own slot in the place of CUPTI's for the time of the call: the struct has more fields
+	 * in later versions.
+	 */
 	struct cupti_call *api = (struct cupti_call *)data;
 	uint64_t *slot;
 
@@ -123,7 +130,7 @@ void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data)
 		call_shadow(call, domain, id, data);
 }
 
-/* ---- what the other subscriber calls ----------------------------------------------------------------------------- */
+/* ---- what the other subscriber calls --------------------------------------------------------- */
 
 static int subscribe(void **subscriber, cupti_callback *call, void *data, const char *name)
 {
@@ -155,7 +162,8 @@ int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *d
 	if (!parameters || !parameters->n_bytes)
 		return CUPTI_INVALID_PARAMETER;
 	result = subscribe(subscriber, call, data, parameters->name);
-	if (result == CUPTI_SUBSCRIBER_TAKEN && parameters->old_name && parameters->old_name_bytes) {
+	if (result == CUPTI_SUBSCRIBER_TAKEN && parameters->old_name &&
+	    parameters->old_name_bytes) {
 		strncpy(parameters->old_name, shadow.name, parameters->old_name_bytes - 1);
 		parameters->old_name[parameters->old_name_bytes - 1] = '\0';
 	}
@@ -202,7 +210,8 @@ int torsh_cuda_tee_EnableCallback(uint32_t enable, void *subscriber, int domain,
 {
 	if (!is_shadow(subscriber))
 		return -1;
-	return is_known(domain, id) ? set(domain, id, BY_SHADOW, enable != 0) : CUPTI_INVALID_PARAMETER;
+	return is_known(domain, id) ? set(domain, id, BY_SHADOW, enable != 0)
+				    : CUPTI_INVALID_PARAMETER;
 }
 
 int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Another client of CUPTI's activities beside us. It gets what it enabled, in buffers of its own, from what came into
- * ours; what it disables stays on where we want it. Its clock becomes the clock of all records.
+ * Another client of CUPTI's activities beside us. It gets what it enabled, in buffers of its own,
+ * from what came into ours; what it disables stays on where we want it. Its clock becomes the clock
+ * of all records.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +14,10 @@ static struct client {
 	cupti_complete *_Atomic complete;
 	cupti_clock *_Atomic clock;
 	_Atomic uint64_t enabled; /* a bit for each kind */
-	/* What it had enabled is to be handed over until its next flush is done, though it is disabled. */
+	/*
+	 * What it had enabled is to be handed over until its next flush is done, though it is
+	 * disabled.
+	 */
 	_Atomic uint64_t wanted;
 } client;
 
@@ -24,8 +28,8 @@ struct filling {
 };
 
 /*
- * Clients flush only where they were asked for a buffer (Kineto): as CUPTI does, one is asked for at the first launch. It
- * waits here for records.
+ * Clients flush only where they were asked for a buffer (Kineto): as CUPTI does, one is asked for
+ * at the first launch. It waits here for records.
  */
 static struct cuda_lock lock; /* guards it */
 static struct filling waiting;
@@ -90,7 +94,8 @@ int torsh_cuda_tee_ActivityFlushAll(uint32_t flags)
 		return -1;
 	torsh_cuda_clock_read(1);
 	result = torsh_cupti.ActivityFlushAll(flags);
-	atomic_store_explicit(&client.wanted, atomic_load_explicit(&client.enabled, memory_order_relaxed),
+	atomic_store_explicit(&client.wanted,
+			      atomic_load_explicit(&client.enabled, memory_order_relaxed),
 			      memory_order_relaxed);
 	return result;
 }
@@ -101,7 +106,7 @@ int torsh_cuda_tee_Finalize(void)
 	return torsh_cuda_is_live() ? torsh_cuda_tee_ActivityFlushAll(0) : -1;
 }
 
-/* ---- handing over ------------------------------------------------------------------------------------------------ */
+/* ---- handing over ---------------------------------------------------------------------------- */
 
 static void hand_over(struct filling *filling)
 {
@@ -115,8 +120,8 @@ static void hand_over(struct filling *filling)
 static void request(struct filling *filling)
 {
 	*filling = (struct filling){0};
-	atomic_load_explicit(&client.request, memory_order_relaxed)(&filling->buffer, &filling->n_bytes,
-								    &filling->n_most);
+	atomic_load_explicit(&client.request, memory_order_relaxed)(
+		&filling->buffer, &filling->n_bytes, &filling->n_most);
 }
 
 /* The buffer that waits, which is the caller's now; or none. */
@@ -182,7 +187,8 @@ static int is_wanted(const struct cupti_record *record)
 {
 	uint64_t bit = KIND_BIT(record->kind);
 
-	return !(bit & CUDA_OWN_KINDS) || bit & atomic_load_explicit(&client.wanted, memory_order_relaxed);
+	return !(bit & CUDA_OWN_KINDS) ||
+	       bit & atomic_load_explicit(&client.wanted, memory_order_relaxed);
 }
 
 void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid)
@@ -198,7 +204,8 @@ void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid)
 		is_end = torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record) != CUPTI_DONE;
 		if (before && is_wanted(before))
 			put(&filling, before,
-			    (size_t)((is_end ? buffer + n_valid : (uint8_t *)record) - (uint8_t *)before));
+			    (size_t)((is_end ? buffer + n_valid : (uint8_t *)record) -
+				     (uint8_t *)before));
 		before = record;
 	}
 	/* Kineto takes what it got only while it has given out a buffer. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CLOCK_MONOTONIC by the processor's counter, for what is told at every launch: asking the kernel takes some 20 to 40 ns, and
- * several times that on a virtual machine. Whoever reads the clocks sets an anchor; from there it is counted on, for a
- * tenth of a second at most, at the rate that was measured over the last second or two.
+ * CLOCK_MONOTONIC by the processor's counter, for what is told at every launch: asking the kernel
+ * takes some 20 to 40 ns, and several times that on a virtual machine. Whoever reads the clocks
+ * sets an anchor; from there it is counted on, for a tenth of a second at most, at the rate that
+ * was measured over the last second or two.
  *
- * The counter may be set back, or jump ahead, while the machine is suspended or moves. An anchor that finds it elsewhere than
- * the rate says begins anew: what lies before it is of no use for the rate. Until there is one the kernel is asked.
+ * The counter may be set back, or jump ahead, while the machine is suspended or moves. An anchor
+ * that finds it elsewhere than the rate says begins anew: what lies before it is of no use for the
+ * rate. Until there is one the kernel is asked.
  */
 #include "collectors/cuda/cuda.h"
 
@@ -39,14 +41,17 @@ uint64_t torsh_cuda_now_ns(void)
 {
 	/* Acquire pairs with the release at the end of publish. */
 	uint32_t n_writes = atomic_load_explicit(&anchor.n_writes, memory_order_acquire);
-	uint64_t ticks = torsh_cpu_ticks() - atomic_load_explicit(&anchor.ticks, memory_order_relaxed);
-	uint64_t ns = atomic_load_explicit(&anchor.ns, memory_order_relaxed) +
-		      (ticks * atomic_load_explicit(&anchor.rate, memory_order_relaxed) >> RATE_BITS);
+	uint64_t ticks =
+		torsh_cpu_ticks() - atomic_load_explicit(&anchor.ticks, memory_order_relaxed);
+	uint64_t ns =
+		atomic_load_explicit(&anchor.ns, memory_order_relaxed) +
+		(ticks * atomic_load_explicit(&anchor.rate, memory_order_relaxed) >> RATE_BITS);
 	uint64_t reach = atomic_load_explicit(&anchor.reach_ticks, memory_order_relaxed);
 
 	atomic_thread_fence(memory_order_acquire);
 	/* Ticks of before the anchor are huge numbers. */
-	if (ticks >= reach || n_writes & 1 || atomic_load_explicit(&anchor.n_writes, memory_order_relaxed) != n_writes)
+	if (ticks >= reach || n_writes & 1 ||
+	    atomic_load_explicit(&anchor.n_writes, memory_order_relaxed) != n_writes)
 		return torsh_cuda_monotonic_ns();
 	return ns;
 }
@@ -67,7 +72,10 @@ static void publish(const struct moment *now)
 	atomic_store_explicit(&anchor.n_writes, n_writes + 2, memory_order_release);
 }
 
-/* Both at once: of some tries that in which the least time passed, as a thread may be kept waiting in any of them. */
+/*
+ * Both at once: of some tries that in which the least time passed, as a thread may be kept waiting
+ * in any of them.
+ */
 static struct moment read_moment(void)
 {
 	struct moment best = {0};

@@ -11,8 +11,10 @@
 #include "collectors/device/devices.h"
 #include "shim/cuda/driver.h"
 
-#define EVENTS_A_TIME 128u /* of the records that stand for the driver's, by which pages are taken */
-#define COMPARE_EVERY_NS UINT64_C(1000000000) /* the driver says distances in floats: near ones are exact */
+/* of the records that stand for the driver's, by which pages are taken */
+#define EVENTS_A_TIME 128u
+/* the driver says distances in floats: near ones are exact */
+#define COMPARE_EVERY_NS UINT64_C(1000000000)
 #define COMPARE_TRIES 3
 #define LOOK_NS 50000u /* at a mark, until it is reached */
 
@@ -27,11 +29,12 @@ static struct cuda_lock lock; /* guards the spares of places, and blanks */
 static struct driver_event *blanks; /* records that stand for nothing */
 static struct device_clock clock_known;
 
-/* ---- events ------------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int is_valid(const struct driver_event *event)
 {
-	return event->generation == atomic_load_explicit(&event->place->generation, memory_order_relaxed);
+	return event->generation ==
+	       atomic_load_explicit(&event->place->generation, memory_order_relaxed);
 }
 
 /* With the lock. */
@@ -63,7 +66,8 @@ static void give_event(struct driver_event *event)
 static __attribute__((noinline)) int make_event(struct cuda_place *place, void **handle)
 {
 	struct cuda_visit visit;
-	int result = torsh_cuda_visit(&visit, atomic_load_explicit(&place->handle, memory_order_relaxed));
+	int result = torsh_cuda_visit(&visit,
+				      atomic_load_explicit(&place->handle, memory_order_relaxed));
 
 	if (result)
 		return result;
@@ -96,7 +100,7 @@ static struct driver_event *take_event(struct cuda_place *place)
 	return NULL;
 }
 
-/* ---- the contract ------------------------------------------------------------------------------------------------ */
+/* ---- the contract ---------------------------------------------------------------------------- */
 
 static int is_enabled(void)
 {
@@ -156,7 +160,8 @@ static int elapsed(void *from, void *to, double *us)
 
 	if (a->place != b->place || !is_valid(a) || !is_valid(b))
 		return -ENODEV;
-	result = torsh_cuda_visit(&visit, atomic_load_explicit(&a->place->handle, memory_order_relaxed));
+	result = torsh_cuda_visit(&visit,
+				  atomic_load_explicit(&a->place->handle, memory_order_relaxed));
 	if (result)
 		return result;
 	result = distance(a->handle, b->handle, us);
@@ -201,7 +206,7 @@ struct device_place torsh_device_cuda_place(void *event, void *stream)
 	};
 }
 
-/* ---- moments ----------------------------------------------------------------------------------------------------- */
+/* ---- moments --------------------------------------------------------------------------------- */
 
 /* In the place's context. */
 static int prepare(struct cuda_place *place)
@@ -209,7 +214,8 @@ static int prepare(struct cuda_place *place)
 	int result = 0;
 
 	if (!place->stream)
-		result = torsh_cuda_ask(torsh_driver.cuStreamCreate(&place->stream, DRIVER_STREAM_NON_BLOCKING));
+		result = torsh_cuda_ask(
+			torsh_driver.cuStreamCreate(&place->stream, DRIVER_STREAM_NON_BLOCKING));
 	if (!result && !place->next.mark)
 		result = torsh_cuda_ask(torsh_driver.cuEventCreate(&place->next.mark, 0));
 	if (!result && !place->next.after)
@@ -217,7 +223,10 @@ static int prepare(struct cuda_place *place)
 	return result;
 }
 
-/* A mark into our own stream, which is reached at once: between the reading before it and the one after. */
+/*
+ * A mark into our own stream, which is reached at once: between the reading before it and the one
+ * after.
+ */
 static int compare_once(struct cuda_place *place, uint64_t *width_ns)
 {
 	struct cuda_comparison *next = &place->next;
@@ -257,13 +266,16 @@ static void measure_step(const struct cuda_place *place)
 
 	if (!place->comparison.mark || distance(place->comparison.mark, place->next.mark, &us))
 		return;
-	step = (int64_t)(place->next.moment_ns - place->comparison.moment_ns) - (int64_t)(us * 1000);
+	step = (int64_t)(place->next.moment_ns - place->comparison.moment_ns) -
+	       (int64_t)(us * 1000);
 	step = step < 0 ? -step : step;
 	if ((uint64_t)step > clock_known.step_ns)
 		clock_known.step_ns = (uint64_t)step;
 }
 
-/* In the place's context. Of several tries the first one that is narrow enough to be done in time. */
+/*
+ * In the place's context. Of several tries the first one that is narrow enough to be done in time.
+ */
 static void compare(struct cuda_place *place)
 {
 	struct cuda_comparison old = place->comparison;
@@ -300,11 +312,13 @@ int torsh_device_cuda_moment(void *event, uint64_t *moment_ns)
 
 	if (!is_valid(mark))
 		return -ENODEV;
-	result = torsh_cuda_visit(&visit, atomic_load_explicit(&place->handle, memory_order_relaxed));
+	result = torsh_cuda_visit(&visit,
+				  atomic_load_explicit(&place->handle, memory_order_relaxed));
 	if (result)
 		return result;
 	compare(place);
-	result = place->comparison.mark ? distance(place->comparison.mark, mark->handle, &us) : -EAGAIN;
+	result = place->comparison.mark ? distance(place->comparison.mark, mark->handle, &us)
+					: -EAGAIN;
 	torsh_cuda_visit_end(&visit);
 	if (!result)
 		*moment_ns = place->comparison.moment_ns + (uint64_t)(int64_t)(us * 1000);

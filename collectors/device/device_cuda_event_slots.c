@@ -32,7 +32,7 @@ const char *torsh_device_cuda_problem(void)
 	return name;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 int torsh_cuda_visit(struct cuda_visit *visit, void *context)
 {
@@ -194,7 +194,8 @@ static void *primary_of(int device)
 {
 	void *context = NULL;
 
-	if (!torsh_device_cuda_is_active(device) || torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
+	if (!torsh_device_cuda_is_active(device) ||
+	    torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
 		return NULL;
 	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
 	return context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The contexts in which the CUDA row (collectors/device/device_cuda.c) has its events, each in a place that stays where it is, and
- * the agent's own calls of the driver in them.
+ * The contexts in which the CUDA row (collectors/device/device_cuda.c) has its events, each in a
+ * place that stays where it is, and the agent's own calls of the driver in them.
  */
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
 #define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
@@ -25,7 +25,8 @@ struct cuda_place {
 	uint32_t number; /* from 1 on */
 	int device;
 	uint32_t id;
-	struct driver_event *spares; /* of any generation; under the lock of collectors/device/device_cuda.c */
+	/* of any generation; under the lock of collectors/device/device_cuda.c */
+	struct driver_event *spares;
 	/* The rest is of who holds the poll in collectors/cuda/cuda_events.c. */
 	void *stream; /* our own, for comparisons */
 	struct cuda_comparison comparison, next;
@@ -50,13 +51,16 @@ struct cuda_visit {
 };
 
 /*
- * Relaxed: what would break a capture that the program has under way elsewhere is allowed. Returns 0 or -EIO; each one that
- * succeeds has its end, on the same thread.
+ * Relaxed: what would break a capture that the program has under way elsewhere is allowed. Returns
+ * 0 or -EIO; each one that succeeds has its end, on the same thread.
  */
 int torsh_cuda_visit(struct cuda_visit *visit, void *context);
 void torsh_cuda_visit_end(struct cuda_visit *visit);
 
-/* That of the stream's context, new where it wasn't seen. NULL: it isn't known, or there is no memory. */
+/*
+ * That of the stream's context, new where it wasn't seen. NULL: it isn't known, or there is no
+ * memory.
+ */
 struct cuda_place *torsh_cuda_place_of(void *stream);
 
 #endif

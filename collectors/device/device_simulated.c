@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A device that is the host: a mark is reached when it is made. What the contract's test and the page
- * (collectors/device/DEVICES.md) begin with; no process has it enabled.
+ * A device that is the host: a mark is reached when it is made. What the contract's test and the
+ * page (collectors/device/DEVICES.md) begin with; no process has it enabled.
  */
 #include "collectors/device/devices.h"
 

@@ -15,15 +15,17 @@ static int is_off(void)
 }
 
 /*
- * In a pause only what a realloc made is sent, without its stack: the block may be one from before. A forked child that
- * has no channel yet looks at its parent's word: it gets its own first, whose pause will end.
+ * In a pause only what a realloc made is sent, without its stack: the block may be one from before.
+ * A forked child that has no channel yet looks at its parent's word: it gets its own first, whose
+ * pause will end.
  */
 static int is_sent_in_pause(enum alloc_entry entry)
 {
 	return entry == ALLOC_REALLOC || !torsh_process->pid;
 }
 
-static inline void record_alloc(void *block, size_t size, enum alloc_entry entry, const void *frame, int may_ask)
+static inline void record_alloc(void *block, size_t size, enum alloc_entry entry, const void *frame,
+				int may_ask)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
 	struct flow *flow;
@@ -49,7 +51,8 @@ void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, cons
 	record_alloc(block, size, entry, frame, torsh_next_has_usable_size);
 }
 
-void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry, const void *frame)
+void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry,
+				    const void *frame)
 {
 	record_alloc(block, size, entry, frame, 0);
 }
@@ -78,8 +81,8 @@ void torsh_heap_resizing(void *block)
 }
 
 /* Send an event about a block that stays what it was. Inlined, as torsh_flow_enter has to be. */
-static inline __attribute__((always_inline)) void record_about(const void *block, const struct event *event,
-							       const void *frame)
+static inline __attribute__((always_inline)) void
+record_about(const void *block, const struct event *event, const void *frame)
 {
 	struct flow *flow;
 
@@ -94,7 +97,8 @@ static inline __attribute__((always_inline)) void record_about(const void *block
 
 void torsh_heap_not_resized(void *block)
 {
-	struct event event = {.id = EVENT_REALLOC_FAILED, .realloc_failed = {.address = (uintptr_t)block}};
+	struct event event = {.id = EVENT_REALLOC_FAILED,
+			      .realloc_failed = {.address = (uintptr_t)block}};
 
 	record_about(block, &event, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The address-space collector: what the program maps, unmaps and moves. What gives addresses back is stamped before
- * the call and sent after it, if it succeeded; the ring stays busy in between, so that the writer waits for it.
+ * The address-space collector: what the program maps, unmaps and moves. What gives addresses back
+ * is stamped before the call and sent after it, if it succeeded; the ring stays busy in between, so
+ * that the writer waits for it.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -23,7 +24,8 @@ static const void *stack_of(const void *frame)
 }
 
 /* Sends an event of now. */
-static inline __attribute__((always_inline)) void record(const struct event *event, const void *frame)
+static inline __attribute__((always_inline)) void record(const struct event *event,
+							 const void *frame)
 {
 	int saved = errno;
 	struct flow *flow = enter();
@@ -35,18 +37,20 @@ static inline __attribute__((always_inline)) void record(const struct event *eve
 	errno = saved;
 }
 
-void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset, const void *frame)
+void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset,
+		     const void *frame)
 {
 	struct event event = {
 		.id = EVENT_MAP,
-		.map = {
-			.address = (uintptr_t)at,
-			.length = n_bytes,
-			.protection = (uint32_t)prot,
-			.flags = (uint32_t)flags,
-			.descriptor = flags & MAP_ANONYMOUS ? -1 : fd,
-			.offset = (uint64_t)offset,
-		},
+		.map =
+			{
+				.address = (uintptr_t)at,
+				.length = n_bytes,
+				.protection = (uint32_t)prot,
+				.flags = (uint32_t)flags,
+				.descriptor = flags & MAP_ANONYMOUS ? -1 : fd,
+				.offset = (uint64_t)offset,
+			},
 	};
 
 	record(&event, frame);
@@ -85,7 +89,8 @@ static void let_go(struct held *held, const struct event *event, int happened)
 
 int torsh_vm_unmap(void *at, size_t n_bytes)
 {
-	struct event event = {.id = EVENT_UNMAP, .unmap = {.address = (uintptr_t)at, .length = n_bytes}};
+	struct event event = {.id = EVENT_UNMAP,
+			      .unmap = {.address = (uintptr_t)at, .length = n_bytes}};
 	struct held held = hold(NULL);
 	int result = torsh_next.munmap(at, n_bytes);
 
@@ -93,19 +98,21 @@ int torsh_vm_unmap(void *at, size_t n_bytes)
 	return result;
 }
 
-void *torsh_vm_remap(void *at, size_t old_bytes, size_t n_bytes, int flags, void *wanted, const void *frame)
+void *torsh_vm_remap(void *at, size_t old_bytes, size_t n_bytes, int flags, void *wanted,
+		     const void *frame)
 {
 	struct held held = hold(frame);
 	void *p = torsh_next.mremap(at, old_bytes, n_bytes, flags, wanted);
 	struct event event = {
 		.id = EVENT_REMAP,
-		.remap = {
-			.old_address = (uintptr_t)at,
-			.old_length = old_bytes,
-			.address = (uintptr_t)p,
-			.length = n_bytes,
-			.flags = (uint32_t)flags,
-		},
+		.remap =
+			{
+				.old_address = (uintptr_t)at,
+				.old_length = old_bytes,
+				.address = (uintptr_t)p,
+				.length = n_bytes,
+				.flags = (uint32_t)flags,
+			},
 	};
 
 	let_go(&held, &event, p != MAP_FAILED);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The process collector: what the writer must know to follow a tree of processes and to say how each ended.
+ * The process collector: what the writer must know to follow a tree of processes and to say how
+ * each ended.
  */
 #include <errno.h>
 #include <limits.h>
@@ -81,7 +82,10 @@ static void put_string(struct text *text, const char *string)
 	torsh_text_put_bytes(text, string, strlen(string) + 1);
 }
 
-/* The strings of a program event in the channel's text area; none when many programs have filled their part of it. */
+/*
+ * The strings of a program event in the channel's text area; none when many programs have filled
+ * their part of it.
+ */
 static struct channel_text describe_start(struct program_start *start, char *const *argv)
 {
 	_Atomic uint32_t *used = &torsh_process->n_programs_text;
@@ -95,7 +99,8 @@ static struct channel_text describe_start(struct program_start *start, char *con
 		put_string(&text, *argv);
 	if (argv && *argv)
 		put_string(&text, CUT);
-	if (atomic_fetch_add_explicit(used, (uint32_t)text.length, memory_order_relaxed) > PROGRAMS_TEXT_MAX) {
+	if (atomic_fetch_add_explicit(used, (uint32_t)text.length, memory_order_relaxed) >
+	    PROGRAMS_TEXT_MAX) {
 		torsh_count(COUNTER_names_lost);
 		return (struct channel_text){0};
 	}
@@ -123,8 +128,8 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
 }
 
 /*
- * Record a program that can't be followed: its starter does, as it can't itself. Returns whether an event was sent. child
- * 0: not known.
+ * Record a program that can't be followed: its starter does, as it can't itself. Returns whether an
+ * event was sent. child 0: not known.
  */
 static bool record_plan(pid_t child, const struct child_plan *plan, char *const *argv)
 {
@@ -145,7 +150,8 @@ static pid_t number_of_self(bool is_borrowed)
 
 static int is_on(void)
 {
-	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	       torsh_process->pid;
 }
 
 static _Thread_local struct flow *muted; /* the flow of a thread that has none now */
@@ -183,7 +189,8 @@ void torsh_process_not_executed(int told)
 	int saved = errno;
 
 	if (told & TOLD_PROGRAM)
-		record_program(number_of_self(torsh_agent_is_borrowed()), PROGRAM_FINE, (struct channel_text){0});
+		record_program(number_of_self(torsh_agent_is_borrowed()), PROGRAM_FINE,
+			       (struct channel_text){0});
 	if (told & TOLD_EXEC) {
 		record_exec(1);
 		set_state(CHANNEL_RUNNING);
@@ -211,13 +218,15 @@ bool torsh_process_filtering(bool is_for_all)
 	if (!is_on() || torsh_agent_is_sandboxed() || torsh_agent_is_borrowed() ||
 	    (!is_for_all && torsh_thread_tid() != torsh_process->pid))
 		return false;
-	atomic_fetch_add(&torsh_process->channel.header->harmless_filters, CHANNEL_FILTER_UNDER_WAY);
+	atomic_fetch_add(&torsh_process->channel.header->harmless_filters,
+			 CHANNEL_FILTER_UNDER_WAY);
 	return true;
 }
 
 void torsh_process_filtered(bool is_added)
 {
-	atomic_fetch_sub(&torsh_process->channel.header->harmless_filters, CHANNEL_FILTER_UNDER_WAY - is_added);
+	atomic_fetch_sub(&torsh_process->channel.header->harmless_filters,
+			 CHANNEL_FILTER_UNDER_WAY - is_added);
 }
 
 int torsh_process_muting(void)
@@ -267,7 +276,8 @@ static void note_library(const char *sentence, const char *path)
 {
 	struct text note;
 
-	if (!path || atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON || !torsh_process->pid)
+	if (!path || atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON ||
+	    !torsh_process->pid)
 		return;
 	note = torsh_text_map(TEXT_NOTE_BYTES);
 	torsh_text_put(&note, sentence);
@@ -278,19 +288,24 @@ static void note_library(const char *sentence, const char *path)
 
 void torsh_process_loading_apart(const char *path)
 {
-	note_library("heap: opened with RTLD_DEEPBIND or in a namespace of its own, past the agent: what it "
-		     "allocates is not seen: ",
-		     path);
+	note_library(
+		"heap: opened with RTLD_DEEPBIND or in a namespace of its own, past the agent: what it "
+		"allocates is not seen: ",
+		path);
 }
 
 void torsh_process_loading_allocator(const char *path)
 {
-	note_library("heap: an allocator was opened while the program ran: what is allocated by its own names (mallocx, "
-		     "tc_malloc, mi_malloc) is not seen: ",
-		     path);
+	note_library(
+		"heap: an allocator was opened while the program ran: what is allocated by its own names (mallocx, "
+		"tc_malloc, mi_malloc) is not seen: ",
+		path);
 }
 
-/* The program's file is looked at here, once; where that might end the process, which put a filter on itself, not at all. */
+/*
+ * The program's file is looked at here, once; where that might end the process, which put a filter
+ * on itself, not at all.
+ */
 static enum program_problem inspect(const char *program, struct program_start *start)
 {
 	start->found = (struct text)TEXT_IN(start->program);
@@ -326,7 +341,8 @@ void torsh_process_drop_plan(struct child_plan *plan)
 
 size_t torsh_process_environment_slots(struct child_plan *plan)
 {
-	size_t n = plan->is_apart ? torsh_environment_slots_apart(plan->envp) : torsh_environment_slots(plan->envp);
+	size_t n = plan->is_apart ? torsh_environment_slots_apart(plan->envp)
+				  : torsh_environment_slots(plan->envp);
 
 	if (n > SLOTS_ON_STACK && !torsh_agent_is_borrowed())
 		plan->slots = torsh_sys_pages(n * sizeof(*plan->slots));

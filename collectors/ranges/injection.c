@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The environment variables by which programs find tools that want to hear of their ranges. The agent puts its own path
- * there where nobody's stands (agent/process/environment.h). Where a consumer's stands the variable stays, and the agent comes in
- * between when that is opened.
+ * The environment variables by which programs find tools that want to hear of their ranges. The
+ * agent puts its own path there where nobody's stands (agent/process/environment.h). Where a
+ * consumer's stands the variable stays, and the agent comes in between when that is opened.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static const struct injection {
 const char *torsh_injection_consumer(enum range_source source)
 {
 	for (size_t i = 0; i < N_INJECTIONS; i++) {
-		const char *path = injections[i].source == source ? getenv(injections[i].variable) : NULL;
+		const char *path =
+			injections[i].source == source ? getenv(injections[i].variable) : NULL;
 
 		if (path && *path && strcmp(path, torsh_agent_path()))
 			return path;
@@ -41,7 +42,8 @@ const char *torsh_injection_redirect(const char *path)
 	for (size_t i = 0; i < N_INJECTIONS; i++) {
 		const char *consumer = torsh_injection_consumer(injections[i].source);
 
-		if (consumer && !strcmp(consumer, path) && torsh_ranges_wanted(injections[i].source))
+		if (consumer && !strcmp(consumer, path) &&
+		    torsh_ranges_wanted(injections[i].source))
 			return torsh_agent_path();
 	}
 	return path;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The ITT collector: each call goes to the consumer that was there first, if one was, and becomes an event. Times that
- * a client gives with a call (_ex) are not its own: the event has the time at which it came.
+ * The ITT collector: each call goes to the consumer that was there first, if one was, and becomes
+ * an event. Times that a client gives with a call (_ex) are not its own: the event has the time at
+ * which it came.
  */
 #include "shim/ranges/itt.h"
 
@@ -34,7 +35,8 @@ static struct range_text string_text(const struct itt_string *string)
 	return (struct range_text){.bytes = string ? string->text : NULL};
 }
 
-static struct range_says says_of(const struct itt_domain *domain, struct range_text name, const char *category)
+static struct range_says says_of(const struct itt_domain *domain, struct range_text name,
+				 const char *category)
 {
 	return (struct range_says){
 		.name = name,
@@ -105,8 +107,8 @@ static void push(const struct itt_domain *domain, struct range_text name)
 }
 
 /* Not inlined: the ids that the call came with have enough on the stack. */
-static __attribute__((noinline)) void start(uint64_t number, const struct itt_domain *domain, struct range_text name,
-					    const char *category)
+static __attribute__((noinline)) void start(uint64_t number, const struct itt_domain *domain,
+					    struct range_text name, const char *category)
 {
 	struct range_says says = says_of(domain, name, category);
 
@@ -121,37 +123,41 @@ static void mark(const struct itt_domain *domain, struct range_text name)
 }
 
 /*
- * What each function records. Those with a result get the consumer's, and whether there is one, and give what is
- * returned.
+ * What each function records. Those with a result get the consumer's, and whether there is one, and
+ * give what is returned.
  */
-static struct itt_domain *record_domain_create(struct itt_domain *theirs, int has_consumer, const char *name)
+static struct itt_domain *record_domain_create(struct itt_domain *theirs, int has_consumer,
+					       const char *name)
 {
 	return has_consumer || !name ? theirs : torsh_itt_domain(name);
 }
 
-static struct itt_string *record_string_handle_create(struct itt_string *theirs, int has_consumer, const char *name)
+static struct itt_string *record_string_handle_create(struct itt_string *theirs, int has_consumer,
+						      const char *name)
 {
 	return has_consumer || !name ? theirs : torsh_itt_string(name);
 }
 
 static struct itt_histogram *record_histogram_create(struct itt_histogram *theirs, int has_consumer,
-						     const struct itt_domain *domain, const char *name, uint32_t x_type,
+						     const struct itt_domain *domain,
+						     const char *name, uint32_t x_type,
 						     uint32_t y_type)
 {
 	return has_consumer || !name ? theirs : torsh_itt_histogram(domain, name, x_type, y_type);
 }
 
 /*
- * The name of a histogram's bar: "name[x]", x its place where that is no whole number. Not inlined: it isn't on the stack while
- * the bar is sent.
+ * The name of a histogram's bar: "name[x]", x its place where that is no whole number. Not inlined:
+ * it isn't on the stack while the bar is sent.
  */
-static __attribute__((noinline)) void name_bar(const struct itt_histogram *histogram, size_t i, const void *x,
-					       struct text *text)
+static __attribute__((noinline)) void name_bar(const struct itt_histogram *histogram, size_t i,
+					       const void *x, struct text *text)
 {
 	struct range_says at = {0};
 
 	if (x)
-		read_number(&at, histogram->x_type, (const char *)x + i * bytes_of(histogram->x_type));
+		read_number(&at, histogram->x_type,
+			    (const char *)x + i * bytes_of(histogram->x_type));
 	text->length = 0;
 	torsh_text_put(text, histogram->name);
 	torsh_text_put(text, "[");
@@ -159,9 +165,11 @@ static __attribute__((noinline)) void name_bar(const struct itt_histogram *histo
 	torsh_text_put(text, "]");
 }
 
-static __attribute__((noinline)) void submit_bar(const struct itt_histogram *histogram, const char *name, const void *y)
+static __attribute__((noinline)) void submit_bar(const struct itt_histogram *histogram,
+						 const char *name, const void *y)
 {
-	struct range_says says = says_of(histogram->domain, (struct range_text){.bytes = name}, NULL);
+	struct range_says says =
+		says_of(histogram->domain, (struct range_text){.bytes = name}, NULL);
 
 	read_number(&says, histogram->y_type, y);
 	torsh_ranges_value(&says, VALUE_SAMPLE);
@@ -176,26 +184,32 @@ static void record_histogram_submit(struct itt_histogram *histogram, size_t n, v
 	name = torsh_text_map(LABEL_ROOM);
 	for (size_t i = 0; i < n; i++) {
 		name_bar(histogram, i, x, &name);
-		submit_bar(histogram, name.bytes, (const char *)y + i * bytes_of(histogram->y_type));
+		submit_bar(histogram, name.bytes,
+			   (const char *)y + i * bytes_of(histogram->y_type));
 	}
 	torsh_text_unmap(&name);
 }
 
-static void *record_counter_create_typed(void *theirs, int has_consumer, const char *name, const char *domain,
-					 uint32_t type)
+static void *record_counter_create_typed(void *theirs, int has_consumer, const char *name,
+					 const char *domain, uint32_t type)
 {
-	return (has_consumer && !theirs) || !name ? theirs : torsh_itt_add_counter(theirs, name, domain, type);
+	return (has_consumer && !theirs) || !name
+		       ? theirs
+		       : torsh_itt_add_counter(theirs, name, domain, type);
 }
 
-static void *record_counter_create(void *theirs, int has_consumer, const char *name, const char *domain)
+static void *record_counter_create(void *theirs, int has_consumer, const char *name,
+				   const char *domain)
 {
 	return record_counter_create_typed(theirs, has_consumer, name, domain, ITT_TYPE_U64);
 }
 
-static void *record_counter_create_v3(void *theirs, int has_consumer, const struct itt_domain *domain, const char *name,
+static void *record_counter_create_v3(void *theirs, int has_consumer,
+				      const struct itt_domain *domain, const char *name,
 				      uint32_t type)
 {
-	return record_counter_create_typed(theirs, has_consumer, name, domain ? domain->name : NULL, type);
+	return record_counter_create_typed(theirs, has_consumer, name, domain ? domain->name : NULL,
+					   type);
 }
 
 static struct range_says counter_says(const struct counter *counter)
@@ -265,7 +279,8 @@ static void record_counter_set_value_v3(void *counter, void *value)
 	record_counter_set_value(counter, value);
 }
 
-static void record_counter_inc_delta_v3(const struct itt_domain *domain, struct itt_string *name, uint64_t by)
+static void record_counter_inc_delta_v3(const struct itt_domain *domain, struct itt_string *name,
+					uint64_t by)
 {
 	add(torsh_itt_named_counter(domain, name), by);
 }
@@ -275,7 +290,8 @@ static void record_counter_inc_v3(const struct itt_domain *domain, struct itt_st
 	record_counter_inc_delta_v3(domain, name, 1);
 }
 
-static void record_counter_dec_delta_v3(const struct itt_domain *domain, struct itt_string *name, uint64_t by)
+static void record_counter_dec_delta_v3(const struct itt_domain *domain, struct itt_string *name,
+					uint64_t by)
 {
 	record_counter_inc_delta_v3(domain, name, -by);
 }
@@ -285,8 +301,8 @@ static void record_counter_dec_v3(const struct itt_domain *domain, struct itt_st
 	record_counter_dec_delta_v3(domain, name, 1);
 }
 
-static void record_task_begin(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
-			      struct itt_string *name)
+static void record_task_begin(const struct itt_domain *domain, struct itt_id id,
+			      struct itt_id parent, struct itt_string *name)
 {
 	(void)id;
 	(void)parent;
@@ -294,8 +310,8 @@ static void record_task_begin(const struct itt_domain *domain, struct itt_id id,
 }
 
 /* A function that is a task: called by its address, which the reader of symbols may know. */
-static void record_task_begin_fn(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
-				 void *function)
+static void record_task_begin_fn(const struct itt_domain *domain, struct itt_id id,
+				 struct itt_id parent, void *function)
 {
 	char name[2 + 16 + 1] = "0x", *at = name + 2;
 
@@ -312,8 +328,8 @@ static void record_task_end(const struct itt_domain *domain)
 	torsh_ranges_pop(domain_text(domain), RANGE_BY_ITT);
 }
 
-static void record_task_begin_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id,
-				 struct itt_id parent, struct itt_string *name)
+static void record_task_begin_ex(const struct itt_domain *domain, void *clock, uint64_t at,
+				 struct itt_id id, struct itt_id parent, struct itt_string *name)
 {
 	(void)clock;
 	(void)at;
@@ -327,8 +343,8 @@ static void record_task_end_ex(const struct itt_domain *domain, void *clock, uin
 	record_task_end(domain);
 }
 
-static void record_task_begin_overlapped(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
-					 struct itt_string *name)
+static void record_task_begin_overlapped(const struct itt_domain *domain, struct itt_id id,
+					 struct itt_id parent, struct itt_string *name)
 {
 	(void)parent;
 	start(number_of(KIND_TASK, domain, id), domain, string_text(name), NULL);
@@ -339,23 +355,25 @@ static void record_task_end_overlapped(const struct itt_domain *domain, struct i
 	torsh_ranges_end(number_of(KIND_TASK, domain, id));
 }
 
-static void record_task_begin_overlapped_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id,
-					    struct itt_id parent, struct itt_string *name)
+static void record_task_begin_overlapped_ex(const struct itt_domain *domain, void *clock,
+					    uint64_t at, struct itt_id id, struct itt_id parent,
+					    struct itt_string *name)
 {
 	(void)clock;
 	(void)at;
 	record_task_begin_overlapped(domain, id, parent, name);
 }
 
-static void record_task_end_overlapped_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id)
+static void record_task_end_overlapped_ex(const struct itt_domain *domain, void *clock, uint64_t at,
+					  struct itt_id id)
 {
 	(void)clock;
 	(void)at;
 	record_task_end_overlapped(domain, id);
 }
 
-static void record_region_begin(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
-				struct itt_string *name)
+static void record_region_begin(const struct itt_domain *domain, struct itt_id id,
+				struct itt_id parent, struct itt_string *name)
 {
 	(void)parent;
 	start(number_of(KIND_REGION, domain, id), domain, string_text(name), "region");
@@ -382,8 +400,12 @@ static void record_frame_end_v3(const struct itt_domain *domain, struct itt_id *
 	torsh_ranges_end(frame_number(domain, id));
 }
 
-/* A frame that is over: marked, with how long it was, in ns where the times are of our get_timestamp. */
-static void record_frame_submit_v3(const struct itt_domain *domain, struct itt_id *id, uint64_t begin, uint64_t end)
+/*
+ * A frame that is over: marked, with how long it was, in ns where the times are of our
+ * get_timestamp.
+ */
+static void record_frame_submit_v3(const struct itt_domain *domain, struct itt_id *id,
+				   uint64_t begin, uint64_t end)
 {
 	struct range_says says = says_of(domain, domain_text(domain), "frame");
 
@@ -405,15 +427,16 @@ static uint64_t record_get_timestamp(uint64_t theirs, int has_consumer)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void record_marker(const struct itt_domain *domain, struct itt_id id, struct itt_string *name, uint32_t scope)
+static void record_marker(const struct itt_domain *domain, struct itt_id id,
+			  struct itt_string *name, uint32_t scope)
 {
 	(void)id;
 	(void)scope;
 	mark(domain, string_text(name));
 }
 
-static void record_marker_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id,
-			     struct itt_string *name, uint32_t scope)
+static void record_marker_ex(const struct itt_domain *domain, void *clock, uint64_t at,
+			     struct itt_id id, struct itt_string *name, uint32_t scope)
 {
 	(void)clock;
 	(void)at;
@@ -421,8 +444,9 @@ static void record_marker_ex(const struct itt_domain *domain, void *clock, uint6
 }
 
 /* Metadata is a mark of its own: numbers, the first of them, as payload; text as "key=text". */
-static void record_metadata_add_with_scope(const struct itt_domain *domain, uint32_t scope, struct itt_string *key,
-					   uint32_t type, size_t n, void *data)
+static void record_metadata_add_with_scope(const struct itt_domain *domain, uint32_t scope,
+					   struct itt_string *key, uint32_t type, size_t n,
+					   void *data)
 {
 	struct range_says says = says_of(domain, string_text(key), "metadata");
 
@@ -432,11 +456,12 @@ static void record_metadata_add_with_scope(const struct itt_domain *domain, uint
 	torsh_ranges_mark(&says);
 }
 
-static void record_metadata_str_add_with_scope(const struct itt_domain *domain, uint32_t scope, struct itt_string *key,
-					       const char *data, size_t n)
+static void record_metadata_str_add_with_scope(const struct itt_domain *domain, uint32_t scope,
+					       struct itt_string *key, const char *data, size_t n)
 {
 	struct text text = torsh_text_map(LABEL_ROOM);
-	struct range_says says = says_of(domain, (struct range_text){.bytes = text.bytes}, "metadata");
+	struct range_says says =
+		says_of(domain, (struct range_text){.bytes = text.bytes}, "metadata");
 
 	(void)scope;
 	torsh_text_put(&text, key && key->text ? key->text : "");
@@ -448,15 +473,15 @@ static void record_metadata_str_add_with_scope(const struct itt_domain *domain, 
 	torsh_text_unmap(&text);
 }
 
-static void record_metadata_add(const struct itt_domain *domain, struct itt_id id, struct itt_string *key,
-				uint32_t type, size_t n, void *data)
+static void record_metadata_add(const struct itt_domain *domain, struct itt_id id,
+				struct itt_string *key, uint32_t type, size_t n, void *data)
 {
 	(void)id;
 	record_metadata_add_with_scope(domain, 0, key, type, n, data);
 }
 
-static void record_metadata_str_add(const struct itt_domain *domain, struct itt_id id, struct itt_string *key,
-				    const char *data, size_t n)
+static void record_metadata_str_add(const struct itt_domain *domain, struct itt_id id,
+				    struct itt_string *key, const char *data, size_t n)
 {
 	(void)id;
 	record_metadata_str_add_with_scope(domain, 0, key, data, n);
@@ -494,7 +519,8 @@ static int record_event_start(int theirs, int has_consumer, int event)
 {
 	uint32_t label = (uint32_t)torsh_key_map_find(&events, (uint64_t)(uint32_t)event + 1);
 
-	start(number_of(KIND_EVENT, NULL, event_id(event)), NULL, (struct range_text){.label = label}, NULL);
+	start(number_of(KIND_EVENT, NULL, event_id(event)), NULL,
+	      (struct range_text){.label = label}, NULL);
 	return has_consumer ? theirs : 0;
 }
 

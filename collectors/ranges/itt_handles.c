@@ -24,13 +24,16 @@ static struct key_map counters_by_handle;
 /* Zeroed memory that is never given back, NULL: there is none. */
 static void *take(size_t n_bytes)
 {
-	size_t n = (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1), room = CHUNK_BYTES - sizeof(struct chunk);
+	size_t n = (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1),
+	       room = CHUNK_BYTES - sizeof(struct chunk);
 	struct chunk *chunk = atomic_load_explicit(&newest, memory_order_acquire), *made;
 
 	if (n > room)
 		return NULL;
 	for (;;) {
-		size_t at = chunk ? atomic_fetch_add_explicit(&chunk->n_used, n, memory_order_relaxed) : room;
+		size_t at =
+			chunk ? atomic_fetch_add_explicit(&chunk->n_used, n, memory_order_relaxed)
+			      : room;
 
 		if (at + n <= room)
 			return chunk->bytes + at;
@@ -38,8 +41,8 @@ static void *take(size_t n_bytes)
 		if (!made)
 			return NULL;
 		/* Release pairs with the acquire above. Another thread's chunk does as well. */
-		if (atomic_compare_exchange_strong_explicit(&newest, &chunk, made, memory_order_acq_rel,
-							    memory_order_acquire))
+		if (atomic_compare_exchange_strong_explicit(
+			    &newest, &chunk, made, memory_order_acq_rel, memory_order_acquire))
 			chunk = made;
 		else
 			torsh_sys_munmap(made, CHUNK_BYTES);
@@ -93,8 +96,8 @@ struct itt_string *torsh_itt_string(const char *text)
 	return keep(&strings, key, string);
 }
 
-struct itt_histogram *torsh_itt_histogram(const struct itt_domain *domain, const char *name, uint32_t x_type,
-					  uint32_t y_type)
+struct itt_histogram *torsh_itt_histogram(const struct itt_domain *domain, const char *name,
+					  uint32_t x_type, uint32_t y_type)
 {
 	uint64_t key = torsh_key_map_mix(torsh_ranges_label(name), (uintptr_t)domain);
 	struct itt_histogram *histogram = find(&histograms, key);
@@ -103,8 +106,10 @@ struct itt_histogram *torsh_itt_histogram(const struct itt_domain *domain, const
 		return histogram;
 	histogram = take(sizeof(*histogram));
 	if (histogram)
-		*histogram = (struct itt_histogram){
-			.domain = domain, .name = copy_text(name), .x_type = x_type, .y_type = y_type};
+		*histogram = (struct itt_histogram){.domain = domain,
+						    .name = copy_text(name),
+						    .x_type = x_type,
+						    .y_type = y_type};
 	return keep(&histograms, key, histogram);
 }
 
@@ -149,7 +154,8 @@ struct counter *torsh_itt_find_counter(void *handle)
 	return find(&counters_by_handle, (uintptr_t)handle);
 }
 
-struct counter *torsh_itt_named_counter(const struct itt_domain *domain, const struct itt_string *name)
+struct counter *torsh_itt_named_counter(const struct itt_domain *domain,
+					const struct itt_string *name)
 {
 	return domain && name ? counter_of(name->text, domain->name, ITT_TYPE_U64) : NULL;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The NVTX collector: each call goes to the consumer that was there first, if one was, and becomes an event.
+ * The NVTX collector: each call goes to the consumer that was there first, if one was, and becomes
+ * an event.
  *
- * Where there is no consumer, handles of domains and registered strings are ours: the label of their text, in odd
- * numbers, so that they are never NULL, mean the same in every DSO, and need no memory. Otherwise they are the
- * consumer's, and the labels are found by them.
+ * Where there is no consumer, handles of domains and registered strings are ours: the label of
+ * their text, in odd numbers, so that they are never NULL, mean the same in every DSO, and need no
+ * memory. Otherwise they are the consumer's, and the labels are found by them.
  */
 #include "shim/ranges/nvtx.h"
 
@@ -35,7 +36,10 @@ uint32_t torsh_nvtx_label(void *handle)
 	return handle ? (uint32_t)torsh_key_map_find(&handles, (uintptr_t)handle) : 0;
 }
 
-/* The handle to be returned for a label: the consumer's, which is remembered, or ours. A consumer gets none of ours. */
+/*
+ * The handle to be returned for a label: the consumer's, which is remembered, or ours. A consumer
+ * gets none of ours.
+ */
 static void *make_handle(void *theirs, uint32_t label)
 {
 	if (!torsh_nvtx_has_consumer)
@@ -59,7 +63,9 @@ static void name_category(uint32_t domain, uint32_t category, uint32_t label)
 /* The name of a category, or its number; room has 16 bytes. */
 static struct range_text category_text(uint32_t domain, uint32_t category, char *room)
 {
-	uint32_t label = category ? (uint32_t)torsh_key_map_find(&categories, category_key(domain, category)) : 0;
+	uint32_t label =
+		category ? (uint32_t)torsh_key_map_find(&categories, category_key(domain, category))
+			 : 0;
 	char *at = room + 15;
 
 	if (!category || label)
@@ -81,8 +87,8 @@ static uint32_t put_character(char *out, uint32_t c)
 }
 
 /*
- * The label of a text of wide characters, which are UTF-32 here; what is none becomes U+FFFD. It is put together in pages
- * of its own: the stack may be a signal handler's small one.
+ * The label of a text of wide characters, which are UTF-32 here; what is none becomes U+FFFD. It is
+ * put together in pages of its own: the stack may be a signal handler's small one.
  */
 static uint32_t label_of_wide(const wchar_t *wide)
 {
@@ -211,7 +217,8 @@ void torsh_nvtx_end(uint64_t id)
 	torsh_ranges_end(RANGE_NUMBER(id));
 }
 
-static uint64_t start(uint64_t theirs, int has_consumer, uint32_t domain, const struct nvtx_event *event)
+static uint64_t start(uint64_t theirs, int has_consumer, uint32_t domain,
+		      const struct nvtx_event *event)
 {
 	char room[16];
 	struct range_says says = says_of(domain, event, room);
@@ -227,8 +234,8 @@ static uint64_t start_text(uint64_t theirs, int has_consumer, struct range_text 
 }
 
 /*
- * What each function records. Those with a result get the consumer's, and whether there is one, and give what is
- * returned: the consumer's where there is one.
+ * What each function records. Those with a result get the consumer's, and whether there is one, and
+ * give what is returned: the consumer's where there is one.
  */
 #define RESULT(ours) (has_consumer ? theirs : (ours))
 
@@ -247,7 +254,8 @@ static void record_MarkW(const wchar_t *message)
 	mark_text((struct range_text){.label = label_of_wide(message)});
 }
 
-static uint64_t record_RangeStartEx(uint64_t theirs, int has_consumer, const struct nvtx_event *event)
+static uint64_t record_RangeStartEx(uint64_t theirs, int has_consumer,
+				    const struct nvtx_event *event)
 {
 	return start(theirs, has_consumer, 0, event);
 }
@@ -259,7 +267,8 @@ static uint64_t record_RangeStartA(uint64_t theirs, int has_consumer, const char
 
 static uint64_t record_RangeStartW(uint64_t theirs, int has_consumer, const wchar_t *message)
 {
-	return start_text(theirs, has_consumer, (struct range_text){.label = label_of_wide(message)});
+	return start_text(theirs, has_consumer,
+			  (struct range_text){.label = label_of_wide(message)});
 }
 
 static void record_RangeEnd(uint64_t range)
@@ -312,7 +321,8 @@ static void record_NameOsThreadA(uint32_t tid, const char *name)
 
 static void record_NameOsThreadW(uint32_t tid, const wchar_t *name)
 {
-	torsh_ranges_name_thread(tid, (struct range_text){.label = label_of_wide(name)}, RANGE_BY_NVTX);
+	torsh_ranges_name_thread(tid, (struct range_text){.label = label_of_wide(name)},
+				 RANGE_BY_NVTX);
 }
 
 static void record_DomainMarkEx(void *domain, const struct nvtx_event *event)
@@ -332,7 +342,8 @@ static void record_DomainRangeEnd(void *domain, uint64_t range)
 	torsh_nvtx_end(range);
 }
 
-static int record_DomainRangePushEx(int theirs, int has_consumer, void *domain, const struct nvtx_event *event)
+static int record_DomainRangePushEx(int theirs, int has_consumer, void *domain,
+				    const struct nvtx_event *event)
 {
 	int ours = push(torsh_nvtx_label(domain), event);
 
@@ -341,13 +352,15 @@ static int record_DomainRangePushEx(int theirs, int has_consumer, void *domain, 
 
 static int record_DomainRangePop(int theirs, int has_consumer, void *domain)
 {
-	int ours = torsh_ranges_pop((struct range_text){.label = torsh_nvtx_label(domain)}, RANGE_BY_NVTX);
+	int ours = torsh_ranges_pop((struct range_text){.label = torsh_nvtx_label(domain)},
+				    RANGE_BY_NVTX);
 
 	return RESULT(ours);
 }
 
 /* Named things (mutexes, threads of a library's own) are nothing that has a time. */
-static void *record_DomainResourceCreate(void *theirs, int has_consumer, void *domain, void *attributes)
+static void *record_DomainResourceCreate(void *theirs, int has_consumer, void *domain,
+					 void *attributes)
 {
 	(void)domain;
 	(void)attributes;
@@ -369,14 +382,16 @@ static void record_DomainNameCategoryW(void *domain, uint32_t category, const wc
 	name_category(torsh_nvtx_label(domain), category, label_of_wide(name));
 }
 
-static void *record_DomainRegisterStringA(void *theirs, int has_consumer, void *domain, const char *string)
+static void *record_DomainRegisterStringA(void *theirs, int has_consumer, void *domain,
+					  const char *string)
 {
 	(void)domain;
 	(void)has_consumer;
 	return make_handle(theirs, torsh_ranges_label(string));
 }
 
-static void *record_DomainRegisterStringW(void *theirs, int has_consumer, void *domain, const wchar_t *string)
+static void *record_DomainRegisterStringW(void *theirs, int has_consumer, void *domain,
+					  const wchar_t *string)
 {
 	(void)domain;
 	(void)has_consumer;

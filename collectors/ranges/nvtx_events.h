@@ -7,10 +7,16 @@
 
 #include "shim/ranges/ranges.h"
 
-/* The label of the text that a domain or a registered string is; 0: not known, or NULL, the default domain. */
+/*
+ * The label of the text that a domain or a registered string is; 0: not known, or NULL, the default
+ * domain.
+ */
 uint32_t torsh_nvtx_label(void *handle);
 
-/* Record the beginning of a range that is to have the consumer's id, where there is a consumer. Returns its id. */
+/*
+ * Record the beginning of a range that is to have the consumer's id, where there is a consumer.
+ * Returns its id.
+ */
 uint64_t torsh_nvtx_start(const struct range_says *says, uint64_t theirs, int has_consumer);
 void torsh_nvtx_end(uint64_t id);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NVTX's extensions for payloads and counters. Of a payload the message is read, where its schema says which entry that
- * is and that is a string; otherwise the event is called what the schema is called. What a consumer that was there first
- * handles of these is handed to it before.
+ * NVTX's extensions for payloads and counters. Of a payload the message is read, where its schema
+ * says which entry that is and that is a string; otherwise the event is called what the schema is
+ * called. What a consumer that was there first handles of these is handed to it before.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +11,10 @@
 #include "collectors/ranges/nvtx_events.h"
 #include "shim/ranges/nvtx.h"
 
-/* What is remembered of a schema, in the value of a key map: its name's label, and where in the payload the message is. */
+/*
+ * What is remembered of a schema, in the value of a key map: its name's label, and where in the
+ * payload the message is.
+ */
 #define SCHEMA_LABEL_BITS 24
 #define SCHEMA_OFFSET_BITS 24
 enum message_kind { MESSAGE_NONE, MESSAGE_POINTER, MESSAGE_REGISTERED };
@@ -33,7 +36,10 @@ static uint64_t choose_id(uint64_t theirs, uint64_t wanted)
 	return wanted ? wanted : atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
 }
 
-/* Kind and offset of the message in a payload; an offset that only the compiler's layout would tell is not known. */
+/*
+ * Kind and offset of the message in a payload; an offset that only the compiler's layout would tell
+ * is not known.
+ */
 static uint64_t find_message(const struct nvtx_schema *schema)
 {
 	uint64_t needed = NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_N_ENTRIES;
@@ -43,13 +49,15 @@ static uint64_t find_message(const struct nvtx_schema *schema)
 	for (size_t i = 0; i < schema->n_entries; i++) {
 		const struct nvtx_schema_entry *entry = &schema->entries[i];
 		uint64_t kind = entry->type == NVTX_ENTRY_REGISTERED ? MESSAGE_REGISTERED
-				: entry->type == NVTX_ENTRY_CSTRING || entry->type == NVTX_ENTRY_CSTRING_UTF8
+				: entry->type == NVTX_ENTRY_CSTRING ||
+						entry->type == NVTX_ENTRY_CSTRING_UTF8
 					? MESSAGE_POINTER
 					: MESSAGE_NONE;
 
 		if (!(entry->flags & NVTX_ENTRY_IS_MESSAGE))
 			continue;
-		if (entry->flags & NVTX_ENTRY_IS_ARRAY || (i && !entry->offset) || entry->offset >> SCHEMA_OFFSET_BITS)
+		if (entry->flags & NVTX_ENTRY_IS_ARRAY || (i && !entry->offset) ||
+		    entry->offset >> SCHEMA_OFFSET_BITS)
 			return 0;
 		return kind << SCHEMA_OFFSET_BITS | entry->offset;
 	}
@@ -58,14 +66,18 @@ static uint64_t find_message(const struct nvtx_schema *schema)
 
 static struct range_says says_of(void *domain, const struct nvtx_payload *payloads, size_t n)
 {
-	struct range_says says = {.domain = {.label = torsh_nvtx_label(domain)}, .source = RANGE_BY_NVTX};
-	uint64_t schema = n && payloads ? torsh_key_map_find(&schemas, key_of(domain, payloads[0].schema)) : 0;
+	struct range_says says = {.domain = {.label = torsh_nvtx_label(domain)},
+				  .source = RANGE_BY_NVTX};
+	uint64_t schema = n && payloads
+				  ? torsh_key_map_find(&schemas, key_of(domain, payloads[0].schema))
+				  : 0;
 	uint64_t message = schema >> SCHEMA_LABEL_BITS, kind = message >> SCHEMA_OFFSET_BITS;
 	size_t offset = message & ((1u << SCHEMA_OFFSET_BITS) - 1);
 	void *pointer = NULL;
 
 	says.name.label = schema & ((1u << SCHEMA_LABEL_BITS) - 1);
-	if (kind == MESSAGE_NONE || !payloads[0].bytes || payloads[0].size_bytes < offset + sizeof(pointer))
+	if (kind == MESSAGE_NONE || !payloads[0].bytes ||
+	    payloads[0].size_bytes < offset + sizeof(pointer))
 		return says;
 	memcpy(&pointer, (const char *)payloads[0].bytes + offset, sizeof(pointer));
 	if (pointer && kind == MESSAGE_POINTER)
@@ -104,8 +116,10 @@ typedef void sample_f64_fn(void *domain, uint64_t counter, double value);
 static uint64_t register_schema(void *domain, const struct nvtx_schema *schema)
 {
 	register_schema_fn *next = CONSUMER(payload, SLOT_SCHEMA_REGISTER, register_schema_fn);
-	uint64_t id = choose_id(next ? next(domain, schema) : 0, schema->fields & NVTX_SCHEMA_HAS_ID ? schema->id : 0);
-	uint64_t label = schema->fields & NVTX_SCHEMA_HAS_NAME ? torsh_ranges_label(schema->name) : 0;
+	uint64_t id = choose_id(next ? next(domain, schema) : 0,
+				schema->fields & NVTX_SCHEMA_HAS_ID ? schema->id : 0);
+	uint64_t label =
+		schema->fields & NVTX_SCHEMA_HAS_NAME ? torsh_ranges_label(schema->name) : 0;
 	uint64_t known = find_message(schema) << SCHEMA_LABEL_BITS | label;
 
 	if (known)
@@ -113,7 +127,9 @@ static uint64_t register_schema(void *domain, const struct nvtx_schema *schema)
 	return id;
 }
 
-/* Enumerations only say what numbers in a payload mean. The attributes are the consumer's to read. */
+/*
+ * Enumerations only say what numbers in a payload mean. The attributes are the consumer's to read.
+ */
 static uint64_t register_enum(void *domain, const struct nvtx_schema *attributes)
 {
 	register_schema_fn *next = CONSUMER(payload, SLOT_ENUM_REGISTER, register_schema_fn);
@@ -144,7 +160,8 @@ static int pop(void *domain, const struct nvtx_payload *payloads, size_t n)
 {
 	push_fn *next = CONSUMER(payload, SLOT_POP, push_fn);
 	int theirs = next ? next(domain, payloads, n) : 0;
-	int ours = torsh_ranges_pop((struct range_text){.label = torsh_nvtx_label(domain)}, RANGE_BY_NVTX);
+	int ours = torsh_ranges_pop((struct range_text){.label = torsh_nvtx_label(domain)},
+				    RANGE_BY_NVTX);
 
 	return next ? theirs : ours;
 }
@@ -176,8 +193,8 @@ static uint8_t domain_is_enabled(void *domain)
 static uint64_t register_counter(void *domain, const struct nvtx_counter *counter)
 {
 	register_counter_fn *next = CONSUMER(counters, SLOT_COUNTER_REGISTER, register_counter_fn);
-	uint64_t id =
-		choose_id(next ? next(domain, counter) : 0, counter->struct_size >= sizeof(*counter) ? counter->id : 0);
+	uint64_t id = choose_id(next ? next(domain, counter) : 0,
+				counter->struct_size >= sizeof(*counter) ? counter->id : 0);
 	uint32_t label = torsh_ranges_label(counter->name);
 
 	if (label)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The collector of what a program says by itself: ranges, marks, values and steps, by torsh.h, NVTX and ITT. Without
- * stacks: these events are themselves what stacks are there for.
+ * The collector of what a program says by itself: ranges, marks, values and steps, by torsh.h, NVTX
+ * and ITT. Without stacks: these events are themselves what stacks are there for.
  */
 #include "shim/ranges/ranges.h"
 
@@ -16,7 +16,10 @@
 #include "collectors/cuda/bridge.h"
 #include "shim/libc/thread.h"
 
-/* Domains in which one thread has ranges open at once; those beyond share a depth, which only their return values show. */
+/*
+ * Domains in which one thread has ranges open at once; those beyond share a depth, which only their
+ * return values show.
+ */
 #define N_DEPTHS 16u
 
 static _Thread_local struct depth {
@@ -79,7 +82,9 @@ static void send(struct flow *flow, const struct event *event)
 
 int torsh_ranges_wanted(enum range_source source)
 {
-	uint32_t activity = source == RANGE_BY_NVTX ? ACTIVITY_NVTX : source == RANGE_BY_ITT ? ACTIVITY_ITT : 0;
+	uint32_t activity = source == RANGE_BY_NVTX  ? ACTIVITY_NVTX
+			    : source == RANGE_BY_ITT ? ACTIVITY_ITT
+						     : 0;
 	int saved;
 	struct flow *flow = enter(&saved);
 	int is_recorded = flow != NULL;
@@ -103,15 +108,17 @@ struct labels {
 };
 
 /* Not inlined: it isn't on the stack while they are sent. */
-static __attribute__((noinline)) struct labels labels_of(const struct range_says *says, uint32_t domain)
+static __attribute__((noinline)) struct labels labels_of(const struct range_says *says,
+							 uint32_t domain)
 {
 	return (struct labels){label_of(says->name), domain, label_of(says->category)};
 }
 
 /* The fields that range_push, range_start and mark have in common. */
-#define SAYS(says, labels)                                                                                         \
-	.name = (labels).name, .domain = (labels).domain, .category = (labels).category, .source = (says)->source, \
-	.color = (says)->color, .payload_type = (says)->payload_type, .payload = (says)->payload
+#define SAYS(says, labels)                                                                      \
+	.name = (labels).name, .domain = (labels).domain, .category = (labels).category,        \
+	.source = (says)->source, .color = (says)->color, .payload_type = (says)->payload_type, \
+	.payload = (says)->payload
 
 /* Not inlined: the event isn't on the stack while its labels are made. */
 #define SEND static __attribute__((noinline)) void
@@ -121,9 +128,11 @@ SEND send_push(struct flow *flow, const struct range_says *says, struct labels l
 	send(flow, &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {SAYS(says, labels)}});
 }
 
-SEND send_start(struct flow *flow, const struct range_says *says, struct labels labels, uint64_t number)
+SEND send_start(struct flow *flow, const struct range_says *says, struct labels labels,
+		uint64_t number)
 {
-	send(flow, &(struct event){.id = EVENT_RANGE_START, .range_start = {SAYS(says, labels), .range = number}});
+	send(flow, &(struct event){.id = EVENT_RANGE_START,
+				   .range_start = {SAYS(says, labels), .range = number}});
 }
 
 SEND send_mark(struct flow *flow, const struct range_says *says, struct labels labels)
@@ -131,7 +140,8 @@ SEND send_mark(struct flow *flow, const struct range_says *says, struct labels l
 	send(flow, &(struct event){.id = EVENT_MARK, .mark = {SAYS(says, labels)}});
 }
 
-SEND send_value(struct flow *flow, const struct range_says *says, enum value_kind kind, struct labels labels)
+SEND send_value(struct flow *flow, const struct range_says *says, enum value_kind kind,
+		struct labels labels)
 {
 	send(flow, &(struct event){
 			   .id = EVENT_VALUE,
@@ -248,7 +258,8 @@ void torsh_ranges_step(struct range_text name, uint64_t number)
 	struct flow *flow = enter(&saved);
 
 	if (flow) {
-		struct event event = {.id = EVENT_STEP, .step = {.name = label_of(name), .number = number}};
+		struct event event = {.id = EVENT_STEP,
+				      .step = {.name = label_of(name), .number = number}};
 
 		torsh_schedule_step(flow, STEP_BY_MARK, number);
 		send(flow, &event);

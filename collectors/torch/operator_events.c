@@ -64,21 +64,26 @@ static uint32_t label_of(struct known_text *known, const char *text)
 	there = torsh_channel_code(&torsh_process->channel, label - 1)->name;
 	/* A text that was cut is not the one that comes back. */
 	if (there.length < LABEL_MAX)
-		*known = (struct known_text){.at = text, .label = label, .text = there.offset, .length = there.length};
+		*known = (struct known_text){
+			.at = text, .label = label, .text = there.offset, .length = there.length};
 	return label;
 }
 
 static void name(struct operators *operators, const void *record, struct event_op_begin *op)
 {
 	const char *name = torsh_torch_name(record), *overload = torsh_torch_overload(record);
-	uint32_t slot = (uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 56) % NAME_SLOTS;
+	uint32_t slot =
+		(uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 56) % NAME_SLOTS;
 
 	op->name = label_of(&operators->known[slot].name, name);
 	if (overload && *overload)
 		op->overload = label_of(&operators->known[slot].overload, overload);
 }
 
-/* Two records that are open at once have different addresses; a third of 2^35 bytes they don't share. */
+/*
+ * Two records that are open at once have different addresses; a third of 2^35 bytes they don't
+ * share.
+ */
 static uint32_t number_of(const void *record)
 {
 	return (uint32_t)((uintptr_t)record >> 3);
@@ -108,21 +113,25 @@ static _Atomic uint64_t last_thread;
 /* What is no thread's number is not taken for one. */
 static uint32_t forward_thread_of(const void *record)
 {
-	uint64_t number = *(const uint64_t *)((uintptr_t)record + torsh_torch_layout.forward_thread);
+	uint64_t number =
+		*(const uint64_t *)((uintptr_t)record + torsh_torch_layout.forward_thread);
 
-	return number <= atomic_load_explicit(&last_thread, memory_order_relaxed) ? (uint32_t)number : 0;
+	return number <= atomic_load_explicit(&last_thread, memory_order_relaxed) ? (uint32_t)number
+										  : 0;
 }
 
 /* Say which thread this is to operators, the first time. */
 static void tell_thread(struct flow *flow, struct operators *operators)
 {
 	struct event event = {.id = EVENT_OP_THREAD};
-	uint64_t number = torsh_torch_thread(), last = atomic_load_explicit(&last_thread, memory_order_relaxed);
+	uint64_t number = torsh_torch_thread(),
+		 last = atomic_load_explicit(&last_thread, memory_order_relaxed);
 
 	if (__builtin_expect(number == operators->thread, 1))
 		return;
-	while (last < number && !atomic_compare_exchange_weak_explicit(&last_thread, &last, number,
-								       memory_order_relaxed, memory_order_relaxed))
+	while (last < number &&
+	       !atomic_compare_exchange_weak_explicit(&last_thread, &last, number,
+						      memory_order_relaxed, memory_order_relaxed))
 		;
 	operators->thread = number;
 	event.op_thread.number = (uint32_t)number;
@@ -139,7 +148,8 @@ static void describe(struct operators *operators, const void *record, enum torch
 	};
 
 	name(operators, record, op);
-	op->inputs = torsh_torch_inputs(&operators->inputs, record, scopes == TORCH_OTHER, &op->flags);
+	op->inputs =
+		torsh_torch_inputs(&operators->inputs, record, scopes == TORCH_OTHER, &op->flags);
 	op->scope = scope_numbers[scopes];
 	op->record = number_of(record);
 	op->sequence = sequence_of(record);
@@ -153,7 +163,8 @@ static open_key key_of(const void *record)
 	return (uintptr_t)record;
 }
 
-static void send_begin(struct flow *flow, const void *record, enum torch_scopes scopes, const void *frame)
+static void send_begin(struct flow *flow, const void *record, enum torch_scopes scopes,
+		       const void *frame)
 {
 	struct event event = {.id = EVENT_OP_BEGIN};
 	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
@@ -196,7 +207,8 @@ static void begin(const void *record, enum torch_scopes scopes, const void *fram
 		return;
 	operators = operators_of(flow);
 	if (operators && torsh_schedule_is_kept() && scopes == TORCH_USER)
-		torsh_torch_steps_begin(&operators->steps, flow, torsh_torch_name(record), key_of(record));
+		torsh_torch_steps_begin(&operators->steps, flow, torsh_torch_name(record),
+					key_of(record));
 	if (operators && torsh_schedule_begin(flow, OPEN_OPERATORS, key_of(record)))
 		send_begin(flow, record, scopes, frame);
 	torsh_flow_leave(flow);
@@ -229,7 +241,8 @@ static int is_wanted(void)
 
 int torsh_torch_start(void)
 {
-	int result = is_wanted() ? torsh_torch_observe(begin, end, torsh_config.record_shapes) : -ENOENT;
+	int result =
+		is_wanted() ? torsh_torch_observe(begin, end, torsh_config.record_shapes) : -ENOENT;
 
 	return result == 0 || result == -EALREADY;
 }
@@ -245,7 +258,8 @@ __attribute__((constructor)) static void look_for_torch(void)
 {
 	torsh_agent_start();
 	if (is_wanted() && torsh_objects_has("libtorch_cpu") && torsh_torch_start())
-		torsh_channel_note(&torsh_process->channel,
-				   "torch: operators have names and times only: no Python is there to find out where "
-				   "this program's libtorch keeps their inputs");
+		torsh_channel_note(
+			&torsh_process->channel,
+			"torch: operators have names and times only: no Python is there to find out where "
+			"this program's libtorch keeps their inputs");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The operator collector: what PyTorch tells its observers. collectors/torch/operator_events.c registers, collectors/torch/torch_inputs.c
- * describes arguments, collectors/torch/torch_python.c asks Python.
+ * The operator collector: what PyTorch tells its observers. collectors/torch/operator_events.c
+ * registers, collectors/torch/torch_inputs.c describes arguments, collectors/torch/torch_python.c
+ * asks Python.
  */
 #ifndef TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H
 #define TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H
@@ -27,14 +28,17 @@ struct torch_inputs {
 		uint64_t key;
 		uint32_t label, flags;
 	} slots[TORCH_INPUT_SLOTS];
-	struct torch_words words, without; /* of the call at hand: 8 KiB that are too much for a stack */
+	/* of the call at hand: 8 KiB that are too much for a stack */
+	struct torch_words words, without;
 };
 
 /*
- * The label that describes a record's arguments as PROTOCOL.md says, 0: not known. may_be_none: no arguments means that
- * there are none. flags gets OP_INPUTS_CUT where there are more than are described.
+ * The label that describes a record's arguments as PROTOCOL.md says, 0: not known. may_be_none: no
+ * arguments means that there are none. flags gets OP_INPUTS_CUT where there are more than are
+ * described.
  */
-uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none, uint32_t *flags);
+uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none,
+			    uint32_t *flags);
 
 /* The number of a new process group, from 1; 0: there are too many. With Python's lock held. */
 uint32_t torsh_torch_group_add(uintptr_t group);

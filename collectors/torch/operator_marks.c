@@ -13,7 +13,8 @@
 #include "collectors/device/devices.h"
 
 #define MARKS_A_TIME 256u
-#define LAG 4096u /* so many later calls are there before one is asked for: then nothing has to be waited for */
+/* so many later calls are there before one is asked for: then nothing has to be waited for */
+#define LAG 4096u
 #define MARKS_MAX (4 * LAG)
 
 /* An operator's call, from its beginning until its times are known. */
@@ -26,7 +27,8 @@ struct operator_mark {
 	int device;
 	uint32_t number;
 	double inner_us; /* of what it called */
-	_Atomic int is_lost; /* of one of these there are no times; also set by the thread that settles them */
+	/* of one of these there are no times; also set by the thread that settles them */
+	_Atomic int is_lost;
 };
 
 struct list {
@@ -153,7 +155,7 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 	marks->innermost = mark;
 }
 
-/* ---- the end of a call ------------------------------------------------------------------------------------------- */
+/* ---- the end of a call ----------------------------------------------------------------------- */
 
 static void say_marked(struct flow *flow, const struct operator_mark *mark)
 {
@@ -228,7 +230,8 @@ static void settle_to(struct flow *flow, uint32_t n_left)
 
 	if (atomic_exchange_explicit(&state->is_settling, 1, memory_order_acquire))
 		return;
-	while (atomic_load_explicit(&state->n_pending, memory_order_relaxed) > n_left && (mark = take_first()))
+	while (atomic_load_explicit(&state->n_pending, memory_order_relaxed) > n_left &&
+	       (mark = take_first()))
 		settle(flow, mark, n_left == 0);
 	/* Pairs with the acquire above. */
 	atomic_store_explicit(&state->is_settling, 0, memory_order_release);
@@ -305,6 +308,7 @@ void torsh_operator_marks_finish(void)
 		return;
 	settle_to(flow, 0);
 	/* Where another thread is at it, which may be stopped for ever. */
-	torsh_count_many(COUNTER_operator_times_lost, atomic_load_explicit(&state->n_pending, memory_order_relaxed));
+	torsh_count_many(COUNTER_operator_times_lost,
+			 atomic_load_explicit(&state->n_pending, memory_order_relaxed));
 	torsh_flow_leave(flow);
 }

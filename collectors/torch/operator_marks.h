@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What operators take on an accelerator whose only witness is its own runtime's events: a mark when the operator begins
- * and one when it ends, in the thread's stream, as PyTorch's profiler does for PrivateUse1. What lies between the marks of
- * an operator and of those that it calls is its own. Every row of the table but CUDA's, which has better.
+ * What operators take on an accelerator whose only witness is its own runtime's events: a mark when
+ * the operator begins and one when it ends, in the thread's stream, as PyTorch's profiler does for
+ * PrivateUse1. What lies between the marks of an operator and of those that it calls is its own.
+ * Every row of the table but CUDA's, which has better.
  */
 #ifndef TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
 #define TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
@@ -13,7 +14,10 @@
 
 struct operator_mark;
 
-/* Of one thread: the innermost of the operators that are open and were marked, which leads to those around it. */
+/*
+ * Of one thread: the innermost of the operators that are open and were marked, which leads to those
+ * around it.
+ */
 struct operator_marks {
 	struct operator_mark *innermost;
 };

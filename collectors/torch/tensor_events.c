@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The tensor collector: every piece of memory that one of PyTorch's allocators gives out and takes back.
+ * The tensor collector: every piece of memory that one of PyTorch's allocators gives out and takes
+ * back.
  */
 #include <errno.h>
 
@@ -16,8 +17,8 @@ int torsh_torch_wants_memory(void)
 }
 
 /*
- * A block of the CPU's came from malloc a moment ago, in this thread: the stack was taken then. What another device's
- * allocator gives out passes no other hook.
+ * A block of the CPU's came from malloc a moment ago, in this thread: the stack was taken then.
+ * What another device's allocator gives out passes no other hook.
  */
 static const void *stack_of(uint32_t device, const void *frame)
 {
@@ -30,7 +31,9 @@ static const void *stack_of(uint32_t device, const void *frame)
 static void record(const struct event *event, const void *frame)
 {
 	int saved = errno;
-	struct flow *flow = torsh_torch_wants_memory() && !torsh_torch_is_calibrating ? torsh_flow_enter() : NULL;
+	struct flow *flow = torsh_torch_wants_memory() && !torsh_torch_is_calibrating
+				    ? torsh_flow_enter()
+				    : NULL;
 
 	if (flow) {
 		torsh_flow_event(flow, event, frame);
@@ -39,35 +42,37 @@ static void record(const struct event *event, const void *frame)
 	errno = saved;
 }
 
-void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
-			const void *frame)
+void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			uint32_t device, const void *frame)
 {
 	struct event event = {
 		.id = EVENT_TENSOR,
-		.tensor = {
-			.address = (uintptr_t)block,
-			.bytes = n_bytes < 0 ? -(uint64_t)n_bytes : (uint64_t)n_bytes,
-			.is_free = n_bytes < 0,
-			.device = device,
-			.allocated = allocated,
-			.reserved = reserved,
-		},
+		.tensor =
+			{
+				.address = (uintptr_t)block,
+				.bytes = n_bytes < 0 ? -(uint64_t)n_bytes : (uint64_t)n_bytes,
+				.is_free = n_bytes < 0,
+				.device = device,
+				.allocated = allocated,
+				.reserved = reserved,
+			},
 	};
 
 	record(&event, n_bytes < 0 ? NULL : stack_of(device, frame));
 }
 
-void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
-			       const void *frame)
+void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			       uint32_t device, const void *frame)
 {
 	struct event event = {
 		.id = EVENT_OUT_OF_MEMORY,
-		.out_of_memory = {
-			.bytes = (uint64_t)n_bytes,
-			.device = device,
-			.allocated = allocated,
-			.reserved = reserved,
-		},
+		.out_of_memory =
+			{
+				.bytes = (uint64_t)n_bytes,
+				.device = device,
+				.allocated = allocated,
+				.reserved = reserved,
+			},
 	};
 
 	record(&event, torsh_config.with_stack ? frame : NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Process groups of torch.distributed: their addresses and numbers, as Python tells of them before their first collective.
- * A group that was destroyed stays in the list until one at its address comes.
+ * Process groups of torch.distributed: their addresses and numbers, as Python tells of them before
+ * their first collective. A group that was destroyed stays in the list until one at its address
+ * comes.
  */
 #include <stdatomic.h>
 
@@ -56,7 +57,8 @@ uint32_t torsh_torch_group_number(uintptr_t group)
 	for (; piece; piece = piece->earlier) {
 		uint32_t n = atomic_load_explicit(&piece->n, memory_order_acquire);
 
-		while (n && atomic_load_explicit(&piece->groups[n - 1], memory_order_relaxed) != group)
+		while (n &&
+		       atomic_load_explicit(&piece->groups[n - 1], memory_order_relaxed) != group)
 			n--;
 		if (n)
 			return piece->first + n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arguments as texts. They are first read into words, whose hash is the key under which a thread finds the label of a
- * call like one before; only the first such call makes the text, out of the words.
+ * Arguments as texts. They are first read into words, whose hash is the key under which a thread
+ * finds the label of a call like one before; only the first such call makes the text, out of the
+ * words.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,8 +24,9 @@
 #define INPUTS_TEXT_BYTES 1024u /* of all inputs of an operator */
 
 /*
- * Numbers that are different with each call (an optimizer's step, an index) would fill the tables: of calls that are
- * alike but for these, so many are told apart, later ones have "_" in place of their numbers.
+ * Numbers that are different with each call (an optimizer's step, an index) would fill the tables:
+ * of calls that are alike but for these, so many are told apart, later ones have "_" in place of
+ * their numbers.
  */
 #define MOST_VARIANTS 64u
 #define VARIANT_SLOTS 4096u
@@ -33,8 +35,9 @@ static struct key_map known; /* key -> label | flags << 32 */
 static _Atomic uint16_t variants[VARIANT_SLOTS];
 
 /*
- * The words: for each argument one with its kind in the lowest byte, then what belongs to it. A tensor's has its type in
- * bits 16-31, its device in bits 32-47, its dimensions in bits 8-14, and bit 15 says that strides follow the sizes.
+ * The words: for each argument one with its kind in the lowest byte, then what belongs to it. A
+ * tensor's has its type in bits 16-31, its device in bits 32-47, its dimensions in bits 8-14, and
+ * bit 15 says that strides follow the sizes.
  */
 enum kind {
 	KIND_OTHER,
@@ -90,20 +93,22 @@ static void read_tensor(struct torch_words *words, uintptr_t tensor)
 		return;
 	}
 	has_strides = !is_contiguous(sizes, strides, n);
-	*head = KIND_TENSOR | n << 8 | (has_strides ? HAS_STRIDES : 0) | (uint64_t)half_at(tensor, at->type) << 16 |
-		device << 32;
+	*head = KIND_TENSOR | n << 8 | (has_strides ? HAS_STRIDES : 0) |
+		(uint64_t)half_at(tensor, at->type) << 16 | device << 32;
 	memcpy(head + 1, sizes, n * sizeof(*sizes));
 	if (has_strides)
 		memcpy(head + 1 + n, strides, n * sizeof(*strides));
 	words->n += 1 + (uint32_t)n * (has_strides ? 2 : 1);
 }
 
-static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth);
+static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n,
+			uint32_t depth);
 
 /* depth: lists around it. */
 static void read_list(struct torch_words *words, uintptr_t list, uint32_t depth)
 {
-	const struct torch_ivalue *const *ends = (const struct torch_ivalue *const *)(list + torsh_torch_layout.list);
+	const struct torch_ivalue *const *ends =
+		(const struct torch_ivalue *const *)(list + torsh_torch_layout.list);
 	uint64_t n = (uint64_t)(ends[1] - ends[0]), said = n < MOST_IN_LIST ? n : MOST_IN_LIST;
 
 	if (said < n)
@@ -115,8 +120,10 @@ static void read_list(struct torch_words *words, uintptr_t list, uint32_t depth)
 /* Only objects that are known groups are anything. */
 static uint64_t read_object(uintptr_t object)
 {
-	const struct torch_ivalue *const *slots = (const struct torch_ivalue *const *)(object + torsh_torch_group_layout.slots);
-	uint64_t number = slots[1] - slots[0] == 1 ? torsh_torch_group_number(slots[0]->payload) : 0;
+	const struct torch_ivalue *const *slots =
+		(const struct torch_ivalue *const *)(object + torsh_torch_group_layout.slots);
+	uint64_t number =
+		slots[1] - slots[0] == 1 ? torsh_torch_group_number(slots[0]->payload) : 0;
 
 	return number ? KIND_GROUP | number << 8 : KIND_OTHER;
 }
@@ -163,12 +170,15 @@ static void read_value(struct torch_words *words, const struct torch_ivalue *val
 }
 
 /* Room is kept for the largest value, a list's first word and its tensors included. */
-static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth)
+static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n,
+			uint32_t depth)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		if (words->n + 2 + 2 * MOST_DIMS > TORCH_INPUT_WORDS) {
 			words->flags |= OP_INPUTS_CUT;
-			words->at[words->n < TORCH_INPUT_WORDS ? words->n++ : TORCH_INPUT_WORDS - 1] = KIND_OTHER;
+			words->at[words->n < TORCH_INPUT_WORDS ? words->n++
+							       : TORCH_INPUT_WORDS - 1] =
+				KIND_OTHER;
 			continue;
 		}
 		read_value(words, &values[i], depth);
@@ -207,7 +217,10 @@ static uint32_t length_at(uint64_t word)
 	}
 }
 
-/* Take the numbers out that are arguments themselves; returns whether there were any. Those of lists stay. */
+/*
+ * Take the numbers out that are arguments themselves; returns whether there were any. Those of
+ * lists stay.
+ */
 static bool drop_numbers(const struct torch_words *words, struct torch_words *without)
 {
 	bool has_any = false;
@@ -238,19 +251,59 @@ static bool drop_numbers(const struct torch_words *words, struct torch_words *wi
 
 /* In the order of c10::ScalarType, which is never changed. */
 static const char *const type_names[] = {
-	"uint8",      "int8",	   "int16",	"int32",	 "int64",	    "float16",	     "float32",
-	"float64",    "complex32", "complex64", "complex128",	 "bool",	    "qint8",	     "quint8",
-	"qint32",     "bfloat16",  "quint4x2",	"quint2x4",	 "bits1x8",	    "bits2x4",	     "bits4x2",
-	"bits8",      "bits16",	   "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "uint16",
-	"uint32",     "uint64",	   "uint1",	"uint2",	 "uint3",	    "uint4",	     "uint5",
-	"uint6",      "uint7",	   "int1",	"int2",		 "int3",	    "int4",	     "int5",
-	"int6",	      "int7",	   "float8_e8m0fnu", "float4_e2m1fn_x2",
+	"uint8",
+	"int8",
+	"int16",
+	"int32",
+	"int64",
+	"float16",
+	"float32",
+	"float64",
+	"complex32",
+	"complex64",
+	"complex128",
+	"bool",
+	"qint8",
+	"quint8",
+	"qint32",
+	"bfloat16",
+	"quint4x2",
+	"quint2x4",
+	"bits1x8",
+	"bits2x4",
+	"bits4x2",
+	"bits8",
+	"bits16",
+	"float8_e5m2",
+	"float8_e4m3fn",
+	"float8_e5m2fnuz",
+	"float8_e4m3fnuz",
+	"uint16",
+	"uint32",
+	"uint64",
+	"uint1",
+	"uint2",
+	"uint3",
+	"uint4",
+	"uint5",
+	"uint6",
+	"uint7",
+	"int1",
+	"int2",
+	"int3",
+	"int4",
+	"int5",
+	"int6",
+	"int7",
+	"float8_e8m0fnu",
+	"float4_e2m1fn_x2",
 };
 
 /* In the order of c10::DeviceType. */
 static const char *const device_names[] = {
-	"cpu",	  "cuda",  "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",	"vulkan",
-	"metal",  "xpu",   "mps",    "meta",   "hpu",	 "ve",	  "lazy", "ipu",  "mtia", "privateuseone",
+	"cpu",	"cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+	"fpga", "maia", "xla",	  "vulkan", "metal",  "xpu",   "mps",
+	"meta", "hpu",	"ve",	  "lazy",   "ipu",    "mtia",  "privateuseone",
 };
 
 #define N_NAMES(names) (sizeof(names) / sizeof(*(names)))
@@ -325,7 +378,8 @@ static void put_value(struct text *text, const uint64_t *words)
 	}
 }
 
-static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i, const char *before);
+static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i,
+		     const char *before);
 
 static bool put_list(struct text *text, const struct torch_words *words, uint32_t *i)
 {
@@ -339,8 +393,12 @@ static bool put_list(struct text *text, const struct torch_words *words, uint32_
 	return has_room;
 }
 
-/* The value at word *i, which becomes that behind it. Returns false where the text has no room for all of it. */
-static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i, const char *before)
+/*
+ * The value at word *i, which becomes that behind it. Returns false where the text has no room for
+ * all of it.
+ */
+static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i,
+		     const char *before)
 {
 	size_t length = text->length;
 
@@ -398,7 +456,8 @@ static uint64_t look_up(struct torch_inputs *inputs, uint64_t key)
 		count = &variants[(alike >> 20) % VARIANT_SLOTS];
 		if (atomic_load_explicit(count, memory_order_relaxed) >= MOST_VARIANTS) {
 			value = torsh_key_map_find(&known, alike);
-			return value ? value : torsh_key_map_add(&known, alike, make_label(without));
+			return value ? value
+				     : torsh_key_map_add(&known, alike, make_label(without));
 		}
 		atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 	}
@@ -413,12 +472,13 @@ static uint32_t label_of_none(struct torch_inputs *inputs)
 	return inputs->none;
 }
 
-uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none, uint32_t *flags)
+uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none,
+			    uint32_t *flags)
 {
 	const struct {
 		const struct torch_ivalue *values;
 		uint64_t n;
-	} *arguments;
+	} * arguments;
 	struct torch_words *words = &inputs->words;
 	uint64_t key, value;
 	uint32_t slot;
@@ -431,7 +491,8 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 		return may_be_none ? label_of_none(inputs) : 0;
 	words->n = 0;
 	words->flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
-	read_values(words, arguments->values, arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
+	read_values(words, arguments->values,
+		    arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
 	key = key_of(words);
 	slot = (uint32_t)(key >> 40) % TORCH_INPUT_SLOTS;
 	if (inputs->slots[slot].key != key) {

@@ -20,7 +20,8 @@ void torsh_torch_put_integer(struct text *text, int64_t number)
 /* x * 10^exponent, rounded a few times at 64 bits or more, which leaves those of a double alone. */
 static long double scale(long double x, int exponent)
 {
-	static const long double powers[] = {1e1L, 1e2L, 1e4L, 1e8L, 1e16L, 1e32L, 1e64L, 1e128L, 1e256L};
+	static const long double powers[] = {1e1L,  1e2L,  1e4L,   1e8L,  1e16L,
+					     1e32L, 1e64L, 1e128L, 1e256L};
 	unsigned left = exponent < 0 ? (unsigned)-exponent : (unsigned)exponent;
 
 	for (int i = 0; left && i < 9; i++, left >>= 1) {

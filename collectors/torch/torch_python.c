@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What of PyTorch only Python knows: when its import is far enough to be asked where things lie, and the names of its
- * modules. torch_script.py does that; here is what it calls. All of it runs in Python's own threads, with its lock.
+ * What of PyTorch only Python knows: when its import is far enough to be asked where things lie,
+ * and the names of its modules. torch_script.py does that; here is what it calls. All of it runs in
+ * Python's own threads, with its lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +69,8 @@ static void *call_fitted(void *self, void *unused)
 
 static int is_on(void)
 {
-	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	       torsh_process->pid;
 }
 
 /* Beside shapes, which are found. */
@@ -92,7 +94,10 @@ static void note_what_is_missing(void)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (!parts[i].is_missing)
 			continue;
-		torsh_text_put(&text, text.length ? ", " : "torch: not found in this PyTorch, and not recorded: ");
+		torsh_text_put(&text,
+			       text.length
+				       ? ", "
+				       : "torch: not found in this PyTorch, and not recorded: ");
 		torsh_text_put(&text, parts[i].what);
 	}
 	if (text.length && is_on())
@@ -123,13 +128,16 @@ static void *call_label(void *self, void *name)
 	const char *text = text_of(name);
 
 	(void)self;
-	return torsh_cpython_api.PyLong_FromLong(is_on() ? (long)torsh_label(text, strlen(text)) : 0);
+	return torsh_cpython_api.PyLong_FromLong(is_on() ? (long)torsh_label(text, strlen(text))
+							 : 0);
 }
 
-#define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33) /* as those of collectors/ranges/ranges.c, without a domain */
+/* as those of collectors/ranges/ranges.c, without a domain */
+#define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33)
 
 /* may_send: torsh_schedule_begin or _end; NULL: whatever the schedule says. */
-static void send(const struct event *event, int (*may_send)(struct flow *flow, enum open_kind kind, open_key key))
+static void send(const struct event *event,
+		 int (*may_send)(struct flow *flow, enum open_kind kind, open_key key))
 {
 	int saved = errno;
 	struct flow *flow = torsh_flow_enter();
@@ -146,7 +154,8 @@ static void *call_push(void *self, void *label)
 {
 	struct event event = {
 		.id = EVENT_RANGE_PUSH,
-		.range_push = {.name = (uint32_t)torsh_cpython_api.PyLong_AsLong(label), .source = RANGE_BY_MODULE},
+		.range_push = {.name = (uint32_t)torsh_cpython_api.PyLong_AsLong(label),
+			       .source = RANGE_BY_MODULE},
 	};
 
 	(void)self;
@@ -156,7 +165,8 @@ static void *call_push(void *self, void *label)
 
 static void *call_pop(void *self, void *unused)
 {
-	static const struct event event = {.id = EVENT_RANGE_POP, .range_pop = {.source = RANGE_BY_MODULE}};
+	static const struct event event = {.id = EVENT_RANGE_POP,
+					   .range_pop = {.source = RANGE_BY_MODULE}};
 
 	(void)self;
 	(void)unused;
@@ -191,7 +201,8 @@ static void *call_add_group(void *self, void *group)
 	uintptr_t pointer = torsh_torch_group_of(group);
 
 	(void)self;
-	return torsh_cpython_api.PyLong_FromLong(pointer ? (long)torsh_torch_group_add(pointer) : 0);
+	return torsh_cpython_api.PyLong_FromLong(pointer ? (long)torsh_torch_group_add(pointer)
+							 : 0);
 }
 
 /* The label of the text up to the next end of a line, behind which *text is then. */
@@ -275,23 +286,26 @@ static int is_extension_of_torch(const char *path)
 	const char *slash = strrchr(path, '/');
 	size_t n_before = slash ? (size_t)(slash - path) : 0, n_folder = sizeof("torch") - 1;
 
-	return slash && n_before >= n_folder && !strncmp(slash - n_folder, folder, sizeof(folder) - 1) &&
+	return slash && n_before >= n_folder &&
+	       !strncmp(slash - n_folder, folder, sizeof(folder) - 1) &&
 	       (n_before == n_folder || slash[-(ptrdiff_t)n_folder - 1] == '/');
 }
 
 /*
- * Nothing that happens later is sure to come before the program's first operator, and to come in a thread that may run
- * Python: here the importing thread holds the lock.
+ * Nothing that happens later is sure to come before the program's first operator, and to come in a
+ * thread that may run Python: here the importing thread holds the lock.
  */
 void torsh_torch_loading(const char *path)
 {
 	static _Atomic int is_run;
 
-	if (!path || !(torsh_config.activities & ACTIVITY_TORCH) || !is_on() || !is_extension_of_torch(path) ||
-	    !torsh_cpython_api_is_ready() || atomic_exchange(&is_run, 1))
+	if (!path || !(torsh_config.activities & ACTIVITY_TORCH) || !is_on() ||
+	    !is_extension_of_torch(path) || !torsh_cpython_api_is_ready() ||
+	    atomic_exchange(&is_run, 1))
 		return;
 	if (torsh_cpython_api_run(torsh_torch_script, AGENT_PYTHON_FILE, methods))
-		torsh_channel_note(&torsh_process->channel,
-				   "torch: operators have names and times only, and modules no names: what the agent "
-				   "has to ask Python could not be run");
+		torsh_channel_note(
+			&torsh_process->channel,
+			"torch: operators have names and times only, and modules no names: what the agent "
+			"has to ask Python could not be run");
 }

@@ -26,7 +26,8 @@ static uint64_t number_at(const char *digits)
 	return *digits ? UINT64_MAX : number;
 }
 
-void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const char *name, uint64_t record)
+void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const char *name,
+			     uint64_t record)
 {
 	const char *number = behind(name, PROFILER_STEP, sizeof(PROFILER_STEP) - 1);
 	uint32_t label, chosen = torsh_schedule_optimizer_label();

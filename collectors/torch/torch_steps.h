@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The steps that scopes of PyTorch tell, for a schedule: its profiler's, and calls of an optimizer. */
+/*
+ * The steps that scopes of PyTorch tell, for a schedule: its profiler's, and calls of an optimizer.
+ */
 #ifndef TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
 #define TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
 
@@ -14,7 +16,8 @@ struct torch_steps {
 };
 
 /* A scope begins, of which nothing was sent yet. */
-void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const char *name, uint64_t record);
+void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const char *name,
+			     uint64_t record);
 
 /* A call has ended; its end was sent. */
 void torsh_torch_steps_end(struct torch_steps *steps, struct flow *flow, uint64_t record);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * See shim/allocators/allocator_calls.h. Each wrapper records what its function does; the allocators don't call these
- * themselves.
+ * See shim/allocators/allocator_calls.h. Each wrapper records what its function does; the
+ * allocators don't call these themselves.
  */
 #include "shim/allocators/allocator_calls.h"
 
@@ -72,7 +72,8 @@ static size_t multiply(size_t count, size_t n)
 	return __builtin_mul_overflow(count, n, &total) ? SIZE_MAX : total;
 }
 
-static void made(enum allocator allocator, void *p, size_t n, enum alloc_entry entry, const void *frame)
+static void made(enum allocator allocator, void *p, size_t n, enum alloc_entry entry,
+		 const void *frame)
 {
 	if (is_elsewhere[allocator])
 		torsh_heap_allocated_elsewhere(p, n, entry, frame);
@@ -91,7 +92,8 @@ static void begin_resizing(void *p, size_t n)
 		torsh_heap_freeing(p);
 }
 
-static void end_resizing(enum allocator allocator, void *p, void *resized, size_t n, const void *frame)
+static void end_resizing(enum allocator allocator, void *p, void *resized, size_t n,
+			 const void *frame)
 {
 	if (resized)
 		made(allocator, resized, n, ALLOC_REALLOC, frame);
@@ -141,8 +143,8 @@ static void end_resizing(enum allocator allocator, void *p, void *resized, size_
 #undef OTHER
 
 /*
- * In its place: the block stays its owner's all the while. Returns its size then, which is less than n where
- * that failed.
+ * In its place: the block stays its owner's all the while. Returns its size then, which is less
+ * than n where that failed.
  */
 static size_t wrap_xallocx(void *p, size_t n, size_t extra, int flags)
 {
@@ -150,7 +152,8 @@ static size_t wrap_xallocx(void *p, size_t n, size_t extra, int flags)
 
 	if (size >= n) {
 		torsh_heap_resizing(p);
-		made(ALLOCATOR_JEMALLOC, p, size - n < extra ? size : n + extra, ALLOC_REALLOC, HOOK_FRAME);
+		made(ALLOCATOR_JEMALLOC, p, size - n < extra ? size : n + extra, ALLOC_REALLOC,
+		     HOOK_FRAME);
 	}
 	return size;
 }
@@ -204,7 +207,8 @@ static int wrap_mi_reallocarr(void **place, size_t c, size_t n)
 }
 
 /* mimalloc's mi_block_visit_fun; once with block NULL for each of its areas. */
-static bool free_visited(const void *heap, const void *area, void *block, size_t block_size, void *unused)
+static bool free_visited(const void *heap, const void *area, void *block, size_t block_size,
+			 void *unused)
 {
 	(void)heap;
 	(void)area;
@@ -215,7 +219,8 @@ static bool free_visited(const void *heap, const void *area, void *block, size_t
 }
 
 static bool (*visit_blocks)(const void *heap, bool all,
-			    bool (*visit)(const void *, const void *, void *, size_t, void *), void *argument);
+			    bool (*visit)(const void *, const void *, void *, size_t, void *),
+			    void *argument);
 static void *(*get_backing)(void);
 
 /* Every block in it is freed, but for a thread's first heap, which stays. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The functions that jemalloc, tcmalloc and mimalloc export by names of their own (mallocx, tc_malloc,
- * mi_malloc), where the program was started with one of these libraries. Weak references to such names are how
- * programs ask whether the allocator is there: exported by the agent, they would always find it. So the agent
- * exports none, and changes instead the places in the loaded objects where the loader has put these functions'
- * addresses. An object without such references is not touched.
+ * The functions that jemalloc, tcmalloc and mimalloc export by names of their own (mallocx,
+ * tc_malloc, mi_malloc), where the program was started with one of these libraries. Weak references
+ * to such names are how programs ask whether the allocator is there: exported by the agent, they
+ * would always find it. So the agent exports none, and changes instead the places in the loaded
+ * objects where the loader has put these functions' addresses. An object without such references is
+ * not touched.
  */
 #ifndef TORSH_SHIM_ALLOCATORS_ALLOCATOR_CALLS_H
 #define TORSH_SHIM_ALLOCATORS_ALLOCATOR_CALLS_H
@@ -21,12 +22,15 @@ extern const char *const torsh_allocator_calls_leaders[N_ALLOCATORS];
 extern bool torsh_allocator_calls_on;
 
 /*
- * Interpose the functions in all objects that are loaded; once, when the heap is going to be recorded and the
- * program has no other threads yet.
+ * Interpose the functions in all objects that are loaded; once, when the heap is going to be
+ * recorded and the program has no other threads yet.
  */
 void torsh_allocator_calls_start(void);
 
-/* The same in objects that were opened since then. Takes the loader's lock; does nothing in a forked child. */
+/*
+ * The same in objects that were opened since then. Takes the loader's lock; does nothing in a
+ * forked child.
+ */
 void torsh_allocator_calls_recheck(void);
 
 /* Is a library of this path one of the allocators? */
@@ -36,8 +40,8 @@ bool torsh_allocator_calls_names(const char *path);
 int torsh_allocator_calls_find(const char *name);
 
 /*
- * What stands for the function with this number, which was found at this address: the agent's wrapper, or what
- * it is.
+ * What stands for the function with this number, which was found at this address: the agent's
+ * wrapper, or what it is.
  */
 void *torsh_allocator_calls_instead(int i, void *found);
 
@@ -45,9 +49,10 @@ void *torsh_allocator_calls_instead(int i, void *found);
 void *torsh_allocator_calls_bound(int i);
 
 /*
- * shim/loader/bindings.c: put the wrapper wherever the object's relocations have led to one of the functions, or will
- * (a function that is bound when it is first called). Not in an allocator itself. False: something is left,
- * because the loader may not have relocated the object yet; with is_relocated it has.
+ * shim/loader/bindings.c: put the wrapper wherever the object's relocations have led to one of the
+ * functions, or will (a function that is bound when it is first called). Not in an allocator
+ * itself. False: something is left, because the loader may not have relocated the object yet; with
+ * is_relocated it has.
  */
 bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated);
 

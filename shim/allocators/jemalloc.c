@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the private jemalloc is given in place of the C library's functions: it must not obey the program's
- * MALLOC_CONF or /etc/malloc.conf, start threads, end the process, or have its own mappings recorded.
+ * What the private jemalloc is given in place of the C library's functions: it must not obey the
+ * program's MALLOC_CONF or /etc/malloc.conf, start threads, end the process, or have its own
+ * mappings recorded.
  *
- * Around a fork it takes all of its locks. That is left out where it doesn't serve the program. A signal handler may fork,
- * too: what it interrupted, a fork or an allocation, has some of the locks and can't give them back before the handler
- * is done, so that these aren't waited for.
+ * Around a fork it takes all of its locks. That is left out where it doesn't serve the program. A
+ * signal handler may fork, too: what it interrupted, a fork or an allocation, has some of the locks
+ * and can't give them back before the handler is done, so that these aren't waited for.
  */
 #include "shim/allocators/jemalloc.h"
 
@@ -41,10 +42,11 @@ HIDDEN char *torsh_je_getenv(const char *name);
 HIDDEN char *torsh_je_secure_getenv(const char *name);
 HIDDEN ssize_t torsh_je_readlink(const char *path, char *buffer, size_t n_bytes);
 HIDDEN void torsh_je_abort(void) __attribute__((noreturn));
-HIDDEN int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
-				   void *argument);
+HIDDEN int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+				   void *(*run)(void *), void *argument);
 
-HIDDEN int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+HIDDEN int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void),
+				   void (*child)(void));
 HIDDEN int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex);
 HIDDEN int torsh_je_pthread_mutex_trylock(pthread_mutex_t *mutex);
 HIDDEN int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex);
@@ -107,7 +109,8 @@ void torsh_je_abort(void)
 }
 
 /* Background threads stay off. */
-int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			    void *(*run)(void *), void *argument)
 {
 	(void)thread;
 	(void)attributes;
@@ -116,16 +119,20 @@ int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return EAGAIN;
 }
 
-/* ---- fork -------------------------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 #define N_HELD 16 /* locks that an allocation may have: few */
 
 static struct {
-	void (*prepare)(void), (*parent)(void), (*child)(void); /* jemalloc's; NULL before it has started */
+	/* jemalloc's; NULL before it has started */
+	void (*prepare)(void), (*parent)(void), (*child)(void);
 } handlers;
 static int is_serving;
 
-/* This thread's forks: one, and those of handlers that interrupted it; and what was held already before the first. */
+/*
+ * This thread's forks: one, and those of handlers that interrupted it; and what was held already
+ * before the first.
+ */
 static _Thread_local uint32_t n_forks, n_held;
 static _Thread_local pthread_mutex_t *held[N_HELD];
 
@@ -133,7 +140,10 @@ static _Thread_local pthread_mutex_t *held[N_HELD];
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 
-/* Its word for there being one thread, since glibc 2.32: NULL on older ones, where streams are left alone. */
+/*
+ * Its word for there being one thread, since glibc 2.32: NULL on older ones, where streams are left
+ * alone.
+ */
 static const char *is_single;
 
 static _Thread_local int has_streams;
@@ -148,8 +158,9 @@ static void find_is_single(void)
 }
 
 /*
- * Threads that have the streams' lock allocate. So fork takes it before its malloc's locks, and it is taken before jemalloc's
- * here. Nobody else has it where there is one thread; of several the child gets it anew from fork.
+ * Threads that have the streams' lock allocate. So fork takes it before its malloc's locks, and it
+ * is taken before jemalloc's here. Nobody else has it where there is one thread; of several the
+ * child gets it anew from fork.
  */
 static void take_streams(void)
 {
@@ -198,7 +209,9 @@ static void finish_in_child(void)
 
 static int register_handlers(void)
 {
-	return is_serving && handlers.prepare ? pthread_atfork(prepare_fork, finish_in_parent, finish_in_child) : 0;
+	return is_serving && handlers.prepare
+		       ? pthread_atfork(prepare_fork, finish_in_parent, finish_in_child)
+		       : 0;
 }
 
 int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
@@ -210,8 +223,9 @@ int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*
 }
 
 /*
- * Locks of our own where pthread_mutex_init has left a 0: the owner's number, and whether somebody may be waiting. The C
- * library's take a lock before they say whose it is: a handler that comes in between can't know.
+ * Locks of our own where pthread_mutex_init has left a 0: the owner's number, and whether somebody
+ * may be waiting. The C library's take a lock before they say whose it is: a handler that comes in
+ * between can't know.
  */
 #define SOMEBODY_WAITS 0x80000000u
 
@@ -225,7 +239,8 @@ static int take(_Atomic uint32_t *word, uint32_t owner)
 {
 	uint32_t free = 0;
 
-	return atomic_compare_exchange_strong_explicit(word, &free, owner, memory_order_acquire, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(word, &free, owner, memory_order_acquire,
+						       memory_order_relaxed);
 }
 
 int torsh_je_pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -236,7 +251,8 @@ int torsh_je_pthread_mutex_trylock(pthread_mutex_t *mutex)
 int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	_Atomic uint32_t *word = word_of(mutex);
-	uint32_t self = (uint32_t)torsh_thread_tid(), now = atomic_load_explicit(word, memory_order_relaxed);
+	uint32_t self = (uint32_t)torsh_thread_tid(),
+		 now = atomic_load_explicit(word, memory_order_relaxed);
 
 	if (n_forks && (now & ~SOMEBODY_WAITS) == self && n_held < N_HELD) {
 		held[n_held++] = mutex;
@@ -247,8 +263,10 @@ int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex)
 	/* Who has waited can't know that it was alone. */
 	while (!take(word, self | SOMEBODY_WAITS)) {
 		now = atomic_load_explicit(word, memory_order_relaxed);
-		if (now && (now & SOMEBODY_WAITS || atomic_compare_exchange_strong(word, &now, now | SOMEBODY_WAITS)))
-			TORSH_SYS(SYS_futex, word, FUTEX_WAIT_PRIVATE, now | SOMEBODY_WAITS, NULL, 0, 0);
+		if (now && (now & SOMEBODY_WAITS ||
+			    atomic_compare_exchange_strong(word, &now, now | SOMEBODY_WAITS)))
+			TORSH_SYS(SYS_futex, word, FUTEX_WAIT_PRIVATE, now | SOMEBODY_WAITS, NULL,
+				  0, 0);
 	}
 	return 0;
 }
@@ -266,8 +284,9 @@ int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 
 /*
- * What programs may have come to expect of the C library's malloc, where jemalloc does otherwise: the smallest blocks are
- * aligned to 16 bytes, too; memalign takes any alignment, by rounding it up; a failure sets errno.
+ * What programs may have come to expect of the C library's malloc, where jemalloc does otherwise:
+ * the smallest blocks are aligned to 16 bytes, too; memalign takes any alignment, by rounding it
+ * up; a failure sets errno.
  */
 #define SMALLEST 16u
 
@@ -349,13 +368,17 @@ int torsh_jemalloc_serve(struct torsh_next *next)
 /* Of jemalloc's own names: the root of its map of all memory. */
 extern HIDDEN char TORSH_JEMALLOC_MAP[];
 
-/* The kernel gives nobody memory so close below a mapping that may grow down, unless it was started with another gap. */
+/*
+ * The kernel gives nobody memory so close below a mapping that may grow down, unless it was started
+ * with another gap.
+ */
 #define GAP_BYTES (UINT64_C(256) * PAGE_BYTES)
 
 static uintptr_t map_nothing(uintptr_t at, size_t n, int flags)
 {
-	return (uintptr_t)torsh_sys_mmap((void *)at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags,
-					 -1, 0);
+	return (uintptr_t)torsh_sys_mmap((void *)at, n, PROT_NONE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1,
+					 0);
 }
 
 /* As map_nothing; what the kernel maps elsewhere is unmapped. Is it there? */
@@ -368,12 +391,16 @@ static bool is_mapped(uintptr_t at, size_t n, int flags)
 	return place == at;
 }
 
-/* Unmaps from low to a page below end, which keeps others from there. If it doesn't, all of it is mapped again. */
+/*
+ * Unmaps from low to a page below end, which keeps others from there. If it doesn't, all of it is
+ * mapped again.
+ */
 static void leave_gap(uintptr_t low, uintptr_t end)
 {
 	uintptr_t guard = end - PAGE_BYTES;
 
-	if (torsh_sys_failed((long)map_nothing(guard, PAGE_BYTES, MAP_FIXED | MAP_GROWSDOWN)) || low == guard)
+	if (torsh_sys_failed((long)map_nothing(guard, PAGE_BYTES, MAP_FIXED | MAP_GROWSDOWN)) ||
+	    low == guard)
 		return;
 	torsh_sys_munmap((void *)low, guard - low);
 	if (is_mapped(low, PAGE_BYTES, 0) && low + PAGE_BYTES < guard)
@@ -381,13 +408,16 @@ static void leave_gap(uintptr_t low, uintptr_t end)
 }
 
 /*
- * The addresses stay ours: what else were mapped there would be taken for a part of this library. Mapped they aren't:
- * what a process may lock, and its address space, are counted in mappings, whether or not they are in memory.
+ * The addresses stay ours: what else were mapped there would be taken for a part of this library.
+ * Mapped they aren't: what a process may lock, and its address space, are counted in mappings,
+ * whether or not they are in memory.
  */
 void torsh_jemalloc_leave(void)
 {
 	uintptr_t start = ((uintptr_t)TORSH_JEMALLOC_MAP + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)TORSH_JEMALLOC_MAP + TORSH_JEMALLOC_MAP_BYTES) & ~(PAGE_BYTES - 1), low;
+	uintptr_t end = ((uintptr_t)TORSH_JEMALLOC_MAP + TORSH_JEMALLOC_MAP_BYTES) &
+			~(PAGE_BYTES - 1),
+		  low;
 
 	for (; !is_serving && start < end; end = low) {
 		low = end - start > GAP_BYTES + PAGE_BYTES ? end - GAP_BYTES - PAGE_BYTES : start;

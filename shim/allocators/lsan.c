@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * LeakSanitizer's interface (sanitizer/lsan_interface.h), for programs that call it where it is there: their references
- * are weak, and lead here where the program wasn't built with the sanitizer. What they call no leak isn't one for us.
+ * LeakSanitizer's interface (sanitizer/lsan_interface.h), for programs that call it where it is
+ * there: their references are weak, and lead here where the program wasn't built with the
+ * sanitizer. What they call no leak isn't one for us.
  */
 #include <stddef.h>
 

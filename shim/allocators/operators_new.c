@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See shim/allocators/operators_new.h. */
 #include "shim/allocators/operators_new.h"
 
 #include <stdint.h>
@@ -8,7 +7,10 @@
 #include "shim/libc/next.h"
 #include "shim/loader/elf_symbol.h"
 
-/* The functions that record lie together: what such a function calls is known by its return address. */
+/*
+ * The functions that record lie together: what such a function calls is known by its return
+ * address.
+ */
 #define RECORDS __attribute__((section("torsh_operators_text"), noinline))
 extern const char __start_torsh_operators_text[] __attribute__((visibility("hidden")));
 extern const char __stop_torsh_operators_text[] __attribute__((visibility("hidden")));
@@ -26,14 +28,16 @@ static union torsh_operators now, allocators;
 static struct {
 	const char *code;
 	size_t n_bytes;
-} ranges[N_OPERATORS + 1]; /* of the allocator's operators; the last is all of a library that is an allocator only */
+} ranges[N_OPERATORS +
+	 1]; /* of the allocator's operators; the last is all of a library that is an allocator only */
 
 static void prepare(void);
 
 /*
- * Four functions for each: ours, and what it jumps to: the first call, the one that records, and the one that asks who
- * calls. The real operator new may throw through the one that records: it holds nothing. The real delete is no tail
- * call there, or what it calls in turn would seem to be called by the program.
+ * Four functions for each: ours, and what it jumps to: the first call, the one that records, and
+ * the one that asks who calls. The real operator new may throw through the one that records: it
+ * holds nothing. The real delete is no tail call there, or what it calls in turn would seem to be
+ * called by the program.
  */
 #define OPERATOR_NEW(name, parameters, arguments, entry)                        \
 	EXPORT void *name parameters;                                           \

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * C++'s operator new and delete. Most of them call malloc and free, which are recorded: then ours only jump to the next
- * definition, and leave no frame. An allocator that brings its own (jemalloc, tcmalloc, mimalloc) doesn't: there they
- * record. A block is recorded once, though some of these call malloc's family in turn.
+ * C++'s operator new and delete. Most of them call malloc and free, which are recorded: then ours
+ * only jump to the next definition, and leave no frame. An allocator that brings its own (jemalloc,
+ * tcmalloc, mimalloc) doesn't: there they record. A block is recorded once, though some of these
+ * call malloc's family in turn.
  *
- * The next definition is the one that comes after ours among what the program was started with. Where there is none the
- * C++ run-time came with a library that was opened later, for itself: then it is the one of the caller's own library
- * (linked into it, or its own operators), else that of the C++ run-time which libraries share.
+ * The next definition is the one that comes after ours among what the program was started with.
+ * Where there is none the C++ run-time came with a library that was opened later, for itself: then
+ * it is the one of the caller's own library (linked into it, or its own operators), else that of
+ * the C++ run-time which libraries share.
  */
 #ifndef TORSH_SHIM_ALLOCATORS_OPERATORS_NEW_H
 #define TORSH_SHIM_ALLOCATORS_OPERATORS_NEW_H
@@ -42,8 +44,8 @@ extern const char *const torsh_operator_names[N_OPERATORS];
 int torsh_operators_contain(const void *caller);
 
 /*
- * Is this call of malloc's family, which returns to caller, a part of an operator that records the block itself, or the
- * allocator's own?
+ * Is this call of malloc's family, which returns to caller, a part of an operator that records the
+ * block itself, or the allocator's own?
  */
 static inline int torsh_operators_is_inner(const void *caller)
 {
@@ -67,7 +69,8 @@ const union torsh_operators *torsh_operators_find(const void *caller);
 static inline const union torsh_operators *torsh_operators_of(const void *caller)
 {
 	/* Pairs with the release in torsh_operators_find. */
-	uint64_t slot = atomic_load_explicit(torsh_operators_caller_slot(caller), memory_order_acquire);
+	uint64_t slot =
+		atomic_load_explicit(torsh_operators_caller_slot(caller), memory_order_acquire);
 
 	if (__builtin_expect(slot >> 8 == (uintptr_t)caller, 1))
 		return &torsh_operators_sets[slot & 0xff];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Operators new and delete of libraries that were opened while the program ran: see torsh_operators_of. */
+/*
+ * Operators new and delete of libraries that were opened while the program ran: see
+ * torsh_operators_of.
+ */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -30,7 +33,10 @@ static _Atomic int is_adding;
 
 _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 
-/* Of libraries that have none of their own, whatever asks first; 0: not looked for since a library was closed. */
+/*
+ * Of libraries that have none of their own, whatever asks first; 0: not looked for since a library
+ * was closed.
+ */
 static _Atomic uintptr_t shared[N_OPERATORS];
 
 /* The C library's way without a lock, which a forked child may go; NULL: an older one has none. */
@@ -49,7 +55,10 @@ static find_object *lock_free_way(void)
 	return find;
 }
 
-/* The object of the caller's code. Not inlined: where the way is looked for the loader takes enough of the stack. */
+/*
+ * The object of the caller's code. Not inlined: where the way is looked for the loader takes enough
+ * of the stack.
+ */
 static __attribute__((noinline)) const struct link_map *map_of(find_object *find, const void *code)
 {
 	struct link_map *map = NULL;
@@ -90,7 +99,10 @@ static void find_for(const void *caller, union torsh_operators *found)
 	}
 }
 
-/* The number of the set with these functions, made if need be; SETS_MAX where another thread is at it, or all are taken. */
+/*
+ * The number of the set with these functions, made if need be; SETS_MAX where another thread is at
+ * it, or all are taken.
+ */
 static uint32_t number_of(const union torsh_operators *found)
 {
 	uint32_t n, i;
@@ -118,8 +130,8 @@ const union torsh_operators *torsh_operators_find(const void *caller)
 	if (i >= SETS_MAX)
 		return &found;
 	/* Pairs with the acquire in torsh_operators_of. */
-	atomic_store_explicit(torsh_operators_caller_slot(caller), (uint64_t)(uintptr_t)caller << 8 | i,
-			      memory_order_release);
+	atomic_store_explicit(torsh_operators_caller_slot(caller),
+			      (uint64_t)(uintptr_t)caller << 8 | i, memory_order_release);
 	return &torsh_operators_sets[i];
 }
 

@@ -6,7 +6,8 @@
 #include "shim/loader/elf_symbol.h"
 
 #define COOKIE "xdebugpy"
-#define VERSION_OF_HEX(hex) ((uint32_t)((hex) >> 16)) /* PY_VERSION_HEX: major, minor, micro and more, a byte each */
+/* PY_VERSION_HEX: major, minor, micro and more, a byte each */
+#define VERSION_OF_HEX(hex) ((uint32_t)((hex) >> 16))
 #define FIRST_VERSION 0x0308u
 #define FIRST_PUBLISHED 0x030du /* by _Py_DebugOffsets */
 #define LAST_PUBLISHED 0x030fu
@@ -59,8 +60,11 @@ struct published {
 /* Of a type: a name, two sizes, then the destructor. */
 #define TYPE_NAME_TO_DEALLOC 24
 
-/* Not inlined: the layout is put together on the stack, on top of which no symbols are looked for. */
-static __attribute__((noinline)) int read_published(const struct published *published, struct cpython *python)
+/*
+ * Not inlined: the layout is put together on the stack, on top of which no symbols are looked for.
+ */
+static __attribute__((noinline)) int read_published(const struct published *published,
+						    struct cpython *python)
 {
 	uint16_t is[N_OFFSETS] = {0};
 	uint32_t n = 0;
@@ -139,16 +143,20 @@ static void (*next_dealloc)(void *code);
 
 static void code_dying(void *code)
 {
-	/* Before its memory can be anything else: whoever gets that was told of it by the allocator, after us. */
-	atomic_fetch_add_explicit(torsh_cpython_version_of((uintptr_t)code), 1, memory_order_relaxed);
+	/*
+	 * Before its memory can be anything else: whoever gets that was told of it by the
+	 * allocator, after us.
+	 */
+	atomic_fetch_add_explicit(torsh_cpython_version_of((uintptr_t)code), 1,
+				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&torsh_cpython_deaths, 1, memory_order_relaxed);
 	next_dealloc(code);
 }
 
 /*
- * Stand before the destructor of the type "code". Nothing in a code object tells two of them apart for sure that had
- * one address after the other: names and tables come back at their old addresses too, and only 3.12 has begun to
- * number code objects, in each interpreter anew.
+ * Stand before the destructor of the type "code". Nothing in a code object tells two of them apart
+ * for sure that had one address after the other: names and tables come back at their old addresses
+ * too, and only 3.12 has begun to number code objects, in each interpreter anew.
  */
 static void watch_deaths(void *code_type, const struct cpython_layout *at)
 {
@@ -175,7 +183,8 @@ static int find_functions(const struct link_map *map, struct cpython *python)
 	void *code_type = torsh_elf_symbol(map, "PyCode_Type", NULL);
 
 	find(map, "PyGILState_GetThisThreadState", &python->this_thread);
-	find(map, python->version < 0x030d ? "_Py_IsFinalizing" : "Py_IsFinalizing", &python->is_finalizing);
+	find(map, python->version < 0x030d ? "_Py_IsFinalizing" : "Py_IsFinalizing",
+	     &python->is_finalizing);
 	if (python->at.tstate_thread_id) {
 		find(map, "_PyThreadState_UncheckedGet", &python->holder);
 		find(map, "PyInterpreterState_Head", &python->first_interpreter);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The CPython interpreter in this process, if there is one: which version, where it keeps what a stack is read from,
- * and the few functions that may be called from anywhere. Found when the first stack goes through it; nothing is loaded
- * for it, and no header of it is used.
+ * The CPython interpreter in this process, if there is one: which version, where it keeps what a
+ * stack is read from, and the few functions that may be called from anywhere. Found when the first
+ * stack goes through it; nothing is loaded for it, and no header of it is used.
  */
 #ifndef TORSH_SHIM_CPYTHON_CPYTHON_H
 #define TORSH_SHIM_CPYTHON_CPYTHON_H
@@ -46,7 +46,8 @@ struct cpython_layout {
 	uint16_t code_name; /* qualified where there is that */
 	uint16_t code_lines, code_bytes, code_tlbc;
 	uint16_t object_type, type_dealloc;
-	uint16_t text_length, text_state, text_ascii, text_other; /* str; the latter two: where its characters are */
+	/* str; the latter two: where its characters are */
+	uint16_t text_length, text_state, text_ascii, text_other;
 	uint16_t bytes_length, bytes_data;
 };
 
@@ -59,8 +60,8 @@ struct cpython {
 	void *(*this_thread)(void); /* PyGILState_GetThisThreadState */
 	int (*is_finalizing)(void);
 	/*
-	 * Before 3.12 a thread that runs a second interpreter finds only its first thread state by this_thread: then
-	 * the one that holds the lock may be its own. NULL from 3.12 on.
+	 * Before 3.12 a thread that runs a second interpreter finds only its first thread state by
+	 * this_thread: then the one that holds the lock may be its own. NULL from 3.12 on.
 	 */
 	void *(*holder)(void), *(*first_interpreter)(void), *(*main_interpreter)(void);
 	uintptr_t code_type;
@@ -80,8 +81,8 @@ enum cpython_answer {
 enum cpython_answer torsh_cpython_consider(const struct link_map *map);
 
 /*
- * Code objects die, and others are made at their addresses. Every death moves torsh_cpython_deaths, and the version of
- * its address, so that what was remembered by address can be known to be void.
+ * Code objects die, and others are made at their addresses. Every death moves torsh_cpython_deaths,
+ * and the version of its address, so that what was remembered by address can be known to be void.
  */
 #define CPYTHON_CODE_VERSIONS 8192u
 

@@ -11,9 +11,9 @@ struct cpython_api torsh_cpython_api;
 
 static int find_all(struct cpython_api *api)
 {
-#define API(result, name, parameters)                          \
-	*(void **)&api->name = torsh_objects_find(#name);       \
-	if (!api->name)                                         \
+#define API(result, name, parameters)                     \
+	*(void **)&api->name = torsh_objects_find(#name); \
+	if (!api->name)                                   \
 		return -1;
 #include "shim/cpython/cpython_api.def"
 #undef API
@@ -65,10 +65,11 @@ drop:
 int torsh_cpython_api_run(const char *source, const char *file, struct cpython_method *methods)
 {
 	const struct cpython_api *api = &torsh_cpython_api;
-	void *code = api->Py_CompileString(source, file, FILE_INPUT), *namespace = NULL, *result = NULL;
+	void *code = api->Py_CompileString(source, file, FILE_INPUT), *namespace = NULL,
+	     *result = NULL;
 
 	if (code)
-		namespace = make_namespace(methods);
+	namespace = make_namespace(methods);
 	if (namespace)
 		result = api->PyEval_EvalCode(code, namespace, namespace);
 	api->Py_DecRef(result);

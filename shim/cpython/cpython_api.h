@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CPython's C API, as far as it is needed to run a few lines in a program's interpreter that call back. Nothing is
- * linked: the functions are looked for in what is loaded.
+ * CPython's C API, as far as it is needed to run a few lines in a program's interpreter that call
+ * back. Nothing is linked: the functions are looked for in what is loaded.
  */
 #ifndef TORSH_SHIM_CPYTHON_CPYTHON_API_H
 #define TORSH_SHIM_CPYTHON_CPYTHON_API_H
@@ -28,14 +28,14 @@ struct cpython_api {
 extern struct cpython_api torsh_cpython_api;
 
 /*
- * Is there an interpreter, does the calling thread hold its lock, and is no exception on its way? Otherwise nothing of
- * torsh_cpython_api may be called. Not for a hot path.
+ * Is there an interpreter, does the calling thread hold its lock, and is no exception on its way?
+ * Otherwise nothing of torsh_cpython_api may be called. Not for a hot path.
  */
 int torsh_cpython_api_is_ready(void);
 
 /*
- * Run source in a namespace of its own, in which the methods (up to the one without a name) are functions. file is what
- * tracebacks say. Returns 0, or -1: an exception was raised, and dropped.
+ * Run source in a namespace of its own, in which the methods (up to the one without a name) are
+ * functions. file is what tracebacks say. Returns 0, or -1: an exception was raised, and dropped.
  */
 int torsh_cpython_api_run(const char *source, const char *file, struct cpython_method *methods);
 

@@ -21,8 +21,8 @@ enum domain { DOMAIN_RAW, DOMAIN_MEM, DOMAIN_OBJECT, N_DOMAINS };
 static struct allocator next[N_DOMAINS];
 
 /*
- * What a domain's allocator does itself, by malloc or mmap, is part of the block that it gives out: of the two only
- * the block is recorded.
+ * What a domain's allocator does itself, by malloc or mmap, is part of the block that it gives out:
+ * of the two only the block is recorded.
  */
 static void *domain_malloc(void *context, size_t n)
 {
@@ -37,7 +37,8 @@ static void *domain_malloc(void *context, size_t n)
 static void *domain_calloc(void *context, size_t n, size_t size)
 {
 	const struct allocator *allocator = context;
-	void *outer = torsh_heap_enter_allocator(), *p = allocator->calloc(allocator->context, n, size);
+	void *outer = torsh_heap_enter_allocator(),
+	     *p = allocator->calloc(allocator->context, n, size);
 
 	torsh_heap_leave_allocator(outer);
 	/* Where the product overflows the allocator has failed. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The parameters of CUDA's calls about memory as CUPTI hands them to callbacks: generated_cuda_meta.h and
- * generated_cuda_runtime_api_meta.h, declared here so that the agent is built without them. Calls that begin alike share a
- * struct. test/unit/shim/cuda_memory_test.c compares with the real headers where they are.
+ * The parameters of CUDA's calls about memory as CUPTI hands them to callbacks:
+ * generated_cuda_meta.h and generated_cuda_runtime_api_meta.h, declared here so that the agent is
+ * built without them. Calls that begin alike share a struct. test/unit/shim/cuda_memory_test.c
+ * compares with the real headers where they are.
  */
 #ifndef TORSH_SHIM_CUDA_CUDA_MEMORY_H
 #define TORSH_SHIM_CUDA_CUDA_MEMORY_H

@@ -21,13 +21,18 @@ static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupt
 #define PATH_BYTES (PATH_MAX + 64u)
 #define N_NAMES (sizeof(names) / sizeof(*names))
 
-/* Where it lies, seen from the folder of libcudart: in PyPI's wheels of CUDA 13 and of 12, and in a toolkit. */
+/*
+ * Where it lies, seen from the folder of libcudart: in PyPI's wheels of CUDA 13 and of 12, and in a
+ * toolkit.
+ */
 static const char *const places[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/",
 				     "../../../extras/CUPTI/lib64/"};
 
 #define N_PLACES (sizeof(places) / sizeof(*places))
 
-/* Called by libcuda inside of cuInit, where CUDA_INJECTION64_PATH leads here. Not 0: it is content. */
+/*
+ * Called by libcuda inside of cuInit, where CUDA_INJECTION64_PATH leads here. Not 0: it is content.
+ */
 EXPORT int InitializeInjection(void)
 {
 	torsh_cuda_injected();
@@ -66,8 +71,8 @@ static int is_of_version(const char *name, const char *version)
 }
 
 /*
- * The names in the order of trying: first that of the program's own CUDA, because a driver that is new enough for it may be too
- * old for a newer one.
+ * The names in the order of trying: first that of the program's own CUDA, because a driver that is
+ * new enough for it may be too old for a newer one.
  */
 static void order_names(const struct runtime *runtime, const char *ordered[N_NAMES])
 {
@@ -75,7 +80,8 @@ static void order_names(const struct runtime *runtime, const char *ordered[N_NAM
 
 	for (int is_own = 1; is_own >= 0; is_own--)
 		for (size_t i = 0; i < N_NAMES; i++)
-			if ((runtime->folder && is_of_version(names[i], runtime->version)) == is_own)
+			if ((runtime->folder && is_of_version(names[i], runtime->version)) ==
+			    is_own)
 				ordered[n++] = names[i];
 }
 
@@ -115,7 +121,8 @@ static void *open_beside(const struct runtime *runtime, const char *const ordere
 
 	for (size_t i = 0; i < N_PLACES && !library && runtime->folder; i++)
 		for (size_t k = 0; k < N_NAMES && !library; k++)
-			library = open_in(runtime->folder, runtime->n_folder, places[i], ordered[k]);
+			library =
+				open_in(runtime->folder, runtime->n_folder, places[i], ordered[k]);
 	return library;
 }
 
@@ -126,8 +133,8 @@ static void *open_by_name(const char *const ordered[N_NAMES])
 	for (size_t i = 0; i < N_NAMES && !library; i++)
 		library = torsh_next.dlopen(ordered[i], RTLD_LAZY);
 	for (size_t i = 0; i < N_NAMES && !library; i++)
-		library =
-			open_in("/usr/local/cuda/", sizeof("/usr/local/cuda/") - 1, "extras/CUPTI/lib64/", ordered[i]);
+		library = open_in("/usr/local/cuda/", sizeof("/usr/local/cuda/") - 1,
+				  "extras/CUPTI/lib64/", ordered[i]);
 	return library;
 }
 
@@ -147,7 +154,8 @@ int torsh_cupti_open(void)
 	if (!library)
 		return -ENOENT;
 	torsh_cupti_library = library;
-#define CUPTI_OPTIONAL(Name, parameters) *(void **)&torsh_cupti.Name = torsh_symbol(library, "cupti" #Name);
+#define CUPTI_OPTIONAL(Name, parameters) \
+	*(void **)&torsh_cupti.Name = torsh_symbol(library, "cupti" #Name);
 #define CUPTI(Name, parameters)          \
 	CUPTI_OPTIONAL(Name, parameters) \
 	if (!torsh_cupti.Name)           \

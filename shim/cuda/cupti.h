@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUPTI as its library speaks: cupti_activity.h and cupti_callbacks.h, declared here so that the agent is built without
- * them. test/unit/shim/cupti_test.c compares with the real headers where they are. Records grow with each version and keep
- * their beginning: what is declared is the part that all have from CUDA 12.0 on (CUPTI_VERSION_MIN).
+ * CUPTI as its library speaks: cupti_activity.h and cupti_callbacks.h, declared here so that the
+ * agent is built without them. test/unit/shim/cupti_test.c compares with the real headers where
+ * they are. Records grow with each version and keep their beginning: what is declared is the part
+ * that all have from CUDA 12.0 on (CUPTI_VERSION_MIN).
  */
 #ifndef TORSH_SHIM_CUDA_CUPTI_H
 #define TORSH_SHIM_CUDA_CUPTI_H
@@ -135,8 +136,10 @@ struct __attribute__((packed, aligned(8))) cupti_device {
 	uint32_t flags;
 	uint64_t bandwidth_kb; /* thousands of bytes a second */
 	uint64_t memory_bytes;
-	uint32_t constant_bytes, l2_bytes, warp_threads, clock_khz, n_copy_engines, multiprocessors, ipc_most;
-	uint32_t multiprocessor_warps, multiprocessor_blocks, multiprocessor_shared_bytes, multiprocessor_registers;
+	uint32_t constant_bytes, l2_bytes, warp_threads, clock_khz, n_copy_engines, multiprocessors,
+		ipc_most;
+	uint32_t multiprocessor_warps, multiprocessor_blocks, multiprocessor_shared_bytes,
+		multiprocessor_registers;
 	uint32_t block_registers, block_shared_bytes, block_threads;
 	uint32_t block_most[3], grid_most[3];
 	uint32_t capability_major, capability_minor;
@@ -229,7 +232,8 @@ struct cupti_subscriber_parameters {
 typedef void cupti_callback(void *data, int domain, uint32_t id, const void *call);
 typedef uint64_t cupti_clock(void);
 typedef void cupti_request(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
-typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
+typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes,
+			    size_t n_valid);
 
 /* The functions without their prefix "cupti"; filled by torsh_cupti_open. */
 struct cupti_functions {
@@ -243,7 +247,10 @@ struct cupti_functions {
 extern struct cupti_functions torsh_cupti;
 extern void *torsh_cupti_library; /* where they were found; a handle of dlopen's */
 
-/* Another client of CUPTI in this process called; defined by collectors/cuda/cuda_tee.c. -1: the call is to go on to CUPTI. */
+/*
+ * Another client of CUPTI in this process called; defined by collectors/cuda/cuda_tee.c. -1: the
+ * call is to go on to CUPTI.
+ */
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
 int torsh_cuda_tee_ActivityRegisterTimestampCallback(cupti_clock *clock);
 int torsh_cuda_tee_ActivityEnable(int kind);
@@ -261,15 +268,18 @@ int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain);
 int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber);
 int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id);
 
-/* As torsh_driver_has and torsh_driver_instead, of the functions that the agent interposes in CUPTI. */
+/*
+ * As torsh_driver_has and torsh_driver_instead, of the functions that the agent interposes in
+ * CUPTI.
+ */
 int torsh_cupti_has(const char *name);
 int torsh_cupti_lacks(const char *name);
 void *torsh_cupti_instead(const char *name, void *found);
 
 /*
- * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks; of that
- * libcudart's version first, then the newest.
- * Opens it, which runs its constructors. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.
+ * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where
+ * the loader looks; of that libcudart's version first, then the newest. Opens it, which runs its
+ * constructors. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.
  */
 int torsh_cupti_open(void);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The part of CUPTI that reads counters. Its headers are C++ in some versions; what is used of them is declared here, and
- * compared with them by test/unit/shim/cupti_profiler_test.c.
+ * The part of CUPTI that reads counters. Its headers are C++ in some versions; what is used of them
+ * is declared here, and compared with them by test/unit/shim/cupti_profiler_test.c.
  *
- * Every function takes one struct, which begins with its size: a version refuses a struct that is larger than its own, and
- * takes a smaller one for that of an older version. So these are the structs of CUDA 12.6, the first that had them all.
- * CUPTI_PROFILER_BYTES is the size to say: up to the last field, without the padding behind it.
+ * Every function takes one struct, which begins with its size: a version refuses a struct that is
+ * larger than its own, and takes a smaller one for that of an older version. So these are the
+ * structs of CUDA 12.6, the first that had them all. CUPTI_PROFILER_BYTES is the size to say: up to
+ * the last field, without the padding behind it.
  */
 #ifndef TORSH_SHIM_CUDA_CUPTI_PROFILER_H
 #define TORSH_SHIM_CUDA_CUPTI_PROFILER_H
@@ -15,9 +16,11 @@
 
 #include "shim/cuda/cupti.h"
 
-enum cupti_profiler_type { CUPTI_PROFILER_OF_RANGES, CUPTI_PROFILER_OF_SAMPLES }; /* CUpti_ProfilerType */
+/* CUpti_ProfilerType */
+enum cupti_profiler_type { CUPTI_PROFILER_OF_RANGES, CUPTI_PROFILER_OF_SAMPLES };
 enum { CUPTI_RANGE_IS_KERNEL = 1 }; /* CUPTI_AutoRange */
-enum { CUPTI_REPLAY_OF_KERNELS = 2 }; /* CUPTI_KernelReplay; nothing is replayed where one pass is all */
+/* CUPTI_KernelReplay; nothing is replayed where one pass is all */
+enum { CUPTI_REPLAY_OF_KERNELS = 2 };
 enum cupti_trigger { CUPTI_EVERY_CLOCKS, CUPTI_EVERY_NS }; /* CUpti_PmSampling_TriggerMode */
 enum { CUPTI_KEEP_LATEST = 1 }; /* CUpti_PmSampling_HardwareBuffer_AppendMode */
 
@@ -234,7 +237,8 @@ struct cupti_sampling_times {
 #undef CUPTI_PROFILER_HEAD
 
 /* The bytes of a struct up to its last field. */
-#define CUPTI_PROFILER_BYTES(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
+#define CUPTI_PROFILER_BYTES(type, last) \
+	(offsetof(struct type, last) + sizeof(((struct type *)0)->last))
 
 /* The functions without their prefix "cupti"; filled by torsh_cupti_profiler_open. */
 struct cupti_profiler_functions {

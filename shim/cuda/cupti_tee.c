@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The functions of CUPTI by which another client in this process, such as PyTorch's Kineto, would take the records from
- * us: CUPTI has one client's callbacks, and what one enables the other disables. While we are attached the client is
- * served from what we get (collectors/cuda/cuda_tee.c, collectors/cuda/cuda_shadow.c); else each call goes on to CUPTI.
+ * The functions of CUPTI by which another client in this process, such as PyTorch's Kineto, would
+ * take the records from us: CUPTI has one client's callbacks, and what one enables the other
+ * disables. While we are attached the client is served from what we get
+ * (collectors/cuda/cuda_tee.c, collectors/cuda/cuda_shadow.c); else each call goes on to CUPTI.
  */
 #include "shim/cuda/cupti.h"
 
@@ -28,7 +29,10 @@ static void *find_next(void *_Atomic *known, const char *name)
 	return next;
 }
 
-/* TEE(Name, parameters, arguments): torsh_cuda_tee_Name returns what the client is told, or -1: the call is to go on */
+/*
+ * TEE(Name, parameters, arguments): torsh_cuda_tee_Name returns what the client is told, or -1: the
+ * call is to go on
+ */
 #define TEE(Name, parameters, arguments)                              \
 	EXPORT int cupti##Name parameters;                            \
 	EXPORT int cupti##Name parameters                             \
@@ -44,28 +48,32 @@ static void *find_next(void *_Atomic *known, const char *name)
 	}
 
 /* TEES: each of them as TEE(Name, parameters, arguments) */
-#define TEES                                                                                                       \
-	TEE(ActivityRegisterCallbacks, (cupti_request * request, cupti_complete * complete), (request, complete))  \
-	TEE(ActivityRegisterTimestampCallback, (cupti_clock * clock), (clock))                                     \
-	TEE(ActivityEnable, (int kind), (kind))                                                                    \
-	TEE(ActivityDisable, (int kind), (kind))                                                                   \
-	TEE(ActivityFlushAll, (uint32_t flags), (flags))                                                           \
-	TEE(Finalize, (void), ())                                                                                  \
-	TEE(Subscribe, (void **subscriber, cupti_callback *back, void *data), (subscriber, back, data))            \
-	TEE(Subscribe_v2,                                                                                          \
-	    (void **subscriber, cupti_callback *back, void *data, struct cupti_subscriber_parameters *parameters), \
-	    (subscriber, back, data, parameters))                                                                  \
-	TEE(Unsubscribe, (void *subscriber), (subscriber))                                                         \
-	TEE(EnableCallback, (uint32_t enable, void *subscriber, int domain, uint32_t id),                          \
-	    (enable, subscriber, domain, id))                                                                      \
-	TEE(EnableDomain, (uint32_t enable, void *subscriber, int domain), (enable, subscriber, domain))           \
-	TEE(EnableAllDomains, (uint32_t enable, void *subscriber), (enable, subscriber))                           \
-	TEE(GetCallbackState, (uint32_t * is_on, void *subscriber, int domain, uint32_t id),                       \
+#define TEES                                                                                 \
+	TEE(ActivityRegisterCallbacks, (cupti_request * request, cupti_complete * complete), \
+	    (request, complete))                                                             \
+	TEE(ActivityRegisterTimestampCallback, (cupti_clock * clock), (clock))               \
+	TEE(ActivityEnable, (int kind), (kind))                                              \
+	TEE(ActivityDisable, (int kind), (kind))                                             \
+	TEE(ActivityFlushAll, (uint32_t flags), (flags))                                     \
+	TEE(Finalize, (void), ())                                                            \
+	TEE(Subscribe, (void **subscriber, cupti_callback *back, void *data),                \
+	    (subscriber, back, data))                                                        \
+	TEE(Subscribe_v2,                                                                    \
+	    (void **subscriber, cupti_callback *back, void *data,                            \
+	     struct cupti_subscriber_parameters *parameters),                                \
+	    (subscriber, back, data, parameters))                                            \
+	TEE(Unsubscribe, (void *subscriber), (subscriber))                                   \
+	TEE(EnableCallback, (uint32_t enable, void *subscriber, int domain, uint32_t id),    \
+	    (enable, subscriber, domain, id))                                                \
+	TEE(EnableDomain, (uint32_t enable, void *subscriber, int domain),                   \
+	    (enable, subscriber, domain))                                                    \
+	TEE(EnableAllDomains, (uint32_t enable, void *subscriber), (enable, subscriber))     \
+	TEE(GetCallbackState, (uint32_t * is_on, void *subscriber, int domain, uint32_t id), \
 	    (is_on, subscriber, domain, id))
 TEES
 #undef TEE
 
-	/* ---- looked up by name ------------------------------------------------------------------------------------------- */
+	/* ---- looked up by name --------------------------------------------------------------- */
 
 	static const struct tee {
 	const char *name;
@@ -100,7 +108,8 @@ void *torsh_cupti_instead(const char *name, void *found)
 	const struct tee *tee = find_tee(name);
 
 	if (found != tee->ours)
-		return found && torsh_cuda_stands_before_driver() && torsh_objects_lies_in("/libcupti.so", found)
+		return found && torsh_cuda_stands_before_driver() &&
+				       torsh_objects_lies_in("/libcupti.so", found)
 			       ? tee->ours
 			       : found;
 	return torsh_cupti_lacks(name) ? torsh_symbol(RTLD_NEXT, name) : found;

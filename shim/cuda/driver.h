@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * CUDA's driver as its library speaks: cuda.h, declared here so that the agent is built without it;
- * test/unit/shim/cupti_test.c compares with the real header where that is. The agent interposes the entry points by which a
- * program gives a device work (shim/cuda/driver.def) and gets memory (shim/cuda/driver_memory.def), wherever it finds them: as
- * symbols, by dlsym, by cuGetProcAddress. Each goes straight on to the driver's own unless it is watched.
+ * test/unit/shim/cupti_test.c compares with the real header where that is. The agent interposes the
+ * entry points by which a program gives a device work (shim/cuda/driver.def) and gets memory
+ * (shim/cuda/driver_memory.def), wherever it finds them: as symbols, by dlsym, by cuGetProcAddress.
+ * Each goes straight on to the driver's own unless it is watched.
  */
 #ifndef TORSH_SHIM_CUDA_DRIVER_H
 #define TORSH_SHIM_CUDA_DRIVER_H
@@ -99,7 +100,10 @@ struct driver_decompress {
 	char padding[20];
 };
 
-/* What one call asks for at once: n of the one that is there. The program's, until the call has returned. */
+/*
+ * What one call asks for at once: n of the one that is there. The program's, until the call has
+ * returned.
+ */
 struct driver_batch {
 	size_t n;
 	const uint64_t *to, *from;
@@ -149,8 +153,8 @@ struct driver_work {
 	uint32_t direction; /* enum copy_kind; COPY_UNKNOWN: as the addresses say */
 	uint32_t value;
 	uint64_t to, from, bytes;
-	const struct driver_batch
-		*batch; /* of it direction and bytes are the collector's to find out; NULL: it is none */
+	const struct driver_batch *
+		batch; /* of it direction and bytes are the collector's to find out; NULL: it is none */
 	int is_async;
 
 	uint32_t label; /* of api */
@@ -161,7 +165,10 @@ struct driver_work {
 	struct device_pair *pair; /* the marks around it, NULL: none */
 };
 
-/* The driver's functions that the agent calls, by the names of the symbols; filled by torsh_driver_open. */
+/*
+ * The driver's functions that the agent calls, by the names of the symbols; filled by
+ * torsh_driver_open.
+ */
 struct driver_functions {
 #define DRIVER(name, parameters) int(*name) parameters;
 #define DRIVER_OPTIONAL(name, parameters) int(*name) parameters;
@@ -175,10 +182,15 @@ extern struct driver_functions torsh_driver;
 /* Which enum copy_kind leads from one enum driver_memory to another. */
 uint32_t torsh_driver_direction(uint32_t from, uint32_t to);
 
-/* Find the driver among what is loaded. Returns 0, -ENOENT, or -ENOSYS where it lacks a function. */
+/*
+ * Find the driver among what is loaded. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.
+ */
 int torsh_driver_open(void);
 
-/* Keep the driver from being unloaded, if it is there: its addresses are remembered. Not in a hook of dlopen's. */
+/*
+ * Keep the driver from being unloaded, if it is there: its addresses are remembered. Not in a hook
+ * of dlopen's.
+ */
 void torsh_driver_keep(void);
 
 enum driver_watch {
@@ -191,17 +203,18 @@ enum driver_watch {
 extern _Atomic uint32_t torsh_driver_watch;
 
 /*
- * Defined by collectors/cuda/cuda_events.c. Are the entry points to be stood before at all in this process? And the program is
- * about to end a context, and did.
+ * Defined by collectors/cuda/cuda_events.c. Are the entry points to be stood before at all in this
+ * process? And the program is about to end a context, and did.
  */
 int torsh_cuda_stands_before_driver(void);
 void torsh_cuda_context_ending(struct driver_ending *ending);
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
 
 /*
- * The program gives a device work, by the function of this frame. Returns NULL where that is not recorded, else the record to
- * fill in, all zeros. It lies in thread-local storage, as a wrapper takes little of the stack. Then exactly one
- * torsh_cuda_submitting, and after the driver's function torsh_cuda_submitted with what that returned.
+ * The program gives a device work, by the function of this frame. Returns NULL where that is not
+ * recorded, else the record to fill in, all zeros. It lies in thread-local storage, as a wrapper
+ * takes little of the stack. Then exactly one torsh_cuda_submitting, and after the driver's
+ * function torsh_cuda_submitted with what that returned.
  */
 struct driver_work *torsh_cuda_work(const void *frame);
 void torsh_cuda_submitting(struct driver_work *work);
@@ -210,19 +223,26 @@ void torsh_cuda_submitted(struct driver_work *work, int result, const void *fram
 /* Defined by collectors/cuda/cuda_launches.c. What is called by this name is not recorded. */
 void torsh_cuda_not_seen(const char *name);
 
-/* Defined by collectors/cuda/memory/cuda_memory_driver.c, in the same way, for calls about memory. */
+/*
+ * Defined by collectors/cuda/memory/cuda_memory_driver.c, in the same way, for calls about memory.
+ */
 struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, const void *frame);
 void torsh_cuda_memory_calling(void);
 void torsh_cuda_memory_called(int result, const void *frame);
 
-/* What a look-up of name that found this is to answer: our own function where it interposes that. */
+/*
+ * What a look-up of name that found this is to answer: our own function where it interposes that.
+ */
 void *torsh_driver_instead(const char *name, void *found);
 
 /* Is this the name of an entry point that the agent interposes? And is there nothing behind it? */
 int torsh_driver_has(const char *name);
 int torsh_driver_lacks(const char *name);
 
-/* Is this code of the driver's or of its tools'? They know each other's functions, and would meet us in a circle. */
+/*
+ * Is this code of the driver's or of its tools'? They know each other's functions, and would meet
+ * us in a circle.
+ */
 int torsh_driver_is_own(const void *caller);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The driver's entry points that the agent interposes (shim/cuda/driver.def): exported for who is linked with the driver,
- * and handed out to who asks the driver or the loader for them by name.
+ * The driver's entry points that the agent interposes (shim/cuda/driver.def): exported for who is
+ * linked with the driver, and handed out to who asks the driver or the loader for them by name.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -16,7 +16,8 @@
 #define PER_THREAD_STREAM 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 #define NAME_MAX_BYTES 64u
 #define NEWEST_VERSION 13020 /* of CUDA whose forms are known */
-#define OTHER_SECOND_FORMS 6050 /* the latest of those that are older than cuGetProcAddress: cuMemHostRegister_v2 */
+/* the latest of those that are older than cuGetProcAddress: cuMemHostRegister_v2 */
+#define OTHER_SECOND_FORMS 6050
 
 /* The file's name of the object that was found; "" where that isn't known. */
 static const char *object_name(const Dl_info *found)
@@ -41,7 +42,7 @@ void torsh_driver_keep(void)
 	atomic_store_explicit(&is_kept, 1, memory_order_relaxed);
 }
 
-/* ---- the table of entry points ----------------------------------------------------------------------------------- */
+/* ---- the table of entry points --------------------------------------------------------------- */
 
 #define KERNEL(name, suffix, ...) ENTRY(name) ENTRY(name##suffix)
 #define COPY KERNEL
@@ -76,7 +77,8 @@ enum entry_id {
 struct entry {
 	const char *name;
 	void *ours;
-	void *_Atomic next; /* the driver's, or what another library behind us has there; NULL: not found yet */
+	/* the driver's, or what another library behind us has there; NULL: not found yet */
+	void *_Atomic next;
 };
 
 static struct entry entries[N_ENTRIES];
@@ -119,12 +121,12 @@ int torsh_driver_has(const char *name)
 	return name[0] == 'c' && name[1] == 'u' && find_entry(name);
 }
 
-/* ---- who asks, and what is found --------------------------------------------------------------------------------- */
+/* ---- who asks, and what is found ------------------------------------------------------------- */
 
 int torsh_driver_is_own(const void *caller)
 {
-	static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-", "libnvperf_",
-						 "libcudadebugger."};
+	static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-",
+						 "libnvperf_", "libcudadebugger."};
 	const char *object;
 	Dl_info found;
 
@@ -164,16 +166,22 @@ void *torsh_driver_instead(const char *name, void *found)
 
 	if (!found)
 		return NULL;
-	/* Asked for in all that is loaded, ours came first: without the driver it isn't there. The error is dlsym's. */
+	/*
+	 * Asked for in all that is loaded, ours came first: without the driver it isn't there. The
+	 * error is dlsym's.
+	 */
 	if (is_ours(found) && torsh_driver_lacks(name))
 		return torsh_symbol(RTLD_NEXT, name);
 	entry = torsh_cuda_stands_before_driver() ? find_next(found) : NULL;
 	return entry ? entry->ours : found;
 }
 
-/* ---- cuGetProcAddress -------------------------------------------------------------------------------------------- */
+/* ---- cuGetProcAddress ------------------------------------------------------------------------ */
 
-/* The version of CUDA in which a plain name began to mean its second form, which takes other parameters. */
+/*
+ * The version of CUDA in which a plain name began to mean its second form, which takes other
+ * parameters.
+ */
 static int second_form_since(const char *name)
 {
 	static const struct {
@@ -190,7 +198,10 @@ static int second_form_since(const char *name)
 	return OTHER_SECOND_FORMS;
 }
 
-/* As the driver does: the newest form of a plain name in that version, of one that is per thread where that is asked for. */
+/*
+ * As the driver does: the newest form of a plain name in that version, of one that is per thread
+ * where that is asked for.
+ */
 static struct entry *find_form(const char *name, int version, int is_per_thread)
 {
 	static const char *const versions[] = {"_v2", ""};
@@ -199,7 +210,8 @@ static struct entry *find_form(const char *name, int version, int is_per_thread)
 
 	if (strlen(name) + sizeof("_v2_ptsz") > sizeof(full))
 		return NULL;
-	for (size_t v = version < second_form_since(name); v < sizeof(versions) / sizeof(*versions); v++) {
+	for (size_t v = version < second_form_since(name); v < sizeof(versions) / sizeof(*versions);
+	     v++) {
 		for (size_t f = is_per_thread ? 0 : 2; f < sizeof(forms) / sizeof(*forms); f++) {
 			struct entry *entry;
 
@@ -215,8 +227,8 @@ static struct entry *find_form(const char *name, int version, int is_per_thread)
 }
 
 /*
- * A driver may hand out another address than that of the symbol. One that is a symbol's, but of none of ours, is a function
- * with other parameters.
+ * A driver may hand out another address than that of the symbol. One that is a symbol's, but of
+ * none of ours, is a function with other parameters.
  */
 static int is_nameless(const void *address)
 {
@@ -230,7 +242,8 @@ static void replace(const char *name, void **found, int version, uint64_t flags,
 {
 	struct entry *entry;
 
-	if (!found || !*found || !name || !torsh_cuda_stands_before_driver() || torsh_driver_is_own(caller))
+	if (!found || !*found || !name || !torsh_cuda_stands_before_driver() ||
+	    torsh_driver_is_own(caller))
 		return;
 	entry = find_next(*found);
 	if (!entry && is_nameless(*found)) {
@@ -260,8 +273,10 @@ EXPORT int cuGetProcAddress(const char *name, void **found, int version, uint64_
 	return result;
 }
 
-EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
-EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status)
+EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags,
+			       int *status);
+EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags,
+			       int *status)
 {
 	int (*next)(const char *, void **, int, uint64_t, int *);
 	int result;
@@ -275,26 +290,27 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint
 	return result;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 /* ENDING(name, parameter, argument, fields of struct driver_ending) */
-#define ENDING(name, parameter, argument, ...)                                                                      \
-	EXPORT int name parameter;                                                                                  \
-	EXPORT int name parameter                                                                                   \
-	{                                                                                                           \
-		int is_watched = atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_WATCHED; \
-		struct driver_ending ending = {__VA_ARGS__};                                                        \
-		int(*next) parameter, result;                                                                       \
-                                                                                                                    \
-		*(void **)&next = next_of(ENTRY_##name);                                                            \
-		if (!next)                                                                                          \
-			return DRIVER_NOT_INITIALIZED;                                                              \
-		if (!is_watched)                                                                                    \
-			return next argument;                                                                       \
-		torsh_cuda_context_ending(&ending);                                                                 \
-		result = next argument;                                                                             \
-		torsh_cuda_context_ended(&ending, result);                                                          \
-		return result;                                                                                      \
+#define ENDING(name, parameter, argument, ...)                                                 \
+	EXPORT int name parameter;                                                             \
+	EXPORT int name parameter                                                              \
+	{                                                                                      \
+		int is_watched = atomic_load_explicit(&torsh_driver_watch,                     \
+						      memory_order_relaxed) == DRIVER_WATCHED; \
+		struct driver_ending ending = {__VA_ARGS__};                                   \
+		int(*next) parameter, result;                                                  \
+                                                                                               \
+		*(void **)&next = next_of(ENTRY_##name);                                       \
+		if (!next)                                                                     \
+			return DRIVER_NOT_INITIALIZED;                                         \
+		if (!is_watched)                                                               \
+			return next argument;                                                  \
+		torsh_cuda_context_ending(&ending);                                            \
+		result = next argument;                                                        \
+		torsh_cuda_context_ended(&ending, result);                                     \
+		return result;                                                                 \
 	}
 ENDING(cuCtxDestroy_v2, (void *context), (context), .context = context, .device = -1)
 ENDING(cuDevicePrimaryCtxReset_v2, (int device), (device), .device = device)
@@ -302,50 +318,55 @@ ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .
 #undef ENDING
 
 #define UNWRAP(...) __VA_ARGS__
-#define IS_UNWATCHED \
-	__builtin_expect(atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNWATCHED, 1)
+#define IS_UNWATCHED                                                                        \
+	__builtin_expect(atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == \
+				 DRIVER_UNWATCHED,                                          \
+			 1)
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 #undef MEMORY
 #undef MEMORY_IN_STREAM
 /* Straight on is by a tail call: with CUPTI stacks are taken behind us, and we are not in them. */
-#define FORM(name, call, parameters_, arguments, type, ...)                                              \
-	static __attribute__((noinline)) int tell_##name parameters_                                     \
-	{                                                                                                \
-		const void *frame = __builtin_frame_address(0);                                          \
-		struct driver_memory_use *use = torsh_cuda_memory_use(DRIVER_##call, frame);             \
-		int(*next) parameters_, result;                                                          \
-                                                                                                         \
-		_Static_assert(sizeof(struct type) <= sizeof(use->parameters), "parameters of " #name);  \
-		if (use) {                                                                               \
-			memcpy(use->parameters, &(const struct type){__VA_ARGS__}, sizeof(struct type)); \
-			torsh_cuda_memory_calling();                                                     \
-		}                                                                                        \
-		*(void **)&next = next_of(ENTRY_##name);                                                 \
-		result = next arguments;                                                                 \
-		if (use)                                                                                 \
-			torsh_cuda_memory_called(result, frame);                                         \
-		return result;                                                                           \
-	}                                                                                                \
-	EXPORT int name parameters_;                                                                     \
-	EXPORT int name parameters_                                                                      \
-	{                                                                                                \
-		int(*next) parameters_;                                                                  \
-                                                                                                         \
-		*(void **)&next = next_of(ENTRY_##name);                                                 \
-		if (!next)                                                                               \
-			return DRIVER_NOT_INITIALIZED;                                                   \
-		return IS_UNWATCHED ? next arguments : tell_##name arguments;                            \
+#define FORM(name, call, parameters_, arguments, type, ...)                                  \
+	static __attribute__((noinline)) int tell_##name parameters_                         \
+	{                                                                                    \
+		const void *frame = __builtin_frame_address(0);                              \
+		struct driver_memory_use *use = torsh_cuda_memory_use(DRIVER_##call, frame); \
+		int(*next) parameters_, result;                                              \
+                                                                                             \
+		_Static_assert(sizeof(struct type) <= sizeof(use->parameters),               \
+			       "parameters of " #name);                                      \
+		if (use) {                                                                   \
+			memcpy(use->parameters, &(const struct type){__VA_ARGS__},           \
+			       sizeof(struct type));                                         \
+			torsh_cuda_memory_calling();                                         \
+		}                                                                            \
+		*(void **)&next = next_of(ENTRY_##name);                                     \
+		result = next arguments;                                                     \
+		if (use)                                                                     \
+			torsh_cuda_memory_called(result, frame);                             \
+		return result;                                                               \
+	}                                                                                    \
+	EXPORT int name parameters_;                                                         \
+	EXPORT int name parameters_                                                          \
+	{                                                                                    \
+		int(*next) parameters_;                                                      \
+                                                                                             \
+		*(void **)&next = next_of(ENTRY_##name);                                     \
+		if (!next)                                                                   \
+			return DRIVER_NOT_INITIALIZED;                                       \
+		return IS_UNWATCHED ? next arguments : tell_##name arguments;                \
 	}
 #define MEMORY(name, ...) FORM(name, name, __VA_ARGS__)
-#define MEMORY_IN_STREAM(name, ...) FORM(name, name, __VA_ARGS__) FORM(name##_ptsz, name, __VA_ARGS__)
+#define MEMORY_IN_STREAM(name, ...) \
+	FORM(name, name, __VA_ARGS__) FORM(name##_ptsz, name, __VA_ARGS__)
 #include ENTRIES_OF_MEMORY
 #undef MEMORY
 #undef MEMORY_IN_STREAM
 #undef FORM
 
-/* ---- work -------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 /* Of the thread's call that is being recorded. */
 static _Thread_local struct driver_batch batch_told;
@@ -357,8 +378,8 @@ static void *stream_of(void *stream, int is_per_thread)
 	return is_per_thread ? DRIVER_STREAM_PER_THREAD : DRIVER_STREAM_LEGACY;
 }
 
-static void set_shape(struct driver_work *work, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-		      unsigned bz)
+static void set_shape(struct driver_work *work, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+		      unsigned by, unsigned bz)
 {
 	work->grid[0] = gx;
 	work->grid[1] = gy;
@@ -384,7 +405,8 @@ static void set_box(struct driver_work *work, const struct driver_memcpy_3d *cop
 	work->what = DRIVER_COPY;
 	if (!copy)
 		return;
-	work->direction = is_peer ? COPY_PTOP : torsh_driver_direction(copy->from.memory, copy->to.memory);
+	work->direction =
+		is_peer ? COPY_PTOP : torsh_driver_direction(copy->from.memory, copy->to.memory);
 	work->from = copy->from.device;
 	work->to = copy->to.device;
 	work->bytes = copy->width_bytes * copy->height * (copy->depth ? copy->depth : 1);
@@ -435,10 +457,11 @@ static void set_box(struct driver_work *work, const struct driver_memcpy_3d *cop
 	FORM(name, 0, parameters, arguments, stream, set)      \
 	FORM(name##suffix, 1, parameters, arguments, stream, set)
 
-#define KERNEL(name, suffix, parameters, arguments, stream, f, grid, block, shared)                         \
-	BOTH(name, suffix, parameters, arguments, stream,                                                   \
-	     (work->what = DRIVER_KERNEL, work->function = (f), set_shape(work, UNWRAP grid, UNWRAP block), \
-	      work->shared_bytes = (shared), work->is_async = 1))
+#define KERNEL(name, suffix, parameters, arguments, stream, f, grid, block, shared)      \
+	BOTH(name, suffix, parameters, arguments, stream,                                \
+	     (work->what = DRIVER_KERNEL, work->function = (f),                          \
+	      set_shape(work, UNWRAP grid, UNWRAP block), work->shared_bytes = (shared), \
+	      work->is_async = 1))
 #define COPY(name, suffix, parameters, arguments, stream, way, to_, from_, n)                \
 	BOTH(name, suffix, parameters, arguments, stream,                                    \
 	     (work->what = DRIVER_COPY, work->direction = (way), work->to = (uint64_t)(to_), \
@@ -447,17 +470,18 @@ static void set_box(struct driver_work *work, const struct driver_memcpy_3d *cop
 	BOTH(name, suffix, parameters, arguments, stream, set_rect(work, c))
 #define BOX(name, suffix, parameters, arguments, stream, c, is_peer) \
 	BOTH(name, suffix, parameters, arguments, stream, set_box(work, c, is_peer))
-#define MANY(name, suffix, parameters, arguments, stream, way, ...)                                               \
-	BOTH(name, suffix, parameters, arguments, stream,                                                         \
-	     (work->what = DRIVER_COPY, work->direction = (way), batch_told = (struct driver_batch){__VA_ARGS__}, \
-	      work->batch = &batch_told))
-#define BATCH(name, suffix, parameters, arguments, stream, way, to_, from_, sizes_, n_)                         \
-	MANY(name, suffix, parameters, arguments, stream, way, .to = (to_), .from = (from_), .sizes = (sizes_), \
-	     .n = (n_))
+#define MANY(name, suffix, parameters, arguments, stream, way, ...) \
+	BOTH(name, suffix, parameters, arguments, stream,           \
+	     (work->what = DRIVER_COPY, work->direction = (way),    \
+	      batch_told = (struct driver_batch){__VA_ARGS__}, work->batch = &batch_told))
+#define BATCH(name, suffix, parameters, arguments, stream, way, to_, from_, sizes_, n_)      \
+	MANY(name, suffix, parameters, arguments, stream, way, .to = (to_), .from = (from_), \
+	     .sizes = (sizes_), .n = (n_))
 #define BOXES(name, suffix, parameters, arguments, stream, c, n_) \
 	MANY(name, suffix, parameters, arguments, stream, COPY_UNKNOWN, .boxes = (c), .n = (n_))
-#define EXPANSIONS(name, suffix, parameters, arguments, stream, e, n_) \
-	MANY(name, suffix, parameters, arguments, stream, COPY_DECOMPRESSION, .expansions = (e), .n = (n_))
+#define EXPANSIONS(name, suffix, parameters, arguments, stream, e, n_)                           \
+	MANY(name, suffix, parameters, arguments, stream, COPY_DECOMPRESSION, .expansions = (e), \
+	     .n = (n_))
 #define MEMSET(name, suffix, parameters, arguments, stream, to_, v, n) \
 	BOTH(name, suffix, parameters, arguments, stream,              \
 	     (work->what = DRIVER_MEMSET, work->to = (to_), work->value = (v), work->bytes = (n)))

@@ -17,12 +17,13 @@ void *torsh_boot_alloc(size_t n_bytes, size_t alignment)
 		alignment = 16;
 	do {
 		begin = (at + sizeof(size_t) + alignment - 1) & ~(alignment - 1);
-		if (alignment > BOOT_BYTES || n_bytes > BOOT_BYTES || begin > BOOT_BYTES - n_bytes) {
+		if (alignment > BOOT_BYTES || n_bytes > BOOT_BYTES ||
+		    begin > BOOT_BYTES - n_bytes) {
 			errno = ENOMEM;
 			return NULL;
 		}
-	} while (!atomic_compare_exchange_weak_explicit(&used, &at, begin + n_bytes, memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&used, &at, begin + n_bytes, memory_order_relaxed, memory_order_relaxed));
 	((size_t *)(torsh_boot_heap + begin))[-1] = n_bytes;
 	atomic_fetch_add_explicit(&n_blocks, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&n_asked_bytes, n_bytes, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The boot heap: memory for what the loader allocates while we look up the real allocator. A lock-free bump; blocks are
- * never given back, and are recognised for ever.
+ * The boot heap: memory for what the loader allocates while we look up the real allocator. A
+ * lock-free bump; blocks are never given back, and are recognised for ever.
  */
 #ifndef TORSH_SHIM_LIBC_BOOT_H
 #define TORSH_SHIM_LIBC_BOOT_H

@@ -162,14 +162,17 @@ bool torsh_filter_harms(const struct sock_fprog *filter)
 		int number;
 		int64_t first;
 	} calls[] = {
-		{SYS_memfd_create, 0}, {SYS_ftruncate, 3}, {SYS_socket, 1},	   {SYS_setsockopt, 3},
-		{SYS_connect, 3},      {SYS_sendmsg, 3},   {SYS_close, 3},	   {SYS_getpid, 0},
-		{SYS_getppid, 0},      {SYS_gettid, 0},	   {SYS_prctl, 16},	   {SYS_prlimit64, 0},
-		{SYS_openat, -100},    {SYS_read, 3},	   {SYS_readlinkat, -100}, {SYS_fcntl, 3},
-		{SYS_mremap, 4096},    {SYS_fstat, 3},	   {SYS_kill, 1},	   {SYS_clock_gettime, 1},
-		{SYS_getcwd, 4096},    {SYS_fstatfs, 3},   {SYS_faccessat, -100},  {SYS_pread64, 3},
-		{SYS_fgetxattr, 3},    {SYS_prctl, 39},	   {SYS_getuid, 0},	   {SYS_geteuid, 0},
-		{SYS_getgid, 0},       {SYS_getegid, 0},   {SYS_prctl, 21},	   {SYS_getsockopt, 3},
+		{SYS_memfd_create, 0}, {SYS_ftruncate, 3},     {SYS_socket, 1},
+		{SYS_setsockopt, 3},   {SYS_connect, 3},       {SYS_sendmsg, 3},
+		{SYS_close, 3},	       {SYS_getpid, 0},	       {SYS_getppid, 0},
+		{SYS_gettid, 0},       {SYS_prctl, 16},	       {SYS_prlimit64, 0},
+		{SYS_openat, -100},    {SYS_read, 3},	       {SYS_readlinkat, -100},
+		{SYS_fcntl, 3},	       {SYS_mremap, 4096},     {SYS_fstat, 3},
+		{SYS_kill, 1},	       {SYS_clock_gettime, 1}, {SYS_getcwd, 4096},
+		{SYS_fstatfs, 3},      {SYS_faccessat, -100},  {SYS_pread64, 3},
+		{SYS_fgetxattr, 3},    {SYS_prctl, 39},	       {SYS_getuid, 0},
+		{SYS_geteuid, 0},      {SYS_getgid, 0},	       {SYS_getegid, 0},
+		{SYS_prctl, 21},       {SYS_getsockopt, 3},
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -183,7 +186,8 @@ bool torsh_filter_harms(const struct sock_fprog *filter)
 		};
 		uint32_t action = answer(filter, &run) & SECCOMP_RET_ACTION_FULL;
 
-		if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG && action != SECCOMP_RET_ERRNO)
+		if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG &&
+		    action != SECCOMP_RET_ERRNO)
 			return true;
 	}
 	return false;

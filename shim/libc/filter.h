@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The result of a seccomp filter for the agent's system calls. A program shows its filters to the kernel by prctl or seccomp:
- * there they can be run as the kernel will.
+ * The result of a seccomp filter for the agent's system calls. A program shows its filters to the
+ * kernel by prctl or seccomp: there they can be run as the kernel will.
  */
 #ifndef TORSH_SHIM_LIBC_FILTER_H
 #define TORSH_SHIM_LIBC_FILTER_H
@@ -10,7 +10,10 @@
 
 struct sock_fprog;
 
-/* Would any call that a forked child's recording or a new image's takes be answered with more than an error? */
+/*
+ * Would any call that a forked child's recording or a new image's takes be answered with more than
+ * an error?
+ */
 bool torsh_filter_harms(const struct sock_fprog *filter);
 
 #endif

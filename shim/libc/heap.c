@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The malloc family, as programs call it. A block is recorded after it was made and before it is freed: in between no
- * other thread can own its address.
+ * The malloc family, as programs call it. A block is recorded after it was made and before it is
+ * freed: in between no other thread can own its address.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -16,7 +16,8 @@
 int torsh_heap_exceptions;
 
 /* Parts of an operator new or delete are recorded there. */
-static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller, const void *frame)
+static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller,
+			  const void *frame)
 {
 	if (__builtin_expect(torsh_heap_exceptions, 0) && torsh_operators_contain(caller))
 		return;
@@ -74,7 +75,10 @@ static void *resize(void *p, size_t n, const void *frame)
 
 	if (__builtin_expect(torsh_boot_owns(p), 0))
 		return move_boot_block(p, n, frame);
-	/* Size 0 frees in some allocators and gives an empty block in others: a free, and then maybe a new block. */
+	/*
+	 * Size 0 frees in some allocators and gives an empty block in others: a free, and then
+	 * maybe a new block.
+	 */
 	if (n == 0)
 		torsh_heap_freeing(p);
 	else
@@ -94,7 +98,9 @@ EXPORT void *realloc(void *p, size_t n)
 	return resize(p, n, HOOK_FRAME);
 }
 
-/* The C library's own calls our realloc: it is done here, so that the stack begins at the caller. */
+/*
+ * The C library's own calls our realloc: it is done here, so that the stack begins at the caller.
+ */
 EXPORT void *reallocarray(void *p, size_t n, size_t size)
 {
 	size_t total;
@@ -126,7 +132,8 @@ EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
 }
 
 /* Not every allocator has the whole aligned family: what it lacks comes from the C library. */
-static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const void *caller, const void *frame)
+static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const void *caller,
+			   const void *frame)
 {
 	if (torsh_operators_is_inner(caller))
 		return;

@@ -20,7 +20,10 @@ static _Atomic int look_up_state;
 static _Thread_local int is_looking_up;
 static const char *problem, *allocator_path = "";
 
-/* What the program was started with lies in the loader's list from behind us to here; it is never unloaded. */
+/*
+ * What the program was started with lies in the loader's list from behind us to here; it is never
+ * unloaded.
+ */
 static const struct link_map *first_behind, *last_at_start, *allocators_map;
 
 int torsh_next_has_usable_size;
@@ -61,7 +64,10 @@ static int boot_munmap(void *at, size_t n)
 
 static int look_up(void);
 
-/* Stubs: look everything up, then call on; a call out of the look-up itself is served as next.def says. */
+/*
+ * Stubs: look everything up, then call on; a call out of the look-up itself is served as next.def
+ * says.
+ */
 #define NEXT(result, name, parameters, arguments, stub)   \
 	static result stub_##name parameters              \
 	{                                                 \
@@ -114,8 +120,8 @@ static const char *path_of(const void *code)
 }
 
 /*
- * The path of another object that defines name before us, NULL when we are the first. A program that takes the address
- * of a function has a symbol for it too, an undefined one: that leads here.
+ * The path of another object that defines name before us, NULL when we are the first. A program
+ * that takes the address of a function has a symbol for it too, an undefined one: that leads here.
  */
 static const char *defined_before_us(const char *name)
 {
@@ -125,7 +131,8 @@ static const char *defined_before_us(const char *name)
 
 	if (!first || !dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) || !info.dli_fname)
 		return NULL;
-	if (!strcmp(info.dli_fname, torsh_next_own_path()) || (symbol && symbol->st_shndx == SHN_UNDEF))
+	if (!strcmp(info.dli_fname, torsh_next_own_path()) ||
+	    (symbol && symbol->st_shndx == SHN_UNDEF))
 		return NULL;
 	return info.dli_fname;
 }
@@ -158,10 +165,12 @@ static void inspect_allocator(const struct torsh_next *found)
 	torsh_next_has_usable_size = usable && !strcmp(path_of(usable), allocator_path);
 	if (before_us) {
 		allocator_path = before_us;
-		problem = "heap: the program defines malloc itself (a statically linked allocator), or another "
-			  "library was preloaded before the agent: no heap event can be seen";
+		problem =
+			"heap: the program defines malloc itself (a statically linked allocator), or another "
+			"library was preloaded before the agent: no heap event can be seen";
 	} else if (defined_before_us("free")) {
-		problem = "heap: the program defines free itself, but not malloc: heap events are incomplete";
+		problem =
+			"heap: the program defines free itself, but not malloc: heap events are incomplete";
 	}
 }
 
@@ -171,11 +180,16 @@ static void use_jemalloc(struct torsh_next *next)
 
 	if (!wanted || strcmp(wanted, "jemalloc"))
 		return;
-	/* Its other functions (operator new, mallocx) would go on serving blocks, which jemalloc's free can't take. */
-	if (problem || !allocators_map || !torsh_elf_symbol(allocators_map, "__libc_start_main", NULL)) {
-		problem = problem ? problem
-				  : "heap: TORSH_PROFILER_ALLOCATOR=jemalloc is ignored: the program brings another "
-				    "allocator than the C library's, which goes on serving it";
+	/*
+	 * Its other functions (operator new, mallocx) would go on serving blocks, which jemalloc's
+	 * free can't take.
+	 */
+	if (problem || !allocators_map ||
+	    !torsh_elf_symbol(allocators_map, "__libc_start_main", NULL)) {
+		problem =
+			problem ? problem
+				: "heap: TORSH_PROFILER_ALLOCATOR=jemalloc is ignored: the program brings another "
+				  "allocator than the C library's, which goes on serving it";
 		return;
 	}
 	if (torsh_jemalloc_serve(next)) {
@@ -183,7 +197,8 @@ static void use_jemalloc(struct torsh_next *next)
 		torsh_next_is_elsewhere = 0;
 		torsh_next_has_usable_size = 1;
 	} else {
-		problem = "heap: TORSH_PROFILER_ALLOCATOR=jemalloc has no effect: the agent was built without jemalloc";
+		problem =
+			"heap: TORSH_PROFILER_ALLOCATOR=jemalloc has no effect: the agent was built without jemalloc";
 	}
 }
 
@@ -210,7 +225,8 @@ static __attribute__((noinline)) int look_up_once(void)
 		return 1;
 	}
 	is_looking_up = 1;
-#define IS_HEAPS(name) (offsetof(struct torsh_next, name) <= offsetof(struct torsh_next, malloc_usable_size))
+#define IS_HEAPS(name) \
+	(offsetof(struct torsh_next, name) <= offsetof(struct torsh_next, malloc_usable_size))
 #define NEXT(result, name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
 #define NEXT_VOID(name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
 #include "shim/libc/next.def"
@@ -229,7 +245,8 @@ static __attribute__((noinline)) int look_up_once(void)
 
 static int look_up(void)
 {
-	return atomic_load_explicit(&look_up_state, memory_order_acquire) == LOOK_UP_DONE || look_up_once();
+	return atomic_load_explicit(&look_up_state, memory_order_acquire) == LOOK_UP_DONE ||
+	       look_up_once();
 }
 
 int torsh_next_resolve(void)
@@ -261,7 +278,8 @@ void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators)
 int torsh_next_is_defined_before(const char *name)
 {
 	look_up();
-	for (const struct link_map *map = first_behind ? first_behind->l_prev : NULL; map; map = map->l_prev)
+	for (const struct link_map *map = first_behind ? first_behind->l_prev : NULL; map;
+	     map = map->l_prev)
 		if (torsh_elf_symbol(map, name, NULL))
 			return 1;
 	return 0;
@@ -274,7 +292,8 @@ const char *torsh_next_allocators_code(size_t *n_bytes)
 	Dl_info info;
 
 	look_up();
-	for (size_t i = 0; allocators_map && !first && i < sizeof(own_names) / sizeof(*own_names); i++)
+	for (size_t i = 0; allocators_map && !first && i < sizeof(own_names) / sizeof(*own_names);
+	     i++)
 		first = torsh_elf_symbol(allocators_map, own_names[i], NULL);
 	*n_bytes = 0;
 	if (!first || !dladdr(first, &info))
@@ -283,7 +302,8 @@ const char *torsh_next_allocators_code(size_t *n_bytes)
 	const ElfW(Phdr) *segments = (const void *)((const char *)info.dli_fbase + header->e_phoff);
 
 	for (size_t i = 0; i < header->e_phnum; i++)
-		if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr + segments[i].p_memsz > *n_bytes)
+		if (segments[i].p_type == PT_LOAD &&
+		    segments[i].p_vaddr + segments[i].p_memsz > *n_bytes)
 			*n_bytes = segments[i].p_vaddr + segments[i].p_memsz;
 	return info.dli_fbase;
 }

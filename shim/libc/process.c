@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The calls by which a process multiplies, becomes another program or ends. Children get the agent's environment, also
- * where the caller scrubbed it.
+ * The calls by which a process multiplies, becomes another program or ends. Children get the
+ * agent's environment, also where the caller scrubbed it.
  *
- * After vfork these run in a child that shares its parent's memory: everything they need lies on the stack, and what
- * they say is ignored by the collectors.
+ * After vfork these run in a child that shares its parent's memory: everything they need lies on
+ * the stack, and what they say is ignored by the collectors.
  */
 #include <alloca.h>
 #include <assert.h>
@@ -35,31 +35,35 @@ EXPORT pid_t fork(void)
 	return child;
 }
 
-/* The environment that a child is to have by the plan; the array is on the caller's stack where the plan has none. */
-#define CHILD_ENVIRONMENT(plan)                                                                                       \
-	({                                                                                                            \
-		size_t n_slots_ = torsh_process_environment_slots(plan);                                              \
-		char **slots_ = n_slots_ && !(plan)->slots ? alloca(n_slots_ * sizeof(char *)) : (plan)->slots; \
-		n_slots_ ? torsh_process_environment(plan, slots_) : (plan)->envp;                                    \
+/*
+ * The environment that a child is to have by the plan; the array is on the caller's stack where the
+ * plan has none.
+ */
+#define CHILD_ENVIRONMENT(plan)                                                                \
+	({                                                                                     \
+		size_t n_slots_ = torsh_process_environment_slots(plan);                       \
+		char **slots_ = n_slots_ && !(plan)->slots ? alloca(n_slots_ * sizeof(char *)) \
+							   : (plan)->slots;                    \
+		n_slots_ ? torsh_process_environment(plan, slots_) : (plan)->envp;             \
 	})
 
 /* Calls an exec function between the collectors' two marks: it returns only when it failed. */
-#define EXECUTE(plan, argv, call)                                   \
-	({                                                          \
-		int told_ = torsh_process_executing(plan, argv);    \
-		int result_ = (call);                               \
-                                                                    \
-		if (told_)                                          \
-			torsh_process_not_executed(told_);          \
-		torsh_process_drop_plan(plan);                      \
-		result_;                                            \
+#define EXECUTE(plan, argv, call)                                \
+	({                                                       \
+		int told_ = torsh_process_executing(plan, argv); \
+		int result_ = (call);                            \
+                                                                 \
+		if (told_)                                       \
+			torsh_process_not_executed(told_);       \
+		torsh_process_drop_plan(plan);                   \
+		result_;                                         \
 	})
 
 typedef int exec_function(const char *program, char *const *argv, char *const *envp);
 
 /* Not inlined: the lists of arguments have enough on the stack. */
-static __attribute__((noinline)) int execute(exec_function *next, const char *program, char *const *argv,
-					     char *const *envp)
+static __attribute__((noinline)) int execute(exec_function *next, const char *program,
+					     char *const *argv, char *const *envp)
 {
 	char *const *environment;
 	struct child_plan plan;
@@ -118,24 +122,25 @@ EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *e
 }
 
 /*
- * The list forms: argv from the arguments, on the stack; rest is what the function takes further, behind the NULL. Not in
- * functions of their own, for which the compiler would store all registers that might pass arguments.
+ * The list forms: argv from the arguments, on the stack; rest is what the function takes further,
+ * behind the NULL. Not in functions of their own, for which the compiler would store all registers
+ * that might pass arguments.
  */
-#define BEGIN_ARGUMENTS(first, rest)                              \
-	({                                                        \
-		size_t n_ = 1;                                    \
-		char **argv_;                                     \
-                                                                  \
-		va_start(rest, first);                            \
-		for (const char *at_ = first; at_; n_++)          \
-			at_ = va_arg(rest, char *);               \
-		va_end(rest);                                     \
-		argv_ = alloca(n_ * sizeof(char *));              \
-		argv_[0] = (char *)(first);                       \
-		va_start(rest, first);                            \
-		for (size_t i_ = 1; i_ < n_; i_++)                \
-			argv_[i_] = va_arg(rest, char *);         \
-		argv_;                                            \
+#define BEGIN_ARGUMENTS(first, rest)                      \
+	({                                                \
+		size_t n_ = 1;                            \
+		char **argv_;                             \
+                                                          \
+		va_start(rest, first);                    \
+		for (const char *at_ = first; at_; n_++)  \
+			at_ = va_arg(rest, char *);       \
+		va_end(rest);                             \
+		argv_ = alloca(n_ * sizeof(char *));      \
+		argv_[0] = (char *)(first);               \
+		va_start(rest, first);                    \
+		for (size_t i_ = 1; i_ < n_; i_++)        \
+			argv_[i_] = va_arg(rest, char *); \
+		argv_;                                    \
 	})
 
 EXPORT int execl(const char *path, const char *first, ...)
@@ -233,7 +238,10 @@ EXPORT void quick_exit(int status)
 	__builtin_unreachable();
 }
 
-/* Also where an exception of C++ is not caught; what the C library aborts itself (a damaged heap) doesn't come by. */
+/*
+ * Also where an exception of C++ is not caught; what the C library aborts itself (a damaged heap)
+ * doesn't come by.
+ */
 EXPORT void abort(void)
 {
 	torsh_process_aborting();
@@ -264,8 +272,8 @@ EXPORT void __assert(const char *said, const char *file, int line)
 }
 
 /*
- * A library opened so takes malloc from its own dependencies or its own namespace, past us. Which libraries a dlopen
- * finds depends on who calls it: the call has to be the last thing, a jump.
+ * A library opened so takes malloc from its own dependencies or its own namespace, past us. Which
+ * libraries a dlopen finds depends on who calls it: the call has to be the last thing, a jump.
  */
 EXPORT void *dlopen(const char *path, int mode)
 {
@@ -284,7 +292,10 @@ EXPORT void *dlmopen(long space, const char *path, int mode)
 	return torsh_next.dlmopen(space, path, mode);
 }
 
-/* Other code may be mapped where the library was. The result doesn't depend on who calls: this can be wrapped. */
+/*
+ * Other code may be mapped where the library was. The result doesn't depend on who calls: this can
+ * be wrapped.
+ */
 EXPORT int dlclose(void *handle)
 {
 	int result;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The calls by which a program takes system calls from itself, as programs make them: prctl, and syscall, by which
- * libseccomp does it. What the agent does afterwards must not be what ends the program.
+ * The calls by which a program takes system calls from itself, as programs make them: prctl, and
+ * syscall, by which libseccomp does it. What the agent does afterwards must not be what ends the
+ * program.
  *
- * Under other names here, as the C library declares both with three dots. syscall ends with a jump: vfork may come by it,
- * which returns twice.
+ * Under other names here, as the C library declares both with three dots. syscall ends with a jump:
+ * vfork may come by it, which returns twice.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,22 +18,27 @@
 #include "shim/libc/next.h"
 #include "shim/sys.h"
 
-EXPORT int own_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) __asm__("prctl");
-EXPORT long own_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+EXPORT int own_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+		     unsigned long d) __asm__("prctl");
+EXPORT long own_syscall(long number, long a, long b, long c, long d, long e,
+			long f) __asm__("syscall");
 
 /* Strict mode leaves read, write and exit, and takes the time stamp counter too. */
 static int is_strict(long number, unsigned long a, unsigned long b)
 {
 	if (number == SYS_seccomp)
 		return a == SECCOMP_SET_MODE_STRICT;
-	return (a == PR_SET_SECCOMP && b == SECCOMP_MODE_STRICT) || (a == PR_SET_TSC && b == PR_TSC_SIGSEGV);
+	return (a == PR_SET_SECCOMP && b == SECCOMP_MODE_STRICT) ||
+	       (a == PR_SET_TSC && b == PR_TSC_SIGSEGV);
 }
 
-static const struct sock_fprog *filter_of(long number, unsigned long a, unsigned long b, unsigned long c)
+static const struct sock_fprog *filter_of(long number, unsigned long a, unsigned long b,
+					  unsigned long c)
 {
 	if (number == SYS_seccomp)
 		return a == SECCOMP_SET_MODE_FILTER ? (const struct sock_fprog *)c : NULL;
-	return a == PR_SET_SECCOMP && b == SECCOMP_MODE_FILTER ? (const struct sock_fprog *)c : NULL;
+	return a == PR_SET_SECCOMP && b == SECCOMP_MODE_FILTER ? (const struct sock_fprog *)c
+							       : NULL;
 }
 
 /* What was done before a call, and is to be taken back where it fails. */
@@ -49,8 +55,8 @@ static struct preparation prepare(long number, unsigned long a, unsigned long b,
 	if (filter && torsh_filter_harms(filter))
 		torsh_process_forbidding();
 	else if (filter)
-		preparation.is_counted =
-			torsh_process_filtering(number == SYS_seccomp && (b & SECCOMP_FILTER_FLAG_TSYNC));
+		preparation.is_counted = torsh_process_filtering(number == SYS_seccomp &&
+								 (b & SECCOMP_FILTER_FLAG_TSYNC));
 	preparation.is_muted = is_strict(number, a, b) && torsh_process_muting();
 	return preparation;
 }
@@ -72,13 +78,18 @@ int own_prctl(int option, unsigned long a, unsigned long b, unsigned long c, uns
 	return result;
 }
 
-static __attribute__((noinline)) long forbid(long number, long a, long b, long c, long d, long e, long f)
+static __attribute__((noinline)) long forbid(long number, long a, long b, long c, long d, long e,
+					     long f)
 {
-	struct preparation preparation = prepare(number, (unsigned long)a, (unsigned long)b, (unsigned long)c);
+	struct preparation preparation =
+		prepare(number, (unsigned long)a, (unsigned long)b, (unsigned long)c);
 	long result = torsh_next.syscall(number, a, b, c, d, e, f);
-	/* A number above 0 is the listener's descriptor where one was requested, else a thread that can't take the filter. */
-	bool has_listener =
-		number == SYS_seccomp && result > 0 && ((unsigned long)b & SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	/*
+	 * A number above 0 is the listener's descriptor where one was requested, else a thread that
+	 * can't take the filter.
+	 */
+	bool has_listener = number == SYS_seccomp && result > 0 &&
+			    ((unsigned long)b & SECCOMP_FILTER_FLAG_NEW_LISTENER);
 
 	conclude(preparation, !result || has_listener);
 	return result;

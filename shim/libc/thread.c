@@ -9,7 +9,8 @@
 
 static int is_copy_stale; /* what the C library remembers of its threads' numbers is a parent's */
 
-#define STACK_BYTES (1u << 20) /* of address space; what is called in other libraries decides how much is touched */
+/* of address space; what is called in other libraries decides how much is touched */
+#define STACK_BYTES (1u << 20)
 
 int torsh_thread_start(void *(*run)(void *), void *argument)
 {
@@ -31,7 +32,10 @@ int torsh_thread_start(void *(*run)(void *), void *argument)
 	return -error;
 }
 
-/* The number of a thread's CPU clock is made from its tid, as include/linux/posix-timers_types.h says. */
+/*
+ * The number of a thread's CPU clock is made from its tid, as include/linux/posix-timers_types.h
+ * says.
+ */
 static int remembered_tid(void)
 {
 	clockid_t clock;

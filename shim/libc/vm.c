@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The calls that change the address space, as programs call them. The C library's own mappings (thread stacks, malloc
- * arenas) don't come by here.
+ * The calls that change the address space, as programs call them. The C library's own mappings
+ * (thread stacks, malloc arenas) don't come by here.
  */
 #include <stdarg.h>
 #include <sys/mman.h>

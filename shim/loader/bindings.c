@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Relocations of loaded objects that lead to allocators' own functions (shim/allocators/allocator_calls.h). What the
- * loader has made read-only after relocating it is made so again.
+ * Relocations of loaded objects that lead to allocators' own functions
+ * (shim/allocators/allocator_calls.h). What the loader has made read-only after relocating it is
+ * made so again.
  */
 #include <elf.h>
 #include <link.h>
@@ -35,13 +36,15 @@ static const void *dynamic_of(const struct torsh_elf_image *image)
 	return NULL;
 }
 
-static bool find_relocations(const struct torsh_elf_image *image, const void *dynamic, struct relocations *found)
+static bool find_relocations(const struct torsh_elf_image *image, const void *dynamic,
+			     struct relocations *found)
 {
 	const ElfW(Dyn) * entry;
 
 	*found = (struct relocations){0};
 	for (uintptr_t at = (uintptr_t)dynamic;
-	     (entry = torsh_elf_at(image, at, sizeof(*entry))) && entry->d_tag != DT_NULL; at += sizeof(*entry)) {
+	     (entry = torsh_elf_at(image, at, sizeof(*entry))) && entry->d_tag != DT_NULL;
+	     at += sizeof(*entry)) {
 		switch (entry->d_tag) {
 		case DT_RELA:
 			found->tables[0] = torsh_elf_locate(image, entry);
@@ -86,8 +89,8 @@ static void find_extent(const struct torsh_elf_image *image, struct extent *exte
 }
 
 /*
- * The address is put in at once: other threads may be calling through this place. False: another thread may
- * still be relocating the object, which ends with what is to be read-only.
+ * The address is put in at once: other threads may be calling through this place. False: another
+ * thread may still be relocating the object, which ends with what is to be read-only.
  */
 static bool put(void **place, void *address, const struct extent *extent)
 {
@@ -98,7 +101,8 @@ static bool put(void **place, void *address, const struct extent *extent)
 	if (is_relro && is_writable && !extent->is_relocated)
 		return false;
 	/* Where it can't be made writable it stays as it was. */
-	if (!is_writable && TORSH_SYS(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) != 0)
+	if (!is_writable &&
+	    TORSH_SYS(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) != 0)
 		return true;
 	__atomic_store_n(place, address, __ATOMIC_RELEASE);
 	if (!is_writable)
@@ -107,8 +111,8 @@ static bool put(void **place, void *address, const struct extent *extent)
 }
 
 /*
- * Where a function is not bound yet its place leads into the object itself; then it will be bound to the first
- * definition.
+ * Where a function is not bound yet its place leads into the object itself; then it will be bound
+ * to the first definition.
  */
 static bool change_place(void **place, int i, bool is_function, const struct extent *extent)
 {
@@ -179,7 +183,8 @@ bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated)
 		uintptr_t at = all.tables[k];
 
 		for (size_t n = all.n_bytes[k] / sizeof(*relocation);
-		     n && (relocation = torsh_elf_at(&image, at, sizeof(*relocation))); n--, at += sizeof(*relocation))
+		     n && (relocation = torsh_elf_at(&image, at, sizeof(*relocation)));
+		     n--, at += sizeof(*relocation))
 			if (!change_relocated(&image, relocation, &all, &extent))
 				is_done = false;
 	}

@@ -11,7 +11,7 @@
 
 #define HEADERS_BYTES 4096u /* of the first page: further ones may not be mapped */
 
-/* ---- bounds ------------------------------------------------------------------------------------------------------ */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 /* The bytes of a segment, of any permissions among wanted, from address on; 0: it lies in none. */
 static size_t find_room(const struct torsh_elf_image *image, uintptr_t address, uint32_t wanted)
@@ -20,7 +20,8 @@ static size_t find_room(const struct torsh_elf_image *image, uintptr_t address, 
 		const ElfW(Phdr) *segment = &image->segments[i];
 		uintptr_t within = address - (image->bias + segment->p_vaddr);
 
-		if (segment->p_type == PT_LOAD && segment->p_flags & wanted && within < segment->p_memsz)
+		if (segment->p_type == PT_LOAD && segment->p_flags & wanted &&
+		    within < segment->p_memsz)
 			return segment->p_memsz - within;
 	}
 	return 0;
@@ -33,7 +34,8 @@ const void *torsh_elf_at(const struct torsh_elf_image *image, uintptr_t address,
 
 void **torsh_elf_place(const struct torsh_elf_image *image, uintptr_t address)
 {
-	bool is_there = address % sizeof(void *) == 0 && find_room(image, address, PF_W) >= sizeof(void *);
+	bool is_there =
+		address % sizeof(void *) == 0 && find_room(image, address, PF_W) >= sizeof(void *);
 
 	return is_there ? (void **)address : NULL;
 }
@@ -54,7 +56,10 @@ static int is_of(const struct torsh_elf_image *image, const void *dynamic)
 	return 0;
 }
 
-/* Linkers lay out libraries from address 0 on, so that the file's header lies where they were moved to. */
+/*
+ * Linkers lay out libraries from address 0 on, so that the file's header lies where they were moved
+ * to.
+ */
 static int find_headers(uintptr_t start, struct torsh_elf_image *image)
 {
 	const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
@@ -63,7 +68,8 @@ static int find_headers(uintptr_t start, struct torsh_elf_image *image)
 	memcpy(&magic, ELFMAG, sizeof(magic));
 	if (!start || start % HEADERS_BYTES || torsh_sys_compare(start, magic) ||
 	    elf->e_phentsize != sizeof(ElfW(Phdr)) || elf->e_phoff > HEADERS_BYTES ||
-	    elf->e_phoff % sizeof(uintptr_t) || elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > HEADERS_BYTES)
+	    elf->e_phoff % sizeof(uintptr_t) ||
+	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > HEADERS_BYTES)
 		return 0;
 	image->segments = (const ElfW(Phdr) *)(start + elf->e_phoff);
 	image->n = elf->e_phnum;
@@ -81,7 +87,7 @@ static int describe(const struct link_map *map, struct torsh_elf_image *image)
 	return is_of(image, map->l_ld);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The header of a DT_GNU_HASH table; a Bloom filter, the buckets and the hashes follow. */
 struct gnu_hash {
@@ -95,10 +101,12 @@ struct tables {
 /* glibc has added the load address, but not in every object: the vdso is read-only. */
 uintptr_t torsh_elf_locate(const struct torsh_elf_image *image, const ElfW(Dyn) * entry)
 {
-	return entry->d_un.d_ptr < image->bias ? entry->d_un.d_ptr + image->bias : entry->d_un.d_ptr;
+	return entry->d_un.d_ptr < image->bias ? entry->d_un.d_ptr + image->bias
+					       : entry->d_un.d_ptr;
 }
 
-static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic, struct tables *tables)
+static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic,
+		       struct tables *tables)
 {
 	const ElfW(Dyn) * entry;
 
@@ -118,8 +126,8 @@ static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic, s
 		}
 	}
 	/* Damaged ones may be askew: what is read is found by its alignment, too. */
-	return tables->hash && tables->symbols && tables->names && tables->hash % sizeof(uint32_t) == 0 &&
-	       tables->symbols % sizeof(uintptr_t) == 0;
+	return tables->hash && tables->symbols && tables->names &&
+	       tables->hash % sizeof(uint32_t) == 0 && tables->symbols % sizeof(uintptr_t) == 0;
 }
 
 static uint32_t hash_name(const char *name)
@@ -131,9 +139,12 @@ static uint32_t hash_name(const char *name)
 	return hash;
 }
 
-/* The first symbol of the name's bucket, and where the hashes of that one and the next stand; 0: there is none. */
-static uint32_t find_bucket(const struct torsh_elf_image *image, const struct tables *tables, uint32_t hash,
-			    uintptr_t *chain)
+/*
+ * The first symbol of the name's bucket, and where the hashes of that one and the next stand; 0:
+ * there is none.
+ */
+static uint32_t find_bucket(const struct torsh_elf_image *image, const struct tables *tables,
+			    uint32_t hash, uintptr_t *chain)
 {
 	const struct gnu_hash *header = torsh_elf_at(image, tables->hash, sizeof(*header));
 	const uint32_t *bucket;
@@ -142,10 +153,12 @@ static uint32_t find_bucket(const struct torsh_elf_image *image, const struct ta
 	if (!header || !header->n_buckets)
 		return 0;
 	buckets = tables->hash + sizeof(*header) + header->n_filter_words * sizeof(ElfW(Addr));
-	bucket = torsh_elf_at(image, buckets + hash % header->n_buckets * sizeof(*bucket), sizeof(*bucket));
+	bucket = torsh_elf_at(image, buckets + hash % header->n_buckets * sizeof(*bucket),
+			      sizeof(*bucket));
 	if (!bucket || *bucket < header->first_symbol)
 		return 0;
-	*chain = buckets + (header->n_buckets + (uintptr_t)(*bucket - header->first_symbol)) * sizeof(*bucket);
+	*chain = buckets + (header->n_buckets + (uintptr_t)(*bucket - header->first_symbol)) *
+				   sizeof(*bucket);
 	return *bucket;
 }
 
@@ -157,7 +170,8 @@ static int is_called(const struct torsh_elf_image *image, uintptr_t text, const 
 	return found && !memcmp(found, name, n_bytes);
 }
 
-void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynamic, const char *name, size_t *n_bytes)
+void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynamic,
+			  const char *name, size_t *n_bytes)
 {
 	uint32_t hash = hash_name(name);
 	struct tables tables;
@@ -168,7 +182,8 @@ void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynam
 	symbol_at = find_bucket(image, &tables, hash, &chain) * sizeof(ElfW(Sym));
 	if (!symbol_at)
 		return NULL;
-	for (symbol_at += tables.symbols;; symbol_at += sizeof(ElfW(Sym)), chain += sizeof(uint32_t)) {
+	for (symbol_at += tables.symbols;;
+	     symbol_at += sizeof(ElfW(Sym)), chain += sizeof(uint32_t)) {
 		const ElfW(Sym) *symbol = torsh_elf_at(image, symbol_at, sizeof(*symbol));
 		const uint32_t *found = torsh_elf_at(image, chain, sizeof(*found));
 

@@ -10,7 +10,8 @@
 
 static int is_interposed(const char *name, const void *caller)
 {
-	return name && (torsh_driver_has(name) || torsh_cupti_has(name)) && !torsh_driver_is_own(caller);
+	return name && (torsh_driver_has(name) || torsh_cupti_has(name)) &&
+	       !torsh_driver_is_own(caller);
 }
 
 static int is_lacking(const char *name)
@@ -20,13 +21,14 @@ static int is_lacking(const char *name)
 
 static void *instead(const char *name, void *found)
 {
-	return torsh_cupti_has(name) ? torsh_cupti_instead(name, found) : torsh_driver_instead(name, found);
+	return torsh_cupti_has(name) ? torsh_cupti_instead(name, found)
+				     : torsh_driver_instead(name, found);
 }
 
 /*
- * Allocators' own functions are interposed where they are looked up by name, too; and what a dlopen has
- * brought is looked at, which most programs follow by this. The return address gives the object that calls:
- * what isn't about these names must be a tail call, and RTLD_NEXT too.
+ * Allocators' own functions are interposed where they are looked up by name, too; and what a dlopen
+ * has brought is looked at, which most programs follow by this. The return address gives the object
+ * that calls: what isn't about these names must be a tail call, and RTLD_NEXT too.
  */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 {

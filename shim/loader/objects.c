@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Two ways through the loaded objects. By dl_iterate_phdr, under the loader's lock. And along the loader's list without
- * one, where that lock may never be free: in a forked child, and at the end of a process. See objects.h.
+ * Two ways through the loaded objects. By dl_iterate_phdr, under the loader's lock. And along the
+ * loader's list without one, where that lock may never be free: in a forked child, and at the end
+ * of a process. See objects.h.
  */
 #include "shim/loader/objects.h"
 
@@ -44,7 +45,7 @@ int torsh_objects_is_forked_child(void)
 	return is_original && !*is_original;
 }
 
-/* ---- without a lock ---------------------------------------------------------------------------------------------- */
+/* ---- without a lock -------------------------------------------------------------------------- */
 
 static int is_readable(const void *at)
 {
@@ -52,12 +53,13 @@ static int is_readable(const void *at)
 }
 
 /*
- * Whether this is a neighbour in the list. Where a dlopen fails meanwhile, or another thread was in dlclose when the
- * process forked, there may be one that isn't whole.
+ * Whether this is a neighbour in the list. Where a dlopen fails meanwhile, or another thread was in
+ * dlclose when the process forked, there may be one that isn't whole.
  */
 static int follows(const struct link_map *map, const struct link_map *next)
 {
-	return is_readable(next) && is_readable(&next->l_prev) && next->l_prev == map && is_readable(next->l_name);
+	return is_readable(next) && is_readable(&next->l_prev) && next->l_prev == map &&
+	       is_readable(next->l_name);
 }
 
 const struct link_map *torsh_objects_next(const struct link_map *map)
@@ -99,12 +101,13 @@ int torsh_objects_is_linked(const struct link_map *map)
 	if (!torsh_unloading_forbid())
 		return 0;
 	before = is_readable(map) && is_readable(&map->l_prev) ? map->l_prev : NULL;
-	result = before ? is_readable(&before->l_next) && before->l_next == map : map && map == _r_debug.r_map;
+	result = before ? is_readable(&before->l_next) && before->l_next == map
+			: map && map == _r_debug.r_map;
 	torsh_unloading_allow();
 	return result;
 }
 
-/* ---- under the loader's lock ------------------------------------------------------------------------------------- */
+/* ---- under the loader's lock ----------------------------------------------------------------- */
 
 struct iteration {
 	look *look;
@@ -123,8 +126,9 @@ static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
 {
 	const struct iteration *iteration = context;
 	/* As much of a link_map as is read. */
-	struct link_map map = {
-		.l_addr = object->dlpi_addr, .l_name = (char *)object->dlpi_name, .l_ld = dynamic_of(object)};
+	struct link_map map = {.l_addr = object->dlpi_addr,
+			       .l_name = (char *)object->dlpi_name,
+			       .l_ld = dynamic_of(object)};
 
 	(void)n_bytes;
 	return iteration->look(&map, iteration->context);
@@ -134,10 +138,11 @@ static int iterate(look *look, void *context)
 {
 	struct iteration iteration = {.look = look, .context = context};
 
-	return torsh_objects_is_forked_child() ? walk(look, context) : dl_iterate_phdr(look_at, &iteration);
+	return torsh_objects_is_forked_child() ? walk(look, context)
+					       : dl_iterate_phdr(look_at, &iteration);
 }
 
-/* ---- what is asked ----------------------------------------------------------------------------------------------- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 struct search {
 	const char *name;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * The oldest version of dlsym that the C library has; later ones are the same function. Of malloc's family there are
- * no later ones.
+ * The oldest version of dlsym that the C library has; later ones are the same function. Of malloc's
+ * family there are no later ones.
  */
 #if defined(__x86_64__)
 #define OLDEST_VERSION "GLIBC_2.2.5"
@@ -58,8 +58,13 @@ static int is_before(const void *code, const void *other)
 
 void *torsh_symbol_heap(void *handle, const char *name)
 {
-	/* One finds what has that version and nothing else, the other whatever is not hidden behind a version. */
-	void *versioned = dlvsym(handle, name, strcmp(name, "aligned_alloc") ? OLDEST_VERSION : ALIGNED_ALLOC_VERSION);
+	/*
+	 * One finds what has that version and nothing else, the other whatever is not hidden behind
+	 * a version.
+	 */
+	void *versioned =
+		dlvsym(handle, name,
+		       strcmp(name, "aligned_alloc") ? OLDEST_VERSION : ALIGNED_ALLOC_VERSION);
 	void *found = torsh_symbol(handle, name);
 
 	return versioned && (!found || is_before(versioned, found)) ? versioned : found;

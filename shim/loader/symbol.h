@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The loader's own dlsym: ours interposes it (shim/loader/lookup.c), and the agent's own questions are not for that. */
+/*
+ * The loader's own dlsym: ours interposes it (shim/loader/lookup.c), and the agent's own questions
+ * are not for that.
+ */
 #ifndef TORSH_SHIM_LOADER_SYMBOL_H
 #define TORSH_SHIM_LOADER_SYMBOL_H
 
@@ -12,8 +15,8 @@ symbol_look_up *torsh_symbol_next(void);
 void *torsh_symbol(void *handle, const char *name);
 
 /*
- * The same for malloc's family, as programs refer to it: by the C library's version. A library may define them so
- * that nothing else finds them (libc_malloc_debug.so).
+ * The same for malloc's family, as programs refer to it: by the C library's version. A library may
+ * define them so that nothing else finds them (libc_malloc_debug.so).
  */
 void *torsh_symbol_heap(void *handle, const char *name);
 

@@ -9,9 +9,13 @@
 #define WAIT_NS 1000000u
 #define WAITS 10
 
-/* Threads in dlclose, and those that forbid it. Each looks at the other's number after changing its own. */
+/*
+ * Threads in dlclose, and those that forbid it. Each looks at the other's number after changing its
+ * own.
+ */
 static _Atomic uint32_t n_unloading, n_reading;
-static _Thread_local uint32_t own_unloading; /* of n_unloading, this thread's: destructors allocate, and close more */
+/* of n_unloading, this thread's: destructors allocate, and close more */
+static _Thread_local uint32_t own_unloading;
 
 bool torsh_unloading_forbid(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The entry point by which ITT finds the agent. A consumer that the user's environment names is opened and fills in the
- * client's pointers first; what it put there is called by what we put there.
+ * The entry point by which ITT finds the agent. A consumer that the user's environment names is
+ * opened and fills in the client's pointers first; what it put there is called by what we put
+ * there.
  */
 #include "shim/ranges/itt.h"
 
@@ -22,7 +23,8 @@ typedef void function(void);
 struct api {
 	const char *name;
 	function **pointer;
-	function *first, *none; /* the client's own: what finds the tool, and what is called without one */
+	/* the client's own: what finds the tool, and what is called without one */
+	function *first, *none;
 	int group;
 };
 
@@ -87,7 +89,9 @@ static void attach_consumer(struct client *client, int groups)
 	entry(client, groups);
 }
 
-/* Called by each DSO's static part, under its own lock. Without the activity its calls do nothing. */
+/*
+ * Called by each DSO's static part, under its own lock. Without the activity its calls do nothing.
+ */
 EXPORT void __itt_api_init(struct client *client, int groups)
 {
 	if (!torsh_ranges_wanted(RANGE_BY_ITT))
@@ -104,7 +108,10 @@ EXPORT void __itt_api_init(struct client *client, int groups)
 			continue;
 		}
 		memcpy(&own, (const char *)&torsh_itt_functions + place->offset, sizeof(own));
-		/* The same functions for every client: a tool knows only one of itself. A client may call again. */
+		/*
+		 * The same functions for every client: a tool knows only one of itself. A client
+		 * may call again.
+		 */
 		if (set && set != api->first && set != api->none && set != own)
 			memcpy((char *)&torsh_itt_consumer + place->offset, &set, sizeof(set));
 		*api->pointer = own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * ITT as its static part speaks to a tool: ittnotify.h and ittnotify_config.h of intel/ittapi, on Linux. Every DSO that
- * is linked with a static part opens what INTEL_LIBITTNOTIFY64 names at its first call, and has __itt_api_init there
- * put functions into its pointers.
+ * ITT as its static part speaks to a tool: ittnotify.h and ittnotify_config.h of intel/ittapi, on
+ * Linux. Every DSO that is linked with a static part opens what INTEL_LIBITTNOTIFY64 names at its
+ * first call, and has __itt_api_init there put functions into its pointers.
  */
 #ifndef TORSH_SHIM_RANGES_ITT_H
 #define TORSH_SHIM_RANGES_ITT_H
@@ -63,7 +63,10 @@ enum itt_type {
 	ITT_TYPE_DOUBLE
 };
 
-/* The functions of itt.def: ours, and those of a consumer that was there before us. NULL: it has none. */
+/*
+ * The functions of itt.def: ours, and those of a consumer that was there before us. NULL: it has
+ * none.
+ */
 struct itt_functions {
 #define ITT(result, name, parameters, arguments) result(*name) parameters;
 #define ITT_VOID(name, parameters, arguments) void(*name) parameters;

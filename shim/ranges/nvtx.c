@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The entry points by which NVTX finds the agent, and the consumer that was there first: that one is opened once and
- * told of one client, which is us; what any client says goes to it and to the collector.
+ * The entry points by which NVTX finds the agent, and the consumer that was there first: that one
+ * is opened once and told of one client, which is us; what any client says goes to it and to the
+ * collector.
  */
 #include "shim/ranges/nvtx.h"
 
@@ -40,15 +41,18 @@ typedef int initialize_extension(struct nvtx_module *module);
 
 struct nvtx_functions torsh_nvtx_consumer;
 int torsh_nvtx_has_consumer;
-intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
+intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
+	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
 
 /* Where each module's slots are kept for us: in a struct nvtx_functions, or nowhere. */
 static const struct place {
 	uint8_t module, slot;
 	uint16_t offset;
 } places[] = {
-#define NVTX(module, slot, result, Name, parameters, arguments) {module, slot, offsetof(struct nvtx_functions, Name)},
-#define NVTX_VOID(module, slot, Name, parameters, arguments) {module, slot, offsetof(struct nvtx_functions, Name)},
+#define NVTX(module, slot, result, Name, parameters, arguments) \
+	{module, slot, offsetof(struct nvtx_functions, Name)},
+#define NVTX_VOID(module, slot, Name, parameters, arguments) \
+	{module, slot, offsetof(struct nvtx_functions, Name)},
 #include "shim/ranges/nvtx.def"
 #undef NVTX
 #undef NVTX_VOID
@@ -56,7 +60,10 @@ static const struct place {
 
 #define N_PLACES (sizeof(places) / sizeof(*places))
 
-/* What the consumer asks of its client. Modules that are not recorded (names of CUDA's things) have slots here. */
+/*
+ * What the consumer asks of its client. Modules that are not recorded (names of CUDA's things) have
+ * slots here.
+ */
 static function *consumer_slots[N_MODULES][N_SLOTS];
 static function **consumer_tables[N_MODULES][N_SLOTS];
 static const unsigned int n_slots_of[N_MODULES] = {0, 16, 9, 15, 7, 16, 7};
@@ -82,9 +89,12 @@ static void take_injection_version(uint32_t version)
 static const void *consumer_table(uint32_t id)
 {
 	static const struct callbacks callbacks = {sizeof(callbacks), consumer_module};
-	static const struct version_info version = {sizeof(version), NVTX_VERSION, 0, take_injection_version};
+	static const struct version_info version = {sizeof(version), NVTX_VERSION, 0,
+						    take_injection_version};
 
-	return id == CALLBACKS ? (const void *)&callbacks : id == VERSION_INFO ? (const void *)&version : NULL;
+	return id == CALLBACKS	    ? (const void *)&callbacks
+	       : id == VERSION_INFO ? (const void *)&version
+				    : NULL;
 }
 
 static void *open_consumer(const char *name)
@@ -97,7 +107,8 @@ static void *open_consumer(const char *name)
 	library = torsh_next.dlopen(path, RTLD_LAZY);
 	entry = library ? torsh_symbol(library, name) : NULL;
 	if (!entry)
-		torsh_ranges_note("NVTX: what NVTX_INJECTION64_PATH names can't be opened, or is no tool for NVTX");
+		torsh_ranges_note(
+			"NVTX: what NVTX_INJECTION64_PATH names can't be opened, or is no tool for NVTX");
 	return entry;
 }
 
@@ -116,7 +127,8 @@ static void attach(void)
 		memcpy((char *)&torsh_nvtx_consumer + places[i].offset,
 		       &consumer_slots[places[i].module][places[i].slot], sizeof(function *));
 	torsh_nvtx_has_consumer = 1;
-	torsh_ranges_note("NVTX: another tool was there first (NVTX_INJECTION64_PATH): it is told everything too");
+	torsh_ranges_note(
+		"NVTX: another tool was there first (NVTX_INJECTION64_PATH): it is told everything too");
 }
 
 enum { NOT_ATTACHED, ATTACHING, ATTACHED };
@@ -133,7 +145,10 @@ void torsh_nvtx_attach_consumer(void)
 		is_attaching = 1;
 		attach();
 		is_attaching = 0;
-		/* Pairs with the acquires above and below: what the consumer put into its slots is seen. */
+		/*
+		 * Pairs with the acquires above and below: what the consumer put into its slots is
+		 * seen.
+		 */
 		atomic_store_explicit(&state, ATTACHED, memory_order_release);
 	}
 	/* Handles that were made meanwhile would not be the consumer's. */
@@ -153,11 +168,15 @@ static void install(const struct callbacks *callbacks, int module)
 			*table[slot] = consumer_slots[module][slot];
 	for (size_t i = 0; i < N_PLACES; i++)
 		if (places[i].module == module && places[i].slot < n_slots && table[places[i].slot])
-			memcpy(table[places[i].slot], (const char *)&torsh_nvtx_functions + places[i].offset,
+			memcpy(table[places[i].slot],
+			       (const char *)&torsh_nvtx_functions + places[i].offset,
 			       sizeof(function *));
 }
 
-/* Called by each DSO that embeds NVTX, some of them at the same time. 0: that DSO's calls do nothing from here on. */
+/*
+ * Called by each DSO that embeds NVTX, some of them at the same time. 0: that DSO's calls do
+ * nothing from here on.
+ */
 EXPORT int InitializeInjectionNvtx2(get_table *get)
 {
 	const struct callbacks *callbacks;
@@ -181,7 +200,8 @@ static int initialize_consumer(struct nvtx_module *module, intptr_t *slots)
 	struct nvtx_module shadow = *module;
 	initialize_extension *entry = NULL;
 
-	if (!atomic_load_explicit(&is_missing, memory_order_relaxed) && torsh_injection_consumer(RANGE_BY_NVTX))
+	if (!atomic_load_explicit(&is_missing, memory_order_relaxed) &&
+	    torsh_injection_consumer(RANGE_BY_NVTX))
 		entry = (initialize_extension *)open_consumer("InitializeInjectionNvtxExtension");
 	if (!entry) {
 		atomic_store_explicit(&is_missing, 1, memory_order_relaxed);
@@ -194,13 +214,17 @@ static int initialize_consumer(struct nvtx_module *module, intptr_t *slots)
 	return entry(slots ? &shadow : module);
 }
 
-/* Without functions of ours or of the consumer's the extension's calls do nothing, as they did before. */
+/*
+ * Without functions of ours or of the consumer's the extension's calls do nothing, as they did
+ * before.
+ */
 EXPORT int InitializeInjectionNvtxExtension(struct nvtx_module *module)
 {
 	const intptr_t *ours;
 	intptr_t *theirs;
 
-	if (!torsh_ranges_wanted(RANGE_BY_NVTX) || module->struct_size < sizeof(*module) || !module->n_segments)
+	if (!torsh_ranges_wanted(RANGE_BY_NVTX) || module->struct_size < sizeof(*module) ||
+	    !module->n_segments)
 		return 0;
 	torsh_nvtx_attach_consumer();
 	ours = module->id == NVTX_EXTENSION_PAYLOAD    ? torsh_nvtx_payload

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NVTX version 3 as its headers speak to a tool: nvtxDetail/nvtxTypes.h and nvToolsExt.h of the CUDA toolkit. Every DSO
- * that embeds those headers looks for a tool by itself, at its first call: it opens what NVTX_INJECTION64_PATH names
- * and calls InitializeInjectionNvtx2 there.
+ * NVTX version 3 as its headers speak to a tool: nvtxDetail/nvtxTypes.h and nvToolsExt.h of the
+ * CUDA toolkit. Every DSO that embeds those headers looks for a tool by itself, at its first call:
+ * it opens what NVTX_INJECTION64_PATH names and calls InitializeInjectionNvtx2 there.
  */
 #ifndef TORSH_SHIM_RANGES_NVTX_H
 #define TORSH_SHIM_RANGES_NVTX_H
@@ -45,9 +45,17 @@ enum nvtx_payload_type {
 	NVTX_PAYLOAD_I32,
 	NVTX_PAYLOAD_F32
 };
-enum nvtx_message_type { NVTX_MESSAGE_NONE, NVTX_MESSAGE_ASCII, NVTX_MESSAGE_UNICODE, NVTX_MESSAGE_REGISTERED };
+enum nvtx_message_type {
+	NVTX_MESSAGE_NONE,
+	NVTX_MESSAGE_ASCII,
+	NVTX_MESSAGE_UNICODE,
+	NVTX_MESSAGE_REGISTERED
+};
 
-/* nvtxExtModuleInfo_t and its segments: an extension's functions are looked for in slots of its own. */
+/*
+ * nvtxExtModuleInfo_t and its segments: an extension's functions are looked for in slots of its
+ * own.
+ */
 struct nvtx_segment {
 	size_t id, n_slots;
 	intptr_t *slots;
@@ -108,7 +116,10 @@ struct nvtx_counter {
 	uint64_t id; /* 0: the tool chooses */
 };
 
-/* The functions of nvtx.def: ours, and those of a consumer that was there before us. NULL: it has none. */
+/*
+ * The functions of nvtx.def: ours, and those of a consumer that was there before us. NULL: it has
+ * none.
+ */
 struct nvtx_functions {
 #define NVTX(module, slot, result, Name, parameters, arguments) result(*Name) parameters;
 #define NVTX_VOID(module, slot, Name, parameters, arguments) void(*Name) parameters;
@@ -120,14 +131,25 @@ struct nvtx_functions {
 extern struct nvtx_functions torsh_nvtx_consumer;
 extern int torsh_nvtx_has_consumer; /* there is one: handles are its, or NULL */
 
-/* Slots of the extensions that are recorded, by their ids' order in enum nvtx_extension. 0: the consumer has none. */
-extern intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
+/*
+ * Slots of the extensions that are recorded, by their ids' order in enum nvtx_extension. 0: the
+ * consumer has none.
+ */
+extern intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
+	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
 
-/* The collector's, collectors/ranges/nvtx_events.c and collectors/ranges/nvtx_payload.c: what is called in place of the consumer's. */
+/*
+ * The collector's, collectors/ranges/nvtx_events.c and collectors/ranges/nvtx_payload.c: what is
+ * called in place of the consumer's.
+ */
 extern const struct nvtx_functions torsh_nvtx_functions;
-extern const intptr_t torsh_nvtx_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_counters[NVTX_EXTENSION_SLOTS];
+extern const intptr_t torsh_nvtx_payload[NVTX_EXTENSION_SLOTS],
+	torsh_nvtx_counters[NVTX_EXTENSION_SLOTS];
 
-/* Open the consumer that the user's NVTX_INJECTION64_PATH names, if there is one and that was not done. */
+/*
+ * Open the consumer that the user's NVTX_INJECTION64_PATH names, if there is one and that was not
+ * done.
+ */
 void torsh_nvtx_attach_consumer(void);
 
 #endif

@@ -8,7 +8,8 @@
 #include "shim/ranges/nvtx.h"
 #include "shim/ranges/ranges.h"
 
-_Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 && (int)TORSH_VALUE_SAMPLE == (int)VALUE_SAMPLE,
+_Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 &&
+		       (int)TORSH_VALUE_SAMPLE == (int)VALUE_SAMPLE,
 	       "torsh.h and the events number alike");
 
 /* What the caller gave, and nothing of what its version of the struct doesn't have. */
@@ -17,19 +18,24 @@ static struct range_says says_of(const char *name, const struct torsh_attributes
 	struct torsh_attributes known = {0};
 
 	if (attributes)
-		memcpy(&known, attributes, attributes->size < sizeof(known) ? attributes->size : sizeof(known));
+		memcpy(&known, attributes,
+		       attributes->size < sizeof(known) ? attributes->size : sizeof(known));
 	return (struct range_says){
 		.name = {.bytes = name},
 		.domain = {.bytes = known.domain},
 		.category = {.bytes = known.category},
 		.source = RANGE_BY_TORSH,
 		.color = known.color,
-		.payload_type = known.payload_type <= PAYLOAD_F64 ? known.payload_type : PAYLOAD_NONE,
+		.payload_type =
+			known.payload_type <= PAYLOAD_F64 ? known.payload_type : PAYLOAD_NONE,
 		.payload = known.payload.u64,
 	};
 }
 
-/* Another tool for NVTX hears of these too, also where nothing in the process speaks NVTX by itself. */
+/*
+ * Another tool for NVTX hears of these too, also where nothing in the process speaks NVTX by
+ * itself.
+ */
 static void attach_consumer(void)
 {
 	static int is_done;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Regions, marks, values and steps of a program's own in its torsh recording. Header only, C99 or C++11, nothing to
- * link with: where libtorshagent.so is not preloaded each call costs the test of a pointer and does nothing.
+ * Regions, marks, values and steps of a program's own in its torsh recording. Header only, C99 or
+ * C++11, nothing to link with: where libtorshagent.so is not preloaded each call costs the test of
+ * a pointer and does nothing.
  *
  *	#include <torsh.h>
  *
@@ -16,8 +17,9 @@
  *		}
  *	}
  *
- * Texts are copied during the call, the first 16384 bytes of them. Any thread may call anything; a range that was pushed
- * is popped by its own thread, one that was started may be ended by any. errno is kept.
+ * Texts are copied during the call, the first 16384 bytes of them. Any thread may call anything; a
+ * range that was pushed is popped by its own thread, one that was started may be ended by any.
+ * errno is kept.
  */
 #ifndef TORSH_H
 #define TORSH_H
@@ -31,7 +33,10 @@ extern "C" {
 
 enum torsh_payload { TORSH_PAYLOAD_NONE, TORSH_PAYLOAD_U64, TORSH_PAYLOAD_I64, TORSH_PAYLOAD_F64 };
 
-/* What a range or a mark says beside its name. Zeros say nothing; size is sizeof(struct torsh_attributes). */
+/*
+ * What a range or a mark says beside its name. Zeros say nothing; size is sizeof(struct
+ * torsh_attributes).
+ */
 struct torsh_attributes {
 	uint32_t size;
 	uint32_t color; /* ARGB */
@@ -51,23 +56,28 @@ struct torsh_attributes {
 enum torsh_value { TORSH_VALUE_SCALAR, TORSH_VALUE_COUNTER, TORSH_VALUE_SAMPLE };
 
 /*
- * What the agent exports. Weak: NULL without it. In a program that is not position-independent the linker would make
- * that a constant, so there the address is read from the global offset table.
+ * What the agent exports. Weak: NULL without it. In a program that is not position-independent the
+ * linker would make that a constant, so there the address is read from the global offset table.
  */
-#define TORSH_ENTRIES_                                                                                     \
-	TORSH_ENTRY_(int, range_push, (const char *name, const struct torsh_attributes *attributes))       \
-	TORSH_ENTRY_(int, range_pop, (const char *domain))                                                 \
-	TORSH_ENTRY_(uint64_t, range_start, (const char *name, const struct torsh_attributes *attributes)) \
-	TORSH_ENTRY_(void, range_end, (uint64_t range))                                                    \
-	TORSH_ENTRY_(void, mark, (const char *name, const struct torsh_attributes *attributes))            \
-	TORSH_ENTRY_(void, value, (const char *name, const char *domain, uint32_t kind, double value))     \
+#define TORSH_ENTRIES_                                                                          \
+	TORSH_ENTRY_(int, range_push,                                                           \
+		     (const char *name, const struct torsh_attributes *attributes))             \
+	TORSH_ENTRY_(int, range_pop, (const char *domain))                                      \
+	TORSH_ENTRY_(uint64_t, range_start,                                                     \
+		     (const char *name, const struct torsh_attributes *attributes))             \
+	TORSH_ENTRY_(void, range_end, (uint64_t range))                                         \
+	TORSH_ENTRY_(void, mark, (const char *name, const struct torsh_attributes *attributes)) \
+	TORSH_ENTRY_(void, value,                                                               \
+		     (const char *name, const char *domain, uint32_t kind, double value))       \
 	TORSH_ENTRY_(void, step, (const char *name, uint64_t number))
 
 #if !defined(__PIC__) && defined(__x86_64__)
-#define TORSH_ADDRESS_(to, name) __asm__(".weak " name "\n\tmovq " name "@GOTPCREL(%%rip), %0" : "=r"(to))
-#elif !defined(__PIC__) && defined(__aarch64__)
 #define TORSH_ADDRESS_(to, name) \
-	__asm__(".weak " name "\n\tadrp %0, :got:" name "\n\tldr %0, [%0, :got_lo12:" name "]" : "=r"(to))
+	__asm__(".weak " name "\n\tmovq " name "@GOTPCREL(%%rip), %0" : "=r"(to))
+#elif !defined(__PIC__) && defined(__aarch64__)
+#define TORSH_ADDRESS_(to, name)                                                               \
+	__asm__(".weak " name "\n\tadrp %0, :got:" name "\n\tldr %0, [%0, :got_lo12:" name "]" \
+		: "=r"(to))
 #endif
 
 #ifdef TORSH_ADDRESS_
@@ -99,7 +109,10 @@ static inline int torsh_is_there(void)
 	return torsh_find_range_push() != NULL;
 }
 
-/* Begin a range that this thread ends, the innermost of its domain first. attributes may be NULL. Returns its depth. */
+/*
+ * Begin a range that this thread ends, the innermost of its domain first. attributes may be NULL.
+ * Returns its depth.
+ */
 static inline int torsh_range_push_with(const char *name, const struct torsh_attributes *attributes)
 {
 	torsh_range_push_fn *push = torsh_find_range_push();
@@ -112,7 +125,10 @@ static inline int torsh_range_push(const char *name)
 	return torsh_range_push_with(name, NULL);
 }
 
-/* End the innermost range of the domain (NULL: of no domain) on this thread. Returns its depth, or -1: there is none. */
+/*
+ * End the innermost range of the domain (NULL: of no domain) on this thread. Returns its depth, or
+ * -1: there is none.
+ */
 static inline int torsh_range_pop_from(const char *domain)
 {
 	torsh_range_pop_fn *pop = torsh_find_range_pop();
@@ -125,8 +141,12 @@ static inline int torsh_range_pop(void)
 	return torsh_range_pop_from(NULL);
 }
 
-/* Begin a range that any thread may end, by the number that is returned; 0 where nothing is recorded. */
-static inline uint64_t torsh_range_start_with(const char *name, const struct torsh_attributes *attributes)
+/*
+ * Begin a range that any thread may end, by the number that is returned; 0 where nothing is
+ * recorded.
+ */
+static inline uint64_t torsh_range_start_with(const char *name,
+					      const struct torsh_attributes *attributes)
 {
 	torsh_range_start_fn *start = torsh_find_range_start();
 
@@ -186,7 +206,10 @@ static inline void torsh_histogram(const char *name, double sample)
 	torsh_value_(name, TORSH_VALUE_SAMPLE, sample);
 }
 
-/* A step of the training begins here, and the one before it ends. TORSH_STEP_UNNUMBERED: the agent counts. */
+/*
+ * A step of the training begins here, and the one before it ends. TORSH_STEP_UNNUMBERED: the agent
+ * counts.
+ */
 static inline void torsh_step(uint64_t number)
 {
 	torsh_step_fn *step = torsh_find_step();
@@ -205,9 +228,9 @@ static inline void torsh_range_leave_(const int *unused)
 #define TORSH_PASTE(a, b) TORSH_PASTE_(a, b)
 
 /* A range from here to the end of the block, however that is left. One a line. */
-#define TORSH_RANGE(name)                                                                                    \
-	__attribute__((cleanup(torsh_range_leave_), unused)) const int TORSH_PASTE(torsh_range_, __LINE__) = \
-		torsh_range_push(name)
+#define TORSH_RANGE(name)                                                           \
+	__attribute__((cleanup(torsh_range_leave_), unused)) const int TORSH_PASTE( \
+		torsh_range_, __LINE__) = torsh_range_push(name)
 
 #ifdef __cplusplus
 }

@@ -13,8 +13,10 @@
 
 /* Its virtual functions, in the order of their declarations. */
 struct functions {
-	void (*record)(const void *self, void *device, struct privateuse1_event *event, int64_t *cpu_ns);
-	float (*elapsed)(const void *self, const struct privateuse1_event *from, const struct privateuse1_event *to);
+	void (*record)(const void *self, void *device, struct privateuse1_event *event,
+		       int64_t *cpu_ns);
+	float (*elapsed)(const void *self, const struct privateuse1_event *from,
+			 const struct privateuse1_event *to);
 	void (*mark)(const void *self, const char *name);
 	void (*range_push)(const void *self, const char *name);
 	void (*range_pop)(const void *self);
@@ -39,7 +41,8 @@ struct table {
 
 static const struct table *table_of(const void *object)
 {
-	return (const struct table *)((const char *)*(const void *const *)object - offsetof(struct table, functions));
+	return (const struct table *)((const char *)*(const void *const *)object -
+				      offsetof(struct table, functions));
 }
 
 static const struct functions *functions_of(const void *stubs)
@@ -59,7 +62,8 @@ static int is_known_class(const void *stubs)
 
 	if (atomic_load_explicit(&known, memory_order_relaxed) == stubs)
 		return 1;
-	if (table_of(stubs)->to_top || !table_of(stubs)->type || !is_base_class(table_of(stubs)->type->base))
+	if (table_of(stubs)->to_top || !table_of(stubs)->type ||
+	    !is_base_class(table_of(stubs)->type->base))
 		return 0;
 	atomic_store_explicit(&known, stubs, memory_order_relaxed);
 	return 1;
@@ -87,7 +91,8 @@ const void *torsh_privateuse1_stubs(void)
 	return stubs && is_known_class(stubs) && functions_of(stubs)->enabled(stubs) ? stubs : NULL;
 }
 
-void torsh_privateuse1_record(const void *stubs, int *device, struct privateuse1_event *event, int64_t *cpu_ns)
+void torsh_privateuse1_record(const void *stubs, int *device, struct privateuse1_event *event,
+			      int64_t *cpu_ns)
 {
 	/* c10::DeviceIndex is a byte, and was an int. */
 	union {
@@ -125,7 +130,7 @@ void torsh_privateuse1_range_pop(const void *stubs)
 	functions_of(stubs)->range_pop(stubs);
 }
 
-/* ---- std::function<void(int)> ------------------------------------------------------------------------------------ */
+/* ---- std::function<void(int)> ---------------------------------------------------------------- */
 
 struct closure {
 	void (*op)(int device, void *context);
@@ -155,9 +160,11 @@ static void invoke(const struct closure *closure, int *device)
 	closure->op(*device, closure->context);
 }
 
-void torsh_privateuse1_on_each_device(const void *stubs, void (*op)(int device, void *context), void *context)
+void torsh_privateuse1_on_each_device(const void *stubs, void (*op)(int device, void *context),
+				      void *context)
 {
-	struct function function = {.closure = {.op = op, .context = context}, .manage = manage, .invoke = invoke};
+	struct function function = {
+		.closure = {.op = op, .context = context}, .manage = manage, .invoke = invoke};
 
 	functions_of(stubs)->on_each_device(stubs, &function);
 }

@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torch::profiler::impl::ProfilerStubs (torch/csrc/profiler/stubs/base.h) of the accelerator that registered itself as
- * PyTorch's PrivateUse1, called without PyTorch's headers: by the order of its virtual functions, which has been the same
- * since 1.13, and only of a class that says by its type that it is derived from that one. Of libstdc++'s ABI.
+ * torch::profiler::impl::ProfilerStubs (torch/csrc/profiler/stubs/base.h) of the accelerator that
+ * registered itself as PyTorch's PrivateUse1, called without PyTorch's headers: by the order of its
+ * virtual functions, which has been the same since 1.13, and only of a class that says by its type
+ * that it is derived from that one. Of libstdc++'s ABI.
  */
 #ifndef TORSH_SHIM_TORCH_PRIVATEUSE1_H
 #define TORSH_SHIM_TORCH_PRIVATEUSE1_H
 
 #include <stdint.h>
 
-/* A std::shared_ptr<void>. Zeros are an empty one; what it owns is let go when it is recorded again. */
+/*
+ * A std::shared_ptr<void>. Zeros are an empty one; what it owns is let go when it is recorded
+ * again.
+ */
 struct privateuse1_event {
 	void *object, *owner;
 };
 
-/* The stubs that are registered and say that they are enabled; NULL: none are. They live as long as the process. */
+/*
+ * The stubs that are registered and say that they are enabled; NULL: none are. They live as long as
+ * the process.
+ */
 const void *torsh_privateuse1_stubs(void);
 
 /* These may run code of the accelerator's that waits or allocates. */
-void torsh_privateuse1_record(const void *stubs, int *device, struct privateuse1_event *event, int64_t *cpu_ns);
+void torsh_privateuse1_record(const void *stubs, int *device, struct privateuse1_event *event,
+			      int64_t *cpu_ns);
 float torsh_privateuse1_elapsed(const void *stubs, const struct privateuse1_event *from,
 				const struct privateuse1_event *to);
 void torsh_privateuse1_synchronize(const void *stubs);
-void torsh_privateuse1_on_each_device(const void *stubs, void (*op)(int device, void *context), void *context);
+void torsh_privateuse1_on_each_device(const void *stubs, void (*op)(int device, void *context),
+				      void *context);
 void torsh_privateuse1_mark(const void *stubs, const char *name);
 void torsh_privateuse1_range_push(const void *stubs, const char *name);
 void torsh_privateuse1_range_pop(const void *stubs);

@@ -27,7 +27,8 @@ struct callback {
 	bool needs_inputs, needs_outputs, needs_ids;
 };
 
-_Static_assert(sizeof(struct callback) == 40 && offsetof(struct callback, needs_inputs) == 34, "as torch has it");
+_Static_assert(sizeof(struct callback) == 40 && offsetof(struct callback, needs_inputs) == 34,
+	       "as torch has it");
 
 struct torch_layout torsh_torch_layout;
 _Atomic int torsh_torch_is_calibrated;
@@ -44,27 +45,29 @@ static torch_end *tell_end;
 static _Atomic int is_observed;
 
 /*
- * A start callback returns a std::unique_ptr through a hidden pointer, which x86-64 passes as the first argument and
- * returns, and aarch64 in x8.
+ * A start callback returns a std::unique_ptr through a hidden pointer, which x86-64 passes as the
+ * first argument and returns, and aarch64 in x8.
  */
 #if defined(__x86_64__)
-#define START(name, scopes)                                    \
-	static void **name(void **context, const void *record) \
-	{                                                      \
-		*context = NULL;                               \
+#define START(name, scopes)                                             \
+	static void **name(void **context, const void *record)          \
+	{                                                               \
+		*context = NULL;                                        \
 		tell_begin(record, scopes, __builtin_frame_address(0)); \
-		return context;                                \
+		return context;                                         \
 	}
 #elif defined(__aarch64__)
-#define START(name, scopes)                                                                                    \
-	__attribute__((used)) static void name##_with(const void *record, void **context) __asm__(#name "_with"); \
-	static void name##_with(const void *record, void **context)                                            \
-	{                                                                                                      \
-		*context = NULL;                                                                               \
-		tell_begin(record, scopes, __builtin_frame_address(0));                                        \
-	}                                                                                                      \
-	void name(void);                                                                                       \
-	__asm__(".text\n.hidden " #name "\n.globl " #name "\n" #name ":\n\tmov x1, x8\n\tb " #name "_with\n");
+#define START(name, scopes)                                                                        \
+	__attribute__((used)) static void name##_with(const void *record,                          \
+						      void **context) __asm__(#name "_with");      \
+	static void name##_with(const void *record, void **context)                                \
+	{                                                                                          \
+		*context = NULL;                                                                   \
+		tell_begin(record, scopes, __builtin_frame_address(0));                            \
+	}                                                                                          \
+	void name(void);                                                                           \
+	__asm__(".text\n.hidden " #name "\n.globl " #name "\n" #name ":\n\tmov x1, x8\n\tb " #name \
+		"_with\n");
 #endif
 
 START(torsh_torch_start_backward, TORCH_BACKWARD)
@@ -94,7 +97,9 @@ static void observe(enum torch_scopes scopes, int with_inputs)
 	};
 
 	for (int i = 0; i < N_SCOPES; i++) {
-		enum torch_scopes set = i == SCOPE_BACKWARD ? TORCH_BACKWARD : i == SCOPE_USER ? TORCH_USER : TORCH_OTHER;
+		enum torch_scopes set = i == SCOPE_BACKWARD ? TORCH_BACKWARD
+					: i == SCOPE_USER   ? TORCH_USER
+							    : TORCH_OTHER;
 
 		callback.scopes[i] = set == scopes;
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * libtorch as a program in C sees it: the functions that it exports by their mangled names, and where things lie in
- * three of its classes. No layout is taken from a version: shim/torch/torch_calibration.h finds them in the running process,
- * and what it could not find is not read.
+ * libtorch as a program in C sees it: the functions that it exports by their mangled names, and
+ * where things lie in three of its classes. No layout is taken from a version:
+ * shim/torch/torch_calibration.h finds them in the running process, and what it could not find is
+ * not read.
  */
 #ifndef TORSH_SHIM_TORCH_TORCH_H
 #define TORSH_SHIM_TORCH_TORCH_H
@@ -18,10 +19,12 @@ struct torch_layout {
 	/* In at::RecordFunction. */
 	uint16_t inputs; /* {pointer to c10::IValue, count} */
 	uint16_t sequence; /* i64, -1: none */
-	uint16_t forward_thread; /* u64, torsh_torch_thread of the thread that ran forward; 0: none */
+	/* u64, torsh_torch_thread of the thread that ran forward; 0: none */
+	uint16_t forward_thread;
 
 	/* In c10::TensorImpl. */
-	uint16_t sizes; /* count, then the sizes and strides, 5 each, or a pointer to as many as there are */
+	/* count, then the sizes and strides, 5 each, or a pointer to as many as there are */
+	uint16_t sizes;
 	uint16_t type; /* u16, in the order of c10::ScalarType */
 	uint16_t device; /* c10::Device: two signed bytes */
 
@@ -39,10 +42,14 @@ struct torch_layout {
 extern struct torch_layout torsh_torch_layout;
 extern _Atomic int torsh_torch_is_calibrated;
 
-/* Of process groups, which are found when the program makes its first one: c10d hands them on as objects. */
+/*
+ * Of process groups, which are found when the program makes its first one: c10d hands them on as
+ * objects.
+ */
 struct torch_group_layout {
 	uint32_t tag; /* of an IValue that is an object */
-	uint16_t slots; /* in that: first and end of its IValues, whose only one points to the c10d::ProcessGroup */
+	/* in that: first and end of its IValues, whose only one points to the c10d::ProcessGroup */
+	uint16_t slots;
 	uint16_t pointer; /* in the ProcessGroup's Python object: the same pointer */
 };
 
@@ -61,10 +68,10 @@ typedef void torch_begin(const void *record, enum torch_scopes scopes, const voi
 typedef void torch_end(const void *record);
 
 /*
- * Have every operator and scope told from now on, in its own thread; for ever, as taking a callback back is not safe.
- * With inputs, torch puts the arguments of each into IValues, which takes its time. Returns 0, -ENOENT when libtorch
- * isn't there or doesn't have what is needed, -EALREADY. Any thread, not in a hook that libtorch's own static objects
- * may call.
+ * Have every operator and scope told from now on, in its own thread; for ever, as taking a callback
+ * back is not safe. With inputs, torch puts the arguments of each into IValues, which takes its
+ * time. Returns 0, -ENOENT when libtorch isn't there or doesn't have what is needed, -EALREADY. Any
+ * thread, not in a hook that libtorch's own static objects may call.
  */
 int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
 
@@ -72,8 +79,8 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
 const char *torsh_torch_name(const void *record);
 
 /*
- * Which of the operators of that name it is: "" for the one without another name and for scopes; valid during the call
- * only. NULL where this version doesn't tell.
+ * Which of the operators of that name it is: "" for the one without another name and for scopes;
+ * valid during the call only. NULL where this version doesn't tell.
  */
 const char *torsh_torch_overload(const void *record);
 
@@ -83,7 +90,10 @@ int torsh_torch_tells_overloads(void);
 /* torch's own number of the calling thread, from 1; 0 where it can't be asked. */
 uint64_t torsh_torch_thread(void);
 
-/* The number that torch gives the next autograd node of the calling thread; -1 where it can't be asked. */
+/*
+ * The number that torch gives the next autograd node of the calling thread; -1 where it can't be
+ * asked.
+ */
 int64_t torsh_torch_sequence(void);
 
 #endif

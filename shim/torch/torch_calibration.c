@@ -11,17 +11,19 @@
 
 #define TENSOR_CLASS "_ZTVN3c1010TensorImplE"
 #define UNDEFINED_CLASS "_ZTVN3c1019UndefinedTensorImplE"
-#define FIRST_VIRTUAL 16 /* an object points behind the two words that its virtual table begins with */
+/* an object points behind the two words that its virtual table begins with */
+#define FIRST_VIRTUAL 16
 
 #define RECORD_WORDS 80u
 #define TENSOR_WORDS 32u
 #define LIST_WORDS 8u
-#define STRIDES (1 + TORCH_INLINE_DIMS) /* words from the count of c10::SizesAndStrides to its strides in place */
+/* words from the count of c10::SizesAndStrides to its strides in place */
+#define STRIDES (1 + TORCH_INLINE_DIMS)
 #define MANY_DIMS 6u /* more than there is place for */
 
 /*
- * An optional c10::Device of the host: type 0, index -1, and that there is one. Unlike the type alone that is nowhere else in
- * a tensor, so that no tensor of another device is needed.
+ * An optional c10::Device of the host: type 0, index -1, and that there is one. Unlike the type
+ * alone that is nowhere else in a tensor, so that no tensor of another device is needed.
  */
 #define HOST_DEVICE UINT64_C(0x01ff00)
 #define HOST_DEVICE_BYTES 3u
@@ -49,7 +51,8 @@ struct free_extents {
 static struct free_extents types, devices;
 
 static uint64_t
-	forward_words[(RECORD_WORDS + 63) / 64]; /* of a RecordFunction, those that fitted so far, a bit for each */
+	forward_words[(RECORD_WORDS + 63) /
+		      64]; /* of a RecordFunction, those that fitted so far, a bit for each */
 
 /* ---- arguments ---- */
 
@@ -64,7 +67,8 @@ static bool read_arguments(const void *record, struct arguments *arguments, uint
 	uint64_t inputs[2] = {0};
 
 	arguments->n = n;
-	return found.inputs != TORCH_UNKNOWN && torch_read_words((uintptr_t)record + found.inputs, inputs, 2) == 2 &&
+	return found.inputs != TORCH_UNKNOWN &&
+	       torch_read_words((uintptr_t)record + found.inputs, inputs, 2) == 2 &&
 	       inputs[1] == n && torch_read_values(inputs[0], n, arguments->values);
 }
 
@@ -106,7 +110,8 @@ static bool has_dims_at(const struct tensor *tensor, uint32_t at, const struct d
 		       are_same(&tensor->words[at + STRIDES], dims->strides, dims->n);
 	return torch_is_pointer(tensor->words[at + 1]) &&
 	       torch_read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
-	       are_same(outside, dims->sizes, dims->n) && are_same(outside + dims->n, dims->strides, dims->n);
+	       are_same(outside, dims->sizes, dims->n) &&
+	       are_same(outside + dims->n, dims->strides, dims->n);
 }
 
 static bool has_dims(const struct torch_ivalue *value, const struct dims *dims)
@@ -123,7 +128,10 @@ static const struct dims deep = {3, {2, 4, 6}, {24, 6, 1}}, column = {2, {4, 1},
 static const struct dims turned = {2, {5, 3}, {1, 5}};
 static const struct dims many = {MANY_DIMS, {1, 2, 1, 3, 1, 4}, {24, 12, 12, 4, 4, 1}};
 
-/* Both tensors hold their dimensions at one place, the only one: returns how many fit, *at is the last. */
+/*
+ * Both tensors hold their dimensions at one place, the only one: returns how many fit, *at is the
+ * last.
+ */
 static uint32_t find_sizes(const struct torch_ivalue values[2], uint32_t *at)
 {
 	struct tensor first = {0}, second = {0};
@@ -143,7 +151,8 @@ static uint32_t find_sizes(const struct torch_ivalue values[2], uint32_t *at)
 static bool look_inputs(const void *record, uint64_t number)
 {
 	uint64_t words[RECORD_WORDS];
-	uint32_t n = torch_read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0, at = 0, sizes = 0;
+	uint32_t n = torch_read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0,
+		 at = 0, sizes = 0;
 
 	(void)number;
 	for (uint32_t i = 0; i + 1 < n; i++) {
@@ -193,11 +202,11 @@ static bool look_many_dims(const void *record, uint64_t number)
 /* ---- types and devices ---- */
 
 /*
- * Keep the places where the tensor has this number in so many bytes, at a multiple of align; returns how many are left, *last
- * is one.
+ * Keep the places where the tensor has this number in so many bytes, at a multiple of align;
+ * returns how many are left, *last is one.
  */
-static uint32_t keep_places(struct free_extents *places, const struct tensor *tensor, uint64_t number, uint32_t n_bytes,
-			    uint32_t align, uint32_t *last)
+static uint32_t keep_places(struct free_extents *places, const struct tensor *tensor,
+			    uint64_t number, uint32_t n_bytes, uint32_t align, uint32_t *last)
 {
 	const uint8_t *bytes = (const uint8_t *)tensor->words;
 	uint32_t n = 0;
@@ -207,8 +216,8 @@ static uint32_t keep_places(struct free_extents *places, const struct tensor *te
 	places->is_begun = true;
 	for (uint32_t i = 0; i < sizeof(tensor->words); i++) {
 		uint64_t bit = UINT64_C(1) << i % 64;
-		bool is_there =
-			i % align == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
+		bool is_there = i % align == 0 && i + n_bytes <= 8 * tensor->n &&
+				!memcmp(bytes + i, &number, n_bytes);
 
 		if (!is_there)
 			places->bits[i / 64] &= ~bit;
@@ -220,8 +229,8 @@ static uint32_t keep_places(struct free_extents *places, const struct tensor *te
 	return n;
 }
 
-static bool look_place(const void *record, struct free_extents *places, uint64_t number, uint32_t n_bytes, uint32_t align,
-		       uint16_t *place)
+static bool look_place(const void *record, struct free_extents *places, uint64_t number,
+		       uint32_t n_bytes, uint32_t align, uint16_t *place)
 {
 	struct arguments call;
 	struct tensor tensor = {0};
@@ -254,7 +263,8 @@ static bool look_sequence(const void *record, uint64_t is_second)
 	uint64_t word;
 
 	if (now < 0 || found.inputs == TORCH_UNKNOWN ||
-	    torch_read_words((uintptr_t)record + found.inputs - sizeof(word), &word, 1) != 1 || (int64_t)word != now)
+	    torch_read_words((uintptr_t)record + found.inputs - sizeof(word), &word, 1) != 1 ||
+	    (int64_t)word != now)
 		return false;
 	if (is_second && now > first_sequence)
 		found.sequence = (uint16_t)(found.inputs - sizeof(word));
@@ -263,7 +273,8 @@ static bool look_sequence(const void *record, uint64_t is_second)
 }
 
 /*
- * The word that says nothing in an operator and in a scope, and in backward the thread that ran forward, which is this one.
+ * The word that says nothing in an operator and in a scope, and in backward the thread that ran
+ * forward, which is this one.
  */
 static bool look_forward_thread(const void *record, uint64_t is_backward)
 {
@@ -307,23 +318,27 @@ static bool look_real(const void *record, uint64_t number)
 	struct arguments call;
 
 	(void)number;
-	if (!read_arguments(record, &call, 3) || memcmp(&call.values[2].payload, &half, sizeof(half)))
+	if (!read_arguments(record, &call, 3) ||
+	    memcmp(&call.values[2].payload, &half, sizeof(half)))
 		return false;
 	found.tag_double = call.values[2].tag;
 	return true;
 }
 
 /* The one place in a list where two pointers enclose two values that fit. */
-static bool find_list(const struct torch_ivalue *value, bool (*fits)(const struct torch_ivalue values[2]))
+static bool find_list(const struct torch_ivalue *value,
+		      bool (*fits)(const struct torch_ivalue values[2]))
 {
 	uint64_t words[LIST_WORDS];
-	uint32_t n = torch_is_pointer(value->payload) ? torch_read_words(value->payload, words, LIST_WORDS) : 0,
+	uint32_t n = torch_is_pointer(value->payload)
+			     ? torch_read_words(value->payload, words, LIST_WORDS)
+			     : 0,
 		 n_fitting = 0;
 	struct torch_ivalue values[2];
 
 	for (uint32_t i = 1; i + 1 < n; i++) {
-		if (words[i + 1] - words[i] != sizeof(values) || !torch_read_values(words[i], 2, values) ||
-		    !fits(values))
+		if (words[i + 1] - words[i] != sizeof(values) ||
+		    !torch_read_values(words[i], 2, values) || !fits(values))
 			continue;
 		found.list = (uint16_t)(8 * i);
 		n_fitting++;
@@ -335,8 +350,8 @@ static bool find_list(const struct torch_ivalue *value, bool (*fits)(const struc
 
 static bool are_two_and_zero(const struct torch_ivalue values[2])
 {
-	return values[0].tag == found.tag_int && values[1].tag == found.tag_int && values[0].payload == 2 &&
-	       values[1].payload == 0;
+	return values[0].tag == found.tag_int && values[1].tag == found.tag_int &&
+	       values[0].payload == 2 && values[1].payload == 0;
 }
 
 static bool are_plain(const struct torch_ivalue values[2])
@@ -350,7 +365,8 @@ static bool look_list(const void *record, uint64_t keepdim)
 	struct arguments call;
 
 	if (found.tag_int == TORCH_NO_TAG || !read_arguments(record, &call, 4) ||
-	    (call.values[2].payload & 0xff) != keepdim || !find_list(&call.values[1], are_two_and_zero))
+	    (call.values[2].payload & 0xff) != keepdim ||
+	    !find_list(&call.values[1], are_two_and_zero))
 		return false;
 	found.tag_list = call.values[1].tag;
 	found.tag_bool = call.values[2].tag;
@@ -365,7 +381,8 @@ static bool look_tensors(const void *record, uint64_t number)
 
 	(void)number;
 	return found.tag_list != TORCH_NO_TAG && read_arguments(record, &call, 2) &&
-	       call.values[0].tag == found.tag_list && find_list(&call.values[0], are_plain) && found.list == before;
+	       call.values[0].tag == found.tag_list && find_list(&call.values[0], are_plain) &&
+	       found.list == before;
 }
 
 /* ---- the steps ---- */
@@ -470,8 +487,8 @@ static void drop_doubtful(void)
 
 bool torsh_torch_calibration_finish(void)
 {
-	bool has_shapes = all_fitted(look_inputs) && all_fitted(look_inputs_again) && all_fitted(look_strides) &&
-			  all_fitted(look_many_dims);
+	bool has_shapes = all_fitted(look_inputs) && all_fitted(look_inputs_again) &&
+			  all_fitted(look_strides) && all_fitted(look_many_dims);
 
 	torsh_torch_is_calibrating = false;
 	expected = NULL;
@@ -488,7 +505,8 @@ int torsh_torch_calibration_begin_groups(void)
 {
 	static _Atomic int is_begun;
 
-	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire) || found.tag_list == TORCH_NO_TAG)
+	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire) ||
+	    found.tag_list == TORCH_NO_TAG)
 		return -ENOENT;
 	if (atomic_exchange(&is_begun, 1))
 		return -EALREADY;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Finds the layouts of shim/torch/torch.h in the running process: operators are run with arguments that are known, and what
- * torch hands to the callback is searched for them. A place counts when it is the only one that fits, in each of
- * several calls. Memory is read through the kernel, so that a wrong guess can't fault.
+ * Finds the layouts of shim/torch/torch.h in the running process: operators are run with arguments
+ * that are known, and what torch hands to the callback is searched for them. A place counts when it
+ * is the only one that fits, in each of several calls. Memory is read through the kernel, so that a
+ * wrong guess can't fault.
  *
- * A thread begins; then, for each step of torch_calibration.def, it says which one comes, runs its operator once, and
- * asks whether it fitted; then it finishes. It is the only one, and the only time.
+ * A thread begins; then, for each step of torch_calibration.def, it says which one comes, runs its
+ * operator once, and asks whether it fitted; then it finishes. It is the only one, and the only
+ * time.
  */
 #ifndef TORSH_SHIM_TORCH_TORCH_CALIBRATION_H
 #define TORSH_SHIM_TORCH_TORCH_CALIBRATION_H
@@ -26,8 +28,9 @@ bool torsh_torch_calibration_fitted(void);
 bool torsh_torch_calibration_finish(void);
 
 /*
- * The same once more for process groups, when the first one comes, where shapes are known: object is the Python object of
- * the one that the next step's operator gets. Returns 0, or -EALREADY or -ENOENT.
+ * The same once more for process groups, when the first one comes, where shapes are known: object
+ * is the Python object of the one that the next step's operator gets. Returns 0, or -EALREADY or
+ * -ENOENT.
  */
 int torsh_torch_calibration_begin_groups(void);
 void torsh_torch_calibration_take_group(const void *object);

@@ -14,7 +14,10 @@
 static struct torch_group_layout found_group;
 static const void *group_object;
 
-/* The word of the Python object that is this pointer, 0: none. A smart pointer behind it may be the same once more. */
+/*
+ * The word of the Python object that is this pointer, 0: none. A smart pointer behind it may be the
+ * same once more.
+ */
 static uint32_t find_in_python(const uint64_t *words, uint32_t n, uint64_t pointer)
 {
 	for (uint32_t i = PYTHON_HEAD; i < n; i++) {
@@ -28,20 +31,23 @@ static uint32_t find_in_python(const uint64_t *words, uint32_t n, uint64_t point
 static bool find_group(const struct torch_ivalue *value, struct torch_group_layout *group)
 {
 	uint64_t words[OBJECT_WORDS] = {0}, python[PYTHON_WORDS] = {0};
-	uint32_t n = torch_is_pointer(value->payload) ? torch_read_words(value->payload, words, OBJECT_WORDS) : 0,
+	uint32_t n = torch_is_pointer(value->payload)
+			     ? torch_read_words(value->payload, words, OBJECT_WORDS)
+			     : 0,
 		 n_fitting = 0;
 	uint32_t n_python = torch_read_words((uintptr_t)group_object, python, PYTHON_WORDS), at;
 	struct torch_ivalue slot = {0};
 
 	for (uint32_t i = 1; i + 1 < n; i++) {
-		if (words[i + 1] - words[i] != sizeof(slot) || !torch_read_values(words[i], 1, &slot) ||
-		    !torch_is_pointer(slot.payload))
+		if (words[i + 1] - words[i] != sizeof(slot) ||
+		    !torch_read_values(words[i], 1, &slot) || !torch_is_pointer(slot.payload))
 			continue;
 		at = find_in_python(python, n_python, slot.payload);
 		if (!at)
 			continue;
-		*group = (struct torch_group_layout){
-			.tag = value->tag, .slots = (uint16_t)(8 * i), .pointer = (uint16_t)(8 * at)};
+		*group = (struct torch_group_layout){.tag = value->tag,
+						     .slots = (uint16_t)(8 * i),
+						     .pointer = (uint16_t)(8 * at)};
 		n_fitting++;
 	}
 	return n_fitting == 1;
@@ -53,8 +59,9 @@ bool torsh_torch_group_look(const void *record, bool is_second)
 	struct torch_ivalue values[2] = {{0}};
 	uint64_t inputs[2] = {0};
 
-	if (torch_read_words((uintptr_t)record + torsh_torch_layout.inputs, inputs, 2) != 2 || inputs[1] < 2 ||
-	    !torch_read_values(inputs[0], 2, values) || values[0].tag != torsh_torch_layout.tag_list ||
+	if (torch_read_words((uintptr_t)record + torsh_torch_layout.inputs, inputs, 2) != 2 ||
+	    inputs[1] < 2 || !torch_read_values(inputs[0], 2, values) ||
+	    values[0].tag != torsh_torch_layout.tag_list ||
 	    values[1].tag == torsh_torch_layout.tag_list || !find_group(&values[1], &group))
 		return false;
 	if (is_second)
@@ -69,7 +76,8 @@ uintptr_t torsh_torch_group_of(const void *object)
 	/* Pairs with the release in torsh_torch_group_publish. */
 	bool is_known = atomic_load_explicit(&torsh_torch_knows_groups, memory_order_acquire);
 
-	return is_known && torch_read_words((uintptr_t)object + torsh_torch_group_layout.pointer, &pointer, 1) == 1
+	return is_known && torch_read_words((uintptr_t)object + torsh_torch_group_layout.pointer,
+					    &pointer, 1) == 1
 		       ? pointer
 		       : 0;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Open addressing with linear probing; a removed entry's followers are put anew. See torch_kineto_blocks.h. */
+/*
+ * Open addressing with linear probing; a removed entry's followers are put anew. See
+ * torch_kineto_blocks.h.
+ */
 #include "shim/torch/torch_kineto_blocks.h"
 
 #include <stdatomic.h>
@@ -45,7 +48,8 @@ static void release_lock(void)
 /* The block's entry, or the free one where it would be. */
 static struct entry *place_of(uintptr_t block)
 {
-	size_t mask = table.capacity - 1, i = (block >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & mask;
+	size_t mask = table.capacity - 1,
+	       i = (block >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & mask;
 
 	while (table.entries[i].block && table.entries[i].block != block)
 		i = (i + 1) & mask;
@@ -54,7 +58,8 @@ static struct entry *place_of(uintptr_t block)
 
 static int grow(void)
 {
-	size_t old_capacity = table.capacity, capacity = old_capacity ? 2 * old_capacity : FIRST_CAPACITY;
+	size_t old_capacity = table.capacity,
+	       capacity = old_capacity ? 2 * old_capacity : FIRST_CAPACITY;
 	struct entry *old = table.entries, *larger = torsh_sys_pages(capacity * sizeof(*larger));
 
 	if (!larger)

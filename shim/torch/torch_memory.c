@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The functions by which PyTorch's allocators tell its own profiler of memory: c10::reportMemoryUsageToProfiler,
- * c10::reportOutOfMemoryToProfiler and c10::memoryProfilingEnabled, by the mangled names that they had since 1.6. A
- * c10::Device is two signed bytes, type and index, in one register.
+ * The functions by which PyTorch's allocators tell its own profiler of memory:
+ * c10::reportMemoryUsageToProfiler, c10::reportOutOfMemoryToProfiler and
+ * c10::memoryProfilingEnabled, by the mangled names that they had since 1.6. A c10::Device is two
+ * signed bytes, type and index, in one register.
  *
- * libc10 asks memoryProfilingEnabled whether a block of the CPU's is worth a report: we say yes to see all of them, and
- * hand on to the profiler what it would have been told without us (torch_kineto_blocks.h).
+ * libc10 asks memoryProfilingEnabled whether a block of the CPU's is worth a report: we say yes to
+ * see all of them, and hand on to the profiler what it would have been told without us
+ * (torch_kineto_blocks.h).
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -24,7 +26,8 @@
 #define OUT_MMM "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE"
 #define ENABLED "_ZN3c1022memoryProfilingEnabledEv"
 
-typedef void report_usage(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device);
+typedef void report_usage(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			  uint32_t device);
 typedef void report_usage_old(void *block, int64_t n_bytes, uint32_t device);
 typedef void report_out(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device);
 typedef _Bool is_enabled(void);
@@ -78,19 +81,22 @@ _Bool torsh_torch_memory_enabled(void)
 	return torsh_torch_wants_memory() || (next.enabled && next.enabled());
 }
 
-/* Would libc10 have reported it to its profiler? allocated becomes the sum that it would have said. */
+/*
+ * Would libc10 have reported it to its profiler? allocated becomes the sum that it would have said.
+ */
 static int is_for_profiler(void *block, int64_t n_bytes, uint64_t *allocated, uint32_t device)
 {
 	if (!is_cpu(device) || !torsh_torch_wants_memory())
 		return 1;
 	if (!next.enabled || !next.enabled())
 		return 0;
-	return n_bytes > 0 ? torsh_torch_kineto_alloc((uintptr_t)block, (uint64_t)n_bytes, allocated)
-			   : torsh_torch_kineto_free((uintptr_t)block, allocated);
+	return n_bytes > 0
+		       ? torsh_torch_kineto_alloc((uintptr_t)block, (uint64_t)n_bytes, allocated)
+		       : torsh_torch_kineto_free((uintptr_t)block, allocated);
 }
 
-static void report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
-		   const void *frame)
+static void report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+		   uint32_t device, const void *frame)
 {
 	find_next();
 	torsh_torch_memory(block, n_bytes, allocated, reserved, device_number(device), frame);
@@ -98,16 +104,18 @@ static void report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t re
 		next.usage(block, n_bytes, allocated, reserved, device);
 }
 
-EXPORT void torsh_torch_usage_lmm(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device)
-	NAMED(USAGE_LMM);
-void torsh_torch_usage_lmm(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device)
+EXPORT void torsh_torch_usage_lmm(void *block, int64_t n_bytes, uint64_t allocated,
+				  uint64_t reserved, uint32_t device) NAMED(USAGE_LMM);
+void torsh_torch_usage_lmm(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			   uint32_t device)
 {
 	report(block, n_bytes, allocated, reserved, device, HOOK_FRAME);
 }
 
-EXPORT void torsh_torch_usage_lll(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device)
-	NAMED(USAGE_LLL);
-void torsh_torch_usage_lll(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device)
+EXPORT void torsh_torch_usage_lll(void *block, int64_t n_bytes, uint64_t allocated,
+				  uint64_t reserved, uint32_t device) NAMED(USAGE_LLL);
+void torsh_torch_usage_lll(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			   uint32_t device)
 {
 	report(block, n_bytes, allocated, reserved, device, HOOK_FRAME);
 }
@@ -123,8 +131,8 @@ void torsh_torch_usage_old(void *block, int64_t n_bytes, uint32_t device)
 		next.usage_old(block, n_bytes, device);
 }
 
-static void report_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
-				 const void *frame)
+static void report_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+				 uint32_t device, const void *frame)
 {
 	find_next();
 	torsh_torch_out_of_memory(n_bytes, allocated, reserved, device_number(device), frame);
@@ -132,19 +140,22 @@ static void report_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t r
 		next.out(n_bytes, allocated, reserved, device);
 }
 
-EXPORT void torsh_torch_out_lmm(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device) NAMED(OUT_LMM);
+EXPORT void torsh_torch_out_lmm(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+				uint32_t device) NAMED(OUT_LMM);
 void torsh_torch_out_lmm(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device)
 {
 	report_out_of_memory(n_bytes, allocated, reserved, device, HOOK_FRAME);
 }
 
-EXPORT void torsh_torch_out_mmm(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device) NAMED(OUT_MMM);
+EXPORT void torsh_torch_out_mmm(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+				uint32_t device) NAMED(OUT_MMM);
 void torsh_torch_out_mmm(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device)
 {
 	report_out_of_memory(n_bytes, allocated, reserved, device, HOOK_FRAME);
 }
 
-EXPORT void torsh_torch_out_lll(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device) NAMED(OUT_LLL);
+EXPORT void torsh_torch_out_lll(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+				uint32_t device) NAMED(OUT_LLL);
 void torsh_torch_out_lll(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device)
 {
 	report_out_of_memory(n_bytes, allocated, reserved, device, HOOK_FRAME);

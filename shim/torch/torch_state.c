@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * at::set_record_function_tls_, by which a thread takes over which observers another one has: autograd does that twice
- * for each node of a graph. As soon as there is any observer for all threads, libtorch then makes its lists of observers
- * anew for each scope, eleven blocks of memory each time, though next to always nothing is another than it was. Those
- * calls are not handed on: else they would be the larger part of what an observer costs a small model.
+ * at::set_record_function_tls_, by which a thread takes over which observers another one has:
+ * autograd does that twice for each node of a graph. As soon as there is any observer for all
+ * threads, libtorch then makes its lists of observers anew for each scope, eleven blocks of memory
+ * each time, though next to always nothing is another than it was. Those calls are not handed on:
+ * else they would be the larger part of what an observer costs a small model.
  */
 #include "shim/torch/torch_state.h"
 
@@ -38,7 +39,8 @@ static bool has_no_observers(const struct state *state)
 /* A thread's own observers are libtorch's business. */
 static bool is_the_same(const struct state *state, const struct state *now)
 {
-	return has_no_observers(state) && has_no_observers(now) && state->is_enabled == now->is_enabled;
+	return has_no_observers(state) && has_no_observers(now) &&
+	       state->is_enabled == now->is_enabled;
 }
 
 EXPORT void torsh_torch_set_state(const struct state *state) __asm__(SET);
@@ -47,7 +49,8 @@ void torsh_torch_set_state(const struct state *state)
 	void (*set)(const struct state *) = atomic_load_explicit(&next_set, memory_order_relaxed);
 
 	/* Pairs with the release in torsh_torch_state_learn. */
-	if (atomic_load_explicit(&is_known, memory_order_acquire) && is_the_same(state, get_state()))
+	if (atomic_load_explicit(&is_known, memory_order_acquire) &&
+	    is_the_same(state, get_state()))
 		return;
 	if (!set) {
 		*(void **)&set = torsh_objects_find(SET);
@@ -57,19 +60,24 @@ void torsh_torch_set_state(const struct state *state)
 		set(state);
 }
 
-/* Does switching observers off and on change this byte of the calling thread's state, and nothing else? */
+/*
+ * Does switching observers off and on change this byte of the calling thread's state, and nothing
+ * else?
+ */
 static bool is_as_expected(void (*enable)(bool is_enabled))
 {
 	const struct state *now = get_state();
-	unsigned char before[offsetof(struct state, is_enabled) + 1], off[sizeof(before)], after[sizeof(before)];
+	unsigned char before[offsetof(struct state, is_enabled) + 1], off[sizeof(before)],
+		after[sizeof(before)];
 
 	memcpy(before, now, sizeof(before));
 	enable(false);
 	memcpy(off, now, sizeof(off));
 	enable(true);
 	memcpy(after, now, sizeof(after));
-	return has_no_observers(now) && before[sizeof(before) - 1] == 1 && off[sizeof(off) - 1] == 0 &&
-	       !memcmp(before, after, sizeof(before)) && !memcmp(before, off, sizeof(before) - 1);
+	return has_no_observers(now) && before[sizeof(before) - 1] == 1 &&
+	       off[sizeof(off) - 1] == 0 && !memcmp(before, after, sizeof(before)) &&
+	       !memcmp(before, off, sizeof(before) - 1);
 }
 
 void torsh_torch_state_learn(void)

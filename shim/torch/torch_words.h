@@ -18,7 +18,8 @@ static inline uint32_t torch_read_words(uintptr_t address, uint64_t *words, uint
 		struct iovec to = {.iov_base = words, .iov_len = n * sizeof(*words)};
 		struct iovec from = {.iov_base = (void *)address, .iov_len = to.iov_len};
 
-		if (TORSH_SYS(SYS_process_vm_readv, torsh_sys_getpid(), &to, 1, &from, 1, 0) == (long)to.iov_len)
+		if (TORSH_SYS(SYS_process_vm_readv, torsh_sys_getpid(), &to, 1, &from, 1, 0) ==
+		    (long)to.iov_len)
 			return n;
 	}
 	return 0;

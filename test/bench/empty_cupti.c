@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A client of CUPTI that asks for what the agent asks for, and does nothing with it: what CUPTI itself costs. The driver
- * loads it by CUDA_INJECTION64_PATH.
+ * A client of CUPTI that asks for what the agent asks for, and does nothing with it: what CUPTI
+ * itself costs. The driver loads it by CUDA_INJECTION64_PATH.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -33,7 +33,8 @@ static void request(uint8_t **buffer, size_t *n_bytes, size_t *n_records)
 }
 
 /* Going over the records is a call of CUPTI's for each. */
-static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid)
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes,
+		     size_t n_valid)
 {
 	struct cupti_record *record = NULL;
 
@@ -58,7 +59,8 @@ static void at_callback(void *unused, int domain, uint32_t id, const void *data)
 
 static void watch(void *subscriber, int domain)
 {
-	static const char *const parts[] = {"Launch", "Memcpy", "Memset", "Synchronize", "Stream", "Malloc", "Alloc"};
+	static const char *const parts[] = {"Launch", "Memcpy", "Memset", "Synchronize",
+					    "Stream", "Malloc", "Alloc"};
 
 	for (uint32_t id = 1; id < N_CALLS; id++) {
 		const char *name = NULL;

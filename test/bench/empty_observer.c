@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An observer of PyTorch's operators that does nothing: what PyTorch itself costs as soon as anybody looks. Loaded and
- * called by workloads/torch_steps.py.
+ * An observer of PyTorch's operators that does nothing: what PyTorch itself costs as soon as
+ * anybody looks. Loaded and called by workloads/torch_steps.py.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -36,8 +36,10 @@ int observe(const char *libtorch_cpu, int with_inputs)
 {
 	static const char name[] = "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE";
 	void *library = dlopen(libtorch_cpu, RTLD_NOLOAD | RTLD_LAZY);
-	uint64_t (*add)(struct callback) = library ? (uint64_t(*)(struct callback))dlsym(library, name) : NULL;
-	struct callback callback = {.start = start, .end = end, .probability = 1.0, .needs_inputs = with_inputs};
+	uint64_t (*add)(struct callback) =
+		library ? (uint64_t(*)(struct callback))dlsym(library, name) : NULL;
+	struct callback callback = {
+		.start = start, .end = end, .probability = 1.0, .needs_inputs = with_inputs};
 
 	memset(callback.scopes, true, sizeof(callback.scopes));
 	if (!add)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How many events a second the writer decodes, orders and folds, on one core: rings are filled by the agent's own
- * encoder (not timed), then taken, merged and folded as the drain thread does (timed: CPU time).
+ * How many events a second the writer decodes, orders and folds, on one core: rings are filled by
+ * the agent's own encoder (not timed), then taken, merged and folded as the drain thread does
+ * (timed: CPU time).
  *
  *	fold_bench [EVENTS [THREADS [LIVE_BLOCKS [STACKS]]]]
  *
- * Each thread allocates with one of STACKS stacks at random, 30 frames deep, of which up to 4 are not those of its last
- * allocation, and frees a block of its own at random, so that LIVE_BLOCKS are live in all. Prints one line of JSON.
+ * Each thread allocates with one of STACKS stacks at random, 30 frames deep, of which up to 4 are
+ * not those of its last allocation, and frees a block of its own at random, so that LIVE_BLOCKS are
+ * live in all. Prints one line of JSON.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,22 +62,30 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Frame `level` of a site's stack: the outermost are common to all, then the sites fork out by four. */
+/*
+ * Frame `level` of a site's stack: the outermost are common to all, then the sites fork out by
+ * four.
+ */
 static uint32_t frame_of(uint32_t site, uint32_t level)
 {
 	uint32_t common = DEPTH - FORKS;
 
 	if (level < common)
 		return 1 + level;
-	return DEPTH + ((site >> 2 * (DEPTH - 1 - level)) * FORKS + level - common) % (N_ADDRESSES - DEPTH);
+	return DEPTH +
+	       ((site >> 2 * (DEPTH - 1 - level)) * FORKS + level - common) % (N_ADDRESSES - DEPTH);
 }
 
-/* The frames that differ from the last allocation's. Returns how many: as many are popped as pushed. */
+/*
+ * The frames that differ from the last allocation's. Returns how many: as many are popped as
+ * pushed.
+ */
 static uint32_t change_stack(struct producer *producer, uint32_t site, uint32_t *ids)
 {
 	uint32_t level = 0, n = 0;
 
-	while (producer->has_stack && level < DEPTH && frame_of(site, level) == frame_of(producer->site, level))
+	while (producer->has_stack && level < DEPTH &&
+	       frame_of(site, level) == frame_of(producer->site, level))
 		level++;
 	for (; level < DEPTH; level++)
 		ids[n++] = frame_of(site, level);
@@ -88,15 +98,16 @@ static void put_alloc(struct bench *bench, struct producer *producer, uint32_t p
 	uint32_t site = (uint32_t)(next_random(producer) % bench->n_stacks), ids[DEPTH];
 	uint32_t n = change_stack(producer, site, ids);
 	struct event_alloc alloc = {
-		.address = bench->n_free ? bench->free_addresses[--bench->n_free] : (bench->next_address += 64),
+		.address = bench->n_free ? bench->free_addresses[--bench->n_free]
+					 : (bench->next_address += 64),
 		.size = 8 + site % 200,
 	};
 	uint8_t *begin, *end;
 
 	alloc.usable = torsh_codec_expected_usable(alloc.size);
 	begin = torsh_ring_begin(&producer->ring);
-	end = torsh_codec_put_alloc(&producer->codec, begin, bench->stamp, &alloc, 1, producer->has_stack ? n : 0, n,
-				    ids);
+	end = torsh_codec_put_alloc(&producer->codec, begin, bench->stamp, &alloc, 1,
+				    producer->has_stack ? n : 0, n, ids);
 	producer->has_stack = 1;
 	torsh_ring_commit(&producer->ring, begin, end);
 	producer->blocks[place] = alloc.address;
@@ -140,7 +151,8 @@ static void start_view(struct bench *bench)
 	struct channel_address *addresses = calloc(N_ADDRESSES, sizeof(*addresses));
 
 	for (uint32_t i = 1; i < N_ADDRESSES; i++) {
-		atomic_init(&addresses[i].ip_and_flags, (0x400000u + 16 * (uint64_t)i) << 8 | CHANNEL_ADDRESS_THERE);
+		atomic_init(&addresses[i].ip_and_flags,
+			    (0x400000u + 16 * (uint64_t)i) << 8 | CHANNEL_ADDRESS_THERE);
 		addresses[i].module = CHANNEL_NO_MODULE;
 	}
 	bench->view = (struct channel_view){.n_addresses = N_ADDRESSES, .ring_bytes = RING_BYTES};
@@ -153,7 +165,10 @@ static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
 {
 	struct producer *producer = &bench->producers[i];
 
-	/* Events are written beyond the end and copied to the start: in place of the second mapping. */
+	/*
+	 * Events are written beyond the end and copied to the start: in place of the second
+	 * mapping.
+	 */
 	producer->ring = (struct ring){
 		.slot = &producer->slot,
 		.bytes = malloc(RING_BYTES + 2 * CODEC_EVENT_MAX),
@@ -165,9 +180,11 @@ static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
 	producer->random = 88172645463325252u + i;
 	torsh_codec_start(&producer->codec, 0);
 	producer->consumer = torsh_ring_consumer_create();
-	torsh_ring_consumer_start(producer->consumer, &producer->slot, producer->ring.bytes, RING_BYTES, 0, 0);
+	torsh_ring_consumer_start(producer->consumer, &producer->slot, producer->ring.bytes,
+				  RING_BYTES, 0, 0);
 	producer->consumer->heap.number = producer->consumer->slot = i;
-	producer->consumer->thread = torsh_process_state_add_thread(&bench->process_state, 1000 + i, "bench", 0, 0);
+	producer->consumer->thread =
+		torsh_process_state_add_thread(&bench->process_state, 1000 + i, "bench", 0, 0);
 	bench->consumers[i] = producer->consumer;
 }
 
@@ -192,7 +209,8 @@ static uint64_t take_rings(struct bench *bench)
 	do {
 		for (uint32_t i = 0; i < bench->n_threads; i++)
 			torsh_ring_consumer_copy(bench->consumers[i], ORDER_NO_BOUND, 0);
-		n_now = torsh_merge_fold(&bench->process_state, bench->consumers, bench->n_threads, ORDER_NO_BOUND, 32768);
+		n_now = torsh_merge_fold(&bench->process_state, bench->consumers, bench->n_threads,
+					 ORDER_NO_BOUND, 32768);
 		n += n_now;
 	} while (n_now);
 	return n;
@@ -205,7 +223,8 @@ static uint64_t argument(int argc, char **argv, int i, uint64_t otherwise)
 
 int main(int argc, char **argv)
 {
-	uint64_t n_events = argument(argc, argv, 1, 100000000), n_live = argument(argc, argv, 3, 100000);
+	uint64_t n_events = argument(argc, argv, 1, 100000000),
+		 n_live = argument(argc, argv, 3, 100000);
 	struct bench bench = {
 		.n_threads = (uint32_t)argument(argc, argv, 2, 1),
 		.n_stacks = (uint32_t)argument(argc, argv, 4, 10000),
@@ -234,8 +253,12 @@ int main(int argc, char **argv)
 	}
 	printf("{\"events\": %llu, \"threads\": %u, \"live_blocks\": %llu, \"stacks\": %u, \"seconds\": %.3f, "
 	       "\"ns_per_event\": %.1f, \"events_per_second\": %.0f, \"bytes_per_block\": %.1f}\n",
-	       (unsigned long long)n_folded, bench.n_threads, (unsigned long long)bench.process_state.heap.tracker.n,
-	       bench.process_state.stacks.n_rows, spent, spent * 1e9 / (double)n_folded, (double)n_folded / spent,
-	       (double)torsh_live_bytes(&bench.process_state.heap.live) / (double)bench.process_state.heap.live.n_blocks);
-	return n_folded != n_events || bench.process_state.heap.unknown_frees || bench.process_state.heap.implicit_frees;
+	       (unsigned long long)n_folded, bench.n_threads,
+	       (unsigned long long)bench.process_state.heap.tracker.n,
+	       bench.process_state.stacks.n_rows, spent, spent * 1e9 / (double)n_folded,
+	       (double)n_folded / spent,
+	       (double)torsh_live_bytes(&bench.process_state.heap.live) /
+		       (double)bench.process_state.heap.live.n_blocks);
+	return n_folded != n_events || bench.process_state.heap.unknown_frees ||
+	       bench.process_state.heap.implicit_frees;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Launches kernels as fast as it goes: launches KERNELS [THREADS], prints nanoseconds a launch, by the process's CPU time and
- * by the wall clock. With kernels that take no time what is left is what a launch costs the host. The driver is found at run time:
- * build/simcuda/lib has a simulated one.
+ * Launches kernels as fast as it goes: launches KERNELS [THREADS], prints nanoseconds a launch, by
+ * the process's CPU time and by the wall clock. With kernels that take no time what is left is what
+ * a launch costs the host. The driver is found at run time: build/simcuda/lib has a simulated one.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,8 +14,9 @@
 #define WAIT_EVERY 512 /* less than a stream holds */
 #define THREADS_MAX 64
 
-static int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-		     unsigned shared, void *stream, void **parameters, void **extra);
+static int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+		     unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters,
+		     void **extra);
 static int (*make_stream)(void **stream, unsigned flags);
 static int (*await_stream)(void *stream);
 static int (*set_context)(void *context);
@@ -59,8 +60,8 @@ static void prepare(void)
 	need(((int (*)(void **, int))find(library, "cuDevicePrimaryCtxRetain"))(&context, device));
 	need(set_context(context));
 	need(((int (*)(void **, const void *))find(library, "cuModuleLoadData"))(&module, "code"));
-	need(((int (*)(void **, void *, const char *))find(library, "cuModuleGetFunction"))(&function, module,
-											    "_Z4workPf"));
+	need(((int (*)(void **, void *, const char *))find(library, "cuModuleGetFunction"))(
+		&function, module, "_Z4workPf"));
 }
 
 static void *work(void *unused)
@@ -71,7 +72,8 @@ static void *work(void *unused)
 	need(make_stream(&stream, 1));
 	for (long i = 0; i < n_kernels; i++) {
 		/* A few sizes of grid, as programs have them. */
-		need(launch(function, 1 + (unsigned)(i & 7), 1, 1, 128, 1, 1, 0, stream, NULL, NULL));
+		need(launch(function, 1 + (unsigned)(i & 7), 1, 1, 128, 1, 1, 0, stream, NULL,
+			    NULL));
 		if (i % WAIT_EVERY == WAIT_EVERY - 1)
 			need(await_stream(stream));
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An agent that does nothing: the zero of every benchmark. It stands before the malloc family and calls the next
- * definition, which is what any preloaded profiler pays before it does anything of its own.
+ * An agent that does nothing: the zero of every benchmark. It stands before the malloc family and
+ * calls the next definition, which is what any preloaded profiler pays before it does anything of
+ * its own.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -2,9 +2,9 @@
 /*
  * What a malloc+free pair costs: pair SITES DEPTH THREADS PAIRS
  *
- * SITES 1: one call site, DEPTH frames below the thread's first function, each block freed at once. SITES 4: four call
- * sites at DEPTH, DEPTH+1, DEPTH+2 and DEPTH+3 in turn, with 64 live blocks. Every thread does PAIRS. Prints the
- * nanoseconds that a pair took, per thread.
+ * SITES 1: one call site, DEPTH frames below the thread's first function, each block freed at once.
+ * SITES 4: four call sites at DEPTH, DEPTH+1, DEPTH+2 and DEPTH+3 in turn, with 64 live blocks.
+ * Every thread does PAIRS. Prints the nanoseconds that a pair took, per thread.
  */
 #include <pthread.h>
 #include <stdint.h>

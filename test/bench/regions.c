@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * ns for a pair of push and pop, or for a mark or value, by torsh.h and by NVTX where its headers are here:
+ * ns for a pair of push and pop, or for a mark or value, by torsh.h and by NVTX where its headers
+ * are here:
  *
  *	regions PAIRS
  *
- * prints {"what": ns, ...}. Each is measured in rounds that fit into a ring, with a pause after each for the writer;
- * the lowest third of the rounds counts, as the others share the machine with it.
+ * prints {"what": ns, ...}. Each is measured in rounds that fit into a ring, with a pause after
+ * each for the writer; the lowest third of the rounds counts, as the others share the machine with
+ * it.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -68,7 +70,8 @@ static void nvtx_domain_pair(void)
 
 static int compare(const void *a, const void *b)
 {
-	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+	return (*(const double *)a > *(const double *)b) -
+	       (*(const double *)a < *(const double *)b);
 }
 
 static void measure(const char *what, void (*call)(void), int n_pairs, const char *before)
@@ -102,7 +105,8 @@ int main(int argc, char **argv)
 	event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
 	event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
 	event.message.registered = nvtxDomainRegisterStringA(domain, "a range of the benchmark");
-	measure("NVTX, push and pop in a domain, registered string", nvtx_domain_pair, n_pairs, ", ");
+	measure("NVTX, push and pop in a domain, registered string", nvtx_domain_pair, n_pairs,
+		", ");
 #endif
 	puts("}");
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Microseconds from pthread_create to the return of pthread_join, for threads that allocate and free one block, one
- * after the other:
+ * Microseconds from pthread_create to the return of pthread_join, for threads that allocate and
+ * free one block, one after the other:
  *
  *	threads COUNT
  *

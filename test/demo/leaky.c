@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The demo's C extension: it smooths the loss, and forgets to give back what it copied on the way. A Python extension
- * where Python's headers were there at build time, else a plain library that train.py calls through ctypes.
+ * The demo's C extension: it smooths the loss, and forgets to give back what it copied on the way.
+ * A Python extension where Python's headers were there at build time, else a plain library that
+ * train.py calls through ctypes.
  */
 #include <stdlib.h>
 #include <string.h>

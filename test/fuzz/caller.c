@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A message at the session's socket: a hello, a request, or anything; with a descriptor when its last byte is odd. */
+/*
+ * A message at the session's socket: a hello, a request, or anything; with a descriptor when its
+ * last byte is odd.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,9 @@ static void say(int fd, const uint8_t *bytes, size_t n_bytes)
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+	} control = {.header = {.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS,
+				.cmsg_len = CMSG_LEN(sizeof(int))}};
 	struct iovec data = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n_bytes};
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The readers of call frame information and of DWARF expressions, over an object that anybody may have made: two bytes
- * say which instruction, as an offset from the header that follows (.eh_frame_hdr, then .eh_frame).
+ * The readers of call frame information and of DWARF expressions, over an object that anybody may
+ * have made: two bytes say which instruction, as an offset from the header that follows
+ * (.eh_frame_hdr, then .eh_frame).
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,13 +33,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		return 0;
 	memory.spans[0].start = (uintptr_t)bytes + 2;
 	memory.spans[0].end = (uintptr_t)bytes + n_bytes;
-	if (torsh_cfi_read(bytes + 2, &memory, (uintptr_t)bytes + 2 + (uintptr_t)(int16_t)(bytes[0] | bytes[1] << 8),
+	if (torsh_cfi_read(bytes + 2, &memory,
+			   (uintptr_t)bytes + 2 + (uintptr_t)(int16_t)(bytes[0] | bytes[1] << 8),
 			   &scratch))
 		return 0;
 	if (row->cfa_block)
 		run_block(&memory, row->cfa_block);
 	for (int i = 0; i < CFI_N_REGISTERS; i++)
-		if (row->registers[i].place == CFI_AT_EXPRESSION || row->registers[i].place == CFI_IS_EXPRESSION)
+		if (row->registers[i].place == CFI_AT_EXPRESSION ||
+		    row->registers[i].place == CFI_IS_EXPRESSION)
 			run_block(&memory, (const uint8_t *)row->registers[i].value);
 	return 0;
 }

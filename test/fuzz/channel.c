@@ -12,7 +12,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-/* The layout that the agent makes, for the input to overwrite: far from it nothing is ever mapped. */
+/*
+ * The layout that the agent makes, for the input to overwrite: far from it nothing is ever mapped.
+ */
 static void lay_out(struct channel_header *header)
 {
 	memset(header, 0, sizeof(*header));
@@ -81,7 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	if (fd < 0 || ftruncate(fd, FILE_BYTES))
 		abort();
 	lay_out(&header);
-	if (pwrite(fd, &header, sizeof(header), 0) < 0 || (n_bytes && pwrite(fd, bytes, n_bytes % FILE_BYTES, 0) < 0))
+	if (pwrite(fd, &header, sizeof(header), 0) < 0 ||
+	    (n_bytes && pwrite(fd, bytes, n_bytes % FILE_BYTES, 0) < 0))
 		abort();
 	if (torsh_view_open(&view, fd))
 		return 0;

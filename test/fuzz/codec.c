@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 
 	torsh_codec_start(&codec, 0);
 	while ((n = torsh_codec_decode(&codec, bytes + at, n_bytes - at, &event, &stack)) > 0) {
-		if ((size_t)n > n_bytes - at || stack.n > CODEC_STACK_IDS || event.id >= EVENT_ID_END)
+		if ((size_t)n > n_bytes - at || stack.n > CODEC_STACK_IDS ||
+		    event.id >= EVENT_ID_END)
 			abort();
 		at += (size_t)n;
 	}

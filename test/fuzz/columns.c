@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	uint64_t last_ns = 0;
 	uint32_t n = 0;
 
-	if (n_bytes < 2 || torsh_columns_open(&reader, 0, bytes[0] | bytes[1] << 8u, bytes + 2, n_bytes - 2))
+	if (n_bytes < 2 ||
+	    torsh_columns_open(&reader, 0, bytes[0] | bytes[1] << 8u, bytes + 2, n_bytes - 2))
 		return 0;
 	for (; torsh_columns_next(reader, &event) == 1; n++) {
 		if (event.at_ns < last_ns || event.event.id >= EVENT_ID_END)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A module's file as the writer names its functions; the first byte says whether a build-id is asked for, the file follows. */
+/*
+ * A module's file as the writer names its functions; the first byte says whether a build-id is
+ * asked for, the file follows.
+ */
 #include "tools/writer/output/elf_symbols.h"
 
 #include <errno.h>
@@ -15,20 +18,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-/* Without an error a name belongs to a function that covers its place; with one there are no names. */
+/*
+ * Without an error a name belongs to a function that covers its place; with one there are no names.
+ */
 static void check(const struct elf_place *place, int rc)
 {
 	if (!place->name)
 		return;
-	if (rc || !*place->name || place->address < place->start || place->address - place->start >= place->n_bytes)
+	if (rc || !*place->name || place->address < place->start ||
+	    place->address - place->start >= place->n_bytes)
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
 	static const uint8_t build_id[20] = {0x11, 0x22, 0x33};
-	struct elf_place places[N_PLACES] = {
-		{.address = 0}, {.address = 0x8}, {.address = 0x205}, {.address = 0x1005}, {.address = UINT64_MAX}};
+	struct elf_place places[N_PLACES] = {{.address = 0},
+					     {.address = 0x8},
+					     {.address = 0x205},
+					     {.address = 0x1005},
+					     {.address = UINT64_MAX}};
 	int fd, rc;
 	char path[32];
 
@@ -38,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	if (fd < 0 || (n_bytes > 1 && write(fd, bytes + 1, n_bytes - 1) < 0))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	rc = torsh_elf_name_places(path, build_id, bytes[0] & 1 ? sizeof(build_id) : 0, places, N_PLACES);
+	rc = torsh_elf_name_places(path, build_id, bytes[0] & 1 ? sizeof(build_id) : 0, places,
+				   N_PLACES);
 	if (rc > 0)
 		abort();
 	for (size_t i = 0; i < N_PLACES; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The tables by which an object that is loaded exports its names, as anybody may have made them. The input is the file,
- * mapped at one piece; its segments end where it does, as the kernel has seen to, and nothing can be read behind it.
+ * The tables by which an object that is loaded exports its names, as anybody may have made them.
+ * The input is the file, mapped at one piece; its segments end where it does, as the kernel has
+ * seen to, and nothing can be read behind it.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static uint8_t *make_room(void)
 
 	if (room)
 		return room;
-	room = mmap(NULL, LONGEST + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	room = mmap(NULL, LONGEST + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
 	if (room == MAP_FAILED || mprotect(room + LONGEST, PAGE_BYTES, PROT_NONE))
 		abort();
 	return room;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Exports of a timeline that anybody may have written: chunks past the checksums of a recording, as in profile.c, are put
- * into a recording of their own, which every exporter that writes a stream, and every report on devices, then goes over.
- * Behind an empty chunk bytes are made into operators, modules, launches and what devices did, of the first process.
+ * Exports of a timeline that anybody may have written: chunks past the checksums of a recording, as
+ * in profile.c, are put into a recording of their own, which every exporter that writes a stream,
+ * and every report on devices, then goes over. Behind an empty chunk bytes are made into operators,
+ * modules, launches and what devices did, of the first process.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -34,7 +35,7 @@ static void append_timeline(struct recording_file *file, const Torsh__Chunk *chu
 		torsh_recording_append(file, &timeline, RECORDING_LAST);
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 /* An event as the input says it: numbers are small, so that launches and what they caused meet. */
 struct said {
@@ -58,10 +59,11 @@ static uint64_t duration_of(const struct said *said)
 }
 
 /* What the three have in common. */
-#define COMMON(said, at_ns)                                                                                    \
-	.correlation = correlation_of(said), .begin = begin_of(said, at_ns), .duration_ns = duration_of(said), \
-	.device = (said)->place & 3, .context = (said)->place >> 2 & 3, .stream = (said)->place >> 4,          \
-	.graph = (said)->node, .node = (said)->node
+#define COMMON(said, at_ns)                                                                     \
+	.correlation = correlation_of(said), .begin = begin_of(said, at_ns),                    \
+	.duration_ns = duration_of(said), .device = (said)->place & 3,                          \
+	.context = (said)->place >> 2 & 3, .stream = (said)->place >> 4, .graph = (said)->node, \
+	.node = (said)->node
 
 static struct event make_event(const struct said *said, uint64_t at_ns)
 {
@@ -69,7 +71,9 @@ static struct event make_event(const struct said *said, uint64_t at_ns)
 	switch (said->kind < 0xf0 ? said->kind % 8u : 8u + said->kind % 2u) {
 	case 0:
 		return (struct event){.id = EVENT_OP_BEGIN,
-				      .op_begin = {.name = said->label, .record = said->node, .scope = said->far >> 4}};
+				      .op_begin = {.name = said->label,
+						   .record = said->node,
+						   .scope = said->far >> 4}};
 	case 1:
 		return (struct event){.id = EVENT_OP_END, .op_end.record = said->node};
 	case 2:
@@ -79,15 +83,18 @@ static struct event make_event(const struct said *said, uint64_t at_ns)
 						 .begin = begin_of(said, at_ns),
 						 .duration_ns = duration_of(said)}};
 	case 3:
-		return (struct event){
-			.id = EVENT_KERNEL,
-			.kernel = {
-				.name = said->label, .grid_x = said->node, .block_y = said->far, COMMON(said, at_ns)}};
+		return (struct event){.id = EVENT_KERNEL,
+				      .kernel = {.name = said->label,
+						 .grid_x = said->node,
+						 .block_y = said->far,
+						 COMMON(said, at_ns)}};
 	case 4:
-		return (struct event){.id = EVENT_COPY,
-				      .copy = {.kind = said->label, .from = said->far, COMMON(said, at_ns)}};
+		return (struct event){
+			.id = EVENT_COPY,
+			.copy = {.kind = said->label, .from = said->far, COMMON(said, at_ns)}};
 	case 5:
-		return (struct event){.id = EVENT_MEMSET, .memset = {.to = said->label, COMMON(said, at_ns)}};
+		return (struct event){.id = EVENT_MEMSET,
+				      .memset = {.to = said->label, COMMON(said, at_ns)}};
 	case 8:
 		return (struct event){.id = EVENT_SUBMISSION,
 				      .submission = {.what = said->far & 3,
@@ -106,8 +113,9 @@ static struct event make_event(const struct said *said, uint64_t at_ns)
 						 .multiprocessor_registers = said->node,
 						 .multiprocessor_shared_bytes = said->node}};
 	case 6:
-		return (struct event){.id = EVENT_RANGE_PUSH,
-				      .range_push = {.name = said->label, .source = RANGE_BY_MODULE}};
+		return (struct event){
+			.id = EVENT_RANGE_PUSH,
+			.range_push = {.name = said->label, .source = RANGE_BY_MODULE}};
 	default:
 		return (struct event){.id = EVENT_RANGE_POP, .range_pop.source = RANGE_BY_MODULE};
 	}
@@ -134,7 +142,8 @@ static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct re
 	}
 	message.has_process = message.has_n_events = message.has_columns = 1;
 	message.process = recording->n_processes ? recording->processes[0]->number : 1;
-	if (torsh_timeline_take(writer, &message.n_events, &message.columns.data, &message.columns.len))
+	if (torsh_timeline_take(writer, &message.n_events, &message.columns.data,
+				&message.columns.len))
 		abort();
 	chunk.n_timeline = 1;
 	chunk.timeline = &one;
@@ -143,10 +152,11 @@ static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct re
 	torsh_timeline_destroy(writer);
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Each behind its length in two bytes. */
-static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct recording *recording, struct recording_file *file)
+static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct recording *recording,
+			struct recording_file *file)
 {
 	while (n_bytes >= 2) {
 		size_t n = bytes[0] | (size_t)bytes[1] << 8u;
@@ -189,7 +199,8 @@ static void report_modules(struct trace *trace)
 {
 	struct module_totals modules;
 
-	torsh_module_totals_collect(&modules, trace->recording, trace->processes, trace->n_processes, trace->survey);
+	torsh_module_totals_collect(&modules, trace->recording, trace->processes,
+				    trace->n_processes, trace->survey);
 	torsh_module_totals_free(&modules);
 }
 
@@ -197,7 +208,8 @@ static void report_kernels(struct trace *trace)
 {
 	struct kernels kernels;
 
-	torsh_kernels_collect(&kernels, trace->recording, trace->processes, trace->n_processes, trace->survey);
+	torsh_kernels_collect(&kernels, trace->recording, trace->processes, trace->n_processes,
+			      trace->survey);
 	torsh_kernels_free(&kernels);
 }
 
@@ -206,7 +218,8 @@ static void report_steps(struct trace *trace)
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		struct step_totals steps;
 
-		torsh_step_totals_collect(&steps, trace->recording, trace->processes[i], trace->survey);
+		torsh_step_totals_collect(&steps, trace->recording, trace->processes[i],
+					  trace->survey);
 		torsh_step_totals_free(&steps);
 	}
 }
@@ -215,7 +228,8 @@ static const struct trace_format *const formats[] = {
 	&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv,
 	&torsh_trace_memory, &torsh_trace_profile,  &torsh_trace_part,
 };
-static void (*const reports[])(struct trace *trace) = {report_modules, report_kernels, report_steps};
+static void (*const reports[])(struct trace *trace) = {report_modules, report_kernels,
+						       report_steps};
 
 #define N_FORMATS (sizeof(formats) / sizeof(*formats))
 #define N_WAYS (N_FORMATS + sizeof(reports) / sizeof(*reports))
@@ -223,8 +237,8 @@ static void (*const reports[])(struct trace *trace) = {report_modules, report_ke
 #define EVERY_WAY SIZE_MAX
 
 /*
- * Which export or report in which of the two windows the input goes to. A replay goes everywhere. While it is fuzzed each
- * input goes one way, which its bytes choose, so that many more are tried.
+ * Which export or report in which of the two windows the input goes to. A replay goes everywhere.
+ * While it is fuzzed each input goes one way, which its bytes choose, so that many more are tried.
  */
 static size_t choose_way(const uint8_t *bytes, size_t n_bytes)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Two files of Inductor's code, the second one behind a NUL: its cache may hold what anybody wrote. */
+/*
+ * Two files of Inductor's code, the second one behind a NUL: its cache may hold what anybody wrote.
+ */
 #include "tools/device/kernels/inductor.h"
 
 #include <stdint.h>
@@ -14,7 +16,8 @@ static void check(const struct inductor *inductor)
 		const struct inductor_kernel *kernel = &inductor->kernels[i];
 		const struct inductor_kernel *found = torsh_inductor_find(inductor, kernel->name);
 
-		if (found != (kernel->is_ambiguous ? NULL : kernel) || !*kernel->name || !kernel->n_operators)
+		if (found != (kernel->is_ambiguous ? NULL : kernel) || !*kernel->name ||
+		    !kernel->n_operators)
 			abort();
 		for (size_t j = 0; j < kernel->n_operators; j++) {
 			if (!strstr(kernel->operators[j], "::"))

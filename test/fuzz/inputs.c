@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The text that describes an operator's inputs: first the operator's name up to a NUL, then the text. What is parsed is
- * also used as reports and exports use it: FLOPs by that name, and the words of Chrome's traces.
+ * The text that describes an operator's inputs: first the operator's name up to a NUL, then the
+ * text. What is parsed is also used as reports and exports use it: FLOPs by that name, and the
+ * words of Chrome's traces.
  */
 #include "tools/timeline/inputs.h"
 

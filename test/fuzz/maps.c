@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A list of mappings as /proc/self/maps has them up to the first NUL, and behind it what an object has at its start in
- * memory, which lies at IMAGE. Nothing below that is mapped, so that no other object is taken for one of the list's.
+ * A list of mappings as /proc/self/maps has them up to the first NUL, and behind it what an object
+ * has at its start in memory, which lies at IMAGE. Nothing below that is mapped, so that no other
+ * object is taken for one of the list's.
  */
 #include "agent/modules/maps.h"
 
@@ -18,8 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 static uint8_t *map_image(void)
 {
-	void *image = mmap((void *)(uintptr_t)IMAGE, IMAGE_BYTES + SPARE_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *image =
+		mmap((void *)(uintptr_t)IMAGE, IMAGE_BYTES + SPARE_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (image != (void *)(uintptr_t)IMAGE)
 		abort();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NVTX's schemas and payloads: one byte for the schema's fields, one for how many of its entries are said, 12 for each
- * of those; then the payload, which ends where a page begins that can't be read. What ranges are told is looked at here.
+ * NVTX's schemas and payloads: one byte for the schema's fields, one for how many of its entries
+ * are said, 12 for each of those; then the payload, which ends where a page begins that can't be
+ * read. What ranges are told is looked at here.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,10 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 typedef uint64_t register_schema_fn(void *domain, const struct nvtx_schema *schema);
 typedef void mark_fn(void *domain, const struct nvtx_payload *payloads, size_t n);
 
-intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
+intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
+	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
 static struct nvtx_payload payload;
 
-/* ---- in place of the rest of the collector, which would start the agent -------------------------------------------- */
+/* ---- in place of the rest of the collector, which would start the agent ---------------------- */
 
 uint32_t torsh_nvtx_label(void *handle)
 {
@@ -71,16 +73,21 @@ void torsh_ranges_value(const struct range_says *says, enum value_kind kind)
 /* A text is a word of the payload; it may be anything, and is the program's to answer for. */
 void torsh_ranges_mark(const struct range_says *says)
 {
-	if (says->name.bytes && !memmem(payload.bytes, payload.size_bytes, &says->name.bytes, sizeof(says->name.bytes)))
+	if (says->name.bytes &&
+	    !memmem(payload.bytes, payload.size_bytes, &says->name.bytes, sizeof(says->name.bytes)))
 		abort();
 }
 
-/* ---- the harness ------------------------------------------------------------------------------------------------- */
+/* ---- the harness ----------------------------------------------------------------------------- */
 
-/* A kind that matters, how it is flagged, and an offset that lies near the payload's end more often than chance has it. */
+/*
+ * A kind that matters, how it is flagged, and an offset that lies near the payload's end more often
+ * than chance has it.
+ */
 static void fill_entry(struct nvtx_schema_entry *entry, const uint8_t *said)
 {
-	static const uint64_t types[] = {NVTX_ENTRY_CSTRING, NVTX_ENTRY_CSTRING_UTF8, NVTX_ENTRY_REGISTERED, 0};
+	static const uint64_t types[] = {NVTX_ENTRY_CSTRING, NVTX_ENTRY_CSTRING_UTF8,
+					 NVTX_ENTRY_REGISTERED, 0};
 
 	memset(entry, 0, sizeof(*entry));
 	entry->type = types[said[0] & 3];
@@ -95,7 +102,8 @@ static void *end_of_page(void)
 	static char *page;
 
 	if (!page) {
-		page = mmap(NULL, 2 * PAYLOAD_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		page = mmap(NULL, 2 * PAYLOAD_MAX, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (page == MAP_FAILED || mprotect(page + PAYLOAD_MAX, PAYLOAD_MAX, PROT_NONE))
 			abort();
 	}
@@ -115,7 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	schema.n_entries = bytes[1] & ENTRIES_MAX;
 	bytes += 2;
 	n_bytes -= 2;
-	if (n_bytes < schema.n_entries * ENTRY_BYTES || n_bytes - schema.n_entries * ENTRY_BYTES > PAYLOAD_MAX)
+	if (n_bytes < schema.n_entries * ENTRY_BYTES ||
+	    n_bytes - schema.n_entries * ENTRY_BYTES > PAYLOAD_MAX)
 		return 0;
 	for (size_t i = 0; i < schema.n_entries; i++, bytes += ENTRY_BYTES, n_bytes -= ENTRY_BYTES)
 		fill_entry(&entries[i], bytes);

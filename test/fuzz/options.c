@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The command line: words between NULs as reading commands take them, and each word as a size, a time, a number and steps. */
+/*
+ * The command line: words between NULs as reading commands take them, and each word as a size, a
+ * time, a number and steps.
+ */
 #include "tools/command/options.h"
 
 #include <stdio.h>
@@ -25,8 +28,10 @@ static bool is_refused(void)
 static void check_values(char *word)
 {
 	char name[] = "fuzz";
-	struct argp_state state = {
-		.root_argp = &torsh_read_argp, .flags = ARGP_NO_EXIT, .err_stream = complaints, .name = name};
+	struct argp_state state = {.root_argp = &torsh_read_argp,
+				   .flags = ARGP_NO_EXIT,
+				   .err_stream = complaints,
+				   .name = name};
 	uint64_t value, first, last;
 
 	is_refused();
@@ -40,7 +45,8 @@ static void check_values(char *word)
 	if (!is_refused() && strspn(word, "0123456789") != strlen(word))
 		abort();
 	torsh_options_steps(&state, word, &first, &last);
-	if (!is_refused() && (first > last || strspn(word, "0123456789-") != strlen(word) || *word == '-'))
+	if (!is_refused() &&
+	    (first > last || strspn(word, "0123456789-") != strlen(word) || *word == '-'))
 		abort();
 }
 
@@ -67,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		words[n++] = word;
 		check_values(word);
 	}
-	argp_parse(&torsh_read_argp, n, words, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &options);
+	argp_parse(&torsh_read_argp, n, words, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL,
+		   &options);
 	free(copy);
 	return 0;
 }

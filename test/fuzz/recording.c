@@ -14,7 +14,8 @@ static void read_events(const Torsh__Events *events)
 	struct columns_event event;
 	uint32_t n = 0;
 
-	if (torsh_columns_open(&reader, events->first_ns, events->n_events, events->columns.data, events->columns.len))
+	if (torsh_columns_open(&reader, events->first_ns, events->n_events, events->columns.data,
+			       events->columns.len))
 		return;
 	while (torsh_columns_next(reader, &event) == 1)
 		n++;

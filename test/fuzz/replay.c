@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Runs a fuzz harness once over each file named on the command line, without libFuzzer: what was found once must stay
- * mended. The same harness source is built with libFuzzer by `make fuzz`.
+ * Runs a fuzz harness once over each file named on the command line, without libFuzzer: what was
+ * found once must stay mended. The same harness source is built with libFuzzer by `make fuzz`.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Names that an object says Rust's compiler gave its symbols; and Punycode by itself, with as much room as the first byte says. */
+/*
+ * Names that an object says Rust's compiler gave its symbols; and Punycode by itself, with as much
+ * room as the first byte says.
+ */
 #include "tools/symbols/rust.h"
 
 #include <stdint.h>

@@ -8,7 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-/* The plainest reading of a pattern's middle: `*` stands for anything, other characters for themselves. */
+/*
+ * The plainest reading of a pattern's middle: `*` stands for anything, other characters for
+ * themselves.
+ */
 static bool matches_here(const char *pattern, const char *end, const char *name, bool is_tied)
 {
 	for (; pattern < end && *pattern != '*'; pattern++, name++) {
@@ -48,7 +51,8 @@ static void check(const char *pattern, const char *name)
 
 	for (const char *at = pattern; *at; at++)
 		n_stars += *at == '*';
-	if (n_stars <= 3 && strlen(name) <= 40 && matches(pattern, name) != torsh_suppress_matches(pattern, name))
+	if (n_stars <= 3 && strlen(name) <= 40 &&
+	    matches(pattern, name) != torsh_suppress_matches(pattern, name))
 		abort();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A module's file, whoever made it, as reports read it: its symbols, and lines and inlined functions at addresses of them
- * and of its compilation units, and at some others.
+ * A module's file, whoever made it, as reports read it: its symbols, and lines and inlined
+ * functions at addresses of them and of its compilation units, and at some others.
  */
 #include <stdio.h>
 #include <stdlib.h>

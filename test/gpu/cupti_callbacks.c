@@ -62,7 +62,8 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 		cuptiGetGraphNodeId(graph->originalNode, &seen.of_clone);
 }
 
-static void CUPTIAPI on_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+static void CUPTIAPI on_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+				 const void *data)
 {
 	const CUpti_CallbackData *call = data;
 
@@ -75,7 +76,8 @@ static void CUPTIAPI on_callback(void *unused, CUpti_CallbackDomain domain, CUpt
 		snprintf(seen.name, sizeof(seen.name), "%s", call->functionName);
 		seen.n_enters++;
 		seen.correlation = call->correlationId;
-		*(domain == CUPTI_CB_DOMAIN_RUNTIME_API ? &seen.of_runtime : &seen.of_driver) = call->correlationId;
+		*(domain == CUPTI_CB_DOMAIN_RUNTIME_API ? &seen.of_runtime : &seen.of_driver) =
+			call->correlationId;
 		*call->correlationData = SLOT_VALUE;
 		return;
 	}
@@ -98,7 +100,8 @@ static void callbacks_of_a_call_share_an_id_and_a_slot(void **state)
 	CUpti_SubscriberHandle subscriber = subscribe();
 
 	(void)state;
-	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
+	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+			    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
 	launch();
 	finish();
 	assert_int_equal(seen.n_enters, 1);
@@ -114,7 +117,8 @@ static void callbacks_of_a_call_share_an_id_and_a_slot(void **state)
 
 static void a_drivers_call_within_the_runtimes_shares_its_id_and_has_no_record(void **state)
 {
-	void *runtime = dlopen(CUDA_VERSION >= 13000 ? "libcudart.so.13" : "libcudart.so.12", RTLD_NOW);
+	void *runtime =
+		dlopen(CUDA_VERSION >= 13000 ? "libcudart.so.13" : "libcudart.so.12", RTLD_NOW);
 	int (*set)(void *at, int value, size_t n_bytes, void *stream);
 	CUpti_SubscriberHandle subscriber;
 	CUdeviceptr p;
@@ -135,8 +139,10 @@ static void a_drivers_call_within_the_runtimes_shares_its_id_and_has_no_record(v
 	assert_int_equal(seen.of_driver, seen.of_runtime);
 	finish();
 	for (int i = 0; find(CUPTI_ACTIVITY_KIND_DRIVER, i); i++)
-		assert_int_not_equal(((const CUpti_ActivityAPI *)find(CUPTI_ACTIVITY_KIND_DRIVER, i))->correlationId,
-				     seen.of_runtime);
+		assert_int_not_equal(
+			((const CUpti_ActivityAPI *)find(CUPTI_ACTIVITY_KIND_DRIVER, i))
+				->correlationId,
+			seen.of_runtime);
 	cuMemFree(p);
 }
 
@@ -145,8 +151,10 @@ static void clones_of_nodes_are_told_with_their_originals(void **state)
 	CUpti_SubscriberHandle subscriber = subscribe();
 
 	(void)state;
-	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
-	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+			    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+			    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 	make_graph();
 	cuptiUnsubscribe(subscriber);
 	/* An instantiation tells of its clones as created, too. */
@@ -163,7 +171,8 @@ static void what_gets_memory_in_a_capture_makes_a_node_within_the_call(void **st
 	uint32_t id;
 
 	(void)state;
-	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+			    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 	assert_int_equal(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), 0);
 	seen.type = CU_GRAPH_NODE_TYPE_EMPTY;
 	assert_int_equal(cuMemAllocAsync(&p, 4096, stream), 0);
@@ -183,7 +192,8 @@ static struct {
 	size_t free_bytes, total_bytes;
 } asked;
 
-static void CUPTIAPI ask_behind(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+static void CUPTIAPI ask_behind(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+				const void *data)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 
@@ -251,7 +261,8 @@ static void names_of_calls_are_those_of_the_headers(void **state)
 
 	(void)state;
 	assert_int_equal(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API,
-					      CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &name),
+					      CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
+					      &name),
 			 0);
 	assert_string_equal(name, "cudaLaunchKernel_v7000");
 	assert_int_equal(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 100000, &name),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A client of CUPTI that knows only the public headers: it keeps every record that it is given. For a program of one
- * file; on a device or on the simulation of one.
+ * A client of CUPTI that knows only the public headers: it keeps every record that it is given. For
+ * a program of one file; on a device or on the simulation of one.
  */
 #ifndef CUPTI_CLIENT_H
 #define CUPTI_CLIENT_H
@@ -22,24 +22,24 @@
 enum { CLIENT_MAX_BUFFERS = 64, CLIENT_MAX_RECORDS = 512, CLIENT_BUFFER_BYTES = 1 << 16 };
 
 /*
- * _Z4workPf ends at once. _Z4slowPf takes 20 ms of the device's own clock; the simulation reads no code and has to be told
- * how long (SIMCUDA_KERNELS).
+ * _Z4workPf ends at once. _Z4slowPf takes 20 ms of the device's own clock; the simulation reads no
+ * code and has to be told how long (SIMCUDA_KERNELS).
  */
 #define CLIENT_SLOW_KERNEL "_Z4slowPf"
-#define CLIENT_MODULE                                              \
-	".version 7.0\n"                                           \
-	".target sm_70\n"                                          \
-	".address_size 64\n"                                       \
-	".visible .entry _Z4workPf() { ret; }\n"                   \
-	".visible .entry " CLIENT_SLOW_KERNEL "() {\n"             \
-	"	.reg .u64 %now, %end; .reg .pred %early;\n"          \
-	"	mov.u64 %end, %globaltimer;\n"                       \
-	"	add.u64 %end, %end, 20000000;\n"                     \
-	"again:\n"                                                 \
-	"	mov.u64 %now, %globaltimer;\n"                       \
-	"	setp.lt.u64 %early, %now, %end;\n"                   \
-	"	@%early bra again;\n"                                \
-	"	ret;\n"                                              \
+#define CLIENT_MODULE                                  \
+	".version 7.0\n"                               \
+	".target sm_70\n"                              \
+	".address_size 64\n"                           \
+	".visible .entry _Z4workPf() { ret; }\n"       \
+	".visible .entry " CLIENT_SLOW_KERNEL "() {\n" \
+	"	.reg .u64 %now, %end; .reg .pred %early;\n"  \
+	"	mov.u64 %end, %globaltimer;\n"               \
+	"	add.u64 %end, %end, 20000000;\n"             \
+	"again:\n"                                     \
+	"	mov.u64 %now, %globaltimer;\n"               \
+	"	setp.lt.u64 %early, %now, %end;\n"           \
+	"	@%early bra again;\n"                        \
+	"	ret;\n"                                      \
 	"}\n"
 
 /* What the client got, in the order of completion. */
@@ -56,7 +56,10 @@ static struct {
 static CUfunction work, slow_work;
 static CUstream stream;
 
-/* Objects that were destroyed are kept by the simulation, so that a stale handle is told from a live one: no leak. */
+/*
+ * Objects that were destroyed are kept by the simulation, so that a stale handle is told from a
+ * live one: no leak.
+ */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -65,14 +68,16 @@ const char *__asan_default_options(void)
 
 static void give_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
 {
-	*buffer = client.bytes ? (uint8_t *)aligned_alloc(8, client.bytes + 8) + client.is_askew : NULL;
+	*buffer = client.bytes ? (uint8_t *)aligned_alloc(8, client.bytes + 8) + client.is_askew
+			       : NULL;
 	*size = client.bytes;
 	*max_records = client.n_most;
 	if (client.bytes)
 		client.buffers[client.n_requested++ % CLIENT_MAX_BUFFERS] = *buffer;
 }
 
-static void take_buffer(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size, size_t valid)
+static void take_buffer(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size,
+			size_t valid)
 {
 	CUpti_Activity *record = NULL;
 	int before = client.n_records;
@@ -81,7 +86,8 @@ static void take_buffer(CUcontext context, uint32_t stream_id, uint8_t *buffer, 
 	while (client.n_records < CLIENT_MAX_RECORDS &&
 	       cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
 		client.records[client.n_records++] = record;
-	client.n_records_of_buffer[client.n_completed++ % CLIENT_MAX_BUFFERS] = client.n_records - before;
+	client.n_records_of_buffer[client.n_completed++ % CLIENT_MAX_BUFFERS] =
+		client.n_records - before;
 }
 
 /* The first device, a stream on it, and the kernels. Returns 0 or what failed. */

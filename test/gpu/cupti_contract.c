@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The rules of CUPTI's records that the agent relies on and the simulation keeps, each as a test that runs on either:
- * `make test` runs it on the simulation, `make test-gpu` on a device. Those of callbacks: test/gpu/cupti_callbacks.c.
+ * The rules of CUPTI's records that the agent relies on and the simulation keeps, each as a test
+ * that runs on either: `make test` runs it on the simulation, `make test-gpu` on a device. Those of
+ * callbacks: test/gpu/cupti_callbacks.c.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -34,7 +35,10 @@ int main(void)
 /* Between clocks that are brought together by interpolation: 8 to 9 us were measured on devices. */
 enum { CLOCK_ERROR_NS = 100000 };
 
-/* CUPTI 12 came without calls one by one, and without buffers of threads; they were added in its course. */
+/*
+ * CUPTI 12 came without calls one by one, and without buffers of threads; they were added in its
+ * course.
+ */
 #define HAS_SINGLE_CALLS (CUPTI_API_VERSION >= 26)
 
 static int begin(void **state)
@@ -53,7 +57,7 @@ static uint64_t wall_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* ---- records ----------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void a_kernel_has_one_record_with_its_launch(void **state)
 {
@@ -132,11 +136,13 @@ static void allocations_say_where_and_how_much(void **state)
 	assert_int_equal(count(CUPTI_ACTIVITY_KIND_MEMORY2), 2);
 	alloc = (const CUpti_ActivityMemory3 *)find(CUPTI_ACTIVITY_KIND_MEMORY2, 0);
 	release = (const CUpti_ActivityMemory3 *)find(CUPTI_ACTIVITY_KIND_MEMORY2, 1);
-	assert_int_equal(alloc->memoryOperationType, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION);
+	assert_int_equal(alloc->memoryOperationType,
+			 CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION);
 	assert_int_equal(alloc->memoryKind, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
 	assert_int_equal(alloc->address, p);
 	assert_int_equal(alloc->bytes, 4096);
-	assert_int_equal(release->memoryOperationType, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
+	assert_int_equal(release->memoryOperationType,
+			 CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
 	assert_int_equal(release->address, p);
 }
 
@@ -192,7 +198,8 @@ static void external_ids_come_before_the_call_and_need_its_kind(void **state)
 	uint64_t popped;
 
 	(void)state;
-	assert_int_equal(cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, NULL),
+	assert_int_equal(cuptiActivityPopExternalCorrelationId(
+				 CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, NULL),
 			 CUPTI_ERROR_QUEUE_EMPTY);
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
@@ -205,12 +212,15 @@ static void external_ids_come_before_the_call_and_need_its_kind(void **state)
 	launch();
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
 	finish();
-	external = (const CUpti_ActivityExternalCorrelation *)find(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0);
+	external = (const CUpti_ActivityExternalCorrelation *)find(
+		CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0);
 	assert_non_null(external);
 	assert_int_equal(external->externalId, 42);
 	assert_int_equal(external->correlationId, kernel(1)->correlationId);
 	assert_true((const char *)external < (const char *)find(CUPTI_ACTIVITY_KIND_DRIVER, 0));
-	assert_int_equal(cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, &popped), 0);
+	assert_int_equal(cuptiActivityPopExternalCorrelationId(
+				 CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, &popped),
+			 0);
 	assert_int_equal(popped, 42);
 	cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, &popped);
 }
@@ -246,7 +256,7 @@ static void each_thread_has_buffers_of_its_own(void **state)
 }
 #endif
 
-/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static void nodes_of_a_graph_have_the_launch_and_ids(void **state)
 {
@@ -267,8 +277,9 @@ static void nodes_of_a_graph_have_the_launch_and_ids(void **state)
 #endif
 	assert_int_not_equal(kernel(0)->graphNodeId, kernel(1)->graphNodeId);
 	assert_int_equal(kernel(0)->correlationId, kernel(1)->correlationId);
-	assert_int_equal(kernel(0)->correlationId,
-			 ((const CUpti_ActivityAPI *)find(CUPTI_ACTIVITY_KIND_DRIVER, 0))->correlationId);
+	assert_int_equal(
+		kernel(0)->correlationId,
+		((const CUpti_ActivityAPI *)find(CUPTI_ACTIVITY_KIND_DRIVER, 0))->correlationId);
 }
 
 static void a_graph_that_is_traced_as_a_whole_hides_its_nodes(void **state)

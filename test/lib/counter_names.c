@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * counter_names LIBCUPTI CHIP... [METRIC...]: what the agent would measure on these chips, by a libcupti that needs no
- * device to say so. One JSON object a line: {"chip", "choice": "K1"|"K2"|"T", "passes", "metrics": {field: name}}. Metrics, whose
- * names have "__", are looked up instead: {"chip", "name", "range", "sampling"}, the results of CUPTI.
+ * counter_names LIBCUPTI CHIP... [METRIC...]: what the agent would measure on these chips, by a
+ * libcupti that needs no device to say so. One JSON object a line: {"chip", "choice":
+ * "K1"|"K2"|"T", "passes", "metrics": {field: name}}. Metrics, whose names have "__", are looked up
+ * instead: {"chip", "name", "range", "sampling"}, the results of CUPTI.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,20 +31,23 @@ static void print_choice(const char *chip, const char *word, enum counter_choice
 	struct counter_set set;
 	int result = torsh_counter_set_choose(&set, choice, chip, NULL);
 
-	printf("{\"chip\":\"%s\",\"choice\":\"%s\",\"result\":%d,\"passes\":%zu,\"metrics\":{", chip, word, result,
-	       set.n_passes);
+	printf("{\"chip\":\"%s\",\"choice\":\"%s\",\"result\":%d,\"passes\":%zu,\"metrics\":{",
+	       chip, word, result, set.n_passes);
 	for (uint32_t i = 0; i < set.n; i++)
-		printf("%s\"%s\":\"%s\"", i ? "," : "", torsh_counter_field(set.rows[i]), set.names[i]);
+		printf("%s\"%s\":\"%s\"", i ? "," : "", torsh_counter_field(set.rows[i]),
+		       set.names[i]);
 	puts("}}");
 	torsh_counter_set_free(&set);
 }
 
 static int look_up(const char *chip, const char *name, enum cupti_profiler_type type)
 {
-	struct cupti_host_create create = {
-		.n_bytes = CUPTI_PROFILER_BYTES(cupti_host_create, host), .type = (int)type, .chip = chip};
+	struct cupti_host_create create = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_host_create, host),
+					   .type = (int)type,
+					   .chip = chip};
 	struct cupti_host destroy = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_host, host)};
-	struct cupti_host_metric metric = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_host_metric, type), .name = name};
+	struct cupti_host_metric metric = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_host_metric, type),
+					   .name = name};
 	int result = torsh_cupti_profiler.ProfilerHostInitialize(&create);
 
 	if (result)
@@ -63,8 +67,8 @@ static void print_names(const char *chip, char *const *names)
 {
 	for (; *names; names++)
 		if (is_metric(*names))
-			printf("{\"chip\":\"%s\",\"name\":\"%s\",\"range\":%d,\"sampling\":%d}\n", chip, *names,
-			       look_up(chip, *names, CUPTI_PROFILER_OF_RANGES),
+			printf("{\"chip\":\"%s\",\"name\":\"%s\",\"range\":%d,\"sampling\":%d}\n",
+			       chip, *names, look_up(chip, *names, CUPTI_PROFILER_OF_RANGES),
 			       look_up(chip, *names, CUPTI_PROFILER_OF_SAMPLES));
 }
 

@@ -16,8 +16,9 @@
 #include "tools/store/recording_write.h"
 
 /* A title, a colour, C1's CSI as a character, a turn of direction, a carriage return, DEL. */
-#define ADDED "\033]0;owned\007\033[31m\xc2\x9b" \
-	      "41m\xe2\x80\xae\r\x7f"
+#define ADDED                              \
+	"\033]0;owned\007\033[31m\xc2\x9b" \
+	"41m\xe2\x80\xae\r\x7f"
 
 static unsigned long n_texts;
 
@@ -38,7 +39,9 @@ static void add_to_message(ProtobufCMessage *message);
 static void add_to_field(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
 	char *at = (char *)message + field->offset;
-	size_t n = field->label == PROTOBUF_C_LABEL_REPEATED ? *(size_t *)((char *)message + field->quantifier_offset) : 1;
+	size_t n = field->label == PROTOBUF_C_LABEL_REPEATED
+			   ? *(size_t *)((char *)message + field->quantifier_offset)
+			   : 1;
 	void **items = field->label == PROTOBUF_C_LABEL_REPEATED ? *(void ***)at : (void **)at;
 
 	for (size_t i = 0; i < n; i++) {
@@ -82,7 +85,10 @@ int main(int argc, char **argv)
 		perror(argv[2]);
 		return 1;
 	}
-	/* Texts that were replaced are left to the process's end, and so are the chunks that hold them. */
+	/*
+	 * Texts that were replaced are left to the process's end, and so are the chunks that hold
+	 * them.
+	 */
 	while (torsh_recording_next(reader, &chunk) > 0) {
 		add_to_message(&chunk->base);
 		if (torsh_recording_append(file, chunk, RECORDING_LAST)) {

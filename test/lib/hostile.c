@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Writes recordings that nobody should believe: some KB that would make a reader take memory or time without end.
+ * Writes recordings that nobody should believe: some KB that would make a reader take memory or
+ * time without end.
  *
  *	hostile FILE KIND [TEXT]	KIND: see kinds below; none, or one that isn't known: their names on stdout
  *
- * With TEXT as its argument `texts` is a recording of a leak in a module of that path, by a host of that name too.
+ * With TEXT as its argument `texts` is a recording of a leak in a module of that path, by a host of
+ * that name too.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -34,14 +36,14 @@ static void append(Torsh__Chunk *chunk)
 }
 
 /* One message as a chunk of its own, again and again for each process. */
-#define FOR_EACH_PROCESS(row, member)                        \
-	for (uint32_t p = 1; p <= N_PROCESSES; p++) {        \
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;     \
-		(row).has_process = 1;                       \
-		(row).process = p;                           \
-		chunk.n_##member = 1;                        \
+#define FOR_EACH_PROCESS(row, member)                          \
+	for (uint32_t p = 1; p <= N_PROCESSES; p++) {          \
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;       \
+		(row).has_process = 1;                         \
+		(row).process = p;                             \
+		chunk.n_##member = 1;                          \
 		chunk.member = (__typeof__(&(row))[]){&(row)}; \
-		append(&chunk);                              \
+		append(&chunk);                                \
 	}
 #define COLUMN(row, column, n, values) ((row)->n_##column = (n), (row)->column = (values))
 
@@ -323,7 +325,7 @@ static void said_texts(void)
 	Torsh__Addresses addresses = TORSH__ADDRESSES__INIT;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	uint64_t ip = 4096;
-	char *formula = (char *)(uintptr_t)"=HYPERLINK(\"http://x\")";
+	char *formula = (char *)(uintptr_t) "=HYPERLINK(\"http://x\")";
 
 	texts[0] = (char *)(uintptr_t)text;
 	modules.has_process = modules.process = functions.has_process = functions.process = 1;
@@ -356,7 +358,8 @@ static void put_range(void)
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	Torsh__Timeline row = TORSH__TIMELINE__INIT;
 	struct timeline_writer *writer = torsh_timeline_create();
-	struct timeline_event event = {.at_ns = 5, .event = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 1}}};
+	struct timeline_event event = {
+		.at_ns = 5, .event = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 1}}};
 
 	torsh_timeline_add(writer, &event);
 	event.event.id = EVENT_OP_BEGIN;
@@ -437,7 +440,8 @@ int main(int argc, char **argv)
 		longs[i] = 1;
 		texts[i] = (char *)(uintptr_t) "";
 	}
-	file = torsh_recording_create(open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), &limits, 1);
+	file = torsh_recording_create(open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600),
+				      &limits, 1);
 	if (!file)
 		return 2;
 	put_session();

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Writes a recording of a training that never was, of any length, for tests and benchmarks of the readers:
+ * Writes a recording of a training that never was, of any length, for tests and benchmarks of the
+ * readers:
  *
  *	synthetic FILE OPERATORS [RANKS [KERNELS [THREADS]]]
  *
- * A step has 100 operators, forward in two modules on the main thread and backward on another one, with inputs,
- * sequence numbers and tensors; the optimizer ends it. With RANKS there are so many processes of as many operators, of
- * ranks 0, 1 and so on, which also say values and marks and have stacks: of addmm and of the tensors, which it
- * allocates; 0 RANKS are none. With KERNELS each operator launches so many, on two streams of a device that tells of them
- * later. With THREADS each process has so many more, one after another, each with a range, an end of an operator that
- * nobody saw begin, and a row in several messages, as checkpoints write them. Prints how many there are of each kind in a process, as JSON.
+ * A step has 100 operators, forward in two modules on the main thread and backward on another one,
+ * with inputs, sequence numbers and tensors; the optimizer ends it. With RANKS there are so many
+ * processes of as many operators, of ranks 0, 1 and so on, which also say values and marks and have
+ * stacks: of addmm and of the tensors, which it allocates; 0 RANKS are none. With KERNELS each
+ * operator launches so many, on two streams of a device that tells of them later. With THREADS each
+ * process has so many more, one after another, each with a range, an end of an operator that nobody
+ * saw begin, and a row in several messages, as checkpoints write them. Prints how many there are of
+ * each kind in a process, as JSON.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -69,7 +72,8 @@ enum stack { NO_STACK, TRAIN_STACK, FORWARD_STACK, N_STACKS };
 #define CORRELATION_STRIDE 3u /* other calls have numbers too */
 #define KERNELS_UNTOLD 256u /* that a device keeps before it tells of them */
 #define STREAMS 2u
-#define FIRST_MORE 3u /* number of the first thread beyond those of a training, of which the device's is the last */
+/* number of the first thread beyond those of a training, of which the device's is the last */
+#define FIRST_MORE 3u
 #define MORE_TIDS 1000000u
 
 static char *const labels[N_LABELS] = {
@@ -127,7 +131,8 @@ static void flush_events(struct synthetic *made)
 
 	message.has_process = message.has_n_events = message.has_columns = 1;
 	message.process = made->process;
-	if (torsh_timeline_take(made->writer, &message.n_events, &message.columns.data, &message.columns.len))
+	if (torsh_timeline_take(made->writer, &message.n_events, &message.columns.data,
+				&message.columns.len))
 		abort();
 	chunk.n_timeline = 1;
 	chunk.timeline = &one;
@@ -170,10 +175,12 @@ static void launch_kernel(struct synthetic *made, uint32_t thread)
 	kernel->kernel.correlation = made->correlation;
 	kernel->kernel.context = 1;
 	kernel->kernel.stream = 7 + stream;
-	kernel->kernel.begin = made->idle_ns[stream] > made->now_ns ? made->idle_ns[stream] : made->now_ns;
+	kernel->kernel.begin =
+		made->idle_ns[stream] > made->now_ns ? made->idle_ns[stream] : made->now_ns;
 	kernel->kernel.duration_ns = KERNEL_NS;
 	kernel->kernel.grid_x = (uint32_t)(made->n_kernels % 100) + 1;
-	kernel->kernel.grid_y = kernel->kernel.grid_z = kernel->kernel.block_y = kernel->kernel.block_z = 1;
+	kernel->kernel.grid_y = kernel->kernel.grid_z = kernel->kernel.block_y =
+		kernel->kernel.block_z = 1;
 	kernel->kernel.block_x = 256;
 	kernel->kernel.registers = 32;
 	made->idle_ns[stream] = kernel->kernel.begin + KERNEL_NS;
@@ -182,8 +189,8 @@ static void launch_kernel(struct synthetic *made, uint32_t thread)
 		tell_kernels(made);
 }
 
-static uint32_t begin(struct synthetic *made, uint32_t thread, enum label name, enum label inputs, uint32_t scope,
-		      uint64_t sequence)
+static uint32_t begin(struct synthetic *made, uint32_t thread, enum label name, enum label inputs,
+		      uint32_t scope, uint64_t sequence)
 {
 	struct event event = {.id = EVENT_OP_BEGIN};
 
@@ -349,10 +356,11 @@ static void put_stacks(struct synthetic *made)
 	Torsh__Stacks stacks = TORSH__STACKS__INIT, *all_stacks = &stacks;
 	Torsh__StackTotals totals = TORSH__STACK_TOTALS__INIT, *all_totals = &totals;
 	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
-	uint64_t lines[] = {TRAIN_LINE, FORWARD_LINE}, blocks[] = {1, 2}, bytes[] = {100, 3000}, zeros[2] = {0};
+	uint64_t lines[] = {TRAIN_LINE, FORWARD_LINE}, blocks[] = {1, 2}, bytes[] = {100, 3000},
+		 zeros[2] = {0};
 	uint32_t flags[] = {ADDRESS_PYTHON, ADDRESS_PYTHON}, functions[] = {TRAIN - 1, FORWARD - 1};
-	uint32_t parents[] = {NO_STACK, TRAIN_STACK}, tops[] = {0, 1}, numbers[] = {TRAIN_STACK, FORWARD_STACK},
-		 seen[] = {1, 1};
+	uint32_t parents[] = {NO_STACK, TRAIN_STACK}, tops[] = {0, 1},
+		 numbers[] = {TRAIN_STACK, FORWARD_STACK}, seen[] = {1, 1};
 	int64_t none[2] = {0};
 
 	addresses.has_process = stacks.has_process = totals.has_process = heap.has_process = 1;
@@ -366,7 +374,8 @@ static void put_stacks(struct synthetic *made)
 	stacks.parent = parents;
 	stacks.address = tops;
 	totals.n_stack = totals.n_seen = totals.n_allocs = totals.n_alloc_bytes = 2;
-	totals.n_temporary = totals.n_temporary_bytes = totals.n_base_blocks = totals.n_base_bytes = 2;
+	totals.n_temporary = totals.n_temporary_bytes = totals.n_base_blocks = totals.n_base_bytes =
+		2;
 	totals.n_delta_blocks = totals.n_delta_bytes = 2;
 	totals.stack = numbers;
 	totals.seen = seen;
@@ -389,7 +398,8 @@ static void put_stacks(struct synthetic *made)
 
 static void put_tables(struct synthetic *made)
 {
-	static char empty[] = "", file[] = "/src/train.py", main_name[] = "python", backward_name[] = "pt_autograd_0";
+	static char empty[] = "", file[] = "/src/train.py", main_name[] = "python",
+		    backward_name[] = "pt_autograd_0";
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;
 	Torsh__Functions functions = TORSH__FUNCTIONS__INIT, *all_functions = &functions;
@@ -401,7 +411,8 @@ static void put_tables(struct synthetic *made)
 
 	for (size_t i = 0; i < N_LABELS; i++)
 		files[i] = i + 1 < TRAIN ? empty : file;
-	process.has_process = process.has_pid = process.has_end = process.has_end_code = process.has_end_ns = 1;
+	process.has_process = process.has_pid = process.has_end = process.has_end_code =
+		process.has_end_ns = 1;
 	process.process = made->process;
 	process.pid = pid;
 	snprintf(rank, sizeof(rank), "%" PRIu32, made->process - 1);
@@ -481,7 +492,8 @@ static void tell_more_threads(struct synthetic *made)
 {
 	for (uint32_t i = 0; i < made->n_threads; i += CHECKPOINT_THREADS)
 		put_more_threads(made, i,
-				 made->n_threads - i < CHECKPOINT_THREADS ? made->n_threads - i : CHECKPOINT_THREADS);
+				 made->n_threads - i < CHECKPOINT_THREADS ? made->n_threads - i
+									  : CHECKPOINT_THREADS);
 }
 
 static void put_end(struct synthetic *made)
@@ -538,8 +550,8 @@ int main(int argc, char **argv)
 	torsh_timeline_destroy(made.writer);
 	torsh_recording_finish(made.file);
 	close(fd);
-	printf("{\"operators\": %" PRIu64 ", \"modules\": %" PRIu64 ", \"tensors\": %" PRIu64 ", \"steps\": %" PRIu64
-	       ", \"kernels\": %" PRIu64 "}\n",
+	printf("{\"operators\": %" PRIu64 ", \"modules\": %" PRIu64 ", \"tensors\": %" PRIu64
+	       ", \"steps\": %" PRIu64 ", \"kernels\": %" PRIu64 "}\n",
 	       made.n_operators, made.n_modules, made.n_tensors, made.n_steps, made.n_kernels);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What programs do whose system calls are compared: activities WHAT. From the look at MARK on, which is seen from outside,
- * the process does that alone, and ends with 0; a forked child, and what an exec makes of it, looks at MARK too when it is
- * ready.
+ * What programs do whose system calls are compared: activities WHAT. From the look at MARK on,
+ * which is seen from outside, the process does that alone, and ends with 0; a forked child, and
+ * what an exec makes of it, looks at MARK too when it is ready.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,7 +48,8 @@ static void storm(void)
 static void map(void)
 {
 	for (int i = 0; i < N_TIMES; i++) {
-		char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				0);
 
 		at = mremap(at, 8192, 65536, MREMAP_MAYMOVE);
 		madvise(at, 65536, MADV_DONTNEED);
@@ -141,7 +142,8 @@ static void spawn(void)
 	char *const arguments[] = {(char *)own_path, (char *)"nothing", NULL};
 	pid_t child;
 
-	if (posix_spawn(&child, own_path, NULL, NULL, arguments, environ) || waitpid(child, NULL, 0) != child)
+	if (posix_spawn(&child, own_path, NULL, NULL, arguments, environ) ||
+	    waitpid(child, NULL, 0) != child)
 		exit(14);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where children without a signal can't be made, as under an emulator of another CPU. `announced COMMAND...` has the kernel
- * refuse them and runs COMMAND; `announced` keeps blocks and prints what it sees of children that are not its own.
+ * Where children without a signal can't be made, as under an emulator of another CPU. `announced
+ * COMMAND...` has the kernel refuse them and runs COMMAND; `announced` keeps blocks and prints what
+ * it sees of children that are not its own.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +33,8 @@ static int look(void)
 			return 2;
 	sigpending(&pending);
 	sigprocmask(SIG_BLOCK, NULL, &blocked);
-	printf("pending %d, blocked %d, ", sigismember(&pending, SIGCHLD), sigismember(&blocked, SIGCHLD));
+	printf("pending %d, blocked %d, ", sigismember(&pending, SIGCHLD),
+	       sigismember(&blocked, SIGCHLD));
 	printf("wait %d\n", wait(NULL) < 0 ? errno : 0);
 	return 7;
 }
@@ -49,7 +51,8 @@ static int refuse_silent_children(void)
 	};
 	struct sock_fprog program = {.len = sizeof(ops) / sizeof(*ops), .filter = ops};
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
 int main(int n, char **words)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A tool within a program that gives a CUDA device work: it subscribes to CUPTI's callbacks by itself, and prints what it
- * heard. Built without CUDA's headers and libraries, which are found at run time. cuda_client WHEN HOW
+ * A tool within a program that gives a CUDA device work: it subscribes to CUPTI's callbacks by
+ * itself, and prints what it heard. Built without CUDA's headers and libraries, which are found at
+ * run time. cuda_client WHEN HOW
  *
  *	WHEN	"before" or "after" the driver is started
  *	HOW	"symbol": CUPTI as a program finds it that is linked with it; "dlsym": opened by the tool
@@ -40,29 +41,33 @@ struct parameters {
 typedef void callback(void *data, int domain, uint32_t id, const void *call);
 
 /* FUNCTION(name, parameters): of libcupti.so.13 */
-#define FUNCTIONS                                                                                          \
-	FUNCTION(cuptiSubscribe, (void **subscriber, callback *call, void *data))                          \
-	FUNCTION(cuptiSubscribe_v2, (void **subscriber, callback *call, void *data, struct parameters *p)) \
-	FUNCTION(cuptiUnsubscribe, (void *subscriber))                                                     \
-	FUNCTION(cuptiEnableCallback, (uint32_t enable, void *subscriber, int domain, uint32_t id))        \
-	FUNCTION(cuptiEnableDomain, (uint32_t enable, void *subscriber, int domain))                       \
-	FUNCTION(cuptiEnableAllDomains, (uint32_t enable, void *subscriber))                               \
-	FUNCTION(cuptiGetCallbackState, (uint32_t * enable, void *subscriber, int domain, uint32_t id))    \
+#define FUNCTIONS                                                                       \
+	FUNCTION(cuptiSubscribe, (void **subscriber, callback *call, void *data))       \
+	FUNCTION(cuptiSubscribe_v2,                                                     \
+		 (void **subscriber, callback *call, void *data, struct parameters *p)) \
+	FUNCTION(cuptiUnsubscribe, (void *subscriber))                                  \
+	FUNCTION(cuptiEnableCallback,                                                   \
+		 (uint32_t enable, void *subscriber, int domain, uint32_t id))          \
+	FUNCTION(cuptiEnableDomain, (uint32_t enable, void *subscriber, int domain))    \
+	FUNCTION(cuptiEnableAllDomains, (uint32_t enable, void *subscriber))            \
+	FUNCTION(cuptiGetCallbackState,                                                 \
+		 (uint32_t * enable, void *subscriber, int domain, uint32_t id))        \
 	FUNCTION(cuptiGetCallbackName, (int domain, uint32_t id, const char **name))
 
 /* DRIVERS(name, parameters): of libcuda.so.1 */
-#define DRIVERS                                                                                             \
-	FUNCTION(cuInit, (unsigned flags))                                                                  \
-	FUNCTION(cuDeviceGet, (int *device, int ordinal))                                                   \
-	FUNCTION(cuDevicePrimaryCtxRetain, (void **context, int device))                                    \
-	FUNCTION(cuCtxSetCurrent, (void *context))                                                          \
-	FUNCTION(cuModuleLoadData, (void **module, const void *image))                                      \
-	FUNCTION(cuModuleGetFunction, (void **function, void *module, const char *name))                    \
-	FUNCTION(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                                       \
-	FUNCTION(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))                               \
-	FUNCTION(cuCtxSynchronize, (void))                                                                  \
-	FUNCTION(cuLaunchKernel, (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
-				  unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))
+#define DRIVERS                                                                             \
+	FUNCTION(cuInit, (unsigned flags))                                                  \
+	FUNCTION(cuDeviceGet, (int *device, int ordinal))                                   \
+	FUNCTION(cuDevicePrimaryCtxRetain, (void **context, int device))                    \
+	FUNCTION(cuCtxSetCurrent, (void *context))                                          \
+	FUNCTION(cuModuleLoadData, (void **module, const void *image))                      \
+	FUNCTION(cuModuleGetFunction, (void **function, void *module, const char *name))    \
+	FUNCTION(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                       \
+	FUNCTION(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))               \
+	FUNCTION(cuCtxSynchronize, (void))                                                  \
+	FUNCTION(cuLaunchKernel,                                                            \
+		 (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
+		  unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))
 
 #define FUNCTION(name, parameters)                        \
 	extern int name parameters __attribute__((weak)); \
@@ -107,10 +112,12 @@ static void print_heard(const char *when)
 			if (!n[0] && !n[1])
 				continue;
 			p_cuptiGetCallbackName(domain, id, &name);
-			printf("%s: domain %d %u %s: %lu %lu\n", when, domain, id, name, n[0], n[1]);
+			printf("%s: domain %d %u %s: %lu %lu\n", when, domain, id, name, n[0],
+			       n[1]);
 		}
 	}
-	printf("%s: lost slots %lu, wrong data %lu\n", when, heard.n_lost_slots, heard.n_wrong_data);
+	printf("%s: lost slots %lu, wrong data %lu\n", when, heard.n_lost_slots,
+	       heard.n_wrong_data);
 	memset(&heard, 0, sizeof(heard));
 }
 
@@ -125,7 +132,8 @@ static void work(void)
 
 static void find(const char *how)
 {
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *cupti = dlopen("libcupti.so.13", RTLD_NOW);
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW),
+	     *cupti = dlopen("libcupti.so.13", RTLD_NOW);
 
 	if (!driver || !cupti)
 		exit(1);
@@ -211,13 +219,16 @@ static void *subscribe(void)
 {
 	void *subscriber = NULL, *second = NULL;
 	char old_name[64] = "";
-	struct parameters p = {
-		.n_bytes = sizeof(p), .name = "the client", .old_name = old_name, .old_name_bytes = sizeof(old_name)};
+	struct parameters p = {.n_bytes = sizeof(p),
+			       .name = "the client",
+			       .old_name = old_name,
+			       .old_name_bytes = sizeof(old_name)};
 
 	NEED(p_cuptiSubscribe_v2(&subscriber, hear, &heard, &p));
 	printf("subscribed\n");
 	p.name = "a second one";
-	printf("second: %d, taken by %s\n", p_cuptiSubscribe_v2(&second, hear, &heard, &p), old_name);
+	printf("second: %d, taken by %s\n", p_cuptiSubscribe_v2(&second, hear, &heard, &p),
+	       old_name);
 	return subscriber;
 }
 

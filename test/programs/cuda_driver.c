@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Work for a CUDA device by the driver alone, found at run time: copies to and fro, fills and kernels, some of it inside
- * of regions, from as many threads as are asked for. cuda_driver THREADS KERNELS [HOW], HOW is how it ends: "return",
- * "_exit", "exec" (of true), "quick_exit", "host_exit" and "host__exit" (by a function on a
- * stream), "kill" (by SIGKILL, some time later), "fork" (a child that uses nothing, then return).
+ * Work for a CUDA device by the driver alone, found at run time: copies to and fro, fills and
+ * kernels, some of it inside of regions, from as many threads as are asked for. cuda_driver THREADS
+ * KERNELS [HOW], HOW is how it ends: "return", "_exit", "exec" (of true), "quick_exit", "host_exit"
+ * and "host__exit" (by a function on a stream), "kill" (by SIGKILL, some time later), "fork" (a
+ * child that uses nothing, then return).
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,29 +19,31 @@
 #include "test/lib/need.h"
 
 /* A kernel that does nothing, for any device. */
-#define MODULE ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry _Z4workPf() { ret; }\n"
+#define MODULE \
+	".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry _Z4workPf() { ret; }\n"
 #define N_BYTES 4096u
 
 /* DRIVER(name, parameters): of libcuda.so.1 */
-#define DRIVERS                                                                                                         \
-	DRIVER(cuInit, (unsigned flags))                                                                                \
-	DRIVER(cuDeviceGet, (int *device, int ordinal))                                                                 \
-	DRIVER(cuDevicePrimaryCtxRetain, (void **context, int device))                                                  \
-	DRIVER(cuCtxSetCurrent, (void *context))                                                                        \
-	DRIVER(cuModuleLoadData, (void **module, const void *image))                                                    \
-	DRIVER(cuModuleGetFunction, (void **function, void *module, const char *name))                                  \
-	DRIVER(cuStreamCreate, (void **stream, unsigned flags))                                                         \
-	DRIVER(cuLaunchHostFunc, (void *stream, void (*function)(void *), void *data))                                  \
-	DRIVER(cuStreamSynchronize, (void *stream))                                                                     \
-	DRIVER(cuCtxSynchronize, (void))                                                                                \
-	DRIVER(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                                                     \
-	DRIVER(cuMemFree_v2, (uint64_t address))                                                                        \
-	DRIVER(cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t n_bytes))                                        \
-	DRIVER(cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t n_bytes))                                              \
-	DRIVER(cuMemcpyDtoD_v2, (uint64_t to, uint64_t from, size_t n_bytes))                                           \
-	DRIVER(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))                                             \
-	DRIVER(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
-				unsigned shared, void *stream, void **parameters, void **extra))
+#define DRIVERS                                                                                  \
+	DRIVER(cuInit, (unsigned flags))                                                         \
+	DRIVER(cuDeviceGet, (int *device, int ordinal))                                          \
+	DRIVER(cuDevicePrimaryCtxRetain, (void **context, int device))                           \
+	DRIVER(cuCtxSetCurrent, (void *context))                                                 \
+	DRIVER(cuModuleLoadData, (void **module, const void *image))                             \
+	DRIVER(cuModuleGetFunction, (void **function, void *module, const char *name))           \
+	DRIVER(cuStreamCreate, (void **stream, unsigned flags))                                  \
+	DRIVER(cuLaunchHostFunc, (void *stream, void (*function)(void *), void *data))           \
+	DRIVER(cuStreamSynchronize, (void *stream))                                              \
+	DRIVER(cuCtxSynchronize, (void))                                                         \
+	DRIVER(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                              \
+	DRIVER(cuMemFree_v2, (uint64_t address))                                                 \
+	DRIVER(cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t n_bytes))                 \
+	DRIVER(cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t n_bytes))                       \
+	DRIVER(cuMemcpyDtoD_v2, (uint64_t to, uint64_t from, size_t n_bytes))                    \
+	DRIVER(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))                      \
+	DRIVER(cuLaunchKernel,                                                                   \
+	       (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
+		unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))
 
 #define DRIVER(name, parameters) static int(*name) parameters;
 DRIVERS
@@ -57,8 +60,8 @@ static void find_driver(void)
 		fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
-#define DRIVER(name, parameters)                            \
-	*(void **)&name = dlsym(library, #name);            \
+#define DRIVER(name, parameters)                 \
+	*(void **)&name = dlsym(library, #name); \
 	need(name == NULL, #name);
 	DRIVERS
 #undef DRIVER

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Work for a CUDA device by every entry point, and memory, found in one of the ways that programs have. cuda_entries HOW N [TAKE]
+ * Work for a CUDA device by every entry point, and memory, found in one of the ways that programs
+ * have. cuda_entries HOW N [TAKE]
  *
  *	symbol	as a program that is linked with the driver (weak, so that it can be built without it)
  *	default	by dlsym(RTLD_DEFAULT)
@@ -32,49 +33,57 @@ struct launch {
 	unsigned n_attributes;
 };
 
-/* DRIVER(name as cuda.h has it, suffix of the symbol, of the form with a stream for each thread, parameters) */
-#define DRIVERS                                                                                                    \
-	DRIVER(cuInit, , , (unsigned flags))                                                                       \
-	DRIVER(cuDeviceGet, , , (int *device, int ordinal))                                                        \
-	DRIVER(cuDevicePrimaryCtxRetain, , , (void **context, int device))                                         \
-	DRIVER(cuDevicePrimaryCtxReset, _v2, , (int device))                                                       \
-	DRIVER(cuCtxSetCurrent, , , (void *context))                                                               \
-	DRIVER(cuCtxSynchronize, , , (void))                                                                       \
-	DRIVER(cuModuleLoadData, , , (void **module, const void *image))                                           \
-	DRIVER(cuModuleGetFunction, , , (void **function, void *module, const char *name))                         \
-	DRIVER(cuMemAlloc, _v2, , (uint64_t * address, size_t n_bytes))                                            \
-	DRIVER(cuMemAllocHost, _v2, , (void **address, size_t n_bytes))                                            \
-	DRIVER(cuMemAllocManaged, , , (uint64_t * address, size_t n_bytes, unsigned flags))                        \
-	DRIVER(cuMemAllocAsync, , _ptsz, (uint64_t * address, size_t n_bytes, void *stream))                       \
-	DRIVER(cuMemFree, _v2, , (uint64_t address))                                                               \
-	DRIVER(cuMemFreeHost, , , (void *address))                                                                 \
-	DRIVER(cuMemFreeAsync, , _ptsz, (uint64_t address, void *stream))                                          \
-	DRIVER(cuStreamCreate, , , (void **stream, unsigned flags))                                                \
-	DRIVER(cuStreamBeginCapture, _v2, _ptsz, (void *stream, int mode))                                         \
-	DRIVER(cuStreamEndCapture, , _ptsz, (void *stream, void **graph))                                          \
-	DRIVER(cuGraphInstantiateWithFlags, , , (void **exec, void *graph, uint64_t flags))                        \
-	DRIVER(cuGraphLaunch, , _ptsz, (void *exec, void *stream))                                                 \
-	DRIVER(cuMemcpyHtoD, _v2, _ptds, (uint64_t to, const void *from, size_t n))                                \
-	DRIVER(cuMemcpyDtoH, _v2, _ptds, (void *to, uint64_t from, size_t n))                                      \
-	DRIVER(cuMemcpyDtoD, _v2, _ptds, (uint64_t to, uint64_t from, size_t n))                                   \
-	DRIVER(cuMemcpy, , _ptds, (uint64_t to, uint64_t from, size_t n))                                          \
-	DRIVER(cuMemcpyAsync, , _ptsz, (uint64_t to, uint64_t from, size_t n, void *stream))                       \
-	DRIVER(cuMemcpyHtoDAsync, _v2, _ptsz, (uint64_t to, const void *from, size_t n, void *stream))             \
-	DRIVER(cuMemcpyDtoHAsync, _v2, _ptsz, (void *to, uint64_t from, size_t n, void *stream))                   \
-	DRIVER(cuMemcpyDtoDAsync, _v2, _ptsz, (uint64_t to, uint64_t from, size_t n, void *stream))                \
-	DRIVER(cuMemsetD8, _v2, _ptds, (uint64_t at, unsigned char value, size_t n))                               \
-	DRIVER(cuMemsetD16, _v2, _ptds, (uint64_t at, unsigned short value, size_t n))                             \
-	DRIVER(cuMemsetD32, _v2, _ptds, (uint64_t at, unsigned value, size_t n))                                   \
-	DRIVER(cuMemsetD2D8, _v2, _ptds, (uint64_t at, size_t pitch, unsigned char value, size_t w, size_t h))     \
-	DRIVER(cuMemsetD8Async, , _ptsz, (uint64_t at, unsigned char value, size_t n, void *stream))               \
-	DRIVER(cuMemsetD32Async, , _ptsz, (uint64_t at, unsigned value, size_t n, void *stream))                   \
-	DRIVER(cuLaunchKernel, , _ptsz,                                                                            \
-	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,             \
-		unsigned shared, void *stream, void **parameters, void **extra))                                   \
-	DRIVER(cuLaunchKernelEx, , _ptsz, (const struct launch *launch, void *f, void **parameters, void **extra)) \
-	DRIVER(cuLaunchCooperativeKernel, , _ptsz,                                                                 \
-	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,             \
-		unsigned shared, void *stream, void **parameters))
+/*
+ * DRIVER(name as cuda.h has it, suffix of the symbol, of the form with a stream for each thread,
+ * parameters)
+ */
+#define DRIVERS                                                                                  \
+	DRIVER(cuInit, , , (unsigned flags))                                                     \
+	DRIVER(cuDeviceGet, , , (int *device, int ordinal))                                      \
+	DRIVER(cuDevicePrimaryCtxRetain, , , (void **context, int device))                       \
+	DRIVER(cuDevicePrimaryCtxReset, _v2, , (int device))                                     \
+	DRIVER(cuCtxSetCurrent, , , (void *context))                                             \
+	DRIVER(cuCtxSynchronize, , , (void))                                                     \
+	DRIVER(cuModuleLoadData, , , (void **module, const void *image))                         \
+	DRIVER(cuModuleGetFunction, , , (void **function, void *module, const char *name))       \
+	DRIVER(cuMemAlloc, _v2, , (uint64_t * address, size_t n_bytes))                          \
+	DRIVER(cuMemAllocHost, _v2, , (void **address, size_t n_bytes))                          \
+	DRIVER(cuMemAllocManaged, , , (uint64_t * address, size_t n_bytes, unsigned flags))      \
+	DRIVER(cuMemAllocAsync, , _ptsz, (uint64_t * address, size_t n_bytes, void *stream))     \
+	DRIVER(cuMemFree, _v2, , (uint64_t address))                                             \
+	DRIVER(cuMemFreeHost, , , (void *address))                                               \
+	DRIVER(cuMemFreeAsync, , _ptsz, (uint64_t address, void *stream))                        \
+	DRIVER(cuStreamCreate, , , (void **stream, unsigned flags))                              \
+	DRIVER(cuStreamBeginCapture, _v2, _ptsz, (void *stream, int mode))                       \
+	DRIVER(cuStreamEndCapture, , _ptsz, (void *stream, void **graph))                        \
+	DRIVER(cuGraphInstantiateWithFlags, , , (void **exec, void *graph, uint64_t flags))      \
+	DRIVER(cuGraphLaunch, , _ptsz, (void *exec, void *stream))                               \
+	DRIVER(cuMemcpyHtoD, _v2, _ptds, (uint64_t to, const void *from, size_t n))              \
+	DRIVER(cuMemcpyDtoH, _v2, _ptds, (void *to, uint64_t from, size_t n))                    \
+	DRIVER(cuMemcpyDtoD, _v2, _ptds, (uint64_t to, uint64_t from, size_t n))                 \
+	DRIVER(cuMemcpy, , _ptds, (uint64_t to, uint64_t from, size_t n))                        \
+	DRIVER(cuMemcpyAsync, , _ptsz, (uint64_t to, uint64_t from, size_t n, void *stream))     \
+	DRIVER(cuMemcpyHtoDAsync, _v2, _ptsz,                                                    \
+	       (uint64_t to, const void *from, size_t n, void *stream))                          \
+	DRIVER(cuMemcpyDtoHAsync, _v2, _ptsz, (void *to, uint64_t from, size_t n, void *stream)) \
+	DRIVER(cuMemcpyDtoDAsync, _v2, _ptsz,                                                    \
+	       (uint64_t to, uint64_t from, size_t n, void *stream))                             \
+	DRIVER(cuMemsetD8, _v2, _ptds, (uint64_t at, unsigned char value, size_t n))             \
+	DRIVER(cuMemsetD16, _v2, _ptds, (uint64_t at, unsigned short value, size_t n))           \
+	DRIVER(cuMemsetD32, _v2, _ptds, (uint64_t at, unsigned value, size_t n))                 \
+	DRIVER(cuMemsetD2D8, _v2, _ptds,                                                         \
+	       (uint64_t at, size_t pitch, unsigned char value, size_t w, size_t h))             \
+	DRIVER(cuMemsetD8Async, , _ptsz,                                                         \
+	       (uint64_t at, unsigned char value, size_t n, void *stream))                       \
+	DRIVER(cuMemsetD32Async, , _ptsz, (uint64_t at, unsigned value, size_t n, void *stream)) \
+	DRIVER(cuLaunchKernel, , _ptsz,                                                          \
+	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
+		unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))    \
+	DRIVER(cuLaunchKernelEx, , _ptsz,                                                        \
+	       (const struct launch *launch, void *f, void **parameters, void **extra))          \
+	DRIVER(cuLaunchCooperativeKernel, , _ptsz,                                               \
+	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
+		unsigned bz, unsigned shared, void *stream, void **parameters))
 
 #define DRIVER(name, version, form, parameters)                    \
 	extern int name##version parameters __attribute__((weak)); \
@@ -104,7 +113,8 @@ static void find_by_dlsym(void *library)
 
 static void find_by_proc(look_up *find, uint64_t flags)
 {
-#define DRIVER(name, version, form, parameters) NEED(find(#name, (void **)&p_##name, VERSION, flags, NULL));
+#define DRIVER(name, version, form, parameters) \
+	NEED(find(#name, (void **)&p_##name, VERSION, flags, NULL));
 	DRIVERS
 #undef DRIVER
 }
@@ -161,7 +171,8 @@ static void copy_and_fill_in(void *stream)
 
 static void launch(void *stream, int n)
 {
-	struct launch like = {.grid = {2, 1, 1}, .block = {32, 2, 1}, .shared = 64, .stream = stream};
+	struct launch like = {
+		.grid = {2, 1, 1}, .block = {32, 2, 1}, .shared = 64, .stream = stream};
 
 	for (int i = 0; i < n; i++) {
 		NEED(p_cuLaunchKernel(function, 4, 2, 1, 64, 1, 1, 256, stream, NULL, NULL));
@@ -212,7 +223,8 @@ static void hear(void *data, int domain, uint32_t id, const void *call)
 
 static void take(const char *name)
 {
-	int (*subscribe)(void **, void (*)(void *, int, uint32_t, const void *), void *, struct subscriber *);
+	int (*subscribe)(void **, void (*)(void *, int, uint32_t, const void *), void *,
+			 struct subscriber *);
 	struct subscriber parameters = {.n_bytes = sizeof(parameters), .name = name};
 	void *library = dlopen("libcupti.so.13", RTLD_NOW), *handle;
 

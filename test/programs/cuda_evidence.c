@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Launches of kernels without a framework, on two streams of each device: inside of ranges that name an operator, inside of
- * ones that don't, and outside of all; a copy and a fill too. Prints what it launched, a line each: the kernel's name and the
- * range around it, "-": none.
+ * Launches of kernels without a framework, on two streams of each device: inside of ranges that
+ * name an operator, inside of ones that don't, and outside of all; a copy and a fill too. Prints
+ * what it launched, a line each: the kernel's name and the range around it, "-": none.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -17,22 +17,23 @@
 #define N_BYTES 1024u
 
 /* DRIVER(name, parameters): of libcuda.so.1 */
-#define DRIVERS                                                                                                  \
-	DRIVER(cuInit, (unsigned flags))                                                                         \
-	DRIVER(cuDeviceGetCount, (int *n))                                                                       \
-	DRIVER(cuDeviceGet, (int *device, int ordinal))                                                          \
-	DRIVER(cuDevicePrimaryCtxRetain, (void **context, int device))                                           \
-	DRIVER(cuCtxSetCurrent, (void *context))                                                                 \
-	DRIVER(cuModuleLoadData, (void **module, const void *image))                                             \
-	DRIVER(cuModuleGetFunction, (void **function, void *module, const char *name))                           \
-	DRIVER(cuStreamCreate, (void **stream, unsigned flags))                                                  \
-	DRIVER(cuCtxSynchronize, (void))                                                                         \
-	DRIVER(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                                              \
-	DRIVER(cuMemFree_v2, (uint64_t address))                                                                 \
-	DRIVER(cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t n_bytes))                                 \
-	DRIVER(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))                                      \
-	DRIVER(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
-				unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))
+#define DRIVERS                                                                                  \
+	DRIVER(cuInit, (unsigned flags))                                                         \
+	DRIVER(cuDeviceGetCount, (int *n))                                                       \
+	DRIVER(cuDeviceGet, (int *device, int ordinal))                                          \
+	DRIVER(cuDevicePrimaryCtxRetain, (void **context, int device))                           \
+	DRIVER(cuCtxSetCurrent, (void *context))                                                 \
+	DRIVER(cuModuleLoadData, (void **module, const void *image))                             \
+	DRIVER(cuModuleGetFunction, (void **function, void *module, const char *name))           \
+	DRIVER(cuStreamCreate, (void **stream, unsigned flags))                                  \
+	DRIVER(cuCtxSynchronize, (void))                                                         \
+	DRIVER(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                              \
+	DRIVER(cuMemFree_v2, (uint64_t address))                                                 \
+	DRIVER(cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t n_bytes))                 \
+	DRIVER(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))                      \
+	DRIVER(cuLaunchKernel,                                                                   \
+	       (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
+		unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))
 
 #define DRIVER(name, parameters) static int(*name) parameters;
 DRIVERS
@@ -93,7 +94,8 @@ static void work(void *stream)
 /* Two layers of which the program says that they are the same, and one that isn't. */
 static void say_layers(void *stream)
 {
-	static const char *const tags[] = {"layer::unique::first", "layer::duplicate::second", "layer::unique::last"};
+	static const char *const tags[] = {"layer::unique::first", "layer::duplicate::second",
+					   "layer::unique::last"};
 
 	for (int i = 0; i < 3; i++) {
 		torsh_range_push(tags[i]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Each entry point of the malloc family, from a function of its own that keeps its block: leak_NAME. What is kept is
- * in test/e2e/heap/heap.py. Before that, the same calls with their blocks freed again.
+ * Each entry point of the malloc family, from a function of its own that keeps its block:
+ * leak_NAME. What is kept is in test/e2e/heap/heap.py. Before that, the same calls with their
+ * blocks freed again.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -125,18 +126,19 @@ static void *resize_in_vain(void)
 	char *block = malloc(1012);
 	void *other;
 
-	if (realloc(block, too_much) || reallocarray(block, too_much, 4) || calloc(too_much, 4) || malloc(too_much) ||
-	    !posix_memalign(&other, 3, 8))
+	if (realloc(block, too_much) || reallocarray(block, too_much, 4) || calloc(too_much, 4) ||
+	    malloc(too_much) || !posix_memalign(&other, 3, 8))
 		return NULL;
 	block[1011] = 1;
 	return block;
 }
 
 static void *(*const leaks[])(void) = {
-	leak_malloc,	    leak_calloc,	 leak_realloc_of_null, leak_realloc_grown,  leak_realloc_shrunk,
-	leak_realloc_moved, leak_realloc_mapped, leak_reallocarray,    leak_posix_memalign, leak_aligned_alloc,
-	leak_memalign,	    leak_valloc,	 leak_pvalloc,	       leak_strdup,	    leak_strndup,
-	leak_wcsdup,	    leak_zero,		 leak_large,	       leak_by_dlsym,	    resize_in_vain,
+	leak_malloc,	     leak_calloc,	 leak_realloc_of_null, leak_realloc_grown,
+	leak_realloc_shrunk, leak_realloc_moved, leak_realloc_mapped,  leak_reallocarray,
+	leak_posix_memalign, leak_aligned_alloc, leak_memalign,	       leak_valloc,
+	leak_pvalloc,	     leak_strdup,	 leak_strndup,	       leak_wcsdup,
+	leak_zero,	     leak_large,	 leak_by_dlsym,	       resize_in_vain,
 };
 
 #define N_LEAKS (sizeof(leaks) / sizeof(leaks[0]))
@@ -152,10 +154,14 @@ static void free_oddly(void *block)
 		free(block);
 }
 
-/* "without_pvalloc": for allocators that lack it, where the C library's would give blocks that they can't free. */
+/*
+ * "without_pvalloc": for allocators that lack it, where the C library's would give blocks that they
+ * can't free.
+ */
 int main(int argc, char **argv)
 {
-	void *(*skipped)(void) = argc > 1 && !strcmp(argv[1], "without_pvalloc") ? leak_pvalloc : NULL;
+	void *(*skipped)(void) =
+		argc > 1 && !strcmp(argv[1], "without_pvalloc") ? leak_pvalloc : NULL;
 	void *blocks[N_LEAKS];
 
 	for (int round = 0; round < 3; round++) {
@@ -175,7 +181,8 @@ int main(int argc, char **argv)
 			else if (i % 4)
 				free_oddly(blocks[i]);
 			else
-				free(realloc(blocks[i], 0)); /* glibc frees it, others make it empty */
+				free(realloc(blocks[i],
+					     0)); /* glibc frees it, others make it empty */
 		}
 	}
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Forks and allocates, while a timer's signal handler does the same: it interrupts forks and allocations, as in the C
- * library's own tst-mallocfork2. One thread. Returns 0 when the handler has run N times: forks N.
+ * Forks and allocates, while a timer's signal handler does the same: it interrupts forks and
+ * allocations, as in the C library's own tst-mallocfork2. One thread. Returns 0 when the handler
+ * has run N times: forks N.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,7 +57,10 @@ static void allocate(void)
 		free(blocks[i]);
 }
 
-/* One signal, some time into what follows. A second one might find the first one's fork not over, and so for ever. */
+/*
+ * One signal, some time into what follows. A second one might find the first one's fork not over,
+ * and so for ever.
+ */
 static void arm(int round)
 {
 	struct itimerval timer = {.it_value.tv_usec = SOONEST_US + round * 7 % DELAYS_US};

@@ -2,9 +2,9 @@
 /*
  *	held_by_step STEPS PEAK
  *
- * Holds memory whose steps are known: weights from before the first step; activations of each step until the next one; one
- * more piece of history with each step; a mistake in step 3; and in step PEAK so much that this is the peak. Steps have the
- * numbers 10, 11, ...
+ * Holds memory whose steps are known: weights from before the first step; activations of each step
+ * until the next one; one more piece of history with each step; a mistake in step 3; and in step
+ * PEAK so much that this is the peak. Steps have the numbers 10, 11, ...
  */
 #include <stdlib.h>
 
@@ -41,7 +41,8 @@ static void *make_peak(void)
 
 int main(int argc, char **argv)
 {
-	long n_steps = argc > 2 ? strtol(argv[1], NULL, 10) : 0, peak = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+	long n_steps = argc > 2 ? strtol(argv[1], NULL, 10) : 0,
+	     peak = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	void *activations = NULL;
 
 	make_weights();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Forks with blocks of the parent's, and what they do with them. Between the first fork and the second the parent
- * allocates N_MORE blocks and nothing else, so that their difference is known whatever the C library keeps.
+ * Forks with blocks of the parent's, and what they do with them. Between the first fork and the
+ * second the parent allocates N_MORE blocks and nothing else, so that their difference is known
+ * whatever the C library keeps.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -31,7 +32,10 @@ static int keep_all(void)
 	return 1;
 }
 
-/* Frees 5 of the inherited, takes their places and frees these, so that addresses of the parent's are its own. */
+/*
+ * Frees 5 of the inherited, takes their places and frees these, so that addresses of the parent's
+ * are its own.
+ */
 static int free_some(void)
 {
 	void *own[5];
@@ -45,7 +49,10 @@ static int free_some(void)
 	return 2;
 }
 
-/* 3 of the inherited become 2 blocks of its own of 1000 bytes, and one that stays as it is: the size can't be had. */
+/*
+ * 3 of the inherited become 2 blocks of its own of 1000 bytes, and one that stays as it is: the
+ * size can't be had.
+ */
 static int resize_some(void)
 {
 	volatile size_t too_much = PTRDIFF_MAX;

@@ -74,7 +74,8 @@ int main(int argc, char **argv)
 	memset(text, 'x', sizeof(text) - 1);
 	setrlimit(RLIMIT_NOFILE, &files);
 	for (size_t i = 0; i < N_WAYS; i++)
-		for (int k = 0; !strcmp(ways[i].name, argv[1]) && k < (atoi(argv[2]) ? 1 : ways[i].n); k++)
+		for (int k = 0;
+		     !strcmp(ways[i].name, argv[1]) && k < (atoi(argv[2]) ? 1 : ways[i].n); k++)
 			ways[i].call(k);
 	return 0;
 }

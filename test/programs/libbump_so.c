@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The simplest malloc, preloaded after the agent: its calls can be left in their middle, which glibc's can't. Nothing is
- * ever given back.
+ * The simplest malloc, preloaded after the agent: its calls can be left in their middle, which
+ * glibc's can't. Nothing is ever given back.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -15,8 +15,10 @@ static _Atomic size_t used = 16;
 
 void *memalign(size_t alignment, size_t n)
 {
-	size_t wanted = n + sizeof(size_t) + alignment + 16, at = atomic_fetch_add(&used, (wanted + 15) & ~(size_t)15);
-	uintptr_t place = ((uintptr_t)heap + at + sizeof(size_t) + alignment - 1) & ~(uintptr_t)(alignment - 1);
+	size_t wanted = n + sizeof(size_t) + alignment + 16,
+	       at = atomic_fetch_add(&used, (wanted + 15) & ~(size_t)15);
+	uintptr_t place = ((uintptr_t)heap + at + sizeof(size_t) + alignment - 1) &
+			  ~(uintptr_t)(alignment - 1);
 
 	if (at + wanted > HEAP_BYTES)
 		return NULL;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A library that is opened, closed and followed by libsecond at the same addresses; see stacks.c. */
+/*
+ * A library that is opened, closed and followed by libsecond at the same addresses; see stacks.c.
+ */
 #include <stdlib.h>
 
 static void allocate_in_first(void **kept)

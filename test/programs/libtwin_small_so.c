@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A library that is followed by libtwin_large at the same addresses: its call is at the same place, its frame is not. */
+/*
+ * A library that is followed by libtwin_large at the same addresses: its call is at the same place,
+ * its frame is not.
+ */
 #if defined(__x86_64__)
 __asm__(".globl twin\n"
 	".type twin, @function\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Processes and threads that begin and end in many ways: lifecycle WAY [PROGRAM]. What each way keeps is in
- * test/e2e/process/lifecycle.py.
+ * Processes and threads that begin and end in many ways: lifecycle WAY [PROGRAM]. What each way
+ * keeps is in test/e2e/process/lifecycle.py.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -169,7 +169,10 @@ static int exec_without_environment(void)
 	return 97;
 }
 
-/* As programs do that show a text of their own in ps: the environment moves, its first place is written over. */
+/*
+ * As programs do that show a text of their own in ps: the environment moves, its first place is
+ * written over.
+ */
 static int overwritten_environment(void)
 {
 	char *const arguments[] = {(char *)other_program, NULL};

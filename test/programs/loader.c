@@ -86,8 +86,9 @@ static void *iterate(void *unused)
 }
 
 /*
- * Children that end in each way while other threads are in the loader; whoever hangs is ended by its alarm. No exit() and
- * no quick_exit(): the C library takes a lock there that one of those threads may have had.
+ * Children that end in each way while other threads are in the loader; whoever hangs is ended by
+ * its alarm. No exit() and no quick_exit(): the C library takes a lock there that one of those
+ * threads may have had.
  */
 static int fork_children(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Mappings made, cut, covered, moved and grown, each by a function of its own; what is left of each at the end is in
- * test/e2e/heap/maps.py. The last is so large that most is mapped once it is there.
+ * Mappings made, cut, covered, moved and grown, each by a function of its own; what is left of each
+ * at the end is in test/e2e/heap/maps.py. The last is so large that most is mapped once it is
+ * there.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One process of a family: member FILE SIZE STATUS. It keeps a block of SIZE bytes, says so in a line of FILE, "PID
- * PPID SIZE END", and ends with STATUS; "wait" waits to be killed instead.
+ * One process of a family: member FILE SIZE STATUS. It keeps a block of SIZE bytes, says so in a
+ * line of FILE, "PID PPID SIZE END", and ends with STATUS; "wait" waits to be killed instead.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,7 +20,8 @@ static void keep_in_member(size_t n_bytes)
 static void say(const char *path, size_t n_bytes, const char *end)
 {
 	char line[128];
-	int n = snprintf(line, sizeof(line), "%d %d %zu %s\n", (int)getpid(), (int)getppid(), n_bytes, end);
+	int n = snprintf(line, sizeof(line), "%d %d %zu %s\n", (int)getpid(), (int)getppid(),
+			 n_bytes, end);
 	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, line, (size_t)n) != n)

@@ -2,11 +2,11 @@
 /*
  * Threads by the thousand: multitude HOW COUNT
  *
- * live COUNT: so many at a time; each gives a block back, every second keeps one, and every fifth one at its end.
- * closed COUNT: the same after all descriptors from 3 on were closed.
- * locked COUNT: the same with all memory locked; at the beginning and when all are there a line of what is in memory.
- * sequence COUNT: one after the other, each keeps a block.
- * ended COUNT: as live. As after locked, it then prints "ended" and waits for its input to end.
+ * live COUNT: so many at a time; each gives a block back, every second keeps one, and every fifth
+ * one at its end. closed COUNT: the same after all descriptors from 3 on were closed. locked COUNT:
+ * the same with all memory locked; at the beginning and when all are there a line of what is in
+ * memory. sequence COUNT: one after the other, each keeps a block. ended COUNT: as live. As after
+ * locked, it then prints "ended" and waits for its input to end.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -123,7 +123,8 @@ int main(int argc, char **argv)
 		print_resident();
 	}
 	status = run_crowd(count, &attributes, !strcmp(how, "locked"));
-	if ((!strcmp(how, "ended") || !strcmp(how, "locked")) && puts("ended") >= 0 && !fflush(stdout))
+	if ((!strcmp(how, "ended") || !strcmp(how, "locked")) && puts("ended") >= 0 &&
+	    !fflush(stdout))
 		while (getchar() != EOF)
 			;
 	return status;

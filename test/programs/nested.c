@@ -39,7 +39,8 @@ static void interrupt(int n)
 	if (!&n_signals_left)
 		abort();
 	sigaction(SIGUSR1, &action, NULL);
-	next_page = mmap(NULL, (size_t)n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	next_page = mmap(NULL, (size_t)n * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	n_signals_left = n - 1;
 	unmap_one(0);
 	printf("%d\n", n_unmapped);

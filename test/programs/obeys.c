@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Does what it is told: each letter on stdin is done, and then a '.' comes on stdout. See test/lib/live_targets.py.
+ * Does what it is told: each letter on stdin is done, and then a '.' comes on stdout. See
+ * test/lib/live_targets.py.
  *
  *	a b c	keep N_BLOCKS more blocks of FIRST_BYTES, SECOND_BYTES, THIRD_BYTES
  *	f g	free FREED of the blocks of a, of b

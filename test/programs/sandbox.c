@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Programs that take system calls from themselves: sandbox HOW WAY. For every call but those that the way itself takes, and
- * futex, mmap, munmap and madvise, the filter ends the process; HOW errno: it is refused; trap: a handler ends it with 98;
- * past: the filter is installed past the C library; together: in all threads; refused: the kernel refuses it.
+ * Programs that take system calls from themselves: sandbox HOW WAY. For every call but those that
+ * the way itself takes, and futex, mmap, munmap and madvise, the filter ends the process; HOW
+ * errno: it is refused; trap: a handler ends it with 98; past: the filter is installed past the C
+ * library; together: in all threads; refused: the kernel refuses it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,19 +37,23 @@
 #define OWN_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-static const int of_memory[] = {SYS_futex, SYS_mmap, SYS_munmap, SYS_madvise, SYS_brk, SYS_getrandom, END};
+static const int of_memory[] = {SYS_futex, SYS_mmap,	  SYS_munmap, SYS_madvise,
+				SYS_brk,   SYS_getrandom, END};
 static const int of_exit[] = {SYS_exit_group, END};
-static const int of_fork[] = {SYS_clone, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_wait4, SYS_exit_group, END};
+static const int of_fork[] = {SYS_clone, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask,
+			      SYS_wait4, SYS_exit_group,      END};
 static const int of_exec[] = {SYS_execve, SYS_exit_group, END};
-static const int of_thread[] = {SYS_clone3, SYS_clone, SYS_mprotect, SYS_rseq, SYS_set_robust_list, SYS_rt_sigprocmask,
-				SYS_rt_sigaction, SYS_exit, SYS_exit_group, END};
+static const int of_thread[] = {
+	SYS_clone3,	    SYS_clone,	      SYS_mprotect, SYS_rseq,	    SYS_set_robust_list,
+	SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_exit,	    SYS_exit_group, END};
 
 static uint32_t otherwise = SECCOMP_RET_KILL_PROCESS;
 
 static size_t add_calls(struct sock_filter *ops, size_t n, const int *calls, uint32_t answer)
 {
 	for (; *calls != END; calls++) {
-		ops[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)*calls, 0, 1);
+		ops[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)*calls,
+							0, 1);
 		ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
 	}
 	return n;
@@ -63,7 +68,8 @@ static void install(const char *how, struct sock_fprog *program)
 	if (!strcmp(how, "past"))
 		result = TORSH_SYS(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program, 0, 0, 0);
 	else if (!strcmp(how, "together"))
-		result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
+		result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+				 program);
 	else if (!strcmp(how, "refused"))
 		result = !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, ~0u, program);
 	else if (strcmp(how, "syscall") != 0)
@@ -80,7 +86,8 @@ static void allow(const char *how, const int *calls)
 	struct sock_fprog program = {.filter = ops};
 	size_t n = 0;
 
-	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						offsetof(struct seccomp_data, nr));
 	n = add_calls(ops, n, of_memory, SECCOMP_RET_ALLOW);
 	n = add_calls(ops, n, calls, SECCOMP_RET_ALLOW);
 	ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
@@ -94,7 +101,8 @@ static void deny(const char *how, const int *calls, uint32_t answer)
 	struct sock_fprog program = {.filter = ops};
 	size_t n = 0;
 
-	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						offsetof(struct seccomp_data, nr));
 	n = add_calls(ops, n, calls, answer);
 	ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	program.len = (unsigned short)n;
@@ -168,18 +176,22 @@ static int fork_in_it(const char *how)
 /* Takes nothing that anybody here needs, by an error. */
 static int fork_in_a_harmless_one(const char *how)
 {
-	static const int calls[] = {SYS_ptrace, SYS_reboot, END};
+	static const int calls[] = { SYS_ptrace, SYS_reboot, END };
 
 	deny(how, calls, SECCOMP_RET_ERRNO | EPERM);
 	return run_child();
 }
 
-/* Its resident set grows, by which one sees that somebody has looked at the process since; says so, and is told to go on. */
+/*
+ * Its resident set grows, by which one sees that somebody has looked at the process since; says so,
+ * and is told to go on.
+ */
 static int be_looked_at(void)
 {
 	char letter = '.';
 
-	if (mmap(NULL, N_TOUCHED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+	if (mmap(NULL, N_TOUCHED_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
 		return 0;
 	return write(STDOUT_FILENO, &letter, 1) == 1 && read(STDIN_FILENO, &letter, 1) == 1;
 }
@@ -193,12 +205,14 @@ static void *deny_it(void *how)
 }
 
 /*
- * HOW together: another thread adds it for all. Other forms are followed by one that is added past the C library: both;
- * refused, where the kernel takes no first one; apart, where another thread has the first one alone.
+ * HOW together: another thread adds it for all. Other forms are followed by one that is added past
+ * the C library: both; refused, where the kernel takes no first one; apart, where another thread
+ * has the first one alone.
  */
 static int go_on_in_a_harmless_one(const char *how)
 {
-	bool is_alone = !strcmp(how, "prctl") || !strcmp(how, "syscall") || !strcmp(how, "together");
+	bool is_alone =
+		!strcmp(how, "prctl") || !strcmp(how, "syscall") || !strcmp(how, "together");
 	pthread_t thread;
 	int status;
 
@@ -223,7 +237,7 @@ static int go_on_in_a_harmless_one(const char *how)
 /* Of all calls it takes one that only the start of a recording makes. */
 static int become_another_in_it(const char *how)
 {
-	static const int calls[] = {SYS_memfd_create, END};
+	static const int calls[] = { SYS_memfd_create, END };
 
 	keep();
 	deny(how, calls, SECCOMP_RET_KILL_PROCESS);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How many bytes of stack each function takes that the agent interposes: stack_use [LIBRARY NAME...] prints a line for each:
- * its name, those of the first call, those of later ones, and "fits" when a third one came back on a stack of 4 KiB. The C
- * library's are known here; of the names all others are called with pointers to zeros, as they stand in the libraries; so are
- * those that NVTX is given for its slots, under names like "nvtx-1-9", and ITT for its list, asked for as "itt-task_begin".
- * Those that don't return are called in a child. Or stack_use handler: a crash is handled on an alternate stack of 8 KiB, and
- * ends with 42.
+ * How many bytes of stack each function takes that the agent interposes: stack_use [LIBRARY
+ * NAME...] prints a line for each: its name, those of the first call, those of later ones, and
+ * "fits" when a third one came back on a stack of 4 KiB. The C library's are known here; of the
+ * names all others are called with pointers to zeros, as they stand in the libraries; so are those
+ * that NVTX is given for its slots, under names like "nvtx-1-9", and ITT for its list, asked for as
+ * "itt-task_begin". Those that don't return are called in a child. Or stack_use handler: a crash is
+ * handled on an alternate stack of 8 KiB, and ends with 42.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -49,7 +50,8 @@ static void *volatile sink, *pages, *library;
 static volatile int number;
 
 #if !__GLIBC_PREREQ(2, 34)
-static int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
+static int execveat(int directory, const char *path, char *const argv[], char *const envp[],
+		    int flags)
 {
 	return (int)syscall(SYS_execveat, directory, path, argv, envp, flags);
 }
@@ -85,56 +87,56 @@ static int spawn_and_wait(void)
 	return error;
 }
 
-#define CALLS                                                                                       \
-	CALL(malloc, sink = malloc(100))                                                            \
-	CALL(realloc, sink = realloc(block(), 300))                                                 \
-	CALL(reallocarray, sink = reallocarray(block(), 10, 50))                                    \
-	CALL(malloc_usable_size, number = (int)malloc_usable_size(block()))                         \
-	CALL(free, free(taken(blocks)))                                                                 \
-	CALL(calloc, sink = calloc(3, 50))                                                          \
-	CALL(posix_memalign, number = posix_memalign((void **)&sink, 64, 100))                      \
-	CALL(aligned_alloc, sink = aligned_alloc(64, 128))                                          \
-	CALL(memalign, sink = memalign(64, 100))                                                    \
-	CALL(valloc, sink = valloc(100))                                                            \
-	CALL(pvalloc, sink = pvalloc(100))                                                          \
-	CALL(mmap, sink = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))          \
-	CALL(madvise, number = madvise(pages, 4096, MADV_DONTNEED))                               \
-	CALL(mremap, sink = mremap(pages, 4096, 4096, 0))                                         \
-	CALL(munmap, number = munmap(taken(mappings), 4096))                                                \
-	CALL(mmap64, sink = mmap64(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))      \
-	CALL(sbrk, sink = sbrk(64))                                                                 \
-	CALL(brk, number = brk(sbrk(0)))                                                            \
-	CALL(prctl, number = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))                                    \
-	CALL(syscall, number = (int)syscall(SYS_getppid))                                           \
-	CALL(execve, number = execve(NOWHERE, arguments, environ))                                  \
-	CALL(execv, number = execv(NOWHERE, arguments))                                             \
-	CALL(execvp, number = execvp(NOWHERE, arguments))                                           \
-	CALL(execvpe, number = execvpe(NOWHERE, arguments, environ))                                \
-	CALL(execl, number = execl(NOWHERE, NOWHERE, NULL))                                         \
-	CALL(execlp, number = execlp(NOWHERE, NOWHERE, NULL))                                       \
-	CALL(execle, number = execle(NOWHERE, NOWHERE, NULL, environ))                              \
-	CALL(fexecve, number = fexecve(-1, arguments, environ))                                     \
-	CALL(execveat, number = execveat(AT_FDCWD, NOWHERE, arguments, environ, 0))                 \
-	CALL(posix_spawn, number = posix_spawn(NULL, NOWHERE, NULL, NULL, arguments, environ))      \
-	CALL(posix_spawnp, number = posix_spawnp(NULL, NOWHERE, NULL, NULL, arguments, environ))    \
-	CALL(posix_spawn_found, number = spawn_and_wait())                                          \
-	CALL(execve_scrubbed, number = execve(NOWHERE, arguments, (char **)many))                   \
-	CALL(dlopen, sink = dlopen("libm.so.6", RTLD_NOW))                                          \
-	CALL(dlsym, number = dlsym(library, "cos") != NULL)                                         \
-	CALL(dlclose, number = dlclose(library))                                                    \
-	CALL(dlmopen, number = dlmopen(LM_ID_BASE, NOWHERE, RTLD_NOW) != NULL)                      \
-	CALL_IN_CHILD(execve_found, number = execve(FOUND, arguments, environ))                     \
-	CALL_IN_CHILD(execlp_found, number = execlp("true", "true", NULL))                          \
-	CALL_IN_CHILD(_exit, _exit(0))                                                              \
-	CALL_IN_CHILD(_Exit, _Exit(0))                                                              \
-	CALL_IN_CHILD(quick_exit, quick_exit(0))                                                    \
-	CALL_IN_CHILD(abort, abort())                                                               \
-	CALL_IN_CHILD(__assert_fail, __assert_fail("", "", 1, ""))                                  \
-	CALL_IN_CHILD(__assert_perror_fail, __assert_perror_fail(EINVAL, "", 1, ""))                \
+#define CALLS                                                                                    \
+	CALL(malloc, sink = malloc(100))                                                         \
+	CALL(realloc, sink = realloc(block(), 300))                                              \
+	CALL(reallocarray, sink = reallocarray(block(), 10, 50))                                 \
+	CALL(malloc_usable_size, number = (int)malloc_usable_size(block()))                      \
+	CALL(free, free(taken(blocks)))                                                          \
+	CALL(calloc, sink = calloc(3, 50))                                                       \
+	CALL(posix_memalign, number = posix_memalign((void **)&sink, 64, 100))                   \
+	CALL(aligned_alloc, sink = aligned_alloc(64, 128))                                       \
+	CALL(memalign, sink = memalign(64, 100))                                                 \
+	CALL(valloc, sink = valloc(100))                                                         \
+	CALL(pvalloc, sink = pvalloc(100))                                                       \
+	CALL(mmap, sink = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))       \
+	CALL(madvise, number = madvise(pages, 4096, MADV_DONTNEED))                              \
+	CALL(mremap, sink = mremap(pages, 4096, 4096, 0))                                        \
+	CALL(munmap, number = munmap(taken(mappings), 4096))                                     \
+	CALL(mmap64, sink = mmap64(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))   \
+	CALL(sbrk, sink = sbrk(64))                                                              \
+	CALL(brk, number = brk(sbrk(0)))                                                         \
+	CALL(prctl, number = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))                                 \
+	CALL(syscall, number = (int)syscall(SYS_getppid))                                        \
+	CALL(execve, number = execve(NOWHERE, arguments, environ))                               \
+	CALL(execv, number = execv(NOWHERE, arguments))                                          \
+	CALL(execvp, number = execvp(NOWHERE, arguments))                                        \
+	CALL(execvpe, number = execvpe(NOWHERE, arguments, environ))                             \
+	CALL(execl, number = execl(NOWHERE, NOWHERE, NULL))                                      \
+	CALL(execlp, number = execlp(NOWHERE, NOWHERE, NULL))                                    \
+	CALL(execle, number = execle(NOWHERE, NOWHERE, NULL, environ))                           \
+	CALL(fexecve, number = fexecve(-1, arguments, environ))                                  \
+	CALL(execveat, number = execveat(AT_FDCWD, NOWHERE, arguments, environ, 0))              \
+	CALL(posix_spawn, number = posix_spawn(NULL, NOWHERE, NULL, NULL, arguments, environ))   \
+	CALL(posix_spawnp, number = posix_spawnp(NULL, NOWHERE, NULL, NULL, arguments, environ)) \
+	CALL(posix_spawn_found, number = spawn_and_wait())                                       \
+	CALL(execve_scrubbed, number = execve(NOWHERE, arguments, (char **)many))                \
+	CALL(dlopen, sink = dlopen("libm.so.6", RTLD_NOW))                                       \
+	CALL(dlsym, number = dlsym(library, "cos") != NULL)                                      \
+	CALL(dlclose, number = dlclose(library))                                                 \
+	CALL(dlmopen, number = dlmopen(LM_ID_BASE, NOWHERE, RTLD_NOW) != NULL)                   \
+	CALL_IN_CHILD(execve_found, number = execve(FOUND, arguments, environ))                  \
+	CALL_IN_CHILD(execlp_found, number = execlp("true", "true", NULL))                       \
+	CALL_IN_CHILD(_exit, _exit(0))                                                           \
+	CALL_IN_CHILD(_Exit, _Exit(0))                                                           \
+	CALL_IN_CHILD(quick_exit, quick_exit(0))                                                 \
+	CALL_IN_CHILD(abort, abort())                                                            \
+	CALL_IN_CHILD(__assert_fail, __assert_fail("", "", 1, ""))                               \
+	CALL_IN_CHILD(__assert_perror_fail, __assert_perror_fail(EINVAL, "", 1, ""))             \
 	CALL_IN_CHILD(__assert, __assert("", "", 1))
 
 #define CALL_IN_CHILD CALL
-#define CALL(name, call)               \
+#define CALL(name, call)              \
 	static void call_##name(void) \
 	{                             \
 		call;                 \
@@ -253,8 +255,8 @@ static function *called;
 
 static void call_by_name(void)
 {
-	number = (int)called(with[0], with[1], with[2], with[3], with[4], with[5], with[6], with[7], with[8], with[9],
-			     with[10], with[11]);
+	number = (int)called(with[0], with[1], with[2], with[3], with[4], with[5], with[6], with[7],
+			     with[8], with[9], with[10], with[11]);
 }
 
 /* What zeros won't do for. */
@@ -263,8 +265,11 @@ static void set_arguments(const char *name, void *zeros)
 	static const struct {
 		const char *start;
 		int place; /* of how many there are of something */
-	} counts[] = {{"cuMemcpyBatchAsync", 3}, {"cuMemPrefetchBatch", 2}, {"cuMemDiscard", 2},
-		      {"cuMemcpy3DBatch", 0},	  {"cuMemBatchDecomp", 1}};
+	} counts[] = {{"cuMemcpyBatchAsync", 3},
+		      {"cuMemPrefetchBatch", 2},
+		      {"cuMemDiscard", 2},
+		      {"cuMemcpy3DBatch", 0},
+		      {"cuMemBatchDecomp", 1}};
 
 	for (int i = 0; i < 12; i++)
 		with[i] = zeros;
@@ -323,7 +328,8 @@ static void measure_slots(void *zeros)
 
 static int measure_names(const char *library, char **names)
 {
-	void *zeros = mmap(NULL, ZEROS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *zeros =
+		mmap(NULL, ZEROS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
 		return 3;
@@ -374,7 +380,8 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return strcmp(argv[1], "handler") ? 2 : crash();
 	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	small = mmap(NULL, SMALL_BYTES * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	small = mmap(NULL, SMALL_BYTES * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
 	mprotect(small, SMALL_BYTES, PROT_NONE);
 	small += SMALL_BYTES;
 	sink = malloc(100);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* stack_use's clients of NVTX and ITT, as their headers are some: pointers that a tool fills in, and what they are called with. */
+/*
+ * stack_use's clients of NVTX and ITT, as their headers are some: pointers that a tool fills in,
+ * and what they are called with.
+ */
 #ifndef TORSH_TEST_PROGRAMS_STACK_USE_H
 #define TORSH_TEST_PROGRAMS_STACK_USE_H
 
@@ -8,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef long function(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
+typedef long function(void *, void *, void *, void *, void *, void *, void *, void *, void *,
+		      void *, void *, void *);
 
 static void *with[12]; /* the next call's arguments */
 
@@ -112,7 +116,8 @@ static void make_itt_handles(void)
 /* Names are texts of five letters; ids are on the stack, behind the first six. */
 static void set_itt_arguments(const char *name)
 {
-	int is_of_domain = strstr(name, "v3") || begins(name, "histogram"), has_scope = strstr(name, "scope") != NULL;
+	int is_of_domain = strstr(name, "v3") || begins(name, "histogram"),
+	    has_scope = strstr(name, "scope") != NULL;
 
 	with[0] = itt_domain;
 	with[1] = itt_string;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Allocations from places whose stacks are hard to follow. Each leaks one block from leak_HOW, called through known
- * functions; test/e2e/heap/stacks.py knows the chains.
+ * Allocations from places whose stacks are hard to follow. Each leaks one block from leak_HOW,
+ * called through known functions; test/e2e/heap/stacks.py knows the chains.
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -211,7 +211,10 @@ static void with_thread(void)
 	pthread_join(thread, NULL);
 }
 
-/* The same addresses get another library's code: a frame of the first may not show in stacks of the second. */
+/*
+ * The same addresses get another library's code: a frame of the first may not show in stacks of the
+ * second.
+ */
 static void with_library(const char *folder, const char *name)
 {
 	char path[4096];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Starts a program in one of many ways and waits for it: start WAY PROGRAM ARGUMENTS... The status is the child's, or
- * 128 and its signal. Before that it keeps a block of 111 bytes; children that are forks keep one of 222 bytes.
+ * Starts a program in one of many ways and waits for it: start WAY PROGRAM ARGUMENTS... The status
+ * is the child's, or 128 and its signal. Before that it keeps a block of 111 bytes; children that
+ * are forks keep one of 222 bytes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -118,7 +119,8 @@ static int run_on_own_stack(void *unused)
 
 static int by_clone_with(int flags)
 {
-	char *stack = mmap(NULL, CHILD_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack =
+		mmap(NULL, CHILD_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return wait_for(clone(run_on_own_stack, stack + CHILD_STACK, flags | SIGCHLD, NULL));
 }
@@ -149,14 +151,17 @@ static int by_spawn(void)
 {
 	pid_t child;
 
-	return posix_spawn(&child, command[0], NULL, NULL, command, no_environment) ? 95 : wait_for(child);
+	return posix_spawn(&child, command[0], NULL, NULL, command, no_environment)
+		       ? 95
+		       : wait_for(child);
 }
 
 static int by_spawnp(void)
 {
 	pid_t child;
 
-	return posix_spawnp(&child, command[0], NULL, NULL, command, environ) ? 95 : wait_for(child);
+	return posix_spawnp(&child, command[0], NULL, NULL, command, environ) ? 95
+									      : wait_for(child);
 }
 
 /* The command as one line for a shell; its words hold nothing that a shell would change. */
@@ -218,7 +223,10 @@ static int by_failing_vfork(void)
 	return wait_for(child);
 }
 
-/* A daemon as the book has it: its parent is gone, and so is every descriptor. Whoever reads the pipe waits for it. */
+/*
+ * A daemon as the book has it: its parent is gone, and so is every descriptor. Whoever reads the
+ * pipe waits for it.
+ */
 static int as_daemon(void)
 {
 	pid_t child = fork();

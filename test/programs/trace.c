@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The oracle's program: runs random traces of heap calls and writes down what really happened, so that reports can be
- * compared with it byte for byte. See test/oracle/traces.py.
+ * The oracle's program: runs random traces of heap calls and writes down what really happened, so
+ * that reports can be compared with it byte for byte. See test/oracle/traces.py.
  *
  *	trace TRUTH SEED N_TRACES serial|free here|forked
  *
- * serial: the threads of a trace take turns by handing over a lock, so that the order of all calls, and with it the
- * peak, is known. free: they run at will and pass blocks through shared slots; only totals are known.
- * here: one trace, in this process. forked: each trace in a child of its own.
+ * serial: the threads of a trace take turns by handing over a lock, so that the order of all calls,
+ * and with it the peak, is known. free: they run at will and pass blocks through shared slots; only
+ * totals are known. here: one trace, in this process. forked: each trace in a child of its own.
  *
- * Nothing here allocates beside the trace itself: bookkeeping is static, output is by write(2), threads exist before
- * the first call, and _exit ends the process before libraries free anything. So what the C library holds does not
- * change from the first call to the last, and can be told from the blocks of the trace by the stack: each of those
- * goes through trace_step, `depth` times through descend, and through one of the at_... functions.
+ * Nothing here allocates beside the trace itself: bookkeeping is static, output is by write(2),
+ * threads exist before the first call, and _exit ends the process before libraries free anything.
+ * So what the C library holds does not change from the first call to the last, and can be told from
+ * the blocks of the trace by the stack: each of those goes through trace_step, `depth` times
+ * through descend, and through one of the at_... functions.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,7 +60,10 @@ struct block {
 	unsigned key; /* site * DEPTHS + depth */
 };
 
-/* What happened. In free mode each thread has one, added up at the end; there the peak means nothing. */
+/*
+ * What happened. In free mode each thread has one, added up at the end; there the peak means
+ * nothing.
+ */
 struct truth {
 	uint64_t allocs, frees, alloc_bytes;
 	int64_t live_bytes, peak_bytes;
@@ -78,7 +82,8 @@ static struct worker workers[THREADS_MAX];
 static struct truth whole;
 static struct block slots[SLOTS];
 static atomic_flag slot_locks[SLOTS];
-static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER; /* guards whole, slots, turn, calls_left in serial mode */
+/* guards whole, slots, turn, calls_left in serial mode */
+static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t all_started;
 static int turn, n_workers;
 static long calls_left;
@@ -143,7 +148,7 @@ static void note_free(struct truth *truth, const struct block *block)
 	count_block(truth, block, -1);
 }
 
-/* ---- the calls, each in a function of its own -------------------------------------------------------------------- */
+/* ---- the calls, each in a function of its own ------------------------------------------------ */
 
 struct request {
 	struct block *block; /* realloc's: the old block */
@@ -209,7 +214,7 @@ static void descend(struct request *request, unsigned depth)
 		calls[request->site](request);
 }
 
-/* ---- one step of a trace ----------------------------------------------------------------------------------------- */
+/* ---- one step of a trace --------------------------------------------------------------------- */
 
 static void allocate(struct worker *worker, struct truth *truth, struct block *block)
 {
@@ -304,7 +309,7 @@ static void trace_step(struct worker *worker, struct truth *truth, struct block 
 		release(truth, block);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void run_serially(struct worker *worker)
 {
@@ -386,7 +391,7 @@ static void run_trace(uint64_t seed)
 		add_truth(&whole, &workers[i].truth);
 }
 
-/* ---- what is written down ------------------------------------------------------------------------------------------ */
+/* ---- what is written down -------------------------------------------------------------------- */
 
 static char line[256 << 10];
 static size_t n_line;
@@ -399,9 +404,10 @@ static void put_shares(const char *name, const struct share *shares)
 	for (unsigned key = 0; key < N_SITES * DEPTHS; key++) {
 		if (!shares[key].blocks)
 			continue;
-		n_line += (size_t)snprintf(line + n_line, sizeof(line) - n_line, "%s[\"%s\",%u,%lld,%lld]", comma,
-					   site_names[key / DEPTHS], key % DEPTHS, (long long)shares[key].blocks,
-					   (long long)shares[key].bytes);
+		n_line += (size_t)snprintf(
+			line + n_line, sizeof(line) - n_line, "%s[\"%s\",%u,%lld,%lld]", comma,
+			site_names[key / DEPTHS], key % DEPTHS, (long long)shares[key].blocks,
+			(long long)shares[key].bytes);
 		comma = ",";
 	}
 	n_line += (size_t)snprintf(line + n_line, sizeof(line) - n_line, "]");
@@ -411,12 +417,13 @@ static void write_truth(const char *path, uint64_t seed)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
-	n_line = (size_t)snprintf(line, sizeof(line),
-				  "{\"pid\":%d,\"seed\":%llu,\"threads\":%d,\"allocs\":%llu,\"frees\":%llu,"
-				  "\"alloc_bytes\":%llu,\"live_bytes\":%lld,\"peak_bytes\":%lld",
-				  getpid(), (unsigned long long)seed, n_workers, (unsigned long long)whole.allocs,
-				  (unsigned long long)whole.frees, (unsigned long long)whole.alloc_bytes,
-				  (long long)whole.live_bytes, (long long)whole.peak_bytes);
+	n_line = (size_t)snprintf(
+		line, sizeof(line),
+		"{\"pid\":%d,\"seed\":%llu,\"threads\":%d,\"allocs\":%llu,\"frees\":%llu,"
+		"\"alloc_bytes\":%llu,\"live_bytes\":%lld,\"peak_bytes\":%lld",
+		getpid(), (unsigned long long)seed, n_workers, (unsigned long long)whole.allocs,
+		(unsigned long long)whole.frees, (unsigned long long)whole.alloc_bytes,
+		(long long)whole.live_bytes, (long long)whole.peak_bytes);
 	put_shares("live", whole.live);
 	if (is_serial)
 		put_shares("peak", whole.at_peak);

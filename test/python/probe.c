@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An extension module for test/e2e/python/python_frames.py: each leak() allocates a block of a size of its own and writes
- * down, in the same moment, which frames the interpreter itself says that there are.
+ * An extension module for test/e2e/python/python_frames.py: each leak() allocates a block of a size
+ * of its own and writes down, in the same moment, which frames the interpreter itself says that
+ * there are.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

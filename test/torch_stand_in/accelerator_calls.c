@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls each of an accelerator's functions as the agent does; linked with shim/torch/privateuse1.c. */
+/*
+ * Calls each of an accelerator's functions as the agent does; linked with shim/torch/privateuse1.c.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,12 +9,15 @@
 #include "tools/analysis/rules.h"
 #include "tools/base/die.h"
 
-/* ---- tables ------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 const struct rule_words torsh_rules[N_RULES] = {
 #define RULE(NAME, text, KIND, floor, about, advice) \
-	[RULE_##NAME] = {                            \
-		.name = #text, .description = about, .suggestion = advice, .kind = KIND_##KIND, .floor_pct = floor},
+	[RULE_##NAME] = {.name = #text,              \
+			 .description = about,       \
+			 .suggestion = advice,       \
+			 .kind = KIND_##KIND,        \
+			 .floor_pct = floor},
 #define LIMIT(...)
 #include "tools/analysis/rules.def"
 #undef RULE
@@ -23,9 +26,12 @@ const struct rule_words torsh_rules[N_RULES] = {
 
 const struct limit_words torsh_limits[N_LIMITS] = {
 #define RULE(...)
-#define LIMIT(RULE, NAME, text, SIDE, number, of) \
-	[LIMIT_##RULE##_##                        \
-		NAME] = {.rule = RULE_##RULE, .name = #text, .unit = of, .side = SIDE_##SIDE, .value = number},
+#define LIMIT(RULE, NAME, text, SIDE, number, of)       \
+	[LIMIT_##RULE##_##NAME] = {.rule = RULE_##RULE, \
+				   .name = #text,       \
+				   .unit = of,          \
+				   .side = SIDE_##SIDE, \
+				   .value = number},
 #include "tools/analysis/rules.def"
 #undef RULE
 #undef LIMIT
@@ -67,7 +73,8 @@ bool torsh_limit_passed(enum limit limit, double value)
 
 enum severity torsh_severity_of(double share_pct)
 {
-	static const double below_pct[] = {[SEVERITY_LOW] = 2, [SEVERITY_MEDIUM] = 10, [SEVERITY_HIGH] = 30};
+	static const double below_pct[] = {
+		[SEVERITY_LOW] = 2, [SEVERITY_MEDIUM] = 10, [SEVERITY_HIGH] = 30};
 	enum severity severity = SEVERITY_LOW;
 
 	while (severity < SEVERITY_CRITICAL && share_pct >= below_pct[severity])
@@ -75,7 +82,7 @@ enum severity torsh_severity_of(double share_pct)
 	return severity;
 }
 
-/* ---- verdicts ---------------------------------------------------------------------------------------------------- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 bool torsh_verdict_can(struct verdict *verdict, const char *reason)
 {
@@ -91,8 +98,8 @@ struct finding *torsh_verdict_fire(struct verdict *verdict, double share_pct)
 	struct analysis *analysis = verdict->analysis;
 	struct finding *finding;
 
-	analysis->findings =
-		torsh_need_room(analysis->findings, analysis->n, &analysis->n_room, sizeof(*analysis->findings));
+	analysis->findings = torsh_need_room(analysis->findings, analysis->n, &analysis->n_room,
+					     sizeof(*analysis->findings));
 	finding = &analysis->findings[analysis->n++];
 	*finding = (struct finding){
 		.rule = verdict->rule,
@@ -114,8 +121,10 @@ void torsh_finding_limit(struct finding *finding, enum limit limit, double value
 {
 	const struct limit_words *words = &torsh_limits[limit];
 
-	add_evidence(finding,
-		     &(struct evidence){.name = words->name, .unit = words->unit, .value = value, .limit = words});
+	add_evidence(finding, &(struct evidence){.name = words->name,
+						 .unit = words->unit,
+						 .value = value,
+						 .limit = words});
 }
 
 void torsh_finding_say(struct finding *finding, const char *name, const char *unit, double value)
@@ -135,7 +144,8 @@ const char *torsh_scope_name(const struct time_scope *scope)
 
 const char *torsh_no_device_work(const struct metrics_process *of)
 {
-	const char *reason = of->has_mode ? torsh_timeline_label(of->process, of->mode.reason) : NULL;
+	const char *reason =
+		of->has_mode ? torsh_timeline_label(of->process, of->mode.reason) : NULL;
 
 	for (size_t i = 0; i < of->n_devices; i++) {
 		if (of->devices[i].work_ns)
@@ -161,7 +171,8 @@ double torsh_work_share(const struct metrics_process *of, const struct metrics_w
 		const struct metrics_device *device = &of->devices[i];
 
 		if (device->number == work->key.device && device->work_ns)
-			return torsh_percent((double)work->total_ns / (double)device->work_ns * (double)device->busy_ns,
+			return torsh_percent((double)work->total_ns / (double)device->work_ns *
+						     (double)device->busy_ns,
 					     (double)of->scope.ns);
 	}
 	return 0;
@@ -173,12 +184,14 @@ double torsh_host_share(const struct metrics_process *of, enum host_kind kind, b
 	uint64_t ns = 0;
 	size_t next = 0;
 
-	for (size_t i = is_steady ? scope->first_steady : 0; i < (is_steady ? scope->n_whole : scope->n); i++)
-		ns += torsh_busy_within(&of->host[kind].busy, scope->spans[i].start_ns, scope->spans[i].end_ns, &next);
+	for (size_t i = is_steady ? scope->first_steady : 0;
+	     i < (is_steady ? scope->n_whole : scope->n); i++)
+		ns += torsh_busy_within(&of->host[kind].busy, scope->spans[i].start_ns,
+					scope->spans[i].end_ns, &next);
 	return torsh_percent((double)ns, (double)(is_steady ? scope->steady_ns : scope->ns));
 }
 
-/* ---- together ---------------------------------------------------------------------------------------------------- */
+/* ---- together -------------------------------------------------------------------------------- */
 
 static bool uses_devices(const struct metrics_process *of)
 {
@@ -238,7 +251,9 @@ static int compare_in_rule(const struct finding *x, const struct finding *y)
 
 	rc = rc ? rc : compare_texts(x->operator_name, y->operator_name);
 	rc = rc ? rc : compare_texts(x->api, y->api);
-	rc = rc ? rc : (x->process->number > y->process->number) - (x->process->number < y->process->number);
+	rc = rc ? rc
+		: (x->process->number > y->process->number) -
+			     (x->process->number < y->process->number);
 	rc = rc ? rc : (x->device > y->device) - (x->device < y->device);
 	return rc ? rc : (x->stack > y->stack) - (x->stack < y->stack);
 }
@@ -265,7 +280,8 @@ static void keep_worst(struct analysis *analysis)
 	size_t kept[N_RULES] = {0}, n = 0;
 
 	if (analysis->n)
-		qsort(analysis->findings, analysis->n, sizeof(*analysis->findings), compare_findings);
+		qsort(analysis->findings, analysis->n, sizeof(*analysis->findings),
+		      compare_findings);
 	for (size_t i = 0; i < analysis->n; i++) {
 		if (kept[analysis->findings[i].rule]++ < FINDINGS_A_RULE)
 			analysis->findings[n++] = analysis->findings[i];
@@ -281,15 +297,17 @@ void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *
 	*analysis = (struct analysis){.observed = observed};
 	for (int rule = 0; rule < N_RULES; rule++) {
 		for (size_t i = 0; i < observed->n; i++) {
-			struct verdict verdict = {.analysis = analysis,
-						  .rule = (enum rule)rule,
-						  .observed = observed,
-						  .of = &observed->processes[i],
-						  .first = analysis->n,
-						  .share_of = torsh_scope_name(&observed->processes[i].scope)};
+			struct verdict verdict = {
+				.analysis = analysis,
+				.rule = (enum rule)rule,
+				.observed = observed,
+				.of = &observed->processes[i],
+				.first = analysis->n,
+				.share_of = torsh_scope_name(&observed->processes[i].scope)};
 
 			judge(&verdict, has_devices && !uses_devices(verdict.of));
-			analysis->has_anything = analysis->has_anything || has_devices || verdict.of->of->n_operators;
+			analysis->has_anything = analysis->has_anything || has_devices ||
+						 verdict.of->of->n_operators;
 		}
 	}
 	keep_worst(analysis);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What is inefficient in a recording, by the rules of tools/analysis/rules.def: each is decided by what was recorded alone, and
- * is told as not judged, with the reason, where its input is not there.
+ * What is inefficient in a recording, by the rules of tools/analysis/rules.def: each is decided by
+ * what was recorded alone, and is told as not judged, with the reason, where its input is not
+ * there.
  */
 #ifndef TORSH_ANALYSIS_ANALYSIS_H
 #define TORSH_ANALYSIS_ANALYSIS_H

@@ -26,7 +26,9 @@ static cJSON *make_evidence(const struct finding *finding)
 		torsh_json_set(object, "name", torsh_json_text(evidence->name));
 		torsh_json_set(object, "value", torsh_json_double(evidence->value));
 		torsh_json_set(object, "unit", torsh_json_text(evidence->unit));
-		torsh_json_set(object, "limit", evidence->limit ? make_limit(evidence->limit) : torsh_json_text(NULL));
+		torsh_json_set(object, "limit",
+			       evidence->limit ? make_limit(evidence->limit)
+					       : torsh_json_text(NULL));
 		torsh_json_add(list, object);
 	}
 	return list;
@@ -34,7 +36,9 @@ static cJSON *make_evidence(const struct finding *finding)
 
 char *torsh_finding_line(const struct finding *finding, struct symbols *symbols)
 {
-	char *line = finding->stack && symbols ? torsh_stack_line_text(finding->process, finding->stack, symbols) : NULL;
+	char *line = finding->stack && symbols
+			     ? torsh_stack_line_text(finding->process, finding->stack, symbols)
+			     : NULL;
 
 	if (line && !*line) {
 		free(line);
@@ -45,7 +49,8 @@ char *torsh_finding_line(const struct finding *finding, struct symbols *symbols)
 
 const char *torsh_finding_kernel(const struct finding *finding, struct symbols *symbols)
 {
-	return finding->kernel && symbols ? torsh_symbols_demangle(symbols, finding->kernel) : finding->kernel;
+	return finding->kernel && symbols ? torsh_symbols_demangle(symbols, finding->kernel)
+					  : finding->kernel;
 }
 
 static cJSON *make_where(const struct finding *finding, struct symbols *symbols)
@@ -55,9 +60,11 @@ static cJSON *make_where(const struct finding *finding, struct symbols *symbols)
 
 	torsh_json_set(object, "pid", torsh_json_u64(finding->process->pid));
 	torsh_json_set(object, "device_id",
-		       finding->has_device ? torsh_json_u64(finding->device) : torsh_json_text(NULL));
+		       finding->has_device ? torsh_json_u64(finding->device)
+					   : torsh_json_text(NULL));
 	torsh_json_set(object, "operator_name", torsh_json_text(finding->operator_name));
-	torsh_json_set(object, "kernel_name", torsh_json_text(torsh_finding_kernel(finding, symbols)));
+	torsh_json_set(object, "kernel_name",
+		       torsh_json_text(torsh_finding_kernel(finding, symbols)));
 	torsh_json_set(object, "api", torsh_json_text(finding->api));
 	torsh_json_set(object, "source_line", torsh_json_text(line));
 	free(line);
@@ -71,7 +78,8 @@ static cJSON *make_finding(const struct finding *finding, struct symbols *symbol
 
 	torsh_json_set(object, "kind", torsh_json_text(torsh_analysis_kind_names[rule->kind]));
 	torsh_json_set(object, "rule", torsh_json_text(rule->name));
-	torsh_json_set(object, "severity", torsh_json_text(torsh_severity_names[finding->severity]));
+	torsh_json_set(object, "severity",
+		       torsh_json_text(torsh_severity_names[finding->severity]));
 	torsh_json_set(object, "share_pct", torsh_json_double(finding->share_pct));
 	torsh_json_set(object, "share_of", torsh_json_text(finding->share_of));
 	torsh_json_set(object, "where", make_where(finding, symbols));
@@ -117,7 +125,8 @@ cJSON *torsh_unwind_rules_json(const struct analysis *analysis)
 		cJSON *object = torsh_json_object();
 
 		torsh_json_set(object, "rule", torsh_json_text(torsh_rules[i].name));
-		torsh_json_set(object, "state", torsh_json_text(torsh_unwind_rule_state_names[result->state]));
+		torsh_json_set(object, "state",
+			       torsh_json_text(torsh_unwind_rule_state_names[result->state]));
 		torsh_json_set(object, "reason", torsh_json_text(result->reason));
 		torsh_json_set(object, "findings", torsh_json_u64(result->n_findings));
 		torsh_json_set(object, "limits", make_limits((enum rule)i));

@@ -7,7 +7,10 @@
 #include "tools/base/json.h"
 #include "tools/symbols/symbols.h"
 
-/* The findings, the worst first. symbols may be NULL: then no lines are named. The caller owns the list. */
+/*
+ * The findings, the worst first. symbols may be NULL: then no lines are named. The caller owns the
+ * list.
+ */
 cJSON *torsh_findings_json(const struct analysis *analysis, struct symbols *symbols);
 
 /* Each rule once: its state, why it was not judged, and its limits. The caller owns the list. */

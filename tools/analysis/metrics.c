@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/analysis/metrics.h. */
 #include "tools/analysis/metrics.h"
 
 #include <search.h>
@@ -12,7 +11,8 @@
 #define DEVICE_TYPE_CUDA 1u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
 #define OBSERVED_ALLOCATORS_MAX 64u /* devices of a process that one is of; beyond are made up */
 
-static struct metrics_process *find_process(const struct metrics *observed, const struct recorded_process *process)
+static struct metrics_process *find_process(const struct metrics *observed,
+					    const struct recorded_process *process)
 {
 	for (size_t i = 0; i < observed->n; i++) {
 		if (observed->processes[i].process == process)
@@ -21,7 +21,7 @@ static struct metrics_process *find_process(const struct metrics *observed, cons
 	return NULL;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static void see_work_end(struct metrics_process *of, uint64_t end_ns)
 {
@@ -42,12 +42,13 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_attribute(observed->attributor, row, &by);
 	/* What was asked for before the scope keeps the device busy in it, too. */
 	torsh_metrics_stretch(device, row);
-	if (torsh_scope_at(&of->scope, row->is_captured ? row->span.begin_ns : asked_ns) != STEP_NONE)
+	if (torsh_scope_at(&of->scope, row->is_captured ? row->span.begin_ns : asked_ns) !=
+	    STEP_NONE)
 		torsh_metrics_row(of, device, row, &by);
 }
 
-static uint64_t place_of(void *context, const struct recorded_process *process, const struct timeline_event *event,
-			 const struct calls_around *around)
+static uint64_t place_of(void *context, const struct recorded_process *process,
+			 const struct timeline_event *event, const struct calls_around *around)
 {
 	static char has_launched;
 	const struct metrics *observed = context;
@@ -57,8 +58,8 @@ static uint64_t place_of(void *context, const struct recorded_process *process, 
 	return torsh_attributor_place(observed->attributor, process, event, around->in_operator, 0);
 }
 
-static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       const struct calls_around *around)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct calls_around *around)
 {
 	const struct metrics *observed = context;
 	struct metrics_process *of = find_process(observed, process);
@@ -77,7 +78,8 @@ static void see_begin(void *context, struct call *call)
 	torsh_phase_clock_begin(&of->clock, call);
 }
 
-static void add_operator(struct metrics_process *of, const struct call *call, size_t span, bool without_flops)
+static void add_operator(struct metrics_process *of, const struct call *call, size_t span,
+			 bool without_flops)
 {
 	struct metrics_operator *op = torsh_metrics_operator(of, torsh_call_name(call));
 	const char *text = call->inputs ? torsh_timeline_label(call->process, call->inputs) : NULL;
@@ -110,7 +112,7 @@ static void see_end(void *context, struct call *call)
 	call->own = NULL;
 }
 
-/* ---- everything else --------------------------------------------------------------------------------------------- */
+/* ---- everything else ------------------------------------------------------------------------- */
 
 static struct metrics_memory *find_memory(struct metrics_process *of, uint32_t device)
 {
@@ -120,18 +122,21 @@ static struct metrics_memory *find_memory(struct metrics_process *of, uint32_t d
 	}
 	if (of->n_memory == OBSERVED_ALLOCATORS_MAX)
 		return NULL;
-	of->memory = torsh_need_room(of->memory, of->n_memory, &of->memory_room, sizeof(*of->memory));
+	of->memory =
+		torsh_need_room(of->memory, of->n_memory, &of->memory_room, sizeof(*of->memory));
 	of->memory[of->n_memory].device = device;
 	return &of->memory[of->n_memory++];
 }
 
-static void see_tensor(struct metrics_process *of, const struct timeline_event *event, const struct call *innermost)
+static void see_tensor(struct metrics_process *of, const struct timeline_event *event,
+		       const struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	const struct call *call = torsh_call_telling(innermost);
 	struct metrics_memory *memory;
 
-	if (tensor->device >> 8 != DEVICE_TYPE_CUDA || torsh_scope_at(&of->scope, event->at_ns) == STEP_NONE)
+	if (tensor->device >> 8 != DEVICE_TYPE_CUDA ||
+	    torsh_scope_at(&of->scope, event->at_ns) == STEP_NONE)
 		return;
 	memory = find_memory(of, tensor->device & 0xff);
 	if (!memory)
@@ -148,14 +153,18 @@ static void see_tensor(struct metrics_process *of, const struct timeline_event *
 	memory->largest_stack = event->stack;
 }
 
-/* A CUpti_ActivityOverheadKind: flushes, instrumentation, resources, requests of buffers; not what the driver compiles or loads. */
+/*
+ * A CUpti_ActivityOverheadKind: flushes, instrumentation, resources, requests of buffers; not what
+ * the driver compiles or loads.
+ */
 static bool is_of_cupti(uint32_t kind)
 {
-	return kind == 1u << 16 || kind == 2u << 16 || kind == 3u << 16 || kind == 7u << 16 || kind == 8u << 16;
+	return kind == 1u << 16 || kind == 2u << 16 || kind == 3u << 16 || kind == 7u << 16 ||
+	       kind == 8u << 16;
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct metrics *observed = context;
 	struct metrics_process *of = find_process(observed, process);
@@ -182,7 +191,7 @@ static void see_event(void *context, const struct recorded_process *process, con
 	}
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void start_process(struct metrics_process *of, const struct recorded_process *process,
 			  const struct analysis_wish *wish)
@@ -190,7 +199,8 @@ static void start_process(struct metrics_process *of, const struct recorded_proc
 	of->process = process;
 	of->of = torsh_prepass_of(wish->prepass, process);
 	torsh_scope_create(&of->scope, of->of, wish->from_ns, wish->to_ns);
-	of->kind_of_label = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*of->kind_of_label));
+	of->kind_of_label =
+		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*of->kind_of_label));
 	of->spent = torsh_need_items(NULL, 0, of->of->steps.n + 1, sizeof(*of->spent));
 	torsh_phase_clock_start(&of->clock, &of->of->steps, of->spent);
 }
@@ -201,10 +211,12 @@ static void take_data(struct metrics_process *of, const struct analysis_wish *wi
 
 	torsh_phase_clock_stop(&of->clock);
 	for (size_t i = 0; i < steps->n; i++) {
-		if (steps->items[i].start_ns < wish->from_ns || steps->items[i].end_ns > wish->to_ns)
+		if (steps->items[i].start_ns < wish->from_ns ||
+		    steps->items[i].end_ns > wish->to_ns)
 			continue;
 		of->data_ns += of->spent[i].phase_ns[PHASE_DATA];
-		of->data_scope_ns += torsh_scope_within(&of->scope, steps->items[i].start_ns, steps->items[i].end_ns);
+		of->data_scope_ns += torsh_scope_within(&of->scope, steps->items[i].start_ns,
+							steps->items[i].end_ns);
 	}
 }
 
@@ -234,12 +246,14 @@ struct metrics *torsh_metrics_collect(const struct analysis_wish *wish)
 	for (size_t i = 0; i < observed->n; i++)
 		start_process(&observed->processes[i], wish->processes[i], wish);
 	torsh_counters_create(&observed->counters);
-	observed->attributor = torsh_attributor_create(wish->processes, wish->n_processes, wish->prepass);
+	observed->attributor =
+		torsh_attributor_create(wish->processes, wish->n_processes, wish->prepass);
 	observed->join = torsh_device_join_create(wish->prepass, &devices, observed);
-	rc = torsh_calls_walk(wish->recording, wish->processes, wish->n_processes, wish->prepass->unnested, NULL,
-			      &visitor, observed, NULL);
+	rc = torsh_calls_walk(wish->recording, wish->processes, wish->n_processes,
+			      wish->prepass->unnested, NULL, &visitor, observed, NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", wish->recording->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", wish->recording->path,
+			  strerror(-rc));
 	torsh_device_join_destroy(observed->join);
 	observed->join = NULL;
 	for (size_t i = 0; i < observed->n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What rules look at: one walk over the timeline, added up by kind. Held are a row for each kind of work and of call, and some
- * seven bytes for each stretch in which a device was at work.
+ * What rules look at: one walk over the timeline, added up by kind. Held are a row for each kind of
+ * work and of call, and some seven bytes for each stretch in which a device was at work.
  */
 #ifndef TORSH_ANALYSIS_METRICS_H
 #define TORSH_ANALYSIS_METRICS_H
@@ -68,7 +68,8 @@ struct metrics_device {
 	uint64_t communication_ns;
 	uint64_t scope_ns; /* without steps: from its first work to the end of the last */
 	uint64_t busy_ns, computing_ns; /* in the scope, as the next two */
-	uint64_t gaps_ns, host_wait_ns; /* between stretches; of that, while the host had not asked for the next one */
+	/* between stretches; of that, while the host had not asked for the next one */
+	uint64_t gaps_ns, host_wait_ns;
 	uint64_t longest_gap_ns, gap_at_ns; /* that began in the scope */
 };
 
@@ -94,7 +95,8 @@ struct metrics_operator {
 	uint32_t device;
 	bool has_several_devices;
 	struct key_index shapes; /* of its tensors, all of a call together: hashes */
-	uint64_t n_shapes_steps, new_shapes_ns; /* steady steps in which it met a new one, and its calls on these */
+	/* steady steps in which it met a new one, and its calls on these */
+	uint64_t n_shapes_steps, new_shapes_ns;
 	size_t last_shapes_step; /* the last of them, and 1 */
 };
 
@@ -104,10 +106,14 @@ struct metrics_collective {
 	uint64_t name; /* hash */
 };
 
-/* How long a rank was in collectives while others were not there yet, by the same collectives of theirs. */
+/*
+ * How long a rank was in collectives while others were not there yet, by the same collectives of
+ * theirs.
+ */
 struct metrics_waiting {
 	const char *reason; /* why that is not known, or NULL */
-	uint64_t n, ns; /* collectives that were compared; longer than on the rank where each was shortest */
+	/* collectives that were compared; longer than on the rank where each was shortest */
+	uint64_t n, ns;
 	const struct recorded_process *late; /* for which it waited most; NULL: for none */
 };
 
@@ -135,7 +141,8 @@ struct metrics_process {
 	size_t n_collectives, collectives_room;
 	struct metrics_waiting waiting;
 	uint64_t n_unknown_memory; /* copies of which it is not known what memory they are of */
-	uint64_t data_ns, data_scope_ns; /* of the steps that are wholly in the scope: in DataLoaders, and their time */
+	/* of the steps that are wholly in the scope: in DataLoaders, and their time */
+	uint64_t data_ns, data_scope_ns;
 	/* While it is walked. */
 	void *known_work, *known_calls, *known_operators;
 	enum host_kind *kind_of_label; /* and 1; 0: not looked at */
@@ -162,8 +169,8 @@ struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t
 void torsh_metrics_stretch(struct metrics_device *device, const struct device_row *row);
 
 /* It did something that was asked for in the scope; by: who asked. */
-void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device, const struct device_row *row,
-		       const struct attribution *by);
+void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device,
+		       const struct device_row *row, const struct attribution *by);
 
 /* The program called CUDA: EVENT_DEVICE_CALL. */
 void torsh_metrics_call(struct metrics_process *of, const struct timeline_event *event,
@@ -179,8 +186,8 @@ void torsh_metrics_collective(struct metrics_process *of, const struct device_ro
 void torsh_metrics_ranks(struct metrics *observed);
 
 /* A call of an operator that launched something, on these inputs, in that span of the scope. */
-void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op, const struct inputs *inputs,
-			  const struct call *call, size_t span);
+void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op,
+			  const struct inputs *inputs, const struct call *call, size_t span);
 
 /* Add what counters said of kernels to the work that is like them, and that to its operators. */
 void torsh_metrics_counters(struct metrics *observed);

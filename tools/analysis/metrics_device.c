@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* When a device was at work, and for what it waited in between; and what counters say of its work. See metrics.h. */
+/*
+ * When a device was at work, and for what it waited in between; and what counters say of its work.
+ * See metrics.h.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,8 +10,8 @@
 #include "tools/base/die.h"
 
 /*
- * Between two stretches the device did nothing. Where the later one was asked for only then, the host kept it waiting, as HTA
- * has it.
+ * Between two stretches the device did nothing. Where the later one was asked for only then, the
+ * host kept it waiting, as HTA has it.
  */
 static void add_gap(struct metrics_device *device, const struct time_scope *scope, uint64_t from_ns,
 		    const struct device_stretch *next)
@@ -27,7 +30,8 @@ static void add_gap(struct metrics_device *device, const struct time_scope *scop
 }
 
 /* What a stretch adds to the union of those before it, which reaches until *until_ns. */
-static uint64_t add_to_union(const struct device_stretch *stretch, uint64_t *until_ns, const struct time_scope *scope)
+static uint64_t add_to_union(const struct device_stretch *stretch, uint64_t *until_ns,
+			     const struct time_scope *scope)
 {
 	uint64_t begin_ns = stretch->begin_ns > *until_ns ? stretch->begin_ns : *until_ns;
 
@@ -56,18 +60,21 @@ void torsh_metrics_settle_device(struct metrics_device *device, const struct tim
 			device->computing_ns += add_to_union(&stretch, &computed_until_ns, scope);
 	}
 	if (!is_first)
-		device->scope_ns = scope->is_of_steps ? scope->ns : torsh_scope_within(scope, first_ns, until_ns);
+		device->scope_ns = scope->is_of_steps
+					   ? scope->ns
+					   : torsh_scope_within(scope, first_ns, until_ns);
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
-static size_t take_values(const struct counter_process *counted, const struct counter_kernel *kernel,
-			  struct raw_metric *raw)
+static size_t take_values(const struct counter_process *counted,
+			  const struct counter_kernel *kernel, struct raw_metric *raw)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < COUNTERS_A_DEVICE; i++) {
-		const struct counter_metric *metric = torsh_counters_metric(counted, kernel->device, i);
+		const struct counter_metric *metric =
+			torsh_counters_metric(counted, kernel->device, i);
 
 		if (metric->name && isfinite(kernel->values[i]))
 			raw[n++] = (struct raw_metric){metric->name, kernel->values[i]};
@@ -85,7 +92,8 @@ static struct kernel_sums *sum_launches(const struct counter_process *counted)
 		const struct counter_kernel *kernel = &counted->kernels[i];
 
 		if (kernel->launch < counted->n_launches)
-			torsh_metrics_add(&sums[kernel->launch], 1, raw, take_values(counted, kernel, raw));
+			torsh_metrics_add(&sums[kernel->launch], 1, raw,
+					  take_values(counted, kernel, raw));
 	}
 	return sums;
 }
@@ -98,7 +106,8 @@ static void add_to_operator(struct metrics_process *of, const struct metrics_wor
 			  torsh_metrics_value(&work->counted, METRIC_DRAM_WRITTEN, &written) &&
 			  torsh_metrics_value(&work->counted, METRIC_DRAM_THROUGHPUT, &throughput);
 
-	op->has_several_devices = op->has_several_devices || (op->n_kernels && op->device != work->key.device);
+	op->has_several_devices =
+		op->has_several_devices || (op->n_kernels && op->device != work->key.device);
 	op->device = work->key.device;
 	op->n_kernels += work->n;
 	op->total_ns += work->total_ns;
@@ -117,8 +126,9 @@ static void add_counters(struct metrics_process *of, const struct counter_proces
 
 	for (size_t i = 0; i < of->n_work; i++) {
 		struct metrics_work *work = &of->work[i];
-		int launch =
-			counted && work->key.what == DEVICE_KERNEL ? torsh_counters_launch(counted, &work->kernel) : -1;
+		int launch = counted && work->key.what == DEVICE_KERNEL
+				     ? torsh_counters_launch(counted, &work->kernel)
+				     : -1;
 
 		if (launch >= 0)
 			work->counted = sums[launch];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Ranks that wait for each other: of the same collective, the rank that comes last is in it for the shortest time, and all others
- * as much longer as they waited. Only durations are compared, so that no clocks have to agree. See tools/analysis/metrics.h.
+ * Ranks that wait for each other: of the same collective, the rank that comes last is in it for the
+ * shortest time, and all others as much longer as they waited. Only durations are compared, so that
+ * no clocks have to agree. See tools/analysis/metrics.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,12 @@ void torsh_metrics_collective(struct metrics_process *of, const struct device_ro
 	/* Only two take part in a send: ranks don't run the same ones. */
 	if (!of->process->rank || strstr(name, "SendRecv"))
 		return;
-	of->collectives =
-		torsh_need_room(of->collectives, of->n_collectives, &of->collectives_room, sizeof(*of->collectives));
-	of->collectives[of->n_collectives++] = (struct metrics_collective){.begin_ns = row->span.begin_ns,
-									    .duration_ns = row->span.duration_ns,
-									    .name = XXH64(name, strlen(name), 0)};
+	of->collectives = torsh_need_room(of->collectives, of->n_collectives, &of->collectives_room,
+					  sizeof(*of->collectives));
+	of->collectives[of->n_collectives++] =
+		(struct metrics_collective){.begin_ns = row->span.begin_ns,
+					    .duration_ns = row->span.duration_ns,
+					    .name = XXH64(name, strlen(name), 0)};
 }
 
 static int compare_begins(const void *a, const void *b)
@@ -42,7 +44,7 @@ static bool is_same_sequence(const struct metrics_process *a, const struct metri
 	return true;
 }
 
-/* ---- ranks with the same collectives -------------------------------------------------------------------------------- */
+/* ---- ranks with the same collectives --------------------------------------------------------- */
 
 struct group {
 	struct metrics_process **ranks;
@@ -68,7 +70,8 @@ static const char *why_not_compared(const struct group *group)
 		return "no other rank with the same collectives was recorded";
 	for (size_t i = 0; i < group->n; i++) {
 		for (size_t k = 0; k < i; k++) {
-			if (strcmp(group->ranks[i]->process->rank, group->ranks[k]->process->rank) == 0)
+			if (strcmp(group->ranks[i]->process->rank,
+				   group->ranks[k]->process->rank) == 0)
 				return "several processes have the same rank";
 		}
 	}
@@ -96,7 +99,8 @@ static void compare_group(const struct group *group, uint64_t *waited_ns)
 		uint64_t least_ns = group->ranks[last]->collectives[c].duration_ns;
 
 		for (size_t i = 0; i < group->n; i++)
-			waited_ns[i * group->n + last] += group->ranks[i]->collectives[c].duration_ns - least_ns;
+			waited_ns[i * group->n + last] +=
+				group->ranks[i]->collectives[c].duration_ns - least_ns;
 	}
 	for (size_t i = 0; i < group->n; i++) {
 		struct metrics_waiting *waiting = &group->ranks[i]->waiting;
@@ -130,16 +134,19 @@ static void settle_group(const struct group *group)
 
 void torsh_metrics_ranks(struct metrics *observed)
 {
-	struct group group = {.ranks = torsh_need_items(NULL, 0, observed->n, sizeof(*group.ranks))};
+	struct group group = {.ranks =
+				      torsh_need_items(NULL, 0, observed->n, sizeof(*group.ranks))};
 
 	for (size_t i = 0; i < observed->n; i++) {
 		struct metrics_process *of = &observed->processes[i];
 
 		if (of->n_collectives)
-			qsort(of->collectives, of->n_collectives, sizeof(*of->collectives), compare_begins);
+			qsort(of->collectives, of->n_collectives, sizeof(*of->collectives),
+			      compare_begins);
 		else
-			of->waiting.reason = of->process->rank ? "no collectives were seen on its devices"
-							       : "no launcher gave the process a rank";
+			of->waiting.reason = of->process->rank
+						     ? "no collectives were seen on its devices"
+						     : "no launcher gave the process a rank";
 	}
 	for (size_t i = 0; i < observed->n; i++) {
 		if (observed->processes[i].waiting.reason || observed->processes[i].waiting.n)

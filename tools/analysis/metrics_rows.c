@@ -9,7 +9,7 @@
 
 #define OBSERVED_DEVICES_MAX 64u /* of a process; beyond are made up */
 
-/* ---- rows by their keys ------------------------------------------------------------------------------------------ */
+/* ---- rows by their keys ---------------------------------------------------------------------- */
 
 /* Leads to a row: the key is the first member, and compared byte by byte. */
 struct known {
@@ -37,7 +37,7 @@ static size_t find_row(void **tree, const void *key, size_t n_key, size_t n_rows
 	return (*found)->row;
 }
 
-/* ---- work of devices --------------------------------------------------------------------------------------------- */
+/* ---- work of devices ------------------------------------------------------------------------- */
 
 struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t number)
 {
@@ -47,12 +47,14 @@ struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t
 	}
 	if (of->n_devices == OBSERVED_DEVICES_MAX)
 		return NULL;
-	of->devices = torsh_need_room(of->devices, of->n_devices, &of->devices_room, sizeof(*of->devices));
+	of->devices = torsh_need_room(of->devices, of->n_devices, &of->devices_room,
+				      sizeof(*of->devices));
 	of->devices[of->n_devices].number = number;
 	return &of->devices[of->n_devices++];
 }
 
-static void fill_work_key(struct work_key *key, const struct device_row *row, const struct attribution *by)
+static void fill_work_key(struct work_key *key, const struct device_row *row,
+			  const struct attribution *by)
 {
 	const struct event_kernel *kernel = &row->event.kernel;
 
@@ -64,15 +66,17 @@ static void fill_work_key(struct work_key *key, const struct device_row *row, co
 	if (row->event.id != EVENT_KERNEL)
 		return;
 	key->name = row->span.name;
-	memcpy(key->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z}, sizeof(key->grid));
-	memcpy(key->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z}, sizeof(key->block));
+	memcpy(key->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z},
+	       sizeof(key->grid));
+	memcpy(key->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z},
+	       sizeof(key->block));
 	key->registers = kernel->registers;
 	key->static_bytes = kernel->static_shared_bytes;
 	key->dynamic_bytes = kernel->dynamic_shared_bytes;
 }
 
 static struct metrics_work *find_work(struct metrics_process *of, const struct device_row *row,
-				       const struct attribution *by)
+				      const struct attribution *by)
 {
 	struct metrics_work *work;
 	struct work_key key;
@@ -85,9 +89,9 @@ static struct metrics_work *find_work(struct metrics_process *of, const struct d
 	of->work = torsh_need_room(of->work, of->n_work, &of->work_room, sizeof(*of->work));
 	work = &of->work[of->n_work++];
 	*work = (struct metrics_work){.key = key,
-				       .operator_name = by->operator_name,
-				       .is_attributed = !by->reason,
-				       .is_of_graph = row->span.graph};
+				      .operator_name = by->operator_name,
+				      .is_attributed = !by->reason,
+				      .is_of_graph = row->span.graph};
 	if (row->event.id == EVENT_KERNEL) {
 		const char *name = torsh_timeline_label(of->process, row->span.name);
 
@@ -100,7 +104,9 @@ static struct metrics_work *find_work(struct metrics_process *of, const struct d
 /* As HTA tells communication from computation. */
 static bool is_communication(const struct device_row *row)
 {
-	const char *name = row->span.what == DEVICE_KERNEL ? torsh_timeline_label(row->process, row->span.name) : NULL;
+	const char *name = row->span.what == DEVICE_KERNEL
+				   ? torsh_timeline_label(row->process, row->span.name)
+				   : NULL;
 
 	return name && strncmp(name, "nccl", 4) == 0;
 }
@@ -131,9 +137,11 @@ static void add_host_call(struct metrics_process *of, const struct call_key *key
 	struct metrics_call *call;
 
 	if (i == of->n_calls) {
-		of->calls = torsh_need_room(of->calls, of->n_calls, &of->calls_room, sizeof(*of->calls));
+		of->calls = torsh_need_room(of->calls, of->n_calls, &of->calls_room,
+					    sizeof(*of->calls));
 		of->calls[of->n_calls++] = (struct metrics_call){
-			.key = *key, .operator_name = torsh_timeline_label(of->process, key->operator_label)};
+			.key = *key,
+			.operator_name = torsh_timeline_label(of->process, key->operator_label)};
 	}
 	call = &of->calls[i];
 #define ADD(to)                                         \
@@ -150,7 +158,8 @@ static void add_host_call(struct metrics_process *of, const struct call_key *key
 
 static bool is_of_host(uint32_t kind)
 {
-	return kind == COPY_HTOD || kind == COPY_DTOH || kind == COPY_HTOA || kind == COPY_ATOH || kind == COPY_HTOH;
+	return kind == COPY_HTOD || kind == COPY_DTOH || kind == COPY_HTOA || kind == COPY_ATOH ||
+	       kind == COPY_HTOH;
 }
 
 /* What the host does while the device copies or fills. */
@@ -165,12 +174,15 @@ static enum host_kind kind_of_row(struct metrics_process *of, const struct event
 	/* Within a device a copy need not wait, whatever it is called. */
 	if (!copy->is_async)
 		return is_of_host(copy->kind) ? HOST_SYNCHRONOUS_COPY : HOST_NONE;
-	of->n_unknown_memory += is_of_host(copy->kind) && (copy->from == MEMORY_UNKNOWN || copy->to == MEMORY_UNKNOWN);
-	return copy->from == MEMORY_PAGEABLE || copy->to == MEMORY_PAGEABLE ? HOST_PAGEABLE_COPY : HOST_NONE;
+	of->n_unknown_memory += is_of_host(copy->kind) &&
+				(copy->from == MEMORY_UNKNOWN || copy->to == MEMORY_UNKNOWN);
+	return copy->from == MEMORY_PAGEABLE || copy->to == MEMORY_PAGEABLE ? HOST_PAGEABLE_COPY
+									    : HOST_NONE;
 }
 
 /* The call that asked for it; those of graphs don't wait. */
-static void add_call_of_row(struct metrics_process *of, const struct device_row *row, const struct attribution *by)
+static void add_call_of_row(struct metrics_process *of, const struct device_row *row,
+			    const struct attribution *by)
 {
 	struct call_key key;
 	enum host_kind kind = row->span.graph ? HOST_NONE : kind_of_row(of, &row->event);
@@ -185,8 +197,8 @@ static void add_call_of_row(struct metrics_process *of, const struct device_row 
 	add_host_call(of, &key, row->launch.begin_ns, row->launch.duration_ns, true);
 }
 
-void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device, const struct device_row *row,
-		       const struct attribution *by)
+void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device,
+		       const struct device_row *row, const struct attribution *by)
 {
 	struct metrics_work *work = find_work(of, row, by);
 
@@ -204,7 +216,7 @@ void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device
 	add_call_of_row(of, row, by);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static enum host_kind kind_of_call(const char *name)
 {
@@ -241,10 +253,11 @@ void torsh_metrics_call(struct metrics_process *of, const struct timeline_event 
 	key.api = says->api;
 	key.operator_label = around->in_operator ? around->in_operator->name : 0;
 	key.stack = event->stack;
-	add_host_call(of, &key, says->begin, says->duration_ns, !call || call->phase != PHASE_OPTIMIZER);
+	add_host_call(of, &key, says->begin, says->duration_ns,
+		      !call || call->phase != PHASE_OPTIMIZER);
 }
 
-/* ---- operators --------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 struct known_operator {
 	const char *name; /* the process's or the attributor's */
@@ -253,7 +266,8 @@ struct known_operator {
 
 static int compare_operators(const void *a, const void *b)
 {
-	return strcmp(((const struct known_operator *)a)->name, ((const struct known_operator *)b)->name);
+	return strcmp(((const struct known_operator *)a)->name,
+		      ((const struct known_operator *)b)->name);
 }
 
 struct metrics_operator *torsh_metrics_operator(struct metrics_process *of, const char *name)
@@ -266,7 +280,8 @@ struct metrics_operator *torsh_metrics_operator(struct metrics_process *of, cons
 		free(made);
 		return &of->operators[(*found)->row];
 	}
-	of->operators = torsh_need_room(of->operators, of->n_operators, &of->operators_room, sizeof(*of->operators));
+	of->operators = torsh_need_room(of->operators, of->n_operators, &of->operators_room,
+					sizeof(*of->operators));
 	of->operators[of->n_operators].name = name;
 	torsh_key_index_create(&of->operators[of->n_operators].shapes);
 	return &of->operators[of->n_operators++];

@@ -4,7 +4,8 @@
 
 #include "tools/analysis/metrics.h"
 
-#define SHAPES_MAX 65536u /* of an operator that are told apart: none that comes behind them is new */
+/* of an operator that are told apart: none that comes behind them is new */
+#define SHAPES_MAX 65536u
 
 /* Of the sizes of all tensors, each with the ones before it as its seed; 0: there are none. */
 static uint64_t hash_shapes(const struct inputs *inputs)
@@ -20,8 +21,8 @@ static uint64_t hash_shapes(const struct inputs *inputs)
 	return hash;
 }
 
-void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op, const struct inputs *inputs,
-			  const struct call *call, size_t span)
+void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op,
+			  const struct inputs *inputs, const struct call *call, size_t span)
 {
 	uint64_t hash = inputs->is_whole ? hash_shapes(inputs) : 0;
 	struct key_slot *slot = hash ? torsh_key_index_find(&op->shapes, hash) : NULL;

@@ -42,10 +42,16 @@ const char *torsh_no_device_calls(const struct metrics_process *of);
 /* "the steps" or "the run". */
 const char *torsh_scope_name(const struct time_scope *scope);
 
-/* The part of the scope's time that work took: of the time in which its device was busy, as much as of the device's work. */
+/*
+ * The part of the scope's time that work took: of the time in which its device was busy, as much as
+ * of the device's work.
+ */
 double torsh_work_share(const struct metrics_process *of, const struct metrics_work *work);
 
-/* The part of the scope's time in which a thread was in calls of this kind; after the first step only: is_steady. */
+/*
+ * The part of the scope's time in which a thread was in calls of this kind; after the first step
+ * only: is_steady.
+ */
 double torsh_host_share(const struct metrics_process *of, enum host_kind kind, bool is_steady);
 
 /* 100 * part / whole; 0 of nothing. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about devices as a whole: when they were at work, and for what they waited. See tools/analysis/rules.h. */
+/*
+ * Rules about devices as a whole: when they were at work, and for what they waited. See
+ * tools/analysis/rules.h.
+ */
 #include "tools/analysis/rules.h"
 
 typedef void device_rule(struct verdict *verdict, const struct metrics_device *device);
@@ -16,9 +19,11 @@ static void evaluate_devices(struct verdict *verdict, device_rule *rule)
 	}
 }
 
-static struct finding *fire(struct verdict *verdict, const struct metrics_device *device, uint64_t ns)
+static struct finding *fire(struct verdict *verdict, const struct metrics_device *device,
+			    uint64_t ns)
 {
-	struct finding *finding = torsh_verdict_fire(verdict, torsh_percent((double)ns, (double)verdict->of->scope.ns));
+	struct finding *finding = torsh_verdict_fire(
+		verdict, torsh_percent((double)ns, (double)verdict->of->scope.ns));
 
 	finding->has_device = true;
 	finding->device = device->number;
@@ -68,11 +73,12 @@ static void device_gap(struct verdict *verdict, const struct metrics_device *dev
 
 	if (!torsh_limit_passed(LIMIT_DEVICE_GAP_GAP, (double)device->longest_gap_ns))
 		return;
-	finding = fire(
-		verdict, device,
-		torsh_scope_within(&verdict->of->scope, device->gap_at_ns, device->gap_at_ns + device->longest_gap_ns));
+	finding = fire(verdict, device,
+		       torsh_scope_within(&verdict->of->scope, device->gap_at_ns,
+					  device->gap_at_ns + device->longest_gap_ns));
 	torsh_finding_limit(finding, LIMIT_DEVICE_GAP_GAP, (double)device->longest_gap_ns);
-	torsh_finding_say(finding, "at_ns", "ns since the recording began", (double)device->gap_at_ns);
+	torsh_finding_say(finding, "at_ns", "ns since the recording began",
+			  (double)device->gap_at_ns);
 }
 
 static void exposed_communication(struct verdict *verdict, const struct metrics_device *device)
@@ -91,7 +97,8 @@ static void exposed_communication(struct verdict *verdict, const struct metrics_
 
 static void high_unattributed(struct verdict *verdict, const struct metrics_device *device)
 {
-	double unattributed_pct = torsh_percent((double)device->unattributed_ns, (double)device->work_ns);
+	double unattributed_pct =
+		torsh_percent((double)device->unattributed_ns, (double)device->work_ns);
 	struct finding *finding;
 
 	verdict->share_of = "the device's work";
@@ -104,10 +111,10 @@ static void high_unattributed(struct verdict *verdict, const struct metrics_devi
 	torsh_finding_say(finding, "unattributed_ns", "ns", (double)device->unattributed_ns);
 }
 
-#define EVALUATE_DEVICES(name)                              \
+#define EVALUATE_DEVICES(name)                                   \
 	void torsh_rule_evaluate_##name(struct verdict *verdict) \
-	{                                                \
-		evaluate_devices(verdict, name);            \
+	{                                                        \
+		evaluate_devices(verdict, name);                 \
 	}
 EVALUATE_DEVICES(launch_bound)
 EVALUATE_DEVICES(device_underused)

@@ -2,7 +2,10 @@
 /* Rules about what the host calls, and loads. See tools/analysis/rules.h. */
 #include "tools/analysis/rules.h"
 
-/* Of a rule about calls of one kind: how many count of those of one name and operator, and how long these took. */
+/*
+ * Of a rule about calls of one kind: how many count of those of one name and operator, and how long
+ * these took.
+ */
 struct counted_calls {
 	double n, ns;
 };
@@ -15,13 +18,17 @@ static struct counted_calls count(const struct metrics_call *call, enum which_ca
 		return (struct counted_calls){(double)call->n_steady, (double)call->steady_ns};
 	if (which == CALLS_OUTSIDE && call->n)
 		return (struct counted_calls){(double)call->n_outside,
-					      (double)call->total_ns * (double)call->n_outside / (double)call->n};
+					      (double)call->total_ns * (double)call->n_outside /
+						      (double)call->n};
 	return (struct counted_calls){(double)call->n, (double)call->total_ns};
 }
 
-/* A finding for each name and operator. value: of the limit; NULL: it is told of each how many there are. */
-static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_calls which, enum limit limit,
-		       const double *value)
+/*
+ * A finding for each name and operator. value: of the limit; NULL: it is told of each how many
+ * there are.
+ */
+static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_calls which,
+		       enum limit limit, const double *value)
 {
 	const struct metrics_process *of = verdict->of;
 	const struct host_time *all = &of->host[kind];
@@ -46,7 +53,7 @@ static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_
 	}
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 void torsh_rule_evaluate_pageable_async_copy(struct verdict *verdict)
 {
@@ -62,16 +69,18 @@ void torsh_rule_evaluate_pageable_async_copy(struct verdict *verdict)
 void torsh_rule_evaluate_synchronous_copy(struct verdict *verdict)
 {
 	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
-		fire_calls(verdict, HOST_SYNCHRONOUS_COPY, CALLS_ALL, LIMIT_SYNCHRONOUS_COPY_COPIES, NULL);
+		fire_calls(verdict, HOST_SYNCHRONOUS_COPY, CALLS_ALL, LIMIT_SYNCHRONOUS_COPY_COPIES,
+			   NULL);
 }
 
 void torsh_rule_evaluate_synchronous_memset(struct verdict *verdict)
 {
 	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
-		fire_calls(verdict, HOST_SYNCHRONOUS_MEMSET, CALLS_ALL, LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, NULL);
+		fire_calls(verdict, HOST_SYNCHRONOUS_MEMSET, CALLS_ALL,
+			   LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, NULL);
 }
 
-/* ---- waits, allocations, code ------------------------------------------------------------------------------------ */
+/* ---- waits, allocations, code ---------------------------------------------------------------- */
 
 static const char *no_steps(const struct metrics_process *of)
 {
@@ -84,7 +93,9 @@ static const char *no_steady_steps(const struct metrics_process *of)
 
 	if (reason)
 		return reason;
-	return of->scope.first_steady < of->scope.n_whole ? NULL : "there is no whole step after the first";
+	return of->scope.first_steady < of->scope.n_whole
+		       ? NULL
+		       : "there is no whole step after the first";
 }
 
 static const char *first_of(const char *one, const char *other)
@@ -101,7 +112,8 @@ void torsh_rule_evaluate_excess_synchronisation(struct verdict *verdict)
 		return;
 	a_step = (double)of->host[HOST_WAIT].n_outside / (double)of->scope.n_whole;
 	if (torsh_limit_passed(LIMIT_EXCESS_SYNCHRONISATION_CALLS, a_step))
-		fire_calls(verdict, HOST_WAIT, CALLS_OUTSIDE, LIMIT_EXCESS_SYNCHRONISATION_CALLS, &a_step);
+		fire_calls(verdict, HOST_WAIT, CALLS_OUTSIDE, LIMIT_EXCESS_SYNCHRONISATION_CALLS,
+			   &a_step);
 }
 
 void torsh_rule_evaluate_blocking_calls(struct verdict *verdict)
@@ -124,30 +136,35 @@ void torsh_rule_evaluate_allocation_churn(struct verdict *verdict)
 	verdict->share_of = STEADY_STEPS;
 	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steady_steps(of))))
 		return;
-	a_step = (double)of->host[HOST_ALLOCATION].n_steady / (double)(of->scope.n_whole - of->scope.first_steady);
+	a_step = (double)of->host[HOST_ALLOCATION].n_steady /
+		 (double)(of->scope.n_whole - of->scope.first_steady);
 	if (torsh_limit_passed(LIMIT_ALLOCATION_CHURN_CALLS, a_step))
-		fire_calls(verdict, HOST_ALLOCATION, CALLS_STEADY, LIMIT_ALLOCATION_CHURN_CALLS, &a_step);
+		fire_calls(verdict, HOST_ALLOCATION, CALLS_STEADY, LIMIT_ALLOCATION_CHURN_CALLS,
+			   &a_step);
 }
 
 void torsh_rule_evaluate_module_loads(struct verdict *verdict)
 {
 	verdict->share_of = STEADY_STEPS;
-	if (torsh_verdict_can(verdict, first_of(torsh_no_device_calls(verdict->of), no_steady_steps(verdict->of))))
+	if (torsh_verdict_can(verdict, first_of(torsh_no_device_calls(verdict->of),
+						no_steady_steps(verdict->of))))
 		fire_calls(verdict, HOST_MODULE, CALLS_STEADY, LIMIT_MODULE_LOADS_CALLS, NULL);
 }
 
-/* ---- data -------------------------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 void torsh_rule_evaluate_data_loading(struct verdict *verdict)
 {
 	const struct metrics_process *of = verdict->of;
-	const char *reason = of->of->n_operators ? no_steps(of) : "no framework's operators were recorded";
+	const char *reason =
+		of->of->n_operators ? no_steps(of) : "no framework's operators were recorded";
 	double data_pct = torsh_percent((double)of->data_ns, (double)of->data_scope_ns);
 	struct finding *finding;
 
 	if (!reason && !of->data_scope_ns)
 		reason = "no step lies wholly in the time that is looked at";
-	if (!torsh_verdict_can(verdict, reason) || !torsh_limit_passed(LIMIT_DATA_LOADING_TIME, data_pct))
+	if (!torsh_verdict_can(verdict, reason) ||
+	    !torsh_limit_passed(LIMIT_DATA_LOADING_TIME, data_pct))
 		return;
 	finding = torsh_verdict_fire(verdict, data_pct);
 	torsh_finding_limit(finding, LIMIT_DATA_LOADING_TIME, data_pct);
@@ -155,7 +172,7 @@ void torsh_rule_evaluate_data_loading(struct verdict *verdict)
 	torsh_finding_say(finding, "steps", "steps", (double)of->of->steps.n);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static void evaluate_shapes(struct verdict *verdict, const struct metrics_operator *op)
 {
@@ -167,7 +184,8 @@ static void evaluate_shapes(struct verdict *verdict, const struct metrics_operat
 	if (!torsh_limit_passed(LIMIT_NEW_SHAPES_SHAPES, op->shapes.n_keys) ||
 	    !torsh_limit_passed(LIMIT_NEW_SHAPES_STEPS, steps_pct))
 		return;
-	finding = torsh_verdict_fire(verdict, torsh_percent((double)op->new_shapes_ns, (double)scope->steady_ns));
+	finding = torsh_verdict_fire(
+		verdict, torsh_percent((double)op->new_shapes_ns, (double)scope->steady_ns));
 	finding->operator_name = op->name;
 	torsh_finding_limit(finding, LIMIT_NEW_SHAPES_SHAPES, op->shapes.n_keys);
 	torsh_finding_limit(finding, LIMIT_NEW_SHAPES_STEPS, steps_pct);

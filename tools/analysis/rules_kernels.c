@@ -9,8 +9,12 @@
 /* What can be said of kernels of one shape: NULL, or why not. Fires where it has to. */
 typedef const char *kernel_rule(struct verdict *verdict, const struct metrics_work *work);
 
-/* reason: why none of a process's were looked at, or NULL; none: what is said where there were none. */
-static void nothing_to_judge(struct verdict *verdict, const char *reason, size_t n_judged, const char *none)
+/*
+ * reason: why none of a process's were looked at, or NULL; none: what is said where there were
+ * none.
+ */
+static void nothing_to_judge(struct verdict *verdict, const char *reason, size_t n_judged,
+			     const char *none)
 {
 	if (reason || !n_judged)
 		torsh_verdict_can(verdict, reason ? reason : none);
@@ -45,12 +49,13 @@ static struct finding *fire(struct verdict *verdict, const struct metrics_work *
 	return finding;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static const char *find_occupancy(const struct verdict *verdict, const struct metrics_work *work,
 				  struct occupancy *occupancy)
 {
-	const struct event_device *device = torsh_device_list_find(&verdict->of->of->devices, work->key.device);
+	const struct event_device *device =
+		torsh_device_list_find(&verdict->of->of->devices, work->key.device);
 
 	if (!device)
 		return "the devices' properties were not recorded";
@@ -65,7 +70,8 @@ static const char *grid_starvation(struct verdict *verdict, const struct metrics
 	const char *reason = find_occupancy(verdict, work, &occupancy);
 
 	if (!reason && torsh_limit_passed(LIMIT_GRID_STARVATION_WAVES, occupancy.waves))
-		torsh_finding_limit(fire(verdict, work), LIMIT_GRID_STARVATION_WAVES, occupancy.waves);
+		torsh_finding_limit(fire(verdict, work), LIMIT_GRID_STARVATION_WAVES,
+				    occupancy.waves);
 	return reason;
 }
 
@@ -88,7 +94,7 @@ static const char *shared_memory_limited(struct verdict *verdict, const struct m
 	return NULL;
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 static const char *why_uncounted(const struct verdict *verdict, const struct metrics_work *work)
 {
@@ -96,7 +102,8 @@ static const char *why_uncounted(const struct verdict *verdict, const struct met
 		torsh_counters_process(&verdict->observed->counters, verdict->of->process);
 
 	for (size_t i = 0; counted && i < counted->n_devices; i++) {
-		const char *reason = torsh_timeline_label(verdict->of->process, counted->devices[i].mode.reason);
+		const char *reason =
+			torsh_timeline_label(verdict->of->process, counted->devices[i].mode.reason);
 
 		if (counted->devices[i].mode.mode == COUNTERS_OFF && reason)
 			return reason;
@@ -110,8 +117,8 @@ static const char *why_uncounted(const struct verdict *verdict, const struct met
 	return work->is_of_graph ? COUNTERS_NOT_OF_GRAPHS : "some kernels were not measured";
 }
 
-static const char *by_metric(struct verdict *verdict, const struct metrics_work *work, enum kernel_metric metric,
-			     enum limit limit)
+static const char *by_metric(struct verdict *verdict, const struct metrics_work *work,
+			     enum kernel_metric metric, enum limit limit)
 {
 	double value;
 
@@ -139,10 +146,13 @@ static const char *register_spills(struct verdict *verdict, const struct metrics
 
 #define TENSOR_CORES_SINCE 7u /* compute capability */
 
-static const char *gemm_without_tensor_cores(struct verdict *verdict, const struct metrics_work *work)
+static const char *gemm_without_tensor_cores(struct verdict *verdict,
+					     const struct metrics_work *work)
 {
-	const struct event_device *device = torsh_device_list_find(&verdict->of->of->devices, work->key.device);
-	bool is_gemm = work->family && (strcmp(work->family, "gemm") == 0 || strcmp(work->family, "conv") == 0);
+	const struct event_device *device =
+		torsh_device_list_find(&verdict->of->of->devices, work->key.device);
+	bool is_gemm = work->family &&
+		       (strcmp(work->family, "gemm") == 0 || strcmp(work->family, "conv") == 0);
 
 	if (!is_gemm)
 		return NULL;
@@ -152,16 +162,18 @@ static const char *gemm_without_tensor_cores(struct verdict *verdict, const stru
 		return "the device has no tensor cores";
 	if (!work->counted.has_tensor_instructions)
 		return why_uncounted(verdict, work);
-	if (torsh_limit_passed(LIMIT_GEMM_WITHOUT_TENSOR_CORES_INSTRUCTIONS, work->counted.tensor_instructions))
-		torsh_finding_limit(fire(verdict, work), LIMIT_GEMM_WITHOUT_TENSOR_CORES_INSTRUCTIONS,
+	if (torsh_limit_passed(LIMIT_GEMM_WITHOUT_TENSOR_CORES_INSTRUCTIONS,
+			       work->counted.tensor_instructions))
+		torsh_finding_limit(fire(verdict, work),
+				    LIMIT_GEMM_WITHOUT_TENSOR_CORES_INSTRUCTIONS,
 				    work->counted.tensor_instructions);
 	return NULL;
 }
 
-#define EVALUATE_KERNELS(name)                              \
+#define EVALUATE_KERNELS(name)                                   \
 	void torsh_rule_evaluate_##name(struct verdict *verdict) \
-	{                                                \
-		evaluate_kernels(verdict, name);            \
+	{                                                        \
+		evaluate_kernels(verdict, name);                 \
 	}
 EVALUATE_KERNELS(grid_starvation)
 EVALUATE_KERNELS(shared_memory_limited)
@@ -171,7 +183,7 @@ EVALUATE_KERNELS(divergence)
 EVALUATE_KERNELS(register_spills)
 #undef EVALUATE_KERNELS
 
-/* ---- operators --------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static const char *find_intensity(const struct verdict *verdict, const struct metrics_operator *op,
 				  struct device_peaks *peaks)
@@ -184,7 +196,8 @@ static const char *find_intensity(const struct verdict *verdict, const struct me
 		return "the FLOPs of some operators are not known";
 	if (op->has_several_devices)
 		return "an operator ran on several devices";
-	return torsh_device_peaks(torsh_device_list_find(&verdict->of->of->devices, op->device), peaks);
+	return torsh_device_peaks(torsh_device_list_find(&verdict->of->of->devices, op->device),
+				  peaks);
 }
 
 static double operator_share(const struct metrics_process *of, const char *name)
@@ -194,7 +207,8 @@ static double operator_share(const struct metrics_process *of, const char *name)
 	for (size_t i = 0; i < of->n_work; i++) {
 		const struct metrics_work *work = &of->work[i];
 
-		if (work->key.what == DEVICE_KERNEL && work->operator_name && strcmp(work->operator_name, name) == 0)
+		if (work->key.what == DEVICE_KERNEL && work->operator_name &&
+		    strcmp(work->operator_name, name) == 0)
 			share_pct += torsh_work_share(of, work);
 	}
 	return share_pct;

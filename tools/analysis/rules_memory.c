@@ -4,7 +4,8 @@
 
 #define DEVICE_MEMORY "the device's memory"
 
-typedef void memory_rule(struct verdict *verdict, const struct metrics_memory *memory, uint64_t device_bytes);
+typedef void memory_rule(struct verdict *verdict, const struct metrics_memory *memory,
+			 uint64_t device_bytes);
 
 static void evaluate_memory(struct verdict *verdict, memory_rule *rule)
 {
@@ -14,7 +15,8 @@ static void evaluate_memory(struct verdict *verdict, memory_rule *rule)
 	if (!of->n_memory)
 		torsh_verdict_can(verdict, "no framework's allocator told of memory of a device");
 	for (size_t i = 0; i < of->n_memory; i++) {
-		const struct event_device *device = torsh_device_list_find(&of->of->devices, of->memory[i].device);
+		const struct event_device *device =
+			torsh_device_list_find(&of->of->devices, of->memory[i].device);
 
 		if (device && device->memory_bytes)
 			rule(verdict, &of->memory[i], device->memory_bytes);
@@ -23,7 +25,8 @@ static void evaluate_memory(struct verdict *verdict, memory_rule *rule)
 	}
 }
 
-static struct finding *fire(struct verdict *verdict, const struct metrics_memory *memory, double share_pct)
+static struct finding *fire(struct verdict *verdict, const struct metrics_memory *memory,
+			    double share_pct)
 {
 	struct finding *finding = torsh_verdict_fire(verdict, share_pct);
 
@@ -32,12 +35,15 @@ static struct finding *fire(struct verdict *verdict, const struct metrics_memory
 	return finding;
 }
 
-static void memory_waste(struct verdict *verdict, const struct metrics_memory *memory, uint64_t device_bytes)
+static void memory_waste(struct verdict *verdict, const struct metrics_memory *memory,
+			 uint64_t device_bytes)
 {
 	double unused = (double)memory->reserved - (double)memory->allocated, unused_pct;
 	struct finding *finding;
 
-	if (!torsh_verdict_can(verdict, memory->has_sums ? NULL : "the allocator does not say what it reserves"))
+	if (!torsh_verdict_can(verdict, memory->has_sums
+						? NULL
+						: "the allocator does not say what it reserves"))
 		return;
 	unused_pct = torsh_percent(unused, (double)memory->reserved);
 	if (!torsh_limit_passed(LIMIT_MEMORY_WASTE_UNUSED, unused_pct))
@@ -53,7 +59,8 @@ void torsh_rule_evaluate_memory_waste(struct verdict *verdict)
 	evaluate_memory(verdict, memory_waste);
 }
 
-static void large_allocation(struct verdict *verdict, const struct metrics_memory *memory, uint64_t device_bytes)
+static void large_allocation(struct verdict *verdict, const struct metrics_memory *memory,
+			     uint64_t device_bytes)
 {
 	double size_pct = torsh_percent((double)memory->largest_bytes, (double)device_bytes);
 	struct finding *finding;

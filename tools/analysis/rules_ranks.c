@@ -2,7 +2,9 @@
 /* Rules about ranks of one job. See tools/analysis/rules.h. */
 #include "tools/analysis/rules.h"
 
-/* In which the devices communicated and computed nothing: what lies beside computing costs no time. */
+/*
+ * In which the devices communicated and computed nothing: what lies beside computing costs no time.
+ */
 static uint64_t exposed_ns(const struct metrics_process *of)
 {
 	uint64_t ns = 0;

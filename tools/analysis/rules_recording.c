@@ -9,16 +9,18 @@ void torsh_rule_evaluate_events_missing(struct verdict *verdict)
 	const struct recorded_process *process = verdict->of->process;
 	const struct event_device_loss *losses = &verdict->of->losses;
 	double events = (double)process->dropped;
-	double records = (double)losses->dropped + (double)losses->without_room + (double)losses->invalid;
+	double records =
+		(double)losses->dropped + (double)losses->without_room + (double)losses->invalid;
 	struct finding *finding;
 
 	verdict->share_of = "what there was to record";
 	torsh_verdict_can(verdict, NULL);
 	if (!torsh_limit_passed(LIMIT_EVENTS_MISSING_EVENTS, events + records))
 		return;
-	finding =
-		torsh_verdict_fire(verdict, torsh_percent(events + records, (double)process->produced +
-										    (double)losses->records + records));
+	finding = torsh_verdict_fire(
+		verdict,
+		torsh_percent(events + records,
+			      (double)process->produced + (double)losses->records + records));
 	torsh_finding_limit(finding, LIMIT_EVENTS_MISSING_EVENTS, events + records);
 	torsh_finding_say(finding, "dropped_events", "events", events);
 	torsh_finding_say(finding, "device_records", "records", records);
@@ -30,9 +32,11 @@ void torsh_rule_evaluate_counters_refused(struct verdict *verdict)
 		torsh_counters_process(&verdict->observed->counters, verdict->of->process);
 
 	verdict->share_of = NULL;
-	torsh_verdict_can(verdict, counted && counted->n_devices ? NULL : "counters were not asked for");
+	torsh_verdict_can(verdict,
+			  counted && counted->n_devices ? NULL : "counters were not asked for");
 	for (size_t i = 0; counted && i < counted->n_devices; i++) {
-		const char *reason = torsh_timeline_label(verdict->of->process, counted->devices[i].mode.reason);
+		const char *reason =
+			torsh_timeline_label(verdict->of->process, counted->devices[i].mode.reason);
 		struct finding *finding;
 
 		if (counted->devices[i].mode.mode != COUNTERS_OFF)
@@ -54,7 +58,9 @@ static double count_thread_ns(const struct recorded_process *process, uint64_t l
 		const struct recorded_thread *thread = &process->threads[i];
 		uint64_t end_ns = thread->end_ns ? thread->end_ns : last_ns;
 
-		ns += thread->is_known && end_ns > thread->start_ns ? (double)(end_ns - thread->start_ns) : 0;
+		ns += thread->is_known && end_ns > thread->start_ns
+			      ? (double)(end_ns - thread->start_ns)
+			      : 0;
 	}
 	return ns;
 }
@@ -64,12 +70,15 @@ void torsh_rule_evaluate_profiler_too_heavy(struct verdict *verdict)
 	const struct metrics_process *of = verdict->of;
 	const struct recorded_process *process = of->process;
 	uint64_t last_ns = process->has_end_ns ? process->end_ns : of->of->last_ns;
-	double ns = (double)process->waited_ns + (double)of->overhead_ns, thread_ns = count_thread_ns(process, last_ns);
+	double ns = (double)process->waited_ns + (double)of->overhead_ns,
+	       thread_ns = count_thread_ns(process, last_ns);
 	double share_pct = torsh_percent(ns, thread_ns);
 	struct finding *finding;
 
 	verdict->share_of = "the threads' time";
-	if (!torsh_verdict_can(verdict, thread_ns > 0 ? NULL : "it is not known how long threads were there") ||
+	if (!torsh_verdict_can(verdict, thread_ns > 0
+						? NULL
+						: "it is not known how long threads were there") ||
 	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct) ||
 	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_LOST, ns))
 		return;

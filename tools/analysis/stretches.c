@@ -14,7 +14,7 @@ struct stretch_run {
 	uint32_t stream;
 };
 
-/* ---- adding ------------------------------------------------------------------------------------------------------ */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 static bool goes_on(const struct stretch_run *run, uint32_t stream, uint64_t begin_ns)
 {
@@ -31,12 +31,14 @@ static size_t find_run(struct stretches *stretches, uint32_t stream, uint64_t be
 		if (goes_on(&stretches->runs[i], stream, begin_ns))
 			return i;
 	}
-	stretches->runs = torsh_need_room(stretches->runs, n, &stretches->n_room, sizeof(*stretches->runs));
+	stretches->runs =
+		torsh_need_room(stretches->runs, n, &stretches->n_room, sizeof(*stretches->runs));
 	stretches->runs[n] = (struct stretch_run){.stream = stream};
 	return stretches->n_runs++;
 }
 
-void torsh_stretches_add(struct stretches *stretches, uint32_t stream, const struct device_stretch *stretch)
+void torsh_stretches_add(struct stretches *stretches, uint32_t stream,
+			 const struct device_stretch *stretch)
 {
 	struct stretch_run *run;
 
@@ -45,8 +47,10 @@ void torsh_stretches_add(struct stretches *stretches, uint32_t stream, const str
 	if (torsh_bytes_reserve(&run->bytes, STRETCH_BYTES_MAX))
 		torsh_die("out of memory");
 	torsh_bytes_put_varint(&run->bytes, stretch->begin_ns - run->last_begin_ns);
-	torsh_bytes_put_varint(&run->bytes, (stretch->end_ns - stretch->begin_ns) << 1 | stretch->is_communication);
-	torsh_bytes_put_varint(&run->bytes, torsh_bytes_zigzag(stretch->begin_ns - stretch->asked_ns));
+	torsh_bytes_put_varint(&run->bytes, (stretch->end_ns - stretch->begin_ns) << 1 |
+						    stretch->is_communication);
+	torsh_bytes_put_varint(&run->bytes,
+			       torsh_bytes_zigzag(stretch->begin_ns - stretch->asked_ns));
 	run->last_begin_ns = stretch->begin_ns;
 }
 
@@ -58,7 +62,7 @@ void torsh_stretches_free(struct stretches *stretches)
 	*stretches = (struct stretches){0};
 }
 
-/* ---- walking ----------------------------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 /* Returns false at the run's end. */
 static bool read_next(struct stretch_cursor *cursor)
@@ -72,7 +76,8 @@ static bool read_next(struct stretch_cursor *cursor)
 	duration = torsh_bytes_take_varint(&cursor->bytes);
 	stretch->end_ns = stretch->begin_ns + (duration >> 1);
 	stretch->is_communication = duration & 1;
-	stretch->asked_ns = stretch->begin_ns - torsh_bytes_unzigzag(torsh_bytes_take_varint(&cursor->bytes));
+	stretch->asked_ns =
+		stretch->begin_ns - torsh_bytes_unzigzag(torsh_bytes_take_varint(&cursor->bytes));
 	return true;
 }
 
@@ -101,11 +106,13 @@ static void sift_down(struct stretch_walk *walk, size_t i)
 
 void torsh_stretches_walk(struct stretch_walk *walk, const struct stretches *stretches)
 {
-	*walk = (struct stretch_walk){.heap = torsh_need_items(NULL, 0, stretches->n_runs, sizeof(*walk->heap))};
+	*walk = (struct stretch_walk){
+		.heap = torsh_need_items(NULL, 0, stretches->n_runs, sizeof(*walk->heap))};
 	for (size_t i = 0; i < stretches->n_runs; i++) {
 		const struct column_bytes *bytes = &stretches->runs[i].bytes;
 
-		walk->heap[walk->n].bytes = (struct column_reader){.at = bytes->bytes, .end = bytes->bytes + bytes->n};
+		walk->heap[walk->n].bytes =
+			(struct column_reader){.at = bytes->bytes, .end = bytes->bytes + bytes->n};
 		walk->n += read_next(&walk->heap[walk->n]);
 	}
 	for (size_t i = walk->n / 2; i-- > 0;)

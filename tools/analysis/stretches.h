@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Stretches of time in which a device was at work, as they come, to be had in the order of their begins. What one stream did
- * comes in order but for what several threads launched: so they are kept in runs that are in order, as differences, some seven
- * bytes each, and merged.
+ * Stretches of time in which a device was at work, as they come, to be had in the order of their
+ * begins. What one stream did comes in order but for what several threads launched: so they are
+ * kept in runs that are in order, as differences, some seven bytes each, and merged.
  */
 #ifndef TORSH_ANALYSIS_STRETCHES_H
 #define TORSH_ANALYSIS_STRETCHES_H
@@ -25,7 +25,8 @@ struct stretches {
 	size_t n_runs, n_room, latest; /* latest: where the last one went */
 };
 
-void torsh_stretches_add(struct stretches *stretches, uint32_t stream, const struct device_stretch *stretch);
+void torsh_stretches_add(struct stretches *stretches, uint32_t stream,
+			 const struct device_stretch *stretch);
 void torsh_stretches_free(struct stretches *stretches);
 
 /* Where a run is read. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/analysis/time_scope.h. */
 #include "tools/analysis/time_scope.h"
 
 #include <stdlib.h>
@@ -16,7 +15,8 @@ static void add_span(struct time_scope *scope, struct step span, uint64_t from_n
 	scope->ns += span.end_ns - span.start_ns;
 }
 
-void torsh_scope_create(struct time_scope *scope, const struct prepass_process *of, uint64_t from_ns, uint64_t to_ns)
+void torsh_scope_create(struct time_scope *scope, const struct prepass_process *of,
+			uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = &of->steps;
 	/* A schedule's own warm-up is not among the steps. */
@@ -30,10 +30,12 @@ void torsh_scope_create(struct time_scope *scope, const struct prepass_process *
 		add_span(scope, steps->items[i], from_ns, to_ns);
 	}
 	if (!steps->n && of->has_events)
-		add_span(scope, (struct step){.start_ns = of->first_ns, .end_ns = of->last_ns + 1}, from_ns, to_ns);
+		add_span(scope, (struct step){.start_ns = of->first_ns, .end_ns = of->last_ns + 1},
+			 from_ns, to_ns);
 	if (steps->n <= n_warmup)
 		scope->first_steady = scope->n;
-	scope->is_open = scope->is_of_steps && scope->n && scope->spans[scope->n - 1].end_ns >= of->last_ns;
+	scope->is_open =
+		scope->is_of_steps && scope->n && scope->spans[scope->n - 1].end_ns >= of->last_ns;
 	scope->n_whole = scope->n - (scope->is_open && scope->n > 1);
 	if (scope->first_steady > scope->n_whole)
 		scope->first_steady = scope->n_whole;
@@ -45,7 +47,8 @@ void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns)
 {
 	struct step *last = scope->n ? &scope->spans[scope->n - 1] : NULL;
 
-	if (!last || !scope->is_open || last_work_ns <= last->start_ns || last_work_ns >= last->end_ns)
+	if (!last || !scope->is_open || last_work_ns <= last->start_ns ||
+	    last_work_ns >= last->end_ns)
 		return;
 	scope->ns -= last->end_ns - last_work_ns;
 	if (scope->first_steady < scope->n_whole && scope->n_whole == scope->n)
@@ -70,7 +73,8 @@ uint64_t torsh_scope_within(const struct time_scope *scope, uint64_t from_ns, ui
 
 	for (size_t i = torsh_steps_after(scope->spans, scope->n, from_ns);
 	     i < scope->n && scope->spans[i].start_ns < to_ns; i++) {
-		uint64_t start_ns = scope->spans[i].start_ns > from_ns ? scope->spans[i].start_ns : from_ns;
+		uint64_t start_ns =
+			scope->spans[i].start_ns > from_ns ? scope->spans[i].start_ns : from_ns;
 		uint64_t end_ns = scope->spans[i].end_ns < to_ns ? scope->spans[i].end_ns : to_ns;
 
 		ns += end_ns > start_ns ? end_ns - start_ns : 0;

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The time that is looked at: a process's steps, or where none are known its run; less what lies outside of a window. */
+/*
+ * The time that is looked at: a process's steps, or where none are known its run; less what lies
+ * outside of a window.
+ */
 #ifndef TORSH_ANALYSIS_TIME_SCOPE_H
 #define TORSH_ANALYSIS_TIME_SCOPE_H
 
 #include "tools/timeline/prepass/prepass.h"
 
 struct time_scope {
-	struct step *spans; /* in the order of time; they don't overlap. Of no step where none are known */
+	/* in the order of time; they don't overlap. Of no step where none are known */
+	struct step *spans;
 	size_t n;
 	bool is_of_steps;
 	bool is_open; /* the last step ends because the process does */
 	/*
-	 * Without the last step where is_open, which holds whatever came behind it. Of those that are left, the steady ones
-	 * begin at first_steady.
+	 * Without the last step where is_open, which holds whatever came behind it. Of those that
+	 * are left, the steady ones begin at first_steady.
 	 */
 	size_t n_whole, first_steady; /* first_steady is n_whole where none is */
 	uint64_t ns, steady_ns;
 };
 
-void torsh_scope_create(struct time_scope *scope, const struct prepass_process *of, uint64_t from_ns, uint64_t to_ns);
+void torsh_scope_create(struct time_scope *scope, const struct prepass_process *of,
+			uint64_t from_ns, uint64_t to_ns);
 /* Where is_open: let the last step end when the last work did. */
 void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns);
 

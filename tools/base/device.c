@@ -7,8 +7,9 @@
 const char *torsh_device_name(uint32_t device, char *out)
 {
 	/* c10/core/DeviceType.h */
-	static const char *const types[] = {"cpu", "cuda", "mkldnn", NULL, NULL,  NULL,	 "hip", NULL,
-					    NULL,  "xla",  NULL,     NULL, "xpu", "mps", "meta"};
+	static const char *const types[] = {"cpu", "cuda", "mkldnn", NULL,  NULL,
+					    NULL,  "hip",  NULL,     NULL,  "xla",
+					    NULL,  NULL,   "xpu",    "mps", "meta"};
 	uint32_t type = device >> 8, index = device & 0xff;
 	const char *name = type < sizeof(types) / sizeof(*types) ? types[type] : NULL;
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/base/die.h. */
 #include "tools/base/die.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the tools need of the C library and every glibc from 2.28 has under another name only: the linker leads calls of
- * these here (--wrap in the Makefile). See shim/libc/glibc.h.
+ * What the tools need of the C library and every glibc from 2.28 has under another name only: the
+ * linker leads calls of these here (--wrap in the Makefile). See shim/libc/glibc.h.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -34,10 +34,11 @@ typedef void initialize(int argc, char **argv, char **envp);
 extern initialize *__init_array_start[] __attribute__((visibility("hidden")));
 extern initialize *__init_array_end[] __attribute__((visibility("hidden")));
 
-int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, initialize *init, void (*fini)(void),
-		      void (*rtld_fini)(void), void *stack_end);
-int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, initialize *init,
-			     void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, initialize *init,
+		      void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+			     initialize *init, void (*fini)(void), void (*rtld_fini)(void),
+			     void *stack_end);
 
 static void call_constructors(int argc, char **argv, char **envp)
 {
@@ -45,9 +46,14 @@ static void call_constructors(int argc, char **argv, char **envp)
 		(*call)(argc, argv, envp);
 }
 
-/* What a program begins with has no constructors' caller since 2.34: the C library does that itself. An older one doesn't. */
-int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, initialize *init,
-			     void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+/*
+ * What a program begins with has no constructors' caller since 2.34: the C library does that
+ * itself. An older one doesn't.
+ */
+int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+			     initialize *init, void (*fini)(void), void (*rtld_fini)(void),
+			     void *stack_end)
 {
-	return __libc_start_main(main, argc, argv, init ? init : call_constructors, fini, rtld_fini, stack_end);
+	return __libc_start_main(main, argc, argv, init ? init : call_constructors, fini, rtld_fini,
+				 stack_end);
 }

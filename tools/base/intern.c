@@ -20,7 +20,8 @@ static char **find_slot(struct intern *intern, const char *text)
 
 static void grow_slots(struct intern *intern)
 {
-	struct intern larger = {.n = intern->n, .n_slots = intern->n_slots ? intern->n_slots * 2 : 1024};
+	struct intern larger = {.n = intern->n,
+				.n_slots = intern->n_slots ? intern->n_slots * 2 : 1024};
 
 	larger.slots = torsh_need_items(NULL, 0, larger.n_slots, sizeof(*larger.slots));
 	for (size_t i = 0; i < intern->n_slots; i++) {

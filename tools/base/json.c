@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/base/json.h. */
 #include "tools/base/json.h"
 
 #include <errno.h>
@@ -11,13 +10,17 @@
 #include "tools/base/die.h"
 #include "tools/base/utf8.h"
 
-/* JSON is ASCII but in its strings; what a terminal would obey there is escaped, and loses nothing. */
+/*
+ * JSON is ASCII but in its strings; what a terminal would obey there is escaped, and loses nothing.
+ */
 static void print_escaped(FILE *file, const char *text)
 {
 	const char *end = text + strlen(text), *from = text;
 
 	while (text < end) {
-		size_t n = (unsigned char)*text < 0x7f ? 1 : torsh_utf8_bytes(text, (size_t)(end - text));
+		size_t n = (unsigned char)*text < 0x7f
+				   ? 1
+				   : torsh_utf8_bytes(text, (size_t)(end - text));
 		uint32_t character = n ? torsh_utf8_character(text, n) : 0;
 
 		if (character >= 0x7f && torsh_utf8_is_obeyed(character)) {

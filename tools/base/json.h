@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * JSON as the commands print it: values are cJSON's; the outermost object is written member by member and its long
- * arrays item by item, so that a report of any length needs little memory.
+ * JSON as the commands print it: values are cJSON's; the outermost object is written member by
+ * member and its long arrays item by item, so that a report of any length needs little memory.
  *
  * 64-bit numbers keep all their digits. Text that is no UTF-8 gets U+FFFD for each bad byte.
  */

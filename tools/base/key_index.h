@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash index from 64-bit keys to numbers, which only grows. Of the keys of its users: the pairs (parent, address) of
- * stacks, and hashes of rows that are compared elsewhere.
+ * A hash index from 64-bit keys to numbers, which only grows. Of the keys of its users: the pairs
+ * (parent, address) of stacks, and hashes of rows that are compared elsewhere.
  */
 #ifndef TORSH_BASE_KEY_INDEX_H
 #define TORSH_BASE_KEY_INDEX_H
@@ -27,8 +27,8 @@ void torsh_key_index_destroy(struct key_index *index);
 void torsh_key_index_double(struct key_index *index);
 
 /*
- * The slot of key, which is not 0: its own, or an empty one, to be filled by torsh_key_index_fill before the next
- * call.
+ * The slot of key, which is not 0: its own, or an empty one, to be filled by torsh_key_index_fill
+ * before the next call.
  */
 static inline struct key_slot *torsh_key_index_find(const struct key_index *index, uint64_t key)
 {
@@ -39,7 +39,8 @@ static inline struct key_slot *torsh_key_index_find(const struct key_index *inde
 	return &index->slots[i];
 }
 
-static inline void torsh_key_index_fill(struct key_index *index, struct key_slot *slot, uint64_t key, uint32_t number)
+static inline void torsh_key_index_fill(struct key_index *index, struct key_slot *slot,
+					uint64_t key, uint32_t number)
 {
 	slot->key = key;
 	slot->number = number;

@@ -17,7 +17,8 @@ struct live_page {
 	uint32_t n_blocks;
 	uint32_t full_at; /* blocks at which it grows: seven eighths */
 	uint32_t depth; /* bits of the hash that all its blocks have in common */
-	uint32_t n_room; /* slots that it can have where it lies; from STEP_SLOTS on untouched ones cost nothing */
+	/* slots that it can have where it lies; from STEP_SLOTS on untouched ones cost nothing */
+	uint32_t n_room;
 };
 
 static uint64_t hash_of(uint64_t address)
@@ -26,8 +27,8 @@ static uint64_t hash_of(uint64_t address)
 }
 
 /*
- * The line where a block belongs, in the order of hashes: in a page that grows blocks move up one after another, and
- * the half that a page splits off is the upper one.
+ * The line where a block belongs, in the order of hashes: in a page that grows blocks move up one
+ * after another, and the half that a page splits off is the upper one.
  */
 static uint32_t home_of(const struct live_page *page, uint64_t hash)
 {
@@ -131,13 +132,18 @@ void torsh_live_prefetch(const struct live_table *table, uint64_t address)
 	__builtin_prefetch(line_at(page, home_of(page, hash)), 1);
 }
 
-/* The block of an address, or NULL. The way past n_past ends at home again: hostile addresses can set it everywhere. */
-static inline struct live_block *find_block(const struct live_page *page, uint64_t hash, uint64_t address)
+/*
+ * The block of an address, or NULL. The way past n_past ends at home again: hostile addresses can
+ * set it everywhere.
+ */
+static inline struct live_block *find_block(const struct live_page *page, uint64_t hash,
+					    uint64_t address)
 {
 	uint32_t home = home_of(page, hash), i = home;
 
 	do {
-		struct live_block *line = line_at(page, i), *found = &line[line[1].address == address];
+		struct live_block *line = line_at(page, i),
+				  *found = &line[line[1].address == address];
 
 		if (__builtin_expect(found->address == address, 1))
 			return found;
@@ -177,8 +183,9 @@ static void put_block(struct live_page *page, const struct live_block *block)
 }
 
 /*
- * The same for a block out of the line `least`, in a page that is being spread: what lies above has its place already.
- * Only behind the page's last line it may take one that is to be looked at again; then it counts twice in n_past.
+ * The same for a block out of the line `least`, in a page that is being spread: what lies above has
+ * its place already. Only behind the page's last line it may take one that is to be looked at
+ * again; then it counts twice in n_past.
  */
 static void put_above(struct live_page *page, const struct live_block *block, uint32_t least)
 {
@@ -196,7 +203,9 @@ static void put_above(struct live_page *page, const struct live_block *block, ui
 	}
 }
 
-/* It has more lines than the n_old that its blocks lie in: each belongs where it is or further up. */
+/*
+ * It has more lines than the n_old that its blocks lie in: each belongs where it is or further up.
+ */
 static void spread(struct live_page *page, uint32_t n_old)
 {
 	for (uint32_t i = 0; i < n_old; i++)
@@ -300,7 +309,8 @@ static void split_page(struct live_table *table, struct live_page *page, uint64_
 }
 
 /* Another page for the hash, or a larger one. Not inlined: it is rare. */
-static __attribute__((noinline)) struct live_page *grow(struct live_table *table, struct live_page *page, uint64_t hash)
+static __attribute__((noinline)) struct live_page *grow(struct live_table *table,
+							struct live_page *page, uint64_t hash)
 {
 	while (page->n_blocks >= page->full_at) {
 		if (n_slots(page) < LIVE_PAGE_SLOTS || page->depth == DEPTH_MAX)
@@ -335,7 +345,8 @@ void torsh_live_remove(struct live_table *table, struct live_block *block)
 	struct live_page *page = page_of(table, hash);
 	uint32_t line = (uint32_t)(block - page->slots) / LINE_SLOTS;
 
-	for (uint32_t i = home_of(page, hash); __builtin_expect(i != line, 0); i = line_after(page, i))
+	for (uint32_t i = home_of(page, hash); __builtin_expect(i != line, 0);
+	     i = line_after(page, i))
 		line_at(page, i)->n_past -= line_at(page, i)->n_past < PAST_MAX;
 	block->address = 0;
 	page->n_blocks--;
@@ -364,7 +375,8 @@ struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
 }
 
 /* Returns how many blocks went. */
-static uint32_t sift_page(struct live_page *page, bool (*is_moved)(void *, const struct live_block *), void *context)
+static uint32_t sift_page(struct live_page *page,
+			  bool (*is_moved)(void *, const struct live_block *), void *context)
 {
 	uint32_t n_moved = 0, n = FIRST_SLOTS;
 
@@ -384,7 +396,8 @@ static uint32_t sift_page(struct live_page *page, bool (*is_moved)(void *, const
 	return n_moved;
 }
 
-void torsh_live_sift(struct live_table *table, bool (*is_moved)(void *, const struct live_block *), void *context)
+void torsh_live_sift(struct live_table *table, bool (*is_moved)(void *, const struct live_block *),
+		     void *context)
 {
 	uint64_t n = UINT64_C(1) << table->depth;
 
@@ -413,7 +426,8 @@ uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable)
 {
 	uint64_t n_pages = usable / LIVE_PAGE_BYTES - size / LIVE_PAGE_BYTES;
 
-	if (usable < size || usable % LIVE_PAGE_BYTES || n_pages >= LIVE_EXCESS_UNKNOWN - LIVE_EXCESS_PAGES)
+	if (usable < size || usable % LIVE_PAGE_BYTES ||
+	    n_pages >= LIVE_EXCESS_UNKNOWN - LIVE_EXCESS_PAGES)
 		return LIVE_EXCESS_UNKNOWN;
 	return LIVE_EXCESS_PAGES + (uint32_t)n_pages;
 }

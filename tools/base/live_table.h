@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The live blocks of a process by address. A block lies in the cache line that its address's hash names, or, where two
- * others lie there, in one of the next: one cache miss a look-up in a large heap, and hardly a branch that is guessed
- * wrong. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots that grow by 2 MiB where they lie, and split in two: 37 to
- * 46 bytes a block, and growing never stops the fold for more than a page's copy.
+ * The live blocks of a process by address. A block lies in the cache line that its address's hash
+ * names, or, where two others lie there, in one of the next: one cache miss a look-up in a large
+ * heap, and hardly a branch that is guessed wrong. Extendible hashing: pages of at most
+ * LIVE_PAGE_SLOTS slots that grow by 2 MiB where they lie, and split in two: 37 to 46 bytes a
+ * block, and growing never stops the fold for more than a page's copy.
  */
 #ifndef TORSH_BASE_LIVE_TABLE_H
 #define TORSH_BASE_LIVE_TABLE_H
@@ -25,7 +26,8 @@ struct live_block {
 	uint64_t size : 48;
 	uint64_t flow : 16; /* slot of the thread that allocated it */
 	uint64_t stamp : 56; /* since the process's first stamp */
-	uint64_t n_past : 8; /* the table's: in a line's first slot, blocks that should lie there and lie further on */
+	/* the table's: in a line's first slot, blocks that should lie there and lie further on */
+	uint64_t n_past : 8;
 	uint32_t site;
 	uint32_t excess; /* of the usable size over the size: see torsh_live_set_usable */
 };
@@ -50,8 +52,8 @@ void torsh_live_prefetch(const struct live_table *table, uint64_t address);
 struct live_block *torsh_live_find(const struct live_table *table, uint64_t address);
 
 /*
- * Adds a block that is not there, which is the caller's promise kept by asking *is_there: where it is 1 nothing was
- * added and the block that lives at the address is returned. address is not 0.
+ * Adds a block that is not there, which is the caller's promise kept by asking *is_there: where it
+ * is 1 nothing was added and the block that lives at the address is returned. address is not 0.
  */
 struct live_block *torsh_live_add(struct live_table *table, uint64_t address, int *is_there);
 
@@ -71,18 +73,24 @@ void torsh_live_remove(struct live_table *table, struct live_block *block);
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
 
 /*
- * Removes each block that is_moved says yes to, and gives back the memory that they took. is_moved keeps what it wants of
- * a block, and doesn't change the table.
+ * Removes each block that is_moved says yes to, and gives back the memory that they took. is_moved
+ * keeps what it wants of a block, and doesn't change the table.
  */
-void torsh_live_sift(struct live_table *table, bool (*is_moved)(void *context, const struct live_block *block), void *context);
+void torsh_live_sift(struct live_table *table,
+		     bool (*is_moved)(void *context, const struct live_block *block),
+		     void *context);
 
 /* Memory that the table takes, empty slots included. */
 uint64_t torsh_live_bytes(const struct live_table *table);
 
-/* The excess of a block whose usable size is that of whole pages, in pages from the size's own on. */
+/*
+ * The excess of a block whose usable size is that of whole pages, in pages from the size's own on.
+ */
 uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable);
 
-/* malloc_usable_size's result. 0, less than the size, or more than pages can say: it is not known. */
+/*
+ * malloc_usable_size's result. 0, less than the size, or more than pages can say: it is not known.
+ */
 static inline void torsh_live_set_usable(struct live_block *block, uint64_t usable)
 {
 	uint64_t excess = usable - block->size;
@@ -99,7 +107,8 @@ static inline uint64_t torsh_live_usable(const struct live_block *block)
 		return block->size + block->excess;
 	if (block->excess == LIVE_EXCESS_UNKNOWN)
 		return 0;
-	return (block->size / LIVE_PAGE_BYTES + (block->excess - LIVE_EXCESS_PAGES)) * LIVE_PAGE_BYTES;
+	return (block->size / LIVE_PAGE_BYTES + (block->excess - LIVE_EXCESS_PAGES)) *
+	       LIVE_PAGE_BYTES;
 }
 
 #endif

@@ -21,7 +21,10 @@ static void *or_die(void *p)
 	_exit(1);
 }
 
-/* Large tables are looked into at random: with small pages that costs a walk through the page tables each time. */
+/*
+ * Large tables are looked into at random: with small pages that costs a walk through the page
+ * tables each time.
+ */
 static void ask_for_huge_pages(void *items, size_t n_bytes)
 {
 	uintptr_t start = ((uintptr_t)items + SMALL_PAGE - 1) & ~(uintptr_t)(SMALL_PAGE - 1);
@@ -31,7 +34,10 @@ static void ask_for_huge_pages(void *items, size_t n_bytes)
 		madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
-/* Left to itself the C library puts larger and larger blocks among the small ones, each time that one is freed. */
+/*
+ * Left to itself the C library puts larger and larger blocks among the small ones, each time that
+ * one is freed.
+ */
 void torsh_memory_start(void)
 {
 	mallopt(M_MMAP_THRESHOLD, LARGE);
@@ -65,7 +71,8 @@ void *torsh_memory_lines(size_t n, size_t n_bytes)
 void *torsh_memory_region(size_t n_bytes)
 {
 	size_t n_all = n_bytes + HUGE_PAGE, n_before;
-	char *start = mmap(NULL, n_all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *start = mmap(NULL, n_all, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (start == MAP_FAILED)
 		or_die(NULL);
@@ -79,7 +86,8 @@ void *torsh_memory_region(size_t n_bytes)
 
 void *torsh_memory_pages(size_t n_bytes)
 {
-	void *start = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *start =
+		mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return or_die(start == MAP_FAILED ? NULL : start);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory for the writer's own tables. There is nothing sensible to do without it: these end the process with a
- * sentence, and the recording keeps what its last checkpoint wrote.
+ * Memory for the writer's own tables. There is nothing sensible to do without it: these end the
+ * process with a sentence, and the recording keeps what its last checkpoint wrote.
  */
 #ifndef TORSH_BASE_MEMORY_H
 #define TORSH_BASE_MEMORY_H
@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Before anything else is allocated: large blocks get pages of their own, which come zeroed and grow without a copy. */
+/*
+ * Before anything else is allocated: large blocks get pages of their own, which come zeroed and
+ * grow without a copy.
+ */
 void torsh_memory_start(void);
 
 /* n items of n_bytes each, zeroed; never NULL. What is not touched costs nothing. */
@@ -18,19 +21,25 @@ void *torsh_memory_new(size_t n, size_t n_bytes);
 /* n_bytes of anything; never NULL. */
 void *torsh_memory_room(size_t n_bytes);
 
-/* The same for a table that is looked into at random and filled soon: in huge pages, where there are any. */
+/*
+ * The same for a table that is looked into at random and filled soon: in huge pages, where there
+ * are any.
+ */
 void *torsh_memory_table(size_t n, size_t n_bytes);
 
 /* The same for a small one whose items share cache lines: it begins with one. */
 void *torsh_memory_lines(size_t n, size_t n_bytes);
 
 /*
- * Zeroed memory of its own, n_bytes of it, which is a multiple of 2 MiB and begins at one: in huge pages, where there are
- * any. What is not touched costs nothing, so that a table can grow in it.
+ * Zeroed memory of its own, n_bytes of it, which is a multiple of 2 MiB and begins at one: in huge
+ * pages, where there are any. What is not touched costs nothing, so that a table can grow in it.
  */
 void *torsh_memory_region(size_t n_bytes);
 
-/* The same in pages of the usual size, for what is to take no more than it asks for; torsh_memory_region_free frees it. */
+/*
+ * The same in pages of the usual size, for what is to take no more than it asks for;
+ * torsh_memory_region_free frees it.
+ */
 void *torsh_memory_pages(size_t n_bytes);
 
 /* Pages of a region are zeroes again, and cost nothing. */
@@ -38,8 +47,9 @@ void torsh_memory_region_empty(void *start, size_t n_bytes);
 void torsh_memory_region_free(void *region, size_t n_bytes);
 
 /*
- * Room for item number n, zeroed, behind n others in an array of *capacity: the array, perhaps moved. Grows by half, so
- * that adding is O(1) on average; what lies behind the item is not touched.
+ * Room for item number n, zeroed, behind n others in an array of *capacity: the array, perhaps
+ * moved. Grows by half, so that adding is O(1) on average; what lies behind the item is not
+ * touched.
  */
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/base/private_file.h. */
 #include "tools/base/private_file.h"
 
 #include <errno.h>
@@ -22,7 +21,9 @@
 static int open_directory(struct private_file *file, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	char *directory = !slash ? NULL : torsh_need_text("%.*s", slash == path ? 1 : (int)(slash - path), path);
+	char *directory =
+		!slash ? NULL
+		       : torsh_need_text("%.*s", slash == path ? 1 : (int)(slash - path), path);
 	size_t n = strlen(name);
 
 	file->directory_fd = open(directory ? directory : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -45,9 +46,10 @@ static int create_temporary(struct private_file *file)
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 			return -EIO;
 		snprintf(file->temporary, sizeof(file->temporary), "%.*s.%016" PRIx64 ".tmp",
-			 (int)(sizeof(file->temporary) - TEMPORARY_SUFFIX_BYTES), file->name, number);
-		file->fd = openat(file->directory_fd, file->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-				  0600);
+			 (int)(sizeof(file->temporary) - TEMPORARY_SUFFIX_BYTES), file->name,
+			 number);
+		file->fd = openat(file->directory_fd, file->temporary,
+				  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (file->fd >= 0)
 			return 0;
 		if (errno != EEXIST)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Files that hold what a recording holds: command lines, paths, names. They are their owner's alone, and safe to write
- * where other users may write too: a file is made anew under a name that nobody could guess, relative to its directory,
- * and takes the place of what has its own name when it is whole. No link is followed, nothing that is there is written to.
+ * Files that hold what a recording holds: command lines, paths, names. They are their owner's
+ * alone, and safe to write where other users may write too: a file is made anew under a name that
+ * nobody could guess, relative to its directory, and takes the place of what has its own name when
+ * it is whole. No link is followed, nothing that is there is written to.
  */
 #ifndef TORSH_BASE_PRIVATE_FILE_H
 #define TORSH_BASE_PRIVATE_FILE_H
@@ -28,7 +29,10 @@ void torsh_private_drop(struct private_file *file);
 /* A path by which libraries open the temporary file; the caller's. */
 char *torsh_private_path(const struct private_file *file);
 
-/* Make the directory unless it is there and nobody else's but root's. Returns 0 or -errno: -EPERM where it is another user's. */
+/*
+ * Make the directory unless it is there and nobody else's but root's. Returns 0 or -errno: -EPERM
+ * where it is another user's.
+ */
 int torsh_private_directory(const char *path);
 
 #endif

@@ -4,8 +4,9 @@
 #define TORSH_BASE_REGULAR_H
 
 /*
- * Open a regular file to read it: the path of a pipe or a device, which may have no end or wait for ever, is refused.
- * Returns a descriptor that the caller closes, -EINVAL for what is no regular file, or -errno.
+ * Open a regular file to read it: the path of a pipe or a device, which may have no end or wait for
+ * ever, is refused. Returns a descriptor that the caller closes, -EINVAL for what is no regular
+ * file, or -errno.
  */
 int torsh_open_regular(const char *path);
 

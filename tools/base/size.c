@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/base/size.h. */
 #include "tools/base/size.h"
 
 #include <ctype.h>
@@ -42,7 +41,8 @@ static long double parse_number(const char *text, char **end)
 	while (isspace((unsigned char)*digits))
 		digits++;
 	*end = (char *)text;
-	if ((!isdigit((unsigned char)*digits) && *digits != '.') || strncasecmp(digits, "0x", 2) == 0)
+	if ((!isdigit((unsigned char)*digits) && *digits != '.') ||
+	    strncasecmp(digits, "0x", 2) == 0)
 		return 0;
 	return strtold(digits, end);
 }
@@ -101,7 +101,11 @@ const char *torsh_size_human(uint64_t bytes, char *out)
 		value /= 1024;
 		power++;
 	}
-	snprintf(out, SIZE_TEXT_BYTES, "%.*f %ciB", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[power - 1]);
+	snprintf(out, SIZE_TEXT_BYTES, "%.*f %ciB",
+		 value < 9.995	 ? 2
+		 : value < 99.95 ? 1
+				 : 0,
+		 value, units[power - 1]);
 	return out;
 }
 
@@ -119,7 +123,11 @@ const char *torsh_size_si(uint64_t number, char *out)
 		value /= 1000;
 		power++;
 	}
-	snprintf(out, SIZE_TEXT_BYTES, "%.*f %c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, powers[power - 1]);
+	snprintf(out, SIZE_TEXT_BYTES, "%.*f %c",
+		 value < 9.995	 ? 2
+		 : value < 99.95 ? 1
+				 : 0,
+		 value, powers[power - 1]);
 	return out;
 }
 
@@ -145,8 +153,8 @@ const char *torsh_size_exact(uint64_t bytes, char *out)
 	if (bytes < 1024)
 		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
 	else
-		snprintf(out, SIZE_TEXT_BYTES, "%.12s (%.26s bytes)", torsh_size_human(bytes, human),
-			 torsh_size_grouped(bytes, grouped));
+		snprintf(out, SIZE_TEXT_BYTES, "%.12s (%.26s bytes)",
+			 torsh_size_human(bytes, human), torsh_size_grouped(bytes, grouped));
 	return out;
 }
 
@@ -161,7 +169,7 @@ const char *torsh_size_duration(uint64_t ns, char *out)
 	else if (ns < UINT64_C(120000000000))
 		snprintf(out, SIZE_TEXT_BYTES, "%.3f s", (double)ns / 1e9);
 	else
-		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " min %" PRIu64 " s", ns / UINT64_C(60000000000),
-			 ns / UINT64_C(1000000000) % 60);
+		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " min %" PRIu64 " s",
+			 ns / UINT64_C(60000000000), ns / UINT64_C(1000000000) % 60);
 	return out;
 }

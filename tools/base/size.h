@@ -9,15 +9,21 @@
 #define SIZE_TEXT_BYTES 48
 
 /*
- * "4096", "10K", "5M", "1.5G", "2TiB", "100 kB": with a power of 1024 behind it, B optional, in any case.
- * Returns 0, or -EINVAL when it is no size or larger than 2^63 - 1.
+ * "4096", "10K", "5M", "1.5G", "2TiB", "100 kB": with a power of 1024 behind it, B optional, in any
+ * case. Returns 0, or -EINVAL when it is no size or larger than 2^63 - 1.
  */
 int torsh_size_parse(const char *text, uint64_t *bytes);
 
-/* "250", "250 ns", "1.5us", "20 ms", "3s", "2min": without a unit nanoseconds. Returns as torsh_size_parse. */
+/*
+ * "250", "250 ns", "1.5us", "20 ms", "3s", "2min": without a unit nanoseconds. Returns as
+ * torsh_size_parse.
+ */
 int torsh_duration_parse(const char *text, uint64_t *ns);
 
-/* "512 B", "12.5 KiB", "1.00 GiB": three digits that matter. Returns out, which holds SIZE_TEXT_BYTES. */
+/*
+ * "512 B", "12.5 KiB", "1.00 GiB": three digits that matter. Returns out, which holds
+ * SIZE_TEXT_BYTES.
+ */
 const char *torsh_size_human(uint64_t bytes, char *out);
 
 /* "12,345,678". Returns out, which holds SIZE_TEXT_BYTES. */
@@ -26,7 +32,10 @@ const char *torsh_size_grouped(uint64_t number, char *out);
 /* "12.5 KiB (12,800 bytes)", or "512 bytes". Returns out, which holds SIZE_TEXT_BYTES. */
 const char *torsh_size_exact(uint64_t bytes, char *out);
 
-/* "512", "12.5 k", "1.23 G": with a power of 1000 behind it. Returns out, which holds SIZE_TEXT_BYTES. */
+/*
+ * "512", "12.5 k", "1.23 G": with a power of 1000 behind it. Returns out, which holds
+ * SIZE_TEXT_BYTES.
+ */
 const char *torsh_size_si(uint64_t number, char *out);
 
 /* "1.234 s", "12.3 ms", "3 min 12 s". Returns out, which holds SIZE_TEXT_BYTES. */

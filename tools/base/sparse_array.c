@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/base/sparse_array.h. */
 #include "tools/base/sparse_array.h"
 
 #include <stdlib.h>
@@ -30,10 +29,12 @@ void *torsh_sparse_array_add(struct sparse_array *array, size_t i)
 	while (n <= piece)
 		n *= 2;
 	if (n > array->n_pieces) {
-		array->pieces = torsh_need_items(array->pieces, array->n_pieces, n, sizeof(*array->pieces));
+		array->pieces =
+			torsh_need_items(array->pieces, array->n_pieces, n, sizeof(*array->pieces));
 		array->n_pieces = n;
 	}
-	array->pieces[piece] = torsh_need(calloc((size_t)1 << array->piece_bits, array->item_bytes));
+	array->pieces[piece] =
+		torsh_need(calloc((size_t)1 << array->piece_bits, array->item_bytes));
 	return torsh_sparse_array_find(array, i);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An array by numbers of which few may be in use, such as a table by a number's low bits: memory is taken for a piece of it
- * when an item there is first wanted, and items don't move. Running out of memory ends the program.
+ * An array by numbers of which few may be in use, such as a table by a number's low bits: memory is
+ * taken for a piece of it when an item there is first wanted, and items don't move. Running out of
+ * memory ends the program.
  */
 #ifndef TORSH_BASE_SPARSE_ARRAY_H
 #define TORSH_BASE_SPARSE_ARRAY_H
@@ -39,7 +40,9 @@ static inline void *torsh_sparse_array_at(struct sparse_array *array, size_t i)
 	return item ? item : torsh_sparse_array_add(array, i);
 }
 
-/* The first item from *i on that memory was taken for, and *i its number; NULL after the last one. */
+/*
+ * The first item from *i on that memory was taken for, and *i its number; NULL after the last one.
+ */
 void *torsh_sparse_array_next(const struct sparse_array *array, size_t *i);
 
 #endif

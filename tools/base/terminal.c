@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/base/terminal.h. */
 #include "tools/base/terminal.h"
 
 #include <errno.h>
@@ -39,7 +38,10 @@ static int write_all(int fd, const char *bytes, size_t n)
 	return 0;
 }
 
-/* Cleans the character at text into `to`; returns how many bytes it took, 0 when its end is missing. */
+/*
+ * Cleans the character at text into `to`; returns how many bytes it took, 0 when its end is
+ * missing.
+ */
 static size_t clean_one(const char *text, size_t n, char *to, size_t *n_to)
 {
 	size_t n_bytes = *text >= ' ' && *text < 0x7f ? 1 : torsh_utf8_bytes(text, n);
@@ -101,7 +103,10 @@ static int write_clean(struct guard *guard, const char *text, size_t n)
 	return write_all(guard->fd, clean, n_clean);
 }
 
-/* A character whose start came before: byte by byte, until it is whole or none. Returns how many bytes that took. */
+/*
+ * A character whose start came before: byte by byte, until it is whole or none. Returns how many
+ * bytes that took.
+ */
 static size_t finish_cut(struct guard *guard, const char *text, size_t n, int *failed)
 {
 	size_t n_taken = 0;
@@ -189,7 +194,9 @@ FILE *torsh_terminal_open(int fd)
 		return torsh_need(fdopen(fd, "wb"));
 	guard = torsh_need(calloc(1, sizeof(*guard)));
 	guard->fd = fd;
-	guard->file = fopencookie(guard, "w", (cookie_io_functions_t){.write = write_guarded, .close = close_guarded});
+	guard->file = fopencookie(
+		guard, "w",
+		(cookie_io_functions_t){.write = write_guarded, .close = close_guarded});
 	return torsh_need(guard->file);
 }
 

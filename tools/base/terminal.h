@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The way of all text to a terminal. Names of programs, files, functions, operators and ranges are whatever their makers
- * chose: escape sequences would recolour, retitle or answer in the reader's terminal. After torsh_terminal_guard() every
- * byte that goes to stdout or stderr passes here, and '?' stands for what a terminal would obey or what is no UTF-8.
+ * The way of all text to a terminal. Names of programs, files, functions, operators and ranges are
+ * whatever their makers chose: escape sequences would recolour, retitle or answer in the reader's
+ * terminal. After torsh_terminal_guard() every byte that goes to stdout or stderr passes here, and
+ * '?' stands for what a terminal would obey or what is no UTF-8.
  */
 #ifndef TORSH_BASE_TERMINAL_H
 #define TORSH_BASE_TERMINAL_H
@@ -10,7 +11,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Once, before anything is printed. Where it can't be had for want of memory, the process ends with a sentence. */
+/*
+ * Once, before anything is printed. Where it can't be had for want of memory, the process ends with
+ * a sentence.
+ */
 void torsh_terminal_guard(void);
 
 /* In place, for text that another process prints: '?' for the same. */
@@ -23,14 +27,15 @@ bool torsh_terminal_is(FILE *out);
 void torsh_terminal_control(FILE *out, const char *bytes);
 
 /*
- * A stream that owns fd. All that is printed to it passes the guard where a terminal reads it, and is written as it is where
- * a file or a pipe does. Where it can't be had the process ends with a sentence.
+ * A stream that owns fd. All that is printed to it passes the guard where a terminal reads it, and
+ * is written as it is where a file or a pipe does. Where it can't be had the process ends with a
+ * sentence.
  */
 FILE *torsh_terminal_open(int fd);
 
 /*
- * Standard output for what is no text: exports that no terminal reads, and a library that draws. What was printed before is
- * written first. The same FILE each time; it stays open.
+ * Standard output for what is no text: exports that no terminal reads, and a library that draws.
+ * What was printed before is written first. The same FILE each time; it stays open.
  */
 FILE *torsh_terminal_raw_output(void);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/base/utf8.h. */
 #include "tools/base/utf8.h"
 
 /* By the first byte: how many there are, and what the second may be. */
@@ -27,7 +26,8 @@ static size_t count_fitting(const struct form *form, const char *text, size_t n)
 	size_t i;
 
 	for (i = 1; i < n && i < form->n; i++) {
-		unsigned char first = i == 1 ? form->second_first : 0x80, last = i == 1 ? form->second_last : 0xbf;
+		unsigned char first = i == 1 ? form->second_first : 0x80,
+			      last = i == 1 ? form->second_last : 0xbf;
 
 		if (bytes[i] < first || bytes[i] > last)
 			break;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What is a character of UTF-8 (Unicode's table 3-7: no overlong forms, no surrogates), and which ones a terminal obeys. */
+/*
+ * What is a character of UTF-8 (Unicode's table 3-7: no overlong forms, no surrogates), and which
+ * ones a terminal obeys.
+ */
 #ifndef TORSH_BASE_UTF8_H
 #define TORSH_BASE_UTF8_H
 
@@ -7,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the character at text, of which n bytes are there; 0 where there is none, or not all of it. A NUL is one. */
+/*
+ * Bytes of the character at text, of which n bytes are there; 0 where there is none, or not all of
+ * it. A NUL is one.
+ */
 size_t torsh_utf8_bytes(const char *text, size_t n);
 
 /* Might the n bytes at text, which begin as a character does, be made one by more bytes? */
@@ -17,8 +23,8 @@ bool torsh_utf8_is_cut(const char *text, size_t n);
 uint32_t torsh_utf8_character(const char *text, size_t n_bytes);
 
 /*
- * Does a terminal do something at this character other than to show it: the controls of C0 and C1, and those that turn the
- * direction of what follows? Line feed and tab are no such.
+ * Does a terminal do something at this character other than to show it: the controls of C0 and C1,
+ * and those that turn the direction of what follows? Line feed and tab are no such.
  */
 bool torsh_utf8_is_obeyed(uint32_t character);
 

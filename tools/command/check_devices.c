@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/check_devices.h. */
 #include "tools/command/check_devices.h"
 
 #include <inttypes.h>
@@ -13,7 +12,8 @@
 
 #define SAY(figure, ...) snprintf((figure)->reason, sizeof((figure)->reason), __VA_ARGS__)
 
-static const char *label_or(const struct recorded_process *process, uint32_t label, const char *otherwise)
+static const char *label_or(const struct recorded_process *process, uint32_t label,
+			    const char *otherwise)
 {
 	const char *text = torsh_timeline_label(process, label);
 
@@ -29,17 +29,24 @@ static void take_higher(struct device_figure *figure, uint64_t value, const char
 	snprintf(figure->device, sizeof(figure->device), "%s", device);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Is it asked for? Without a name what is the program's own: not memory that it only registered or that another process has. */
+/*
+ * Is it asked for? Without a name what is the program's own: not memory that it only registered or
+ * that another process has.
+ */
 static bool is_asked(const struct device_scope *scope, const char *device)
 {
 	char name[DEVICE_SCOPE_NAME_BYTES];
 
-	return device ? strcmp(torsh_device_scope_name(scope, name), device) == 0 : torsh_device_is_joint(scope);
+	return device ? strcmp(torsh_device_scope_name(scope, name), device) == 0
+		      : torsh_device_is_joint(scope);
 }
 
-/* Did the process use CUDA in a way that shows no memory? One that only loaded CUDA's runtime made no launch either. */
+/*
+ * Did the process use CUDA in a way that shows no memory? One that only loaded CUDA's runtime made
+ * no launch either.
+ */
 static bool is_blind(const struct device_process *process, const struct prepass_process *of)
 {
 	if (!process->has_mode || process->n_places)
@@ -56,7 +63,8 @@ static bool has_device(const struct device_reading *devices, const char *device)
 		if (torsh_device_place(&devices->memory.items[i], device) != DEVICE_NO_PLACE)
 			return true;
 		for (size_t k = 0; k < list->n; k++) {
-			struct device_scope scope = {.kind = SCOPE_CUDA, .device = list->items[k].device};
+			struct device_scope scope = {.kind = SCOPE_CUDA,
+						     .device = list->items[k].device};
 
 			if (is_asked(&scope, device))
 				return true;
@@ -66,7 +74,8 @@ static bool has_device(const struct device_reading *devices, const char *device)
 }
 
 /* Why the memory of devices is not known, or "". */
-static void find_reason(struct device_figure *figure, const struct device_reading *devices, const char *device)
+static void find_reason(struct device_figure *figure, const struct device_reading *devices,
+			const char *device)
 {
 	const struct memory_of_devices *memory = &devices->memory;
 	bool is_seen = false;
@@ -75,29 +84,34 @@ static void find_reason(struct device_figure *figure, const struct device_readin
 		const struct device_process *process = &memory->items[i];
 
 		if (is_blind(process, &devices->prepass.items[i])) {
-			SAY(figure, "memory of devices was not recorded of pid %" PRIu32 ": %s", process->process->pid,
-			    label_or(process->process, process->mode.reason, "TORSH_PROFILER_PROFILE_MEMORY=0"));
+			SAY(figure, "memory of devices was not recorded of pid %" PRIu32 ": %s",
+			    process->process->pid,
+			    label_or(process->process, process->mode.reason,
+				     "TORSH_PROFILER_PROFILE_MEMORY=0"));
 			return;
 		}
-		is_seen = is_seen || process->n_places || (process->has_mode && process->mode.mode != DEVICE_HOST_ONLY);
+		is_seen = is_seen || process->n_places ||
+			  (process->has_mode && process->mode.mode != DEVICE_HOST_ONLY);
 	}
 	if (!is_seen || (device && !has_device(devices, device)))
 		torsh_device_missing(memory, device, figure->reason, sizeof(figure->reason));
 }
 
-static void add_place(struct device_figures *figures, const struct device_process *process, size_t place,
-		      const char *device)
+static void add_place(struct device_figures *figures, const struct device_process *process,
+		      size_t place, const char *device)
 {
 	const struct device_scope *scope = &process->blocks.scopes[place];
 	char name[DEVICE_SCOPE_NAME_BYTES];
 
 	figures->refused.value += process->places[place].refusals.n;
 	if (device || scope->kind == SCOPE_CUDA)
-		take_higher(&figures->peak, process->places[place].peak_bytes, torsh_device_scope_name(scope, name));
+		take_higher(&figures->peak, process->places[place].peak_bytes,
+			    torsh_device_scope_name(scope, name));
 }
 
 /* What processes had of a device together, at their common peak. */
-static void add_shared(struct device_figure *peak, const struct memory_of_devices *memory, const char *device)
+static void add_shared(struct device_figure *peak, const struct memory_of_devices *memory,
+		       const char *device)
 {
 	struct shared_devices shared;
 	char name[DEVICE_SCOPE_NAME_BYTES];
@@ -107,10 +121,11 @@ static void add_shared(struct device_figure *peak, const struct memory_of_device
 		const struct device_part *first = shared.items[i].parts;
 
 		if (torsh_shared_device_is_called(&shared.items[i], device))
-			take_higher(
-				peak, shared.items[i].peak_bytes,
-				device ? device
-				       : torsh_device_scope_name(&first->process->blocks.scopes[first->place], name));
+			take_higher(peak, shared.items[i].peak_bytes,
+				    device ? device
+					   : torsh_device_scope_name(
+						     &first->process->blocks.scopes[first->place],
+						     name));
 	}
 	torsh_shared_devices_free(&shared);
 }
@@ -121,7 +136,8 @@ static uint64_t leaked_bytes(const struct memory_of_devices *memory, const struc
 	struct leaks leaks = {.devices = memory, .device = device};
 	uint64_t bytes;
 
-	torsh_leaks_find(&leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
+	torsh_leaks_find(&leaks, reading->processes, reading->n_processes, reading->symbols,
+			 &options->suppress);
 	bytes = leaks.bytes;
 	torsh_leaks_free(&leaks);
 	return bytes;
@@ -147,7 +163,8 @@ void torsh_check_devices_memory(struct device_figures *figures, const struct rea
 	torsh_device_reading_open(&devices, reading);
 	find_reason(&figures->peak, &devices, device);
 	figures->leak = figures->refused = figures->peak;
-	figures->peak.is_known = figures->leak.is_known = figures->refused.is_known = !*figures->peak.reason;
+	figures->peak.is_known = figures->leak.is_known = figures->refused.is_known =
+		!*figures->peak.reason;
 	for (size_t i = 0; i < memory->n && figures->peak.is_known; i++) {
 		for (size_t k = 0; k < memory->items[i].n_places; k++) {
 			const struct device_scope *scope = &memory->items[i].blocks.scopes[k];
@@ -164,7 +181,7 @@ void torsh_check_devices_memory(struct device_figures *figures, const struct rea
 	torsh_device_reading_close(&devices);
 }
 
-/* ---- time ----------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 struct device_time_of {
 	uint32_t device;
@@ -175,7 +192,8 @@ struct timing {
 	const struct reading *reading;
 	struct device_time_of *items; /* of each device */
 	size_t n, n_room;
-	struct event_device_mode *modes; /* of each process, as of now; DEVICE_HOST_ONLY until it was told */
+	/* of each process, as of now; DEVICE_HOST_ONLY until it was told */
+	struct event_device_mode *modes;
 	struct device_figure *figure;
 	bool is_seen; /* devices were recorded */
 };
@@ -187,13 +205,15 @@ static void add_time(struct timing *timing, uint32_t device, uint64_t ns)
 	while (i < timing->n && timing->items[i].device != device)
 		i++;
 	if (i == timing->n) {
-		timing->items = torsh_need_room(timing->items, timing->n, &timing->n_room, sizeof(*timing->items));
+		timing->items = torsh_need_room(timing->items, timing->n, &timing->n_room,
+						sizeof(*timing->items));
 		timing->items[timing->n++] = (struct device_time_of){.device = device};
 	}
 	timing->items[i].ns += ns;
 }
 
-static void see_losses(struct device_figure *figure, uint32_t pid, const struct event_device_loss *losses)
+static void see_losses(struct device_figure *figure, uint32_t pid,
+		       const struct event_device_loss *losses)
 {
 	uint64_t n = losses->dropped + losses->without_room + losses->invalid;
 
@@ -201,13 +221,15 @@ static void see_losses(struct device_figure *figure, uint32_t pid, const struct 
 		SAY(figure, "%" PRIu64 " records of devices are missing of pid %" PRIu32, n, pid);
 }
 
-static void see_untimed(struct device_figure *figure, const struct recorded_process *process, uint32_t reason)
+static void see_untimed(struct device_figure *figure, const struct recorded_process *process,
+			uint32_t reason)
 {
 	SAY(figure, "work of pid %" PRIu32 " has no times: %s", process->pid,
 	    label_or(process, reason, "no reason is known"));
 }
 
-static int see_timed(void *context, const struct recorded_process *process, const struct timeline_event *told)
+static int see_timed(void *context, const struct recorded_process *process,
+		     const struct timeline_event *told)
 {
 	struct timing *timing = context;
 	const struct event *event = &told->event;
@@ -237,7 +259,8 @@ static int see_timed(void *context, const struct recorded_process *process, cons
 	return 0;
 }
 
-void torsh_check_devices_time(struct device_figures *figures, const struct reading *reading, const char *device)
+void torsh_check_devices_time(struct device_figures *figures, const struct reading *reading,
+			      const char *device)
 {
 	struct device_figure *figure = &figures->time_ns;
 	struct timing timing = {.reading = reading, .figure = figure};
@@ -246,16 +269,20 @@ void torsh_check_devices_time(struct device_figures *figures, const struct readi
 	timing.modes = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*timing.modes));
 	rc = torsh_timeline_walk(reading->recording, see_timed, &timing);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", reading->recording->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", reading->recording->path,
+			  strerror(-rc));
 	for (size_t i = 0; i < timing.n; i++) {
-		const struct device_scope scope = {.kind = SCOPE_CUDA, .device = timing.items[i].device};
+		const struct device_scope scope = {.kind = SCOPE_CUDA,
+						   .device = timing.items[i].device};
 		char name[DEVICE_SCOPE_NAME_BYTES];
 
 		if (is_asked(&scope, device))
-			take_higher(figure, timing.items[i].ns, torsh_device_scope_name(&scope, name));
+			take_higher(figure, timing.items[i].ns,
+				    torsh_device_scope_name(&scope, name));
 	}
 	if (!*figure->reason && (device ? !*figure->device : !timing.is_seen && !timing.n))
-		SAY(figure, "%s has no work of %s", reading->recording->path, device ? device : "devices");
+		SAY(figure, "%s has no work of %s", reading->recording->path,
+		    device ? device : "devices");
 	figure->is_known = !*figure->reason;
 	if (!figure->is_known)
 		*figure->device = '\0';

@@ -20,10 +20,12 @@ struct device_figures {
 };
 
 /*
- * device: the one that is asked for; NULL: the highest of all, of leaks and refusals the sum, with managed and pinned memory.
+ * device: the one that is asked for; NULL: the highest of all, of leaks and refusals the sum, with
+ * managed and pinned memory.
  */
 void torsh_check_devices_memory(struct device_figures *figures, const struct reading *reading,
 				struct read_options *options, const char *device);
-void torsh_check_devices_time(struct device_figures *figures, const struct reading *reading, const char *device);
+void torsh_check_devices_time(struct device_figures *figures, const struct reading *reading,
+			      const char *device);
 
 #endif

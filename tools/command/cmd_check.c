@@ -33,7 +33,8 @@ static const char doc[] =
 	BUDGET(device_peak, "max-device-peak", "SIZE", "bytes of a device at the peak")       \
 	BUDGET(device_leak, "max-device-leak", "SIZE", "bytes of devices leaked")             \
 	BUDGET(device_refused, "max-device-refused", "N", "allocations that devices refused") \
-	BUDGET(device_time, "max-device-time", "TIME", "time of a device's kernels, copies and memsets")
+	BUDGET(device_time, "max-device-time", "TIME",                                        \
+	       "time of a device's kernels, copies and memsets")
 
 enum budget_name {
 #define BUDGET(name, option, argument, text) BUDGET_##name,
@@ -62,12 +63,14 @@ struct budgets {
 #define KEY_ALLOW_LOSS (KEY_DEVICE + 1)
 
 static const struct argp_option own_options[] = {
-#define BUDGET(name, option, argument, text) {option, KEY_BUDGET + BUDGET_##name, argument, 0, "most " text, 0},
+#define BUDGET(name, option, argument, text) \
+	{option, KEY_BUDGET + BUDGET_##name, argument, 0, "most " text, 0},
 	BUDGETS
 #undef BUDGET
 	{"device", KEY_DEVICE, "NAME", 0,
 	 "budgets of devices are for this one: cuda:0, managed, pinned, registered or imported", 0},
-	{"allow-loss", KEY_ALLOW_LOSS, NULL, 0, "compare also where the recording lost something", 0},
+	{"allow-loss", KEY_ALLOW_LOSS, NULL, 0, "compare also where the recording lost something",
+	 0},
 	{0},
 };
 
@@ -80,7 +83,8 @@ static bool is_set(const struct budgets *budgets, enum budget_name first, enum b
 	return false;
 }
 
-static uint64_t parse_limit(struct argp_state *state, const struct budget *budget, const char *argument)
+static uint64_t parse_limit(struct argp_state *state, const struct budget *budget,
+			    const char *argument)
 {
 	if (strcmp(budget->unit, "N") == 0)
 		return torsh_options_number(state, budget->option, argument);
@@ -95,8 +99,10 @@ static void check_budgets(struct argp_state *state, const struct budgets *budget
 		argp_error(state, "no budget is given: nothing to check");
 	if (budgets->device && !is_set(budgets, BUDGET_device_peak, BUDGET_device_time))
 		argp_error(state, "--device is for budgets of devices, and none is given");
-	if (budgets->device && budgets->items[BUDGET_device_time].is_set && strncmp(budgets->device, "cuda:", 5) != 0)
-		argp_error(state, "--max-device-time is of a device like cuda:0, not \"%s\"", budgets->device);
+	if (budgets->device && budgets->items[BUDGET_device_time].is_set &&
+	    strncmp(budgets->device, "cuda:", 5) != 0)
+		argp_error(state, "--max-device-time is of a device like cuda:0, not \"%s\"",
+			   budgets->device);
 }
 
 static error_t parse_budget(int key, char *argument, struct argp_state *state)
@@ -131,12 +137,15 @@ static void forget_heap(struct budget *budgets, const struct recorded_process *p
 	}
 }
 
-static void measure_host(struct budget *budgets, const struct reading *reading, struct read_options *options)
+static void measure_host(struct budget *budgets, const struct reading *reading,
+			 struct read_options *options)
 {
-	struct peak peak = torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
+	struct peak peak =
+		torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
 	struct leaks leaks = {0};
 
-	torsh_leaks_find(&leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
+	torsh_leaks_find(&leaks, reading->processes, reading->n_processes, reading->symbols,
+			 &options->suppress);
 	budgets[BUDGET_leak].value = leaks.bytes;
 	budgets[BUDGET_peak].value = peak.bytes;
 	torsh_leaks_free(&leaks);
@@ -163,7 +172,8 @@ static void take_figure(struct budget *budget, const struct device_figure *figur
 }
 
 /* The timeline is read only where it is asked for. */
-static void measure_devices(struct budgets *budgets, const struct reading *reading, struct read_options *options)
+static void measure_devices(struct budgets *budgets, const struct reading *reading,
+			    struct read_options *options)
 {
 	struct device_figures figures = {0};
 
@@ -185,8 +195,10 @@ static void measure_losses(struct budgets *budgets, const struct reading *readin
 	struct losses losses;
 
 	torsh_losses_sum(&losses, reading->processes, reading->n_processes);
-	budgets->missing = torsh_losses_sentence(recording, reading->processes, reading->n_processes);
-	budgets->is_lacking = recording->n_bad_rows || (is_over && (recording->is_truncated || !recording->is_complete));
+	budgets->missing =
+		torsh_losses_sentence(recording, reading->processes, reading->n_processes);
+	budgets->is_lacking = recording->n_bad_rows ||
+			      (is_over && (recording->is_truncated || !recording->is_complete));
 	for (size_t i = 0; i < losses.n; i++) {
 		if (!losses.items[i].is_of_events || !budgets->items[BUDGET_dropped].is_set)
 			budgets->is_lacking = true;
@@ -204,7 +216,8 @@ static const char *text_of(const struct budget *budget, uint64_t value, char *ou
 {
 	if (strcmp(budget->unit, "N") == 0)
 		return torsh_size_grouped(value, out);
-	return strcmp(budget->unit, "TIME") == 0 ? torsh_size_duration(value, out) : torsh_size_exact(value, out);
+	return strcmp(budget->unit, "TIME") == 0 ? torsh_size_duration(value, out)
+						 : torsh_size_exact(value, out);
 }
 
 static void print_text(const struct budget *budget)
@@ -212,9 +225,9 @@ static void print_text(const struct budget *budget)
 	char value[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
 	const char *device = budget->figure.device, *reason = budget->figure.reason;
 
-	printf("%-6s %-8s %s: %s%s%s, budget %s", is_kept(budget) ? "ok" : "BROKEN", budget->name, budget->text,
-	       budget->is_known ? text_of(budget, budget->value, value) : "not known", *device ? " of " : "", device,
-	       text_of(budget, budget->limit, limit));
+	printf("%-6s %-8s %s: %s%s%s, budget %s", is_kept(budget) ? "ok" : "BROKEN", budget->name,
+	       budget->text, budget->is_known ? text_of(budget, budget->value, value) : "not known",
+	       *device ? " of " : "", device, text_of(budget, budget->limit, limit));
 	if (*reason)
 		printf(" (%s)", reason);
 	putchar('\n');
@@ -227,7 +240,8 @@ static cJSON *make_check(const struct budget *budget)
 
 	torsh_json_set(object, "name", torsh_json_text(budget->name));
 	torsh_json_set(object, "limit", torsh_json_u64(budget->limit));
-	torsh_json_set(object, "value", budget->is_known ? torsh_json_u64(budget->value) : torsh_json_text(NULL));
+	torsh_json_set(object, "value",
+		       budget->is_known ? torsh_json_u64(budget->value) : torsh_json_text(NULL));
 	torsh_json_set(object, "passed", torsh_json_bool(is_kept(budget)));
 	torsh_json_set(object, "device", torsh_json_text(*device ? device : NULL));
 	torsh_json_set(object, "reason", torsh_json_text(*reason ? reason : NULL));
@@ -288,9 +302,11 @@ int torsh_command_check(int argc, char **argv)
 	if (reading.recording->is_being_written)
 		torsh_warn("this is being recorded still: budgets are compared with what is there");
 	if (reading.recording->n_pauses)
-		torsh_warn("recording was paused: blocks that were allocated meanwhile are not counted");
+		torsh_warn(
+			"recording was paused: blocks that were allocated meanwhile are not counted");
 	if (reading.n_unfollowed)
-		torsh_warn("budgets are compared with what was recorded, not of programs that were not followed");
+		torsh_warn(
+			"budgets are compared with what was recorded, not of programs that were not followed");
 	are_kept = print_checks(&budgets, &reading, options.is_json);
 	free(budgets.missing);
 	torsh_reading_close(&reading, &options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh dump: everything that a recording says, a JSON object a line. What a message looks like is asked of protobuf,
- * what an event looks like of events.def: nothing is listed here a second time.
+ * torsh dump: everything that a recording says, a JSON object a line. What a message looks like is
+ * asked of protobuf, what an event looks like of events.def: nothing is listed here a second time.
  */
 #include <argp.h>
 #include <errno.h>
@@ -20,8 +20,9 @@
 #include "tools/store/recording_read.h"
 #include "tools/store/timeline_columns.h"
 
-static const char doc[] = "Print everything in a recording, one JSON object a line: the messages of "
-			  "tools/store/recording.proto, and each event of a full recording by its name.";
+static const char doc[] =
+	"Print everything in a recording, one JSON object a line: the messages of "
+	"tools/store/recording.proto, and each event of a full recording by its name.";
 
 enum { KEY_NO_EVENTS = 0x1000, KEY_ONLY, KEY_JSON };
 
@@ -57,7 +58,10 @@ static uint64_t all_but(const char *names, const struct argp_state *state)
 		uint64_t bit = bit_of(name);
 
 		if (!bit)
-			argp_error(state, "recordings have no \"%s\": see Chunk in tools/store/recording.proto", name);
+			argp_error(
+				state,
+				"recordings have no \"%s\": see Chunk in tools/store/recording.proto",
+				name);
 		named |= bit;
 	}
 	free(copy);
@@ -125,7 +129,8 @@ static bool is_address(const ProtobufCFieldDescriptor *field)
 
 static cJSON *make_enum(const ProtobufCFieldDescriptor *field, int value)
 {
-	const ProtobufCEnumValue *named = protobuf_c_enum_descriptor_get_value(field->descriptor, value);
+	const ProtobufCEnumValue *named =
+		protobuf_c_enum_descriptor_get_value(field->descriptor, value);
 
 	return named ? torsh_json_text(named->name) : torsh_json_i64(value);
 }
@@ -276,9 +281,11 @@ static const char *event_name(uint32_t id)
 	}
 }
 
-static void print_event(uint32_t process, uint64_t at_ns, uint32_t thread, uint32_t stack, const struct event *event)
+static void print_event(uint32_t process, uint64_t at_ns, uint32_t thread, uint32_t stack,
+			const struct event *event)
 {
-	printf("{\"event\":\"%s\",\"process\":%" PRIu32 ",\"at_ns\":%" PRIu64 ",\"thread\":%" PRIu32 ",\"stack\":%" PRIu32,
+	printf("{\"event\":\"%s\",\"process\":%" PRIu32 ",\"at_ns\":%" PRIu64 ",\"thread\":%" PRIu32
+	       ",\"stack\":%" PRIu32,
 	       event_name(event->id), process, at_ns, thread, stack);
 	print_fields(event);
 	puts("}");
@@ -288,12 +295,13 @@ static void print_events(const Torsh__Events *events)
 {
 	struct columns_reader *reader;
 	struct columns_event event;
-	int rc = torsh_columns_open(&reader, events->first_ns, events->n_events, events->columns.data,
-				    events->columns.len);
+	int rc = torsh_columns_open(&reader, events->first_ns, events->n_events,
+				    events->columns.data, events->columns.len);
 
 	if (rc == 0) {
 		while ((rc = torsh_columns_next(reader, &event)) == 1)
-			print_event(events->process, event.at_ns, event.thread, event.stack, &event.event);
+			print_event(events->process, event.at_ns, event.thread, event.stack,
+				    &event.event);
 		torsh_columns_close(reader);
 	}
 	if (rc < 0)
@@ -306,11 +314,13 @@ static void print_timeline(const Torsh__Timeline *timeline)
 {
 	struct timeline_reader *reader;
 	struct timeline_event event;
-	int rc = torsh_timeline_open(&reader, timeline->n_events, timeline->columns.data, timeline->columns.len);
+	int rc = torsh_timeline_open(&reader, timeline->n_events, timeline->columns.data,
+				     timeline->columns.len);
 
 	if (rc == 0) {
 		while ((rc = torsh_timeline_next(reader, &event)) == 1)
-			print_event(timeline->process, event.at_ns, event.thread, event.stack, &event.event);
+			print_event(timeline->process, event.at_ns, event.thread, event.stack,
+				    &event.event);
 		torsh_timeline_close(reader);
 	}
 	if (rc < 0)
@@ -343,7 +353,8 @@ static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *op
 			continue;
 		if (field->label != PROTOBUF_C_LABEL_REPEATED) {
 			if (is_there(field, at))
-				print_message(field->name, *(ProtobufCMessage *const *)(at + field->offset));
+				print_message(field->name,
+					      *(ProtobufCMessage *const *)(at + field->offset));
 			continue;
 		}
 		n = *(const size_t *)(at + field->quantifier_offset);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh export: a recording's stacks, or its timeline, for other programs. The formats are in tools/export/. */
+/*
+ * torsh export: a recording's stacks, or its timeline, for other programs. The formats are in
+ * tools/export/.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +40,8 @@ static const struct argp_option own_options[] = {
 	{"output", 'o', "FILE", 0,
 	 "write there instead of to standard output; a directory, or a name with %r, gets the timeline of each rank",
 	 0},
-	{"from", KEY_FROM, "TIME", 0, "the timeline from here on: 1.5s, 200ms, 30us since the recording began", 0},
+	{"from", KEY_FROM, "TIME", 0,
+	 "the timeline from here on: 1.5s, 200ms, 30us since the recording began", 0},
 	{"to", KEY_TO, "TIME", 0, "the timeline up to here", 0},
 	{"steps", KEY_STEPS, "A[-B]", 0, "the timeline of these steps", 0},
 	{"by-rank", KEY_BY_RANK, NULL, 0,
@@ -71,7 +75,8 @@ static const char formats[] = "one of"
 #undef FORMAT
 	;
 
-static void parse_format(struct export_options *options, const char *argument, struct argp_state *state)
+static void parse_format(struct export_options *options, const char *argument,
+			 struct argp_state *state)
 {
 	for (size_t i = 0; i < sizeof(exporters) / sizeof(*exporters); i++) {
 		if (strcmp(exporters[i]->name, argument) == 0)
@@ -97,11 +102,13 @@ static uint64_t parse_time(struct argp_state *state, const char *option, const c
 		if (strcmp(end, units[i].unit) == 0 && number >= 0 && number * units[i].ns < 1e19)
 			return (uint64_t)(number * units[i].ns);
 	}
-	argp_error(state, "--%s takes a time like 1.5s, 200ms or 30us, not \"%s\"", option, argument);
+	argp_error(state, "--%s takes a time like 1.5s, 200ms or 30us, not \"%s\"", option,
+		   argument);
 	return 0;
 }
 
-static void parse_what(struct export_options *options, const char *argument, struct argp_state *state)
+static void parse_what(struct export_options *options, const char *argument,
+		       struct argp_state *state)
 {
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
 		if (strcmp(torsh_export_weight_names[i], argument) == 0) {
@@ -110,7 +117,8 @@ static void parse_what(struct export_options *options, const char *argument, str
 			return;
 		}
 	}
-	argp_error(state, "--what takes leaked, peak, allocated or temporary, not \"%s\"", argument);
+	argp_error(state, "--what takes leaked, peak, allocated or temporary, not \"%s\"",
+		   argument);
 }
 
 static error_t parse_export(int key, char *argument, struct argp_state *state)
@@ -139,15 +147,18 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		options->window.is_by_rank = true;
 		return 0;
 	case KEY_STEPS:
-		torsh_options_steps(state, argument, &options->window.first_step, &options->window.last_step);
+		torsh_options_steps(state, argument, &options->window.first_step,
+				    &options->window.last_step);
 		options->window.has_steps = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (!options->exporter && !options->trace)
 			argp_error(state, "--format is missing: %s", formats);
 		if (options->exporter && (options->has_window || options->window.has_steps))
-			argp_error(state, "--from, --to and --steps choose of the timeline, which %s doesn't hold",
-				   options->exporter->name);
+			argp_error(
+				state,
+				"--from, --to and --steps choose of the timeline, which %s doesn't hold",
+				options->exporter->name);
 		if (options->window.from_ns >= options->window.to_ns)
 			argp_error(state, "--from has to be before --to");
 		return ARGP_ERR_UNKNOWN;
@@ -173,11 +184,13 @@ static void make_room(struct samples *samples, uint32_t stack)
 		return;
 	while (stack >= n)
 		n = n ? n * 2 : 64;
-	samples->by_stack = torsh_need_items(samples->by_stack, samples->n_by_stack, n, sizeof(*samples->by_stack));
+	samples->by_stack = torsh_need_items(samples->by_stack, samples->n_by_stack, n,
+					     sizeof(*samples->by_stack));
 	samples->n_by_stack = n;
 }
 
-static void weigh(struct samples *samples, const struct allocation_sites *sites, enum export_weight weight)
+static void weigh(struct samples *samples, const struct allocation_sites *sites,
+		  enum export_weight weight)
 {
 	for (size_t i = 0; i < sites->n; i++) {
 		const struct allocation_site *site = &sites->items[i];
@@ -186,10 +199,10 @@ static void weigh(struct samples *samples, const struct allocation_sites *sites,
 		make_room(samples, site->stack);
 		index = &samples->by_stack[site->stack];
 		if (!*index) {
-			samples->items =
-				torsh_need_room(samples->items, samples->n, &samples->n_room, sizeof(*samples->items));
-			samples->items[samples->n++] =
-				(struct export_sample){.process = site->process, .stack = site->stack};
+			samples->items = torsh_need_room(samples->items, samples->n,
+							 &samples->n_room, sizeof(*samples->items));
+			samples->items[samples->n++] = (struct export_sample){
+				.process = site->process, .stack = site->stack};
 			*index = (uint32_t)samples->n;
 		}
 		samples->items[*index - 1].values[weight].blocks += site->blocks;
@@ -198,8 +211,9 @@ static void weigh(struct samples *samples, const struct allocation_sites *sites,
 }
 
 /* peak_of: SITES_PEAK or SITES_SESSION_PEAK */
-static void weigh_process(struct samples *samples, struct recorded_process *process, enum sites_of peak_of,
-			  const struct export *export, struct read_options *options)
+static void weigh_process(struct samples *samples, struct recorded_process *process,
+			  enum sites_of peak_of, const struct export *export,
+			  struct read_options *options)
 {
 	const struct {
 		enum export_weight weight;
@@ -229,9 +243,11 @@ static void weigh_process(struct samples *samples, struct recorded_process *proc
 	}
 }
 
-static int write_all(struct export *export, const struct reading *reading, struct read_options *options)
+static int write_all(struct export *export, const struct reading *reading,
+		     struct read_options *options)
 {
-	struct peak peak = torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
+	struct peak peak =
+		torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
 	enum sites_of peak_of = peak.process ? SITES_PEAK : SITES_SESSION_PEAK;
 
 	export->exporter->begin(export);
@@ -252,7 +268,8 @@ static int write_all(struct export *export, const struct reading *reading, struc
 	return export->exporter->end(export);
 }
 
-static void export_stacks(const struct export_options *own, const struct reading *reading, struct read_options *options)
+static void export_stacks(const struct export_options *own, const struct reading *reading,
+			  struct read_options *options)
 {
 	struct export export = {
 		.exporter = own->exporter,
@@ -271,7 +288,8 @@ static void export_stacks(const struct export_options *own, const struct reading
 /* Files that others read have no place for it. */
 static void warn_of_losses(const struct reading *reading)
 {
-	char *sentence = torsh_losses_sentence(reading->recording, reading->processes, reading->n_processes);
+	char *sentence =
+		torsh_losses_sentence(reading->recording, reading->processes, reading->n_processes);
 
 	if (sentence)
 		torsh_warn("%s", sentence);

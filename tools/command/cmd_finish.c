@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh finish: what the writer runs when a session ends, or its first process does and waits for it: the exports that were
- * asked for, beside the recording. Each runs in a child of its own, as `torsh export` would: it may end itself, and what it
- * takes is given back.
+ * torsh finish: what the writer runs when a session ends, or its first process does and waits for
+ * it: the exports that were asked for, beside the recording. Each runs in a child of its own, as
+ * `torsh export` would: it may end itself, and what it takes is given back.
  *	torsh finish --recording PATH [--formats NAMES] [--export-to FILE] [--quiet] SOURCE
- * SOURCE is a path of the recording, or with --session the socket of a session that goes on. Not for people: `torsh --help`
- * doesn't list it.
+ * SOURCE is a path of the recording, or with --session the socket of a session that goes on. Not
+ * for people: `torsh --help` doesn't list it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,8 @@ static int silence(void)
 }
 
 /* Returns whether it was written. */
-static bool export_as(const char *recording, const struct format *format, const char *path, bool is_quiet)
+static bool export_as(const char *recording, const struct format *format, const char *path,
+		      bool is_quiet)
 {
 	char *arguments[] = {"torsh export", (char *)recording, "--format",  (char *)format->name,
 			     "-o",	     (char *)path,	"--by-rank", NULL};
@@ -70,7 +71,8 @@ static bool export_as(const char *recording, const struct format *format, const 
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != TORSH_EXIT_DONE) {
-		torsh_warn("%s was not written; `torsh export --format %s` can do it again", path, format->name);
+		torsh_warn("%s was not written; `torsh export --format %s` can do it again", path,
+			   format->name);
 		return false;
 	}
 	if (!is_quiet)
@@ -97,7 +99,8 @@ static const struct format *format_called(const char *name)
 	return NULL;
 }
 
-static bool export_beside(const struct finish_options *options, const char *source, const char *name)
+static bool export_beside(const struct finish_options *options, const char *source,
+			  const char *name)
 {
 	const struct format *format = format_called(name);
 	bool is_written;
@@ -117,7 +120,8 @@ static bool export_beside(const struct finish_options *options, const char *sour
 static bool export_all(const struct finish_options *options, const char *source)
 {
 	char *copy = torsh_need(strdup(options->formats)), *rest = copy, *name;
-	const struct format *by_ending = format_called(strstr(options->export_to, ".pftrace") ? "perfetto" : "chrome");
+	const struct format *by_ending =
+		format_called(strstr(options->export_to, ".pftrace") ? "perfetto" : "chrome");
 	bool is_all_written = true;
 
 	while ((name = strsep(&rest, ","))) {
@@ -125,7 +129,8 @@ static bool export_all(const struct finish_options *options, const char *source)
 			is_all_written = false;
 	}
 	free(copy);
-	if (*options->export_to && !export_as(source, by_ending, options->export_to, options->is_quiet))
+	if (*options->export_to &&
+	    !export_as(source, by_ending, options->export_to, options->is_quiet))
 		is_all_written = false;
 	return is_all_written;
 }
@@ -142,7 +147,9 @@ static int take_snapshot(const char *socket_path)
 	if (!result) {
 		fd = memfd_create("torsh-session", MFD_CLOEXEC);
 		result = fd < 0 ? -errno
-				: torsh_live_write_snapshot(&answer, sessions.items[0].recording->start_realtime_ns, fd);
+				: torsh_live_write_snapshot(
+					  &answer, sessions.items[0].recording->start_realtime_ns,
+					  fd);
 		if (result && fd >= 0)
 			close(fd);
 		torsh_live_close(&answer);
@@ -169,9 +176,12 @@ static bool export_session(const struct finish_options *options)
 static bool parse_options(struct finish_options *options, int argc, char **argv)
 {
 	static const struct option known[] = {
-		{"recording", required_argument, NULL, 'r'}, {"formats", required_argument, NULL, 'f'},
-		{"export-to", required_argument, NULL, 'o'}, {"quiet", no_argument, NULL, 'q'},
-		{"session", no_argument, NULL, 's'},	     {0},
+		{"recording", required_argument, NULL, 'r'},
+		{"formats", required_argument, NULL, 'f'},
+		{"export-to", required_argument, NULL, 'o'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"session", no_argument, NULL, 's'},
+		{0},
 	};
 	int option;
 
@@ -206,7 +216,8 @@ int torsh_command_finish(int argc, char **argv)
 	struct finish_options options;
 
 	if (!parse_options(&options, argc, argv)) {
-		torsh_warn("it is run by the writer, as tools/command/cmd_finish.c says, not by hand");
+		torsh_warn(
+			"it is run by the writer, as tools/command/cmd_finish.c says, not by hand");
 		return TORSH_EXIT_UNREADABLE;
 	}
 	if (options.is_session)

@@ -35,10 +35,11 @@ struct own_choice {
 };
 
 static const struct argp_option own_options[] = {
-	{"at-exec", KEY_AT_EXEC, NULL, 0, "show in place of leaks what was alive when a process became another program",
-	 0},
+	{"at-exec", KEY_AT_EXEC, NULL, 0,
+	 "show in place of leaks what was alive when a process became another program", 0},
 	{"growth", KEY_GROWTH, NULL, 0, "show what grows from step to step, in bytes a step", 0},
-	{"device", KEY_DEVICE, "NAME", 0, "memory of this device: cuda:0, managed, pinned, registered, imported", 0},
+	{"device", KEY_DEVICE, "NAME", 0,
+	 "memory of this device: cuda:0, managed, pinned, registered, imported", 0},
 	{0},
 };
 
@@ -58,7 +59,8 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (choice->device && choice->is_growth)
-			argp_error(state, "--growth is about the heap: --device can't be used with it");
+			argp_error(state,
+				   "--growth is about the heap: --device can't be used with it");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -78,9 +80,12 @@ static cJSON *make_leak(const struct allocation_site *site)
 	cJSON *stack = cJSON_DetachItemFromObjectCaseSensitive(leak, "stack");
 
 	torsh_json_set(leak, "usable_bytes",
-		       site->usable_is_known ? torsh_json_u64(site->usable_bytes) : torsh_json_text(NULL));
-	torsh_json_set(leak, "first_ns", site->has_times ? torsh_json_u64(site->first_ns) : torsh_json_text(NULL));
-	torsh_json_set(leak, "last_ns", site->has_times ? torsh_json_u64(site->last_ns) : torsh_json_text(NULL));
+		       site->usable_is_known ? torsh_json_u64(site->usable_bytes)
+					     : torsh_json_text(NULL));
+	torsh_json_set(leak, "first_ns",
+		       site->has_times ? torsh_json_u64(site->first_ns) : torsh_json_text(NULL));
+	torsh_json_set(leak, "last_ns",
+		       site->has_times ? torsh_json_u64(site->last_ns) : torsh_json_text(NULL));
 	torsh_json_set(leak, "stack", stack);
 	return leak;
 }
@@ -89,8 +94,10 @@ static cJSON *make_alive(const struct leaks *leaks, bool is_known)
 {
 	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "bytes", is_known ? torsh_json_u64(leaks->alive_bytes) : torsh_json_text(NULL));
-	torsh_json_set(object, "blocks", is_known ? torsh_json_u64(leaks->alive_blocks) : torsh_json_text(NULL));
+	torsh_json_set(object, "bytes",
+		       is_known ? torsh_json_u64(leaks->alive_bytes) : torsh_json_text(NULL));
+	torsh_json_set(object, "blocks",
+		       is_known ? torsh_json_u64(leaks->alive_blocks) : torsh_json_text(NULL));
 	return object;
 }
 
@@ -121,11 +128,13 @@ static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *
 	for (size_t i = 0; i < suppress->n; i++) {
 		cJSON *rule;
 
-		if ((suppress->rules[i].is_built_in || suppress->rules[i].process) && !suppress->rules[i].n_stacks)
+		if ((suppress->rules[i].is_built_in || suppress->rules[i].process) &&
+		    !suppress->rules[i].n_stacks)
 			continue;
 		rule = torsh_json_object();
 		torsh_json_set(rule, "rule", torsh_json_text(suppress->rules[i].pattern));
-		torsh_json_set(rule, "kind", torsh_json_text(torsh_suppress_kind(&suppress->rules[i])));
+		torsh_json_set(rule, "kind",
+			       torsh_json_text(torsh_suppress_kind(&suppress->rules[i])));
 		torsh_json_set(rule, "built_in", torsh_json_bool(suppress->rules[i].is_built_in));
 		torsh_json_set(rule, "bytes", torsh_json_u64(suppress->rules[i].bytes));
 		torsh_json_set(rule, "blocks", torsh_json_u64(suppress->rules[i].blocks));
@@ -138,28 +147,34 @@ static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *
 
 static cJSON *make_processes(const struct view *view)
 {
-	static const char *const measured[] = {"leaked_bytes", "leaked_blocks", "at_exec_bytes", "at_exec_blocks",
-					       NULL};
+	static const char *const measured[] = {"leaked_bytes", "leaked_blocks", "at_exec_bytes",
+					       "at_exec_blocks", NULL};
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		cJSON *process = torsh_parts_process(view->reading->processes[i]);
 
 		torsh_parts_set_leaks(process, &view->leaks.processes[i],
-				      view->leaks.device || torsh_recording_has_heap(view->reading->processes[i]));
+				      view->leaks.device || torsh_recording_has_heap(
+								    view->reading->processes[i]));
 		torsh_json_add(list, process);
 	}
-	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed, measured);
+	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed,
+				   measured);
 	return list;
 }
 
-/* What the first process was at its end: a wrapper that executed the program is an image before that. */
+/*
+ * What the first process was at its end: a wrapper that executed the program is an image before
+ * that.
+ */
 static const struct recorded_process *last_image(const struct reading *reading)
 {
 	const struct recorded_process *image = reading->processes[0];
 
 	for (size_t i = 1; i < reading->n_processes; i++)
-		if (image->end == TORSH__PROCESS__END_KIND__EXECUTED && reading->processes[i]->pid == image->pid)
+		if (image->end == TORSH__PROCESS__END_KIND__EXECUTED &&
+		    reading->processes[i]->pid == image->pid)
 			image = reading->processes[i];
 	return image;
 }
@@ -194,7 +209,8 @@ static void print_json(const struct view *view)
 	const struct reading *reading = view->reading;
 	const struct recorded_process *first = last_image(reading);
 	cJSON *inherited = torsh_json_object(), *at_exec = torsh_json_object();
-	bool is_known = leaks->device || torsh_recording_has_heaps(reading->processes, reading->n_processes);
+	bool is_known = leaks->device ||
+			torsh_recording_has_heaps(reading->processes, reading->n_processes);
 	struct json json;
 	char end[32];
 
@@ -206,14 +222,18 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "end", torsh_json_text(end));
 	torsh_json_member(&json, "alive_at", torsh_json_text(leaks->at_exec ? "exec" : "end"));
 	print_device(&json, view);
-	torsh_json_member(&json, "leaked_bytes", is_known ? torsh_json_u64(leaks->bytes) : torsh_json_text(NULL));
-	torsh_json_member(&json, "leaked_blocks", is_known ? torsh_json_u64(leaks->blocks) : torsh_json_text(NULL));
+	torsh_json_member(&json, "leaked_bytes",
+			  is_known ? torsh_json_u64(leaks->bytes) : torsh_json_text(NULL));
+	torsh_json_member(&json, "leaked_blocks",
+			  is_known ? torsh_json_u64(leaks->blocks) : torsh_json_text(NULL));
 	torsh_json_member(&json, "alive", make_alive(leaks, is_known));
 	torsh_json_member(&json, "usable_bytes",
-			  leaks->usable_is_known ? torsh_json_u64(leaks->usable_bytes) : torsh_json_text(NULL));
-	torsh_json_member(&json, "overhead_bytes",
-			  leaks->usable_is_known ? torsh_json_i64((int64_t)(leaks->usable_bytes - leaks->bytes))
+			  leaks->usable_is_known ? torsh_json_u64(leaks->usable_bytes)
 						 : torsh_json_text(NULL));
+	torsh_json_member(&json, "overhead_bytes",
+			  leaks->usable_is_known
+				  ? torsh_json_i64((int64_t)(leaks->usable_bytes - leaks->bytes))
+				  : torsh_json_text(NULL));
 	torsh_json_array(&json, "leaks");
 	for (size_t i = 0; i < view->n_shown; i++)
 		torsh_json_item(&json, make_leak(&leaks->found.items[i]));
@@ -227,11 +247,14 @@ static void print_json(const struct view *view)
 	torsh_json_set(at_exec, "bytes", torsh_json_u64(leaks->exec_bytes));
 	torsh_json_set(at_exec, "blocks", torsh_json_u64(leaks->exec_blocks));
 	torsh_json_member(&json, "at_exec", at_exec);
-	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "events",
+			  torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "processes", make_processes(view));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "counters", torsh_parts_counters(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "notes",
+			  torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "counters",
+			  torsh_parts_counters(reading->processes, reading->n_processes));
 	torsh_json_end(&json);
 }
 
@@ -242,7 +265,8 @@ static void print_left_out(const struct view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
 
 	if (leaks->bookkeeping_blocks) {
-		printf("left out: %s in %s of bookkeeping\n", torsh_size_exact(leaks->bookkeeping_bytes, bytes),
+		printf("left out: %s in %s of bookkeeping\n",
+		       torsh_size_exact(leaks->bookkeeping_bytes, bytes),
 		       torsh_text_blocks(leaks->bookkeeping_blocks, blocks));
 		for (size_t i = 0; i < leaks->n_bookkeeping; i++)
 			printf("          %s: %s in %s\n", leaks->bookkeeping[i].what,
@@ -250,14 +274,17 @@ static void print_left_out(const struct view *view)
 			       torsh_text_blocks(leaks->bookkeeping[i].blocks, blocks));
 	}
 	if (leaks->inherited_blocks)
-		printf("left out: %s in %s from before a fork\n", torsh_size_exact(leaks->inherited_bytes, bytes),
+		printf("left out: %s in %s from before a fork\n",
+		       torsh_size_exact(leaks->inherited_bytes, bytes),
 		       torsh_text_blocks(leaks->inherited_blocks, blocks));
 	if (leaks->exec_blocks && !leaks->at_exec)
 		printf("no leaks: %s in %s, alive when a process became another program; --at-exec shows them\n",
-		       torsh_size_exact(leaks->exec_bytes, bytes), torsh_text_blocks(leaks->exec_blocks, blocks));
+		       torsh_size_exact(leaks->exec_bytes, bytes),
+		       torsh_text_blocks(leaks->exec_blocks, blocks));
 	for (size_t i = 0; i < suppress->n; i++) {
 		if (suppress->rules[i].n_stacks)
-			printf("suppressed: %s in %s by %s:%s%s\n", torsh_size_exact(suppress->rules[i].bytes, bytes),
+			printf("suppressed: %s in %s by %s:%s%s\n",
+			       torsh_size_exact(suppress->rules[i].bytes, bytes),
 			       torsh_text_blocks(suppress->rules[i].blocks, blocks),
 			       torsh_suppress_kind(&suppress->rules[i]), suppress->rules[i].pattern,
 			       suppress->rules[i].is_built_in ? " (built in)"
@@ -296,34 +323,44 @@ static void print_text(const struct view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], usable[SIZE_TEXT_BYTES];
 	size_t n_left = leaks->found.n - view->n_shown;
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
+			 PROCESSES_SHOWN);
 	torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed, PROCESSES_SHOWN);
 	if (leaks->at_exec)
-		torsh_text_heading(stdout, "%s in %s were alive when a process became another program",
-				   torsh_size_exact(leaks->bytes, bytes), torsh_text_blocks(leaks->blocks, blocks));
-	else if (!leaks->device && !torsh_recording_has_heaps(reading->processes, reading->n_processes))
+		torsh_text_heading(stdout,
+				   "%s in %s were alive when a process became another program",
+				   torsh_size_exact(leaks->bytes, bytes),
+				   torsh_text_blocks(leaks->blocks, blocks));
+	else if (!leaks->device &&
+		 !torsh_recording_has_heaps(reading->processes, reading->n_processes))
 		torsh_text_heading(stdout, "Nothing is known about the heap.");
-	else if (!leaks->blocks && !torsh_losses_heap_is_whole(reading->recording, reading->processes, reading->n_processes))
+	else if (!leaks->blocks &&
+		 !torsh_losses_heap_is_whole(reading->recording, reading->processes,
+					     reading->n_processes))
 		torsh_text_heading(stdout, "Nothing that leaked is among what was recorded.");
 	else if (!leaks->blocks)
 		torsh_text_heading(stdout, "No leaks%s%s.", leaks->device ? " of " : "",
 				   leaks->device ? leaks->device : "");
 	else
-		torsh_text_heading(stdout, "%s%s%s not freed, %s", torsh_size_exact(leaks->bytes, bytes),
+		torsh_text_heading(stdout, "%s%s%s not freed, %s",
+				   torsh_size_exact(leaks->bytes, bytes),
 				   leaks->device ? " of " : "", leaks->device ? leaks->device : "",
 				   torsh_text_blocks(leaks->blocks, blocks));
 	if (!leaks->device && !leaks->at_exec && leaks->alive_blocks)
 		torsh_text_alive(stdout, leaks);
 	if (!leaks->device)
-		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes,
+					 PROCESSES_SHOWN);
 	print_device_text(view);
 	if (leaks->blocks && leaks->usable_is_known)
-		printf("the allocator took %s for them\n", torsh_size_exact(leaks->usable_bytes, usable));
+		printf("the allocator took %s for them\n",
+		       torsh_size_exact(leaks->usable_bytes, usable));
 	print_left_out(view);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	for (size_t i = 0; i < view->n_shown; i++)
-		torsh_text_site(stdout, i + 1, &leaks->found.items[i], leaks->bytes, reading->n_processes > 1);
+		torsh_text_site(stdout, i + 1, &leaks->found.items[i], leaks->bytes,
+				reading->n_processes > 1);
 	if (n_left)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
 }
@@ -348,7 +385,8 @@ static void show_growth(const struct read_options *options, const struct reading
 	torsh_growth_free(&growth);
 }
 
-static void open_devices(struct device_reading *devices, const struct reading *reading, const char *name)
+static void open_devices(struct device_reading *devices, const struct reading *reading,
+			 const char *name)
 {
 	torsh_device_reading_open(devices, reading);
 	for (size_t i = 0; i < devices->memory.n; i++) {
@@ -358,7 +396,8 @@ static void open_devices(struct device_reading *devices, const struct reading *r
 	torsh_device_refuse(&devices->memory, name);
 }
 
-static void show_leaks(struct read_options *options, const struct reading *reading, const struct own_choice *choice)
+static void show_leaks(struct read_options *options, const struct reading *reading,
+		       const struct own_choice *choice)
 {
 	struct view view = {
 		.options = options,
@@ -373,8 +412,10 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	}
 	view.leaks.found.depth = options->depth;
 	view.leaks.found.view = options->view;
-	torsh_leaks_find(&view.leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
-	view.n_shown = torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
+	torsh_leaks_find(&view.leaks, reading->processes, reading->n_processes, reading->symbols,
+			 &options->suppress);
+	view.n_shown =
+		torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
 	if (options->is_json)
 		print_json(&view);
 	else

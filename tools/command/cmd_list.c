@@ -68,7 +68,8 @@ static cJSON *make_session(const struct live_session *session)
 
 	torsh_json_set(object, "writer_pid", torsh_json_u64(session->writer_pid));
 	torsh_json_set(object, "start_realtime_ns",
-		       recording->start_realtime_ns ? torsh_json_u64(recording->start_realtime_ns) : torsh_json_text(NULL));
+		       recording->start_realtime_ns ? torsh_json_u64(recording->start_realtime_ns)
+						    : torsh_json_text(NULL));
 	torsh_json_set(object, "recording", torsh_json_text(recording->snapshot_of));
 	torsh_json_set(object, "record", torsh_json_text(recording->record));
 	torsh_json_set(object, "agent_version", torsh_json_text(recording->agent_version));
@@ -97,10 +98,12 @@ static void print_text(const struct live_sessions *sessions)
 		puts("nothing is being recorded");
 		return;
 	}
-	printf("%10s %10s  %-20s %-19s %9s  %s\n", "WRITER", "PID", "PROGRAM", "STARTED", "PROCESSES", "RECORDING");
+	printf("%10s %10s  %-20s %-19s %9s  %s\n", "WRITER", "PID", "PROGRAM", "STARTED",
+	       "PROCESSES", "RECORDING");
 	for (size_t i = 0; i < sessions->n; i++) {
 		const struct recording *recording = sessions->items[i].recording;
-		const struct recorded_process *first = recording->n_processes ? recording->processes[0] : NULL;
+		const struct recorded_process *first =
+			recording->n_processes ? recording->processes[0] : NULL;
 		time_t start_s = (time_t)(recording->start_realtime_ns / 1000000000u);
 		char start[32] = "-", pid[16] = "-";
 		struct tm local;
@@ -109,9 +112,12 @@ static void print_text(const struct live_sessions *sessions)
 			strftime(start, sizeof(start), "%F %T", &local);
 		if (first)
 			snprintf(pid, sizeof(pid), "%" PRIu32, first->pid);
-		printf("%10" PRIu32 " %10s  %-20s %-19s %9zu  %s%s\n", sessions->items[i].writer_pid, pid,
-		       first ? torsh_recording_program_name(first) : "-", start, recording->n_processes,
-		       recording->snapshot_of ? recording->snapshot_of : "-", is_paused(recording) ? "  (paused)" : "");
+		printf("%10" PRIu32 " %10s  %-20s %-19s %9zu  %s%s\n",
+		       sessions->items[i].writer_pid, pid,
+		       first ? torsh_recording_program_name(first) : "-", start,
+		       recording->n_processes,
+		       recording->snapshot_of ? recording->snapshot_of : "-",
+		       is_paused(recording) ? "  (paused)" : "");
 	}
 }
 

@@ -27,8 +27,9 @@ static int compare_totals(const void *a, const void *b)
 {
 	const struct module_total *x = a, *y = b;
 
-	return x->total_ns != y->total_ns ? (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns)
-					  : strcmp(x->name, y->name);
+	return x->total_ns != y->total_ns
+		       ? (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns)
+		       : strcmp(x->name, y->name);
 }
 
 struct view {
@@ -41,7 +42,8 @@ struct view {
 
 static cJSON *make_flops(const struct view *view, uint64_t flops)
 {
-	return view->reading->recording->without_flops ? torsh_json_text(NULL) : torsh_json_u64(flops);
+	return view->reading->recording->without_flops ? torsh_json_text(NULL)
+						       : torsh_json_u64(flops);
 }
 
 static cJSON *make_device(const struct view *view, uint64_t ns)
@@ -68,7 +70,8 @@ static cJSON *make_total(const struct view *view, const struct module_total *tot
 	torsh_json_set(object, "flops", make_flops(view, total->whole_flops));
 	torsh_json_set(object, "flops_all", make_flops(view, total->whole_flops_all));
 	torsh_json_set(object, "self_allocated_bytes",
-		       view->has_tensors ? torsh_json_u64(total->allocated_bytes) : torsh_json_text(NULL));
+		       view->has_tensors ? torsh_json_u64(total->allocated_bytes)
+					 : torsh_json_text(NULL));
 	return object;
 }
 
@@ -84,7 +87,8 @@ static void print_json(const struct view *view)
 		torsh_json_item(&json, make_total(view, &view->totals.items[i]));
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_json_u64(view->totals.n - view->n));
-	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "events",
+			  torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
@@ -105,7 +109,8 @@ static void print_total(const struct view *view, const struct module_total *tota
 		torsh_text_cell(stdout, torsh_size_duration(total->device_ns, text));
 		torsh_text_cell(stdout, torsh_size_duration(total->whole_device_ns, text));
 	}
-	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
+	torsh_text_cell(stdout,
+			view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
 	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->flops_all, text) : "-");
 	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->whole_flops_all, text) : "-");
 	putchar('\n');
@@ -118,7 +123,8 @@ static void print_text(const struct view *view)
 
 	for (size_t i = 0; i < view->prepass.n; i++)
 		n_modules += view->prepass.items[i].n_modules;
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
+			 PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
@@ -126,8 +132,8 @@ static void print_text(const struct view *view)
 		puts("No calls of modules were recorded.");
 		return;
 	}
-	printf("\n%-*s %10s %10s %10s %10s %10s", NAME_COLUMNS, "module", "calls", "forward", "self", "operators",
-	       "backward");
+	printf("\n%-*s %10s %10s %10s %10s %10s", NAME_COLUMNS, "module", "calls", "forward",
+	       "self", "operators", "backward");
 	if (view->totals.has_devices)
 		printf(" %10s %10s", "self dev", "device");
 	printf(" %10s %10s %10s\n", "self mem", "self FLOPs", "FLOPs");
@@ -148,8 +154,8 @@ int torsh_command_modules(int argc, char **argv)
 	torsh_reading_prepass(&view.prepass, &reading, &options);
 	for (size_t i = 0; i < view.prepass.n; i++)
 		view.has_tensors = view.has_tensors || view.prepass.items[i].n_tensors;
-	torsh_module_totals_collect(&view.totals, reading.recording, reading.processes, reading.n_processes,
-				    &view.prepass);
+	torsh_module_totals_collect(&view.totals, reading.recording, reading.processes,
+				    reading.n_processes, &view.prepass);
 	if (view.totals.n)
 		qsort(view.totals.items, view.totals.n, sizeof(*view.totals.items), compare_totals);
 	view.n = torsh_options_limit(&options, view.totals.n, TEXT_LIMIT);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh ops: PyTorch's operators by the time, the memory and the FLOPs that they take, as key_averages().table shows them. */
+/*
+ * torsh ops: PyTorch's operators by the time, the memory and the FLOPs that they take, as
+ * key_averages().table shows them.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +49,17 @@ enum sort {
 enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD, KEY_MERGE_NESTED, KEY_NO_MERGE_NESTED };
 
 static const struct argp_option own_options[] = {
-	{"sort", KEY_SORT_BY, "KEY", 0, "self (default), total, calls, average, p99, device, memory, flops or name", 0},
-	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, overload, module, phase or step", 0},
+	{"sort", KEY_SORT_BY, "KEY", 0,
+	 "self (default), total, calls, average, p99, device, memory, flops or name", 0},
+	{"group", KEY_GROUP, "KEY", 0,
+	 "name (default), shape, stack, overload, module, phase or step", 0},
 	{"thread", KEY_THREAD, "TID", 0, "only calls that began on this thread", 0},
 	{"merge-nested", KEY_MERGE_NESTED, NULL, 0,
 	 "count a call that is the only one inside of one of its own name with that, as PyTorch's key_averages() does (default of "
 	 "the table)",
 	 0},
-	{"no-merge-nested", KEY_NO_MERGE_NESTED, NULL, 0, "count every call (default of --json)", 0},
+	{"no-merge-nested", KEY_NO_MERGE_NESTED, NULL, 0, "count every call (default of --json)",
+	 0},
 	{0},
 };
 
@@ -88,8 +94,10 @@ static void parse_sort(struct ops_options *options, const char *text, struct arg
 			return;
 		}
 	}
-	argp_error(state, "--sort takes self, total, calls, average, p99, device, memory, flops or name, not \"%s\"",
-		   text);
+	argp_error(
+		state,
+		"--sort takes self, total, calls, average, p99, device, memory, flops or name, not \"%s\"",
+		text);
 }
 
 static void parse_group(struct ops_options *options, const char *text, struct argp_state *state)
@@ -100,7 +108,9 @@ static void parse_group(struct ops_options *options, const char *text, struct ar
 			return;
 		}
 	}
-	argp_error(state, "--group takes name, shape, stack, overload, module, phase or step, not \"%s\"", text);
+	argp_error(state,
+		   "--group takes name, shape, stack, overload, module, phase or step, not \"%s\"",
+		   text);
 }
 
 static error_t parse_ops(int key, char *argument, struct argp_state *state)
@@ -165,7 +175,8 @@ static int compare_unknown(const void *a, const void *b)
 {
 	const struct operator_unknown *x = a, *y = b;
 
-	return x->calls != y->calls ? (x->calls < y->calls) - (x->calls > y->calls) : strcmp(x->name, y->name);
+	return x->calls != y->calls ? (x->calls < y->calls) - (x->calls > y->calls)
+				    : strcmp(x->name, y->name);
 }
 
 struct view {
@@ -177,7 +188,7 @@ struct view {
 	bool has_tensors;
 };
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static cJSON *known_or_null(bool is_known, uint64_t number)
 {
@@ -188,11 +199,13 @@ static void set_key(cJSON *object, const struct view *view, const struct operato
 {
 	switch (view->operators.group) {
 	case OPERATORS_BY_SHAPE:
-		torsh_json_set(object, "inputs", torsh_json_text(*total->inputs ? total->inputs : NULL));
+		torsh_json_set(object, "inputs",
+			       torsh_json_text(*total->inputs ? total->inputs : NULL));
 		break;
 	case OPERATORS_BY_STACK:
 		torsh_json_set(object, "stack",
-			       torsh_parts_recorded_stack(total->process, total->stack, view->reading->symbols,
+			       torsh_parts_recorded_stack(total->process, total->stack,
+							  view->reading->symbols,
 							  view->options->view));
 		break;
 	case OPERATORS_BY_OVERLOAD:
@@ -222,16 +235,22 @@ static cJSON *make_total(const struct view *view, const struct operator_total *t
 	torsh_json_set(object, "p50_ns", known_or_null(total->calls, percentile(total, 0.5)));
 	torsh_json_set(object, "p99_ns", known_or_null(total->calls, percentile(total, 0.99)));
 	torsh_json_set(object, "max_ns", known_or_null(total->calls, total->max_ns));
-	torsh_json_set(object, "device_ns", known_or_null(view->operators.has_devices, total->device_ns));
-	torsh_json_set(object, "self_device_ns", known_or_null(view->operators.has_devices, total->self_device_ns));
+	torsh_json_set(object, "device_ns",
+		       known_or_null(view->operators.has_devices, total->device_ns));
+	torsh_json_set(object, "self_device_ns",
+		       known_or_null(view->operators.has_devices, total->self_device_ns));
 	torsh_json_set(object, "flops", known_or_null(total->has_flops, total->flops));
 	torsh_json_set(object, "flops_all", known_or_null(total->has_flops, total->flops_all));
 	torsh_json_set(object, "self_flops", known_or_null(total->has_flops, total->self_flops));
-	torsh_json_set(object, "self_flops_all", known_or_null(total->has_flops, total->self_flops_all));
-	torsh_json_set(object, "allocated_bytes", known_or_null(view->has_tensors, total->allocated_bytes));
+	torsh_json_set(object, "self_flops_all",
+		       known_or_null(total->has_flops, total->self_flops_all));
+	torsh_json_set(object, "allocated_bytes",
+		       known_or_null(view->has_tensors, total->allocated_bytes));
 	torsh_json_set(object, "freed_bytes", known_or_null(view->has_tensors, total->freed_bytes));
-	torsh_json_set(object, "self_allocated_bytes", known_or_null(view->has_tensors, total->self_allocated_bytes));
-	torsh_json_set(object, "self_freed_bytes", known_or_null(view->has_tensors, total->self_freed_bytes));
+	torsh_json_set(object, "self_allocated_bytes",
+		       known_or_null(view->has_tensors, total->self_allocated_bytes));
+	torsh_json_set(object, "self_freed_bytes",
+		       known_or_null(view->has_tensors, total->self_freed_bytes));
 	return object;
 }
 
@@ -266,12 +285,14 @@ static void print_json(const struct view *view)
 
 	torsh_json_begin(&json, stdout);
 	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "group", torsh_json_text(torsh_operator_group_names[operators->group]));
+	torsh_json_member(&json, "group",
+			  torsh_json_text(torsh_operator_group_names[operators->group]));
 	torsh_json_member(&json, "calls", torsh_json_u64(operators->calls));
 	torsh_json_member(&json, "merged_calls", torsh_json_u64(operators->merged_calls));
 	torsh_json_member(&json, "self_cpu_ns", torsh_json_u64(operators->self_cpu_ns));
 	torsh_json_member(&json, "flops", known_or_null(operators->has_flops, operators->flops));
-	torsh_json_member(&json, "flops_all", known_or_null(operators->has_flops, operators->flops_all));
+	torsh_json_member(&json, "flops_all",
+			  known_or_null(operators->has_flops, operators->flops_all));
 	torsh_json_array(&json, "ops");
 	for (size_t i = 0; i < view->n; i++)
 		torsh_json_item(&json, make_total(view, &operators->items[i]));
@@ -285,17 +306,20 @@ static void print_json(const struct view *view)
 	for (size_t i = 0; i < operators->groups.n; i++)
 		torsh_json_item(&json, make_group(&operators->groups.items[i]));
 	torsh_json_array_end(&json);
-	torsh_json_member(&json, "calls_without_inputs", torsh_json_u64(operators->calls_without_inputs));
+	torsh_json_member(&json, "calls_without_inputs",
+			  torsh_json_u64(operators->calls_without_inputs));
 	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->prepass.counts.n_cut));
 	torsh_json_member(&json, "too_deep_calls", torsh_json_u64(view->prepass.counts.n_too_deep));
-	torsh_json_member(&json, "unmatched_ends", torsh_json_u64(view->prepass.counts.n_unmatched));
-	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "unmatched_ends",
+			  torsh_json_u64(view->prepass.counts.n_unmatched));
+	torsh_json_member(&json, "events",
+			  torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_name(const struct view *view, const struct operator_total *total)
 {
@@ -329,8 +353,11 @@ static void print_total(const struct view *view, const struct operator_total *to
 		torsh_text_cell(stdout, torsh_size_duration(total->self_device_ns, text));
 		torsh_text_cell(stdout, torsh_size_duration(total->device_ns, text));
 	}
-	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->self_allocated_bytes, text) : "-");
-	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
+	torsh_text_cell(stdout, view->has_tensors
+					? torsh_size_human(total->self_allocated_bytes, text)
+					: "-");
+	torsh_text_cell(stdout,
+			view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
 	torsh_text_cell(stdout, total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
 	putchar('\n');
 	if (total->overload && *total->overload)
@@ -338,8 +365,8 @@ static void print_total(const struct view *view, const struct operator_total *to
 	if (total->inputs)
 		printf("    %s\n", *total->inputs ? total->inputs : "(inputs are not known)");
 	if (view->operators.group == OPERATORS_BY_STACK)
-		torsh_text_recorded_stack(stdout, total->process, total->stack, view->reading->symbols,
-					  view->options->view);
+		torsh_text_recorded_stack(stdout, total->process, total->stack,
+					  view->reading->symbols, view->options->view);
 }
 
 static void print_merged(const struct operators *operators)
@@ -355,11 +382,13 @@ static void print_merged(const struct operators *operators)
 static void print_sums(const struct view *view)
 {
 	const struct operators *operators = &view->operators;
-	char calls[SIZE_TEXT_BYTES], self[SIZE_TEXT_BYTES], flops[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES];
+	char calls[SIZE_TEXT_BYTES], self[SIZE_TEXT_BYTES], flops[SIZE_TEXT_BYTES],
+		all[SIZE_TEXT_BYTES];
 	uint64_t self_ns = operators->self_cpu_ns;
 
 	torsh_text_heading(stdout, "%s calls of operators, %s of CPU time in them",
-			   torsh_size_grouped(operators->calls, calls), torsh_size_duration(self_ns, self));
+			   torsh_size_grouped(operators->calls, calls),
+			   torsh_size_duration(self_ns, self));
 	if (!operators->has_flops) {
 		puts("FLOPs: not wanted (TORSH_PROFILER_WITH_FLOPS=0)");
 		return;
@@ -395,10 +424,13 @@ static void print_groups(const struct process_groups *groups)
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct process_group *group = &groups->items[i];
 
-		printf("%sgroup#%" PRIu32 " of pid %" PRIu32 ": %s%s%s, %s, %" PRIu32 " ranks: %s\n", i ? "" : "\n",
-		       group->number, group->process->pid, group->name ? group->name : "?",
-		       group->description ? " " : "", group->description ? group->description : "",
-		       group->backend ? group->backend : "?", group->n_ranks, group->ranks ? group->ranks : "?");
+		printf("%sgroup#%" PRIu32 " of pid %" PRIu32 ": %s%s%s, %s, %" PRIu32
+		       " ranks: %s\n",
+		       i ? "" : "\n", group->number, group->process->pid,
+		       group->name ? group->name : "?", group->description ? " " : "",
+		       group->description ? group->description : "",
+		       group->backend ? group->backend : "?", group->n_ranks,
+		       group->ranks ? group->ranks : "?");
 	}
 }
 
@@ -407,12 +439,14 @@ static void print_text(const struct view *view)
 	const struct reading *reading = view->reading;
 	const struct operators *operators = &view->operators;
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
+			 PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	if (view->prepass.counts.n_too_deep)
-		printf("%" PRIu64 " calls are left out: %u others were open on their threads when they began\n",
+		printf("%" PRIu64
+		       " calls are left out: %u others were open on their threads when they began\n",
 		       view->prepass.counts.n_too_deep, CALLS_DEPTH_MAX);
 	if (!operators->calls) {
 		puts("No operators were recorded.");
@@ -423,8 +457,9 @@ static void print_text(const struct view *view)
 	if (view->prepass.counts.n_cut)
 		printf("%" PRIu64 " calls had no end when the recording ended, and end there\n",
 		       view->prepass.counts.n_cut);
-	printf("\n%-*s %10s %10s %6s %10s %10s %10s %10s", NAME_COLUMNS, torsh_operator_group_names[operators->group],
-	       "calls", "self CPU", "", "CPU total", "average", "p50", "p99");
+	printf("\n%-*s %10s %10s %6s %10s %10s %10s %10s", NAME_COLUMNS,
+	       torsh_operator_group_names[operators->group], "calls", "self CPU", "", "CPU total",
+	       "average", "p50", "p99");
 	if (operators->has_devices)
 		printf(" %10s %10s", "self dev", "device");
 	printf(" %10s %10s %10s\n", "self mem", "memory", "FLOPs");
@@ -440,9 +475,11 @@ static void print_text(const struct view *view)
 static void sort_totals(struct operators *operators, enum sort sort)
 {
 	if (operators->n)
-		qsort_r(operators->items, operators->n, sizeof(*operators->items), compare_totals, &sort);
+		qsort_r(operators->items, operators->n, sizeof(*operators->items), compare_totals,
+			&sort);
 	if (operators->n_unknown)
-		qsort(operators->unknown, operators->n_unknown, sizeof(*operators->unknown), compare_unknown);
+		qsort(operators->unknown, operators->n_unknown, sizeof(*operators->unknown),
+		      compare_unknown);
 }
 
 int torsh_command_ops(int argc, char **argv)
@@ -459,8 +496,8 @@ int torsh_command_ops(int argc, char **argv)
 	torsh_reading_prepass(&view.prepass, &reading, &options);
 	for (size_t i = 0; i < view.prepass.n; i++)
 		view.has_tensors = view.has_tensors || view.prepass.items[i].n_tensors;
-	torsh_operators_collect(&view.operators, &own.wish, reading.recording, reading.processes, reading.n_processes,
-				&view.prepass);
+	torsh_operators_collect(&view.operators, &own.wish, reading.recording, reading.processes,
+				reading.n_processes, &view.prepass);
 	sort_totals(&view.operators, own.sort);
 	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);
 	if (options.is_json)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh stop, torsh start and torsh end: pause the recording of a session, resume it, and end it for good. */
+/*
+ * torsh stop, torsh start and torsh end: pause the recording of a session, resume it, and end it
+ * for good.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -17,8 +20,9 @@ static const char doc_stop[] =
 	"that is resized in it stays with the stack that allocated it. Frees of blocks from the pause are counted apart "
 	"(pause_frees). Address space (mmap, brk) is recorded on. Reports say when recording was paused.";
 
-static const char doc_start[] = "Resume the recording of the session that PID belongs to, after `torsh stop PID`. From "
-				"the moment in which this has ended every block that is allocated is recorded.";
+static const char doc_start[] =
+	"Resume the recording of the session that PID belongs to, after `torsh stop PID`. From "
+	"the moment in which this has ended every block that is allocated is recorded.";
 
 static const char doc_end[] =
 	"End the recording of the session that PID belongs to, for good: what is there is written and the writer ends. The "
@@ -62,7 +66,8 @@ static bool request_of_session(int argc, char **argv, enum request_verb verb, co
 	session = torsh_live_sessions_need(&sessions, pid);
 	result = torsh_live_ask(session->socket_path, verb, 0, &answer);
 	if (result && result != -EALREADY)
-		torsh_die("the writer of process %u didn't do it: %s", pid, torsh_live_reason(result));
+		torsh_die("the writer of process %u didn't do it: %s", pid,
+			  torsh_live_reason(result));
 	*said = answer.said;
 	torsh_live_sessions_free(&sessions);
 	return result == -EALREADY;
@@ -70,8 +75,8 @@ static bool request_of_session(int argc, char **argv, enum request_verb verb, co
 
 static int print_done(const char *what, const struct request_answer *said)
 {
-	printf("%s: %u %s, writer %u\n", what, said->n_processes, said->n_processes == 1 ? "process" : "processes",
-	       said->writer_pid);
+	printf("%s: %u %s, writer %u\n", what, said->n_processes,
+	       said->n_processes == 1 ? "process" : "processes", said->writer_pid);
 	return TORSH_EXIT_DONE;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh peak: who held memory at the moment when the heap was largest, of a process or of all together. */
+/*
+ * torsh peak: who held memory at the moment when the heap was largest, of a process or of all
+ * together.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +63,8 @@ struct view {
 	const struct reading *reading;
 	struct device_view device;
 	struct peak peak;
-	const struct recorded_process
-		*mapper; /* whose address space is shown: the process of the peak, else who mapped most */
+	const struct recorded_process *
+		mapper; /* whose address space is shown: the process of the peak, else who mapped most */
 	struct allocation_sites heap, mapped;
 	size_t n_heap, n_mapped; /* that are printed */
 };
@@ -97,8 +100,9 @@ static cJSON *make_mappings(const struct view *view)
 
 		cJSON_DeleteItemFromObjectCaseSensitive(site, "blocks");
 		torsh_json_set(site, "pieces", torsh_json_u64(view->mapped.items[i].blocks));
-		torsh_json_set(site, "what",
-			       torsh_json_text(view->mapped.items[i].is_arena ? "CPython arena" : NULL));
+		torsh_json_set(
+			site, "what",
+			torsh_json_text(view->mapped.items[i].is_arena ? "CPython arena" : NULL));
 		torsh_json_add(list, site);
 	}
 	torsh_json_set(object, "holders", list);
@@ -150,7 +154,8 @@ static struct peak peak_of(const struct view *view, size_t i)
 
 static cJSON *make_processes(const struct view *view)
 {
-	static const char *const measured[] = {"peak_bytes", "peak_blocks", "at_ns", "rss_peak_bytes", NULL};
+	static const char *const measured[] = {"peak_bytes", "peak_blocks", "at_ns",
+					       "rss_peak_bytes", NULL};
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
@@ -162,10 +167,12 @@ static cJSON *make_processes(const struct view *view)
 		torsh_json_set(object, "peak_blocks",
 			       known_or_null(peak.is_known && !view->device.is_all, peak.blocks));
 		torsh_json_set(object, "at_ns", known_or_null(peak.is_known, peak.at_ns));
-		torsh_json_set(object, "rss_peak_bytes", known_or_null(process->has_rss_peak, process->rss_peak_bytes));
+		torsh_json_set(object, "rss_peak_bytes",
+			       known_or_null(process->has_rss_peak, process->rss_peak_bytes));
 		torsh_json_add(list, object);
 	}
-	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed, measured);
+	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed,
+				   measured);
 	return list;
 }
 
@@ -182,8 +189,10 @@ static void print_rss(struct json *json, const struct recorded_process *process)
 {
 	bool is_known = process && process->has_rss_peak;
 
-	torsh_json_member(json, "rss_peak_bytes", known_or_null(is_known, is_known ? process->rss_peak_bytes : 0));
-	torsh_json_member(json, "rss_peak_source", torsh_json_text(process ? process->rss_peak_source : NULL));
+	torsh_json_member(json, "rss_peak_bytes",
+			  known_or_null(is_known, is_known ? process->rss_peak_bytes : 0));
+	torsh_json_member(json, "rss_peak_source",
+			  torsh_json_text(process ? process->rss_peak_source : NULL));
 }
 
 /* Of which of the shared devices there is to be told; NULL: of all. */
@@ -202,14 +211,18 @@ static void print_device(struct json *json, const struct view *view)
 		return;
 	torsh_json_member(json, "device", torsh_json_text(device->name));
 	torsh_json_member(json, "joint", torsh_device_joint_json(process));
-	torsh_json_member(json, "shared", torsh_shared_devices_json(&device->shared, shared_name(device)));
+	torsh_json_member(json, "shared",
+			  torsh_shared_devices_json(&device->shared, shared_name(device)));
 	if (device->is_all)
 		return;
 	torsh_json_member(json, "seen_by", torsh_device_seen_json(process));
-	torsh_json_member(json, "framework", torsh_device_framework_json(process, device->place, DEVICE_AT_PEAK));
-	torsh_json_member(json, "driver", torsh_device_room_json(process, device->place, DEVICE_AT_PEAK));
+	torsh_json_member(json, "framework",
+			  torsh_device_framework_json(process, device->place, DEVICE_AT_PEAK));
+	torsh_json_member(json, "driver",
+			  torsh_device_room_json(process, device->place, DEVICE_AT_PEAK));
 	torsh_json_member(json, "refused",
-			  torsh_device_refusals_json(process, device->place, view->reading->symbols, view->heap.view));
+			  torsh_device_refusals_json(process, device->place, view->reading->symbols,
+						     view->heap.view));
 }
 
 static void print_json(const struct view *view)
@@ -225,10 +238,12 @@ static void print_json(const struct view *view)
 	torsh_json_begin(&json, stdout);
 	torsh_json_member(&json, "version", torsh_json_u64(1));
 	torsh_json_member(&json, "of", torsh_json_text(process ? "process" : "session"));
-	torsh_json_member(&json, "pid", process ? torsh_json_u64(process->pid) : torsh_json_text(NULL));
+	torsh_json_member(&json, "pid",
+			  process ? torsh_json_u64(process->pid) : torsh_json_text(NULL));
 	torsh_json_member(&json, "program", torsh_json_text(process ? process->program : NULL));
 	torsh_json_member(&json, "peak_bytes", known_or_null(peak->is_known, peak->bytes));
-	torsh_json_member(&json, "peak_blocks", known_or_null(peak->is_known && !view->device.is_all, peak->blocks));
+	torsh_json_member(&json, "peak_blocks",
+			  known_or_null(peak->is_known && !view->device.is_all, peak->blocks));
 	torsh_json_member(&json, "at_ns", known_or_null(peak->is_known, peak->at_ns));
 	if (peak->late_changes)
 		torsh_json_member(&json, "late_changes", torsh_json_u64(peak->late_changes));
@@ -263,9 +278,12 @@ static void print_device_heading(const struct view *view)
 		puts("what follows held memory of devices at that moment; who held the heap when it was largest: without --device");
 		return;
 	}
-	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start", device->name,
-			   torsh_size_exact(view->peak.bytes, bytes), torsh_text_blocks(view->peak.blocks, blocks),
-			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
+	torsh_text_heading(
+		stdout, "peak of %s: %s in %s, %s after the start", device->name,
+		torsh_size_exact(view->peak.bytes, bytes),
+		torsh_text_blocks(view->peak.blocks, blocks),
+		torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0,
+				    at));
 	torsh_device_text(stdout, device->process, device->place, DEVICE_AT_PEAK);
 	torsh_shared_devices_text(stdout, &device->shared, shared_name(device));
 	torsh_device_refusals_text(stdout, device->process, device->place, view->reading->symbols);
@@ -281,17 +299,23 @@ static void print_heading(const struct view *view)
 		torsh_text_heading(stdout, "Nothing is known about the heap of this process.");
 		return;
 	}
-	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start",
-			   process ? "the heap" : "all heaps together", torsh_size_exact(view->peak.bytes, bytes),
-			   torsh_text_blocks(view->peak.blocks, blocks),
-			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
+	torsh_text_heading(
+		stdout, "peak of %s: %s in %s, %s after the start",
+		process ? "the heap" : "all heaps together",
+		torsh_size_exact(view->peak.bytes, bytes),
+		torsh_text_blocks(view->peak.blocks, blocks),
+		torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0,
+				    at));
 	if (view->peak.late_changes)
-		printf("%" PRIu64 " changes reached the writer after younger ones of other processes: the peak of all together may "
+		printf("%" PRIu64
+		       " changes reached the writer after younger ones of other processes: the peak of all together may "
 		       "have been higher\n",
 		       view->peak.late_changes);
 	if (process && process->has_rss_peak)
-		printf("highest resident set: %s%s%s%s\n", torsh_size_exact(process->rss_peak_bytes, bytes),
-		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",
+		printf("highest resident set: %s%s%s%s\n",
+		       torsh_size_exact(process->rss_peak_bytes, bytes),
+		       process->rss_peak_source ? " (" : "",
+		       process->rss_peak_source ? process->rss_peak_source : "",
 		       process->rss_peak_source ? ")" : "");
 	else if (process && process->rss_peak_source)
 		printf("highest resident set: %s\n", process->rss_peak_source);
@@ -312,9 +336,9 @@ static void print_parts(const struct view *view)
 		torsh_sites_sum(&sites, &blocks, &bytes);
 		torsh_sites_free(&sites);
 		if (bytes)
-			printf("  %10s  %s (pid %" PRIu32 "), whose own peak was %s\n", torsh_size_human(bytes, text),
-			       torsh_recording_program_name(process), process->pid,
-			       torsh_size_human(process->heap.peak_bytes, own));
+			printf("  %10s  %s (pid %" PRIu32 "), whose own peak was %s\n",
+			       torsh_size_human(bytes, text), torsh_recording_program_name(process),
+			       process->pid, torsh_size_human(process->heap.peak_bytes, own));
 	}
 }
 
@@ -325,7 +349,8 @@ static void print_text(const struct view *view)
 
 	torsh_text_begin(stdout, view->reading->recording, shown, n_shown, PROCESSES_SHOWN);
 	if (view->peak.process && view->reading->n_processes > 1)
-		printf("of %zu processes this has the highest peak; --pid shows another\n", view->reading->n_processes);
+		printf("of %zu processes this has the highest peak; --pid shows another\n",
+		       view->reading->n_processes);
 	if (view->device.name)
 		print_device_heading(view);
 	else
@@ -335,15 +360,18 @@ static void print_text(const struct view *view)
 	torsh_text_events(stdout, shown, n_shown);
 	torsh_text_notes(stdout, view->reading->recording, shown, n_shown);
 	for (size_t i = 0; i < view->n_heap; i++)
-		torsh_text_site(stdout, i + 1, &view->heap.items[i], view->peak.bytes, !view->peak.process);
+		torsh_text_site(stdout, i + 1, &view->heap.items[i], view->peak.bytes,
+				!view->peak.process);
 	if (n_left)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
 	if (!view->n_mapped || view->device.name)
 		return;
 	putchar('\n');
-	torsh_text_heading(stdout, "address space of pid %" PRIu32 " when most was mapped", view->mapper->pid);
+	torsh_text_heading(stdout, "address space of pid %" PRIu32 " when most was mapped",
+			   view->mapper->pid);
 	for (size_t i = 0; i < view->n_mapped; i++)
-		torsh_text_site(stdout, i + 1, &view->mapped.items[i], view->mapper->vm.peak_bytes, false);
+		torsh_text_site(stdout, i + 1, &view->mapped.items[i], view->mapper->vm.peak_bytes,
+				false);
 }
 
 /* The process with the highest peak of the device that is asked for. */
@@ -366,7 +394,8 @@ static void choose_device(struct view *view)
 	}
 	if (!device->process)
 		torsh_device_refuse(memory, device->name);
-	device->place = device->is_all ? DEVICE_NO_PLACE : torsh_device_place(device->process, device->name);
+	device->place = device->is_all ? DEVICE_NO_PLACE
+				       : torsh_device_place(device->process, device->name);
 	view->peak = highest;
 }
 
@@ -379,10 +408,12 @@ static void close_device(struct device_view *device)
 static void collect_device(struct view *view)
 {
 	const struct device_view *device = &view->device;
-	const struct device_moment *moment =
-		device->is_all ? &device->process->joint.at : &device->process->places[device->place].peak;
+	const struct device_moment *moment = device->is_all
+						     ? &device->process->joint.at
+						     : &device->process->places[device->place].peak;
 
-	torsh_device_memory_at(&view->heap, &device->reading.memory, device->process, device->place, moment);
+	torsh_device_memory_at(&view->heap, &device->reading.memory, device->process, device->place,
+			       moment);
 }
 
 int torsh_command_peak(int argc, char **argv)
@@ -396,7 +427,8 @@ int torsh_command_peak(int argc, char **argv)
 	if (view.device.name)
 		choose_device(&view);
 	else
-		view.peak = torsh_peak_choose(reading.recording, reading.processes, reading.n_processes);
+		view.peak = torsh_peak_choose(reading.recording, reading.processes,
+					      reading.n_processes);
 	view.mapper = view.peak.process ? view.peak.process : choose_mapper(&reading);
 	view.heap.depth = view.mapped.depth = options.depth;
 	view.heap.view = view.mapped.view = options.view;
@@ -409,7 +441,8 @@ int torsh_command_peak(int argc, char **argv)
 	torsh_sites_merge_stacks(&view.heap, reading.symbols);
 	torsh_sites_merge_stacks(&view.mapped, reading.symbols);
 	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);
-	view.n_mapped = torsh_options_choose(&options, &view.mapped, reading.symbols, TEXT_LIMIT_MAPPED);
+	view.n_mapped =
+		torsh_options_choose(&options, &view.mapped, reading.symbols, TEXT_LIMIT_MAPPED);
 	if (options.is_json)
 		print_json(&view);
 	else

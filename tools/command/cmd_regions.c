@@ -42,8 +42,11 @@ static const struct argp_option options_regions[] = {
 
 static enum order parse_order(struct argp_state *state, const char *text)
 {
-	static const char *const names[] = {
-		[BY_TOTAL] = "total", [BY_CALLS] = "calls", [BY_AVERAGE] = "avg", [BY_MAX] = "max", [BY_NAME] = "name"};
+	static const char *const names[] = {[BY_TOTAL] = "total",
+					    [BY_CALLS] = "calls",
+					    [BY_AVERAGE] = "avg",
+					    [BY_MAX] = "max",
+					    [BY_NAME] = "name"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(text, names[i]) == 0)
@@ -96,7 +99,10 @@ static uint64_t average_ns(const struct region *region)
 	return region->n ? region->total_ns / region->n : 0;
 }
 
-/* Kinds one after the other; where the key is the same, by name, so that the order is always the same. */
+/*
+ * Kinds one after the other; where the key is the same, by name, so that the order is always the
+ * same.
+ */
 static int compare_regions(const void *left, const void *right, void *context)
 {
 	const struct region *a = left, *b = right;
@@ -124,7 +130,9 @@ static int compare_regions(const void *left, const void *right, void *context)
 	by = by ? by : compare_texts(a->domain, b->domain);
 	by = by ? by : compare_texts(a->category, b->category);
 	by = by ? by : compare_u64(a->source, b->source);
-	by = by ? by : compare_u64(a->process ? a->process->number : 0, b->process ? b->process->number : 0);
+	by = by ? by
+		: compare_u64(a->process ? a->process->number : 0,
+			      b->process ? b->process->number : 0);
 	return by ? by : compare_u64(a->thread, b->thread);
 }
 
@@ -137,14 +145,17 @@ struct view {
 
 static size_t limit_of(const struct read_options *options)
 {
-	size_t limit = options->has_limit ? options->limit : options->is_json ? READ_LIMIT_JSON : TEXT_LIMIT;
+	size_t limit = options->has_limit ? options->limit
+		       : options->is_json ? READ_LIMIT_JSON
+					  : TEXT_LIMIT;
 
 	return limit ? limit : SIZE_MAX;
 }
 
 static size_t n_shown(const struct view *view, enum region_kind kind)
 {
-	size_t n = view->first[kind + 1] - view->first[kind], limit = limit_of(&view->options->read);
+	size_t n = view->first[kind + 1] - view->first[kind],
+	       limit = limit_of(&view->options->read);
 
 	return n < limit ? n : limit;
 }
@@ -166,7 +177,8 @@ static cJSON *make_region(const struct region_options *options, const struct reg
 				       ? torsh_json_u64(process->threads[region->thread].tid)
 				       : torsh_json_text(NULL));
 		torsh_json_set(object, "thread",
-			       torsh_json_text(torsh_regions_thread_name(&options->regions, process, region->thread)));
+			       torsh_json_text(torsh_regions_thread_name(&options->regions, process,
+									 region->thread)));
 	}
 	return object;
 }
@@ -202,7 +214,8 @@ static const char *kind_name(enum region_kind kind)
 /* A number, or null for what JSON has no words for. */
 static cJSON *make_double(double number)
 {
-	return number - number == 0 ? torsh_need(cJSON_CreateNumber(number)) : torsh_json_text(NULL);
+	return number - number == 0 ? torsh_need(cJSON_CreateNumber(number))
+				    : torsh_json_text(NULL);
 }
 
 static cJSON *make_value(const struct region_options *options, const struct region *region)
@@ -220,7 +233,8 @@ static cJSON *make_value(const struct region_options *options, const struct regi
 }
 
 static void print_items(struct json *json, const struct view *view, enum region_kind kind,
-			cJSON *make(const struct region_options *options, const struct region *region))
+			cJSON *make(const struct region_options *options,
+				    const struct region *region))
 {
 	const struct region *items = view->options->regions.items + view->first[kind];
 
@@ -255,7 +269,8 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "steps", torsh_json_u64(regions->n_steps));
 	torsh_json_member(&json, "unpaired_ends", torsh_json_u64(regions->n_unpaired_ends));
 	torsh_json_member(&json, "omitted", torsh_json_u64(n_omitted));
-	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "events",
+			  torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "processes", processes);
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
@@ -287,14 +302,16 @@ static int name_bytes(const char *name)
 /* "domain/name", and behind it whose it is, where that is asked for. */
 static void print_name(const struct view *view, const struct region *region)
 {
-	const char *domain = region->domain ? region->domain : "", *name = region->name ? region->name : "(no name)";
+	const char *domain = region->domain ? region->domain : "",
+		   *name = region->name ? region->name : "(no name)";
 	int n = printf("%s%s%.*s%s", domain, *domain ? "/" : "", name_bytes(name), name,
 		       strlen(name) > NAME_BYTES_MAX ? "..." : "");
 
-	printf("%*s  %-6s", n < NAME_COLUMNS ? NAME_COLUMNS - n : 0, "", torsh_regions_source(region->source));
+	printf("%*s  %-6s", n < NAME_COLUMNS ? NAME_COLUMNS - n : 0, "",
+	       torsh_regions_source(region->source));
 	if (region->process) {
-		const char *thread =
-			torsh_regions_thread_name(&view->options->regions, region->process, region->thread);
+		const char *thread = torsh_regions_thread_name(&view->options->regions,
+							       region->process, region->thread);
 
 		printf("  %s (pid %u)", thread ? thread : "?", region->process->pid);
 	}
@@ -303,7 +320,8 @@ static void print_name(const struct view *view, const struct region *region)
 
 static void print_range(const struct view *view, const struct region *region)
 {
-	char total[SIZE_TEXT_BYTES], average[SIZE_TEXT_BYTES], shortest[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES];
+	char total[SIZE_TEXT_BYTES], average[SIZE_TEXT_BYTES], shortest[SIZE_TEXT_BYTES],
+		longest[SIZE_TEXT_BYTES];
 	char calls[SIZE_TEXT_BYTES];
 
 	print_right(torsh_size_grouped(region->n, calls));
@@ -319,8 +337,8 @@ static void print_value(const struct view *view, const struct region *region)
 {
 	char values[SIZE_TEXT_BYTES];
 
-	printf("%10s %10.4g %10.4g %10.4g %10.4g  ", torsh_size_grouped(region->n, values), region->last,
-	       region->sum / (double)region->n, region->min, region->max);
+	printf("%10s %10.4g %10.4g %10.4g %10.4g  ", torsh_size_grouped(region->n, values),
+	       region->last, region->sum / (double)region->n, region->min, region->max);
 	print_name(view, region);
 }
 
@@ -333,7 +351,8 @@ static void print_mark(const struct view *view, const struct region *region)
 }
 
 /* Lines of kinds that have the same columns. */
-static void print_table(const struct view *view, enum region_kind first, enum region_kind last, const char *columns,
+static void print_table(const struct view *view, enum region_kind first, enum region_kind last,
+			const char *columns,
 			void print(const struct view *view, const struct region *region))
 {
 	size_t n_left = 0;
@@ -365,17 +384,18 @@ static void print_text(const struct view *view)
 	if (regions->n_steps)
 		printf("marked steps: %" PRIu64 "\n", regions->n_steps);
 	if (n_left_open)
-		printf("still open at the end, and counted as ended there: %" PRIu64 "\n", n_left_open);
+		printf("still open at the end, and counted as ended there: %" PRIu64 "\n",
+		       n_left_open);
 	if (regions->n_unpaired_ends)
 		printf("ends without a region to end: %" PRIu64 "\n", regions->n_unpaired_ends);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
-	print_table(view, REGION_RANGE, REGION_RANGE, "     calls      total    average   shortest    longest  region",
-		    print_range);
+	print_table(view, REGION_RANGE, REGION_RANGE,
+		    "     calls      total    average   shortest    longest  region", print_range);
 	print_table(view, REGION_MARK, REGION_MARK, "     marks  mark", print_mark);
-	print_table(view, REGION_SCALAR, REGION_SAMPLE, "    values       last       mean    minimum    maximum  value",
-		    print_value);
+	print_table(view, REGION_SCALAR, REGION_SAMPLE,
+		    "    values       last       mean    minimum    maximum  value", print_value);
 }
 
 int torsh_command_regions(int argc, char **argv)
@@ -386,14 +406,16 @@ int torsh_command_regions(int argc, char **argv)
 	struct view view = {.options = &options, .reading = &reading};
 	int rc;
 
-	torsh_options_parse_steps(argc, argv, doc, options_regions, parse_regions, &options, &options.read);
+	torsh_options_parse_steps(argc, argv, doc, options_regions, parse_regions, &options,
+				  &options.read);
 	torsh_reading_open(&reading, &options.read);
 	torsh_reading_prepass(&view.prepass, &reading, &options.read);
 	rc = torsh_regions_find(regions, reading.recording, &view.prepass);
 	if (rc < 0)
 		torsh_die("%s: %s", reading.recording->path, strerror(-rc));
 	if (regions->n)
-		qsort_r(regions->items, regions->n, sizeof(*regions->items), compare_regions, &options.order);
+		qsort_r(regions->items, regions->n, sizeof(*regions->items), compare_regions,
+			&options.order);
 	for (size_t i = 0; i < regions->n; i++)
 		view.first[regions->items[i].kind + 1]++;
 	for (size_t kind = 0; kind < N_REGION_KINDS; kind++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh report: a recording on one page. The page's sections: tools/report/overview.c and overview_json.c. */
+/*
+ * torsh report: a recording on one page. The page's sections: tools/report/overview.c and
+ * overview_json.c.
+ */
 #include <stdlib.h>
 
 #include "tools/base/die.h"
@@ -21,7 +24,8 @@ struct own_options {
 };
 
 static const struct argp_option own_options[] = {
-	{"tree", KEY_TREE, NULL, 0, "only the tree of the processes: who started whom, when, and how each ended", 0},
+	{"tree", KEY_TREE, NULL, 0,
+	 "only the tree of the processes: who started whom, when, and how each ended", 0},
 	{"no-timeline", KEY_NO_TIMELINE, NULL, 0,
 	 "leave out devices and what is inefficient, for which the timeline is read: a second or so for each million kernels",
 	 0},
@@ -42,14 +46,17 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-/* What the page takes from the timeline, which the tree does without; as long as it is there it needs this. */
+/*
+ * What the page takes from the timeline, which the tree does without; as long as it is there it
+ * needs this.
+ */
 struct timeline_part {
 	struct prepass prepass;
 	struct analysis_wish wish;
 };
 
-static void collect_timeline(struct overview *overview, struct timeline_part *part, const struct reading *reading,
-			     const struct read_options *options)
+static void collect_timeline(struct overview *overview, struct timeline_part *part,
+			     const struct reading *reading, const struct read_options *options)
 {
 	torsh_reading_prepass(&part->prepass, reading, options);
 	part->wish = (struct analysis_wish){.recording = reading->recording,
@@ -58,8 +65,8 @@ static void collect_timeline(struct overview *overview, struct timeline_part *pa
 					    .prepass = &part->prepass,
 					    .to_ns = UINT64_MAX};
 	torsh_analysis_make(&overview->analysis, &part->wish);
-	torsh_overview_devices_collect(&overview->devices, reading->recording, reading->processes, reading->n_processes,
-				       &part->prepass);
+	torsh_overview_devices_collect(&overview->devices, reading->recording, reading->processes,
+				       reading->n_processes, &part->prepass);
 }
 
 int torsh_command_report(int argc, char **argv)
@@ -76,27 +83,32 @@ int torsh_command_report(int argc, char **argv)
 	overview.recording = reading.recording;
 	overview.processes = reading.processes;
 	overview.n_processes = reading.n_processes;
-	overview.highest = torsh_peak_choose(reading.recording, reading.processes, reading.n_processes);
+	overview.highest =
+		torsh_peak_choose(reading.recording, reading.processes, reading.n_processes);
 	overview.unfollowed = reading.unfollowed;
 	overview.n_unfollowed = reading.n_unfollowed;
 	overview.suppress = &options.suppress;
 	overview.symbols = reading.symbols;
 	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
 	overview.leaks.found.view = overview.peak.view = overview.temporary.view = options.view;
-	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
+	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols,
+			 &options.suppress);
 	torsh_peak_collect(&overview.peak, &overview.highest, reading.recording);
 	torsh_sites_merge_stacks(&overview.peak, reading.symbols);
 	for (size_t i = 0; i < reading.n_processes; i++)
 		torsh_sites_collect(&overview.temporary, reading.processes[i], SITES_TEMPORARY);
 	torsh_sites_merge_stacks(&overview.temporary, reading.symbols);
-	overview.n_leaks = torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
-	overview.n_peak = torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
+	overview.n_leaks =
+		torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
+	overview.n_peak =
+		torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
 	overview.has_timeline = !own.without_timeline && (!own.is_tree || options.is_json);
 	if (overview.has_timeline)
 		collect_timeline(&overview, &timeline, &reading, &options);
 	/* What matters about these is how many they are. */
 	options.order = ORDER_BLOCKS;
-	overview.n_temporary = torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
+	overview.n_temporary =
+		torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
 	if (own.is_tree && !options.is_json)
 		torsh_tree_print(stdout, &overview);
 	else if (options.is_json)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh run: sets the environment for the agent and becomes the program. Pid, signals and exit status are the
- * program's own; the agent starts the writer.
+ * torsh run: sets the environment for the agent and becomes the program. Pid, signals and exit
+ * status are the program's own; the agent starts the writer.
  */
 #include <argp.h>
 #include <errno.h>
@@ -20,9 +20,10 @@
 
 #define AGENT_NAME "libtorshagent.so"
 
-static const char doc[] = "Run a program under the agent and record what it does with memory.\v"
-			  "Each option sets a variable TORSH_PROFILER_NAME, which works as well. The recording is "
-			  "written to a directory; read it with `torsh report DIR`.";
+static const char doc[] =
+	"Run a program under the agent and record what it does with memory.\v"
+	"Each option sets a variable TORSH_PROFILER_NAME, which works as well. The recording is "
+	"written to a directory; read it with `torsh report DIR`.";
 
 enum setting_kind { VALUE_TEXT, VALUE_SIZE, VALUE_FIXED };
 
@@ -36,30 +37,39 @@ static const struct setting {
 	 "where to record; %p pid, %n program, %r rank, %h host, %t time "
 	 "(torsh-%n-%p)",
 	 'o', VALUE_TEXT},
-	{"record", "WHAT", "RECORD", NULL, "full: every event is kept; folded: only what reports need", 0, VALUE_TEXT},
-	{"activities", "LIST", "ACTIVITIES", NULL, "what to record: heap,vm,... (all that is found)", 0, VALUE_TEXT},
+	{"record", "WHAT", "RECORD", NULL,
+	 "full: every event is kept; folded: only what reports need", 0, VALUE_TEXT},
+	{"activities", "LIST", "ACTIVITIES", NULL,
+	 "what to record: heap,vm,... (all that is found)", 0, VALUE_TEXT},
 	{"filter", "PATTERN", "FILTER", NULL, "only programs with such a name", 0, VALUE_TEXT},
 	{"no-follow", NULL, "FOLLOW", "0", "don't record child processes", 0, VALUE_FIXED},
 	{"summary", NULL, "SUMMARY", "1", "print a short summary at the end", 0, VALUE_FIXED},
 	{"no-summary", NULL, "SUMMARY", "0", "don't print one", 0, VALUE_FIXED},
-	{"suppress", "FILE", "SUPPRESS", NULL, "leaks not to report: lines leak:PATTERN", 0, VALUE_TEXT},
-	{"allocator", "NAME", "ALLOCATOR", NULL, "system: the program's own; jemalloc: serve it from that", 0,
+	{"suppress", "FILE", "SUPPRESS", NULL, "leaks not to report: lines leak:PATTERN", 0,
 	 VALUE_TEXT},
+	{"allocator", "NAME", "ALLOCATOR", NULL,
+	 "system: the program's own; jemalloc: serve it from that", 0, VALUE_TEXT},
 	{"ring", "SIZE", "RING", NULL, "bytes of a thread's ring (1M)", 0, VALUE_SIZE},
 	{"max-size", "SIZE", "MAX_SIZE", NULL, "largest recording", 0, VALUE_SIZE},
 	{"reserve", "SIZE", "RESERVE", NULL, "free disk space to leave", 0, VALUE_SIZE},
-	{"checkpoint", "TIME", "CHECKPOINT", NULL, "how much a killed writer may lose (5s)", 0, VALUE_TEXT},
-	{"export-format", "LIST", "EXPORT_FORMAT", NULL, "exports to write at the end", 0, VALUE_TEXT},
-	{"schedule", "SPEC", "SCHEDULE", NULL, "skip:N,wait:N,warmup:N,active:N,repeat:N in steps", 0, VALUE_TEXT},
-	{"counters", "WHAT", "COUNTERS", NULL, "of devices: off, operators, operators:2, timeline or timeline:INTERVAL (off)", 0,
+	{"checkpoint", "TIME", "CHECKPOINT", NULL, "how much a killed writer may lose (5s)", 0,
+	 VALUE_TEXT},
+	{"export-format", "LIST", "EXPORT_FORMAT", NULL, "exports to write at the end", 0,
+	 VALUE_TEXT},
+	{"schedule", "SPEC", "SCHEDULE", NULL, "skip:N,wait:N,warmup:N,active:N,repeat:N in steps",
+	 0, VALUE_TEXT},
+	{"counters", "WHAT", "COUNTERS", NULL,
+	 "of devices: off, operators, operators:2, timeline or timeline:INTERVAL (off)", 0,
 	 VALUE_TEXT},
 	{"no-stack", NULL, "WITH_STACK", "0", "record no stacks", 0, VALUE_FIXED},
 	{"no-memory", NULL, "PROFILE_MEMORY", "0", "record no heap", 0, VALUE_FIXED},
 	{"no-shapes", NULL, "RECORD_SHAPES", "0", "record no operator shapes", 0, VALUE_FIXED},
 	{"no-flops", NULL, "WITH_FLOPS", "0", "compute no FLOPs", 0, VALUE_FIXED},
 	{"no-modules", NULL, "WITH_MODULES", "0", "record no modules", 0, VALUE_FIXED},
-	{"python-allocators", NULL, "PYTHON_ALLOCATORS", "1", "record Python's own allocators too", 0, VALUE_FIXED},
-	{"check-stacks", "N", "CHECK_STACKS", NULL, "take every N-th stack a second way and compare", 0, VALUE_TEXT},
+	{"python-allocators", NULL, "PYTHON_ALLOCATORS", "1", "record Python's own allocators too",
+	 0, VALUE_FIXED},
+	{"check-stacks", "N", "CHECK_STACKS", NULL,
+	 "take every N-th stack a second way and compare", 0, VALUE_TEXT},
 };
 
 #define N_SETTINGS (sizeof(settings) / sizeof(*settings))
@@ -80,12 +90,14 @@ static void set_variable(const char *name, const char *value)
 	free(variable);
 }
 
-static void apply_setting(const struct setting *setting, const char *argument, struct argp_state *state)
+static void apply_setting(const struct setting *setting, const char *argument,
+			  struct argp_state *state)
 {
 	char digits[24];
 
 	if (setting->kind == VALUE_SIZE) {
-		snprintf(digits, sizeof(digits), "%" PRIu64, torsh_options_size(state, setting->option, argument));
+		snprintf(digits, sizeof(digits), "%" PRIu64,
+			 torsh_options_size(state, setting->option, argument));
 		argument = digits;
 	}
 	set_variable(setting->variable, setting->kind == VALUE_FIXED ? setting->fixed : argument);
@@ -144,7 +156,8 @@ static char *find_agent(const char *given)
 		return take_agent(given);
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	if (n < 0)
-		torsh_die("can't tell where this program lies: %s. Set TORSH_AGENT", strerror(errno));
+		torsh_die("can't tell where this program lies: %s. Set TORSH_AGENT",
+			  strerror(errno));
 	exe[n] = '\0';
 	directory = dirname(exe);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -155,11 +168,15 @@ static char *find_agent(const char *given)
 		if (real)
 			return real;
 	}
-	torsh_die("there is no " AGENT_NAME " in %s or %s/../lib/torsh: build it, or set TORSH_AGENT", directory,
-		  directory);
+	torsh_die("there is no " AGENT_NAME
+		  " in %s or %s/../lib/torsh: build it, or set TORSH_AGENT",
+		  directory, directory);
 }
 
-/* First in LD_PRELOAD: what the user preloads, e.g. another allocator, is what the agent then passes calls on to. */
+/*
+ * First in LD_PRELOAD: what the user preloads, e.g. another allocator, is what the agent then
+ * passes calls on to.
+ */
 static void preload(const char *agent)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -171,7 +188,8 @@ static void preload(const char *agent)
 			agent);
 	if (others && strstr(others, agent))
 		return;
-	all = others && *others ? torsh_need_text("%s:%s", agent, others) : torsh_need_text("%s", agent);
+	all = others && *others ? torsh_need_text("%s:%s", agent, others)
+				: torsh_need_text("%s", agent);
 	if (setenv("LD_PRELOAD", all, 1) < 0)
 		torsh_die("can't set LD_PRELOAD: %s", strerror(errno));
 	free(all);
@@ -189,15 +207,18 @@ static struct argp_option *make_options(void)
 			.doc = settings[i].text,
 		};
 	}
-	options[N_SETTINGS] =
-		(struct argp_option){.name = "agent", .key = KEY_AGENT, .arg = "FILE", .doc = "the agent to preload"};
+	options[N_SETTINGS] = (struct argp_option){
+		.name = "agent", .key = KEY_AGENT, .arg = "FILE", .doc = "the agent to preload"};
 	return options;
 }
 
 int torsh_command_run(int argc, char **argv)
 {
 	struct run run = {0};
-	struct argp argp = {.options = make_options(), .parser = parse_run, .args_doc = "-- COMMAND...", .doc = doc};
+	struct argp argp = {.options = make_options(),
+			    .parser = parse_run,
+			    .args_doc = "-- COMMAND...",
+			    .doc = doc};
 	char reason[PATH_MAX + 256], *agent, *program;
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh snapshot: a recording of what a session has held until now, while it goes on. The writer hands out what its
- * recording lacks; it is copied behind what the recording has, here, where it can take its time.
+ * torsh snapshot: a recording of what a session has held until now, while it goes on. The writer
+ * hands out what its recording lacks; it is copied behind what the recording has, here, where it
+ * can take its time.
  */
 #include <argp.h>
 #include <errno.h>
@@ -78,7 +79,10 @@ static char *choose_name(const struct live_session *session, uint32_t pid)
 			       (double)session->recording->snapshot_ns / 1e9);
 }
 
-/* What is at path is replaced, but a recording that goes on, which its writer has locked: first of all this one. */
+/*
+ * What is at path is replaced, but a recording that goes on, which its writer has locked: first of
+ * all this one.
+ */
 static void expect_replaceable(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -87,7 +91,8 @@ static void expect_replaceable(const char *path)
 	if (fd < 0 && errno == ENOENT)
 		return;
 	if (fd < 0)
-		torsh_die("can't write %s: %s", path, errno == ELOOP ? "it is a link" : strerror(errno));
+		torsh_die("can't write %s: %s", path,
+			  errno == ELOOP ? "it is a link" : strerror(errno));
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		torsh_die("can't write %s: it is not a file", path);
 	if (flock(fd, LOCK_EX | LOCK_NB))
@@ -117,7 +122,10 @@ static void save(const struct live_answer *answer, uint64_t start_realtime_ns, c
 
 int torsh_command_snapshot(int argc, char **argv)
 {
-	const struct argp argp = {.options = options_snapshot, .parser = parse_snapshot, .args_doc = "PID", .doc = doc};
+	const struct argp argp = {.options = options_snapshot,
+				  .parser = parse_snapshot,
+				  .args_doc = "PID",
+				  .doc = doc};
 	struct options options = {0};
 	struct live_sessions sessions;
 	const struct live_session *session;
@@ -133,7 +141,8 @@ int torsh_command_snapshot(int argc, char **argv)
 	if (result)
 		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", options.pid,
 			  torsh_live_reason(result));
-	path = options.output ? torsh_need(strdup(options.output)) : choose_name(session, options.pid);
+	path = options.output ? torsh_need(strdup(options.output))
+			      : choose_name(session, options.pid);
 	save(&answer, session->recording->start_realtime_ns, path);
 	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.said.n_processes,
 	       answer.said.n_processes == 1 ? "process" : "processes", path);

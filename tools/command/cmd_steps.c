@@ -61,7 +61,8 @@ static void collect(struct view *view)
 
 		if (!steps->n || steps->rule != view->rule)
 			continue;
-		torsh_step_totals_collect(&view->totals[i], reading->recording, reading->processes[i], &view->prepass);
+		torsh_step_totals_collect(&view->totals[i], reading->recording,
+					  reading->processes[i], &view->prepass);
 		view->has_devices = view->has_devices || view->totals[i].has_devices;
 		view->n_steps += steps->n;
 	}
@@ -72,7 +73,8 @@ static cJSON *make_phases(const struct step_total *total)
 	cJSON *phases = torsh_json_object();
 
 	for (size_t i = 0; i < N_PHASES; i++)
-		torsh_json_set(phases, torsh_phase_names[i], torsh_json_u64(total->spent.phase_ns[i]));
+		torsh_json_set(phases, torsh_phase_names[i],
+			       torsh_json_u64(total->spent.phase_ns[i]));
 	torsh_json_set(phases, "other", torsh_json_u64(total->spent.other_ns));
 	return phases;
 }
@@ -101,7 +103,8 @@ static cJSON *make_device_phases(const struct shown *shown)
 		return torsh_json_text(NULL);
 	phases = torsh_json_object();
 	for (size_t i = 0; i < N_PHASES; i++)
-		torsh_json_set(phases, torsh_phase_names[i], torsh_json_u64(shown->total->phase_device_ns[i]));
+		torsh_json_set(phases, torsh_phase_names[i],
+			       torsh_json_u64(shown->total->phase_device_ns[i]));
 	return phases;
 }
 
@@ -134,12 +137,16 @@ static cJSON *make_step(const struct shown *shown, bool has_flops)
 	torsh_json_set(object, "duration_ns", torsh_json_u64(step->end_ns - step->start_ns));
 	torsh_json_set(object, "rule", torsh_json_text(torsh_step_rule_names[of->steps.rule]));
 	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
-	torsh_json_set(object, "flops", has_flops ? torsh_json_u64(total->flops) : torsh_json_text(NULL));
-	torsh_json_set(object, "flops_all", has_flops ? torsh_json_u64(total->flops_all) : torsh_json_text(NULL));
-	torsh_json_set(object, "peak_bytes", of->n_tensors ? torsh_json_u64(total->peak_bytes) : torsh_json_text(NULL));
+	torsh_json_set(object, "flops",
+		       has_flops ? torsh_json_u64(total->flops) : torsh_json_text(NULL));
+	torsh_json_set(object, "flops_all",
+		       has_flops ? torsh_json_u64(total->flops_all) : torsh_json_text(NULL));
+	torsh_json_set(object, "peak_bytes",
+		       of->n_tensors ? torsh_json_u64(total->peak_bytes) : torsh_json_text(NULL));
 	torsh_json_set(object, "phases", make_phases(total));
 	torsh_json_set(object, "device_ns",
-		       shown->totals->has_devices ? torsh_json_u64(total->device_ns) : torsh_json_text(NULL));
+		       shown->totals->has_devices ? torsh_json_u64(total->device_ns)
+						  : torsh_json_text(NULL));
 	torsh_json_set(object, "device_phases", make_device_phases(shown));
 	torsh_json_set(object, "devices", make_devices(shown));
 	return object;
@@ -147,7 +154,8 @@ static cJSON *make_step(const struct shown *shown, bool has_flops)
 
 /* Calls print for the first n_limit steps. Returns how many there were beside them. */
 static size_t for_each_step(const struct view *view, size_t n_limit, void *context,
-			    void (*print)(void *context, const struct view *view, const struct shown *shown))
+			    void (*print)(void *context, const struct view *view,
+					  const struct shown *shown))
 {
 	size_t n = 0;
 
@@ -187,14 +195,16 @@ static void add_duration(void *context, const struct view *view, const struct sh
 /* What all steps together say. */
 struct durations {
 	uint64_t median_ns, longest_ns;
-	size_t n_slow_first; /* of some process: the steps at its beginning that took SLOW_MEDIANS medians or more */
+	/* of some process: the steps at its beginning that took SLOW_MEDIANS medians or more */
+	size_t n_slow_first;
 };
 
 static size_t count_slow_first(const struct steps *steps, uint64_t median_ns)
 {
 	size_t n = 0;
 
-	while (n < steps->n && steps->items[n].end_ns - steps->items[n].start_ns > SLOW_MEDIANS * median_ns)
+	while (n < steps->n &&
+	       steps->items[n].end_ns - steps->items[n].start_ns > SLOW_MEDIANS * median_ns)
 		n++;
 	return n;
 }
@@ -212,8 +222,9 @@ static struct durations find_durations(const struct view *view)
 	}
 	free(all);
 	for (size_t i = 0; i < view->prepass.n; i++) {
-		size_t n =
-			view->totals[i].items ? count_slow_first(&view->prepass.items[i].steps, durations.median_ns) : 0;
+		size_t n = view->totals[i].items ? count_slow_first(&view->prepass.items[i].steps,
+								    durations.median_ns)
+						 : 0;
 
 		durations.n_slow_first = n > durations.n_slow_first ? n : durations.n_slow_first;
 	}
@@ -237,19 +248,22 @@ static void print_json(const struct view *view, size_t n_limit)
 	torsh_json_member(&json, "rule", torsh_json_text(torsh_step_rule_names[view->rule]));
 	torsh_json_member(&json, "rule_text", torsh_json_text(torsh_step_rule_texts[view->rule]));
 	torsh_json_member(&json, "median_ns",
-			  view->n_steps ? torsh_json_u64(durations.median_ns) : torsh_json_text(NULL));
+			  view->n_steps ? torsh_json_u64(durations.median_ns)
+					: torsh_json_text(NULL));
 	torsh_json_member(&json, "slow_first_steps", torsh_json_u64(durations.n_slow_first));
 	torsh_json_array(&json, "steps");
 	n_left = for_each_step(view, n_limit, &json, print_item);
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_json_u64(n_left));
-	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "events",
+			  torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
-static void print_flops(const struct view *view, const struct step_total *total, uint64_t duration_ns)
+static void print_flops(const struct view *view, const struct step_total *total,
+			uint64_t duration_ns)
 {
 	char text[SIZE_TEXT_BYTES];
 
@@ -259,7 +273,8 @@ static void print_flops(const struct view *view, const struct step_total *total,
 		return;
 	}
 	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
-	snprintf(text, sizeof(text), "%.3g", duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
+	snprintf(text, sizeof(text), "%.3g",
+		 duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
 	torsh_text_cell(stdout, text);
 }
 
@@ -280,7 +295,9 @@ static void print_devices(const struct view *view, const struct shown *shown)
 		return;
 	for (size_t i = 0; i < shown->totals->n_devices; i++)
 		most = busy_share(shown, i) > most ? busy_share(shown, i) : most;
-	torsh_text_cell(stdout, shown->totals->has_devices ? torsh_size_duration(shown->total->device_ns, text) : "-");
+	torsh_text_cell(stdout, shown->totals->has_devices
+					? torsh_size_duration(shown->total->device_ns, text)
+					: "-");
 	snprintf(text, sizeof(text), "%.1f %%", 100 * most);
 	torsh_text_cell(stdout, shown->totals->n_devices ? text : "-");
 }
@@ -289,7 +306,7 @@ static void print_line(void *context, const struct view *view, const struct show
 {
 	const struct step *step = shown->step;
 	const struct step_total *total = shown->total;
-	static const enum call_phase order[] = {PHASE_SETUP, PHASE_DATA,	 PHASE_FORWARD,
+	static const enum call_phase order[] = {PHASE_SETUP, PHASE_DATA,     PHASE_FORWARD,
 						PHASE_LOSS,  PHASE_BACKWARD, PHASE_OPTIMIZER};
 	uint64_t duration_ns = step->end_ns - step->start_ns;
 	char text[SIZE_TEXT_BYTES];
@@ -302,7 +319,8 @@ static void print_line(void *context, const struct view *view, const struct show
 	print_phase(total->spent.other_ns);
 	print_flops(view, total, duration_ns);
 	print_devices(view, shown);
-	torsh_text_cell(stdout, shown->of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
+	torsh_text_cell(stdout,
+			shown->of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
 	printf(" %8" PRIu32 "\n", shown->of->process->pid);
 }
 
@@ -313,7 +331,8 @@ static void print_durations(const struct view *view)
 
 	torsh_text_heading(stdout, "%zu steps, median %s, longest %s: %s", view->n_steps,
 			   torsh_size_duration(durations.median_ns, median),
-			   torsh_size_duration(durations.longest_ns, longest), torsh_step_rule_texts[view->rule]);
+			   torsh_size_duration(durations.longest_ns, longest),
+			   torsh_step_rule_texts[view->rule]);
 	if (durations.n_slow_first)
 		printf("the first %zu took more than %u times the median: --skip-warmup %zu leaves them out\n",
 		       durations.n_slow_first, SLOW_MEDIANS, durations.n_slow_first);
@@ -324,7 +343,8 @@ static void print_text(const struct view *view, size_t n_limit)
 	const struct reading *reading = view->reading;
 	size_t n_left;
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
+			 PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
@@ -333,8 +353,8 @@ static void print_text(const struct view *view, size_t n_limit)
 		return;
 	}
 	print_durations(view);
-	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "setup", "data", "forward", "loss",
-	       "backward", "optimizer", "other", "FLOPs", "GFLOP/s");
+	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "setup",
+	       "data", "forward", "loss", "backward", "optimizer", "other", "FLOPs", "GFLOP/s");
 	if (view->has_devices)
 		printf(" %10s %10s", "device", "busy");
 	printf(" %10s %8s\n", "peak", "pid");

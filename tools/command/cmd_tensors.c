@@ -59,7 +59,8 @@ static int compare_sites(const void *a, const void *b)
 	int rc = (x->bytes < y->bytes) - (x->bytes > y->bytes);
 
 	if (rc == 0)
-		rc = strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
+		rc = strcmp(x->operator_name ? x->operator_name : "",
+			    y->operator_name ? y->operator_name : "");
 	if (rc == 0)
 		rc = strcmp(x->module ? x->module : "", y->module ? y->module : "");
 	return rc ? rc : (x->stack > y->stack) - (x->stack < y->stack);
@@ -83,7 +84,7 @@ static cJSON *known_or_null(uint64_t number)
 }
 
 static cJSON *make_site(const struct view *view, const struct tensor_device *device,
-			  const struct tensor_site *site)
+			const struct tensor_site *site)
 {
 	cJSON *object = torsh_json_object();
 
@@ -91,14 +92,16 @@ static cJSON *make_site(const struct view *view, const struct tensor_device *dev
 	torsh_json_set(object, "blocks", torsh_json_u64(site->blocks));
 	if (view->group == TENSORS_BY_STACK) {
 		torsh_json_set(object, "stack",
-			       torsh_parts_recorded_stack(device->process, site->stack, view->reading->symbols,
+			       torsh_parts_recorded_stack(device->process, site->stack,
+							  view->reading->symbols,
 							  view->options->view));
 		return object;
 	}
 	torsh_json_set(object, "operator", torsh_json_text(site->operator_name));
 	torsh_json_set(object, "module", torsh_json_text(site->module));
-	torsh_json_set(object, "phase",
-		       torsh_json_text(site->operator_name ? torsh_phase_names[site->phase] : NULL));
+	torsh_json_set(
+		object, "phase",
+		torsh_json_text(site->operator_name ? torsh_phase_names[site->phase] : NULL));
 	return object;
 }
 
@@ -115,19 +118,27 @@ static uint64_t fragmentation(const struct tensor_sums *sums)
 
 static void set_sums(cJSON *object, const struct tensor_device *device)
 {
-	torsh_json_set(object, "allocated_at_peak_bytes", reserving(device, device->at_peak.allocated));
-	torsh_json_set(object, "reserved_at_peak_bytes", reserving(device, device->at_peak.reserved));
-	torsh_json_set(object, "fragmentation_at_peak_bytes", reserving(device, fragmentation(&device->at_peak)));
-	torsh_json_set(object, "allocated_at_end_bytes", reserving(device, device->at_end.allocated));
+	torsh_json_set(object, "allocated_at_peak_bytes",
+		       reserving(device, device->at_peak.allocated));
+	torsh_json_set(object, "reserved_at_peak_bytes",
+		       reserving(device, device->at_peak.reserved));
+	torsh_json_set(object, "fragmentation_at_peak_bytes",
+		       reserving(device, fragmentation(&device->at_peak)));
+	torsh_json_set(object, "allocated_at_end_bytes",
+		       reserving(device, device->at_end.allocated));
 	torsh_json_set(object, "reserved_at_end_bytes", reserving(device, device->at_end.reserved));
-	torsh_json_set(object, "fragmentation_at_end_bytes", reserving(device, fragmentation(&device->at_end)));
-	torsh_json_set(object, "fragmentation_peak_bytes", reserving(device, device->largest_fragmentation));
-	torsh_json_set(object, "fragmentation_peak_ns", reserving(device, device->fragmentation_ns));
+	torsh_json_set(object, "fragmentation_at_end_bytes",
+		       reserving(device, fragmentation(&device->at_end)));
+	torsh_json_set(object, "fragmentation_peak_bytes",
+		       reserving(device, device->largest_fragmentation));
+	torsh_json_set(object, "fragmentation_peak_ns",
+		       reserving(device, device->fragmentation_ns));
 }
 
 static cJSON *make_device(const struct view *view, struct tensor_device *device)
 {
-	size_t n_all = sort_sites(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
+	size_t n_all = sort_sites(device),
+	       n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
 	cJSON *object = torsh_json_object(), *list = torsh_json_list();
 	char name[DEVICE_NAME_BYTES];
 
@@ -139,7 +150,8 @@ static cJSON *make_device(const struct view *view, struct tensor_device *device)
 	torsh_json_set(object, "allocated_peak_bytes", known_or_null(device->largest_allocated));
 	torsh_json_set(object, "reserved_peak_bytes", known_or_null(device->largest_reserved));
 	torsh_json_set(object, "allocated_then_bytes",
-		       device->largest_reserved ? torsh_json_u64(device->allocated_then) : torsh_json_text(NULL));
+		       device->largest_reserved ? torsh_json_u64(device->allocated_then)
+						: torsh_json_text(NULL));
 	set_sums(object, device);
 	torsh_json_set(object, "held_bytes", torsh_json_u64(device->held_bytes));
 	torsh_json_set(object, "held_blocks", torsh_json_u64(device->held_blocks));
@@ -166,14 +178,16 @@ static void print_json(const struct view *view)
 	for (size_t i = 0; i < view->tensors.n; i++)
 		torsh_json_item(&json, make_device(view, &view->tensors.items[i]));
 	torsh_json_array_end(&json);
-	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "events",
+			  torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "notes",
+			  torsh_parts_notes(reading->processes, reading->n_processes));
 	torsh_json_end(&json);
 }
 
 static void print_site(const struct view *view, const struct tensor_device *device,
-			 const struct tensor_site *site)
+		       const struct tensor_site *site)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
 
@@ -181,22 +195,26 @@ static void print_site(const struct view *view, const struct tensor_device *devi
 	       device->peak_bytes ? 100.0 * (double)site->bytes / (double)device->peak_bytes : 0,
 	       torsh_text_blocks(site->blocks, blocks));
 	if (view->group == TENSORS_BY_OPERATOR) {
-		printf("  %s%s%s%s%s\n", site->operator_name ? site->operator_name : "(in no operator)",
+		printf("  %s%s%s%s%s\n",
+		       site->operator_name ? site->operator_name : "(in no operator)",
 		       site->module ? " in " : "", site->module ? site->module : "",
 		       site->operator_name ? ", " : "",
 		       site->operator_name ? torsh_phase_names[site->phase] : "");
 		return;
 	}
 	putchar('\n');
-	torsh_text_recorded_stack(stdout, device->process, site->stack, view->reading->symbols, view->options->view);
+	torsh_text_recorded_stack(stdout, device->process, site->stack, view->reading->symbols,
+				  view->options->view);
 }
 
 static void print_sums(const char *when, const struct tensor_sums *sums)
 {
 	char allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], unused[SIZE_TEXT_BYTES];
 
-	printf("%s: %s allocated, %s reserved, fragmentation %s\n", when, torsh_size_human(sums->allocated, allocated),
-	       torsh_size_human(sums->reserved, reserved), torsh_size_human(fragmentation(sums), unused));
+	printf("%s: %s allocated, %s reserved, fragmentation %s\n", when,
+	       torsh_size_human(sums->allocated, allocated),
+	       torsh_size_human(sums->reserved, reserved),
+	       torsh_size_human(fragmentation(sums), unused));
 }
 
 /* What a caching allocator says of itself. */
@@ -205,7 +223,8 @@ static void print_allocator(const struct tensor_device *device)
 	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES];
 
 	printf("most reserved: %s, of which %s were allocated then\n",
-	       torsh_size_exact(device->largest_reserved, bytes), torsh_size_human(device->allocated_then, other));
+	       torsh_size_exact(device->largest_reserved, bytes),
+	       torsh_size_human(device->allocated_then, other));
 	print_sums("at the peak", &device->at_peak);
 	print_sums("at the end", &device->at_end);
 	printf("largest fragmentation: %s, %s after the start\n",
@@ -215,20 +234,24 @@ static void print_allocator(const struct tensor_device *device)
 
 static void print_device(const struct view *view, struct tensor_device *device)
 {
-	size_t n_all = sort_sites(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
+	size_t n_all = sort_sites(device),
+	       n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
 	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[DEVICE_NAME_BYTES];
 
 	putchar('\n');
-	torsh_text_heading(stdout, "%s of pid %" PRIu32 ": peak of tensors %s in %s, %s after the start",
+	torsh_text_heading(stdout,
+			   "%s of pid %" PRIu32 ": peak of tensors %s in %s, %s after the start",
 			   torsh_device_name(device->device, name), device->process->pid,
-			   torsh_size_exact(device->peak_bytes, bytes), torsh_text_blocks(device->peak_blocks, blocks),
+			   torsh_size_exact(device->peak_bytes, bytes),
+			   torsh_text_blocks(device->peak_blocks, blocks),
 			   torsh_size_duration(device->peak_ns, other));
 	if (device->largest_reserved)
 		print_allocator(device);
 	printf("%" PRIu64 " allocations; %s held at the end\n", device->allocs,
 	       torsh_size_exact(device->held_bytes, bytes));
 	if (device->unknown_frees)
-		printf("%" PRIu64 " frees of what was allocated before the recording began\n", device->unknown_frees);
+		printf("%" PRIu64 " frees of what was allocated before the recording began\n",
+		       device->unknown_frees);
 	if (device->out_of_memory)
 		printf("out of memory %" PRIu64 " times\n", device->out_of_memory);
 	for (size_t i = 0; i < n; i++)
@@ -241,7 +264,8 @@ static void print_text(const struct view *view)
 {
 	const struct reading *reading = view->reading;
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
+			 PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	if (!view->tensors.n)
@@ -256,11 +280,13 @@ int torsh_command_tensors(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
 
-	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_tensors, &view.group, &options);
+	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_tensors, &view.group,
+				     &options);
 	torsh_reading_open(&reading, &options);
-	torsh_prepass_make(&view.prepass, reading.recording, reading.processes, reading.n_processes);
-	torsh_tensors_collect(&view.tensors, view.group, reading.recording, reading.processes, reading.n_processes,
-			      &view.prepass);
+	torsh_prepass_make(&view.prepass, reading.recording, reading.processes,
+			   reading.n_processes);
+	torsh_tensors_collect(&view.tensors, view.group, reading.recording, reading.processes,
+			      reading.n_processes, &view.prepass);
 	if (options.is_json)
 		print_json(&view);
 	else

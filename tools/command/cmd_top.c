@@ -77,7 +77,8 @@ static void print_once(struct top *top, uint64_t interval_ms)
 
 int torsh_command_top(int argc, char **argv)
 {
-	const struct argp argp = {.options = options_top, .parser = parse_top, .args_doc = "[PID]", .doc = doc};
+	const struct argp argp = {
+		.options = options_top, .parser = parse_top, .args_doc = "[PID]", .doc = doc};
 	struct options options = {.interval_ms = INTERVAL_MS};
 	struct top top = {0};
 

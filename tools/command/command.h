@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The subcommands of torsh. Each takes its own argument vector, argv[0] "torsh NAME", and returns the exit status. */
+/*
+ * The subcommands of torsh. Each takes its own argument vector, argv[0] "torsh NAME", and returns
+ * the exit status.
+ */
 #ifndef TORSH_COMMAND_COMMAND_H
 #define TORSH_COMMAND_COMMAND_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/executable_report.h. */
 #include "tools/command/executable_report.h"
 
 #include <errno.h>
@@ -52,7 +51,8 @@ static const char *const reasons[N_PROGRAM_PROBLEMS] = {
 	[PROGRAM_PRIVILEGED] =
 		"would get more rights than its user has (setuid, setgid, file capabilities, or other effective "
 		"than real ids): the loader ignores LD_PRELOAD there. Run a copy without them",
-	[PROGRAM_FOREIGN] = "is made for another kind of machine than the agent: it can't be loaded there",
+	[PROGRAM_FOREIGN] =
+		"is made for another kind of machine than the agent: it can't be loaded there",
 	[PROGRAM_OTHER_LIBC] =
 		"runs on another C library than the GNU one, for which the agent is made: it can't be loaded there",
 };
@@ -92,8 +92,8 @@ static long read_rights(struct executable_source *source, long fd, struct execut
 	rights->owner = status.st_uid;
 	rights->group = status.st_gid;
 	rights->is_nosuid = fstatvfs((int)fd, &system) == 0 && system.f_flag & ST_NOSUID;
-	rights->n_capabilities =
-		fgetxattr((int)fd, "security.capability", rights->capabilities, sizeof(rights->capabilities));
+	rights->n_capabilities = fgetxattr((int)fd, "security.capability", rights->capabilities,
+					   sizeof(rights->capabilities));
 	return 0;
 }
 
@@ -117,7 +117,8 @@ int torsh_program_check(const char *path, char *reason, size_t n_reason)
 						.effective_user = geteuid(),
 						.group = getgid(),
 						.effective_group = getegid(),
-						.has_no_new_privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
+						.has_no_new_privileges =
+							prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
 					},
 			},
 	};
@@ -125,7 +126,10 @@ int torsh_program_check(const char *path, char *reason, size_t n_reason)
 	char failed[128];
 	const char *why = failed;
 
-	/* What may be run but not read can't be looked at; it is rare, and the agent says itself when it is not in. */
+	/*
+	 * What may be run but not read can't be looked at; it is rare, and the agent says itself
+	 * when it is not in.
+	 */
 	if (problem == PROGRAM_FINE || (problem == -EACCES && access(search.path, X_OK) == 0))
 		return 0;
 	if (problem == -ENOEXEC)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/export_timeline.h. */
 #include "tools/command/export_timeline.h"
 
 #include <errno.h>
@@ -48,7 +47,8 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 		}
 	}
 	if (from_ns >= to_ns)
-		torsh_die("no step in %s has such a number; torsh steps lists them", trace->recording->path);
+		torsh_die("no step in %s has such a number; torsh steps lists them",
+			  trace->recording->path);
 	trace->is_of_steps = true;
 	trace->from_ns = from_ns > trace->from_ns ? from_ns : trace->from_ns;
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
@@ -67,12 +67,14 @@ static void check_content(const struct trace *trace, const struct trace_format *
 			"there is no timeline to export, which %s is made of: no operator, range or mark was recorded",
 			format->name);
 	if (format->needs == TRACE_NEEDS_TENSORS && !n_tensors)
-		torsh_die("there are no tensors to export, which %s is made of: PyTorch allocated nothing, or "
-			  "TORSH_PROFILER_PROFILE_MEMORY was 0",
-			  format->name);
+		torsh_die(
+			"there are no tensors to export, which %s is made of: PyTorch allocated nothing, or "
+			"TORSH_PROFILER_PROFILE_MEMORY was 0",
+			format->name);
 }
 
-static void export_one(const struct trace *wanted, const struct trace_format *format, const struct trace_window *window)
+static void export_one(const struct trace *wanted, const struct trace_format *format,
+		       const struct trace_window *window)
 {
 	struct trace trace = *wanted;
 	struct prepass prepass;
@@ -81,7 +83,8 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 	torsh_prepass_make(&prepass, trace.recording, trace.processes, trace.n_processes);
 	if (prepass.counts.n_too_deep)
 		fprintf(stderr,
-			"torsh: %" PRIu64 " calls are left out: %u others were open on their threads when they began\n",
+			"torsh: %" PRIu64
+			" calls are left out: %u others were open on their threads when they began\n",
 			prepass.counts.n_too_deep, CALLS_DEPTH_MAX);
 	trace.prepass = &prepass;
 	trace.from_ns = window->from_ns;
@@ -95,7 +98,7 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 	torsh_prepass_free(&prepass);
 }
 
-/* ---- a file for each rank ---------------------------------------------------------------------------------------- */
+/* ---- a file for each rank -------------------------------------------------------------------- */
 
 struct ranks {
 	uint32_t *numbers; /* each once, ascending */
@@ -116,7 +119,8 @@ static void find_ranks(struct ranks *ranks, const struct reading *reading)
 
 	*ranks = (struct ranks){0};
 	for (size_t i = 0; i < reading->n_processes; i++) {
-		ranks->numbers = torsh_need_room(ranks->numbers, ranks->n, &ranks->n_room, sizeof(*ranks->numbers));
+		ranks->numbers = torsh_need_room(ranks->numbers, ranks->n, &ranks->n_room,
+						 sizeof(*ranks->numbers));
 		if (torsh_recording_rank(reading->processes[i]->rank, &ranks->numbers[ranks->n]))
 			ranks->n++;
 		else
@@ -161,23 +165,27 @@ static char *path_of_rank(const char *path, const struct trace_format *format, u
 	int rc;
 
 	if (place)
-		return torsh_need_text("%.*s%" PRIu32 "%s", (int)(place - path), path, rank, place + 2);
+		return torsh_need_text("%.*s%" PRIu32 "%s", (int)(place - path), path, rank,
+				       place + 2);
 	if (!is_directory(path)) {
 		n = find_ending(path, format);
 		return torsh_need_text("%.*s.rank-%" PRIu32 "%s", (int)n, path, rank, path + n);
 	}
 	rc = torsh_private_directory(path);
 	if (rc)
-		torsh_die("can't write into %s: %s", path, rc == -EPERM ? "it belongs to another user" : strerror(-rc));
+		torsh_die("can't write into %s: %s", path,
+			  rc == -EPERM ? "it belongs to another user" : strerror(-rc));
 	while (n > 1 && path[n - 1] == '/')
 		n--;
 	return torsh_need_text("%.*s/rank-%" PRIu32 "%s", (int)n, path, rank, format->ending);
 }
 
-static void export_rank(const struct trace *whole, const struct trace_format *format, const struct trace_window *window,
-			const struct reading *reading, uint32_t rank)
+static void export_rank(const struct trace *whole, const struct trace_format *format,
+			const struct trace_window *window, const struct reading *reading,
+			uint32_t rank)
 {
-	struct recorded_process **processes = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*processes));
+	struct recorded_process **processes =
+		torsh_need_items(NULL, 0, reading->n_processes, sizeof(*processes));
 	struct trace trace = *whole;
 	char *path = path_of_rank(whole->path, format, rank);
 	uint32_t number;
@@ -195,13 +203,15 @@ static void export_rank(const struct trace *whole, const struct trace_format *fo
 }
 
 /* A file for each rank; without a launcher there is one, and it is 0. */
-static void export_ranks(struct trace *trace, const struct trace_format *format, const struct trace_window *window,
-			 const struct reading *reading, const struct ranks *ranks)
+static void export_ranks(struct trace *trace, const struct trace_format *format,
+			 const struct trace_window *window, const struct reading *reading,
+			 const struct ranks *ranks)
 {
 	char *path;
 
 	if (ranks->n && ranks->n_without)
-		torsh_warn("%zu processes have no rank and are in no file; --pid N exports one", ranks->n_without);
+		torsh_warn("%zu processes have no rank and are in no file; --pid N exports one",
+			   ranks->n_without);
 	for (size_t i = 0; i < ranks->n; i++)
 		export_rank(trace, format, window, reading, ranks->numbers[i]);
 	if (ranks->n)
@@ -212,8 +222,8 @@ static void export_ranks(struct trace *trace, const struct trace_format *format,
 	free(path);
 }
 
-void torsh_timeline_export(const struct trace_format *format, const struct trace_window *window, const char *path,
-			   const struct reading *reading)
+void torsh_timeline_export(const struct trace_format *format, const struct trace_window *window,
+			   const char *path, const struct reading *reading)
 {
 	struct trace trace = {
 		.recording = reading->recording,
@@ -222,7 +232,8 @@ void torsh_timeline_export(const struct trace_format *format, const struct trace
 		.symbols = reading->symbols,
 		.path = path,
 	};
-	bool is_of_ranks = path && !format->is_directory && !window->is_by_rank && is_directory(path);
+	bool is_of_ranks =
+		path && !format->is_directory && !window->is_by_rank && is_directory(path);
 	struct ranks ranks;
 
 	find_ranks(&ranks, reading);
@@ -230,9 +241,10 @@ void torsh_timeline_export(const struct trace_format *format, const struct trace
 		export_ranks(&trace, format, window, reading, &ranks);
 	} else {
 		if (ranks.n > 1 && format->is_of_one_rank)
-			torsh_warn("%zu ranks go into one file, which readers take for one: --by-rank writes one for "
-				   "each",
-				   ranks.n);
+			torsh_warn(
+				"%zu ranks go into one file, which readers take for one: --by-rank writes one for "
+				"each",
+				ranks.n);
 		export_one(&trace, format, window);
 	}
 	free(ranks.numbers);

@@ -18,10 +18,12 @@ struct trace_window {
 const struct trace_format *torsh_trace_format(const char *name);
 
 /*
- * Write the timeline of what was read to a path; NULL: to standard output. A directory, and a path with %r, gets a file
- * for each rank; is_by_rank gives the path one for each where there are several. Dies with a sentence where that can't be done, or where there is nothing that the format could hold.
+ * Write the timeline of what was read to a path; NULL: to standard output. A directory, and a path
+ * with %r, gets a file for each rank; is_by_rank gives the path one for each where there are
+ * several. Dies with a sentence where that can't be done, or where there is nothing that the format
+ * could hold.
  */
-void torsh_timeline_export(const struct trace_format *format, const struct trace_window *window, const char *path,
-			   const struct reading *reading);
+void torsh_timeline_export(const struct trace_format *format, const struct trace_window *window,
+			   const char *path, const struct reading *reading);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/options.h. */
 #include "tools/command/options.h"
 
 #include <ctype.h>
@@ -12,7 +11,10 @@
 #include "tools/base/size.h"
 #include "tools/recording/read.h"
 
-/* Stacks that look alike once they have names are merged: so many more than are printed get names for that. */
+/*
+ * Stacks that look alike once they have names are merged: so many more than are printed get names
+ * for that.
+ */
 #define NAMED_BESIDE 100
 
 enum {
@@ -38,31 +40,40 @@ static const struct argp_option options_common[] = {
 	{"pid", KEY_PID, "PID", 0, "only this process", 1},
 	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
-	{"depth", KEY_DEPTH, "N", 0, "only the N innermost frames count; stacks that are alike then are one", 1},
+	{"depth", KEY_DEPTH, "N", 0,
+	 "only the N innermost frames count; stacks that are alike then are one", 1},
 	{"stacks", KEY_STACKS, "WHICH", 0,
-	 "merged (default): Python instead of the interpreter's frames; python or native: only these", 1},
+	 "merged (default): Python instead of the interpreter's frames; python or native: only these",
+	 1},
 	{"suppress", KEY_SUPPRESS, "FILE", 0, "leaks not to report: lines leak:PATTERN", 1},
 	{"no-default-suppressions", KEY_NO_DEFAULTS, NULL, 0,
 	 "also report what CPython, numpy and PyTorch keep on purpose", 1},
-	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines", 1},
+	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines",
+	 1},
 	{0},
 };
 
-/* Of commands that read the timeline: what they sort by is their own, and there is no memory to be left out. */
+/*
+ * Of commands that read the timeline: what they sort by is their own, and there is no memory to be
+ * left out.
+ */
 static const struct argp_option options_timeline[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
 	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
 	{"pid", KEY_PID, "PID", 0, "only this process", 1},
 	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
 	{"stacks", KEY_STACKS, "WHICH", 0,
-	 "merged (default): Python instead of the interpreter's frames; python or native: only these", 1},
-	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines", 1},
+	 "merged (default): Python instead of the interpreter's frames; python or native: only these",
+	 1},
+	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines",
+	 1},
 	{0},
 };
 
 static const struct argp_option options_steps[] = {
 	{"steps", KEY_STEPS, "A[-B]", 0, "only what began in these steps", 1},
-	{"skip-warmup", KEY_SKIP_WARMUP, "N", 0, "leave out the first N steps, and what is in no step", 1},
+	{"skip-warmup", KEY_SKIP_WARMUP, "N", 0,
+	 "leave out the first N steps, and what is in no step", 1},
 	{0},
 };
 
@@ -71,7 +82,8 @@ uint64_t torsh_options_size(struct argp_state *state, const char *option, const 
 	uint64_t bytes = 0;
 
 	if (torsh_size_parse(text, &bytes) < 0)
-		argp_error(state, "--%s takes a size like 4096, 10K, 5M or 1G, not \"%s\"", option, text);
+		argp_error(state, "--%s takes a size like 4096, 10K, 5M or 1G, not \"%s\"", option,
+			   text);
 	return bytes;
 }
 
@@ -80,7 +92,8 @@ uint64_t torsh_options_duration(struct argp_state *state, const char *option, co
 	uint64_t ns = 0;
 
 	if (torsh_duration_parse(text, &ns) < 0)
-		argp_error(state, "--%s takes a time like 1.5s, 20ms or 300us, not \"%s\"", option, text);
+		argp_error(state, "--%s takes a time like 1.5s, 20ms or 300us, not \"%s\"", option,
+			   text);
 	return ns;
 }
 
@@ -96,7 +109,8 @@ uint64_t torsh_options_number(struct argp_state *state, const char *option, cons
 	return number;
 }
 
-void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first, uint64_t *last)
+void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first,
+			 uint64_t *last)
 {
 	const char *number = text;
 	char *end;
@@ -107,7 +121,8 @@ void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *f
 		number = end + 1;
 		*last = strtoull(number, &end, 10);
 	}
-	if (errno || !isdigit((unsigned char)*text) || !isdigit((unsigned char)*number) || *end || *last < *first)
+	if (errno || !isdigit((unsigned char)*text) || !isdigit((unsigned char)*number) || *end ||
+	    *last < *first)
 		argp_error(state, "--steps takes a number, or two as in 3-5, not \"%s\"", text);
 }
 
@@ -128,8 +143,9 @@ static enum holders_order parse_order(struct argp_state *state, const char *text
 
 static enum stack_view parse_view(struct argp_state *state, const char *text)
 {
-	static const char *const names[] = {
-		[STACK_VIEW_MERGED] = "merged", [STACK_VIEW_PYTHON] = "python", [STACK_VIEW_NATIVE] = "native"};
+	static const char *const names[] = {[STACK_VIEW_MERGED] = "merged",
+					    [STACK_VIEW_PYTHON] = "python",
+					    [STACK_VIEW_NATIVE] = "native"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (strcmp(text, names[i]) == 0)
@@ -259,8 +275,9 @@ static error_t parse_own_option(int key, char *argument, struct argp_state *stat
 	return rc;
 }
 
-static void parse_options(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-			  argp_parser_t parse_own, void *own, const struct argp *common, const struct argp *more,
+static void parse_options(int argc, char **argv, const char *doc,
+			  const struct argp_option *own_options, argp_parser_t parse_own, void *own,
+			  const struct argp *common, const struct argp *more,
 			  struct read_options *options)
 {
 	const struct argp_child children[] = {{.argp = common}, {.argp = more}, {0}};
@@ -277,24 +294,29 @@ static void parse_options(int argc, char **argv, const char *doc, const struct a
 	argp_parse(&argp, argc, argv, 0, NULL, &input);
 }
 
-void torsh_options_parse_timeline(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-				  argp_parser_t parse_own, void *own, struct read_options *options)
+void torsh_options_parse_timeline(int argc, char **argv, const char *doc,
+				  const struct argp_option *own_options, argp_parser_t parse_own,
+				  void *own, struct read_options *options)
 {
 	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, NULL, options);
 }
 
-void torsh_options_parse_steps(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-			       argp_parser_t parse_own, void *own, struct read_options *options)
+void torsh_options_parse_steps(int argc, char **argv, const char *doc,
+			       const struct argp_option *own_options, argp_parser_t parse_own,
+			       void *own, struct read_options *options)
 {
-	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, &steps_argp, options);
+	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, &steps_argp,
+		      options);
 }
 
-void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-			 argp_parser_t parse_own, void *own, struct read_options *options)
+void torsh_options_parse(int argc, char **argv, const char *doc,
+			 const struct argp_option *own_options, argp_parser_t parse_own, void *own,
+			 struct read_options *options)
 {
 	const char *file = getenv("TORSH_PROFILER_SUPPRESS");
 
-	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, NULL, options);
+	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, NULL,
+		      options);
 	if (file && *file && !read_suppressions(&options->suppress, file))
 		exit(TORSH_EXIT_UNREADABLE);
 	/* Behind the user's: what two rules match is counted for the first. */
@@ -308,15 +330,18 @@ static bool is_wanted(const struct recorded_process *process, const struct read_
 
 	if (options->has_pid && process->pid != options->pid)
 		return false;
-	return !options->has_rank || (torsh_recording_rank(process->rank, &rank) && rank == options->rank);
+	return !options->has_rank ||
+	       (torsh_recording_rank(process->rank, &rank) && rank == options->rank);
 }
 
 static void select_processes(struct reading *reading, const struct read_options *options)
 {
 	const struct recording *recording = reading->recording;
 
-	reading->processes = torsh_need_items(NULL, 0, recording->n_processes, sizeof(*reading->processes));
-	reading->unfollowed = torsh_need_items(NULL, 0, recording->n_unfollowed, sizeof(*reading->unfollowed));
+	reading->processes =
+		torsh_need_items(NULL, 0, recording->n_processes, sizeof(*reading->processes));
+	reading->unfollowed =
+		torsh_need_items(NULL, 0, recording->n_unfollowed, sizeof(*reading->unfollowed));
 	for (size_t i = 0; i < recording->n_unfollowed; i++) {
 		if (is_wanted(recording->unfollowed[i], options))
 			reading->unfollowed[reading->n_unfollowed++] = recording->unfollowed[i];
@@ -331,10 +356,12 @@ static void select_processes(struct reading *reading, const struct read_options 
 		torsh_die("%s has no process of rank %u%s", recording->path, options->rank,
 			  options->has_pid ? " with that pid" : "");
 	if (options->has_pid && reading->n_unfollowed)
-		torsh_die("process %u was not followed: %s", options->pid, reading->unfollowed[0]->not_followed);
+		torsh_die("process %u was not followed: %s", options->pid,
+			  reading->unfollowed[0]->not_followed);
 	if (options->has_pid)
 		torsh_die("%s has no process %u", recording->path, options->pid);
-	torsh_die("%s has no process in it: its writer ended before one was recorded", recording->path);
+	torsh_die("%s has no process in it: its writer ended before one was recorded",
+		  recording->path);
 }
 
 void torsh_reading_open(struct reading *reading, const struct read_options *options)
@@ -359,7 +386,8 @@ void torsh_reading_open(struct reading *reading, const struct read_options *opti
 	}
 }
 
-void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading, const struct read_options *options)
+void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
+			   const struct read_options *options)
 {
 	torsh_prepass_make(prepass, reading->recording, reading->processes, reading->n_processes);
 	if (!torsh_prepass_choose(prepass, &options->steps) && options->steps.is_some)
@@ -377,13 +405,15 @@ void torsh_reading_close(struct reading *reading, struct read_options *options)
 
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit)
 {
-	size_t limit = options->has_limit ? options->limit : options->is_json ? READ_LIMIT_JSON : text_limit;
+	size_t limit = options->has_limit ? options->limit
+		       : options->is_json ? READ_LIMIT_JSON
+					  : text_limit;
 
 	return limit && limit < n ? limit : n;
 }
 
-size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites, struct symbols *symbols,
-			    size_t text_limit)
+size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
+			    struct symbols *symbols, size_t text_limit)
 {
 	size_t n_large, n_named;
 
@@ -400,9 +430,10 @@ size_t torsh_options_choose(const struct read_options *options, struct allocatio
 
 void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading)
 {
-	torsh_prepass_make(&devices->prepass, reading->recording, reading->processes, reading->n_processes);
-	torsh_device_memory_collect(&devices->memory, reading->recording, reading->processes, reading->n_processes,
-				    &devices->prepass);
+	torsh_prepass_make(&devices->prepass, reading->recording, reading->processes,
+			   reading->n_processes);
+	torsh_device_memory_collect(&devices->memory, reading->recording, reading->processes,
+				    reading->n_processes, &devices->prepass);
 }
 
 void torsh_device_reading_close(struct device_reading *devices)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What all reading commands have in common: their options, and the recording that these lead to. A command's own
- * argp has torsh_read_argp as a child and a struct read_options as that child's input.
+ * What all reading commands have in common: their options, and the recording that these lead to. A
+ * command's own argp has torsh_read_argp as a child and a struct read_options as that child's
+ * input.
  */
 #ifndef TORSH_COMMAND_OPTIONS_H
 #define TORSH_COMMAND_OPTIONS_H
@@ -45,19 +46,23 @@ struct reading {
 };
 
 /*
- * Parse a command's arguments: options of its own (a NULL key ends them; may be NULL) and the common ones, with one
- * PATH. own is what parse gets as its state->input. Exits with usage where they are wrong.
+ * Parse a command's arguments: options of its own (a NULL key ends them; may be NULL) and the
+ * common ones, with one PATH. own is what parse gets as its state->input. Exits with usage where
+ * they are wrong.
  */
-void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-			 argp_parser_t parse_own, void *own, struct read_options *options);
+void torsh_options_parse(int argc, char **argv, const char *doc,
+			 const struct argp_option *own_options, argp_parser_t parse_own, void *own,
+			 struct read_options *options);
 
 /* The same for commands that read the timeline: without --sort, and what concerns memory. */
-void torsh_options_parse_timeline(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-				  argp_parser_t parse_own, void *own, struct read_options *options);
+void torsh_options_parse_timeline(int argc, char **argv, const char *doc,
+				  const struct argp_option *own_options, argp_parser_t parse_own,
+				  void *own, struct read_options *options);
 
 /* The same for those that can be restricted to steps. */
-void torsh_options_parse_steps(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-			       argp_parser_t parse_own, void *own, struct read_options *options);
+void torsh_options_parse_steps(int argc, char **argv, const char *doc,
+			       const struct argp_option *own_options, argp_parser_t parse_own,
+			       void *own, struct read_options *options);
 
 /* How many of n entries are printed: what was asked for, else what suits the output. */
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit);
@@ -66,7 +71,8 @@ size_t torsh_options_limit(const struct read_options *options, size_t n, size_t 
 void torsh_reading_open(struct reading *reading, const struct read_options *options);
 
 /* Survey what was read, less the steps that were not asked for; dies where none are left. */
-void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading, const struct read_options *options);
+void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
+			   const struct read_options *options);
 void torsh_reading_close(struct reading *reading, struct read_options *options);
 
 /* The memory of devices in what was read, and what it needs. */
@@ -79,17 +85,18 @@ void torsh_device_reading_open(struct device_reading *devices, const struct read
 void torsh_device_reading_close(struct device_reading *devices);
 
 /*
- * Sort the allocation sites, name and merge those that are printed, and put them first. Returns how many these are: what was
- * asked for, else what suits the output.
+ * Sort the allocation sites, name and merge those that are printed, and put them first. Returns how
+ * many these are: what was asked for, else what suits the output.
  */
-size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites, struct symbols *symbols,
-			    size_t text_limit);
+size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
+			    struct symbols *symbols, size_t text_limit);
 
 /* Parse a size for an option, or end with usage. */
 uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text);
 /* The same for a time, in ns; for a number, and for numbers of steps: "3", "3-5". */
 uint64_t torsh_options_duration(struct argp_state *state, const char *option, const char *text);
 uint64_t torsh_options_number(struct argp_state *state, const char *option, const char *text);
-void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first, uint64_t *last);
+void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first,
+			 uint64_t *last);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls as lines of comma-separated values (RFC 4180): operators, modules and ranges, calls that launch, and what devices
- * did, with what is known of each. What is not known is empty. Streams.
+ * Calls as lines of comma-separated values (RFC 4180): operators, modules and ranges, calls that
+ * launch, and what devices did, with what is known of each. What is not known is empty. Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,12 +21,13 @@ struct csv {
 };
 
 /*
- * In quotes where it holds a comma, a quote or the end of a line. What a spreadsheet would take for a formula, and execute,
- * gets an apostrophe in front.
+ * In quotes where it holds a comma, a quote or the end of a line. What a spreadsheet would take for
+ * a formula, and execute, gets an apostrophe in front.
  */
 static void put_part(struct sink *sink, const char *text, size_t n)
 {
-	bool is_formula = n && memchr("=+-@\t\r", *text, 6), is_quoted = n && strcspn(text, ",\"\r\n") < n;
+	bool is_formula = n && memchr("=+-@\t\r", *text, 6),
+	     is_quoted = n && strcspn(text, ",\"\r\n") < n;
 
 	torsh_sink_text(sink, is_quoted ? "\"" : "");
 	torsh_sink_text(sink, is_formula ? "'" : "");
@@ -140,7 +141,8 @@ static void see_end(void *context, struct call *call)
 	torsh_sink_text(sink, "\r\n");
 }
 
-static void put_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
+static void put_launch(void *context, const struct recorded_process *process,
+		       const struct device_launch *launch)
 {
 	struct sink *sink = ((struct csv *)context)->trace->sink;
 
@@ -150,7 +152,8 @@ static void put_launch(void *context, const struct recorded_process *process, co
 	put_time(sink, launch->duration_ns);
 	put_number(sink, process->pid);
 	put_number(sink, torsh_trace_tid(process, launch->thread));
-	torsh_sink_text(sink, launch->cause.has_phase ? torsh_phase_names[launch->cause.phase] : "");
+	torsh_sink_text(sink,
+			launch->cause.has_phase ? torsh_phase_names[launch->cause.phase] : "");
 	torsh_sink_text(sink, ",,,");
 	put_label(sink, process, launch->cause.module);
 	torsh_sink_print(sink, ",,,%" PRIu32 ",," NO_OPERATOR "\r\n", launch->correlation);
@@ -165,7 +168,9 @@ static void put_name(struct csv *csv, const struct device_row *row)
 	if (torsh_device_title(&row->event, title))
 		put_text(csv->trace->sink, title);
 	else
-		put_text(csv->trace->sink, !name ? "" : symbols ? torsh_symbols_demangle(symbols, name) : name);
+		put_text(csv->trace->sink, !name     ? ""
+					   : symbols ? torsh_symbols_demangle(symbols, name)
+						     : name);
 }
 
 static void put_row(void *context, const struct device_row *row)
@@ -191,8 +196,8 @@ static void put_row(void *context, const struct device_row *row)
 	torsh_sink_text(sink, "\r\n");
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct csv *csv = context;
 
@@ -204,15 +209,17 @@ static void see_event(void *context, const struct recorded_process *process, con
 
 static int write_csv(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
 	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->recording)};
 	int rc;
 
-	torsh_sink_text(trace->sink,
-			"name,category,start_us,duration_us,process_id,thread_id,phase,flops,allocated_bytes,"
-			"module,inputs,device,stream,correlation,bytes,overload,sequence,forward_thread,collective,"
-			"collective_type,in_elements,out_elements,process_group\r\n");
+	torsh_sink_text(
+		trace->sink,
+		"name,category,start_us,duration_us,process_id,thread_id,phase,flops,allocated_bytes,"
+		"module,inputs,device,stream,correlation,bytes,overload,sequence,forward_thread,collective,"
+		"collective_type,in_elements,out_elements,process_group\r\n");
 	rc = torsh_trace_walk(trace, &visitor, &devices, &csv);
 	torsh_groups_free(&csv.collectives.groups);
 	torsh_flops_book_destroy(csv.book);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/device_rows.h. */
 #include "tools/export/device_rows.h"
 
 #include <search.h>
@@ -13,7 +12,8 @@
 /* A row in the window, by its times. */
 struct place {
 	uint64_t begin_ns, end_ns;
-	uint32_t number; /* in the order of their coming, which equal ones keep; differences tell: it wraps around */
+	/* in the order of their coming, which equal ones keep; differences tell: it wraps around */
+	uint32_t number;
 	uint32_t slot;
 };
 
@@ -27,7 +27,10 @@ struct device_rows {
 	const struct device_rows_visitor *visitor;
 	void *context;
 	struct sparse_array slots; /* of struct device_row */
-	/* Most rows come in order, and stand in a ring; the others in a heap, the earliest at its top. */
+	/*
+	 * Most rows come in order, and stand in a ring; the others in a heap, the earliest at its
+	 * top.
+	 */
 	struct sparse_array ring; /* of struct place */
 	struct place *heap;
 	uint32_t *unused; /* slots that rows have left */
@@ -36,10 +39,12 @@ struct device_rows {
 	uint64_t n_left_out;
 	void *streams; /* tree of struct stream_lanes */
 	struct stream_lanes *last;
-	void *devices; /* tree of struct device_lane, by process and device: the first lane of each */
+	/* tree of struct device_lane, by process and device: the first lane of each */
+	void *devices;
 };
 
-struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *visitor, void *context)
+struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *visitor,
+					     void *context)
 {
 	struct device_rows *rows = torsh_need(calloc(1, sizeof(*rows)));
 
@@ -50,14 +55,15 @@ struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *v
 	return rows;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 static int compare_devices(const void *a, const void *b)
 {
 	const struct device_lane *x = a, *y = b;
 
 	if (x->process != y->process)
-		return (x->process->number > y->process->number) - (x->process->number < y->process->number);
+		return (x->process->number > y->process->number) -
+		       (x->process->number < y->process->number);
 	return (x->device > y->device) - (x->device < y->device);
 }
 
@@ -99,7 +105,8 @@ static struct device_lane *add_lane(struct device_rows *rows, struct stream_lane
 	lane->number = (uint32_t)stream->n;
 	first = torsh_need(tsearch(lane, &rows->devices, compare_devices));
 	lane->device_own = (*first)->device_own;
-	stream->lanes = torsh_need_room(stream->lanes, stream->n, &stream->n_room, sizeof(struct device_lane *));
+	stream->lanes = torsh_need_room(stream->lanes, stream->n, &stream->n_room,
+					sizeof(struct device_lane *));
 	stream->lanes[stream->n++] = lane;
 	rows->visitor->lane(rows->context, lane);
 	return lane;
@@ -136,13 +143,14 @@ static void put_row(struct device_rows *rows, const struct device_row *row)
 	rows->visitor->row(rows->context, row, lane, begin_ns);
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static bool is_before(const struct place *a, const struct place *b)
 {
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns;
-	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : (int32_t)(a->number - b->number) < 0;
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns
+				      : (int32_t)(a->number - b->number) < 0;
 }
 
 static void sift_up(struct place *heap, size_t i, struct place place)
@@ -194,11 +202,13 @@ static struct place take_from_ring(struct device_rows *rows)
 /* Put the earliest one, and let its slot be used again. */
 static void take_first(struct device_rows *rows)
 {
-	bool is_in_ring = rows->n_ring && (!rows->n_heap || is_before(in_ring(rows, 0), &rows->heap[0]));
+	bool is_in_ring =
+		rows->n_ring && (!rows->n_heap || is_before(in_ring(rows, 0), &rows->heap[0]));
 	struct place first = is_in_ring ? take_from_ring(rows) : take_from_heap(rows);
 
 	put_row(rows, torsh_sparse_array_find(&rows->slots, first.slot));
-	rows->unused = torsh_need_room(rows->unused, rows->n_unused, &rows->unused_room, sizeof(*rows->unused));
+	rows->unused = torsh_need_room(rows->unused, rows->n_unused, &rows->unused_room,
+				       sizeof(*rows->unused));
 	rows->unused[rows->n_unused++] = first.slot;
 }
 
@@ -224,7 +234,8 @@ void torsh_device_rows_add(struct device_rows *rows, const struct device_row *ro
 	if (!rows->n_ring || !is_before(&place, in_ring(rows, rows->n_ring - 1))) {
 		*in_ring(rows, rows->n_ring++) = place;
 	} else {
-		rows->heap = torsh_need_room(rows->heap, rows->n_heap, &rows->heap_room, sizeof(*rows->heap));
+		rows->heap = torsh_need_room(rows->heap, rows->n_heap, &rows->heap_room,
+					     sizeof(*rows->heap));
 		sift_up(rows->heap, rows->n_heap++, place);
 	}
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did as pictures show it: in the order in which it began, each stream's on a lane on which nothing overlaps.
- * What does overlap (branches of a graph, dependent launches) gets another lane of its stream, with its times as they
- * are. What overlaps by no more than OVERLAP_NS does so because the clocks of device and host were compared again in
- * between: it is shown as long as it was, from where the one before it ends.
+ * What devices did as pictures show it: in the order in which it began, each stream's on a lane on
+ * which nothing overlaps. What does overlap (branches of a graph, dependent launches) gets another
+ * lane of its stream, with its times as they are. What overlaps by no more than OVERLAP_NS does so
+ * because the clocks of device and host were compared again in between: it is shown as long as it
+ * was, from where the one before it ends.
  *
- * Devices tell late and out of order. The latest WINDOW rows are held and sorted; what comes later still, after what
- * it should interpose, gets a lane like what overlaps.
+ * Devices tell late and out of order. The latest WINDOW rows are held and sorted; what comes later
+ * still, after what it should interpose, gets a lane like what overlaps.
  */
 #ifndef TORSH_EXPORT_DEVICE_ROWS_H
 #define TORSH_EXPORT_DEVICE_ROWS_H
 
 #include "tools/export/trace.h"
 
-#define OVERLAP_NS 1000u /* more than both clocks are ever apart (clock_width_ns of torsh kernels) */
-#define DEVICE_LANES_MAX 256u /* of a stream; what overlaps so many others is left out, and counted */
+/* more than both clocks are ever apart (clock_width_ns of torsh kernels) */
+#define OVERLAP_NS 1000u
+/* of a stream; what overlaps so many others is left out, and counted */
+#define DEVICE_LANES_MAX 256u
 
 /* Where rows are put. */
 struct device_lane {
@@ -23,19 +26,22 @@ struct device_lane {
 	uint32_t number; /* among those of its stream, from 0 */
 	uint64_t last_ns; /* end of the last row */
 	uint64_t own; /* the exporter's */
-	uint64_t device_own; /* the exporter's, of the process's device: what its first lane was given; 0: this is it */
+	/* the exporter's, of the process's device: what its first lane was given; 0: this is it */
+	uint64_t device_own;
 };
 
 struct device_rows_visitor {
 	/* A lane that is used for the first time. */
 	void (*lane)(void *context, struct device_lane *lane);
 	/* begin_ns: where it is shown, the row's own or a little later. */
-	void (*row)(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns);
+	void (*row)(void *context, const struct device_row *row, const struct device_lane *lane,
+		    uint64_t begin_ns);
 };
 
 struct device_rows;
 
-struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *visitor, void *context);
+struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *visitor,
+					     void *context);
 
 void torsh_device_rows_add(struct device_rows *rows, const struct device_row *row);
 

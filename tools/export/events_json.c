@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The events of a timeline as JSON, for programs of one's own: one object, in whose "events" each stands on a line of its
- * own, calls when they end. tools/schema/events.json says what they hold. Streams.
+ * The events of a timeline as JSON, for programs of one's own: one object, in whose "events" each
+ * stands on a line of its own, calls when they end. tools/schema/events.json says what they hold.
+ * Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ struct events {
 	bool has_events;
 };
 
-static struct string_cache *find_texts(struct events *events, const struct recorded_process *process)
+static struct string_cache *find_texts(struct events *events,
+				       const struct recorded_process *process)
 {
 	struct string_cache *texts = events->last;
 
@@ -40,7 +42,7 @@ static struct string_cache *find_texts(struct events *events, const struct recor
 	return events->last = texts;
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static char *begin_of_process(struct events *events, const char *type, struct string_cache *texts)
 {
@@ -53,9 +55,11 @@ static char *begin_of_process(struct events *events, const char *type, struct st
 	return PUT(at, ",");
 }
 
-static char *begin_event(struct events *events, const char *type, struct string_cache *texts, uint32_t thread)
+static char *begin_event(struct events *events, const char *type, struct string_cache *texts,
+			 uint32_t thread)
 {
-	return torsh_put_text(begin_of_process(events, type, texts), torsh_string_cache_thread(texts, thread));
+	return torsh_put_text(begin_of_process(events, type, texts),
+			      torsh_string_cache_thread(texts, thread));
 }
 
 static void end_event(struct events *events, char *at)
@@ -112,7 +116,8 @@ static const char *inputs_of(struct string_cache *texts, uint32_t label)
 	if (!label || label > texts->process->n_functions)
 		return NULL;
 	if (!texts->inputs[label])
-		texts->inputs[label] = torsh_trace_escape(torsh_timeline_label(texts->process, label));
+		texts->inputs[label] =
+			torsh_trace_escape(torsh_timeline_label(texts->process, label));
 	return strlen(texts->inputs[label]) <= LABEL_BYTES_MAX ? texts->inputs[label] : NULL;
 }
 
@@ -128,7 +133,7 @@ static char *put_stack(char *at, struct string_cache *texts, uint32_t stack)
 	return PUT(at + n, "\"");
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* What operators and ranges have in common. */
 static char *put_call(char *at, struct string_cache *texts, const struct call *call)
@@ -148,16 +153,18 @@ static char *make_collective(const struct collective *collective)
 {
 	const struct process_group *group = collective->group;
 	const struct input *tensor = collective->tensor;
-	char *name = torsh_trace_escape(group->name), *description = torsh_trace_escape(group->description);
+	char *name = torsh_trace_escape(group->name),
+	     *description = torsh_trace_escape(group->description);
 	char *ranks = torsh_trace_escape(group->ranks), *text;
 
 	text = torsh_need_text("{\"name\":\"%.*s\",\"dtype\":%s%.*s%s,\"in_elements\":%" PRIu64
-			       ",\"out_elements\":%" PRIu64 ",\"group\":\"%s\",\"group_description\":\"%s\","
+			       ",\"out_elements\":%" PRIu64
+			       ",\"group\":\"%s\",\"group_description\":\"%s\","
 			       "\"group_size\":%" PRIu32 ",\"group_ranks\":\"%s\"}",
 			       (int)collective->n_name, collective->name, tensor ? "\"" : "",
-			       tensor ? (int)tensor->n_type : 4, tensor ? tensor->text : "null", tensor ? "\"" : "",
-			       collective->in_elements, collective->out_elements, name, description, group->n_ranks,
-			       ranks);
+			       tensor ? (int)tensor->n_type : 4, tensor ? tensor->text : "null",
+			       tensor ? "\"" : "", collective->in_elements,
+			       collective->out_elements, name, description, group->n_ranks, ranks);
 	free(name);
 	free(description);
 	free(ranks);
@@ -177,26 +184,31 @@ static char *put_collective(char *at, struct events *events, const struct call *
 	return at;
 }
 
-static void put_operator(struct events *events, struct string_cache *texts, const struct call *call, const struct flops *own)
+static void put_operator(struct events *events, struct string_cache *texts, const struct call *call,
+			 const struct flops *own)
 {
 	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, call->process)->steps;
 	const struct call *outer = torsh_call_outer_operator(call);
 	uint64_t duration_ns = call->end_ns - call->start_ns;
 	size_t step = torsh_steps_at(steps, call->start_ns);
-	bool has_sequence = call->sequence != OP_NO_SEQUENCE, has_formula = own->status != FLOPS_NO_FORMULA;
+	bool has_sequence = call->sequence != OP_NO_SEQUENCE,
+	     has_formula = own->status != FLOPS_NO_FORMULA;
 	char *at = begin_event(events, "operator", texts, call->thread);
 
 	at = put_call(at, texts, call);
 	at = put_text_or_null(at, "\"inputs\"", inputs_of(texts, call->inputs));
 	at = put_label(at, "\"overload\"", texts, call->overload);
-	at = NUMBER(at, ",\"self_ns\":", duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
+	at = NUMBER(at, ",\"self_ns\":",
+		    duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
 	at = put_known(at, "\"outer\"", outer, outer ? outer->ordinal : 0);
 	at = NUMBER(at, ",\"scope\":", call->scope);
 	at = put_known(at, "\"sequence\"", has_sequence, call->sequence);
-	at = put_known(at, "\"forward_thread\"", has_sequence && call->forward_thread, call->forward_thread);
+	at = put_known(at, "\"forward_thread\"", has_sequence && call->forward_thread,
+		       call->forward_thread);
 	at = put_collective(at, events, call);
 	at = put_text_or_null(at, "\"phase\"", torsh_phase_names[call->phase]);
-	at = put_known(at, "\"step\"", step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+	at = put_known(at, "\"step\"", step != STEP_NONE,
+		       step != STEP_NONE ? steps->items[step].number : 0);
 	at = put_known(at, "\"flops\"", has_formula, own->counter);
 	at = put_known(at, "\"flops_all\"", has_formula, own->all);
 	at = NUMBER(at, ",\"allocated_bytes\":", call->self_allocated_bytes);
@@ -243,8 +255,8 @@ static char *begin_moment(struct events *events, const char *type, struct string
 	return NUMBER(begin_event(events, type, texts, event->thread), ",\"at_ns\":", event->at_ns);
 }
 
-static void put_tensor(struct events *events, struct string_cache *texts, const struct timeline_event *event,
-		       const struct call *innermost)
+static void put_tensor(struct events *events, struct string_cache *texts,
+		       const struct timeline_event *event, const struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	char device[32], *at = begin_moment(events, "tensor", texts, event);
@@ -259,7 +271,8 @@ static void put_tensor(struct events *events, struct string_cache *texts, const 
 	end_event(events, put_stack(at, texts, event->stack));
 }
 
-static void put_out_of_memory(struct events *events, struct string_cache *texts, const struct timeline_event *event)
+static void put_out_of_memory(struct events *events, struct string_cache *texts,
+			      const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
 	char device[32], *at = begin_moment(events, "out_of_memory", texts, event);
@@ -270,20 +283,24 @@ static void put_out_of_memory(struct events *events, struct string_cache *texts,
 	end_event(events, put_known(at, "\"reserved_bytes\"", failed->reserved, failed->reserved));
 }
 
-static void put_mark(struct events *events, struct string_cache *texts, const struct timeline_event *event)
+static void put_mark(struct events *events, struct string_cache *texts,
+		     const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
-	char *at = put_label(begin_moment(events, "mark", texts, event), "\"name\"", texts, mark->name);
+	char *at = put_label(begin_moment(events, "mark", texts, event), "\"name\"", texts,
+			     mark->name);
 
 	at = put_label(at, "\"domain\"", texts, mark->domain);
 	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, mark->source));
 	end_event(events, put_payload(at, "\"payload\"", mark->payload_type, mark->payload));
 }
 
-static void put_value(struct events *events, struct string_cache *texts, const struct timeline_event *event)
+static void put_value(struct events *events, struct string_cache *texts,
+		      const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
-	char *at = put_label(begin_moment(events, "value", texts, event), "\"name\"", texts, value->name);
+	char *at = put_label(begin_moment(events, "value", texts, event), "\"name\"", texts,
+			     value->name);
 
 	at = put_label(at, "\"domain\"", texts, value->domain);
 	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, value->source));
@@ -291,8 +308,8 @@ static void put_value(struct events *events, struct string_cache *texts, const s
 	end_event(events, put_payload(at, "\"value\"", value->payload_type, value->payload));
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct events *events = context;
 	struct string_cache *texts = find_texts(events, process);
@@ -313,9 +330,10 @@ static void see_event(void *context, const struct recorded_process *process, con
 		put_value(events, texts, event);
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
-static void put_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
+static void put_launch(void *context, const struct recorded_process *process,
+		       const struct device_launch *launch)
 {
 	struct events *events = context;
 	struct string_cache *texts = find_texts(events, process);
@@ -332,7 +350,8 @@ static void put_launch(void *context, const struct recorded_process *process, co
 }
 
 /* What kernels, copies and memsets have in common. */
-static char *put_span(char *at, const struct events *events, struct string_cache *texts, const struct device_row *row)
+static char *put_span(char *at, const struct events *events, struct string_cache *texts,
+		      const struct device_row *row)
 {
 	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, row->process)->steps;
 	const struct device_span *span = &row->span;
@@ -346,11 +365,13 @@ static char *put_span(char *at, const struct events *events, struct string_cache
 	at = put_known(at, "\"correlation\"", span->correlation, span->correlation);
 	at = put_known(at, "\"graph\"", span->graph || span->node, span->graph);
 	at = put_known(at, "\"node\"", span->node, span->node);
-	at = put_known(at, "\"operator\"", !row->reason, row->reason ? 0 : row->cause.operator_call);
+	at = put_known(at, "\"operator\"", !row->reason,
+		       row->reason ? 0 : row->cause.operator_call);
 	at = put_text_or_null(at, "\"reason\"", torsh_kernel_reasons[row->reason]);
 	at = put_label(at, "\"module\"", texts, row->cause.module);
 	at = put_text_or_null(at, "\"phase\"", torsh_device_row_phase(row));
-	return put_known(at, "\"step\"", step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+	return put_known(at, "\"step\"", step != STEP_NONE,
+			 step != STEP_NONE ? steps->items[step].number : 0);
 }
 
 static char *put_three(char *at, const char *name, uint32_t x, uint32_t y, uint32_t z)
@@ -404,7 +425,7 @@ static void put_row(void *context, const struct device_row *row)
 	end_event(events, at);
 }
 
-/* ---- what is said once ------------------------------------------------------------------------------------------- */
+/* ---- what is said once ----------------------------------------------------------------------- */
 
 static void put_item(struct sink *sink, bool is_first, cJSON *item)
 {
@@ -440,7 +461,8 @@ static void put_steps(const struct trace *trace)
 
 	torsh_sink_text(trace->sink, "\"steps\":[");
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		const struct steps *steps = &torsh_prepass_of(trace->prepass, trace->processes[i])->steps;
+		const struct steps *steps =
+			&torsh_prepass_of(trace->prepass, trace->processes[i])->steps;
 
 		for (size_t k = 0; k < steps->n; k++) {
 			cJSON *item;
@@ -448,11 +470,13 @@ static void put_steps(const struct trace *trace)
 			if (!torsh_trace_has(trace, steps->items[k].start_ns))
 				continue;
 			item = torsh_json_object();
-			torsh_json_set(item, "process", torsh_json_u64(trace->processes[i]->number));
+			torsh_json_set(item, "process",
+				       torsh_json_u64(trace->processes[i]->number));
 			torsh_json_set(item, "number", torsh_json_u64(steps->items[k].number));
 			torsh_json_set(item, "start_ns", torsh_json_u64(steps->items[k].start_ns));
 			torsh_json_set(item, "end_ns", torsh_json_u64(steps->items[k].end_ns));
-			torsh_json_set(item, "rule", torsh_json_text(torsh_step_rule_names[steps->rule]));
+			torsh_json_set(item, "rule",
+				       torsh_json_text(torsh_step_rule_names[steps->rule]));
 			put_item(trace->sink, is_first, item);
 			is_first = false;
 		}
@@ -462,13 +486,17 @@ static void put_steps(const struct trace *trace)
 
 static int write_json(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
-	struct events events = {.trace = trace, .sink = trace->sink, .book = torsh_flops_book_create(trace->recording)};
+	struct events events = {.trace = trace,
+				.sink = trace->sink,
+				.book = torsh_flops_book_create(trace->recording)};
 	char *host = torsh_trace_escape(trace->recording->host);
 	int rc;
 
-	torsh_sink_print(trace->sink, "{\"version\":1,\n\"start_realtime_ns\":%" PRIu64 ",\n\"host\":\"%s\",\n",
+	torsh_sink_print(trace->sink,
+			 "{\"version\":1,\n\"start_realtime_ns\":%" PRIu64 ",\n\"host\":\"%s\",\n",
 			 trace->recording->start_realtime_ns, host);
 	free(host);
 	put_processes(trace);

@@ -2,7 +2,6 @@
 /* What exporters have in common. */
 #include "tools/export/exporter.h"
 
-
 #include "tools/base/die.h"
 
 const char *const torsh_export_weight_names[N_EXPORT_WEIGHTS] = {
@@ -16,8 +15,8 @@ bool torsh_export_has(const struct export *export, enum export_weight weight)
 	return export->what == EXPORT_ALL || export->what == (unsigned)weight;
 }
 
-size_t torsh_export_frames(struct export *export, const struct export_sample *sample, const struct frame ***frames,
-			   size_t *n_room)
+size_t torsh_export_frames(struct export *export, const struct export_sample *sample,
+			   const struct frame ***frames, size_t *n_room)
 {
 	const struct recorded_process *process = sample->process;
 	uint32_t stack = sample->stack;
@@ -25,7 +24,8 @@ size_t torsh_export_frames(struct export *export, const struct export_sample *sa
 
 	while (stack && stack < process->n_stacks) {
 		const struct recorded_stack *node = &process->stacks[stack];
-		const struct frames *at = torsh_symbols_frames(export->symbols, process, node->address);
+		const struct frames *at =
+			torsh_symbols_frames(export->symbols, process, node->address);
 
 		for (size_t i = 0; i < at->n; i++) {
 			*frames = torsh_need_room(*frames, n, n_room, sizeof(**frames));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An export format, as callbacks. torsh export calls begin once, sample for every stack, end once; the exporter
- * writes to export->file, in sample or in end. Weights are blocks and bytes for each kind of WEIGHTS.
+ * An export format, as callbacks. torsh export calls begin once, sample for every stack, end once;
+ * the exporter writes to export->file, in sample or in end. Weights are blocks and bytes for each
+ * kind of WEIGHTS.
  */
 #ifndef TORSH_EXPORT_EXPORTER_H
 #define TORSH_EXPORT_EXPORTER_H
@@ -68,10 +69,10 @@ extern const struct exporter torsh_export_folded, torsh_export_speedscope, torsh
 bool torsh_export_has(const struct export *export, enum export_weight weight);
 
 /*
- * Frames of a sample with the root first, as the text formats want them: texts that belong to the symbols. Returns how
- * many; *frames is the caller's array, grown as needed.
+ * Frames of a sample with the root first, as the text formats want them: texts that belong to the
+ * symbols. Returns how many; *frames is the caller's array, grown as needed.
  */
-size_t torsh_export_frames(struct export *export, const struct export_sample *sample, const struct frame ***frames,
-			   size_t *n_room);
+size_t torsh_export_frames(struct export *export, const struct export_sample *sample,
+			   const struct frame ***frames, size_t *n_room);
 
 #endif

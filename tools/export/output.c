@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/output.h. */
 #include "tools/export/output.h"
 
 #include <errno.h>
@@ -11,7 +10,10 @@
 #include "tools/base/die.h"
 #include "tools/base/terminal.h"
 
-/* What is there, and can't be replaced by a file: a pipe, a terminal, /dev/null. Returns its descriptor or -errno. */
+/*
+ * What is there, and can't be replaced by a file: a pipe, a terminal, /dev/null. Returns its
+ * descriptor or -errno.
+ */
 static int open_in_place(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -63,5 +65,6 @@ void torsh_output_close(struct output *output, int rc)
 	else if (output->is_whole_only)
 		torsh_private_drop(&output->place);
 	if (rc < 0)
-		torsh_die("can't write %s: %s", output->path ? output->path : "standard output", strerror(-rc));
+		torsh_die("can't write %s: %s", output->path ? output->path : "standard output",
+			  strerror(-rc));
 }

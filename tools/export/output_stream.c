@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/output_stream.h. */
 #include "tools/export/output_stream.h"
 
 #include <stdarg.h>
@@ -11,7 +10,8 @@ void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed)
 {
 	sink->n = 0;
 	sink->n_room = SINK_BYTES_FIRST;
-	sink->writer = torsh_sink_writer_create(file, is_compressed, SINK_BYTES_FIRST, SINK_BYTES, &sink->buffer);
+	sink->writer = torsh_sink_writer_create(file, is_compressed, SINK_BYTES_FIRST, SINK_BYTES,
+						&sink->buffer);
 }
 
 void torsh_sink_flush(struct sink *sink)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where exporters of a timeline write: a large buffer before a file, which is written on another thread when it is full,
- * compressed where that is wanted. Errors are kept and told at the end.
+ * Where exporters of a timeline write: a large buffer before a file, which is written on another
+ * thread when it is full, compressed where that is wanted. Errors are kept and told at the end.
  */
 #ifndef TORSH_EXPORT_OUTPUT_STREAM_H
 #define TORSH_EXPORT_OUTPUT_STREAM_H
@@ -21,7 +21,8 @@ struct sink {
 };
 
 #define SINK_ROOM_MAX (1u << 16) /* that can be asked for at once */
-#define SINK_BYTES_FIRST SINK_ROOM_MAX /* of the first buffer: what a short run exports fills no more */
+/* of the first buffer: what a short run exports fills no more */
+#define SINK_BYTES_FIRST SINK_ROOM_MAX
 #define SINK_BYTES (1u << 20) /* of the others */
 
 /* The file stays the caller's. */
@@ -49,7 +50,8 @@ static inline void torsh_sink_text(struct sink *sink, const char *text)
 	torsh_sink_put(sink, text, strlen(text));
 }
 
-__attribute__((format(printf, 2, 3))) void torsh_sink_print(struct sink *sink, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void torsh_sink_print(struct sink *sink, const char *format,
+							    ...);
 
 /* Digits of a number; at has room for 20. Returns their end. */
 char *torsh_digits(char *at, uint64_t number);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/output_stream_writer.h. */
 #include "tools/export/output_stream_writer.h"
 
 #include <errno.h>
@@ -69,7 +68,7 @@ static void put_bytes(struct sink_writer *writer, char *bytes, size_t n)
 		write_file(writer, bytes, n);
 }
 
-/* ---- the thread -------------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void *run_thread(void *context)
 {
@@ -112,16 +111,17 @@ static void end_thread(struct sink_writer *writer)
 	pthread_join(writer->thread, NULL);
 }
 
-/* ---- the caller's side ------------------------------------------------------------------------------------------- */
+/* ---- the caller's side ----------------------------------------------------------------------- */
 
-struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_first, size_t n_later,
-					     char **buffer)
+struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_first,
+					     size_t n_later, char **buffer)
 {
 	struct sink_writer *writer = torsh_need(calloc(1, sizeof(*writer)));
 
 	writer->file = file;
 	writer->n_later = n_later;
-	writer->buffers[0] = (struct buffer){.bytes = torsh_need(malloc(n_first)), .n_room = n_first};
+	writer->buffers[0] =
+		(struct buffer){.bytes = torsh_need(malloc(n_first)), .n_room = n_first};
 	*buffer = writer->buffers[0].bytes;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_cond_init(&writer->changed, NULL);
@@ -130,20 +130,23 @@ struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, siz
 	writer->packed = torsh_need(malloc(PACKED_BYTES));
 	writer->deflate = torsh_need(calloc(1, sizeof(*writer->deflate)));
 	/* The fastest: a trace repeats itself so much that more work gains little. */
-	if (deflateInit2(writer->deflate, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) !=
-	    Z_OK)
+	if (deflateInit2(writer->deflate, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
 		torsh_die("out of memory");
 	return writer;
 }
 
-/* The buffer to be filled, whose bytes nobody needs any more, with all the room that it is to have. */
+/*
+ * The buffer to be filled, whose bytes nobody needs any more, with all the room that it is to have.
+ */
 static char *empty_buffer(struct sink_writer *writer, size_t *n_room)
 {
 	struct buffer *buffer = &writer->buffers[writer->filled];
 
 	if (buffer->n_room < writer->n_later) {
 		free(buffer->bytes);
-		*buffer = (struct buffer){.bytes = torsh_need(malloc(writer->n_later)), .n_room = writer->n_later};
+		*buffer = (struct buffer){.bytes = torsh_need(malloc(writer->n_later)),
+					  .n_room = writer->n_later};
 	}
 	*n_room = buffer->n_room;
 	return buffer->bytes;
@@ -154,8 +157,9 @@ char *torsh_sink_writer_take(struct sink_writer *writer, size_t n, size_t *n_roo
 	char *bytes = writer->buffers[writer->filled].bytes;
 
 	if (writer->state == THREAD_NOT_STARTED)
-		writer->state =
-			pthread_create(&writer->thread, NULL, run_thread, writer) ? THREAD_REFUSED : THREAD_RUNS;
+		writer->state = pthread_create(&writer->thread, NULL, run_thread, writer)
+					? THREAD_REFUSED
+					: THREAD_RUNS;
 	if (writer->state == THREAD_REFUSED) {
 		put_bytes(writer, bytes, n);
 		return empty_buffer(writer, n_room);

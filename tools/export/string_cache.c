@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/string_cache.h. */
 #include "tools/export/string_cache.h"
 
 #include <inttypes.h>
@@ -11,7 +10,8 @@
 /* The longest escape stands for one byte. */
 _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");
 
-void torsh_string_cache_create(struct string_cache *texts, const struct trace *trace, const struct recorded_process *process)
+void torsh_string_cache_create(struct string_cache *texts, const struct trace *trace,
+			       const struct recorded_process *process)
 {
 	*texts = (struct string_cache){
 		.process = process,
@@ -21,7 +21,8 @@ void torsh_string_cache_create(struct string_cache *texts, const struct trace *t
 	};
 	texts->names = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
 	texts->inputs = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->inputs));
-	texts->kernels = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->kernels));
+	texts->kernels =
+		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->kernels));
 	texts->threads = torsh_need_items(NULL, 0, texts->n_threads, sizeof(*texts->threads));
 	texts->stacks = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->stacks));
 	texts->lines = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->lines));
@@ -46,7 +47,8 @@ void torsh_string_cache_free(struct string_cache *texts)
 
 static char *escape_short(const char *name)
 {
-	char *shown = torsh_need(strndup(name, NAME_BYTES_MAX)), *escaped = torsh_trace_escape(shown);
+	char *shown = torsh_need(strndup(name, NAME_BYTES_MAX)),
+	     *escaped = torsh_trace_escape(shown);
 
 	free(shown);
 	return escaped;
@@ -87,8 +89,9 @@ const char *torsh_string_cache_thread(struct string_cache *texts, uint32_t threa
 	if (thread >= texts->n_threads)
 		thread = (uint32_t)texts->n_threads - 1;
 	if (!texts->threads[thread])
-		texts->threads[thread] = torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, texts->process->pid,
-							 torsh_trace_tid(texts->process, thread));
+		texts->threads[thread] =
+			torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, texts->process->pid,
+					torsh_trace_tid(texts->process, thread));
 	return texts->threads[thread];
 }
 

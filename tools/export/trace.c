@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/trace.h. */
 #include "tools/export/trace.h"
 
 #include <inttypes.h>
@@ -26,8 +25,8 @@ struct forward_calls {
 };
 
 /*
- * A visitor that is not told of what lies in no step that counts, nor of what devices did outside of the window. Memory
- * and values are told all the while.
+ * A visitor that is not told of what lies in no step that counts, nor of what devices did outside
+ * of the window. Memory and values are told all the while.
  */
 struct watcher {
 	const struct trace *trace;
@@ -37,7 +36,8 @@ struct watcher {
 	void *context;
 };
 
-static bool is_in_steps(const struct watcher *watcher, const struct recorded_process *process, uint64_t at_ns)
+static bool is_in_steps(const struct watcher *watcher, const struct recorded_process *process,
+			uint64_t at_ns)
 {
 	return torsh_prepass_has(watcher->trace->prepass, process, at_ns);
 }
@@ -58,27 +58,29 @@ static void see_end(void *context, struct call *call)
 		watcher->visitor->end(watcher->context, call);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	const struct watcher *watcher = context;
 
 	if (event->event.id >= EVENT_LAUNCH && watcher->join)
 		torsh_device_join_event(watcher->join, process, &event->event);
-	if (!watcher->visitor->event || (event->event.id == EVENT_MARK && !is_in_steps(watcher, process, event->at_ns)))
+	if (!watcher->visitor->event ||
+	    (event->event.id == EVENT_MARK && !is_in_steps(watcher, process, event->at_ns)))
 		return;
 	watcher->visitor->event(watcher->context, process, event, innermost);
 }
 
-static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       const struct calls_around *around)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct calls_around *around)
 {
 	const struct watcher *watcher = context;
 
 	torsh_device_join_launch(watcher->join, process, event, around);
 }
 
-static void tell_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
+static void tell_launch(void *context, const struct recorded_process *process,
+			const struct device_launch *launch)
 {
 	const struct watcher *watcher = context;
 
@@ -87,7 +89,8 @@ static void tell_launch(void *context, const struct recorded_process *process, c
 		watcher->devices->launch(watcher->context, process, launch);
 }
 
-static void tell_call(void *context, const struct recorded_process *process, const struct device_launch *call)
+static void tell_call(void *context, const struct recorded_process *process,
+		      const struct device_launch *call)
 {
 	const struct watcher *watcher = context;
 
@@ -101,7 +104,8 @@ static void tell_row(void *context, const struct device_row *row)
 	const struct watcher *watcher = context;
 	uint64_t asked_ns = torsh_device_row_asked_ns(row);
 
-	if (torsh_trace_has(watcher->trace, watcher->trace->is_of_steps ? asked_ns : row->span.begin_ns) &&
+	if (torsh_trace_has(watcher->trace,
+			    watcher->trace->is_of_steps ? asked_ns : row->span.begin_ns) &&
 	    is_in_steps(watcher, row->process, asked_ns))
 		watcher->devices->row(watcher->context, row);
 }
@@ -113,20 +117,24 @@ bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *
 	       row->span.begin_ns >= row->launch.shown_ns;
 }
 
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct device_visitor *devices,
-		     void *context)
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
+		     const struct device_visitor *devices, void *context)
 {
-	static const struct calls_visitor watching = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor watching = {
+		.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct calls_visitor with_launches = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct device_visitor telling = {.launch = tell_launch, .call = tell_call, .row = tell_row};
-	struct watcher watcher = {.trace = trace, .visitor = visitor, .devices = devices, .context = context};
+	static const struct device_visitor telling = {
+		.launch = tell_launch, .call = tell_call, .row = tell_row};
+	struct watcher watcher = {
+		.trace = trace, .visitor = visitor, .devices = devices, .context = context};
 	bool is_restricted = false, has_devices = false;
 	int rc;
 
 	for (size_t i = 0; i < trace->prepass->n; i++) {
 		is_restricted |= trace->prepass->items[i].steps.is_restricted;
-		has_devices |= trace->prepass->items[i].work.is_seen || trace->prepass->items[i].work.n_launches;
+		has_devices |= trace->prepass->items[i].work.is_seen ||
+			       trace->prepass->items[i].work.n_launches;
 	}
 	if (devices && has_devices)
 		watcher.join = torsh_device_join_create(trace->prepass, &telling, &watcher);
@@ -134,8 +142,9 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, c
 		visitor = &with_launches;
 	else if (is_restricted)
 		visitor = &watching;
-	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes, trace->prepass->unnested, NULL,
-			      visitor, visitor == watcher.visitor ? context : &watcher, NULL);
+	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes,
+			      trace->prepass->unnested, NULL, visitor,
+			      visitor == watcher.visitor ? context : &watcher, NULL);
 	if (watcher.join)
 		torsh_device_join_destroy(watcher.join);
 	return rc;
@@ -144,9 +153,10 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, c
 void torsh_trace_warn_left_out(uint64_t n)
 {
 	if (n)
-		torsh_warn("%" PRIu64
-			   " kernels, copies and memsets are left out: each overlaps too many others of its stream",
-			   n);
+		torsh_warn(
+			"%" PRIu64
+			" kernels, copies and memsets are left out: each overlaps too many others of its stream",
+			n);
 }
 
 int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format)
@@ -169,8 +179,9 @@ int torsh_trace_to_file(const struct trace *trace, const struct trace_format *fo
 
 uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread)
 {
-	return thread < process->n_threads && process->threads[thread].tid ? process->threads[thread].tid
-									   : process->pid;
+	return thread < process->n_threads && process->threads[thread].tid
+		       ? process->threads[thread].tid
+		       : process->pid;
 }
 
 char *torsh_trace_escape(const char *text)
@@ -223,7 +234,8 @@ static struct forward *find_slot(struct forward_calls *calls, const struct call 
 	while (i < calls->n && calls->processes[i].process != call->process)
 		i++;
 	if (i == calls->n) {
-		calls->processes = torsh_need_room(calls->processes, calls->n, &calls->n_room, sizeof(*of));
+		calls->processes =
+			torsh_need_room(calls->processes, calls->n, &calls->n_room, sizeof(*of));
 		calls->n++;
 		calls->processes[i].process = call->process;
 		torsh_sparse_array_create(&calls->processes[i].items, sizeof(struct forward));
@@ -233,13 +245,13 @@ static struct forward *find_slot(struct forward_calls *calls, const struct call 
 }
 
 /*
- * The number of an operator is that of the next node that its thread makes. So the last operator with a number, before
- * that node runs, is the one that made it.
+ * The number of an operator is that of the next node that its thread makes. So the last operator
+ * with a number, before that node runs, is the one that made it.
  */
 bool torsh_forward_add(struct forward_calls *calls, const struct call *call)
 {
-	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE ||
-	    call->phase == PHASE_BACKWARD || call->is_async)
+	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION ||
+	    call->sequence == OP_NO_SEQUENCE || call->phase == PHASE_BACKWARD || call->is_async)
 		return false;
 	*find_slot(calls, call) = (struct forward){.sequence = call->sequence,
 						   .start_ns = call->start_ns,
@@ -250,15 +262,17 @@ bool torsh_forward_add(struct forward_calls *calls, const struct call *call)
 	return true;
 }
 
-bool torsh_forward_take(struct forward_calls *calls, const struct call *call, struct forward *forward)
+bool torsh_forward_take(struct forward_calls *calls, const struct call *call,
+			struct forward *forward)
 {
 	struct forward *slot;
 
-	if (call->kind != CALL_OPERATOR || call->scope != OP_BACKWARD || call->sequence == OP_NO_SEQUENCE ||
-	    call->is_async)
+	if (call->kind != CALL_OPERATOR || call->scope != OP_BACKWARD ||
+	    call->sequence == OP_NO_SEQUENCE || call->is_async)
 		return false;
 	slot = find_slot(calls, call);
-	if (!slot->is_there || slot->sequence != call->sequence || slot->forward_thread != call->forward_thread)
+	if (!slot->is_there || slot->sequence != call->sequence ||
+	    slot->forward_thread != call->forward_thread)
 		return false;
 	*forward = *slot;
 	slot->is_there = false;

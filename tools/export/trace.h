@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Exports of the timeline: what a format's writer gets, and what writers have in common. Each goes over the timeline by
- * itself and holds no more than its labels and the open calls.
+ * Exports of the timeline: what a format's writer gets, and what writers have in common. Each goes
+ * over the timeline by itself and holds no more than its labels and the open calls.
  */
 #ifndef TORSH_EXPORT_TRACE_H
 #define TORSH_EXPORT_TRACE_H
@@ -37,32 +37,36 @@ struct trace_format {
 	int (*write)(struct trace *trace);
 };
 
-extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json, torsh_trace_csv,
-	torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory, torsh_trace_profile, torsh_trace_part;
+extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json,
+	torsh_trace_csv, torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory,
+	torsh_trace_profile, torsh_trace_part;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {
 	return at_ns >= trace->from_ns && at_ns < trace->to_ns;
 }
 
-/* Is the call that launched it in the trace, too, and before it? Only then is there something to draw an arrow from. */
+/*
+ * Is the call that launched it in the trace, too, and before it? Only then is there something to
+ * draw an arrow from.
+ */
 bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *row);
 
 /* Say that so many rows of devices overlap too many others (tools/export/device_rows.h). */
 void torsh_trace_warn_left_out(uint64_t n);
 
 /*
- * Write to trace->path, or to standard output where it is NULL, compressed where its name ends in .gz. Dies where that
- * can't be. Returns 0 or -errno.
+ * Write to trace->path, or to standard output where it is NULL, compressed where its name ends in
+ * .gz. Dies where that can't be. Returns 0 or -errno.
  */
 int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format);
 
 /*
- * Go over the calls in the trace's processes; devices is told of launches, and of what devices did in the trace, and may
- * be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
+ * Go over the calls in the trace's processes; devices is told of launches, and of what devices did
+ * in the trace, and may be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
  */
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct device_visitor *devices,
-		     void *context);
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
+		     const struct device_visitor *devices, void *context);
 
 /* Count a tensor for the operator in which it was allocated or freed; NULL: in none. */
 static inline void torsh_trace_add_tensor(struct call *innermost, const struct event_tensor *tensor)
@@ -79,7 +83,10 @@ uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread
 /* Text as the inside of a JSON string: escaped, bad UTF-8 replaced. The caller frees it. */
 char *torsh_trace_escape(const char *text);
 
-/* A number that JSON and viewers can take from a payload; false: there is none, or it is infinite or no number. */
+/*
+ * A number that JSON and viewers can take from a payload; false: there is none, or it is infinite
+ * or no number.
+ */
 bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number);
 
 /* Where forward calls began, by sequence number and thread: for arrows to their backward. */
@@ -98,6 +105,7 @@ void torsh_forward_destroy(struct forward_calls *calls);
 bool torsh_forward_add(struct forward_calls *calls, const struct call *call);
 
 /* The forward call of a backward one, once. Returns false where there is none. */
-bool torsh_forward_take(struct forward_calls *calls, const struct call *call, struct forward *forward);
+bool torsh_forward_take(struct forward_calls *calls, const struct call *call,
+			struct forward *forward);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Finds the sessions: the sockets that the kernel says are listened at, and those in the places where agents put them,
- * for who can't see the former.
+ * Finds the sessions: the sockets that the kernel says are listened at, and those in the places
+ * where agents put them, for who can't see the former.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +33,8 @@ static void add_path(struct paths *paths, char *path)
 			return;
 		}
 	}
-	paths->items = torsh_need_room(paths->items, paths->n, &paths->n_room, sizeof(*paths->items));
+	paths->items =
+		torsh_need_room(paths->items, paths->n, &paths->n_room, sizeof(*paths->items));
 	paths->items[paths->n++] = path;
 }
 
@@ -62,8 +63,8 @@ static void find_listening(struct paths *paths)
 		int at = 0;
 
 		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %n", &flags, &at) == 1 && at && (flags & LISTENING) &&
-		    is_session(line + at))
+		if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %n", &flags, &at) == 1 && at &&
+		    (flags & LISTENING) && is_session(line + at))
 			add_path(paths, torsh_need(strdup(line + at)));
 	}
 	free(line);
@@ -88,7 +89,8 @@ static void find_below(struct paths *paths, const char *base)
 
 static void find_paths(struct paths *paths)
 {
-	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp"};
+	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm",
+			       "/var/tmp"};
 
 	find_listening(paths);
 	for (size_t i = 0; i < sizeof(bases) / sizeof(*bases); i++)
@@ -109,7 +111,8 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 	int result = torsh_live_ask(path, REQUEST_STATUS, n_sites, &answer);
 
 	/* Stale ones and other users' are no one's business here. */
-	if (result == -ECONNREFUSED || result == -ENOENT || result == -EACCES || result == -ECONNRESET)
+	if (result == -ECONNREFUSED || result == -ENOENT || result == -EACCES ||
+	    result == -ECONNRESET)
 		return;
 	if (result) {
 		note_problem(sessions, path, torsh_live_reason(result));
@@ -119,8 +122,8 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 	recording = torsh_recording_read(file, 0, error, sizeof(error));
 	free(file);
 	if (recording) {
-		sessions->items =
-			torsh_need_room(sessions->items, sessions->n, &sessions->n_room, sizeof(*sessions->items));
+		sessions->items = torsh_need_room(sessions->items, sessions->n, &sessions->n_room,
+						  sizeof(*sessions->items));
 		sessions->items[sessions->n++] = (struct live_session){
 			.socket_path = torsh_need(strdup(path)),
 			.writer_pid = answer.said.writer_pid,
@@ -157,7 +160,8 @@ void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_sites)
 		qsort(sessions->items, sessions->n, sizeof(*sessions->items), compare_sessions);
 }
 
-void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_sites)
+void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path,
+				 uint32_t n_sites)
 {
 	*sessions = (struct live_sessions){0};
 	ask_session(sessions, socket_path, n_sites);
@@ -191,7 +195,8 @@ static bool has_process(const struct live_session *session, uint32_t pid)
 	return false;
 }
 
-const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions, uint32_t pid)
+const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions,
+						    uint32_t pid)
 {
 	for (size_t i = 0; i < sessions->n; i++) {
 		if (has_process(&sessions->items[i], pid))
@@ -200,7 +205,8 @@ const struct live_session *torsh_live_sessions_find(const struct live_sessions *
 	return NULL;
 }
 
-const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions, uint32_t pid)
+const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions,
+						    uint32_t pid)
 {
 	const struct live_session *session = torsh_live_sessions_find(sessions, pid);
 
@@ -212,7 +218,9 @@ const struct live_session *torsh_live_sessions_need(const struct live_sessions *
 
 void torsh_live_no_process(uint32_t pid)
 {
-	torsh_die("no process %" PRIu32 " is being recorded for this user; `torsh list` shows which are", pid);
+	torsh_die("no process %" PRIu32
+		  " is being recorded for this user; `torsh list` shows which are",
+		  pid);
 }
 
 uint32_t torsh_live_pid(const char *text)

@@ -9,8 +9,12 @@
 #include "tools/store/recording_read.h"
 #include "tools/store/recording_write.h"
 
-/* Copy what is not an event out of the recording behind fd, up to n_bytes, and take note of it. Returns 0 or -errno. */
-static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to, struct recording *recording)
+/*
+ * Copy what is not an event out of the recording behind fd, up to n_bytes, and take note of it.
+ * Returns 0 or -errno.
+ */
+static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to,
+		       struct recording *recording)
 {
 	char *path = torsh_need_text("/proc/self/fd/%d", fd);
 	struct recording_reader *from;

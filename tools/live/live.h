@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Sessions of this user that are alive on this machine, as their writers tell of them. What other users record can't
- * be found here, nor asked: their sockets lie in directories that only they can enter, and a writer answers only its
- * own user. A socket that somebody else has put in our place is not spoken to.
+ * Sessions of this user that are alive on this machine, as their writers tell of them. What other
+ * users record can't be found here, nor asked: their sockets lie in directories that only they can
+ * enter, and a writer answers only its own user. A socket that somebody else has put in our place
+ * is not spoken to.
  */
 #ifndef TORSH_LIVE_LIVE_H
 #define TORSH_LIVE_LIVE_H
@@ -14,7 +15,8 @@
 struct live_session {
 	char *socket_path;
 	uint32_t writer_pid;
-	struct recording *recording; /* its processes as of now, each with who holds most: stacks of one frame */
+	/* its processes as of now, each with who holds most: stacks of one frame */
+	struct recording *recording;
 };
 
 struct live_sessions {
@@ -28,14 +30,20 @@ void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_sites);
 void torsh_live_sessions_free(struct live_sessions *sessions);
 
 /* The same of the one at a socket only. */
-void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_sites);
+void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path,
+				 uint32_t n_sites);
 
 /* Say on stderr what the problem is, where there is one. */
 void torsh_live_sessions_warn(const struct live_sessions *sessions);
 
-/* The session of a process, or of the writer with that pid: NULL where there is none, or the end with a sentence. */
-const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions, uint32_t pid);
-const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions, uint32_t pid);
+/*
+ * The session of a process, or of the writer with that pid: NULL where there is none, or the end
+ * with a sentence.
+ */
+const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions,
+						    uint32_t pid);
+const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions,
+						    uint32_t pid);
 
 /* That sentence. */
 _Noreturn void torsh_live_no_process(uint32_t pid);
@@ -49,16 +57,19 @@ struct live_answer {
 };
 
 /*
- * Ask the writer at a socket and wait for the answer. Returns 0 with descriptors that torsh_live_close closes, what
- * the writer answered, or -errno: -ECONNREFUSED and -ENOENT where nobody is there, -EACCES another user's, -ETIMEDOUT,
- * -ECONNRESET when it ended meanwhile, -EPROTO when it speaks another version.
+ * Ask the writer at a socket and wait for the answer. Returns 0 with descriptors that
+ * torsh_live_close closes, what the writer answered, or -errno: -ECONNREFUSED and -ENOENT where
+ * nobody is there, -EACCES another user's, -ETIMEDOUT, -ECONNRESET when it ended meanwhile, -EPROTO
+ * when it speaks another version.
  */
-int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites, struct live_answer *answer);
+int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites,
+		   struct live_answer *answer);
 void torsh_live_close(struct live_answer *answer);
 
 /*
- * Write the snapshot that an answer to REQUEST_SNAPSHOT holds to fd, an empty file: a whole recording, of a session that began
- * at start_realtime_ns. Single events of a full recording are left out. Returns 0 or -errno.
+ * Write the snapshot that an answer to REQUEST_SNAPSHOT holds to fd, an empty file: a whole
+ * recording, of a session that began at start_realtime_ns. Single events of a full recording are
+ * left out. Returns 0 or -errno.
  */
 int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns, int fd);
 

@@ -22,25 +22,29 @@ static int compare_names(const void *a, const void *b)
 	return one->address < other->address ? -1 : one->address > other->address;
 }
 
-static size_t find_names(struct named *named, const struct recorded_process *process, struct symbols *symbols)
+static size_t find_names(struct named *named, const struct recorded_process *process,
+			 struct symbols *symbols)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < process->n_addresses; i++) {
 		const struct frame *frame;
 
-		if (!torsh_recording_module(process, (uint32_t)i) || torsh_recording_symbol(process, (uint32_t)i))
+		if (!torsh_recording_module(process, (uint32_t)i) ||
+		    torsh_recording_symbol(process, (uint32_t)i))
 			continue;
 		frame = torsh_symbols_frames(symbols, process, (uint32_t)i)->frames;
 		if (frame->linkage_name && frame->has_offset)
-			named[n++] = (struct named){
-				.name = frame->linkage_name, .address = (uint32_t)i, .offset = frame->offset};
+			named[n++] = (struct named){.name = frame->linkage_name,
+						    .address = (uint32_t)i,
+						    .offset = frame->offset};
 	}
 	qsort(named, n, sizeof(*named), compare_names);
 	return n;
 }
 
-static int append_names(struct recording_file *file, uint32_t process, const struct named *named, size_t n)
+static int append_names(struct recording_file *file, uint32_t process, const struct named *named,
+			size_t n)
 {
 	Torsh__Symbols row = TORSH__SYMBOLS__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;

@@ -9,15 +9,18 @@
 
 #include "tools/live/live.h"
 
-/* A writer answers within milliseconds; one that is far behind its targets tells its status after a second. */
+/*
+ * A writer answers within milliseconds; one that is far behind its targets tells its status after a
+ * second.
+ */
 #define STATUS_TIMEOUT_S 10
 #define TIMEOUT_S 60
 
 #define N_FDS 2u
 
 /*
- * Is the socket this user's own? Asked before connecting, which to another's may take as long as they like: that of a
- * queue that they keep full. Returns 0 or -errno.
+ * Is the socket this user's own? Asked before connecting, which to another's may take as long as
+ * they like: that of a queue that they keep full. Returns 0 or -errno.
  */
 static int expect_own(const char *path)
 {
@@ -66,9 +69,11 @@ static void take_descriptors(struct msghdr *message, int *fds)
 	size_t n_taken = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t n = c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+		size_t n =
+			c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
 
-		for (size_t i = 0; c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && i < n; i++) {
+		for (size_t i = 0;
+		     c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && i < n; i++) {
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
@@ -104,23 +109,27 @@ static int receive(int fd, struct live_answer *answer)
 		return -ECONNRESET;
 	take_descriptors(&message, answer->fds);
 	if (n != (ssize_t)sizeof(answer->said) || (message.msg_flags & MSG_TRUNC) ||
-	    answer->said.magic != REQUEST_MAGIC ||
-	    answer->said.version != REQUEST_VERSION || answer->said.result > 0)
+	    answer->said.magic != REQUEST_MAGIC || answer->said.version != REQUEST_VERSION ||
+	    answer->said.result > 0)
 		return -EPROTO;
 	return answer->said.result;
 }
 
-int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites, struct live_answer *answer)
+int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites,
+		   struct live_answer *answer)
 {
-	const struct request request = {
-		.magic = REQUEST_MAGIC, .version = REQUEST_VERSION, .verb = verb, .n_sites = n_sites};
+	const struct request request = {.magic = REQUEST_MAGIC,
+					.version = REQUEST_VERSION,
+					.verb = verb,
+					.n_sites = n_sites};
 	int n_wanted = verb == REQUEST_SNAPSHOT ? 2 : verb == REQUEST_STATUS, fd, result;
 
 	*answer = (struct live_answer){.fds = {-1, -1}};
 	fd = connect_to(socket_path, verb == REQUEST_STATUS ? STATUS_TIMEOUT_S : TIMEOUT_S);
 	if (fd < 0)
 		return fd;
-	result = send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno : receive(fd, answer);
+	result = send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno
+								       : receive(fd, answer);
 	close(fd);
 	if (result == -EPIPE)
 		result = -ECONNRESET;

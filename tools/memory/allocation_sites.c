@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/allocation_sites.h. */
 #include "tools/memory/allocation_sites.h"
 
 #include <search.h>
@@ -13,7 +12,8 @@ void torsh_sites_put(struct allocation_sites *sites, const struct allocation_sit
 {
 	if (!site->blocks && !site->bytes)
 		return;
-	sites->items = torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
+	sites->items =
+		torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
 	sites->items[sites->n++] = *site;
 }
 
@@ -23,7 +23,7 @@ void torsh_sites_add(struct allocation_sites *sites, const struct allocation_sit
 		torsh_recording_row(&site->process->totals, site->stack, sizeof(*total));
 	struct allocation_site scoped = *site;
 
-	scoped.operator = total ? total->operator : 0;
+	scoped.operator= total ? total->operator: 0;
 	scoped.module = total ? total->module : 0;
 	torsh_sites_put(sites, &scoped);
 }
@@ -61,38 +61,46 @@ static void collect_live(struct allocation_sites *sites, const struct recorded_p
 	const struct recorded_live *live = process->live.items;
 
 	for (size_t i = 0; i < process->live.n; i++) {
-		torsh_sites_add(sites, &(struct allocation_site){
-					    .process = process,
-					    .stack = live[i].stack,
-					    .blocks = less(live[i].blocks, live[i].inherited_blocks),
-					    .bytes = less(live[i].bytes, live[i].inherited_bytes),
-					    .usable_bytes = live[i].usable_bytes,
-					    .usable_is_known = process->usable_is_known && !live[i].inherited_blocks,
-					    .first_ns = live[i].first_ns,
-					    .last_ns = live[i].last_ns,
-					    .has_times = true,
-					    .first_step = live[i].first_step,
-					    .last_step = live[i].last_step,
-				    });
+		torsh_sites_add(sites,
+				&(struct allocation_site){
+					.process = process,
+					.stack = live[i].stack,
+					.blocks = less(live[i].blocks, live[i].inherited_blocks),
+					.bytes = less(live[i].bytes, live[i].inherited_bytes),
+					.usable_bytes = live[i].usable_bytes,
+					.usable_is_known = process->usable_is_known &&
+							   !live[i].inherited_blocks,
+					.first_ns = live[i].first_ns,
+					.last_ns = live[i].last_ns,
+					.has_times = true,
+					.first_step = live[i].first_step,
+					.last_step = live[i].last_step,
+				});
 	}
 }
 
 /* is_live: what is there now. Otherwise: what was there at the peak. */
-static void collect_shares(struct allocation_sites *sites, const struct recorded_process *process, bool is_live)
+static void collect_shares(struct allocation_sites *sites, const struct recorded_process *process,
+			   bool is_live)
 {
 	const struct recorded_total *total = process->totals.items;
 
 	for (size_t i = 0; i < process->totals.n; i++) {
 		bool is_moved = is_live || total[i].seen != process->heap.peak_number;
 
-		torsh_sites_add(sites, &(struct allocation_site){
-					    .process = process,
-					    .stack = total[i].stack,
-					    .first_step = is_moved ? total[i].first_step : total[i].base_first_step,
-					    .last_step = is_moved ? total[i].last_step : total[i].base_last_step,
-					    .blocks = share(total[i].base_blocks, is_moved ? total[i].delta_blocks : 0),
-					    .bytes = share(total[i].base_bytes, is_moved ? total[i].delta_bytes : 0),
-				    });
+		torsh_sites_add(sites,
+				&(struct allocation_site){
+					.process = process,
+					.stack = total[i].stack,
+					.first_step = is_moved ? total[i].first_step
+							       : total[i].base_first_step,
+					.last_step = is_moved ? total[i].last_step
+							      : total[i].base_last_step,
+					.blocks = share(total[i].base_blocks,
+							is_moved ? total[i].delta_blocks : 0),
+					.bytes = share(total[i].base_bytes,
+						       is_moved ? total[i].delta_bytes : 0),
+				});
 	}
 }
 
@@ -102,27 +110,30 @@ static void collect_joint(struct allocation_sites *sites, const struct recorded_
 
 	for (size_t i = 0; i < process->joint_shares.n; i++) {
 		torsh_sites_add(sites, &(struct allocation_site){
-					    .process = process,
-					    .stack = share[i].stack,
-					    .blocks = share[i].blocks,
-					    .bytes = share[i].bytes,
-					    .first_step = share[i].first_step,
-					    .last_step = share[i].last_step,
-				    });
+					       .process = process,
+					       .stack = share[i].stack,
+					       .blocks = share[i].blocks,
+					       .bytes = share[i].bytes,
+					       .first_step = share[i].first_step,
+					       .last_step = share[i].last_step,
+				       });
 	}
 }
 
-static void collect_totals(struct allocation_sites *sites, const struct recorded_process *process, bool is_temporary)
+static void collect_totals(struct allocation_sites *sites, const struct recorded_process *process,
+			   bool is_temporary)
 {
 	const struct recorded_total *total = process->totals.items;
 
 	for (size_t i = 0; i < process->totals.n; i++) {
 		torsh_sites_add(sites, &(struct allocation_site){
-					    .process = process,
-					    .stack = total[i].stack,
-					    .blocks = is_temporary ? total[i].temporary : total[i].allocs,
-					    .bytes = is_temporary ? total[i].temporary_bytes : total[i].alloc_bytes,
-				    });
+					       .process = process,
+					       .stack = total[i].stack,
+					       .blocks = is_temporary ? total[i].temporary
+								      : total[i].allocs,
+					       .bytes = is_temporary ? total[i].temporary_bytes
+								     : total[i].alloc_bytes,
+				       });
 	}
 }
 
@@ -136,15 +147,16 @@ static void collect_mapped(struct allocation_sites *sites, const struct recorded
 		int64_t bytes = mapping[i].base_bytes + (is_moved ? mapping[i].delta_bytes : 0);
 
 		torsh_sites_add(sites, &(struct allocation_site){
-					    .process = process,
-					    .stack = mapping[i].stack,
-					    .blocks = pieces > 0 ? (uint64_t)pieces : 0,
-					    .bytes = bytes > 0 ? (uint64_t)bytes : 0,
-				    });
+					       .process = process,
+					       .stack = mapping[i].stack,
+					       .blocks = pieces > 0 ? (uint64_t)pieces : 0,
+					       .bytes = bytes > 0 ? (uint64_t)bytes : 0,
+				       });
 	}
 }
 
-void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process, enum sites_of what)
+void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
+			 enum sites_of what)
 {
 	switch (what) {
 	case SITES_LIVE:
@@ -177,8 +189,8 @@ static void merge_into(struct allocation_site *to, const struct allocation_site 
 	to->bytes += from->bytes;
 	to->usable_bytes += from->usable_bytes;
 	to->is_of_tensors = to->is_of_tensors || from->is_of_tensors;
-	if (to->operator != from->operator)
-		to->operator = PROFILE_SEVERAL;
+	if (to->operator!= from->operator)
+		to->operator= PROFILE_SEVERAL;
 	if (to->module != from->module)
 		to->module = PROFILE_SEVERAL;
 	to->usable_is_known = to->usable_is_known && from->usable_is_known;
@@ -194,10 +206,12 @@ static void merge_into(struct allocation_site *to, const struct allocation_site 
 }
 
 /*
- * Merge equal ones, as compare says, into the first of them. Keeps the order. The tree holds pointers to allocation sites that
- * stay where they are: items only move down, to places before them.
+ * Merge equal ones, as compare says, into the first of them. Keeps the order. The tree holds
+ * pointers to allocation sites that stay where they are: items only move down, to places before
+ * them.
  */
-static void merge_equal(struct allocation_sites *sites, size_t n_first, int (*compare)(const void *, const void *))
+static void merge_equal(struct allocation_sites *sites, size_t n_first,
+			int (*compare)(const void *, const void *))
 {
 	struct allocation_site *all = torsh_need_items(NULL, 0, sites->n, sizeof(*all));
 	size_t n = 0;
@@ -298,8 +312,8 @@ void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *sy
 	for (size_t i = 0; i < sites->n; i++) {
 		struct allocation_site *site = &sites->items[i];
 		/* Its table of stacks grows; what was there stays. */
-		uint32_t shown = torsh_stack_view((struct recorded_process *)site->process, site->stack, symbols,
-						  sites->view);
+		uint32_t shown = torsh_stack_view((struct recorded_process *)site->process,
+						  site->stack, symbols, sites->view);
 
 		is_changed |= shown != site->stack;
 		site->stack = shown;
@@ -314,7 +328,8 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_for(enum holders_order order, const struct allocation_site *a, const struct allocation_site *b)
+static int compare_for(enum holders_order order, const struct allocation_site *a,
+		       const struct allocation_site *b)
 {
 	switch (order) {
 	case ORDER_BYTES:
@@ -410,13 +425,14 @@ static void name_holder(struct allocation_site *site, struct symbols *symbols, s
 
 	while (stack && stack < site->process->n_stacks) {
 		const struct recorded_stack *node = &site->process->stacks[stack];
-		const struct frames *frames = torsh_symbols_frames(symbols, site->process, node->address);
+		const struct frames *frames =
+			torsh_symbols_frames(symbols, site->process, node->address);
 
 		for (size_t i = 0; i < frames->n; i++) {
 			if (depth && site->n_frames == depth)
 				return;
-			site->frames =
-				torsh_need_room(site->frames, site->n_frames, &n_room, sizeof(*site->frames));
+			site->frames = torsh_need_room(site->frames, site->n_frames, &n_room,
+						       sizeof(*site->frames));
 			site->frames[site->n_frames++] = &frames->frames[i];
 		}
 		stack = node->parent;

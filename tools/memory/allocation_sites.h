@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who holds memory: blocks and bytes per stack, as a list that reports narrow down, sort, name and print. Shares are
- * computed from the rows as recording.proto says.
+ * Who holds memory: blocks and bytes per stack, as a list that reports narrow down, sort, name and
+ * print. Shares are computed from the rows as recording.proto says.
  */
 #ifndef TORSH_MEMORY_ALLOCATION_SITES_H
 #define TORSH_MEMORY_ALLOCATION_SITES_H
@@ -37,9 +37,14 @@ struct allocation_site {
 	uint64_t first_ns, last_ns; /* where has_times */
 	bool usable_is_known, has_times;
 	bool is_arena; /* CPython's: torsh_sites_mark_arenas */
-	bool is_of_tensors; /* some of the blocks were a framework's tensors; known of what grows only */
-	uint32_t operator, module; /* labels: in what they were allocated; 0: in none or not known, PROFILE_SEVERAL */
-	/* Steps in which the first and the last of them were allocated: numbers and 1; 0: in none, or not known. */
+	/* some of the blocks were a framework's tensors; known of what grows only */
+	bool is_of_tensors;
+	/* labels: in what they were allocated; 0: in none or not known, PROFILE_SEVERAL */
+	uint32_t operator, module;
+	/*
+	 * Steps in which the first and the last of them were allocated: numbers and 1; 0: in none,
+	 * or not known.
+	 */
 	uint32_t first_step, last_step;
 	const struct frame **frames; /* set by torsh_sites_name */
 	size_t n_frames;
@@ -59,24 +64,39 @@ void torsh_sites_add(struct allocation_sites *sites, const struct allocation_sit
 void torsh_sites_put(struct allocation_sites *sites, const struct allocation_site *site);
 
 /* Add a process's. */
-void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process, enum sites_of what);
+void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
+			 enum sites_of what);
 
 /* Tell arenas of CPython from what else is mapped; before stacks are merged. */
 void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *symbols);
 
-/* One allocation site for each stack that allocation sites->view shows, of the innermost allocation sites->depth frames. */
+/*
+ * One allocation site for each stack that allocation sites->view shows, of the innermost allocation
+ * sites->depth frames.
+ */
 void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *symbols);
 
-/* Largest first (ORDER_FIRST: oldest first); equal ones in the order of bytes, process and stack. */
+/*
+ * Largest first (ORDER_FIRST: oldest first); equal ones in the order of bytes, process and stack.
+ */
 void torsh_sites_sort(struct allocation_sites *sites, enum holders_order order);
 
-/* Those with at least min_bytes before the others; returns how many they are. Keeps the order within both. */
+/*
+ * Those with at least min_bytes before the others; returns how many they are. Keeps the order
+ * within both.
+ */
 size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_bytes);
 
-/* Give the first n_first their frames, and merge those of a process that then look alike (same functions and lines). */
+/*
+ * Give the first n_first their frames, and merge those of a process that then look alike (same
+ * functions and lines).
+ */
 void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first);
 
-/* Names of what the allocation site's blocks were allocated in, NULL: in none, in several, or not known. */
+/*
+ * Names of what the allocation site's blocks were allocated in, NULL: in none, in several, or not
+ * known.
+ */
 const char *torsh_site_operator(const struct allocation_site *site);
 const char *torsh_site_module(const struct allocation_site *site);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/arena.h. */
 #include "tools/memory/arena.h"
 
 #include <string.h>
@@ -8,7 +7,10 @@
 
 #define FRAMES 5 /* from the call of mmap to the allocator's entry, with nothing inlined */
 
-/* 3.8 to 3.11, then 3.12 and later. They also map what frames of Python live in, but not for any of the growers. */
+/*
+ * 3.8 to 3.11, then 3.12 and later. They also map what frames of Python live in, but not for any of
+ * the growers.
+ */
 static const char *const mappers[] = {"_PyObject_ArenaMmap", "_PyMem_ArenaAlloc"};
 static const char *const growers[] = {
 	"new_arena",	    "allocate_from_new_pool", "pymalloc_alloc",
@@ -22,7 +24,8 @@ static bool is_among(const char *name, const char *const *names, size_t n)
 	size_t i = 0;
 
 	/* The compiler may have made a variant: "new_arena.isra.0". */
-	while (i < n && (strncmp(name, names[i], strlen(names[i])) != 0 || !strchr(".", name[strlen(names[i])])))
+	while (i < n && (strncmp(name, names[i], strlen(names[i])) != 0 ||
+			 !strchr(".", name[strlen(names[i])])))
 		i++;
 	return i < n;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/growth.h. */
 #include "tools/memory/growth.h"
 
 #define REPLACED_MIN 16u /* fewer blocks tell nothing of their ages */
@@ -48,16 +47,17 @@ static void add_process(struct growth *growth, const struct recorded_process *pr
 		    torsh_growth_is_replaced(survivors[i].early_blocks, survivors[i].last_blocks))
 			continue;
 		torsh_sites_add(&growth->found, &(struct allocation_site){
-							  .process = process,
-							  .stack = survivors[i].stack,
-							  .blocks = survivors[i].late_blocks,
-							  .bytes = survivors[i].late_bytes,
-							  .is_of_tensors = survivors[i].is_tensor,
-						  });
+							.process = process,
+							.stack = survivors[i].stack,
+							.blocks = survivors[i].late_blocks,
+							.bytes = survivors[i].late_bytes,
+							.is_of_tensors = survivors[i].is_tensor,
+						});
 	}
 }
 
-void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes, size_t n_processes)
+void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes,
+		       size_t n_processes)
 {
 	for (size_t i = 0; i < n_processes; i++)
 		add_process(growth, processes[i]);
@@ -70,7 +70,9 @@ void torsh_growth_free(struct growth *growth)
 
 const char *torsh_growth_rule(const struct recorded_process *process)
 {
-	static const char *const rules[] = {NULL, "calls of an optimizer", "ProfilerStep#", "steps that the program marked"};
+	static const char *const rules[] = {NULL, "calls of an optimizer", "ProfilerStep#",
+					    "steps that the program marked"};
 
-	return process->steps.rule < sizeof(rules) / sizeof(*rules) ? rules[process->steps.rule] : NULL;
+	return process->steps.rule < sizeof(rules) / sizeof(*rules) ? rules[process->steps.rule]
+								    : NULL;
 }

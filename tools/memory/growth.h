@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What grows from step to step: stacks of which every stretch of the run has left blocks that are still alive. A cache
- * that warms up leaves them in the first steps, one that is bounded in the last, a leak in all.
+ * What grows from step to step: stacks of which every stretch of the run has left blocks that are
+ * still alive. A cache that warms up leaves them in the first steps, one that is bounded in the
+ * last, a leak in all.
  */
 #ifndef TORSH_MEMORY_GROWTH_H
 #define TORSH_MEMORY_GROWTH_H
@@ -17,15 +18,17 @@ struct growth {
 	bool is_enough; /* some process had steps enough to tell */
 };
 
-void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes, size_t n_processes);
+void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes,
+		       size_t n_processes);
 void torsh_growth_free(struct growth *growth);
 
 /* Does what has survivors in these parts of the steps (bit i: part i of n) grow? */
 bool torsh_growth_is_steady(uint64_t parts, uint32_t n);
 
 /*
- * Are there so many fewer survivors of the second quarter of the steps than of the last that they must have been freed one
- * by one? So it is where what is kept is bounded and entries are replaced at random: their ages fall off.
+ * Are there so many fewer survivors of the second quarter of the steps than of the last that they
+ * must have been freed one by one? So it is where what is kept is bounded and entries are replaced
+ * at random: their ages fall off.
  */
 bool torsh_growth_is_replaced(uint64_t n_early, uint64_t n_last);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/peak.h. */
 #include "tools/memory/peak.h"
 
-static const struct recorded_process *highest_of(struct recorded_process *const *processes, size_t n)
+static const struct recorded_process *highest_of(struct recorded_process *const *processes,
+						 size_t n)
 {
 	const struct recorded_process *highest = processes[0];
 
@@ -13,7 +13,8 @@ static const struct recorded_process *highest_of(struct recorded_process *const 
 	return highest;
 }
 
-struct peak torsh_peak_choose(const struct recording *recording, struct recorded_process *const *processes, size_t n)
+struct peak torsh_peak_choose(const struct recording *recording,
+			      struct recorded_process *const *processes, size_t n)
 {
 	const struct recorded_session *joint = &recording->joint;
 	const struct recorded_heap *heap;
@@ -36,7 +37,8 @@ struct peak torsh_peak_choose(const struct recording *recording, struct recorded
 	return peak;
 }
 
-void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak, const struct recording *recording)
+void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak,
+			const struct recording *recording)
 {
 	if (peak->process) {
 		torsh_sites_collect(sites, peak->process, SITES_PEAK);

@@ -13,16 +13,19 @@ struct peak {
 	bool is_known;
 	uint64_t bytes, blocks;
 	uint64_t at_ns; /* since the session's start */
-	uint64_t late_changes; /* taken for younger than they were: the sum may have been higher. 0 for one process */
+	/* taken for younger than they were: the sum may have been higher. 0 for one process */
+	uint64_t late_changes;
 };
 
 /*
- * The peak of the processes asked for, of n >= 1. Only of all together is the sum known; of some of them it is the
- * highest peak that one had.
+ * The peak of the processes asked for, of n >= 1. Only of all together is the sum known; of some of
+ * them it is the highest peak that one had.
  */
-struct peak torsh_peak_choose(const struct recording *recording, struct recorded_process *const *processes, size_t n);
+struct peak torsh_peak_choose(const struct recording *recording,
+			      struct recorded_process *const *processes, size_t n);
 
 /* Who held memory then. */
-void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak, const struct recording *recording);
+void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak,
+			const struct recording *recording);
 
 #endif

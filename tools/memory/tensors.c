@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/tensors.h. */
 #include "tools/memory/tensors.h"
 
 #include <stdlib.h>
@@ -20,7 +19,8 @@ struct device_state {
 	struct live_table live; /* site: index of the allocation site */
 	struct key_index keys; /* of allocation sites */
 	uint64_t bytes, n_changes;
-	uint64_t peak_bytes, peak_change; /* from the first walk: which change of it made the peak */
+	/* from the first walk: which change of it made the peak */
+	uint64_t peak_bytes, peak_change;
 };
 
 struct walker {
@@ -31,7 +31,8 @@ struct walker {
 	bool is_second;
 };
 
-static size_t find_device(struct walker *walker, const struct recorded_process *process, uint32_t device)
+static size_t find_device(struct walker *walker, const struct recorded_process *process,
+			  uint32_t device)
 {
 	struct tensors *tensors = walker->tensors;
 
@@ -39,8 +40,10 @@ static size_t find_device(struct walker *walker, const struct recorded_process *
 		if (tensors->items[i].process == process && tensors->items[i].device == device)
 			return i;
 	}
-	tensors->items = torsh_need_room(tensors->items, tensors->n, &tensors->n_room, sizeof(*tensors->items));
-	walker->states = torsh_need_room(walker->states, tensors->n, &walker->states_room, sizeof(*walker->states));
+	tensors->items = torsh_need_room(tensors->items, tensors->n, &tensors->n_room,
+					 sizeof(*tensors->items));
+	walker->states = torsh_need_room(walker->states, tensors->n, &walker->states_room,
+					 sizeof(*walker->states));
 	tensors->items[tensors->n].process = process;
 	tensors->items[tensors->n].device = device;
 	torsh_live_create(&walker->states[tensors->n].live);
@@ -49,17 +52,20 @@ static size_t find_device(struct walker *walker, const struct recorded_process *
 }
 
 /* The allocation site of what is allocated now; made where it is the first. */
-_Static_assert(N_PHASES <= 8, "a phase has three bits of a key; labels have 29, more than any recording has");
+_Static_assert(N_PHASES <= 8,
+	       "a phase has three bits of a key; labels have 29, more than any recording has");
 
 static uint32_t find_site(struct walker *walker, size_t device, const struct timeline_event *event,
-			    const struct call *innermost)
+			  const struct call *innermost)
 {
 	struct tensor_device *of = &walker->tensors->items[device];
 	struct device_state *state = &walker->states[device];
 	const struct call *call = torsh_call_telling(innermost);
-	uint64_t key = walker->group == TENSORS_BY_STACK ? (uint64_t)event->stack + 1
-		       : call ? ((uint64_t)call->name << 35 | (uint64_t)call->module << 3 | call->phase) + 2
-			      : 1;
+	uint64_t key =
+		walker->group == TENSORS_BY_STACK ? (uint64_t)event->stack + 1
+		: call ? ((uint64_t)call->name << 35 | (uint64_t)call->module << 3 | call->phase) +
+				 2
+		       : 1;
 	struct key_slot *slot = torsh_key_index_find(&state->keys, key);
 	struct tensor_site *site;
 
@@ -79,7 +85,8 @@ static uint32_t find_site(struct walker *walker, size_t device, const struct tim
 }
 
 /* A block comes or goes: is_gone. */
-static void change_site(struct walker *walker, size_t device, uint32_t site, uint64_t bytes, bool is_gone)
+static void change_site(struct walker *walker, size_t device, uint32_t site, uint64_t bytes,
+			bool is_gone)
 {
 	struct tensor_site *of;
 
@@ -117,7 +124,8 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 static void take_free(struct walker *walker, size_t device, const struct event_tensor *tensor)
 {
 	struct device_state *state = &walker->states[device];
-	struct live_block *block = tensor->address ? torsh_live_find(&state->live, tensor->address) : NULL;
+	struct live_block *block =
+		tensor->address ? torsh_live_find(&state->live, tensor->address) : NULL;
 
 	if (!block) {
 		walker->tensors->items[device].unknown_frees += !walker->is_second;
@@ -141,7 +149,8 @@ static void see_peak(struct walker *walker, size_t device, const struct timeline
 		of->peak_blocks = state->live.n_blocks;
 		of->peak_ns = event->at_ns;
 		if (torsh_tensor_has_sums(tensor))
-			of->at_peak = (struct tensor_sums){.allocated = tensor->allocated, .reserved = tensor->reserved};
+			of->at_peak = (struct tensor_sums){.allocated = tensor->allocated,
+							   .reserved = tensor->reserved};
 	}
 	if (!walker->is_second || state->n_changes != state->peak_change)
 		return;
@@ -153,9 +162,11 @@ static void see_peak(struct walker *walker, size_t device, const struct timeline
 
 static void count_sums(struct tensor_device *of, const struct event_tensor *tensor, uint64_t at_ns)
 {
-	uint64_t fragmentation = tensor->reserved > tensor->allocated ? tensor->reserved - tensor->allocated : 0;
+	uint64_t fragmentation =
+		tensor->reserved > tensor->allocated ? tensor->reserved - tensor->allocated : 0;
 
-	of->at_end = (struct tensor_sums){.allocated = tensor->allocated, .reserved = tensor->reserved};
+	of->at_end =
+		(struct tensor_sums){.allocated = tensor->allocated, .reserved = tensor->reserved};
 	if (fragmentation > of->largest_fragmentation) {
 		of->largest_fragmentation = fragmentation;
 		of->fragmentation_ns = at_ns;
@@ -179,8 +190,8 @@ static void count_tensor(struct tensor_device *of, const struct timeline_event *
 	}
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct walker *walker = context;
@@ -216,19 +227,22 @@ static void start_again(struct walker *walker)
 	walker->is_second = true;
 }
 
-void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct recording *recording,
-			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass)
+void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group,
+			   const struct recording *recording,
+			   struct recorded_process *const *processes, size_t n_processes,
+			   const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {.event = see_event};
 	struct walker walker = {.tensors = tensors, .group = group};
 	int rc;
 
 	*tensors = (struct tensors){0};
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &walker, NULL);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			      &walker, NULL);
 	start_again(&walker);
 	if (rc == 0)
-		rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &walker,
-				      NULL);
+		rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL,
+				      &visitor, &walker, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	for (size_t i = 0; i < tensors->n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who held the memory of tensors when most of it was held, for each process and device: two walks over the timeline, the
- * first one finds the moment.
+ * Who held the memory of tensors when most of it was held, for each process and device: two walks
+ * over the timeline, the first one finds the moment.
  */
 #ifndef TORSH_MEMORY_TENSORS_H
 #define TORSH_MEMORY_TENSORS_H
@@ -30,14 +30,18 @@ struct tensor_site {
 	uint64_t current_blocks, current_bytes;
 };
 
-/* What a caching allocator says after an event; what it reserved beyond what it allocated is fragmentation. */
+/*
+ * What a caching allocator says after an event; what it reserved beyond what it allocated is
+ * fragmentation.
+ */
 struct tensor_sums {
 	uint64_t allocated, reserved;
 };
 
 /*
- * Does the event have such sums? The host has no caching allocator: with a block of shared memory comes that block alone (none
- * allocated, its size reserved), and after a fork what is allocated is the parent's too.
+ * Does the event have such sums? The host has no caching allocator: with a block of shared memory
+ * comes that block alone (none allocated, its size reserved), and after a fork what is allocated is
+ * the parent's too.
  */
 static inline bool torsh_tensor_has_sums(const struct event_tensor *tensor)
 {
@@ -48,12 +52,14 @@ struct tensor_device {
 	const struct recorded_process *process;
 	uint32_t device; /* type << 8 | index, in PyTorch's numbers */
 	uint64_t peak_bytes, peak_blocks, peak_ns;
-	uint64_t allocs, frees, unknown_frees; /* unknown: of what was allocated before the recording */
+	/* unknown: of what was allocated before the recording */
+	uint64_t allocs, frees, unknown_frees;
 	uint64_t held_bytes, held_blocks; /* at the end */
 	uint64_t largest_allocated, largest_reserved; /* as the allocator says; 0: it doesn't */
 	uint64_t allocated_then; /* what it said when most was reserved */
 	struct tensor_sums at_peak, at_end; /* at_peak: when tensors held most */
-	uint64_t largest_fragmentation, fragmentation_ns; /* and when that was; where largest_reserved isn't 0 */
+	/* and when that was; where largest_reserved isn't 0 */
+	uint64_t largest_fragmentation, fragmentation_ns;
 	uint64_t out_of_memory; /* how often it could not give what was asked for */
 	struct tensor_site *sites;
 	size_t n_sites, holders_room;
@@ -64,8 +70,10 @@ struct tensors {
 	size_t n, n_room;
 };
 
-void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct recording *recording,
-			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass);
+void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group,
+			   const struct recording *recording,
+			   struct recorded_process *const *processes, size_t n_processes,
+			   const struct prepass *prepass);
 void torsh_tensors_free(struct tensors *tensors);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/ops/flops.h. */
 #include "tools/ops/flops.h"
 
 #include <string.h>
 
-/* A formula: the number, for the inputs of a call. Returns false where these are not what it needs. */
+/*
+ * A formula: the number, for the inputs of a call. Returns false where these are not what it needs.
+ */
 typedef bool flops_formula(const struct inputs *inputs, uint64_t factor, struct flops *flops);
 
 static uint64_t times(uint64_t a, uint64_t b)
@@ -56,13 +57,15 @@ static bool count(struct flops *flops, uint64_t n)
 }
 
 /* (... x M x K) times (... x K x N): as many products as the first has matrices. */
-static bool multiply(const struct inputs *inputs, uint32_t first, uint64_t factor, struct flops *flops)
+static bool multiply(const struct inputs *inputs, uint32_t first, uint64_t factor,
+		     struct flops *flops)
 {
 	const struct input *a = tensor_at(inputs, first, 2), *b = tensor_at(inputs, first + 1, 2);
 
 	if (!a || !b || dim(a, a->n_dims - 1) != dim(b, b->n_dims - 2))
 		return false;
-	return count(flops, times(times(2 * factor, torsh_input_elements(a)), dim(b, b->n_dims - 1)));
+	return count(flops,
+		     times(times(2 * factor, torsh_input_elements(a)), dim(b, b->n_dims - 1)));
 }
 
 static bool formula_mm_0(const struct inputs *inputs, uint64_t factor, struct flops *flops)
@@ -82,7 +85,8 @@ static bool formula_linear(const struct inputs *inputs, uint64_t factor, struct 
 
 	if (!x || !weight || dim(weight, weight->n_dims - 1) != dim(x, x->n_dims - 1))
 		return false;
-	return count(flops, times(times(2 * factor, torsh_input_elements(x)), weight->n_dims > 1 ? dim(weight, 0) : 1));
+	return count(flops, times(times(2 * factor, torsh_input_elements(x)),
+				  weight->n_dims > 1 ? dim(weight, 0) : 1));
 }
 
 static bool formula_mv_0(const struct inputs *inputs, uint64_t factor, struct flops *flops)
@@ -158,18 +162,25 @@ struct windows {
 	const struct input *stride, *padding, *dilation; /* lists of numbers; dilation NULL: 1 */
 };
 
-/* Results along all of x's sizes from 2 on, with windows as large as `sizes` says. Returns false where they can't be. */
-static bool count_windows(const struct input *x, const struct windows *windows, const int64_t *sizes, uint64_t *n)
+/*
+ * Results along all of x's sizes from 2 on, with windows as large as `sizes` says. Returns false
+ * where they can't be.
+ */
+static bool count_windows(const struct input *x, const struct windows *windows,
+			  const int64_t *sizes, uint64_t *n)
 {
 	*n = 1;
 	for (uint32_t i = 2; i < x->n_dims; i++) {
 		int64_t stride, padding, dilation = 1, room, window;
 
-		if (!number_at(windows->stride, i - 2, &stride) || !number_at(windows->padding, i - 2, &padding) ||
-		    (windows->dilation && !number_at(windows->dilation, i - 2, &dilation)) || stride <= 0)
+		if (!number_at(windows->stride, i - 2, &stride) ||
+		    !number_at(windows->padding, i - 2, &padding) ||
+		    (windows->dilation && !number_at(windows->dilation, i - 2, &dilation)) ||
+		    stride <= 0)
 			return false;
 		if (__builtin_mul_overflow(dilation, sizes[i - 2] - 1, &window) ||
-		    __builtin_mul_overflow(padding, 2, &room) || __builtin_add_overflow(room, x->dims[i], &room) ||
+		    __builtin_mul_overflow(padding, 2, &room) ||
+		    __builtin_add_overflow(room, x->dims[i], &room) ||
 		    __builtin_sub_overflow(room, window, &room))
 			return false;
 		if (room <= 0)
@@ -180,8 +191,8 @@ static bool count_windows(const struct input *x, const struct windows *windows, 
 }
 
 /* Each result takes window x channels products; a transposed one spreads each of its inputs. */
-static bool convolve(const struct input *x, const struct input *weight, const struct windows *windows,
-		     bool is_transposed, struct flops *flops)
+static bool convolve(const struct input *x, const struct input *weight,
+		     const struct windows *windows, bool is_transposed, struct flops *flops)
 {
 	uint64_t n_places;
 
@@ -191,7 +202,8 @@ static bool convolve(const struct input *x, const struct input *weight, const st
 		n_places = product_from(x, 2);
 	else if (!count_windows(x, windows, weight->dims + 2, &n_places))
 		return false;
-	return count(flops, times(times(times(2, dim(x, 0)), n_places), torsh_input_elements(weight)));
+	return count(flops,
+		     times(times(times(2, dim(x, 0)), n_places), torsh_input_elements(weight)));
 }
 
 /* input, weight, bias, stride, padding, dilation, transposed, output_padding, groups */
@@ -207,11 +219,13 @@ static bool formula_convolution(const struct inputs *inputs, uint64_t factor, st
 	(void)factor;
 	if (!transposed || transposed->kind != INPUT_BOOL)
 		return false;
-	return convolve(tensor_at(inputs, 0, 3), tensor_at(inputs, 1, 3), &windows, transposed->integer, flops);
+	return convolve(tensor_at(inputs, 0, 3), tensor_at(inputs, 1, 3), &windows,
+			transposed->integer, flops);
 }
 
 /* input, weight, ..., padding, stride, dilation from input `first` on */
-static bool formula_library_convolution(const struct inputs *inputs, uint64_t first, struct flops *flops)
+static bool formula_library_convolution(const struct inputs *inputs, uint64_t first,
+					struct flops *flops)
 {
 	const struct windows windows = {
 		.padding = torsh_inputs_get(inputs, (uint32_t)first),
@@ -223,7 +237,8 @@ static bool formula_library_convolution(const struct inputs *inputs, uint64_t fi
 }
 
 /* input, weight, kernel size, bias, stride, padding */
-static bool formula_slow_convolution(const struct inputs *inputs, uint64_t factor, struct flops *flops)
+static bool formula_slow_convolution(const struct inputs *inputs, uint64_t factor,
+				     struct flops *flops)
 {
 	const struct windows windows = {
 		.stride = torsh_inputs_get(inputs, 4),
@@ -235,28 +250,33 @@ static bool formula_slow_convolution(const struct inputs *inputs, uint64_t facto
 }
 
 /*
- * grad_output, input, weight, bias sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask.
- * Each gradient costs as much as the convolution. FlopCounterMode takes the weight's as if there were one group.
+ * grad_output, input, weight, bias sizes, stride, padding, dilation, transposed, output_padding,
+ * groups, output_mask. Each gradient costs as much as the convolution. FlopCounterMode takes the
+ * weight's as if there were one group.
  */
-static bool formula_convolution_backward(const struct inputs *inputs, uint64_t factor, struct flops *flops)
+static bool formula_convolution_backward(const struct inputs *inputs, uint64_t factor,
+					 struct flops *flops)
 {
 	const struct input *grad = tensor_at(inputs, 0, 3), *x = tensor_at(inputs, 1, 3),
 			   *weight = tensor_at(inputs, 2, 3);
-	const struct input *transposed = torsh_inputs_get(inputs, 7), *groups = torsh_inputs_get(inputs, 9);
+	const struct input *transposed = torsh_inputs_get(inputs, 7),
+			   *groups = torsh_inputs_get(inputs, 9);
 	const struct input *mask = torsh_inputs_get(inputs, 10), *places;
 	int64_t with_input, with_weight;
 	uint64_t n;
 
 	(void)factor;
-	if (!grad || !x || !weight || grad->n_dims != weight->n_dims || x->n_dims != weight->n_dims || !transposed ||
-	    transposed->kind != INPUT_BOOL || !groups || groups->kind != INPUT_INTEGER || groups->integer <= 0 ||
+	if (!grad || !x || !weight || grad->n_dims != weight->n_dims ||
+	    x->n_dims != weight->n_dims || !transposed || transposed->kind != INPUT_BOOL ||
+	    !groups || groups->kind != INPUT_INTEGER || groups->integer <= 0 ||
 	    !number_at(mask, 0, &with_input) || !number_at(mask, 1, &with_weight))
 		return false;
 	places = transposed->integer ? x : grad;
 	n = times(times(2, dim(x, 0)), product_from(places, 2));
 	count(flops, with_input ? times(n, torsh_input_elements(weight)) : 0);
 	if (with_weight) {
-		uint64_t of_weight = times(times(times(n, product_from(weight, 2)), dim(x, 1)), dim(grad, 1));
+		uint64_t of_weight =
+			times(times(times(n, product_from(weight, 2)), dim(x, 1)), dim(grad, 1));
 
 		flops->counter = plus(flops->counter, of_weight);
 		flops->all = plus(flops->all, of_weight / (uint64_t)groups->integer);
@@ -265,28 +285,32 @@ static bool formula_convolution_backward(const struct inputs *inputs, uint64_t f
 }
 
 /* Batch, heads and length of the query, length of the keys, times `inner`. */
-static bool attend(const struct input *query, const struct input *key, const struct input *value, uint64_t n_query,
-		   uint64_t n_value, struct flops *flops)
+static bool attend(const struct input *query, const struct input *key, const struct input *value,
+		   uint64_t n_query, uint64_t n_value, struct flops *flops)
 {
 	uint64_t n;
 
-	if (!query || !key || !value || dim(query, 3) != dim(key, 3) || dim(key, 2) != dim(value, 2))
+	if (!query || !key || !value || dim(query, 3) != dim(key, 3) ||
+	    dim(key, 2) != dim(value, 2))
 		return false;
 	n = times(times(times(times(2, dim(query, 0)), dim(query, 1)), dim(query, 2)), dim(key, 2));
-	return count(flops, times(n, plus(times(n_query, dim(query, 3)), times(n_value, dim(value, 3)))));
+	return count(flops,
+		     times(n, plus(times(n_query, dim(query, 3)), times(n_value, dim(value, 3)))));
 }
 
 /* query x key, and the scores x value. A causal mask is not taken into account. */
 static bool formula_attention(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
-	return attend(tensor_at(inputs, 0, 4), tensor_at(inputs, 1, 4), tensor_at(inputs, 2, 4), factor, factor, flops);
+	return attend(tensor_at(inputs, 0, 4), tensor_at(inputs, 1, 4), tensor_at(inputs, 2, 4),
+		      factor, factor, flops);
 }
 
 /* grad_output, query, key, value: the scores again, then two products for each of both. */
-static bool formula_attention_backward(const struct inputs *inputs, uint64_t factor, struct flops *flops)
+static bool formula_attention_backward(const struct inputs *inputs, uint64_t factor,
+				       struct flops *flops)
 {
-	return attend(tensor_at(inputs, 1, 4), tensor_at(inputs, 2, 4), tensor_at(inputs, 3, 4), 3 * factor, 2 * factor,
-		      flops);
+	return attend(tensor_at(inputs, 1, 4), tensor_at(inputs, 2, 4), tensor_at(inputs, 3, 4),
+		      3 * factor, 2 * factor, flops);
 }
 
 /* input (length x batch x size), the weights of the input, those of the hidden state */
@@ -297,8 +321,9 @@ static bool formula_rnn_layer(const struct inputs *inputs, uint64_t factor, stru
 
 	if (!x || !weight || !hidden)
 		return false;
-	return count(flops, times(times(2 * factor, times(dim(x, 0), dim(x, 1))),
-				  plus(torsh_input_elements(weight), torsh_input_elements(hidden))));
+	return count(flops,
+		     times(times(2 * factor, times(dim(x, 0), dim(x, 1))),
+			   plus(torsh_input_elements(weight), torsh_input_elements(hidden))));
 }
 
 /* input (length x batch x size), list of weights and biases of all layers */
@@ -318,7 +343,8 @@ static bool formula_rnn_weights(const struct inputs *inputs, uint64_t factor, st
 static bool formula_pool(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	const struct input *x = tensor_at(inputs, 0, 3), *size = torsh_inputs_get(inputs, 1);
-	struct windows windows = {.stride = torsh_inputs_get(inputs, 2), .padding = torsh_inputs_get(inputs, 3)};
+	struct windows windows = {.stride = torsh_inputs_get(inputs, 2),
+				  .padding = torsh_inputs_get(inputs, 3)};
 	int64_t sizes[INPUT_DIMS_MAX] = {0};
 	uint64_t n = 1;
 
@@ -379,8 +405,10 @@ static const struct row *find_operator(const char *name, bool *is_list)
 	n -= sizeof(list) - 1;
 	row = find_row(name, n);
 	/* Only what goes element by element. */
-	return row && (!row->formula || row->formula == formula_broadcast || row->formula == formula_first) ? row
-													    : NULL;
+	return row && (!row->formula || row->formula == formula_broadcast ||
+		       row->formula == formula_first)
+		       ? row
+		       : NULL;
 }
 
 /* What speaks of other things than numbers in tensors. */

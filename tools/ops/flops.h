@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Floating point operations of an operator, from its name and its inputs: analytic, nothing is measured. A multiply and
- * an add are two. What each operator is worth is said in tools/ops/flops.def.
+ * Floating point operations of an operator, from its name and its inputs: analytic, nothing is
+ * measured. A multiply and an add are two. What each operator is worth is said in
+ * tools/ops/flops.def.
  *
- * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of some library. So an
- * operator counts either where it begins, and nothing inside counts again, or only where nothing inside counted.
+ * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of
+ * some library. So an operator counts either where it begins, and nothing inside counts again, or
+ * only where nothing inside counted.
  */
 #ifndef TORSH_OPS_FLOPS_H
 #define TORSH_OPS_FLOPS_H
@@ -26,7 +28,8 @@ enum flops_place {
 struct flops {
 	enum flops_status status;
 	enum flops_place place;
-	uint64_t counter; /* what PyTorch's FlopCounterMode counts for it, 0: it doesn't know the operator */
+	/* what PyTorch's FlopCounterMode counts for it, 0: it doesn't know the operator */
+	uint64_t counter;
 	uint64_t all;
 };
 

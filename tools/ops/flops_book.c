@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* FLOPs of calls: what a pair of name and inputs is worth is computed once. See tools/ops/operators.h. */
+/*
+ * FLOPs of calls: what a pair of name and inputs is worth is computed once. See
+ * tools/ops/operators.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +42,8 @@ void torsh_flops_book_destroy(struct flops_book *book)
 	free(book);
 }
 
-static struct process_pairs *find_pairs(struct flops_book *book, const struct recorded_process *process)
+static struct process_pairs *find_pairs(struct flops_book *book,
+					const struct recorded_process *process)
 {
 	struct process_pairs *pairs;
 
@@ -47,7 +51,8 @@ static struct process_pairs *find_pairs(struct flops_book *book, const struct re
 		if (book->pairs[i].process == process)
 			return &book->pairs[i];
 	}
-	book->pairs = torsh_need_room(book->pairs, book->n_pairs, &book->pairs_room, sizeof(*book->pairs));
+	book->pairs = torsh_need_room(book->pairs, book->n_pairs, &book->pairs_room,
+				      sizeof(*book->pairs));
 	pairs = &book->pairs[book->n_pairs++];
 	pairs->process = process;
 	torsh_key_index_create(&pairs->index);
@@ -69,7 +74,8 @@ static struct flops find_worth(struct flops_book *book, const struct call *call)
 	struct key_slot *slot = torsh_key_index_find(&pairs->index, key);
 
 	if (!slot->key) {
-		book->worth = torsh_need_room(book->worth, book->n_worth, &book->worth_room, sizeof(*book->worth));
+		book->worth = torsh_need_room(book->worth, book->n_worth, &book->worth_room,
+					      sizeof(*book->worth));
 		book->worth[book->n_worth] = compute(book, call);
 		torsh_key_index_fill(&pairs->index, slot, key, (uint32_t)book->n_worth++);
 		return book->worth[book->n_worth - 1];
@@ -92,14 +98,18 @@ void torsh_flops_book_begin(struct flops_book *book, struct call *call)
 		return;
 	flops = find_worth(book, call);
 	call->is_traced = flops.status == FLOPS_NO_DATA;
-	call->is_counted = call->is_counted || (flops.status == FLOPS_COUNTED && flops.place == FLOPS_HERE);
+	call->is_counted =
+		call->is_counted || (flops.status == FLOPS_COUNTED && flops.place == FLOPS_HERE);
 }
 
-/* A library's operator is what it computes itself, but for memory, unless something inside says what it is worth. */
+/*
+ * A library's operator is what it computes itself, but for memory, unless something inside says
+ * what it is worth.
+ */
 static bool is_made_of_others(const struct call *call)
 {
-	return call->scope == OP_BACKWARD || call->has_counted || call->has_unknown || call->is_traced ||
-	       (call->n_inner && !strstr(torsh_call_name(call), "::"));
+	return call->scope == OP_BACKWARD || call->has_counted || call->has_unknown ||
+	       call->is_traced || (call->n_inner && !strstr(torsh_call_name(call), "::"));
 }
 
 struct flops torsh_flops_book_end(struct flops_book *book, struct call *call)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/ops/module_totals.h. */
 #include "tools/ops/module_totals.h"
 
 #include <stdlib.h>
@@ -25,12 +24,14 @@ static size_t find_total(struct module_totals *totals, const char *name)
 		if (strcmp(totals->items[i].name, name) == 0)
 			return i;
 	}
-	totals->items = torsh_need_room(totals->items, totals->n, &totals->n_room, sizeof(*totals->items));
+	totals->items =
+		torsh_need_room(totals->items, totals->n, &totals->n_room, sizeof(*totals->items));
 	totals->items[totals->n].name = torsh_need(strdup(name));
 	return totals->n++;
 }
 
-static struct module_total *total_of(struct adder *adder, const struct recorded_process *process, uint32_t label)
+static struct module_total *total_of(struct adder *adder, const struct recorded_process *process,
+				     uint32_t label)
 {
 	size_t i = 0;
 	const char *name = torsh_timeline_label(process, label);
@@ -60,8 +61,8 @@ struct share {
 };
 
 /* Is the module also further inside? It is counted there. */
-static bool is_again(struct adder *adder, const struct recorded_process *process, const struct module_chain *innermost,
-		     const struct module_chain *at)
+static bool is_again(struct adder *adder, const struct recorded_process *process,
+		     const struct module_chain *innermost, const struct module_chain *at)
 {
 	const struct module_total *total = total_of(adder, process, at->module);
 
@@ -72,8 +73,8 @@ static bool is_again(struct adder *adder, const struct recorded_process *process
 	return false;
 }
 
-static void add_share(struct adder *adder, const struct recorded_process *process, const struct module_chain *modules,
-		      const struct share *share)
+static void add_share(struct adder *adder, const struct recorded_process *process,
+		      const struct module_chain *modules, const struct share *share)
 {
 	const struct module_chain *at = modules;
 
@@ -111,8 +112,8 @@ static void add_operator(struct adder *adder, const struct call *call, const str
 	add_share(adder, call->process, call->modules, &share);
 }
 
-static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       const struct calls_around *around)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct calls_around *around)
 {
 	const struct adder *adder = context;
 
@@ -152,8 +153,8 @@ static void see_end(void *context, struct call *call)
 	}
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	const struct adder *adder = context;
 
@@ -170,19 +171,22 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor devices = {.row = add_row};
-	struct adder adder = {.totals = totals, .prepass = prepass, .book = torsh_flops_book_create(recording)};
+	struct adder adder = {
+		.totals = totals, .prepass = prepass, .book = torsh_flops_book_create(recording)};
 	int rc;
 
 	*totals = (struct module_totals){0};
 	adder.processes = torsh_need_items(NULL, 0, n_processes, sizeof(*adder.processes));
 	for (size_t i = 0; i < n_processes; i++) {
-		totals->has_devices = totals->has_devices || torsh_prepass_of(prepass, processes[i])->work.is_seen;
+		totals->has_devices = totals->has_devices ||
+				      torsh_prepass_of(prepass, processes[i])->work.is_seen;
 		adder.processes[i].process = processes[i];
-		adder.processes[i].items =
-			torsh_need_items(NULL, 0, processes[i]->n_functions + 1, sizeof(*adder.processes[i].items));
+		adder.processes[i].items = torsh_need_items(NULL, 0, processes[i]->n_functions + 1,
+							    sizeof(*adder.processes[i].items));
 	}
 	adder.join = torsh_device_join_create(prepass, &devices, &adder);
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &adder, NULL);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			      &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What each nn.Module took: its calls, and the operators that belong to it, those of backward among them. */
+/*
+ * What each nn.Module took: its calls, and the operators that belong to it, those of backward among
+ * them.
+ */
 #ifndef TORSH_OPS_MODULE_TOTALS_H
 #define TORSH_OPS_MODULE_TOTALS_H
 

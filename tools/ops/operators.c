@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/ops/operators.h. */
 #include "tools/ops/operators.h"
 
 #include <search.h>
@@ -32,7 +31,8 @@ struct process_keys {
 	const struct recorded_process *process;
 	const struct steps *steps;
 	const struct device_work *work;
-	struct graph_nodes nodes; /* what is captured in an operator: its number among captures, from 1 */
+	/* what is captured in an operator: its number among captures, from 1 */
+	struct graph_nodes nodes;
 	struct capture *captures;
 	size_t n_captures, captures_room;
 	struct key_index index; /* by numbers of this process: index of items */
@@ -73,7 +73,8 @@ static size_t item_of(void **tree, char *text, size_t n_items, bool *is_new)
 	return (*found)->item;
 }
 
-static struct process_keys *find_keys(struct collector *collector, const struct recorded_process *process)
+static struct process_keys *find_keys(struct collector *collector,
+				      const struct recorded_process *process)
 {
 	if (collector->last && collector->last->process == process)
 		return collector->last;
@@ -92,7 +93,8 @@ static const char *text_of(const struct recorded_process *process, uint32_t labe
 }
 
 /* What tells calls of a process apart: two numbers. */
-static uint64_t key_of(const struct process_keys *keys, const struct call *call, enum operator_group group)
+static uint64_t key_of(const struct process_keys *keys, const struct call *call,
+		       enum operator_group group)
 {
 	uint64_t name = (uint64_t)call->name << 32;
 
@@ -124,23 +126,26 @@ static char *key_text(const struct call *call, enum operator_group group, const 
 	case OPERATORS_BY_NAME:
 		return torsh_need_text("%s", torsh_call_name(call));
 	case OPERATORS_BY_SHAPE:
-		return torsh_need_text("%s\n%s", torsh_call_name(call), text_of(process, call->inputs));
+		return torsh_need_text("%s\n%s", torsh_call_name(call),
+				       text_of(process, call->inputs));
 	case OPERATORS_BY_STACK:
 		return torsh_need_text("%s\n%u\n%u", torsh_call_name(call), process->number,
 				       call->flags & OP_HAS_STACK ? call->stack : 0);
 	case OPERATORS_BY_OVERLOAD:
-		return torsh_need_text("%s\n%s", torsh_call_name(call), text_of(process, call->overload));
+		return torsh_need_text("%s\n%s", torsh_call_name(call),
+				       text_of(process, call->overload));
 	case OPERATORS_BY_MODULE:
 		return torsh_need_text("%s", text_of(process, call->module));
 	case OPERATORS_BY_PHASE:
 		return torsh_need_text("%s", torsh_phase_names[call->phase]);
 	default:
-		return step ? torsh_need_text("%llu", (unsigned long long)step->number) : torsh_need_text("-");
+		return step ? torsh_need_text("%llu", (unsigned long long)step->number)
+			    : torsh_need_text("-");
 	}
 }
 
-static void fill_total(struct operator_total *total, const struct call *call, enum operator_group group,
-		       const struct step *step)
+static void fill_total(struct operator_total *total, const struct call *call,
+		       enum operator_group group, const struct step *step)
 {
 	const char *name = group == OPERATORS_BY_MODULE	 ? text_of(call->process, call->module)
 			   : group == OPERATORS_BY_PHASE ? torsh_phase_names[call->phase]
@@ -161,7 +166,8 @@ static void fill_total(struct operator_total *total, const struct call *call, en
 }
 
 /* The place of a call's total; made where it is the first. */
-static size_t place_of(struct collector *collector, struct process_keys *keys, const struct call *call)
+static size_t place_of(struct collector *collector, struct process_keys *keys,
+		       const struct call *call)
 {
 	struct operators *operators = collector->operators;
 	enum operator_group group = operators->group;
@@ -177,15 +183,16 @@ static size_t place_of(struct collector *collector, struct process_keys *keys, c
 		step = &keys->steps->items[key - 2];
 	item = item_of(&collector->known, key_text(call, group, step), operators->n, &is_new);
 	if (is_new) {
-		operators->items =
-			torsh_need_room(operators->items, operators->n, &operators->n_room, sizeof(*operators->items));
+		operators->items = torsh_need_room(operators->items, operators->n,
+						   &operators->n_room, sizeof(*operators->items));
 		fill_total(&operators->items[operators->n++], call, group, step);
 	}
 	torsh_key_index_fill(&keys->index, slot, key, (uint32_t)item);
 	return item;
 }
 
-static void count_unknown(struct collector *collector, struct process_keys *keys, const struct call *call)
+static void count_unknown(struct collector *collector, struct process_keys *keys,
+			  const struct call *call)
 {
 	struct operators *operators = collector->operators;
 	uint64_t key = (uint64_t)call->name + 1;
@@ -199,9 +206,11 @@ static void count_unknown(struct collector *collector, struct process_keys *keys
 		torsh_key_index_fill(&keys->unknown, slot, key, (uint32_t)item);
 	}
 	if (is_new) {
-		operators->unknown = torsh_need_room(operators->unknown, operators->n_unknown, &operators->unknown_room,
-						     sizeof(*operators->unknown));
-		operators->unknown[operators->n_unknown++].name = torsh_need(strdup(torsh_call_name(call)));
+		operators->unknown =
+			torsh_need_room(operators->unknown, operators->n_unknown,
+					&operators->unknown_room, sizeof(*operators->unknown));
+		operators->unknown[operators->n_unknown++].name =
+			torsh_need(strdup(torsh_call_name(call)));
 	}
 	operators->unknown[item].calls++;
 }
@@ -213,20 +222,23 @@ static bool is_wanted(struct collector *collector, const struct call *call)
 	if (!torsh_steps_have(find_keys(collector, process)->steps, call->start_ns))
 		return false;
 	return !collector->wish->has_thread ||
-	       (call->thread < process->n_threads && process->threads[call->thread].tid == collector->wish->tid);
+	       (call->thread < process->n_threads &&
+		process->threads[call->thread].tid == collector->wish->tid);
 }
 
 /* Names count as often as they are called; of other keys the outermost call is the whole. */
-static bool is_inside_its_own(struct collector *collector, struct process_keys *keys, const struct call *call,
-			      size_t place)
+static bool is_inside_its_own(struct collector *collector, struct process_keys *keys,
+			      const struct call *call, size_t place)
 {
 	const struct call *outer = torsh_call_outer_operator(call);
 
-	return collector->operators->group >= OPERATORS_BY_MODULE && outer && place_of(collector, keys, outer) == place;
+	return collector->operators->group >= OPERATORS_BY_MODULE && outer &&
+	       place_of(collector, keys, outer) == place;
 }
 
 /* What is inside has been added to the call; what it did itself is the rest. */
-static void add_call(struct collector *collector, struct process_keys *keys, struct call *call, const struct flops *own)
+static void add_call(struct collector *collector, struct process_keys *keys, struct call *call,
+		     const struct flops *own)
 {
 	size_t place = place_of(collector, keys, call);
 	bool is_inside = is_inside_its_own(collector, keys, call, place);
@@ -260,9 +272,12 @@ static void add_call(struct collector *collector, struct process_keys *keys, str
 	total->flops_all += call->flops_all;
 }
 
-/* ---- calls of the same name inside of each other ------------------------------------------------------------------ */
+/* ---- calls of the same name inside of each other --------------------------------------------- */
 
-/* The first call inside of one of its own name, which has ended: it counts when another comes, or with the outer one. */
+/*
+ * The first call inside of one of its own name, which has ended: it counts when another comes, or
+ * with the outer one.
+ */
 struct nested {
 	struct call call;
 	struct flops own;
@@ -276,7 +291,8 @@ static void count_nested(struct collector *collector, struct call *outer)
 	if (!nested)
 		return;
 	outer->own = NULL;
-	add_call(collector, find_keys(collector, nested->call.process), &nested->call, &nested->own);
+	add_call(collector, find_keys(collector, nested->call.process), &nested->call,
+		 &nested->own);
 	free(nested);
 }
 
@@ -356,7 +372,8 @@ static void add_device_time(uint64_t device_ns, struct call *innermost)
 
 static uint32_t number_of_capture(struct process_keys *keys, const struct call *innermost)
 {
-	const struct capture *last = keys->n_captures ? &keys->captures[keys->n_captures - 1] : NULL;
+	const struct capture *last =
+		keys->n_captures ? &keys->captures[keys->n_captures - 1] : NULL;
 	struct capture *capture;
 	size_t n = 0;
 
@@ -364,8 +381,8 @@ static uint32_t number_of_capture(struct process_keys *keys, const struct call *
 		return (uint32_t)keys->n_captures;
 	for (const struct call *call = innermost; call; call = torsh_call_outer_operator(call))
 		n++;
-	keys->captures =
-		torsh_need_room(keys->captures, keys->n_captures, &keys->captures_room, sizeof(*keys->captures));
+	keys->captures = torsh_need_room(keys->captures, keys->n_captures, &keys->captures_room,
+					 sizeof(*keys->captures));
 	capture = &keys->captures[keys->n_captures++];
 	*capture = (struct capture){.ordinal = innermost->ordinal,
 				    .calls = torsh_need_items(NULL, 0, n, sizeof(*capture->calls))};
@@ -377,7 +394,8 @@ static uint32_t number_of_capture(struct process_keys *keys, const struct call *
 }
 
 /* A graph's node ran. It belongs to the operators that captured it, at the time when it ran. */
-static void add_node(struct collector *collector, struct process_keys *keys, const struct device_span *span)
+static void add_node(struct collector *collector, struct process_keys *keys,
+		     const struct device_span *span)
 {
 	uint32_t number = torsh_graph_nodes_find(&keys->nodes, span->node);
 	const struct capture *capture = number ? &keys->captures[number - 1] : NULL;
@@ -407,9 +425,11 @@ static void see_device_event(struct collector *collector, const struct recorded_
 	struct device_span span;
 
 	if (event->id == EVENT_LAUNCH && innermost)
-		add_device_time(torsh_device_work_of(keys->work, event->launch.correlation), innermost);
+		add_device_time(torsh_device_work_of(keys->work, event->launch.correlation),
+				innermost);
 	else if (event->id == EVENT_OP_MARKED && innermost)
-		add_device_time(torsh_device_work_marked(keys->work, event->op_marked.number), innermost);
+		add_device_time(torsh_device_work_marked(keys->work, event->op_marked.number),
+				innermost);
 	else if (event->id == EVENT_GRAPH_NODE)
 		torsh_graph_nodes_see(&keys->nodes, &event->graph_node,
 				      innermost ? number_of_capture(keys, innermost) : 0);
@@ -417,14 +437,15 @@ static void see_device_event(struct collector *collector, const struct recorded_
 		add_node(collector, keys, &span);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct collector *collector = context;
 
 	if (event->event.id == EVENT_PROCESS_GROUP)
-		torsh_groups_add(&collector->operators->groups, process, &event->event.process_group);
+		torsh_groups_add(&collector->operators->groups, process,
+				 &event->event.process_group);
 	if (event->event.id >= EVENT_LAUNCH)
 		see_device_event(collector, process, &event->event, innermost);
 	if (event->event.id != EVENT_TENSOR || !innermost)
@@ -449,14 +470,17 @@ static void free_keys(struct process_keys *keys)
 }
 
 void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
-			     const struct recording *recording, struct recorded_process *const *processes,
-			     size_t n_processes, const struct prepass *prepass)
+			     const struct recording *recording,
+			     struct recorded_process *const *processes, size_t n_processes,
+			     const struct prepass *prepass)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event};
 	struct collector collector = {.operators = operators, .wish = wish, .n_keys = n_processes};
 	int rc;
 
-	*operators = (struct operators){.group = wish->group, .has_flops = !recording->without_flops};
+	*operators =
+		(struct operators){.group = wish->group, .has_flops = !recording->without_flops};
 	collector.book = torsh_flops_book_create(recording);
 	collector.keys = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.keys));
 	for (size_t i = 0; i < n_processes; i++) {
@@ -468,7 +492,8 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 		torsh_key_index_create(&collector.keys[i].unknown);
 		torsh_graph_nodes_create(&collector.keys[i].nodes);
 	}
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &collector, NULL);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			      &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++)

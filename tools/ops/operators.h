@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Totals of operators: time, memory and FLOPs of all calls that have a key in common. One pass over the timeline after a
- * pre-pass; what is held are the keys and the open calls.
+ * Totals of operators: time, memory and FLOPs of all calls that have a key in common. One pass over
+ * the timeline after a pre-pass; what is held are the keys and the open calls.
  */
 #ifndef TORSH_OPS_OPERATORS_H
 #define TORSH_OPS_OPERATORS_H
@@ -12,13 +12,13 @@
 #include "tools/timeline/prepass/process_groups.h"
 
 /* GROUP(NAME, name, what calls have in common) */
-#define OPERATOR_GROUPS                                                         \
-	GROUP(NAME, name, "the operator's name")                                \
-	GROUP(SHAPE, shape, "name and inputs")                                  \
-	GROUP(STACK, stack, "name and stack")                                   \
-	GROUP(OVERLOAD, overload, "name and overload")                          \
-	GROUP(MODULE, module, "the module around; of backward: around forward") \
-	GROUP(PHASE, phase, "setup, data, forward, loss, backward or optimizer")       \
+#define OPERATOR_GROUPS                                                          \
+	GROUP(NAME, name, "the operator's name")                                 \
+	GROUP(SHAPE, shape, "name and inputs")                                   \
+	GROUP(STACK, stack, "name and stack")                                    \
+	GROUP(OVERLOAD, overload, "name and overload")                           \
+	GROUP(MODULE, module, "the module around; of backward: around forward")  \
+	GROUP(PHASE, phase, "setup, data, forward, loss, backward or optimizer") \
 	GROUP(STEP, step, "the step in which they began")
 
 enum operator_group {
@@ -32,13 +32,15 @@ extern const char *const torsh_operator_group_names[N_OPERATOR_GROUPS];
 
 struct operator_total {
 	const struct recorded_process *process; /* of the first call */
-	char *name; /* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, it is in none */
+	/* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, it is in none */
+	char *name;
 	char *inputs; /* by SHAPE */
 	char *overload; /* by OVERLOAD; "": the one without another name */
 	uint32_t stack; /* by STACK */
 	uint64_t step; /* by STEP: its number */
 	uint64_t calls;
-	uint64_t cpu_ns; /* inside of other calls with this key they don't count again, unless the key is a name */
+	/* inside of other calls with this key they don't count again, unless the key is a name */
+	uint64_t cpu_ns;
 	uint64_t self_cpu_ns;
 	uint64_t device_ns, self_device_ns; /* of kernels, copies and memsets that they launched */
 	uint64_t min_ns, max_ns;
@@ -74,20 +76,24 @@ struct operators_wish {
 	enum operator_group group;
 	bool has_thread;
 	uint32_t tid; /* of the calls that count */
-	/* A call that is the only one inside of one of its own name counts with that, as in PyTorch's key_averages. */
+	/*
+	 * A call that is the only one inside of one of its own name counts with that, as in
+	 * PyTorch's key_averages.
+	 */
 	bool merge_nested;
 };
 
 /* Add up the calls of these processes. */
 void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
-			     const struct recording *recording, struct recorded_process *const *processes,
-			     size_t n_processes, const struct prepass *prepass);
+			     const struct recording *recording,
+			     struct recorded_process *const *processes, size_t n_processes,
+			     const struct prepass *prepass);
 void torsh_operators_free(struct operators *operators);
 
 /*
- * FLOPs of calls as they come: the part of a walk that others share. begin and end are to be called with every operator
- * before anything else is done with it; they fill what struct call says is the visitor's own. Of a recording without FLOPs
- * there are no formulas.
+ * FLOPs of calls as they come: the part of a walk that others share. begin and end are to be called
+ * with every operator before anything else is done with it; they fill what struct call says is the
+ * visitor's own. Of a recording without FLOPs there are no formulas.
  */
 struct flops_book;
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/ops/regions.h. */
 #include "tools/ops/regions.h"
 
 #include <stdlib.h>
@@ -7,7 +6,10 @@
 
 #include "tools/base/die.h"
 
-/* A hash table of 64-bit keys, not 0, with removal: what is open at a time is all that has to be held. */
+/*
+ * A hash table of 64-bit keys, not 0, with removal: what is open at a time is all that has to be
+ * held.
+ */
 struct map_entry {
 	uint64_t key, value, at_ns;
 	const struct recorded_process *process;
@@ -134,11 +136,14 @@ struct walk {
 static size_t make_region(struct walk *walk, const struct said *said)
 {
 	struct regions *regions = walk->regions;
-	const char *name = torsh_intern(&regions->texts, torsh_timeline_label(walk->process, said->name));
-	const char *domain = torsh_intern(&regions->texts, torsh_timeline_label(walk->process, said->domain));
-	const char *category = torsh_intern(&regions->texts, torsh_timeline_label(walk->process, said->category));
-	uint64_t key =
-		mix(mix(mix(said->kind, said->source), (uintptr_t)name), mix((uintptr_t)domain, (uintptr_t)category));
+	const char *name =
+		torsh_intern(&regions->texts, torsh_timeline_label(walk->process, said->name));
+	const char *domain =
+		torsh_intern(&regions->texts, torsh_timeline_label(walk->process, said->domain));
+	const char *category =
+		torsh_intern(&regions->texts, torsh_timeline_label(walk->process, said->category));
+	uint64_t key = mix(mix(mix(said->kind, said->source), (uintptr_t)name),
+			   mix((uintptr_t)domain, (uintptr_t)category));
 	struct map_entry *entry;
 	bool is_new;
 
@@ -148,7 +153,8 @@ static size_t make_region(struct walk *walk, const struct said *said)
 	if (!is_new)
 		return entry->value;
 	entry->value = regions->n;
-	regions->items = torsh_need_room(regions->items, regions->n, &regions->n_room, sizeof(*regions->items));
+	regions->items = torsh_need_room(regions->items, regions->n, &regions->n_room,
+					 sizeof(*regions->items));
 	regions->items[regions->n] = (struct region){
 		.kind = said->kind,
 		.source = said->source,
@@ -165,9 +171,9 @@ static size_t find_region(struct walk *walk, const struct said *said)
 {
 	struct region_tables *tables = walk->regions->tables;
 	uint64_t thread = mix(walk->process->number, walk->event->thread);
-	uint64_t key =
-		mix(mix(said->kind << 8 | said->source, walk->regions->by_thread ? thread : walk->process->number),
-		    mix((uint64_t)said->name << 32 | said->domain, said->category));
+	uint64_t key = mix(mix(said->kind << 8 | said->source,
+			       walk->regions->by_thread ? thread : walk->process->number),
+			   mix((uint64_t)said->name << 32 | said->domain, said->category));
 	struct map_entry *entry;
 	size_t region;
 	bool is_new;
@@ -187,14 +193,15 @@ static size_t find_region(struct walk *walk, const struct said *said)
 static struct open_stack *stack_of(struct walk *walk, uint32_t source, uint32_t domain)
 {
 	struct region_tables *tables = walk->regions->tables;
-	uint64_t key = mix(mix(walk->process->number, walk->event->thread), (uint64_t)source << 32 | domain);
+	uint64_t key = mix(mix(walk->process->number, walk->event->thread),
+			   (uint64_t)source << 32 | domain);
 	bool is_new;
 	struct map_entry *entry = map_add(&tables->stack_of, key, &is_new);
 
 	if (is_new) {
 		entry->value = tables->n_stacks;
-		tables->stacks = torsh_need_room(tables->stacks, tables->n_stacks, &tables->stacks_room,
-						 sizeof(*tables->stacks));
+		tables->stacks = torsh_need_room(tables->stacks, tables->n_stacks,
+						 &tables->stacks_room, sizeof(*tables->stacks));
 		tables->stacks[tables->n_stacks++] = (struct open_stack){.process = walk->process};
 	}
 	return &tables->stacks[entry->value];
@@ -220,8 +227,10 @@ static void push(struct walk *walk)
 	size_t region = find_region(walk, &said);
 	struct open_stack *stack = stack_of(walk, push->source, push->domain);
 
-	stack->ranges = torsh_need_room(stack->ranges, stack->n, &stack->n_room, sizeof(*stack->ranges));
-	stack->ranges[stack->n++] = (struct open_range){.region = region, .at_ns = walk->event->at_ns};
+	stack->ranges =
+		torsh_need_room(stack->ranges, stack->n, &stack->n_room, sizeof(*stack->ranges));
+	stack->ranges[stack->n++] =
+		(struct open_range){.region = region, .at_ns = walk->event->at_ns};
 }
 
 static void pop(struct walk *walk)
@@ -234,17 +243,19 @@ static void pop(struct walk *walk)
 		return;
 	}
 	stack->n--;
-	add_call(walk, stack->ranges[stack->n].region, stack->ranges[stack->n].at_ns, walk->event->at_ns);
+	add_call(walk, stack->ranges[stack->n].region, stack->ranges[stack->n].at_ns,
+		 walk->event->at_ns);
 }
 
 static void start(struct walk *walk)
 {
 	const struct event_range_start *start = &walk->event->event.range_start;
-	struct said said = {REGION_RANGE, start->name, start->domain, start->category, start->source};
+	struct said said = {REGION_RANGE, start->name, start->domain, start->category,
+			    start->source};
 	size_t region = find_region(walk, &said);
 	bool is_new;
-	struct map_entry *entry =
-		map_add(&walk->regions->tables->started, mix(walk->process->number, start->range), &is_new);
+	struct map_entry *entry = map_add(&walk->regions->tables->started,
+					  mix(walk->process->number, start->range), &is_new);
 	entry->at_ns = walk->event->at_ns;
 	entry->process = walk->process;
 	entry->value = region;
@@ -253,7 +264,8 @@ static void start(struct walk *walk)
 static void end(struct walk *walk)
 {
 	struct map *started = &walk->regions->tables->started;
-	struct map_entry *entry = map_find(started, mix(walk->process->number, walk->event->event.range_end.range));
+	struct map_entry *entry =
+		map_find(started, mix(walk->process->number, walk->event->event.range_end.range));
 
 	/* Of another source than the one that is wanted, it was not looked at. */
 	if (!entry) {
@@ -267,7 +279,8 @@ static void end(struct walk *walk)
 static void mark(struct walk *walk)
 {
 	const struct event_mark *mark = &walk->event->event.mark;
-	const struct said said = {REGION_MARK, mark->name, mark->domain, mark->category, mark->source};
+	const struct said said = {REGION_MARK, mark->name, mark->domain, mark->category,
+				  mark->source};
 
 	size_t region;
 
@@ -311,11 +324,13 @@ static void value(struct walk *walk)
 static void name_thread(struct walk *walk)
 {
 	const struct event_thread_name *named = &walk->event->event.thread_name;
-	const char *name = torsh_intern(&walk->regions->texts, torsh_timeline_label(walk->process, named->name));
+	const char *name = torsh_intern(&walk->regions->texts,
+					torsh_timeline_label(walk->process, named->name));
 	bool is_new;
 
-	map_add(&walk->regions->tables->thread_names, mix(walk->process->number, named->tid), &is_new)->value =
-		(uintptr_t)name;
+	map_add(&walk->regions->tables->thread_names, mix(walk->process->number, named->tid),
+		&is_new)
+		->value = (uintptr_t)name;
 }
 
 /* The source of an event that has one. */
@@ -351,7 +366,8 @@ static bool is_wanted(const struct walk *walk)
 		source == walk->regions->source);
 }
 
-static int visit(void *context, const struct recorded_process *process, const struct timeline_event *event)
+static int visit(void *context, const struct recorded_process *process,
+		 const struct timeline_event *event)
 {
 	struct walk *walk = context;
 	bool is_new;
@@ -360,7 +376,8 @@ static int visit(void *context, const struct recorded_process *process, const st
 	walk->event = event;
 	if (!is_wanted(walk))
 		return 0;
-	map_add(&walk->regions->tables->last_ns, mix(process->number, 0), &is_new)->at_ns = event->at_ns;
+	map_add(&walk->regions->tables->last_ns, mix(process->number, 0), &is_new)->at_ns =
+		event->at_ns;
 	switch (event->event.id) {
 	case EVENT_RANGE_PUSH:
 		push(walk);
@@ -391,14 +408,18 @@ static int visit(void *context, const struct recorded_process *process, const st
 }
 
 /* What nobody ended is taken as ended where its process did, or where that was seen last. */
-static void close_range(struct walk *walk, const struct recorded_process *process, size_t region, uint64_t begin_ns)
+static void close_range(struct walk *walk, const struct recorded_process *process, size_t region,
+			uint64_t begin_ns)
 {
 	struct regions *regions = walk->regions;
 	const struct map_entry *last = map_find(&regions->tables->last_ns, mix(process->number, 0));
 	uint64_t n = regions->items[region].n;
 
 	walk->process = process;
-	add_call(walk, region, begin_ns, process->end_ns ? process->end_ns : last ? last->at_ns : begin_ns);
+	add_call(walk, region, begin_ns,
+		 process->end_ns ? process->end_ns
+		 : last		 ? last->at_ns
+				 : begin_ns);
 	regions->items[region].n_left_open += regions->items[region].n - n;
 }
 
@@ -410,7 +431,8 @@ static void close_ranges(struct walk *walk)
 		const struct open_stack *stack = &tables->stacks[i];
 
 		for (size_t k = 0; k < stack->n; k++)
-			close_range(walk, stack->process, stack->ranges[k].region, stack->ranges[k].at_ns);
+			close_range(walk, stack->process, stack->ranges[k].region,
+				    stack->ranges[k].at_ns);
 	}
 	for (size_t i = 0; i < tables->started.n_slots; i++) {
 		const struct map_entry *entry = &tables->started.entries[i];
@@ -432,7 +454,8 @@ static void drop_empty(struct regions *regions)
 	regions->n = n;
 }
 
-int torsh_regions_find(struct regions *regions, const struct recording *recording, const struct prepass *prepass)
+int torsh_regions_find(struct regions *regions, const struct recording *recording,
+		       const struct prepass *prepass)
 {
 	struct walk walk = {.regions = regions, .prepass = prepass};
 	int rc;
@@ -464,13 +487,14 @@ void torsh_regions_free(struct regions *regions)
 	*regions = (struct regions){0};
 }
 
-const char *torsh_regions_thread_name(const struct regions *regions, const struct recorded_process *process,
-				      uint32_t thread)
+const char *torsh_regions_thread_name(const struct regions *regions,
+				      const struct recorded_process *process, uint32_t thread)
 {
 	const struct map_entry *entry;
 
 	if (thread >= process->n_threads)
 		return NULL;
-	entry = map_find(&regions->tables->thread_names, mix(process->number, process->threads[thread].tid));
+	entry = map_find(&regions->tables->thread_names,
+			 mix(process->number, process->threads[thread].tid));
 	return entry ? (const char *)(uintptr_t)entry->value : process->threads[thread].name;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a program said by itself, summed: how often and how long it was in its ranges, how often it marked what, what its
- * values were. Of the same name, domain, category and source there is one entry, of all processes and threads that were
- * asked for. Ranges and marks count that began in steps which the pre-pass has, values all.
+ * What a program said by itself, summed: how often and how long it was in its ranges, how often it
+ * marked what, what its values were. Of the same name, domain, category and source there is one
+ * entry, of all processes and threads that were asked for. Ranges and marks count that began in
+ * steps which the pre-pass has, values all.
  */
 #ifndef TORSH_OPS_REGIONS_H
 #define TORSH_OPS_REGIONS_H
@@ -10,7 +11,14 @@
 #include "tools/base/intern.h"
 #include "tools/timeline/prepass/prepass.h"
 
-enum region_kind { REGION_RANGE, REGION_MARK, REGION_SCALAR, REGION_COUNTER, REGION_SAMPLE, N_REGION_KINDS };
+enum region_kind {
+	REGION_RANGE,
+	REGION_MARK,
+	REGION_SCALAR,
+	REGION_COUNTER,
+	REGION_SAMPLE,
+	N_REGION_KINDS
+};
 
 struct region {
 	enum region_kind kind;
@@ -40,12 +48,13 @@ struct regions {
 };
 
 /* Sums the timelines of the pre-pass's processes. Returns 0 or -errno. */
-int torsh_regions_find(struct regions *regions, const struct recording *recording, const struct prepass *prepass);
+int torsh_regions_find(struct regions *regions, const struct recording *recording,
+		       const struct prepass *prepass);
 void torsh_regions_free(struct regions *regions);
 
 /* The name that the program gave a thread, NULL where it gave none: the kernel's then. */
-const char *torsh_regions_thread_name(const struct regions *regions, const struct recorded_process *process,
-				      uint32_t thread);
+const char *torsh_regions_thread_name(const struct regions *regions,
+				      const struct recorded_process *process, uint32_t thread);
 
 /* "torsh", "nvtx", "itt", "module" or "unknown". */
 const char *torsh_regions_source(uint32_t source);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/ops/step_totals.h. */
 #include "tools/ops/step_totals.h"
 
 #include <stdlib.h>
@@ -58,13 +57,15 @@ static void see_end(void *context, struct call *call)
 /* Each step begins with what is held then. */
 static void enter_steps(struct adder *adder, uint64_t at_ns)
 {
-	for (; adder->n_entered < adder->steps->n && adder->steps->items[adder->n_entered].start_ns <= at_ns;
+	for (; adder->n_entered < adder->steps->n &&
+	       adder->steps->items[adder->n_entered].start_ns <= at_ns;
 	     adder->n_entered++)
-		adder->totals[adder->n_entered].peak_bytes = adder->held_bytes > 0 ? (uint64_t)adder->held_bytes : 0;
+		adder->totals[adder->n_entered].peak_bytes =
+			adder->held_bytes > 0 ? (uint64_t)adder->held_bytes : 0;
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct adder *adder = context;
 	const struct event_tensor *tensor = &event->event.tensor;
@@ -81,10 +82,10 @@ static void see_event(void *context, const struct recorded_process *process, con
 		adder->totals[step].peak_bytes = (uint64_t)adder->held_bytes;
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
-static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       const struct calls_around *around)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct calls_around *around)
 {
 	const struct adder *adder = context;
 
@@ -102,8 +103,8 @@ static struct device_sum *find_device(struct adder *adder, uint32_t device)
 	}
 	if (adder->n_devices == STEP_DEVICES_MAX)
 		return NULL;
-	adder->devices =
-		torsh_need_room(adder->devices, adder->n_devices, &adder->devices_room, sizeof(*adder->devices));
+	adder->devices = torsh_need_room(adder->devices, adder->n_devices, &adder->devices_room,
+					 sizeof(*adder->devices));
 	sum = &adder->devices[adder->n_devices++];
 	sum->device = device;
 	sum->launched_ns = torsh_need_items(NULL, 0, adder->steps->n, sizeof(*sum->launched_ns));
@@ -135,7 +136,8 @@ static int compare_devices(const void *a, const void *b)
 	return (x->device > y->device) - (x->device < y->device);
 }
 
-static void take_device(struct step_totals *totals, const struct steps *steps, struct device_sum *sum, size_t place)
+static void take_device(struct step_totals *totals, const struct steps *steps,
+			struct device_sum *sum, size_t place)
 {
 	size_t next = 0;
 
@@ -146,7 +148,8 @@ static void take_device(struct step_totals *totals, const struct steps *steps, s
 
 		totals->of_devices[i * totals->n_devices + place] = (struct step_device){
 			.device_ns = sum->launched_ns[i],
-			.busy_ns = torsh_busy_within(&sum->busy, step->start_ns, step->end_ns, &next),
+			.busy_ns =
+				torsh_busy_within(&sum->busy, step->start_ns, step->end_ns, &next),
 		};
 	}
 	torsh_busy_free(&sum->busy);
@@ -159,7 +162,8 @@ static void take_devices(struct step_totals *totals, struct adder *adder)
 		qsort(adder->devices, adder->n_devices, sizeof(*adder->devices), compare_devices);
 	totals->n_devices = adder->n_devices;
 	totals->devices = torsh_need_items(NULL, 0, adder->n_devices, sizeof(*totals->devices));
-	totals->of_devices = torsh_need_items(NULL, 0, adder->n_devices * adder->steps->n, sizeof(*totals->of_devices));
+	totals->of_devices = torsh_need_items(NULL, 0, adder->n_devices * adder->steps->n,
+					      sizeof(*totals->of_devices));
 	for (size_t i = 0; i < adder->n_devices; i++)
 		take_device(totals, adder->steps, &adder->devices[i], i);
 	free(adder->devices);
@@ -177,10 +181,12 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct recordin
 	int rc;
 
 	*totals = (struct step_totals){.has_devices = of->work.is_seen};
-	totals->items = adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
+	totals->items = adder.totals =
+		torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
 	torsh_phase_clock_start(&adder.clock, adder.steps, spent);
 	adder.join = torsh_device_join_create(prepass, &rows, &adder);
-	rc = torsh_calls_walk(recording, &process, 1, prepass->unnested, NULL, &visitor, &adder, NULL);
+	rc = torsh_calls_walk(recording, &process, 1, prepass->unnested, NULL, &visitor, &adder,
+			      NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);

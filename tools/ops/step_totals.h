@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What happened in each step of a process: time by phase, of devices too, FLOPs, memory of tensors. */
+/*
+ * What happened in each step of a process: time by phase, of devices too, FLOPs, memory of tensors.
+ */
 #ifndef TORSH_OPS_STEP_TOTALS_H
 #define TORSH_OPS_STEP_TOTALS_H
 
@@ -11,14 +13,18 @@ struct step_total {
 	uint64_t flops, flops_all;
 	struct phase_step spent;
 	uint64_t peak_bytes; /* most that tensors of all devices held at once */
-	/* Of kernels, copies and memsets that it launched, whenever they ran; by the phase of what was open around. */
+	/*
+	 * Of kernels, copies and memsets that it launched, whenever they ran; by the phase of what
+	 * was open around.
+	 */
 	uint64_t device_ns, phase_device_ns[N_PHASES];
 };
 
 /* What one device had to do with a step. */
 struct step_device {
 	uint64_t device_ns; /* of what the step launched there */
-	uint64_t busy_ns; /* of the step's own time, in which the device did anything at all for the process */
+	/* of the step's own time, in which the device did anything at all for the process */
+	uint64_t busy_ns;
 };
 
 struct step_totals {
@@ -34,7 +40,8 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct recordin
 void torsh_step_totals_free(struct step_totals *totals);
 
 /* What the devices had to do with a step: n_devices of them. */
-static inline const struct step_device *torsh_step_devices(const struct step_totals *totals, size_t step)
+static inline const struct step_device *torsh_step_devices(const struct step_totals *totals,
+							   size_t step)
 {
 	return totals->of_devices + step * totals->n_devices;
 }

@@ -28,13 +28,15 @@ void torsh_agent_stacks_hide(struct recorded_process *process)
 {
 	if (!process->n_stacks || !has_agents_function(process))
 		return;
-	process->is_agents = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*process->is_agents));
+	process->is_agents =
+		torsh_need_items(NULL, 0, process->n_stacks, sizeof(*process->is_agents));
 	process->n_is_agents = process->n_stacks;
 	/* A parent is older than its children, and is already what is outside of the agent. */
 	for (size_t i = 1; i < process->n_stacks; i++) {
 		struct recorded_stack *stack = &process->stacks[i];
 
-		process->is_agents[i] = process->is_agents[stack->parent] || is_agents(process, stack->address);
+		process->is_agents[i] =
+			process->is_agents[stack->parent] || is_agents(process, stack->address);
 		if (process->is_agents[i])
 			*stack = process->stacks[stack->parent];
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Chunks into a recording's tables: one function for each message of tools/store/recording.proto. Here are those of the session,
- * of processes, and the end.
+ * Chunks into a recording's tables: one function for each message of tools/store/recording.proto.
+ * Here are those of the session, of processes, and the end.
  */
 #include "tools/recording/load_parts.h"
 
@@ -58,8 +58,8 @@ bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, s
 }
 
 /* The one with that number in a list in their order; made when it is new. */
-static struct recorded_process *find_in(struct recording *recording, struct recorded_process ***list, size_t *n,
-				       uint32_t number)
+static struct recorded_process *find_in(struct recording *recording,
+					struct recorded_process ***list, size_t *n, uint32_t number)
 {
 	struct recorded_process *process;
 	size_t i = *n;
@@ -89,8 +89,8 @@ static void load_pauses(struct recording *recording, const Torsh__Session *row)
 		recording->n_bad_rows++;
 		return;
 	}
-	recording->pauses =
-		torsh_need_items(recording->pauses, recording->n_pauses, row->n_paused_ns, sizeof(*recording->pauses));
+	recording->pauses = torsh_need_items(recording->pauses, recording->n_pauses,
+					     row->n_paused_ns, sizeof(*recording->pauses));
 	recording->n_pauses = row->n_paused_ns;
 	for (size_t i = 0; i < recording->n_pauses; i++) {
 		bool has_end = i < row->n_resumed_ns;
@@ -107,12 +107,14 @@ struct recorded_process *torsh_load_process_of(struct recording *recording, uint
 {
 	struct recorded_process *process = torsh_recording_process(recording, number);
 
-	return process ? process : find_in(recording, &recording->processes, &recording->n_processes, number);
+	return process ? process
+		       : find_in(recording, &recording->processes, &recording->n_processes, number);
 }
 
 static int load_session(struct recording *recording, const Torsh__Session *row)
 {
-	if (row->has_format && (row->format < RECORDING_FORMAT_OLDEST || row->format > RECORDING_FORMAT))
+	if (row->has_format &&
+	    (row->format < RECORDING_FORMAT_OLDEST || row->format > RECORDING_FORMAT))
 		return -EPROTO;
 	recording->has_session = true;
 	recording->format = row->format;
@@ -143,9 +145,11 @@ static void load_counters(struct recorded_process *process, Torsh__Counter **cou
 {
 	for (size_t i = 0; i < process->n_counters; i++)
 		free(process->counters[i].name);
-	process->counters = torsh_need_items(process->counters, process->n_counters, n, sizeof(*process->counters));
+	process->counters = torsh_need_items(process->counters, process->n_counters, n,
+					     sizeof(*process->counters));
 	for (size_t i = 0; i < n; i++) {
-		process->counters[i].name = torsh_need(strdup(counters[i]->name ? counters[i]->name : ""));
+		process->counters[i].name =
+			torsh_need(strdup(counters[i]->name ? counters[i]->name : ""));
 		process->counters[i].value = counters[i]->value;
 	}
 	process->n_counters = n;
@@ -202,7 +206,8 @@ static void load_unfollowed(struct recording *recording, const Torsh__Unfollowed
 		recording->n_bad_rows++;
 		return;
 	}
-	process = find_in(recording, &recording->unfollowed, &recording->n_unfollowed, row->process->process);
+	process = find_in(recording, &recording->unfollowed, &recording->n_unfollowed,
+			  row->process->process);
 	if (!process)
 		return;
 	take_process(process, row->process);
@@ -238,7 +243,7 @@ int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk)
 
 	if (rc < 0)
 		return rc;
-#define LOAD_ALL(field, function)                    \
+#define LOAD_ALL(field, function)                     \
 	for (size_t i = 0; i < chunk->n_##field; i++) \
 		function(recording, chunk->field[i]);
 	LOAD_ALL(process, load_process)

@@ -6,13 +6,13 @@
 #include "tools/base/die.h"
 #include "tools/recording/load_parts.h"
 
-static void add_loss(struct recorded_process *process, const char *cause, const char *text, bool is_of_events,
-		     uint64_t count)
+static void add_loss(struct recorded_process *process, const char *cause, const char *text,
+		     bool is_of_events, uint64_t count)
 {
 	if (!count)
 		return;
-	process->losses =
-		torsh_need_items(process->losses, process->n_losses, process->n_losses + 1, sizeof(*process->losses));
+	process->losses = torsh_need_items(process->losses, process->n_losses,
+					   process->n_losses + 1, sizeof(*process->losses));
 	process->losses[process->n_losses++] = (struct recorded_loss){
 		.cause = torsh_need(strdup(cause)),
 		.text = torsh_need(strdup(text && *text ? text : cause)),
@@ -32,7 +32,10 @@ void torsh_load_forget_losses(struct recorded_process *process)
 	process->n_losses = 0;
 }
 
-/* Before causes were recorded, events that a signal handler lost were counted, and neither produced nor dropped. */
+/*
+ * Before causes were recorded, events that a signal handler lost were counted, and neither produced
+ * nor dropped.
+ */
 static void take_old(struct recorded_process *process)
 {
 	uint64_t n_interrupts = 0;
@@ -42,8 +45,9 @@ static void take_old(struct recorded_process *process)
 			n_interrupts = process->counters[i].value;
 	}
 	add_loss(process, "ring_full", "events that were dropped", true, process->dropped);
-	add_loss(process, "interrupts_lost", "events of signal handlers that interrupted the recording of another event",
-		 true, n_interrupts);
+	add_loss(process, "interrupts_lost",
+		 "events of signal handlers that interrupted the recording of another event", true,
+		 n_interrupts);
 	process->dropped += n_interrupts;
 	process->produced += n_interrupts;
 }
@@ -54,7 +58,8 @@ void torsh_load_losses(struct recorded_process *process, const Torsh__Process *r
 	for (size_t i = 0; i < row->n_losses; i++) {
 		const Torsh__Loss *loss = row->losses[i];
 
-		add_loss(process, loss->cause ? loss->cause : "", loss->text, loss->of_events, loss->count);
+		add_loss(process, loss->cause ? loss->cause : "", loss->text, loss->of_events,
+			 loss->count);
 	}
 	if (!row->n_losses)
 		take_old(process);

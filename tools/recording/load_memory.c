@@ -8,7 +8,8 @@
 #include "tools/base/die.h"
 
 /* A few bytes may be many rows of deep stacks. */
-static bool can_walk(struct recording *recording, const struct recorded_process *process, uint32_t stack)
+static bool can_walk(struct recording *recording, const struct recorded_process *process,
+		     uint32_t stack)
 {
 	if (stack < process->n_stacks)
 		recording->n_frames += process->stacks[stack].depth;
@@ -19,8 +20,8 @@ static bool can_walk(struct recording *recording, const struct recorded_process 
 }
 
 /* The row of that stack, made when it is new. NULL: the number is not believed. */
-static void *take_row(struct recording *recording, const struct recorded_process *process, struct recorded_rows *rows,
-		      uint32_t stack, size_t item_bytes)
+static void *take_row(struct recording *recording, const struct recorded_process *process,
+		      struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
 	size_t n_known = rows->n_row_of > process->n_stacks ? rows->n_row_of : process->n_stacks;
 	char *row;
@@ -31,7 +32,8 @@ static void *take_row(struct recording *recording, const struct recorded_process
 	}
 	if (!torsh_load_can_reach(recording, n_known, stack, sizeof(*rows->row_of)))
 		return NULL;
-	rows->row_of = torsh_load_room(rows->row_of, (size_t)stack + 1, &rows->n_row_of, sizeof(*rows->row_of));
+	rows->row_of = torsh_load_room(rows->row_of, (size_t)stack + 1, &rows->n_row_of,
+				       sizeof(*rows->row_of));
 	if (rows->row_of[stack])
 		return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
 	if (!can_walk(recording, process, stack))
@@ -65,15 +67,16 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 
 	if (!process)
 		return;
-	if (row->n_allocs != n || row->n_alloc_bytes != n || row->n_temporary != n || row->n_temporary_bytes != n ||
-	    row->n_seen != n || row->n_base_blocks != n || row->n_base_bytes != n || row->n_delta_blocks != n ||
-	    row->n_delta_bytes != n) {
+	if (row->n_allocs != n || row->n_alloc_bytes != n || row->n_temporary != n ||
+	    row->n_temporary_bytes != n || row->n_seen != n || row->n_base_blocks != n ||
+	    row->n_base_bytes != n || row->n_delta_blocks != n || row->n_delta_bytes != n) {
 		recording->n_bad_rows++;
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_total *total =
-			take_row(recording, process, &process->totals, row->stack[i], sizeof(struct recorded_total));
+			take_row(recording, process, &process->totals, row->stack[i],
+				 sizeof(struct recorded_total));
 
 		if (!total)
 			continue;
@@ -92,8 +95,10 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 			.module = number_at(row->in_module, row->n_in_module, i),
 			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
 			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
-			.base_first_step = number_at(row->base_step_of_first, row->n_base_step_of_first, i),
-			.base_last_step = number_at(row->base_step_of_last, row->n_base_step_of_last, i),
+			.base_first_step =
+				number_at(row->base_step_of_first, row->n_base_step_of_first, i),
+			.base_last_step =
+				number_at(row->base_step_of_last, row->n_base_step_of_last, i),
 		};
 	}
 }
@@ -157,8 +162,8 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 	process->live_ns = row->at_ns;
 	process->usable_is_known = row->usable_is_known;
 	for (size_t i = 0; i < n; i++) {
-		struct recorded_live *live =
-			take_row(recording, process, &process->live, row->stack[i], sizeof(struct recorded_live));
+		struct recorded_live *live = take_row(recording, process, &process->live,
+						      row->stack[i], sizeof(struct recorded_live));
 
 		if (!live)
 			continue;
@@ -171,8 +176,10 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 			.last_ns = column_at(row->last_ns, row->n_last_ns, i),
 			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
 			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
-			.inherited_blocks = column_at(row->inherited_blocks, row->n_inherited_blocks, i),
-			.inherited_bytes = column_at(row->inherited_bytes, row->n_inherited_bytes, i),
+			.inherited_blocks =
+				column_at(row->inherited_blocks, row->n_inherited_blocks, i),
+			.inherited_bytes =
+				column_at(row->inherited_bytes, row->n_inherited_bytes, i),
 		};
 	}
 }
@@ -197,7 +204,8 @@ void torsh_load_growth(struct recording *recording, const Torsh__Growth *row)
 
 	if (!process)
 		return;
-	if (row->n_parts != n || row->n_late_blocks != n || row->n_late_bytes != n || row->n_is_tensor != n) {
+	if (row->n_parts != n || row->n_late_blocks != n || row->n_late_bytes != n ||
+	    row->n_is_tensor != n) {
 		recording->n_bad_rows++;
 		return;
 	}
@@ -205,7 +213,8 @@ void torsh_load_growth(struct recording *recording, const Torsh__Growth *row)
 		begin_growth(process, row);
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_survivors *survivors =
-			take_row(recording, process, &process->survivors, stacks[i], sizeof(struct recorded_survivors));
+			take_row(recording, process, &process->survivors, stacks[i],
+				 sizeof(struct recorded_survivors));
 
 		if (survivors)
 			*survivors = (struct recorded_survivors){
@@ -214,7 +223,8 @@ void torsh_load_growth(struct recording *recording, const Torsh__Growth *row)
 				.parts = row->parts[i],
 				.late_blocks = row->late_blocks[i],
 				.late_bytes = row->late_bytes[i],
-				.early_blocks = column_at(row->early_blocks, row->n_early_blocks, i),
+				.early_blocks =
+					column_at(row->early_blocks, row->n_early_blocks, i),
 				.last_blocks = column_at(row->last_blocks, row->n_last_blocks, i),
 			};
 	}
@@ -237,14 +247,15 @@ void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row
 		.unmaps = row->unmaps,
 		.advised_bytes = row->advised_bytes,
 	};
-	if (row->n_seen != n || row->n_base_pieces != n || row->n_base_bytes != n || row->n_delta_pieces != n ||
-	    row->n_delta_bytes != n || row->n_total_bytes != n) {
+	if (row->n_seen != n || row->n_base_pieces != n || row->n_base_bytes != n ||
+	    row->n_delta_pieces != n || row->n_delta_bytes != n || row->n_total_bytes != n) {
 		recording->n_bad_rows++;
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_mapping *mapping =
-			take_row(recording, process, &process->mappings, row->stack[i], sizeof(struct recorded_mapping));
+			take_row(recording, process, &process->mappings, row->stack[i],
+				 sizeof(struct recorded_mapping));
 
 		if (!mapping)
 			continue;
@@ -274,8 +285,8 @@ void torsh_load_series(struct recording *recording, const Torsh__Series *row)
 	/* Each is whole. */
 	process->n_series = 0;
 	for (size_t i = 0; i < n; i++) {
-		process->series = torsh_need_room(process->series, process->n_series, &process->series_room,
-						  sizeof(*process->series));
+		process->series = torsh_need_room(process->series, process->n_series,
+						  &process->series_room, sizeof(*process->series));
 		process->series[process->n_series++] = (struct recorded_sample){
 			.at_ns = row->at_ns[i],
 			.heap_bytes = row->heap_bytes[i],
@@ -293,7 +304,8 @@ static void load_joint_sum(struct recording *recording, const Torsh__Joint *row)
 	if (joint->is_there && joint->peak_number == row->peak_number)
 		return;
 	for (size_t i = 0; i < recording->n_processes; i++)
-		clear_rows(&recording->processes[i]->joint_shares, sizeof(struct recorded_session_usage));
+		clear_rows(&recording->processes[i]->joint_shares,
+			   sizeof(struct recorded_session_usage));
 	*joint = (struct recorded_session){
 		.is_there = true,
 		.peak_number = row->peak_number,
@@ -318,15 +330,17 @@ void torsh_load_joint(struct recording *recording, const Torsh__Joint *row)
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct recorded_session_usage *share = take_row(recording, process, &process->joint_shares, row->stack[i],
-							     sizeof(struct recorded_session_usage));
+		struct recorded_session_usage *share =
+			take_row(recording, process, &process->joint_shares, row->stack[i],
+				 sizeof(struct recorded_session_usage));
 
 		if (share)
 			*share = (struct recorded_session_usage){
 				.stack = row->stack[i],
 				.blocks = row->blocks[i],
 				.bytes = row->bytes[i],
-				.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+				.first_step =
+					number_at(row->step_of_first, row->n_step_of_first, i),
 				.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
 			};
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the files share that put a recording's chunks into a recording's tables: one function for each message. */
+/*
+ * What the files share that put a recording's chunks into a recording's tables: one function for
+ * each message.
+ */
 #ifndef TORSH_RECORDING_LOAD_PARTS_H
 #define TORSH_RECORDING_LOAD_PARTS_H
 
@@ -12,7 +15,10 @@
 #define FRAMES_A_BYTE 256u
 #define MOVES_MAX_BYTES (UINT64_C(1) << 30)
 
-/* The process of that number, made when it is new: its tables may come before its own row. NULL: it is not believed. */
+/*
+ * The process of that number, made when it is new: its tables may come before its own row. NULL: it
+ * is not believed.
+ */
 struct recorded_process *torsh_load_process_of(struct recording *recording, uint32_t number);
 
 /* Keep a copy of a text in the place of the one before; NULL: that stays. */
@@ -26,8 +32,8 @@ void torsh_load_forget_losses(struct recorded_process *process);
 void *torsh_load_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
 
 /*
- * May a table of n rows get one at `first`? What lies between was in chunks that are damaged: that may not be more than
- * GAPS_MAX_BYTES of all tables. Counts a bad row where it is.
+ * May a table of n rows get one at `first`? What lies between was in chunks that are damaged: that
+ * may not be more than GAPS_MAX_BYTES of all tables. Counts a bad row where it is.
  */
 bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Chunks into a recording's tables: those that others point to, modules, functions, addresses and stacks. */
+/*
+ * Chunks into a recording's tables: those that others point to, modules, functions, addresses and
+ * stacks.
+ */
 #include "tools/recording/load_parts.h"
 
 #include <stdlib.h>
@@ -15,16 +18,17 @@ void torsh_load_modules(struct recording *recording, const Torsh__Modules *row)
 
 	if (!process || !n)
 		return;
-	if (end > CHANNEL_MODULES || row->n_bias != n || row->n_start != n ||
-	    row->n_end != n || (row->n_build_id && row->n_build_id != n)) {
+	if (end > CHANNEL_MODULES || row->n_bias != n || row->n_start != n || row->n_end != n ||
+	    (row->n_build_id && row->n_build_id != n)) {
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_modules, row->first, sizeof(*process->modules)))
+	if (!torsh_load_can_reach(recording, process->n_modules, row->first,
+				  sizeof(*process->modules)))
 		return;
 	if (end > process->n_modules) {
-		process->modules =
-			torsh_need_items(process->modules, process->n_modules, end, sizeof(*process->modules));
+		process->modules = torsh_need_items(process->modules, process->n_modules, end,
+						    sizeof(*process->modules));
 		process->n_modules = end;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -56,10 +60,11 @@ void torsh_load_functions(struct recording *recording, const Torsh__Functions *r
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_functions, row->first, sizeof(*process->functions)))
+	if (!torsh_load_can_reach(recording, process->n_functions, row->first,
+				  sizeof(*process->functions)))
 		return;
-	process->functions =
-		torsh_load_room(process->functions, end, &process->functions_room, sizeof(*process->functions));
+	process->functions = torsh_load_room(process->functions, end, &process->functions_room,
+					     sizeof(*process->functions));
 	if (end > process->n_functions)
 		process->n_functions = end;
 	for (size_t i = 0; i < n; i++) {
@@ -82,13 +87,15 @@ void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *r
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_addresses, row->first, sizeof(*process->addresses)))
+	if (!torsh_load_can_reach(recording, process->n_addresses, row->first,
+				  sizeof(*process->addresses)))
 		return;
-	process->addresses =
-		torsh_load_room(process->addresses, end, &process->addresses_room, sizeof(*process->addresses));
+	process->addresses = torsh_load_room(process->addresses, end, &process->addresses_room,
+					     sizeof(*process->addresses));
 	/* What lies between was never sent: it must not pass for the first symbol and module. */
 	for (size_t i = process->n_addresses; i < end; i++)
-		process->addresses[i] = (struct recorded_address){.module = CHANNEL_NO_MODULE, .symbol = PROFILE_NO_ROW};
+		process->addresses[i] = (struct recorded_address){.module = CHANNEL_NO_MODULE,
+								  .symbol = PROFILE_NO_ROW};
 	if (end > process->n_addresses)
 		process->n_addresses = end;
 	for (size_t i = 0; i < n; i++) {
@@ -113,8 +120,8 @@ void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row)
 		return;
 	}
 	base = process->n_symbols;
-	process->symbols = torsh_load_room(process->symbols, base + row->n_name, &process->symbols_room,
-					    sizeof(*process->symbols));
+	process->symbols = torsh_load_room(process->symbols, base + row->n_name,
+					   &process->symbols_room, sizeof(*process->symbols));
 	for (size_t i = 0; i < row->n_name; i++)
 		process->symbols[base + i] = torsh_need(strdup(row->name[i]));
 	process->n_symbols = base + row->n_name;
@@ -128,9 +135,11 @@ void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row)
 	}
 }
 
-/* A stack that was sent stays as it is: a parent that changed could make a chain that never ends. */
-static void set_stack(struct recording *recording, struct recorded_process *process, uint32_t number, uint32_t parent,
-		      uint32_t address)
+/*
+ * A stack that was sent stays as it is: a parent that changed could make a chain that never ends.
+ */
+static void set_stack(struct recording *recording, struct recorded_process *process,
+		      uint32_t number, uint32_t parent, uint32_t address)
 {
 	struct recorded_stack *stack = &process->stacks[number];
 	uint32_t depth;
@@ -149,7 +158,8 @@ static void set_stack(struct recording *recording, struct recorded_process *proc
 	if (stack->depth)
 		recording->n_bad_rows += stack->parent != parent || stack->address != address;
 	else
-		*stack = (struct recorded_stack){.parent = parent, .address = address, .depth = depth};
+		*stack = (struct recorded_stack){
+			.parent = parent, .address = address, .depth = depth};
 }
 
 void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row)
@@ -163,11 +173,14 @@ void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row)
 		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_load_can_reach(recording, process->n_stacks, row->first, sizeof(*process->stacks)))
+	if (!torsh_load_can_reach(recording, process->n_stacks, row->first,
+				  sizeof(*process->stacks)))
 		return;
-	process->stacks = torsh_load_room(process->stacks, end, &process->stacks_room, sizeof(*process->stacks));
+	process->stacks = torsh_load_room(process->stacks, end, &process->stacks_room,
+					  sizeof(*process->stacks));
 	if (end > process->n_stacks)
 		process->n_stacks = end;
 	for (size_t i = 0; i < n; i++)
-		set_stack(recording, process, row->first + (uint32_t)i, row->parent[i], row->address[i]);
+		set_stack(recording, process, row->first + (uint32_t)i, row->parent[i],
+			  row->address[i]);
 }

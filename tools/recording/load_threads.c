@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Threads of a chunk into a process's table, where each stands at its own number: events refer to them by it. */
+/*
+ * Threads of a chunk into a process's table, where each stands at its own number: events refer to
+ * them by it.
+ */
 #include "tools/recording/load_parts.h"
 
 static bool is_consistent(const Torsh__Threads *row)
 {
 	size_t n = row->n_tid;
 
-	return row->n_name == n && row->n_start_ns == n && row->n_end_ns == n && row->n_allocs == n &&
-	       row->n_alloc_bytes == n && row->n_frees == n && row->n_dropped == n &&
-	       (!row->n_number || row->n_number == n);
+	return row->n_name == n && row->n_start_ns == n && row->n_end_ns == n &&
+	       row->n_allocs == n && row->n_alloc_bytes == n && row->n_frees == n &&
+	       row->n_dropped == n && (!row->n_number || row->n_number == n);
 }
 
 /* Recordings without numbers have all threads of the process in each message, in their order. */
@@ -18,12 +21,13 @@ static size_t number_of(const Torsh__Threads *row, size_t i)
 }
 
 /* NULL: the number is not believed. */
-static struct recorded_thread *thread_of(struct recording *recording, struct recorded_process *process, size_t number)
+static struct recorded_thread *thread_of(struct recording *recording,
+					 struct recorded_process *process, size_t number)
 {
 	if (!torsh_load_can_reach(recording, process->n_threads, number, sizeof(*process->threads)))
 		return NULL;
-	process->threads =
-		torsh_load_room(process->threads, number + 1, &process->threads_room, sizeof(*process->threads));
+	process->threads = torsh_load_room(process->threads, number + 1, &process->threads_room,
+					   sizeof(*process->threads));
 	if (number >= process->n_threads)
 		process->n_threads = number + 1;
 	return &process->threads[number];

@@ -58,7 +58,8 @@ static char *choose_newest(const char *directory, struct dirent **entries, int n
 
 	for (int i = 0; i < n; i++) {
 		bool has_slash = *directory && directory[strlen(directory) - 1] == '/';
-		char *path = torsh_need_text("%s%s%s", directory, has_slash ? "" : "/", entries[i]->d_name);
+		char *path = torsh_need_text("%s%s%s", directory, has_slash ? "" : "/",
+					     entries[i]->d_name);
 		uint64_t start_ns = started_at(path);
 
 		if (!newest || start_ns >= newest_ns) {
@@ -70,7 +71,8 @@ static char *choose_newest(const char *directory, struct dirent **entries, int n
 		}
 	}
 	if (n > 1)
-		torsh_warn("%s has %d sessions; this is the newest, %s", directory, n, strrchr(newest, '/') + 1);
+		torsh_warn("%s has %d sessions; this is the newest, %s", directory, n,
+			   strrchr(newest, '/') + 1);
 	return newest;
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/recording/losses.h. */
 #include "tools/recording/losses.h"
 
 #include <stdlib.h>
@@ -10,16 +9,19 @@
 
 #define CAUSES_SAID 3u /* in the sentence; of events and of other things each */
 
-static void add(struct losses *losses, const char *cause, const char *text, bool is_of_events, uint64_t count)
+static void add(struct losses *losses, const char *cause, const char *text, bool is_of_events,
+		uint64_t count)
 {
 	struct loss *loss = NULL;
 
 	for (size_t i = 0; i < losses->n && !loss; i++) {
-		if (losses->items[i].is_of_events == is_of_events && strcmp(losses->items[i].cause, cause) == 0)
+		if (losses->items[i].is_of_events == is_of_events &&
+		    strcmp(losses->items[i].cause, cause) == 0)
 			loss = &losses->items[i];
 	}
 	if (!loss) {
-		losses->items = torsh_need_room(losses->items, losses->n, &losses->n_room, sizeof(*loss));
+		losses->items =
+			torsh_need_room(losses->items, losses->n, &losses->n_room, sizeof(*loss));
 		loss = &losses->items[losses->n++];
 		*loss = (struct loss){.cause = cause, .text = text, .is_of_events = is_of_events};
 	}
@@ -27,17 +29,20 @@ static void add(struct losses *losses, const char *cause, const char *text, bool
 }
 
 /* What a process's own numbers don't explain. */
-static void add_unexplained(struct losses *losses, const struct recorded_process *process, uint64_t n_explained)
+static void add_unexplained(struct losses *losses, const struct recorded_process *process,
+			    uint64_t n_explained)
 {
 	uint64_t delivered_and_dropped = process->delivered + process->dropped;
 
 	if (process->dropped != n_explained)
 		add(losses, "unexplained", "events that were lost without a cause", true,
-		    process->dropped > n_explained ? process->dropped - n_explained : n_explained - process->dropped);
+		    process->dropped > n_explained ? process->dropped - n_explained
+						   : n_explained - process->dropped);
 	if (process->produced != delivered_and_dropped)
 		add(losses, "unaccounted", "events that are neither delivered nor dropped", false,
-		    process->produced > delivered_and_dropped ? process->produced - delivered_and_dropped
-							      : delivered_and_dropped - process->produced);
+		    process->produced > delivered_and_dropped
+			    ? process->produced - delivered_and_dropped
+			    : delivered_and_dropped - process->produced);
 }
 
 static int compare(const void *a, const void *b)
@@ -84,9 +89,11 @@ char *torsh_losses_words(const struct loss *loss)
 {
 	char number[SIZE_TEXT_BYTES];
 	int n_plural = (int)strcspn(loss->text, " ");
-	int n = loss->count == 1 && n_plural > 1 && loss->text[n_plural - 1] == 's' ? n_plural - 1 : n_plural;
+	int n = loss->count == 1 && n_plural > 1 && loss->text[n_plural - 1] == 's' ? n_plural - 1
+										    : n_plural;
 
-	return torsh_need_text("%s %.*s%s", torsh_size_grouped(loss->count, number), n, loss->text, loss->text + n_plural);
+	return torsh_need_text("%s %.*s%s", torsh_size_grouped(loss->count, number), n, loss->text,
+			       loss->text + n_plural);
 }
 
 /* It goes on: what is missing comes later. */
@@ -111,13 +118,15 @@ static bool is_any_lost(struct recorded_process *const *processes, size_t n)
 	return are_there;
 }
 
-bool torsh_losses_heap_is_whole(const struct recording *recording, struct recorded_process *const *processes, size_t n)
+bool torsh_losses_heap_is_whole(const struct recording *recording,
+				struct recorded_process *const *processes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (torsh_recording_heap_problem(processes[i]))
 			return false;
 	}
-	return is_readable(recording) && (recording->is_complete || is_going_on(recording)) && !is_any_lost(processes, n);
+	return is_readable(recording) && (recording->is_complete || is_going_on(recording)) &&
+	       !is_any_lost(processes, n);
 }
 
 bool torsh_losses_is_whole(const struct recording *recording)
@@ -162,7 +171,8 @@ static void say_losses(char **sentence, const struct losses *losses)
 
 	if (events)
 		append(sentence, "; ",
-		       torsh_need_text("%s of %s events were lost (%s)", torsh_size_grouped(losses->dropped, dropped),
+		       torsh_need_text("%s of %s events were lost (%s)",
+				       torsh_size_grouped(losses->dropped, dropped),
 				       torsh_size_grouped(losses->produced, produced), events));
 	free(events);
 	if (others)
@@ -173,20 +183,24 @@ static void say_losses(char **sentence, const struct losses *losses)
 static char *why_incomplete(const struct recording *recording)
 {
 	char at[SIZE_TEXT_BYTES];
-	const char *how = recording->ends_with_process_1
-		? "the writer was killed (the kernel does that when process 1 of a PID namespace, here the first process, ends)"
-		: "the file was cut or the writer was killed";
+	const char *how =
+		recording->ends_with_process_1
+			? "the writer was killed (the kernel does that when process 1 of a PID namespace, here the first process, ends)"
+			: "the file was cut or the writer was killed";
 
 	if (recording->has_end)
-		return torsh_need_text("%s", recording->n_reasons ? recording->reasons[0]
-								: "the writer ended before all processes had");
+		return torsh_need_text("%s", recording->n_reasons
+						     ? recording->reasons[0]
+						     : "the writer ended before all processes had");
 	if (recording->has_known)
-		return torsh_need_text("%s, and nothing is known of what came later than %s after the start", how,
-				       torsh_size_duration(recording->known_ns, at));
+		return torsh_need_text(
+			"%s, and nothing is known of what came later than %s after the start", how,
+			torsh_size_duration(recording->known_ns, at));
 	return torsh_need_text("%s before its first checkpoint", how);
 }
 
-char *torsh_losses_sentence(const struct recording *recording, struct recorded_process *const *processes, size_t n)
+char *torsh_losses_sentence(const struct recording *recording,
+			    struct recorded_process *const *processes, size_t n)
 {
 	struct losses losses;
 	char *missing = NULL, *sentence;
@@ -200,7 +214,8 @@ char *torsh_losses_sentence(const struct recording *recording, struct recorded_p
 		append(&missing, "; ", torsh_need_text("the file is cut or damaged"));
 	if (recording->n_bad_rows)
 		append(&missing, "; ",
-		       torsh_need_text("%llu rows of the file make no sense", (unsigned long long)recording->n_bad_rows));
+		       torsh_need_text("%llu rows of the file make no sense",
+				       (unsigned long long)recording->n_bad_rows));
 	if (!missing)
 		return NULL;
 	sentence = torsh_need_text("Incomplete: %s. What follows is of the rest.", missing);

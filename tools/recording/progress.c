@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/recording/progress.h. */
 #include "tools/recording/progress.h"
 
 #include <stdio.h>

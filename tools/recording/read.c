@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/recording/read.h. */
 #include "tools/recording/read.h"
 
 #include <errno.h>
@@ -21,7 +20,8 @@
 #define READ_AGAIN_MAX 5 /* times in a row, where the writer replaced what was being read */
 #define FLAG_EXITING 0x4u /* PF_EXITING and PF_SIGNALED of linux/sched.h */
 #define FLAG_SIGNALED 0x400u
-#define CLOCKS_DIFFER_NS UINT64_C(2000000000) /* a start that is later by more is another process's */
+/* a start that is later by more is another process's */
+#define CLOCKS_DIFFER_NS UINT64_C(2000000000)
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -49,7 +49,8 @@ static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
 	/* The name may hold anything; nothing behind it has a parenthesis. */
 	end = is_there ? strrchr(line, ')') : NULL;
 	if (!end ||
-	    sscanf(end + 1, " %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+	    sscanf(end + 1,
+		   " %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
 		   state, &flags, &ticks) != 3)
 		return false;
 	if (flags & (FLAG_EXITING | FLAG_SIGNALED))
@@ -68,7 +69,8 @@ static bool is_being_killed(uint32_t pid)
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "SigPnd: %" SCNx64, &bits) == 1 || sscanf(line, "ShdPnd: %" SCNx64, &bits) == 1)
+		if (sscanf(line, "SigPnd: %" SCNx64, &bits) == 1 ||
+		    sscanf(line, "ShdPnd: %" SCNx64, &bits) == 1)
 			pending |= bits;
 	}
 	if (file)
@@ -76,7 +78,8 @@ static bool is_being_killed(uint32_t pid)
 	return pending & UINT64_C(1) << (SIGKILL - 1);
 }
 
-bool torsh_recording_is_alive(const struct recording *recording, const struct recorded_process *process)
+bool torsh_recording_is_alive(const struct recording *recording,
+			      const struct recorded_process *process)
 {
 	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME), start_ns;
 	char state;
@@ -86,7 +89,8 @@ bool torsh_recording_is_alive(const struct recording *recording, const struct re
 		return false;
 	if (state == 'Z' || state == 'X' || is_being_killed(process->pid))
 		return false;
-	return boot_ns + start_ns < recording->start_realtime_ns + process->start_ns + CLOCKS_DIFFER_NS;
+	return boot_ns + start_ns <
+	       recording->start_realtime_ns + process->start_ns + CLOCKS_DIFFER_NS;
 }
 
 static bool any_is_alive(const struct recording *recording)
@@ -98,8 +102,12 @@ static bool any_is_alive(const struct recording *recording)
 	return false;
 }
 
-/* What the file holds now. Returns 0, -EAGAIN where it doesn't begin as a recording, or -errno with a sentence. */
-static int read_now(const char *path, struct recording **out, char **problem, char *error, size_t n_error)
+/*
+ * What the file holds now. Returns 0, -EAGAIN where it doesn't begin as a recording, or -errno with
+ * a sentence.
+ */
+static int read_now(const char *path, struct recording **out, char **problem, char *error,
+		    size_t n_error)
 {
 	struct recording_reader *reader;
 	struct recording *recording;
@@ -132,7 +140,8 @@ static int read_now(const char *path, struct recording **out, char **problem, ch
 	recording->is_truncated = found;
 	torsh_recording_close(reader);
 	if (rc == -EPROTO)
-		snprintf(error, n_error, "%s was written by a version of torsh that this one doesn't know", path);
+		snprintf(error, n_error,
+			 "%s was written by a version of torsh that this one doesn't know", path);
 	else if (rc < 0)
 		snprintf(error, n_error, "%s: %s", path, strerror(-rc));
 	if (rc < 0) {
@@ -145,7 +154,10 @@ static int read_now(const char *path, struct recording **out, char **problem, ch
 	return 0;
 }
 
-/* Until the writer has let the file go, or it is time to look again. Returns false when it has let go. */
+/*
+ * Until the writer has let the file go, or it is time to look again. Returns false when it has let
+ * go.
+ */
 static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_ns, bool *is_said)
 {
 	const struct timespec pause = {.tv_nsec = POLL_NS};
@@ -164,9 +176,11 @@ static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_
 }
 
 /* As torsh_recording_read; what is wrong with the file goes to *problem, which the caller frees. */
-static struct recording *read_settled(const char *path, unsigned wait_s, char **problem, char *error, size_t n_error)
+static struct recording *read_settled(const char *path, unsigned wait_s, char **problem,
+				      char *error, size_t n_error)
 {
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), end_ns = begin_ns + wait_s * UINT64_C(1000000000);
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC),
+		 end_ns = begin_ns + wait_s * UINT64_C(1000000000);
 	int n_torn = 0;
 	bool is_said = false;
 
@@ -192,18 +206,21 @@ static struct recording *read_settled(const char *path, unsigned wait_s, char **
 			nanosleep(&pause, NULL);
 			continue;
 		}
-		if (rc == 0 && (!is_held || is_over || (recording->n_processes && any_is_alive(recording)))) {
+		if (rc == 0 &&
+		    (!is_held || is_over || (recording->n_processes && any_is_alive(recording)))) {
 			recording->is_being_written = is_held;
 			return recording;
 		}
 		free(*problem);
 		torsh_recording_destroy(recording);
-		wait_for_writer(path, begin_ns, now_ns + LOOK_AGAIN_NS < end_ns ? now_ns + LOOK_AGAIN_NS : end_ns,
+		wait_for_writer(path, begin_ns,
+				now_ns + LOOK_AGAIN_NS < end_ns ? now_ns + LOOK_AGAIN_NS : end_ns,
 				&is_said);
 	}
 }
 
-struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *error, size_t n_error)
+struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *error,
+				       size_t n_error)
 {
 	char *problem;
 	struct recording *recording = read_settled(path, wait_s, &problem, error, n_error);

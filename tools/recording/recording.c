@@ -113,7 +113,8 @@ struct recorded_process *torsh_recording_process(const struct recording *recordi
 	return NULL;
 }
 
-size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack, uint32_t *addresses, size_t n_max)
+size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack,
+			    uint32_t *addresses, size_t n_max)
 {
 	size_t n = 0;
 
@@ -137,7 +138,8 @@ void *torsh_recording_row(const struct recorded_rows *rows, uint32_t stack, size
 	return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
 }
 
-static void name_end(const char *what, const struct recorded_process *process, char *out, size_t n_out)
+static void name_end(const char *what, const struct recorded_process *process, char *out,
+		     size_t n_out)
 {
 	if (process->has_end_code)
 		snprintf(out, n_out, "%s %d", what, process->end_code);
@@ -183,7 +185,8 @@ const char *torsh_recording_heap_problem(const struct recorded_process *process)
 	if (process->has_heap_left_out)
 		return "it was not asked for";
 	if (process->has_counts && !process->delivered)
-		return process->dropped ? "all events of the process were lost" : "the process sent no events";
+		return process->dropped ? "all events of the process were lost"
+					: "the process sent no events";
 	return process->heap.is_there ? NULL : "the recording ends before anything was known";
 }
 
@@ -220,7 +223,8 @@ const char *torsh_recording_symbol(const struct recorded_process *process, uint3
 	return symbol < process->n_symbols ? process->symbols[symbol] : NULL;
 }
 
-const struct recorded_function *torsh_recording_function(const struct recorded_process *process, uint32_t address)
+const struct recorded_function *torsh_recording_function(const struct recorded_process *process,
+							 uint32_t address)
 {
 	const struct recorded_address *row;
 
@@ -233,14 +237,16 @@ const struct recorded_function *torsh_recording_function(const struct recorded_p
 	return &process->functions[row->module];
 }
 
-const struct recorded_module *torsh_recording_module(const struct recorded_process *process, uint32_t address)
+const struct recorded_module *torsh_recording_module(const struct recorded_process *process,
+						     uint32_t address)
 {
 	uint32_t module;
 
 	if (address >= process->n_addresses || process->addresses[address].flags == ADDRESS_PYTHON)
 		return NULL;
 	module = process->addresses[address].module;
-	if (module >= process->n_modules || !process->modules[module].path || !*process->modules[module].path)
+	if (module >= process->n_modules || !process->modules[module].path ||
+	    !*process->modules[module].path)
 		return NULL;
 	return &process->modules[module];
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A recording in memory: what its chunks say, put into tables per process. Reports and exporters read it; it owns all
- * that it points at. Rows are taken as tools/store/recording.proto describes them: a later one replaces an earlier
- * one with the same key, so that chunks can be applied while a run goes on.
+ * A recording in memory: what its chunks say, put into tables per process. Reports and exporters
+ * read it; it owns all that it points at. Rows are taken as tools/store/recording.proto describes
+ * them: a later one replaces an earlier one with the same key, so that chunks can be applied while
+ * a run goes on.
  *
- * The input is a file that anybody may have written: numbers out of range are dropped and counted (n_bad_rows).
+ * The input is a file that anybody may have written: numbers out of range are dropped and counted
+ * (n_bad_rows).
  */
 #ifndef TORSH_RECORDING_RECORDING_H
 #define TORSH_RECORDING_RECORDING_H
@@ -55,7 +57,8 @@ struct recorded_total {
 	uint64_t base_blocks, base_bytes;
 	int64_t delta_blocks, delta_bytes;
 	uint32_t operator, module; /* labels; 0: none, PROFILE_SEVERAL */
-	uint32_t first_step, last_step, base_first_step, base_last_step; /* numbers and 1; 0: in none */
+	/* numbers and 1; 0: in none */
+	uint32_t first_step, last_step, base_first_step, base_last_step;
 };
 
 /* Blocks of one stack that were live when the last Live was written. */
@@ -127,7 +130,10 @@ struct recorded_heap {
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
 };
 
-/* The sum of all processes' heaps at its highest moment; there where more than one process was recorded. */
+/*
+ * The sum of all processes' heaps at its highest moment; there where more than one process was
+ * recorded.
+ */
 struct recorded_session {
 	bool is_there;
 	uint32_t peak_number;
@@ -177,12 +183,16 @@ struct recorded_process {
 	char *allocator, *clock;
 	char *lsan_suppressions; /* rules of the program's own, NULL: none */
 	char *rank; /* NULL: no launcher gave it one */
-	char *not_followed; /* NULL, or why it was not recorded: then nothing is known but who it was, when, and its end */
+	/*
+	 * NULL, or why it was not recorded: then nothing is known but who it was, when, and its end
+	 */
+	char *not_followed;
 	char **notes;
 	size_t n_notes;
 	struct recorded_counter *counters;
 	size_t n_counters;
-	bool has_memory_left_out, has_heap_left_out; /* that was asked for; memory is all, that of devices too */
+	/* that was asked for; memory is all, that of devices too */
+	bool has_memory_left_out, has_heap_left_out;
 	bool has_counts; /* its row said these */
 	uint64_t produced, delivered, dropped, uncommitted;
 	struct recorded_loss *losses;
@@ -201,15 +211,20 @@ struct recorded_process {
 	char **symbols; /* mangled */
 	size_t n_symbols, symbols_room;
 	bool has_python; /* some address is a line of Python */
-	struct recorded_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
+	/* [0] is no stack; behind the recorded ones those that views made */
+	struct recorded_stack *stacks;
 	struct stack_views *views; /* what tools/symbols/stack_view.h made; NULL: nothing */
 	void (*free_views)(struct stack_views *views);
 	size_t n_stacks, stacks_room;
-	/* Of its first module or batch, or what a backward pass goes through; 0: none, or nobody has looked yet. */
+	/*
+	 * Of its first module or batch, or what a backward pass goes through; 0: none, or nobody
+	 * has looked yet.
+	 */
 	uint64_t setup_end_ns;
 	struct profile_pass *passes; /* in the order of time; see tools/timeline/prepass/passes.h */
 	size_t n_passes;
-	bool is_data_worker; /* it loads batches for another one: see tools/timeline/prepass/data_workers.h */
+	/* it loads batches for another one: see tools/timeline/prepass/data_workers.h */
+	bool is_data_worker;
 	bool *is_agents; /* by stack: see tools/recording/agent_stacks.h; NULL: none is */
 	size_t n_is_agents;
 
@@ -245,7 +260,8 @@ struct recording {
 	struct recorded_pause *pauses;
 	size_t n_pauses;
 	bool without_flops; /* none are wanted in its reports */
-	bool ends_with_process_1; /* the first process was process 1 of its PID namespace, whose end kills the writer */
+	/* the first process was process 1 of its PID namespace, whose end kills the writer */
+	bool ends_with_process_1;
 	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
 	uint64_t snapshot_ns; /* there: its moment */
 
@@ -282,15 +298,20 @@ void torsh_recording_destroy(struct recording *recording);
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk);
 
 /* The process with that number, or NULL. */
-struct recorded_process *torsh_recording_process(const struct recording *recording, uint32_t number);
+struct recorded_process *torsh_recording_process(const struct recording *recording,
+						 uint32_t number);
 
 /* Addresses of a stack, innermost first, at most n_max; returns how many there are in all. */
-size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack, uint32_t *addresses, size_t n_max);
+size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack,
+			    uint32_t *addresses, size_t n_max);
 
 /* The row of a stack, or NULL. */
 void *torsh_recording_row(const struct recorded_rows *rows, uint32_t stack, size_t item_bytes);
 
-/* "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" where the code isn't known. */
+/*
+ * "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" where the code isn't
+ * known.
+ */
 void torsh_recording_end_name(const struct recorded_process *process, char *out, size_t n_out);
 
 /* The number that a process's rank is. Returns false where there is none. */
@@ -306,13 +327,21 @@ bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t
 /* The last component of the program's path. */
 const char *torsh_recording_program_name(const struct recorded_process *process);
 
-/* Stacks have names for their leaf frames only; this asks what the recording calls an address, mangled, or NULL. */
+/*
+ * Stacks have names for their leaf frames only; this asks what the recording calls an address,
+ * mangled, or NULL.
+ */
 const char *torsh_recording_symbol(const struct recorded_process *process, uint32_t address);
 
-/* The function that an address is a line of: NULL when it is native code, or the recording doesn't have it. */
-const struct recorded_function *torsh_recording_function(const struct recorded_process *process, uint32_t address);
+/*
+ * The function that an address is a line of: NULL when it is native code, or the recording doesn't
+ * have it.
+ */
+const struct recorded_function *torsh_recording_function(const struct recorded_process *process,
+							 uint32_t address);
 
 /* The module of an address: NULL when there is none or it has no path. */
-const struct recorded_module *torsh_recording_module(const struct recorded_process *process, uint32_t address);
+const struct recorded_module *torsh_recording_module(const struct recorded_process *process,
+						     uint32_t address);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/recording/timeline.h. */
 #include "tools/recording/timeline.h"
 
 #include <string.h>
@@ -8,25 +7,28 @@
 #include "tools/store/recording_format.h"
 #include "tools/store/recording_read.h"
 
-static int walk_message(const struct recording *recording, const Torsh__Timeline *message, timeline_visit *visit,
-			void *context)
+static int walk_message(const struct recording *recording, const Torsh__Timeline *message,
+			timeline_visit *visit, void *context)
 {
-	const struct recorded_process *process = torsh_recording_process(recording, message->process);
+	const struct recorded_process *process =
+		torsh_recording_process(recording, message->process);
 	struct timeline_reader *reader;
 	struct timeline_event event;
 	int rc, result = 0;
 
 	if (!process)
 		return 0;
-	rc = torsh_timeline_open(&reader, message->n_events, message->columns.data, message->columns.len);
+	rc = torsh_timeline_open(&reader, message->n_events, message->columns.data,
+				 message->columns.len);
 	if (rc == 0) {
 		while (!result && (rc = torsh_timeline_next(reader, &event)) == 1)
 			result = visit(context, process, &event);
 		torsh_timeline_close(reader);
 	}
 	if (rc < 0)
-		torsh_warn("part of the timeline of process %u is damaged: what could be read of it is used",
-			   process->pid);
+		torsh_warn(
+			"part of the timeline of process %u is damaged: what could be read of it is used",
+			process->pid);
 	return result;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the processes of a recording said that they were doing, one event after the other: too much to be held in memory.
+ * What the processes of a recording said that they were doing, one event after the other: too much
+ * to be held in memory.
  */
 #ifndef TORSH_RECORDING_TIMELINE_H
 #define TORSH_RECORDING_TIMELINE_H
@@ -9,11 +10,13 @@
 #include "tools/store/timeline_columns.h"
 
 /* Returns 0 to go on; anything else ends the walk. */
-typedef int timeline_visit(void *context, const struct recorded_process *process, const struct timeline_event *event);
+typedef int timeline_visit(void *context, const struct recorded_process *process,
+			   const struct timeline_event *event);
 
 /*
- * Call visit for each event in the recording's file. Those of one process come in the order of their times; processes come
- * in turns, many events at a time. Returns 0, what visit returned, or -errno. Damage is said on stderr and read over.
+ * Call visit for each event in the recording's file. Those of one process come in the order of
+ * their times; processes come in turns, many events at a time. Returns 0, what visit returned, or
+ * -errno. Damage is said on stderr and read over.
  */
 int torsh_timeline_walk(const struct recording *recording, timeline_visit *visit, void *context);
 

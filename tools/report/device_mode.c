@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/device_mode.h. */
 #include "tools/report/device_mode.h"
 
 #include <inttypes.h>
 
 static const char *mode_name(uint32_t mode)
 {
-	static const char *const names[] = {
-		[DEVICE_HOST_ONLY] = "HOST_ONLY", [DEVICE_BY_EVENTS] = "EVENTS", [DEVICE_BY_CUPTI] = "CUPTI"};
+	static const char *const names[] = {[DEVICE_HOST_ONLY] = "HOST_ONLY",
+					    [DEVICE_BY_EVENTS] = "EVENTS",
+					    [DEVICE_BY_CUPTI] = "CUPTI"};
 
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
 }
@@ -19,13 +19,18 @@ cJSON *torsh_device_mode_json(const struct kernel_process *process)
 
 	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
 	torsh_json_set(object, "mode", torsh_json_text(mode_name(process->mode.mode)));
-	torsh_json_set(object, "reason", torsh_json_text(torsh_timeline_label(process->process, process->mode.reason)));
-#define LOSS(field) \
-	torsh_json_set(object, #field, process->has_losses ? torsh_json_u64(losses->field) : torsh_json_text(NULL));
+	torsh_json_set(
+		object, "reason",
+		torsh_json_text(torsh_timeline_label(process->process, process->mode.reason)));
+#define LOSS(field)                                                        \
+	torsh_json_set(object, #field,                                     \
+		       process->has_losses ? torsh_json_u64(losses->field) \
+					   : torsh_json_text(NULL));
 	LOSS(records)
 	torsh_json_set(object, "dropped",
-		       process->has_losses && !losses->is_dropping_unknown ? torsh_json_u64(losses->dropped)
-									   : torsh_json_text(NULL));
+		       process->has_losses && !losses->is_dropping_unknown
+			       ? torsh_json_u64(losses->dropped)
+			       : torsh_json_text(NULL));
 	LOSS(without_room)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
@@ -33,9 +38,10 @@ cJSON *torsh_device_mode_json(const struct kernel_process *process)
 	LOSS(flushes_cut)
 	LOSS(buffers_kept)
 #undef LOSS
-#define PAIR(field)                    \
-	torsh_json_set(object, #field, \
-		       process->has_pairs ? torsh_json_u64(process->pairs.field) : torsh_json_text(NULL));
+#define PAIR(field)                                                              \
+	torsh_json_set(object, #field,                                           \
+		       process->has_pairs ? torsh_json_u64(process->pairs.field) \
+					  : torsh_json_text(NULL));
 	PAIR(resolution_ns)
 	PAIR(floor_ns)
 #undef PAIR
@@ -49,18 +55,19 @@ void torsh_device_mode_text(FILE *out, const struct kernel_process *process)
 
 	if (!process->has_mode)
 		return;
-	fprintf(out, "pid %" PRIu32 ": devices by %s%s%s", process->process->pid, mode_name(process->mode.mode),
-		reason ? ": " : "", reason ? reason : "");
+	fprintf(out, "pid %" PRIu32 ": devices by %s%s%s", process->process->pid,
+		mode_name(process->mode.mode), reason ? ": " : "", reason ? reason : "");
 	if (process->has_losses)
 		fprintf(out,
-			"; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
-			" without room; clocks within %" PRIu64 " ns",
+			"; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64
+			" without times, %" PRIu64 " without room; clocks within %" PRIu64 " ns",
 			losses->records, losses->dropped, losses->invalid, losses->without_room,
 			losses->clock_width_ns);
 	if (process->has_losses && losses->flushes_cut)
 		fprintf(out, "; CUPTI's last flush took too long or failed");
 	if (process->has_losses && losses->buffers_kept)
-		fprintf(out, "; %" PRIu32 " buffers with records were not handed back", losses->buffers_kept);
+		fprintf(out, "; %" PRIu32 " buffers with records were not handed back",
+			losses->buffers_kept);
 	if (process->has_pairs)
 		fprintf(out,
 			"; times are upper bounds, by pairs of events that tell %" PRIu64
@@ -68,6 +75,7 @@ void torsh_device_mode_text(FILE *out, const struct kernel_process *process)
 			"include the launch, of a call that waits all of it",
 			process->pairs.resolution_ns);
 	else if (!process->has_losses && process->mode.mode != DEVICE_HOST_ONLY)
-		fprintf(out, "; it did not end by itself: the last second of its devices is missing");
+		fprintf(out,
+			"; it did not end by itself: the last second of its devices is missing");
 	fputc('\n', out);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How the devices of a process were seen, and what is missing of them: in torsh kernels and torsh report. */
+/*
+ * How the devices of a process were seen, and what is missing of them: in torsh kernels and torsh
+ * report.
+ */
 #ifndef TORSH_REPORT_DEVICE_MODE_H
 #define TORSH_REPORT_DEVICE_MODE_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/device_refusals_report.h. */
 #include "tools/report/device_refusals_report.h"
 
 #include <inttypes.h>
@@ -18,7 +17,7 @@ static const char *label_of(const struct device_process *process, uint32_t label
 	return label ? torsh_timeline_label(process->process, label) : NULL;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static cJSON *known_or_null(bool is_known, uint64_t number)
 {
@@ -35,10 +34,13 @@ static cJSON *make_driver(const struct event_device_refused *said)
 	snprintf(error, sizeof(error), "%s %" PRIi32, last_error, said->asked);
 	torsh_json_set(object, "free_bytes", known_or_null(is_known, said->free_bytes));
 	torsh_json_set(object, "total_bytes", known_or_null(is_known, said->total_bytes));
-	torsh_json_set(object, "used_bytes", known_or_null(is_known, said->total_bytes - said->free_bytes));
-	torsh_json_set(object, "pools_reserved_bytes", known_or_null(has_pools, said->pools_reserved));
+	torsh_json_set(object, "used_bytes",
+		       known_or_null(is_known, said->total_bytes - said->free_bytes));
+	torsh_json_set(object, "pools_reserved_bytes",
+		       known_or_null(has_pools, said->pools_reserved));
 	torsh_json_set(object, "pools_used_bytes", known_or_null(has_pools, said->pools_used));
-	torsh_json_set(object, "graphs_reserved_bytes", known_or_null(has_graphs, said->graphs_reserved));
+	torsh_json_set(object, "graphs_reserved_bytes",
+		       known_or_null(has_graphs, said->graphs_reserved));
 	torsh_json_set(object, "graphs_used_bytes", known_or_null(has_graphs, said->graphs_used));
 	torsh_json_set(object, "reason",
 		       torsh_json_text(is_known			       ? NULL
@@ -59,8 +61,9 @@ static cJSON *make_framework(const struct device_refusal *refusal)
 	return object;
 }
 
-static cJSON *make_refusal(const struct device_process *process, const struct device_refusal *refusal,
-			   struct symbols *symbols, enum stack_view view)
+static cJSON *make_refusal(const struct device_process *process,
+			   const struct device_refusal *refusal, struct symbols *symbols,
+			   enum stack_view view)
 {
 	const struct device_origin *origin = &refusal->origin;
 	const struct event_device_refused *said = &refusal->said;
@@ -68,7 +71,8 @@ static cJSON *make_refusal(const struct device_process *process, const struct de
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "api", torsh_json_text(label_of(process, said->api)));
-	torsh_json_set(object, "bytes", known_or_null(!(said->flags & BLOCK_IS_UNSIZED), said->bytes));
+	torsh_json_set(object, "bytes",
+		       known_or_null(!(said->flags & BLOCK_IS_UNSIZED), said->bytes));
 	torsh_json_set(object, "at_ns", torsh_json_u64(origin->at_ns));
 	torsh_json_set(object, "live_bytes", torsh_json_u64(refusal->live_bytes));
 	torsh_json_set(object, "framework", make_framework(refusal));
@@ -76,12 +80,13 @@ static cJSON *make_refusal(const struct device_process *process, const struct de
 	torsh_json_set(object, "operator", torsh_json_text(label_of(process, origin->operator)));
 	torsh_json_set(object, "module", torsh_json_text(label_of(process, origin->module)));
 	torsh_json_set(object, "step", known_or_null(origin->step, origin->step - 1));
-	torsh_json_set(object, "stack", torsh_parts_recorded_stack(process->process, stack, symbols, view));
+	torsh_json_set(object, "stack",
+		       torsh_parts_recorded_stack(process->process, stack, symbols, view));
 	return object;
 }
 
-cJSON *torsh_device_refusals_json(const struct device_process *process, size_t place, struct symbols *symbols,
-				  enum stack_view view)
+cJSON *torsh_device_refusals_json(const struct device_process *process, size_t place,
+				  struct symbols *symbols, enum stack_view view)
 {
 	const struct device_refusals *refusals = &process->places[place].refusals;
 	cJSON *object = torsh_json_object(), *latest = torsh_json_list();
@@ -89,14 +94,15 @@ cJSON *torsh_device_refusals_json(const struct device_process *process, size_t p
 	torsh_json_set(object, "count", torsh_json_u64(refusals->n));
 	torsh_json_set(object, "given_up", torsh_json_u64(refusals->n_given_up));
 	torsh_json_set(object, "largest",
-		       refusals->n ? make_refusal(process, &refusals->largest, symbols, view) : torsh_json_text(NULL));
+		       refusals->n ? make_refusal(process, &refusals->largest, symbols, view)
+				   : torsh_json_text(NULL));
 	for (size_t i = 0; i < refusals->n_latest; i++)
 		torsh_json_add(latest, make_refusal(process, &refusals->latest[i], symbols, view));
 	torsh_json_set(object, "latest", latest);
 	return object;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_unused(FILE *out, const char *whose, uint64_t reserved, uint64_t used)
 {
@@ -107,10 +113,11 @@ static void print_unused(FILE *out, const char *whose, uint64_t reserved, uint64
 			torsh_size_human(reserved - used, text));
 }
 
-static void print_where(FILE *out, const struct device_process *process, const struct device_origin *origin,
-			struct symbols *symbols)
+static void print_where(FILE *out, const struct device_process *process,
+			const struct device_origin *origin, struct symbols *symbols)
 {
-	const struct frame *frame = torsh_cuda_frames_line(process->process, origin->stack, symbols);
+	const struct frame *frame =
+		torsh_cuda_frames_line(process->process, origin->stack, symbols);
 	const char *operator= label_of(process, origin->operator);
 
 	if (operator)
@@ -130,8 +137,10 @@ static void print_refusal(FILE *out, const char *which, const struct device_proc
 	char texts[3][SIZE_TEXT_BYTES];
 	const char *api = label_of(process, said->api);
 
-	fprintf(out, "  %s: %s by %s, %s after the start, when %s of this process were alive\n", which,
-		said->flags & BLOCK_IS_UNSIZED ? "memory" : torsh_size_human(said->bytes, texts[0]), api ? api : "?",
+	fprintf(out, "  %s: %s by %s, %s after the start, when %s of this process were alive\n",
+		which,
+		said->flags & BLOCK_IS_UNSIZED ? "memory" : torsh_size_human(said->bytes, texts[0]),
+		api ? api : "?",
 		torsh_size_duration(at_ns > start_ns ? at_ns - start_ns : 0, texts[1]),
 		torsh_size_human(refusal->live_bytes, texts[2]));
 	if (said->asked == 0)
@@ -147,11 +156,13 @@ static void print_refusal(FILE *out, const char *which, const struct device_proc
 	if (said->has_pools)
 		print_unused(out, "the driver's pool", said->pools_reserved, said->pools_used);
 	if (said->has_graphs)
-		print_unused(out, "the driver's memory of CUDA graphs", said->graphs_reserved, said->graphs_used);
+		print_unused(out, "the driver's memory of CUDA graphs", said->graphs_reserved,
+			     said->graphs_used);
 	print_where(out, process, &refusal->origin, symbols);
 }
 
-void torsh_device_refusals_text(FILE *out, const struct device_process *process, size_t place, struct symbols *symbols)
+void torsh_device_refusals_text(FILE *out, const struct device_process *process, size_t place,
+				struct symbols *symbols)
 {
 	const struct device_refusals *refusals = &process->places[place].refusals;
 	const struct device_refusal *last;
@@ -162,7 +173,8 @@ void torsh_device_refusals_text(FILE *out, const struct device_process *process,
 	if (refusals->n_given_up == 1)
 		fputs("; the framework's allocator gave up once", out);
 	else if (refusals->n_given_up)
-		fprintf(out, "; the framework's allocator gave up %" PRIu64 " times", refusals->n_given_up);
+		fprintf(out, "; the framework's allocator gave up %" PRIu64 " times",
+			refusals->n_given_up);
 	fputc('\n', out);
 	if (!refusals->n)
 		return;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/device_shared_report.h. */
 #include "tools/report/device_shared_report.h"
 
 #include <inttypes.h>
@@ -18,7 +17,7 @@ static uint64_t own_peak(const struct device_part *part)
 	return part->process->places[part->place].peak_bytes;
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static cJSON *make_part(const struct device_part *part)
 {
@@ -47,7 +46,8 @@ cJSON *torsh_shared_devices_json(const struct shared_devices *shared, const char
 		for (size_t k = 0; k < device->n_parts; k++)
 			torsh_json_add(processes, make_part(&device->parts[k]));
 		torsh_json_set(object, "uuid", torsh_json_text(device->uuid));
-		torsh_json_set(object, "identified_by", torsh_json_text(device->uuid ? "uuid" : "number"));
+		torsh_json_set(object, "identified_by",
+			       torsh_json_text(device->uuid ? "uuid" : "number"));
 		torsh_json_set(object, "peak_bytes", torsh_json_u64(device->peak_bytes));
 		torsh_json_set(object, "at_ns", torsh_json_u64(device->peak_ns));
 		torsh_json_set(object, "processes", processes);
@@ -56,7 +56,7 @@ cJSON *torsh_shared_devices_json(const struct shared_devices *shared, const char
 	return list;
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_part(FILE *out, const struct device_part *part)
 {
@@ -64,8 +64,8 @@ static void print_part(FILE *out, const struct device_part *part)
 	char name[DEVICE_SCOPE_NAME_BYTES], bytes[SIZE_TEXT_BYTES], own[SIZE_TEXT_BYTES];
 
 	fprintf(out, "  %10s  %s (pid %" PRIu32 "), whose own peak of %s was %s\n",
-		torsh_size_human(part->bytes, bytes), torsh_recording_program_name(process), process->pid,
-		name_of(part, name), torsh_size_human(own_peak(part), own));
+		torsh_size_human(part->bytes, bytes), torsh_recording_program_name(process),
+		process->pid, name_of(part, name), torsh_size_human(own_peak(part), own));
 }
 
 static void print_device(FILE *out, const struct shared_device *device)
@@ -76,9 +76,12 @@ static void print_device(FILE *out, const struct shared_device *device)
 	if (device->uuid)
 		fprintf(out, "%s", device->uuid);
 	else
-		fprintf(out, "%s, the same device by its number alone,", name_of(&device->parts[0], name));
-	fprintf(out, " was used by %zu processes, which together had most of it %s after the session's start: %s\n",
-		device->n_parts, torsh_size_duration(device->peak_ns, at), torsh_size_exact(device->peak_bytes, bytes));
+		fprintf(out, "%s, the same device by its number alone,",
+			name_of(&device->parts[0], name));
+	fprintf(out,
+		" was used by %zu processes, which together had most of it %s after the session's start: %s\n",
+		device->n_parts, torsh_size_duration(device->peak_ns, at),
+		torsh_size_exact(device->peak_bytes, bytes));
 	for (size_t i = 0; i < device->n_parts; i++) {
 		if (!device->parts[i].bytes)
 			continue;

@@ -9,8 +9,8 @@
 #include "tools/device/memory/device_shared.h"
 
 /*
- * [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device", "bytes", "peak_bytes"}]}]; name: only of
- * those that a process calls so; NULL: of all.
+ * [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device", "bytes",
+ * "peak_bytes"}]}]; name: only of those that a process calls so; NULL: of all.
  */
 cJSON *torsh_shared_devices_json(const struct shared_devices *shared, const char *name);
 

@@ -33,9 +33,11 @@ static void print_limit(const struct limit_words *limit)
 	char text[SIZE_TEXT_BYTES];
 
 	if (strcmp(limit->unit, "ns") == 0)
-		printf(" (%s %s)", torsh_side_names[limit->side], torsh_size_duration(whole(limit->value), text));
+		printf(" (%s %s)", torsh_side_names[limit->side],
+		       torsh_size_duration(whole(limit->value), text));
 	else if (strcmp(limit->unit, "bytes") == 0)
-		printf(" (%s %s)", torsh_side_names[limit->side], torsh_size_human(whole(limit->value), text));
+		printf(" (%s %s)", torsh_side_names[limit->side],
+		       torsh_size_human(whole(limit->value), text));
 	else
 		printf(" (%s %.6g)", torsh_side_names[limit->side], limit->value);
 }
@@ -116,7 +118,8 @@ static void print_not_judged(const struct analysis *analysis)
 	for (int i = 0; i < N_RULES; i++) {
 		const char *reason = analysis->rules[i].reason, *separator = "";
 
-		if (analysis->rules[i].state != RULE_NOT_JUDGED || !is_first_with_reason(analysis, i))
+		if (analysis->rules[i].state != RULE_NOT_JUDGED ||
+		    !is_first_with_reason(analysis, i))
 			continue;
 		printf("  not judged, as %s: ", reason);
 		for (int k = i; k < N_RULES; k++) {
@@ -138,8 +141,8 @@ void torsh_findings_text(const struct analysis *analysis, struct symbols *symbol
 	if (!analysis->has_anything)
 		return;
 	putchar('\n');
-	torsh_text_heading(stdout, "Inefficiencies: %zu of %d rules found something, %zu did not", n_fired, N_RULES,
-			   count_rules(analysis, RULE_CLEAR));
+	torsh_text_heading(stdout, "Inefficiencies: %zu of %d rules found something, %zu did not",
+			   n_fired, N_RULES, count_rules(analysis, RULE_CLEAR));
 	for (size_t i = 0; i < analysis->n && n_shown < limit; i++) {
 		const struct finding *finding = &analysis->findings[i];
 

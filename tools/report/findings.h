@@ -6,7 +6,10 @@
 #include "tools/analysis/analysis.h"
 #include "tools/symbols/symbols.h"
 
-/* The worst of at most so many rules; nothing where there were neither devices nor operators to judge. */
+/*
+ * The worst of at most so many rules; nothing where there were neither devices nor operators to
+ * judge.
+ */
 void torsh_findings_text(const struct analysis *analysis, struct symbols *symbols, size_t limit);
 
 #endif

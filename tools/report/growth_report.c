@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/growth_report.h. */
 #include "tools/report/growth_report.h"
 
 #include <inttypes.h>
@@ -41,7 +40,8 @@ static cJSON *make_processes(const struct growth_view *view)
 		cJSON *process = torsh_parts_process(view->processes[i]);
 
 		torsh_json_set(process, "steps", torsh_json_u64(view->processes[i]->steps.n_steps));
-		torsh_json_set(process, "rule", torsh_json_text(torsh_growth_rule(view->processes[i])));
+		torsh_json_set(process, "rule",
+			       torsh_json_text(torsh_growth_rule(view->processes[i])));
 		torsh_json_add(list, process);
 	}
 	return list;
@@ -59,7 +59,8 @@ void torsh_growth_json(const struct growth_view *view)
 	for (size_t i = 0; i < view->n_shown; i++)
 		torsh_json_item(&json, make_grown(&view->growth->found.items[i]));
 	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted", torsh_parts_omitted(&view->growth->found, view->n_shown));
+	torsh_json_member(&json, "omitted",
+			  torsh_parts_omitted(&view->growth->found, view->n_shown));
 	torsh_json_member(&json, "events", torsh_parts_events(view->processes, view->n_processes));
 	torsh_json_member(&json, "processes", make_processes(view));
 	torsh_json_member(&json, "recording", torsh_parts_recording(view->recording));
@@ -72,15 +73,19 @@ static void print_heading(const struct growth *growth)
 	char steps[SIZE_TEXT_BYTES];
 
 	if (!growth->n_steps)
-		torsh_text_heading(stdout, "No steps are known: nothing said when one began. A program can mark them "
-					   "(torsh.h, torsh.py); the calls of a PyTorch optimizer are seen by themselves.");
+		torsh_text_heading(
+			stdout,
+			"No steps are known: nothing said when one began. A program can mark them "
+			"(torsh.h, torsh.py); the calls of a PyTorch optimizer are seen by themselves.");
 	else if (!growth->is_enough)
 		torsh_text_heading(stdout, "%s steps are too few to tell what grows.",
 				   torsh_size_grouped(growth->n_steps, steps));
 	else if (!growth->found.n)
-		torsh_text_heading(stdout, "Nothing grows, over %s steps.", torsh_size_grouped(growth->n_steps, steps));
+		torsh_text_heading(stdout, "Nothing grows, over %s steps.",
+				   torsh_size_grouped(growth->n_steps, steps));
 	else
-		torsh_text_heading(stdout, "What grows, over %s steps", torsh_size_grouped(growth->n_steps, steps));
+		torsh_text_heading(stdout, "What grows, over %s steps",
+				   torsh_size_grouped(growth->n_steps, steps));
 }
 
 static void print_grown(size_t rank, const struct allocation_site *site)
@@ -88,9 +93,11 @@ static void print_grown(size_t rank, const struct allocation_site *site)
 	char bytes[SIZE_TEXT_BYTES], sum[SIZE_TEXT_BYTES], blocks[64];
 	double blocks_a_step = a_step(site, site->blocks);
 
-	printf("\n#%-3zu %s a step in %.3g %s%s: %s in %s over %" PRIu64 " steps, pid %" PRIu32 "\n", rank,
-	       torsh_size_human((uint64_t)(a_step(site, site->bytes) + 0.5), bytes), blocks_a_step,
-	       site->is_of_tensors ? "tensor" : "block", site->blocks == site->process->steps.late_steps ? "" : "s",
+	printf("\n#%-3zu %s a step in %.3g %s%s: %s in %s over %" PRIu64 " steps, pid %" PRIu32
+	       "\n",
+	       rank, torsh_size_human((uint64_t)(a_step(site, site->bytes) + 0.5), bytes),
+	       blocks_a_step, site->is_of_tensors ? "tensor" : "block",
+	       site->blocks == site->process->steps.late_steps ? "" : "s",
 	       torsh_size_exact(site->bytes, sum), torsh_text_blocks(site->blocks, blocks),
 	       site->process->steps.late_steps, site->process->pid);
 	torsh_text_scope(stdout, site);
@@ -105,12 +112,14 @@ void torsh_growth_text(const struct growth_view *view)
 	print_heading(growth);
 	for (size_t i = 0; i < view->n_processes; i++) {
 		if (torsh_growth_rule(view->processes[i]))
-			printf("steps of pid %" PRIu32 ": %" PRIu64 ", by %s\n", view->processes[i]->pid,
-			       view->processes[i]->steps.n_steps, torsh_growth_rule(view->processes[i]));
+			printf("steps of pid %" PRIu32 ": %" PRIu64 ", by %s\n",
+			       view->processes[i]->pid, view->processes[i]->steps.n_steps,
+			       torsh_growth_rule(view->processes[i]));
 	}
 	torsh_text_notes(stdout, view->recording, view->processes, view->n_processes);
 	for (size_t i = 0; i < view->n_shown; i++)
 		print_grown(i + 1, &growth->found.items[i]);
 	if (growth->found.n > view->n_shown)
-		printf("\n... and %zu smaller ones; --limit 0 shows all\n", growth->found.n - view->n_shown);
+		printf("\n... and %zu smaller ones; --limit 0 shows all\n",
+		       growth->found.n - view->n_shown);
 }

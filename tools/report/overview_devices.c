@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/overview_devices.h. */
 #include "tools/report/overview_devices.h"
 
 #include <inttypes.h>
@@ -24,7 +23,8 @@ static int compare_groups(const void *a, const void *b)
 	return rc ? rc : strcmp(x->rows->name, y->rows->name);
 }
 
-void torsh_overview_devices_collect(struct overview_devices *devices, const struct recording *recording,
+void torsh_overview_devices_collect(struct overview_devices *devices,
+				    const struct recording *recording,
 				    struct recorded_process *const *processes, size_t n_processes,
 				    const struct prepass *prepass)
 {
@@ -53,7 +53,7 @@ void torsh_overview_devices_free(struct overview_devices *devices)
 	torsh_kernels_free(&devices->kernels);
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_heading(const struct overview_devices *devices)
 {
@@ -64,8 +64,11 @@ static void print_heading(const struct overview_devices *devices)
 	if (!devices->n_groups)
 		torsh_text_heading(stdout, "Devices: none was seen at work");
 	else if (torsh_prepass_has_operators(devices->prepass))
-		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets, %.1f %% of it in operators",
-				   torsh_size_duration(kernels->total_ns, total), 100.0 * torsh_kernels_share(kernels));
+		torsh_text_heading(
+			stdout,
+			"Devices: %s of kernels, copies and memsets, %.1f %% of it in operators",
+			torsh_size_duration(kernels->total_ns, total),
+			100.0 * torsh_kernels_share(kernels));
 	else
 		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets",
 				   torsh_size_duration(kernels->total_ns, total));
@@ -82,8 +85,9 @@ static void print_group(const struct overview_devices *devices, const struct ker
 	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
 	printf(" %5.1f%%%s", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0,
 	       row->what == DEVICE_COPY ? "  copy " : "  ");
-	torsh_text_function(stdout,
-			    row->what == DEVICE_KERNEL ? torsh_symbols_demangle(symbols, row->name) : row->name);
+	torsh_text_function(stdout, row->what == DEVICE_KERNEL
+					    ? torsh_symbols_demangle(symbols, row->name)
+					    : row->name);
 	putchar('\n');
 }
 
@@ -93,7 +97,8 @@ static void print_place(const struct device_process *process, size_t place)
 	char name[DEVICE_SCOPE_NAME_BYTES], peak[SIZE_TEXT_BYTES], end[SIZE_TEXT_BYTES];
 
 	printf("pid %" PRIu32 ": of %s at most %s, %s at the end\n", process->process->pid,
-	       torsh_device_scope_name(scope, name), torsh_size_exact(process->places[place].peak_bytes, peak),
+	       torsh_device_scope_name(scope, name),
+	       torsh_size_exact(process->places[place].peak_bytes, peak),
 	       torsh_size_human(scope->bytes, end));
 }
 
@@ -115,7 +120,7 @@ void torsh_overview_devices_text(const struct overview_devices *devices, struct 
 	torsh_shared_devices_text(stdout, &devices->shared, NULL);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static cJSON *make_place(const struct device_process *process, size_t place)
 {
@@ -141,7 +146,8 @@ cJSON *torsh_overview_devices_json(const struct overview_devices *devices)
 	memory = torsh_json_list();
 	for (size_t i = 0; i < devices->kernels.n_processes; i++) {
 		if (devices->kernels.processes[i].has_mode)
-			torsh_json_add(processes, torsh_device_mode_json(&devices->kernels.processes[i]));
+			torsh_json_add(processes,
+				       torsh_device_mode_json(&devices->kernels.processes[i]));
 	}
 	for (size_t i = 0; i < devices->memory.n; i++) {
 		for (size_t k = 0; k < devices->memory.items[i].n_places; k++)

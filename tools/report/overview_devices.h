@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the page of `torsh report` says of devices: how they were seen, what took their time, how much memory they gave. */
+/*
+ * What the page of `torsh report` says of devices: how they were seen, what took their time, how
+ * much memory they gave.
+ */
 #ifndef TORSH_REPORT_OVERVIEW_DEVICES_H
 #define TORSH_REPORT_OVERVIEW_DEVICES_H
 
@@ -18,8 +21,12 @@ struct overview_devices {
 	struct shared_devices shared;
 };
 
-/* The recording and the pre-pass stay the caller's, and outlive it. Dies where the recording can't be read. */
-void torsh_overview_devices_collect(struct overview_devices *devices, const struct recording *recording,
+/*
+ * The recording and the pre-pass stay the caller's, and outlive it. Dies where the recording can't
+ * be read.
+ */
+void torsh_overview_devices_collect(struct overview_devices *devices,
+				    const struct recording *recording,
 				    struct recorded_process *const *processes, size_t n_processes,
 				    const struct prepass *prepass);
 void torsh_overview_devices_free(struct overview_devices *devices);

@@ -56,11 +56,14 @@ static cJSON *make_processes(const struct overview *overview)
 		const struct recorded_process *process = overview->processes[i];
 		cJSON *object = torsh_parts_process(process);
 
-		torsh_parts_set_leaks(object, &overview->leaks.processes[i], torsh_recording_has_heap(process));
-		torsh_json_set(object, "peak_bytes",
-			       known_or_null(torsh_recording_has_heap(process), process->heap.peak_bytes));
+		torsh_parts_set_leaks(object, &overview->leaks.processes[i],
+				      torsh_recording_has_heap(process));
+		torsh_json_set(
+			object, "peak_bytes",
+			known_or_null(torsh_recording_has_heap(process), process->heap.peak_bytes));
 		torsh_json_set(object, "rss_peak_bytes",
-			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
+			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes)
+						     : torsh_json_text(NULL));
 		torsh_json_add(list, object);
 	}
 	torsh_parts_add_unfollowed(list, overview->unfollowed, overview->n_unfollowed, measured);
@@ -83,7 +86,8 @@ static cJSON *make_heap(const struct overview_sums *sums)
 			continue;
 		size = torsh_json_object();
 		torsh_json_set(size, "from", torsh_json_u64(i ? UINT64_C(1) << (i - 1) : 0));
-		torsh_json_set(size, "to", torsh_json_u64(i ? (UINT64_C(1) << (i - 1)) * 2 - 1 : 0));
+		torsh_json_set(size, "to",
+			       torsh_json_u64(i ? (UINT64_C(1) << (i - 1)) * 2 - 1 : 0));
 		torsh_json_set(size, "blocks", torsh_json_u64(sums->size_blocks[i]));
 		torsh_json_add(sizes, size);
 	}
@@ -108,9 +112,11 @@ static cJSON *make_threads(const struct overview *overview)
 			torsh_json_set(object, "name", torsh_json_text(thread->name));
 			torsh_json_set(object, "start_ns", torsh_json_u64(thread->start_ns));
 			torsh_json_set(object, "end_ns",
-				       thread->end_ns ? torsh_json_u64(thread->end_ns) : torsh_json_text(NULL));
+				       thread->end_ns ? torsh_json_u64(thread->end_ns)
+						      : torsh_json_text(NULL));
 			torsh_json_set(object, "allocations", torsh_json_u64(thread->allocs));
-			torsh_json_set(object, "allocated_bytes", torsh_json_u64(thread->alloc_bytes));
+			torsh_json_set(object, "allocated_bytes",
+				       torsh_json_u64(thread->alloc_bytes));
 			torsh_json_set(object, "frees", torsh_json_u64(thread->frees));
 			torsh_json_set(object, "dropped", torsh_json_u64(thread->dropped));
 			torsh_json_add(list, object);
@@ -150,9 +156,11 @@ static cJSON *make_peak(const struct overview *overview)
 	torsh_json_set(object, "peak_blocks", known_or_null(peak->is_known, peak->blocks));
 	torsh_json_set(object, "at_ns", known_or_null(peak->is_known, peak->at_ns));
 	torsh_json_set(object, "rss_peak_bytes",
-		       known_or_null(process && process->has_rss_peak, process ? process->rss_peak_bytes : 0));
+		       known_or_null(process && process->has_rss_peak,
+				     process ? process->rss_peak_bytes : 0));
 	torsh_json_set(object, "mapped_peak_bytes",
-		       known_or_null(process && process->vm.is_there, process ? process->vm.peak_bytes : 0));
+		       known_or_null(process && process->vm.is_there,
+				     process ? process->vm.peak_bytes : 0));
 	torsh_json_set(object, "holders", make_sites(&overview->peak, overview->n_peak));
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&overview->peak, overview->n_peak));
 	return object;
@@ -166,11 +174,13 @@ static cJSON *make_writer(const struct profile_writer *writer)
 	if (!writer->is_known)
 		return torsh_json_text(NULL);
 	object = torsh_json_object();
-	torsh_json_set(object, "resident_bytes", known_or_null(writer->has_resident, writer->resident_bytes));
+	torsh_json_set(object, "resident_bytes",
+		       known_or_null(writer->has_resident, writer->resident_bytes));
 	torsh_json_set(object, "live_blocks", torsh_json_u64(writer->live_blocks));
 	torsh_json_set(object, "live_blocks_bytes", torsh_json_u64(writer->live_bytes));
 	torsh_json_set(object, "bytes_per_block",
-		       has_blocks ? torsh_json_double((double)writer->live_bytes / (double)writer->live_blocks)
+		       has_blocks ? torsh_json_double((double)writer->live_bytes /
+						      (double)writer->live_blocks)
 				  : torsh_json_text(NULL));
 	torsh_json_set(object, "stacks", torsh_json_u64(writer->stacks));
 	return object;
@@ -192,12 +202,15 @@ void torsh_overview_json(const struct overview *overview)
 	torsh_json_member(&json, "leaks", make_leaks(overview));
 	torsh_json_member(&json, "peak", make_peak(overview));
 	torsh_json_member(&json, "devices", torsh_overview_devices_json(&overview->devices));
-	torsh_json_member(&json, "temporary", make_sites(&overview->temporary, overview->n_temporary));
+	torsh_json_member(&json, "temporary",
+			  make_sites(&overview->temporary, overview->n_temporary));
 	torsh_json_member(&json, "inefficiencies",
-			  overview->has_timeline ? torsh_findings_json(&overview->analysis, overview->symbols)
-						 : torsh_json_text(NULL));
+			  overview->has_timeline
+				  ? torsh_findings_json(&overview->analysis, overview->symbols)
+				  : torsh_json_text(NULL));
 	torsh_json_member(&json, "rules",
-			  overview->has_timeline ? torsh_unwind_rules_json(&overview->analysis) : torsh_json_text(NULL));
+			  overview->has_timeline ? torsh_unwind_rules_json(&overview->analysis)
+						 : torsh_json_text(NULL));
 	torsh_json_member(&json, "threads", make_threads(overview));
 	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));
 	torsh_json_member(&json, "writer", make_writer(&overview->recording->writer));

@@ -18,7 +18,8 @@
 #define BAR_CELLS 40
 #define RULES_SHOWN 5
 
-static void print_sites(const struct allocation_sites *sites, size_t n, uint64_t whole, bool with_pid)
+static void print_sites(const struct allocation_sites *sites, size_t n, uint64_t whole,
+			bool with_pid)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct allocation_site shown = sites->items[i];
@@ -32,17 +33,22 @@ static void print_sites(const struct allocation_sites *sites, size_t n, uint64_t
 	}
 }
 
-/* "the writer took 84.5 MiB at most: 42.0 bytes for each of 2,000,000 live blocks, and 13,309 stacks" */
+/*
+ * "the writer took 84.5 MiB at most: 42.0 bytes for each of 2,000,000 live blocks, and 13,309
+ * stacks"
+ */
 static void print_writer(const struct profile_writer *writer)
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
 
 	if (!writer->has_resident)
 		return;
-	printf("the writer took %s of memory at most, with %s live blocks", torsh_size_human(writer->resident_bytes, a),
+	printf("the writer took %s of memory at most, with %s live blocks",
+	       torsh_size_human(writer->resident_bytes, a),
 	       torsh_size_grouped(writer->live_blocks, b));
 	if (writer->live_blocks)
-		printf(" (%.1f bytes each)", (double)writer->live_bytes / (double)writer->live_blocks);
+		printf(" (%.1f bytes each)",
+		       (double)writer->live_bytes / (double)writer->live_blocks);
 	printf(" and %s stacks\n", torsh_size_grouped(writer->stacks, c));
 }
 
@@ -50,8 +56,10 @@ static void print_head(const struct overview *overview, const struct overview_su
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
 
-	torsh_text_begin(stdout, overview->recording, overview->processes, overview->n_processes, PROCESSES_SHOWN);
-	torsh_text_unfollowed(stdout, overview->unfollowed, overview->n_unfollowed, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, overview->recording, overview->processes, overview->n_processes,
+			 PROCESSES_SHOWN);
+	torsh_text_unfollowed(stdout, overview->unfollowed, overview->n_unfollowed,
+			      PROCESSES_SHOWN);
 	torsh_text_events(stdout, overview->processes, overview->n_processes);
 	printf("heap: %s allocations of %s, %s frees\n", torsh_size_grouped(sums->allocs, a),
 	       torsh_size_exact(sums->alloc_bytes, b), torsh_size_grouped(sums->frees, c));
@@ -66,17 +74,20 @@ static void print_leaks(const struct overview *overview)
 
 	putchar('\n');
 	if (leaks->blocks)
-		torsh_text_heading(stdout, "Leaks: %s in %s not freed", torsh_size_exact(leaks->bytes, bytes),
+		torsh_text_heading(stdout, "Leaks: %s in %s not freed",
+				   torsh_size_exact(leaks->bytes, bytes),
 				   torsh_text_blocks(leaks->blocks, blocks));
 	else if (!torsh_recording_has_heaps(overview->processes, overview->n_processes))
 		torsh_text_heading(stdout, "Leaks: nothing is known about the heap");
-	else if (!torsh_losses_heap_is_whole(overview->recording, overview->processes, overview->n_processes))
+	else if (!torsh_losses_heap_is_whole(overview->recording, overview->processes,
+					     overview->n_processes))
 		torsh_text_heading(stdout, "Leaks: none are among what was recorded");
 	else
 		torsh_text_heading(stdout, "No leaks");
 	if (leaks->alive_blocks)
 		torsh_text_alive(stdout, leaks);
-	torsh_text_unknown_heaps(stdout, overview->processes, overview->n_processes, PROCESSES_SHOWN);
+	torsh_text_unknown_heaps(stdout, overview->processes, overview->n_processes,
+				 PROCESSES_SHOWN);
 	if (leaks->bookkeeping_blocks)
 		printf("left out: %s in %s of the libraries' own bookkeeping\n",
 		       torsh_size_exact(leaks->bookkeeping_bytes, bytes),
@@ -86,7 +97,8 @@ static void print_leaks(const struct overview *overview)
 		       torsh_text_blocks(leaks->suppressed_blocks, blocks));
 	if (leaks->exec_blocks)
 		printf("no leaks: %s in %s, alive when a process became another program\n",
-		       torsh_size_exact(leaks->exec_bytes, bytes), torsh_text_blocks(leaks->exec_blocks, blocks));
+		       torsh_size_exact(leaks->exec_bytes, bytes),
+		       torsh_text_blocks(leaks->exec_blocks, blocks));
 	print_sites(&leaks->found, overview->n_leaks, leaks->bytes, overview->n_processes > 1);
 }
 
@@ -99,25 +111,30 @@ static void print_peak(const struct overview *overview)
 
 	putchar('\n');
 	if (peak->is_known)
-		torsh_text_heading(stdout, "Peak%s: %s in %s, %s after the start",
-				   process ? "" : " of all processes together", torsh_size_exact(peak->bytes, bytes),
-				   torsh_text_blocks(peak->blocks, blocks),
-				   torsh_size_duration(peak->at_ns > start_ns ? peak->at_ns - start_ns : 0, at));
+		torsh_text_heading(
+			stdout, "Peak%s: %s in %s, %s after the start",
+			process ? "" : " of all processes together",
+			torsh_size_exact(peak->bytes, bytes),
+			torsh_text_blocks(peak->blocks, blocks),
+			torsh_size_duration(peak->at_ns > start_ns ? peak->at_ns - start_ns : 0,
+					    at));
 	else
 		torsh_text_heading(stdout, "Peak: nothing is known about the heap");
 	if (process && overview->n_processes > 1)
-		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_recording_program_name(process),
-		       process->pid);
+		printf("of %s (pid %" PRIu32 "), the highest of all processes\n",
+		       torsh_recording_program_name(process), process->pid);
 	if (process && process->has_rss_peak)
 		printf("highest resident set, with code, stacks and what allocators keep: %s%s%s%s\n",
 		       torsh_size_exact(process->rss_peak_bytes, bytes),
-		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",
+		       process->rss_peak_source ? " (" : "",
+		       process->rss_peak_source ? process->rss_peak_source : "",
 		       process->rss_peak_source ? ")" : "");
 	else if (process && process->rss_peak_source)
 		printf("highest resident set: %s\n", process->rss_peak_source);
 	if (process && process->vm.is_there)
 		printf("most address space mapped by the program: %s; %s maps, %s unmaps\n",
-		       torsh_size_exact(process->vm.peak_bytes, bytes), torsh_size_grouped(process->vm.maps, blocks),
+		       torsh_size_exact(process->vm.peak_bytes, bytes),
+		       torsh_size_grouped(process->vm.maps, blocks),
 		       torsh_size_grouped(process->vm.unmaps, at));
 	print_sites(&overview->peak, overview->n_peak, peak->bytes, !process);
 }
@@ -129,9 +146,11 @@ static void print_temporary(const struct overview *overview, const struct overvi
 	if (!sums->temporary)
 		return;
 	putchar('\n');
-	torsh_text_heading(stdout, "Temporary: %s blocks (%.1f %% of all) were freed before the next was allocated",
-			   torsh_size_grouped(sums->temporary, number),
-			   sums->allocs ? 100.0 * (double)sums->temporary / (double)sums->allocs : 0);
+	torsh_text_heading(
+		stdout,
+		"Temporary: %s blocks (%.1f %% of all) were freed before the next was allocated",
+		torsh_size_grouped(sums->temporary, number),
+		sums->allocs ? 100.0 * (double)sums->temporary / (double)sums->allocs : 0);
 	print_sites(&overview->temporary, overview->n_temporary, 0, overview->n_processes > 1);
 }
 
@@ -152,7 +171,8 @@ static void print_sizes(const struct overview_sums *sums)
 
 		if (!sums->size_blocks[i])
 			continue;
-		printf("  %9s and more %15s  %.*s\n", i ? torsh_size_human(UINT64_C(1) << (i - 1), size) : "0 B",
+		printf("  %9s and more %15s  %.*s\n",
+		       i ? torsh_size_human(UINT64_C(1) << (i - 1), size) : "0 B",
 		       torsh_size_grouped(sums->size_blocks[i], blocks), cells, bar);
 	}
 }
@@ -169,7 +189,8 @@ static int compare_threads(const void *a, const void *b)
 
 static void print_threads(const struct overview *overview, const struct overview_sums *sums)
 {
-	const struct recorded_thread **threads = torsh_need_items(NULL, 0, sums->n_threads, sizeof(*threads));
+	const struct recorded_thread **threads =
+		torsh_need_items(NULL, 0, sums->n_threads, sizeof(*threads));
 	size_t n = 0;
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
@@ -187,7 +208,8 @@ static void print_threads(const struct overview *overview, const struct overview
 
 			printf("  %-16s %8" PRIu32 " %15s allocations %10s %15s frees\n",
 			       threads[i]->name ? threads[i]->name : "", threads[i]->tid,
-			       torsh_size_grouped(threads[i]->allocs, a), torsh_size_human(threads[i]->alloc_bytes, b),
+			       torsh_size_grouped(threads[i]->allocs, a),
+			       torsh_size_human(threads[i]->alloc_bytes, b),
 			       torsh_size_grouped(threads[i]->frees, c));
 		}
 		if (n > THREADS_SHOWN)
@@ -210,7 +232,8 @@ static void print_counters(const struct overview *overview)
 				sum += overview->processes[k]->counters[i].value;
 		}
 		if (sum)
-			printf("  %s: %s\n", first->counters[i].name, torsh_size_grouped(sum, number));
+			printf("  %s: %s\n", first->counters[i].name,
+			       torsh_size_grouped(sum, number));
 	}
 }
 
@@ -229,7 +252,8 @@ static void print_agent(const struct overview *overview, const struct overview_s
 		const struct recorded_process *process = overview->processes[i];
 
 		if (process->allocator && *process->allocator)
-			printf("  allocator of pid %" PRIu32 ": %s\n", process->pid, process->allocator);
+			printf("  allocator of pid %" PRIu32 ": %s\n", process->pid,
+			       process->allocator);
 	}
 	print_counters(overview);
 }
@@ -252,6 +276,6 @@ void torsh_overview_text(const struct overview *overview)
 	printf("\nNext: torsh leaks %s    torsh peak %s    torsh export %s --format pprof -o heap.pb.gz\n",
 	       overview->path, overview->path, overview->path);
 	if (overview->devices.are_there)
-		printf("      torsh ops %s    torsh kernels %s    torsh peak %s --device all\n", overview->path,
-		       overview->path, overview->path);
+		printf("      torsh ops %s    torsh kernels %s    torsh peak %s --device all\n",
+		       overview->path, overview->path, overview->path);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/parts.h. */
 #include "tools/report/parts.h"
 
 #include <stdlib.h>
@@ -15,19 +14,22 @@ static cJSON *make_frame(const struct frame *frame)
 	if (frame->cut) {
 		torsh_json_set(object, "cut", torsh_json_text(frame->cut));
 		torsh_json_set(object, "address",
-			       frame->address ? torsh_json_hex(frame->address) : torsh_json_text(NULL));
+			       frame->address ? torsh_json_hex(frame->address)
+					      : torsh_json_text(NULL));
 		return object;
 	}
 	torsh_json_set(object, "function", torsh_json_text(frame->function));
 	torsh_json_set(object, "file", torsh_json_text(frame->file));
-	torsh_json_set(object, "line", frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
+	torsh_json_set(object, "line",
+		       frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
 	if (frame->is_python) {
 		torsh_json_set(object, "language", torsh_json_text("python"));
 		return object;
 	}
 	torsh_json_set(object, "module", torsh_json_text(frame->module));
 	torsh_json_set(object, "address", torsh_json_hex(frame->address));
-	torsh_json_set(object, "offset", frame->has_offset ? torsh_json_u64(frame->offset) : torsh_json_text(NULL));
+	torsh_json_set(object, "offset",
+		       frame->has_offset ? torsh_json_u64(frame->offset) : torsh_json_text(NULL));
 	if (frame->module)
 		torsh_json_set(object, "module_offset", torsh_json_hex(frame->module_offset));
 	if (frame->is_inlined)
@@ -48,8 +50,8 @@ cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n)
 	return list;
 }
 
-cJSON *torsh_parts_recorded_stack(const struct recorded_process *process, uint32_t stack, struct symbols *symbols,
-				  enum stack_view view)
+cJSON *torsh_parts_recorded_stack(const struct recorded_process *process, uint32_t stack,
+				  struct symbols *symbols, enum stack_view view)
 {
 	size_t n;
 	const struct frame **frames = torsh_stack_frames(process, stack, symbols, view, &n);
@@ -164,9 +166,12 @@ static cJSON *make_inherited(const struct recorded_process *process)
 	if (!process->forked_from)
 		return torsh_json_text(NULL);
 	object = torsh_json_object();
-	torsh_json_set(object, "bytes", known_or_null(heap->has_inherited_bytes, heap->inherited_bytes));
-	torsh_json_set(object, "blocks", known_or_null(heap->has_inherited_blocks, heap->inherited_blocks));
-	torsh_json_set(object, "freed_blocks", known_or_null(heap->is_there, heap->inherited_frees));
+	torsh_json_set(object, "bytes",
+		       known_or_null(heap->has_inherited_bytes, heap->inherited_bytes));
+	torsh_json_set(object, "blocks",
+		       known_or_null(heap->has_inherited_blocks, heap->inherited_blocks));
+	torsh_json_set(object, "freed_blocks",
+		       known_or_null(heap->is_there, heap->inherited_frees));
 	return object;
 }
 
@@ -183,14 +188,17 @@ cJSON *torsh_parts_process(const struct recorded_process *process)
 	torsh_json_set(object, "rank", make_rank(process->rank));
 	torsh_json_set(object, "start_ns", torsh_json_u64(process->start_ns));
 	torsh_json_set(object, "end_ns",
-		       known_or_null(process->has_end_ns && process->end != TORSH__PROCESS__END_KIND__RUNNING,
+		       known_or_null(process->has_end_ns &&
+					     process->end != TORSH__PROCESS__END_KIND__RUNNING,
 				     process->end_ns));
 	torsh_json_set(object, "end", torsh_json_text(end));
 	torsh_json_set(object, "allocator", torsh_json_text(process->allocator));
 	torsh_json_set(object, "inherited", make_inherited(process));
 	torsh_json_set(object, "followed", torsh_json_bool(!process->not_followed));
 	torsh_json_set(object, "reason",
-		       torsh_json_text(process->not_followed ? process->not_followed : torsh_recording_heap_problem(process)));
+		       torsh_json_text(process->not_followed
+					       ? process->not_followed
+					       : torsh_recording_heap_problem(process)));
 	return object;
 }
 
@@ -204,7 +212,8 @@ cJSON *torsh_parts_pauses(const struct recording *recording)
 
 		torsh_json_set(object, "from_ns", torsh_json_u64(pause->from_ns));
 		torsh_json_set(object, "until_ns",
-			       pause->lasts ? torsh_json_text(NULL) : torsh_json_u64(pause->until_ns));
+			       pause->lasts ? torsh_json_text(NULL)
+					    : torsh_json_u64(pause->until_ns));
 		torsh_json_add(list, object);
 	}
 	return list;
@@ -238,18 +247,23 @@ cJSON *torsh_parts_recording(const struct recording *recording)
 	torsh_json_set(object, "complete", torsh_json_bool(torsh_losses_is_whole(recording)));
 	torsh_json_set(object, "being_written", torsh_json_bool(recording->is_being_written));
 	torsh_json_set(object, "known_until_ns",
-		       recording->has_known && !recording->has_end ? torsh_json_u64(recording->known_ns) : torsh_json_text(NULL));
-	torsh_json_set(object, "damaged", torsh_json_bool(recording->is_truncated || recording->n_bad_rows));
+		       recording->has_known && !recording->has_end
+			       ? torsh_json_u64(recording->known_ns)
+			       : torsh_json_text(NULL));
+	torsh_json_set(object, "damaged",
+		       torsh_json_bool(recording->is_truncated || recording->n_bad_rows));
 	torsh_json_set(object, "reasons", make_texts(recording->reasons, recording->n_reasons));
 	torsh_json_set(object, "record", torsh_json_text(recording->record));
 	torsh_json_set(object, "host", torsh_json_text(recording->host));
 	torsh_json_set(object, "start_realtime_ns",
-		       recording->has_session ? torsh_json_u64(recording->start_realtime_ns) : torsh_json_text(NULL));
+		       recording->has_session ? torsh_json_u64(recording->start_realtime_ns)
+					      : torsh_json_text(NULL));
 	torsh_json_set(object, "agent_version", torsh_json_text(recording->agent_version));
 	torsh_json_set(object, "pauses", torsh_parts_pauses(recording));
 	torsh_json_set(object, "snapshot_of", torsh_json_text(recording->snapshot_of));
 	torsh_json_set(object, "snapshot_ns",
-		       recording->snapshot_of ? torsh_json_u64(recording->snapshot_ns) : torsh_json_text(NULL));
+		       recording->snapshot_of ? torsh_json_u64(recording->snapshot_ns)
+					      : torsh_json_text(NULL));
 	return object;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Pieces that several reports have in common, as JSON: stacks, processes, events, what the recording is worth. */
+/*
+ * Pieces that several reports have in common, as JSON: stacks, processes, events, what the
+ * recording is worth.
+ */
 #ifndef TORSH_REPORT_PARTS_H
 #define TORSH_REPORT_PARTS_H
 
@@ -10,13 +13,15 @@
 cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n);
 
 /* The same of a stack as it was recorded. */
-cJSON *torsh_parts_recorded_stack(const struct recorded_process *process, uint32_t stack, struct symbols *symbols,
-				  enum stack_view view);
+cJSON *torsh_parts_recorded_stack(const struct recorded_process *process, uint32_t stack,
+				  struct symbols *symbols, enum stack_view view);
 
 /* {"bytes", "blocks", "pid", "stack"}; "pid" only if with_pid. */
 cJSON *torsh_parts_site(const struct allocation_site *site, bool with_pid);
 
-/* {"produced", "delivered", "dropped"}, and what else is known about them, of all processes given. */
+/*
+ * {"produced", "delivered", "dropped"}, and what else is known about them, of all processes given.
+ */
 cJSON *torsh_parts_events(struct recorded_process *const *processes, size_t n);
 
 /* {pid, ppid, program, arguments, start_ns, end_ns, end, ...}. */
@@ -25,11 +30,17 @@ cJSON *torsh_parts_process(const struct recorded_process *process);
 /* [{"from_ns", "until_ns"}]: when new blocks were not recorded. */
 cJSON *torsh_parts_pauses(const struct recording *recording);
 
-/* The same of programs that were not followed, into the list; measured members, up to a NULL, are null there. */
+/*
+ * The same of programs that were not followed, into the list; measured members, up to a NULL, are
+ * null there.
+ */
 void torsh_parts_add_unfollowed(cJSON *list, struct recorded_process *const *unfollowed, size_t n,
 				const char *const *measured);
 
-/* What a process leaked, and what it had when it became another program, into its object; null where that isn't known. */
+/*
+ * What a process leaked, and what it had when it became another program, into its object; null
+ * where that isn't known.
+ */
 void torsh_parts_set_leaks(cJSON *object, const struct leaks_process *leaks, bool is_known);
 
 /* {"file", "complete", "still_written", "start_realtime_ns", ...}. */

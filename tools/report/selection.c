@@ -20,8 +20,9 @@ static size_t end_of_range(const struct steps *steps, size_t i)
 
 static char *schedule_text(const struct schedule *schedule)
 {
-	return torsh_need_text("skip:%u,wait:%u,warmup:%u,active:%u,repeat:%u", schedule->skip, schedule->wait,
-			       schedule->warmup, schedule->active, schedule->repeat);
+	return torsh_need_text("skip:%u,wait:%u,warmup:%u,active:%u,repeat:%u", schedule->skip,
+			       schedule->wait, schedule->warmup, schedule->active,
+			       schedule->repeat);
 }
 
 static void print_ranges(FILE *out, const struct steps *steps)
@@ -47,10 +48,11 @@ static char *unkept_note(const struct prepass_process *of)
 	if (!of->steps.schedule.active || of->steps.is_scheduled)
 		return NULL;
 	schedule = schedule_text(&of->steps.schedule);
-	note = torsh_need_text("the schedule %s was not applied in process %" PRIu32
-			       ": neither the program, nor torch.profiler, nor an optimizer told its steps, so all of "
-			       "it was recorded",
-			       schedule, of->process->pid);
+	note = torsh_need_text(
+		"the schedule %s was not applied in process %" PRIu32
+		": neither the program, nor torch.profiler, nor an optimizer told its steps, so all of "
+		"it was recorded",
+		schedule, of->process->pid);
 	free(schedule);
 	return note;
 }
@@ -64,8 +66,9 @@ void torsh_selection_text(FILE *out, const struct prepass *prepass)
 		if (note)
 			fprintf(out, "note: %s\n", note);
 		if (of->steps.is_restricted) {
-			fprintf(out, "%zu of %zu steps of process %" PRIu32 " count here%s%s", of->steps.n,
-				of->steps.n_all, of->process->pid, of->steps.is_scheduled ? ", by the schedule " : "",
+			fprintf(out, "%zu of %zu steps of process %" PRIu32 " count here%s%s",
+				of->steps.n, of->steps.n_all, of->process->pid,
+				of->steps.is_scheduled ? ", by the schedule " : "",
 				of->steps.is_scheduled ? schedule : "");
 			print_ranges(out, &of->steps);
 			putc('\n', out);
@@ -119,7 +122,8 @@ static cJSON *make_selection(const struct prepass *prepass)
 			continue;
 		object = torsh_json_object();
 		torsh_json_set(object, "pid", torsh_json_u64(of->process->pid));
-		torsh_json_set(object, "rule", torsh_json_text(torsh_step_rule_names[of->steps.rule]));
+		torsh_json_set(object, "rule",
+			       torsh_json_text(torsh_step_rule_names[of->steps.rule]));
 		torsh_json_set(object, "steps", torsh_json_u64(of->steps.n_all));
 		torsh_json_set(object, "shown", torsh_json_u64(of->steps.n));
 		torsh_json_set(object, "ranges", make_ranges(&of->steps));
@@ -129,7 +133,8 @@ static cJSON *make_selection(const struct prepass *prepass)
 	return list;
 }
 
-static cJSON *make_notes(struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass)
+static cJSON *make_notes(struct recorded_process *const *processes, size_t n_processes,
+			 const struct prepass *prepass)
 {
 	cJSON *notes = torsh_parts_notes(processes, n_processes);
 
@@ -143,8 +148,8 @@ static cJSON *make_notes(struct recorded_process *const *processes, size_t n_pro
 	return notes;
 }
 
-void torsh_selection_members(struct json *json, struct recorded_process *const *processes, size_t n_processes,
-			     const struct prepass *prepass)
+void torsh_selection_members(struct json *json, struct recorded_process *const *processes,
+			     size_t n_processes, const struct prepass *prepass)
 {
 	torsh_json_member(json, "selection", make_selection(prepass));
 	torsh_json_member(json, "notes", make_notes(processes, n_processes, prepass));

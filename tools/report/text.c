@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/text.h. */
 #include "tools/report/text.h"
 
 #include <ctype.h>
@@ -168,7 +167,8 @@ void torsh_text_recorded_stack(FILE *out, const struct recorded_process *process
 	free(frames);
 }
 
-void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site, uint64_t whole_bytes, bool with_pid)
+void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
+		     uint64_t whole_bytes, bool with_pid)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
 
@@ -182,7 +182,8 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 		fputs(", tensors", out);
 	if (site->what == SITE_OF_CACHE)
 		fputs(", kept by the framework's allocator and not given out", out);
-	fputs(site->is_arena ? ", CPython arena: the line that made it grow is shown\n" : "\n", out);
+	fputs(site->is_arena ? ", CPython arena: the line that made it grow is shown\n" : "\n",
+	      out);
 	if (site->has_times) {
 		char first[SIZE_TEXT_BYTES], last[SIZE_TEXT_BYTES];
 		uint64_t start_ns = site->process->start_ns;
@@ -190,10 +191,12 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 		uint64_t last_ns = site->last_ns > start_ns ? site->last_ns - start_ns : 0;
 
 		if (site->first_ns == site->last_ns)
-			fprintf(out, "     allocated %s after the start\n", torsh_size_duration(first_ns, first));
+			fprintf(out, "     allocated %s after the start\n",
+				torsh_size_duration(first_ns, first));
 		else
 			fprintf(out, "     allocated from %s to %s after the start\n",
-				torsh_size_duration(first_ns, first), torsh_size_duration(last_ns, last));
+				torsh_size_duration(first_ns, first),
+				torsh_size_duration(last_ns, last));
 	}
 	torsh_text_scope(out, site);
 	torsh_text_stack(out, site->frames, site->n_frames);
@@ -215,7 +218,8 @@ static void print_end(FILE *out, const struct recorded_process *process)
 		fprintf(out, ": %s", end);
 }
 
-void torsh_text_missing(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n)
+void torsh_text_missing(FILE *out, const struct recording *recording,
+			struct recorded_process *const *processes, size_t n)
 {
 	char *sentence = torsh_losses_sentence(recording, processes, n);
 
@@ -224,17 +228,19 @@ void torsh_text_missing(FILE *out, const struct recording *recording, struct rec
 	free(sentence);
 }
 
-void torsh_text_begin(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n,
-		      size_t n_lines)
+void torsh_text_begin(FILE *out, const struct recording *recording,
+		      struct recorded_process *const *processes, size_t n, size_t n_lines)
 {
 	torsh_text_missing(out, recording, processes, n);
 	torsh_text_processes(out, processes, n, n_lines);
 }
 
-void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines)
+void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n,
+			  size_t n_lines)
 {
 	for (size_t i = 0; i < n && i < n_lines; i++) {
-		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(processes[i]), processes[i]->pid);
+		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(processes[i]),
+			processes[i]->pid);
 		print_end(out, processes[i]);
 		fputc('\n', out);
 	}
@@ -242,10 +248,12 @@ void torsh_text_processes(FILE *out, struct recorded_process *const *processes, 
 		fprintf(out, "... and %zu more processes\n", n - n_lines);
 }
 
-void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n, size_t n_lines)
+void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n,
+			   size_t n_lines)
 {
 	for (size_t i = 0; i < n && i < n_lines; i++) {
-		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(unfollowed[i]), unfollowed[i]->pid);
+		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(unfollowed[i]),
+			unfollowed[i]->pid);
 		print_end(out, unfollowed[i]);
 		fprintf(out, "; not followed: %s\n", unfollowed[i]->not_followed);
 	}
@@ -253,7 +261,8 @@ void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed
 		fprintf(out, "... and %zu more programs that were not followed\n", n - n_lines);
 }
 
-void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines)
+void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n,
+			      size_t n_lines)
 {
 	size_t n_unknown = 0;
 
@@ -261,11 +270,14 @@ void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *process
 		const char *problem = torsh_recording_heap_problem(processes[i]);
 
 		if (problem && ++n_unknown <= n_lines)
-			fprintf(out, "nothing is known about the heap of %s (pid %" PRIu32 "): %s\n",
-				torsh_recording_program_name(processes[i]), processes[i]->pid, problem);
+			fprintf(out,
+				"nothing is known about the heap of %s (pid %" PRIu32 "): %s\n",
+				torsh_recording_program_name(processes[i]), processes[i]->pid,
+				problem);
 	}
 	if (n_unknown > n_lines)
-		fprintf(out, "... nor about the heaps of %zu more processes\n", n_unknown - n_lines);
+		fprintf(out, "... nor about the heaps of %zu more processes\n",
+			n_unknown - n_lines);
 }
 
 void torsh_text_alive(FILE *out, const struct leaks *leaks)
@@ -273,8 +285,10 @@ void torsh_text_alive(FILE *out, const struct leaks *leaks)
 	char alive[SIZE_TEXT_BYTES], leaked[SIZE_TEXT_BYTES], kept[SIZE_TEXT_BYTES], blocks[64];
 
 	fprintf(out, "alive at the end: %s in %s; of that %s leaked, %s are bookkeeping",
-		torsh_size_human(leaks->alive_bytes, alive), torsh_text_blocks(leaks->alive_blocks, blocks),
-		torsh_size_human(leaks->bytes, leaked), torsh_size_human(leaks->bookkeeping_bytes, kept));
+		torsh_size_human(leaks->alive_bytes, alive),
+		torsh_text_blocks(leaks->alive_blocks, blocks),
+		torsh_size_human(leaks->bytes, leaked),
+		torsh_size_human(leaks->bookkeeping_bytes, kept));
 	if (leaks->suppressed_blocks)
 		fprintf(out, ", %s are kept on purpose or suppressed by a rule",
 			torsh_size_human(leaks->suppressed_bytes, kept));
@@ -287,11 +301,13 @@ void torsh_text_events(FILE *out, struct recorded_process *const *processes, siz
 	struct losses losses;
 
 	torsh_losses_sum(&losses, processes, n);
-	fprintf(out, "events: %s produced, %s delivered, %s dropped\n", torsh_size_grouped(losses.produced, a),
-		torsh_size_grouped(losses.delivered, b), torsh_size_grouped(losses.dropped, c));
+	fprintf(out, "events: %s produced, %s delivered, %s dropped\n",
+		torsh_size_grouped(losses.produced, a), torsh_size_grouped(losses.delivered, b),
+		torsh_size_grouped(losses.dropped, c));
 	if (losses.uncommitted)
 		fprintf(out, "note: %s more %s under way when %s process ended\n",
-			torsh_size_grouped(losses.uncommitted, a), losses.uncommitted == 1 ? "was" : "were",
+			torsh_size_grouped(losses.uncommitted, a),
+			losses.uncommitted == 1 ? "was" : "were",
 			losses.uncommitted == 1 ? "its" : "their");
 	for (size_t i = 0; i < losses.n; i++) {
 		char *words = torsh_losses_words(&losses.items[i]);
@@ -325,12 +341,14 @@ static void print_pauses(FILE *out, const struct recording *recording)
 		if (pause->lasts)
 			fputs(" until the end", out);
 		else
-			fprintf(out, ", for %s", torsh_size_duration(pause->until_ns - pause->from_ns, until));
+			fprintf(out, ", for %s",
+				torsh_size_duration(pause->until_ns - pause->from_ns, until));
 		fputs(": blocks that were allocated meanwhile are not in here\n", out);
 	}
 }
 
-void torsh_text_notes(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n)
+void torsh_text_notes(FILE *out, const struct recording *recording,
+		      struct recorded_process *const *processes, size_t n)
 {
 	char at[SIZE_TEXT_BYTES];
 
@@ -338,7 +356,8 @@ void torsh_text_notes(FILE *out, const struct recording *recording, struct recor
 		fprintf(out, "note: a snapshot, %s after the start; the recording went on in %s\n",
 			torsh_size_duration(recording->snapshot_ns, at), recording->snapshot_of);
 	else if (recording->is_being_written)
-		fputs("note: this is being recorded still: the numbers are those of the last checkpoint\n", out);
+		fputs("note: this is being recorded still: the numbers are those of the last checkpoint\n",
+		      out);
 	print_pauses(out, recording);
 	for (size_t i = 0; i < recording->n_reasons; i++)
 		fprintf(out, "note: %s\n", recording->reasons[i]);

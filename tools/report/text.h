@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Pieces that several reports have in common, for people: headings, stacks, the processes, what to keep in mind. */
+/*
+ * Pieces that several reports have in common, for people: headings, stacks, the processes, what to
+ * keep in mind.
+ */
 #ifndef TORSH_REPORT_TEXT_H
 #define TORSH_REPORT_TEXT_H
 
@@ -19,7 +22,10 @@ void torsh_text_cell(FILE *out, const char *text);
 /* "function, file:line" of a frame, as exact as is known, and the line's end. */
 void torsh_text_frame(FILE *out, const struct frame *frame);
 
-/* The name of a function or a kernel; what templates of C++ make of it is cut, and what a terminal would obey is '?' (JSON has it whole). */
+/*
+ * The name of a function or a kernel; what templates of C++ make of it is cut, and what a terminal
+ * would obey is '?' (JSON has it whole).
+ */
 void torsh_text_function(FILE *out, const char *function);
 
 /* Frames as lines: function, file:line or module. */
@@ -29,33 +35,44 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n);
 void torsh_text_recorded_stack(FILE *out, const struct recorded_process *process, uint32_t stack,
 			       struct symbols *symbols, enum stack_view view);
 
-/* The operator, module and line of Python that an allocation site's blocks were allocated in, as far as they are known. */
+/*
+ * The operator, module and line of Python that an allocation site's blocks were allocated in, as
+ * far as they are known.
+ */
 void torsh_text_scope(FILE *out, const struct allocation_site *site);
 
 /* A allocation site: rank, bytes, blocks, share of the whole; then its stack. */
-void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site, uint64_t whole_bytes, bool with_pid);
+void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
+		     uint64_t whole_bytes, bool with_pid);
 
 /* The line that every report begins with where something is missing. */
-void torsh_text_missing(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n);
+void torsh_text_missing(FILE *out, const struct recording *recording,
+			struct recorded_process *const *processes, size_t n);
 
 /* That, and the processes, a line for each; at most n_lines. */
-void torsh_text_begin(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n,
-		      size_t n_lines);
+void torsh_text_begin(FILE *out, const struct recording *recording,
+		      struct recorded_process *const *processes, size_t n, size_t n_lines);
 
 /* "train (pid 12) ended with exit 0 after 1.2 s", a line for each process; at most n_lines. */
-void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines);
+void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n,
+			  size_t n_lines);
 
 /* A line for each process about whose heap nothing is known, with the reason; at most n_lines. */
-void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines);
+void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n,
+			      size_t n_lines);
 
 /* What was alive at the end, and what of that leaked. */
 void torsh_text_alive(FILE *out, const struct leaks *leaks);
 
 /* The same of programs that were not followed, with the reason. */
-void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n, size_t n_lines);
+void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n,
+			   size_t n_lines);
 
-/* The line about events and what was lost of them, by cause; then notes on what was not recorded. */
+/*
+ * The line about events and what was lost of them, by cause; then notes on what was not recorded.
+ */
 void torsh_text_events(FILE *out, struct recorded_process *const *processes, size_t n);
-void torsh_text_notes(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n);
+void torsh_text_notes(FILE *out, const struct recording *recording,
+		      struct recorded_process *const *processes, size_t n);
 
 #endif

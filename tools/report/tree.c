@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/tree.h. */
 #include "tools/report/tree.h"
 
 #include <inttypes.h>
@@ -27,7 +26,8 @@ struct tree {
 };
 
 /* A program that was not followed, and became this one. */
-static bool is_unfollowed_former(const struct recorded_process *process, const struct recorded_process *child)
+static bool is_unfollowed_former(const struct recorded_process *process,
+				 const struct recorded_process *child)
 {
 	return process->not_followed && process->pid == child->pid &&
 	       process->end == TORSH__PROCESS__END_KIND__EXECUTED;
@@ -46,13 +46,16 @@ static size_t find_pid(const struct tree *tree, size_t i, uint32_t pid)
 static size_t find_number(const struct tree *tree, size_t i, uint32_t number)
 {
 	while (number && i-- > 0) {
-		if (!tree->lines[i].process->not_followed && tree->lines[i].process->number == number)
+		if (!tree->lines[i].process->not_followed &&
+		    tree->lines[i].process->number == number)
 			return i;
 	}
 	return tree->n;
 }
 
-/* What it was before an exec comes before who forked it, and this before who has the parent's pid. */
+/*
+ * What it was before an exec comes before who forked it, and this before who has the parent's pid.
+ */
 static size_t find_parent(const struct tree *tree, size_t i)
 {
 	const struct recorded_process *child = tree->lines[i].process;
@@ -65,7 +68,8 @@ static size_t find_parent(const struct tree *tree, size_t i)
 	if (parent < tree->n)
 		return parent;
 	/* Recordings of older versions tell an exec by the pid only. */
-	if (former < tree->n && tree->lines[former].process->end == TORSH__PROCESS__END_KIND__EXECUTED)
+	if (former < tree->n &&
+	    tree->lines[former].process->end == TORSH__PROCESS__END_KIND__EXECUTED)
 		return former;
 	return find_pid(tree, i, child->parent_pid);
 }
@@ -84,7 +88,8 @@ static void print_argument(FILE *out, const char *argument)
 
 static void print_arguments(FILE *out, const struct recorded_process *process)
 {
-	size_t n = process->n_arguments < 1 + ARGUMENTS_SHOWN ? process->n_arguments : 1 + ARGUMENTS_SHOWN;
+	size_t n = process->n_arguments < 1 + ARGUMENTS_SHOWN ? process->n_arguments
+							      : 1 + ARGUMENTS_SHOWN;
 
 	fputs(torsh_recording_program_name(process), out);
 	for (size_t i = 1; i < n; i++)
@@ -157,8 +162,8 @@ static void collect_lines(struct tree *tree, const struct overview *overview)
 
 	tree->lines = torsh_need_items(NULL, 0, n_all, sizeof(*tree->lines));
 	for (size_t i = 0; i < overview->n_processes; i++)
-		tree->lines[tree->n++] =
-			(struct line){.process = overview->processes[i], .leaks = &overview->leaks.processes[i]};
+		tree->lines[tree->n++] = (struct line){.process = overview->processes[i],
+						       .leaks = &overview->leaks.processes[i]};
 	for (size_t i = 0; i < overview->n_unfollowed; i++)
 		tree->lines[tree->n++] = (struct line){.process = overview->unfollowed[i]};
 	qsort(tree->lines, tree->n, sizeof(*tree->lines), compare_starts);
@@ -172,7 +177,8 @@ void torsh_tree_print(FILE *out, const struct overview *overview)
 
 	torsh_text_missing(out, overview->recording, overview->processes, overview->n_processes);
 	collect_lines(&tree, overview);
-	for (size_t i = next_child(&tree, tree.n, 0); i < tree.n; i = next_child(&tree, tree.n, i + 1)) {
+	for (size_t i = next_child(&tree, tree.n, 0); i < tree.n;
+	     i = next_child(&tree, tree.n, i + 1)) {
 		print_process(&tree, i);
 		print_children(&tree, i, "");
 	}

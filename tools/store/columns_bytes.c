@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CAPACITY_FIRST 256u /* a recording has some hundred columns for each process, most of them short */
+/* a recording has some hundred columns for each process, most of them short */
+#define CAPACITY_FIRST 256u
 
 int torsh_bytes_reserve(struct column_bytes *column, size_t n)
 {

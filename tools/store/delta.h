@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Columns of a chunk that are stored as differences, because the numbers themselves hardly compress: stacks' parents,
- * and numbers and times that are nearly in order. In memory a chunk has the plain columns only.
+ * Columns of a chunk that are stored as differences, because the numbers themselves hardly
+ * compress: stacks' parents, and numbers and times that are nearly in order. In memory a chunk has
+ * the plain columns only.
  */
 #ifndef TORSH_STORE_DELTA_H
 #define TORSH_STORE_DELTA_H
@@ -11,7 +12,10 @@
 /* The plain columns become differences, in the same memory. */
 void torsh_steps_take(Torsh__Chunk *chunk);
 
-/* And back. Differences that make no sense become numbers that make none, which readers of the columns look out for. */
+/*
+ * And back. Differences that make no sense become numbers that make none, which readers of the
+ * columns look out for.
+ */
 void torsh_steps_sum(Torsh__Chunk *chunk);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The columns of an Events message: every event of one process in the order in which it was folded, in few bytes
- * before zstd sees them and in an order that it likes. FORMAT.md tells the bytes. Each message stands alone: none
- * needs an earlier one to be decoded.
+ * The columns of an Events message: every event of one process in the order in which it was folded,
+ * in few bytes before zstd sees them and in an order that it likes. FORMAT.md tells the bytes. Each
+ * message stands alone: none needs an earlier one to be decoded.
  *
  * EVENT_STACK never occurs: an event that has a stack carries its number.
  */
@@ -15,9 +15,11 @@
 #include "agent/wire/event.h"
 
 struct columns_event {
-	uint64_t at_ns; /* since Session.start_realtime_ns, in steps of COLUMNS_STEP_NS; the order is exact */
+	/* since Session.start_realtime_ns, in steps of COLUMNS_STEP_NS; the order is exact */
+	uint64_t at_ns;
 	uint32_t thread; /* row of the process's Threads */
-	uint32_t stack; /* number of a stack; 0 for events without: all but ALLOC, MAP, REMAP, PROGRAM_BREAK */
+	/* number of a stack; 0 for events without: all but ALLOC, MAP, REMAP, PROGRAM_BREAK */
+	uint32_t stack;
 	struct event event; /* event.stamp is not set */
 };
 
@@ -36,18 +38,18 @@ int torsh_columns_add(struct columns_writer *writer, const struct columns_event 
 uint32_t torsh_columns_count(const struct columns_writer *writer);
 
 /*
- * The message's fields; *bytes is the caller's to free. The writer is empty afterwards and can be filled again.
- * Returns 0 or -ENOMEM; then the events are lost.
+ * The message's fields; *bytes is the caller's to free. The writer is empty afterwards and can be
+ * filled again. Returns 0 or -ENOMEM; then the events are lost.
  */
-int torsh_columns_take(struct columns_writer *writer, uint64_t *first_ns, uint32_t *n_events, uint8_t **bytes,
-		       size_t *n_bytes);
+int torsh_columns_take(struct columns_writer *writer, uint64_t *first_ns, uint32_t *n_events,
+		       uint8_t **bytes, size_t *n_bytes);
 
 /*
- * Read the message with these fields (Events of recording.proto); the bytes must outlive the reader.
- * Returns 0, -EPROTO when they can't be columns, or -ENOMEM.
+ * Read the message with these fields (Events of recording.proto); the bytes must outlive the
+ * reader. Returns 0, -EPROTO when they can't be columns, or -ENOMEM.
  */
-int torsh_columns_open(struct columns_reader **reader, uint64_t first_ns, uint32_t n_events, const uint8_t *bytes,
-		       size_t n_bytes);
+int torsh_columns_open(struct columns_reader **reader, uint64_t first_ns, uint32_t n_events,
+		       const uint8_t *bytes, size_t n_bytes);
 void torsh_columns_close(struct columns_reader *reader);
 
 /* Returns 1 with *event filled, 0 after the last, or -EPROTO: the bytes are damaged or made up. */

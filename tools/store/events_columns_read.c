@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The decoder of events_columns.h. The bytes come from a file: what can't be is answered with -EPROTO.
+ * The decoder of events_columns.h. The bytes come from a file: what can't be is answered with
+ * -EPROTO.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static int split_columns(struct columns_reader *reader, const uint8_t *bytes, si
 	return all.at == all.end ? 0 : -EPROTO;
 }
 
-int torsh_columns_open(struct columns_reader **reader, uint64_t first_ns, uint32_t n_events, const uint8_t *bytes,
-		       size_t n_bytes)
+int torsh_columns_open(struct columns_reader **reader, uint64_t first_ns, uint32_t n_events,
+		       const uint8_t *bytes, size_t n_bytes)
 {
 	struct columns_reader *opened;
 
@@ -71,7 +72,8 @@ static uint64_t take_near(struct columns_reader *reader, enum column column, uin
 	return *near << 4;
 }
 
-static void take_shape(struct columns_reader *reader, uint32_t op, uint32_t stack, struct event_alloc *alloc)
+static void take_shape(struct columns_reader *reader, uint32_t op, uint32_t stack,
+		       struct event_alloc *alloc)
 {
 	const struct model_shape *guess = torsh_model_shape(&reader->model, stack);
 	uint64_t shape, surplus = guess->surplus;
@@ -176,7 +178,9 @@ static int take_cold(struct columns_reader *reader, struct columns_event *event)
 		return -EPROTO;
 	torsh_codec_start(&codec, 0);
 	end = torsh_codec_put_cold(&codec, bytes, 0, (uint32_t)id, payload, (uint32_t)n);
-	return torsh_codec_decode(&codec, bytes, (size_t)(end - bytes), &event->event, &stack) > 0 ? 0 : -EPROTO;
+	return torsh_codec_decode(&codec, bytes, (size_t)(end - bytes), &event->event, &stack) > 0
+		       ? 0
+		       : -EPROTO;
 }
 
 static int is_short(const struct columns_reader *reader)

@@ -11,7 +11,10 @@
 
 #define ROOM 128u /* in each column: more than one event takes there */
 
-/* From the address of a block of this message to its number; open addressing, emptied with each message. */
+/*
+ * From the address of a block of this message to its number; open addressing, emptied with each
+ * message.
+ */
 struct block_slot {
 	uint64_t address;
 	uint32_t number;
@@ -49,7 +52,8 @@ uint32_t torsh_columns_count(const struct columns_writer *writer)
 
 static struct block_slot *find_slot(const struct columns_writer *writer, uint64_t address)
 {
-	uint32_t i = (uint32_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & writer->block_mask;
+	uint32_t i =
+		(uint32_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & writer->block_mask;
 
 	while (writer->blocks[i].address && writer->blocks[i].address != address)
 		i = (i + 1) & writer->block_mask;
@@ -58,7 +62,8 @@ static struct block_slot *find_slot(const struct columns_writer *writer, uint64_
 
 static int grow_slots(struct columns_writer *writer)
 {
-	struct columns_writer larger = {.block_mask = writer->blocks ? writer->block_mask * 2 + 1 : 0xffff};
+	struct columns_writer larger = {.block_mask = writer->blocks ? writer->block_mask * 2 + 1
+								     : 0xffff};
 
 	larger.blocks = calloc((size_t)larger.block_mask + 1, sizeof(*larger.blocks));
 	if (!larger.blocks)
@@ -92,7 +97,8 @@ static void put_u64(struct columns_writer *writer, enum column column, uint64_t 
 	torsh_bytes_put(&writer->columns[column], &value, 8);
 }
 
-static uint32_t put_shape(struct columns_writer *writer, const struct event_alloc *alloc, uint32_t stack)
+static uint32_t put_shape(struct columns_writer *writer, const struct event_alloc *alloc,
+			  uint32_t stack)
 {
 	const struct model_shape *guess = torsh_model_shape(&writer->model, stack);
 	uint64_t surplus = alloc->usable - torsh_codec_expected_usable(alloc->size);
@@ -163,7 +169,8 @@ static enum op_freed put_foreign(struct columns_writer *writer, uint64_t address
 
 static enum op_freed put_freed(struct columns_writer *writer, uint32_t number)
 {
-	uint32_t back = writer->model.n_blocks - 1 - number, last = torsh_model_thread(&writer->model)->freed;
+	uint32_t back = writer->model.n_blocks - 1 - number,
+		 last = torsh_model_thread(&writer->model)->freed;
 
 	if (back < OP_FREED_AFTER)
 		return (enum op_freed)back;
@@ -248,7 +255,8 @@ int torsh_columns_add(struct columns_writer *writer, const struct columns_event 
 		break;
 	case EVENT_FREE:
 	case EVENT_REALLOC_BEGIN:
-		add_free(writer, event->event.free.address, event->event.id == EVENT_REALLOC_BEGIN, &op);
+		add_free(writer, event->event.free.address, event->event.id == EVENT_REALLOC_BEGIN,
+			 &op);
 		break;
 	default:
 		add_cold(writer, event, &op);
@@ -279,8 +287,8 @@ static int join_columns(const struct columns_writer *writer, struct column_bytes
 	return 0;
 }
 
-int torsh_columns_take(struct columns_writer *writer, uint64_t *first_ns, uint32_t *n_events, uint8_t **bytes,
-		       size_t *n_bytes)
+int torsh_columns_take(struct columns_writer *writer, uint64_t *first_ns, uint32_t *n_events,
+		       uint8_t **bytes, size_t *n_bytes)
 {
 	struct column_bytes joined = {0};
 	int result = join_columns(writer, &joined);
@@ -292,7 +300,8 @@ int torsh_columns_take(struct columns_writer *writer, uint64_t *first_ns, uint32
 	for (int i = 0; i < N_COLUMNS; i++)
 		writer->columns[i].n = 0;
 	if (writer->blocks)
-		memset(writer->blocks, 0, ((size_t)writer->block_mask + 1) * sizeof(*writer->blocks));
+		memset(writer->blocks, 0,
+		       ((size_t)writer->block_mask + 1) * sizeof(*writer->blocks));
 	writer->n_block_slots = 0;
 	writer->n_events = 0;
 	return result;

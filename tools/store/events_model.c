@@ -73,11 +73,13 @@ static int add_block(struct events_model *model, const struct event_alloc *alloc
 		model->blocks = larger;
 		model->block_capacity = capacity;
 	}
-	model->blocks[model->n_blocks++] = (struct model_block){.address = alloc->address, .usable = alloc->usable};
+	model->blocks[model->n_blocks++] =
+		(struct model_block){.address = alloc->address, .usable = alloc->usable};
 	return 0;
 }
 
-int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack, enum op_address how)
+int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack,
+		      enum op_address how)
 {
 	struct model_thread *thread = torsh_model_thread(model);
 
@@ -102,7 +104,8 @@ int torsh_model_alloc(struct events_model *model, const struct event_alloc *allo
 	return add_block(model, alloc);
 }
 
-void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address, int is_realloc)
+void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address,
+			    int is_realloc)
 {
 	struct model_thread *thread = torsh_model_thread(model);
 	uint64_t usable = block < model->n_blocks ? model->blocks[block].usable : 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What encoder and decoder of event columns both guess, from the events of the message so far: the next stack, the
- * size that a stack asks for, the address that the allocator will give. Whatever is guessed right takes one bit. Both
- * sides must do exactly the same: FORMAT.md describes it.
+ * What encoder and decoder of event columns both guess, from the events of the message so far: the
+ * next stack, the size that a stack asks for, the address that the allocator will give. Whatever is
+ * guessed right takes one bit. Both sides must do exactly the same: FORMAT.md describes it.
  *
- * Freed addresses are remembered in lists as an allocator does, by size, and given out again last in, first out.
+ * Freed addresses are remembered in lists as an allocator does, by size, and given out again last
+ * in, first out.
  */
 #ifndef TORSH_STORE_EVENTS_MODEL_H
 #define TORSH_STORE_EVENTS_MODEL_H
@@ -20,7 +21,8 @@ enum column {
 	COLUMN_STACK, /* varint: number, as zig-zag difference to the guess */
 	COLUMN_SIZE, /* varint */
 	COLUMN_SHAPE, /* entry, and the usable size where it is not what is expected */
-	COLUMN_ADDRESS, /* varint: zig-zag difference to the last one given, in 16 bytes; or 8 bytes */
+	/* varint: zig-zag difference to the last one given, in 16 bytes; or 8 bytes */
+	COLUMN_ADDRESS,
 	COLUMN_FREED, /* varint: how many allocations ago; or an address */
 	COLUMN_COLD, /* everything else */
 	N_COLUMNS
@@ -37,14 +39,16 @@ enum column {
 /* Of an alloc. */
 #define OP_ADDRESS_SHIFT 4
 #define OP_ADDRESS 3u /* enum op_address */
-#define OP_SHAPE 64u /* size, entry or usable size are not what was guessed: COLUMN_SIZE and COLUMN_SHAPE */
+/* size, entry or usable size are not what was guessed: COLUMN_SIZE and COLUMN_SHAPE */
+#define OP_SHAPE 64u
 #define OP_STACK 128u /* the stack is not what was guessed: COLUMN_STACK */
 /* Of a free or realloc_begin: which block, by its place among the allocations of the message. */
 #define OP_FREED_SHIFT 4
 
 enum op_address {
 	OP_ADDRESS_LISTED, /* the head of the size's list */
-	OP_ADDRESS_NEXT, /* behind the last one that no guess gave; of a realloc: where the block was */
+	/* behind the last one that no guess gave; of a realloc: where the block was */
+	OP_ADDRESS_NEXT,
 	OP_ADDRESS_NEAR, /* COLUMN_ADDRESS, a difference */
 	OP_ADDRESS_WHOLE, /* COLUMN_ADDRESS, eight bytes */
 };
@@ -54,7 +58,8 @@ enum op_freed {
 	OP_FREED_AFTER = 10, /* the allocation after that of the block freed last */
 	OP_FREED_BEFORE, /* the one before it */
 	OP_FREED_BACK, /* COLUMN_FREED: that many before the latest */
-	OP_FREED_NEAR, /* COLUMN_FREED: not of this message; zig-zag difference to the last such, in 16 bytes */
+	/* COLUMN_FREED: not of this message; zig-zag difference to the last such, in 16 bytes */
+	OP_FREED_NEAR,
 	OP_FREED_WHOLE, /* COLUMN_FREED: not of this message; eight bytes */
 };
 
@@ -124,9 +129,14 @@ uint64_t torsh_model_listed(const struct events_model *model, uint64_t usable);
 uint64_t torsh_model_next(struct events_model *model, uint32_t entry);
 
 /* An allocation as it was. how is what gave its address. Returns 0 or -ENOMEM. */
-int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack, enum op_address how);
+int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack,
+		      enum op_address how);
 
-/* The block number `block` (UINT32_MAX: not of this message) ends, by free or by the realloc that begins. */
-void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address, int is_realloc);
+/*
+ * The block number `block` (UINT32_MAX: not of this message) ends, by free or by the realloc that
+ * begins.
+ */
+void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address,
+			    int is_realloc);
 
 #endif

@@ -29,17 +29,21 @@ void torsh_free_extents_destroy(struct free_extents *places)
 
 void torsh_free_extents_give_back(struct free_extents *places, struct place place)
 {
-	if (place.n_bytes && !reserve_one(&places->resting, places->n_resting, &places->resting_capacity))
+	if (place.n_bytes &&
+	    !reserve_one(&places->resting, places->n_resting, &places->resting_capacity))
 		places->resting[places->n_resting++] = place;
 }
 
 static void drop_free(struct free_extents *places, uint32_t i)
 {
-	memmove(&places->free[i], &places->free[i + 1], (places->n_free - i - 1) * sizeof(places->free[0]));
+	memmove(&places->free[i], &places->free[i + 1],
+		(places->n_free - i - 1) * sizeof(places->free[0]));
 	places->n_free--;
 }
 
-/* Returns its number among the free ones, joined with neighbours; UINT32_MAX: there is no memory. */
+/*
+ * Returns its number among the free ones, joined with neighbours; UINT32_MAX: there is no memory.
+ */
 static uint32_t add_free(struct free_extents *places, struct place place)
 {
 	uint32_t i = 0;
@@ -64,7 +68,8 @@ static uint32_t add_free(struct free_extents *places, struct place place)
 	return i;
 }
 
-void torsh_free_extents_settle(struct free_extents *places, int (*write_free)(void *context, struct place place), void *context)
+void torsh_free_extents_settle(struct free_extents *places,
+			       int (*write_free)(void *context, struct place place), void *context)
 {
 	for (uint32_t k = 0; k < places->n_resting; k++) {
 		uint32_t i = add_free(places, places->resting[k]);
@@ -75,7 +80,8 @@ void torsh_free_extents_settle(struct free_extents *places, int (*write_free)(vo
 	places->n_resting = 0;
 }
 
-struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes, uint64_t n_rest_least)
+struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes,
+				     uint64_t n_rest_least)
 {
 	for (uint32_t i = 0; i < places->n_free; i++) {
 		struct place *found = &places->free[i], whole = *found;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Room within a recording that chunks had which are not needed any more, by offset. A place that was given back rests
- * until the next call of torsh_free_extents_settle but one, for those who read the file meanwhile.
+ * Room within a recording that chunks had which are not needed any more, by offset. A place that
+ * was given back rests until the next call of torsh_free_extents_settle but one, for those who read
+ * the file meanwhile.
  */
 #ifndef TORSH_STORE_FREE_EXTENTS_H
 #define TORSH_STORE_FREE_EXTENTS_H
@@ -25,15 +26,18 @@ void torsh_free_extents_destroy(struct free_extents *places);
 void torsh_free_extents_give_back(struct free_extents *places, struct place place);
 
 /*
- * Places that rest become free. write_free(context, place) marks each that has changed in the file; where it fails, the
- * place is forgotten.
+ * Places that rest become free. write_free(context, place) marks each that has changed in the file;
+ * where it fails, the place is forgotten.
  */
-void torsh_free_extents_settle(struct free_extents *places, int (*write_free)(void *context, struct place place), void *context);
+void torsh_free_extents_settle(struct free_extents *places,
+			       int (*write_free)(void *context, struct place place), void *context);
 
 /*
- * Take n_bytes of a free place that has just so many, or at least n_rest_least more. Returns the whole place, of which
- * the caller uses the start; what is left stays free. n_bytes 0: there is none.
+ * Take n_bytes of a free place that has just so many, or at least n_rest_least more. Returns the
+ * whole place, of which the caller uses the start; what is left stays free. n_bytes 0: there is
+ * none.
  */
-struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes, uint64_t n_rest_least);
+struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes,
+				     uint64_t n_rest_least);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How chunks stand in a recording file: FORMAT.md in the types of C. All numbers are little endian, nothing is aligned.
- * Used by the writer and the reader of recordings only.
+ * How chunks stand in a recording file: FORMAT.md in the types of C. All numbers are little endian,
+ * nothing is aligned. Used by the writer and the reader of recordings only.
  */
 #ifndef TORSH_STORE_RECORDING_FORMAT_H
 #define TORSH_STORE_RECORDING_FORMAT_H
@@ -36,7 +36,8 @@ enum chunk_kind {
 	CHUNK_EVENTS = 4,
 	CHUNK_END = 8,
 	CHUNK_TIMELINE = 16,
-	CHUNK_LATER = 32, /* beside others: its place may be anywhere; read behind all without this, by number */
+	/* beside others: its place may be anywhere; read behind all without this, by number */
+	CHUNK_LATER = 32,
 	CHUNK_FREE = 64, /* room that is not in use: its stored bytes mean nothing */
 	CHUNK_CHECKPOINT = 128, /* beside CHUNK_LATER: its place is another's once it is replaced */
 };

@@ -19,8 +19,9 @@
 
 #define WINDOW_BYTES (1u << 20)
 /*
- * What the chunks of a file hold, decompressed, and what a message takes in memory, for each byte of it: far more than any
- * writer's does, and little enough that some KB can't be gigabytes. Events are read one by one: theirs may be any number.
+ * What the chunks of a file hold, decompressed, and what a message takes in memory, for each byte
+ * of it: far more than any writer's does, and little enough that some KB can't be gigabytes. Events
+ * are read one by one: theirs may be any number.
  */
 #define RAW_BYTES_ANYWAY (UINT64_C(4) << 20)
 #define RAW_BYTES_A_BYTE 256u
@@ -33,7 +34,10 @@ struct later {
 	uint64_t at;
 };
 
-/* A reader of bytes has them; one of a file reads what it needs, as the file may be cut short at any time. */
+/*
+ * A reader of bytes has them; one of a file reads what it needs, as the file may be cut short at
+ * any time.
+ */
 struct recording_reader {
 	const uint8_t *bytes; /* NULL: from fd */
 	int fd;
@@ -75,7 +79,10 @@ static uint8_t *room_for(uint8_t **bytes, size_t *n_room, size_t n)
 	return *bytes;
 }
 
-/* n bytes at `at`, which are in the file; NULL when they can't be had. They hold until the next call. */
+/*
+ * n bytes at `at`, which are in the file; NULL when they can't be had. They hold until the next
+ * call.
+ */
 static const uint8_t *fetch(struct recording_reader *reader, uint64_t at, size_t n)
 {
 	uint8_t *window;
@@ -103,9 +110,10 @@ static int read_start(struct recording_reader *reader, char *error, size_t n_err
 	const uint8_t *bytes;
 
 	if (!reader->n_bytes)
-		return refuse(error, n_error,
-			      "it is empty: its writer was killed, or could not start; torsh-writer, "
-			      "started by hand, says whether it can run");
+		return refuse(
+			error, n_error,
+			"it is empty: its writer was killed, or could not start; torsh-writer, "
+			"started by hand, says whether it can run");
 	if (reader->n_bytes < sizeof(header))
 		return refuse(error, n_error, "it is too short for a recording");
 	bytes = fetch(reader, 0, sizeof(header));
@@ -115,8 +123,9 @@ static int read_start(struct recording_reader *reader, char *error, size_t n_err
 	if (header.magic != RECORDING_MAGIC)
 		return refuse(error, n_error, "it is not a recording of torsh");
 	if (header.format < RECORDING_FORMAT_OLDEST || header.format > RECORDING_FORMAT)
-		return refuse(error, n_error, "its format is %u, this version of torsh reads %u to %u", header.format,
-			      RECORDING_FORMAT_OLDEST, RECORDING_FORMAT);
+		return refuse(error, n_error,
+			      "its format is %u, this version of torsh reads %u to %u",
+			      header.format, RECORDING_FORMAT_OLDEST, RECORDING_FORMAT);
 	if (header.checksum != XXH64(&header, offsetof(struct recording_header, checksum), 0) ||
 	    header.header_bytes < sizeof(header) || header.header_bytes > reader->n_bytes)
 		return refuse(error, n_error, "its header is damaged");
@@ -124,8 +133,8 @@ static int read_start(struct recording_reader *reader, char *error, size_t n_err
 	return 0;
 }
 
-static int open_reader(struct recording_reader **reader, const struct recording_reader *source, char *error,
-		       size_t n_error)
+static int open_reader(struct recording_reader **reader, const struct recording_reader *source,
+		       char *error, size_t n_error)
 {
 	struct recording_reader *opened = malloc(sizeof(*opened));
 	int result;
@@ -143,16 +152,18 @@ static int open_reader(struct recording_reader **reader, const struct recording_
 	return result;
 }
 
-int torsh_recording_open_bytes(struct recording_reader **reader, const void *bytes, size_t n_bytes, char *error,
-			       size_t n_error)
+int torsh_recording_open_bytes(struct recording_reader **reader, const void *bytes, size_t n_bytes,
+			       char *error, size_t n_error)
 {
 	/* Not NULL even where there is nothing: that would say that there is a file. */
-	const struct recording_reader source = {.bytes = bytes ? bytes : "", .n_bytes = n_bytes, .fd = -1};
+	const struct recording_reader source = {
+		.bytes = bytes ? bytes : "", .n_bytes = n_bytes, .fd = -1};
 
 	return open_reader(reader, &source, error, n_error);
 }
 
-int torsh_recording_open(struct recording_reader **reader, const char *path, char *error, size_t n_error)
+int torsh_recording_open(struct recording_reader **reader, const char *path, char *error,
+			 size_t n_error)
 {
 	struct recording_reader source = {.fd = torsh_open_regular(path)};
 	struct stat status;
@@ -217,12 +228,16 @@ static int read_header(struct recording_reader *reader, uint64_t at, struct chun
 		return 0;
 	memcpy(header, bytes, sizeof(*header));
 	return header->magic == CHUNK_MAGIC &&
-	       header->header_checksum == XXH64(header, offsetof(struct chunk_header, header_checksum), 0) &&
+	       header->header_checksum ==
+		       XXH64(header, offsetof(struct chunk_header, header_checksum), 0) &&
 	       header->raw_bytes <= CHUNK_RAW_MAX && header->stored_bytes <= CHUNK_STORED_MAX &&
 	       header->stored_bytes <= reader->n_bytes - at - sizeof(*header);
 }
 
-/* One for all chunks that a thread reads, because it takes 100 KB, and a report reads a recording several times. */
+/*
+ * One for all chunks that a thread reads, because it takes 100 KB, and a report reads a recording
+ * several times.
+ */
 static ZSTD_DCtx *decompressor(void)
 {
 	static _Thread_local ZSTD_DCtx *made;
@@ -233,7 +248,8 @@ static ZSTD_DCtx *decompressor(void)
 }
 
 /* The raw bytes of a chunk, or NULL when it is damaged. */
-static const uint8_t *read_payload(struct recording_reader *reader, const struct chunk_header *header, uint64_t at)
+static const uint8_t *read_payload(struct recording_reader *reader,
+				   const struct chunk_header *header, uint64_t at)
 {
 	const uint8_t *stored = fetch(reader, at + sizeof(*header), header->stored_bytes);
 	ZSTD_DCtx *zstd;
@@ -242,13 +258,14 @@ static const uint8_t *read_payload(struct recording_reader *reader, const struct
 		return NULL;
 	if (header->coding == CHUNK_PLAIN)
 		return header->raw_bytes == header->stored_bytes ? stored : NULL;
-	if (header->coding != CHUNK_ZSTD || !room_for(&reader->raw, &reader->n_raw, header->raw_bytes + 1u))
+	if (header->coding != CHUNK_ZSTD ||
+	    !room_for(&reader->raw, &reader->n_raw, header->raw_bytes + 1u))
 		return NULL;
 	zstd = decompressor();
 	if (!zstd)
 		return NULL;
-	if (ZSTD_decompressDCtx(zstd, reader->raw, header->raw_bytes, stored, header->stored_bytes) !=
-	    header->raw_bytes)
+	if (ZSTD_decompressDCtx(zstd, reader->raw, header->raw_bytes, stored,
+				header->stored_bytes) != header->raw_bytes)
 		return NULL;
 	return reader->raw;
 }
@@ -286,7 +303,8 @@ static void free_counted(void *n_left, void *memory)
 static Torsh__Chunk *unpack(const uint8_t *payload, size_t n)
 {
 	uint64_t n_left = MESSAGE_BYTES_ANYWAY + MESSAGE_BYTES_A_BYTE * (uint64_t)n;
-	ProtobufCAllocator allocator = {.alloc = allocate_counted, .free = free_counted, .allocator_data = &n_left};
+	ProtobufCAllocator allocator = {
+		.alloc = allocate_counted, .free = free_counted, .allocator_data = &n_left};
 
 	return torsh__chunk__unpack(&allocator, n, payload);
 }
@@ -297,7 +315,8 @@ static uint64_t find_magic(struct recording_reader *reader, uint64_t at)
 	const uint32_t magic = CHUNK_MAGIC;
 
 	while (reader->n_bytes - at >= sizeof(magic)) {
-		size_t n = reader->n_bytes - at < WINDOW_BYTES ? (size_t)(reader->n_bytes - at) : WINDOW_BYTES;
+		size_t n = reader->n_bytes - at < WINDOW_BYTES ? (size_t)(reader->n_bytes - at)
+							       : WINDOW_BYTES;
 		const uint8_t *bytes = fetch(reader, at, n);
 		const uint8_t *found = bytes ? memmem(bytes, n, &magic, sizeof(magic)) : NULL;
 
@@ -340,7 +359,8 @@ static bool is_left_out(const struct recording_reader *reader, uint32_t kinds)
 {
 	uint32_t content = kinds & ~(uint32_t)(CHUNK_LATER | CHUNK_CHECKPOINT);
 
-	return kinds & CHUNK_FREE || kinds & reader->skip & CHUNK_CHECKPOINT || (content && !(content & ~reader->skip));
+	return kinds & CHUNK_FREE || kinds & reader->skip & CHUNK_CHECKPOINT ||
+	       (content && !(content & ~reader->skip));
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -355,7 +375,8 @@ static int put_off(struct recording_reader *reader, const struct chunk_header *h
 		reader->later = larger;
 		reader->n_later_room = n_room;
 	}
-	reader->later[reader->n_later++] = (struct later){.number = header->number, .at = reader->at};
+	reader->later[reader->n_later++] =
+		(struct later){.number = header->number, .at = reader->at};
 	return 0;
 }
 
@@ -366,9 +387,11 @@ static int compare_later(const void *a, const void *b)
 	return (one->number > other->number) - (one->number < other->number);
 }
 
-static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct chunk_header *header, uint64_t at)
+static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct chunk_header *header,
+				uint64_t at)
 {
-	const uint8_t *payload = is_beyond_belief(reader, header) ? NULL : read_payload(reader, header, at);
+	const uint8_t *payload =
+		is_beyond_belief(reader, header) ? NULL : read_payload(reader, header, at);
 	Torsh__Chunk *chunk = payload ? unpack(payload, header->raw_bytes) : NULL;
 
 	if (chunk)
@@ -376,7 +399,10 @@ static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct ch
 	return chunk;
 }
 
-/* In the order in which they were written. What a writer that goes on has put into one's place is another's. */
+/*
+ * In the order in which they were written. What a writer that goes on has put into one's place is
+ * another's.
+ */
 static int next_of_later(struct recording_reader *reader, Torsh__Chunk **chunk)
 {
 	if (!reader->n_later_read && reader->n_later)
@@ -438,10 +464,11 @@ const char *torsh_recording_problem(const struct recording_reader *reader)
 	if (!reader->n_damaged && !reader->n_torn)
 		return NULL;
 	if (reader->n_damaged)
-		n = (size_t)snprintf(mutable->problem, sizeof(mutable->problem),
-				     "%u damaged %s (%llu bytes) in the middle left out%s", reader->n_damaged,
-				     reader->n_damaged == 1 ? "part was" : "parts were",
-				     (unsigned long long)reader->n_lost, reader->n_torn ? "; " : "");
+		n = (size_t)snprintf(
+			mutable->problem, sizeof(mutable->problem),
+			"%u damaged %s (%llu bytes) in the middle left out%s", reader->n_damaged,
+			reader->n_damaged == 1 ? "part was" : "parts were",
+			(unsigned long long)reader->n_lost, reader->n_torn ? "; " : "");
 	if (reader->n_torn)
 		snprintf(mutable->problem + n, sizeof(mutable->problem) - n,
 			 "the last %llu bytes are no whole chunk: the writer was cut off there",

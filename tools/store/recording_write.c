@@ -50,12 +50,14 @@ static void stop_at_error(struct recording_file *file, enum recording_worth wort
 }
 
 /* Returns 0 or -errno. */
-static int write_at(const struct recording_file *file, const void *bytes, size_t n_bytes, uint64_t at)
+static int write_at(const struct recording_file *file, const void *bytes, size_t n_bytes,
+		    uint64_t at)
 {
 	size_t done = 0;
 
 	while (done < n_bytes) {
-		ssize_t n = pwrite(file->fd, (const char *)bytes + done, n_bytes - done, (off_t)(at + done));
+		ssize_t n = pwrite(file->fd, (const char *)bytes + done, n_bytes - done,
+				   (off_t)(at + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -78,7 +80,8 @@ static int write_all(struct recording_file *file, const void *bytes, size_t n_by
 	return 0;
 }
 
-struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits, uint64_t start_realtime_ns)
+struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits,
+					      uint64_t start_realtime_ns)
 {
 	struct recording_file *file = calloc(1, sizeof(*file));
 	struct recording_header header = {
@@ -109,7 +112,8 @@ struct recording_file *torsh_recording_create(int fd, const struct recording_lim
 void torsh_recording_finish(struct recording_file *file)
 {
 	if (file->n_kept && ftruncate(file->fd, (off_t)file->n_bytes))
-		fprintf(stderr, "torsh: can't give back the recording's spare room: %s\n", strerror(errno));
+		fprintf(stderr, "torsh: can't give back the recording's spare room: %s\n",
+			strerror(errno));
 	ZSTD_freeCCtx(file->zstd);
 	torsh_free_extents_destroy(&file->places);
 	free(file->raw);
@@ -190,7 +194,10 @@ static int check_disk(struct recording_file *file, enum recording_worth worth, u
 	return -ENOSPC;
 }
 
-/* Where the file system can: blocks for this chunk and for the last ones are taken before it is written. */
+/*
+ * Where the file system can: blocks for this chunk and for the last ones are taken before it is
+ * written.
+ */
 static int keep_room(struct recording_file *file, enum recording_worth worth, uint64_t n_bytes)
 {
 	uint64_t wanted = n_bytes + spare_bytes(file);
@@ -211,11 +218,12 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 {
 	uint32_t kinds = 0;
 
-	if (chunk->session || chunk->n_process || chunk->n_modules || chunk->n_functions || chunk->n_addresses ||
-	    chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed || chunk->checkpoint)
+	if (chunk->session || chunk->n_process || chunk->n_modules || chunk->n_functions ||
+	    chunk->n_addresses || chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed ||
+	    chunk->checkpoint)
 		kinds |= CHUNK_TABLES;
-	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings || chunk->n_threads ||
-	    chunk->n_series || chunk->n_joint || chunk->n_growth)
+	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings ||
+	    chunk->n_threads || chunk->n_series || chunk->n_joint || chunk->n_growth)
 		kinds |= CHUNK_TOTALS;
 	if (chunk->n_events)
 		kinds |= CHUNK_EVENTS;
@@ -226,7 +234,10 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 	return (uint16_t)kinds;
 }
 
-/* file->stored becomes header and payload; kinds beside what the chunk holds. Returns its length or -errno. */
+/*
+ * file->stored becomes header and payload; kinds beside what the chunk holds. Returns its length or
+ * -errno.
+ */
 static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk, uint32_t kinds)
 {
 	struct chunk_header header = {
@@ -234,7 +245,8 @@ static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk, uint
 		.coding = CHUNK_ZSTD,
 		.kinds = (uint16_t)(kinds | kinds_of(chunk)),
 	};
-	size_t n_raw = torsh__chunk__get_packed_size(chunk), bound = ZSTD_compressBound(n_raw), n_stored;
+	size_t n_raw = torsh__chunk__get_packed_size(chunk), bound = ZSTD_compressBound(n_raw),
+	       n_stored;
 	uint8_t *payload;
 
 	if (n_raw > CHUNK_RAW_MAX)
@@ -284,7 +296,10 @@ static int append_packed(struct recording_file *file, int64_t n_bytes, enum reco
 		return result;
 	result = write_all(file, file->stored, (size_t)n_bytes);
 	if (result) {
-		/* A smaller one of the last chunks may still fit; what comes again and again may not try for ever. */
+		/*
+		 * A smaller one of the last chunks may still fit; what comes again and again may
+		 * not try for ever.
+		 */
 		if (worth != RECORDING_LAST || result != -ENOSPC)
 			stop_at_error(file, worth, -result);
 		return result;
@@ -319,7 +334,10 @@ static int write_free(void *context, struct place place)
 	return write_at(file, &header, sizeof(header), place.offset);
 }
 
-/* What was packed, into a place that has room for it. The rest is marked first: until then the whole of it is free. */
+/*
+ * What was packed, into a place that has room for it. The rest is marked first: until then the
+ * whole of it is free.
+ */
 static int overwrite(struct recording_file *file, struct place whole, uint64_t n_bytes)
 {
 	struct place rest = {.offset = whole.offset + n_bytes, .n_bytes = whole.n_bytes - n_bytes};
@@ -339,18 +357,19 @@ static int note_missed(struct recording_file *file, enum recording_worth worth, 
 	if (result && worth == RECORDING_LAST && !file->missed[0])
 		snprintf(file->missed, sizeof(file->missed), "%s",
 			 file->stopped[worth][0] ? file->stopped[worth]
-			 : result == -E2BIG      ? "a table is larger than a chunk may be"
+			 : result == -E2BIG	 ? "a table is larger than a chunk may be"
 						 : strerror(-result));
 	return result;
 }
 
-int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
+int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk,
+			   enum recording_worth worth)
 {
 	return note_missed(file, worth, append(file, chunk, worth));
 }
 
-int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth,
-			struct place *place)
+int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk,
+			enum recording_worth worth, struct place *place)
 {
 	struct place whole = {0};
 	int64_t n_bytes;
@@ -359,17 +378,22 @@ int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum r
 	*place = (struct place){0};
 	if (file->stopped[worth][0])
 		return note_missed(file, worth, -ENOSPC);
-	n_bytes = pack_steps(file, chunk, worth == RECORDING_CHECKPOINT ? CHUNK_LATER | CHUNK_CHECKPOINT : CHUNK_LATER);
+	n_bytes = pack_steps(file, chunk,
+			     worth == RECORDING_CHECKPOINT ? CHUNK_LATER | CHUNK_CHECKPOINT
+							   : CHUNK_LATER);
 	if (n_bytes < 0)
 		return note_missed(file, worth, (int)n_bytes);
 	if (worth == RECORDING_CHECKPOINT)
-		whole = torsh_free_extents_take(&file->places, (uint64_t)n_bytes, sizeof(struct chunk_header));
+		whole = torsh_free_extents_take(&file->places, (uint64_t)n_bytes,
+						sizeof(struct chunk_header));
 	if (whole.n_bytes)
 		result = overwrite(file, whole, (uint64_t)n_bytes);
 	else
 		result = append_packed(file, n_bytes, worth);
 	if (!result)
-		*place = (struct place){whole.n_bytes ? whole.offset : file->n_bytes - (uint64_t)n_bytes, (uint64_t)n_bytes};
+		*place = (struct place){whole.n_bytes ? whole.offset
+						      : file->n_bytes - (uint64_t)n_bytes,
+					(uint64_t)n_bytes};
 	return note_missed(file, worth, result);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Appends chunks to a recording, and never fills a disk: a greatest size and a reserve of free space stop first the
- * events, then the checkpoints; for the last chunks some room is kept. A chunk is there as a whole or not at all.
+ * Appends chunks to a recording, and never fills a disk: a greatest size and a reserve of free
+ * space stop first the events, then the checkpoints; for the last chunks some room is kept. A chunk
+ * is there as a whole or not at all.
  *
- * Errors never end the writing process: they stop the recording, and torsh_recording_stopped says why.
+ * Errors never end the writing process: they stop the recording, and torsh_recording_stopped says
+ * why.
  */
 #ifndef TORSH_STORE_RECORDING_WRITE_H
 #define TORSH_STORE_RECORDING_WRITE_H
@@ -29,19 +31,20 @@ enum recording_worth {
 struct recording_file;
 
 /*
- * Begin a recording in the empty file fd, which stays the caller's. NULL when there is no memory; when the header
- * can't be written the recording is stopped from the start.
+ * Begin a recording in the empty file fd, which stays the caller's. NULL when there is no memory;
+ * when the header can't be written the recording is stopped from the start.
  */
 struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits,
 					      uint64_t start_realtime_ns);
 
 /*
- * A chunk that replaces ones that were put before, and may be replaced itself: it is read behind all that are appended.
- * One worth RECORDING_CHECKPOINT goes into room that was given back where that is large enough. *place is what
- * torsh_recording_give_back takes once a later chunk has all that it has. Returns as torsh_recording_append.
+ * A chunk that replaces ones that were put before, and may be replaced itself: it is read behind
+ * all that are appended. One worth RECORDING_CHECKPOINT goes into room that was given back where
+ * that is large enough. *place is what torsh_recording_give_back takes once a later chunk has all
+ * that it has. Returns as torsh_recording_append.
  */
-int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth,
-			struct place *place);
+int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk,
+			enum recording_worth worth, struct place *place);
 void torsh_recording_give_back(struct recording_file *file, struct place place);
 
 /* A checkpoint is whole: what was given back before the one before it may be used. */
@@ -51,10 +54,11 @@ void torsh_recording_settle(struct recording_file *file);
 void torsh_recording_finish(struct recording_file *file);
 
 /*
- * Append a chunk, which is the same afterwards. Returns 0, -ENOSPC when a limit or the disk is in the way, -E2BIG when it is larger than a chunk may
- * be, or another -errno.
+ * Append a chunk, which is the same afterwards. Returns 0, -ENOSPC when a limit or the disk is in
+ * the way, -E2BIG when it is larger than a chunk may be, or another -errno.
  */
-int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth);
+int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk,
+			   enum recording_worth worth);
 
 /* NULL, or why chunks of this worth are no longer written: a sentence without a full stop. */
 const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth);

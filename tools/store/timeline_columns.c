@@ -16,7 +16,8 @@ enum common_column { COLUMN_ID, COLUMN_AT, COLUMN_THREAD, COLUMN_STACK, N_COMMON
 #define DEVICES_FROM 64u
 #define DEVICE_FIELDS_MAX 24u
 #define FIELDS_MAX_OF(id) ((id) < DEVICES_FROM ? FIELDS_MAX : DEVICE_FIELDS_MAX)
-#define N_COLUMNS (N_COMMON + DEVICES_FROM * FIELDS_MAX + (EVENT_ID_END - DEVICES_FROM) * DEVICE_FIELDS_MAX)
+#define N_COLUMNS \
+	(N_COMMON + DEVICES_FROM * FIELDS_MAX + (EVENT_ID_END - DEVICES_FROM) * DEVICE_FIELDS_MAX)
 #define VARINT_MAX 10u
 #define DIRECTORY_ENTRY_MAX (2 * VARINT_MAX)
 
@@ -30,11 +31,12 @@ static uint32_t column_of(uint32_t id)
 
 #define EVENT(id, NAME, name, text) enum { FIELDS_OF_##NAME = 0
 #define FIELD(type, name) +1
-#define END(NAME)                                                                \
-	}                                                                        \
-	;                                                                        \
-	_Static_assert((int)EVENT_##NAME < EVENT_ID_END, "readers take its id"); \
-	_Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX_OF(EVENT_##NAME), "its fields have columns");
+#define END(NAME)                                                                 \
+	}                                                                         \
+	;                                                                         \
+	_Static_assert((int)EVENT_##NAME < EVENT_ID_END, "readers take its id");  \
+	_Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX_OF(EVENT_##NAME), \
+		       "its fields have columns");
 #include "agent/wire/events.def"
 #undef EVENT
 #undef FIELD
@@ -52,7 +54,9 @@ struct read_column {
 	uint64_t last;
 };
 
-/* The columns of an event's fields stand together, and only those of events that the message has. */
+/*
+ * The columns of an event's fields stand together, and only those of events that the message has.
+ */
 struct timeline_reader {
 	uint32_t n_left;
 	struct read_column common[N_COMMON];
@@ -124,7 +128,9 @@ int torsh_timeline_add(struct timeline_writer *writer, const struct timeline_eve
 	return writer->result;
 }
 
-/* The number of columns that hold something; each with its number and length; then they themselves. */
+/*
+ * The number of columns that hold something; each with its number and length; then they themselves.
+ */
 static int join_columns(const struct timeline_writer *writer, struct column_bytes *joined)
 {
 	uint32_t n_used = 0;
@@ -150,7 +156,8 @@ static int join_columns(const struct timeline_writer *writer, struct column_byte
 	return 0;
 }
 
-int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint8_t **bytes, size_t *n_bytes)
+int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint8_t **bytes,
+			size_t *n_bytes)
 {
 	struct column_bytes joined = {0};
 	int result = writer->result ? writer->result : join_columns(writer, &joined);
@@ -174,7 +181,10 @@ static uint32_t event_of(uint64_t column)
 	return DEVICES_FROM + (uint32_t)((column - column_of(DEVICES_FROM)) / DEVICE_FIELDS_MAX);
 }
 
-/* Step over the directory, and see which events have columns. Returns how many columns there are for their fields, or -EPROTO. */
+/*
+ * Step over the directory, and see which events have columns. Returns how many columns there are
+ * for their fields, or -EPROTO.
+ */
 static int measure(struct column_reader *directory, uint64_t n_used, bool has_columns[EVENT_ID_END])
 {
 	int n = 0;
@@ -193,9 +203,11 @@ static int measure(struct column_reader *directory, uint64_t n_used, bool has_co
 	return n;
 }
 
-static struct timeline_reader *create_reader(uint32_t n_events, const bool has_columns[EVENT_ID_END], int n_columns)
+static struct timeline_reader *create_reader(uint32_t n_events,
+					     const bool has_columns[EVENT_ID_END], int n_columns)
 {
-	struct timeline_reader *reader = calloc(1, sizeof(*reader) + (size_t)n_columns * sizeof(*reader->columns));
+	struct timeline_reader *reader =
+		calloc(1, sizeof(*reader) + (size_t)n_columns * sizeof(*reader->columns));
 	struct read_column *at;
 
 	if (!reader)
@@ -210,16 +222,18 @@ static struct timeline_reader *create_reader(uint32_t n_events, const bool has_c
 }
 
 /* The directory's columns, one behind the other from `at` on. */
-static int open_columns(struct timeline_reader *reader, struct column_reader *directory, uint64_t n_used,
-			const uint8_t *at)
+static int open_columns(struct timeline_reader *reader, struct column_reader *directory,
+			uint64_t n_used, const uint8_t *at)
 {
 	const uint8_t *end = directory->end;
 
 	for (uint64_t i = 0; i < n_used; i++) {
-		uint64_t column = torsh_bytes_take_varint(directory), n = torsh_bytes_take_varint(directory);
+		uint64_t column = torsh_bytes_take_varint(directory),
+			 n = torsh_bytes_take_varint(directory);
 		uint32_t id = column < N_COMMON ? 0 : event_of(column);
 		struct read_column *opened =
-			column < N_COMMON ? &reader->common[column] : reader->fields[id] + (column - column_of(id));
+			column < N_COMMON ? &reader->common[column]
+					  : reader->fields[id] + (column - column_of(id));
 
 		if (n > (uint64_t)(end - at))
 			return -EPROTO;
@@ -229,10 +243,12 @@ static int open_columns(struct timeline_reader *reader, struct column_reader *di
 	return 0;
 }
 
-int torsh_timeline_open(struct timeline_reader **opened, uint32_t n_events, const uint8_t *bytes, size_t n_bytes)
+int torsh_timeline_open(struct timeline_reader **opened, uint32_t n_events, const uint8_t *bytes,
+			size_t n_bytes)
 {
 	/* Where there are none, bytes may be NULL. */
-	struct column_reader directory = {.at = bytes, .end = n_bytes ? bytes + n_bytes : bytes}, measured;
+	struct column_reader directory = {.at = bytes, .end = n_bytes ? bytes + n_bytes : bytes},
+			     measured;
 	uint64_t n_used = torsh_bytes_take_varint(&directory);
 	bool has_columns[EVENT_ID_END] = {false};
 	struct timeline_reader *reader;

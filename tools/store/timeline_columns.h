@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The columns of a Timeline message: what a process said that it was doing, in the order in which it was folded. Each
- * field of each kind of event is a column of its own, of differences to the value before, so that what repeats itself
- * takes one byte or none after zstd. FORMAT.md tells the bytes. Each message stands alone.
+ * The columns of a Timeline message: what a process said that it was doing, in the order in which
+ * it was folded. Each field of each kind of event is a column of its own, of differences to the
+ * value before, so that what repeats itself takes one byte or none after zstd. FORMAT.md tells the
+ * bytes. Each message stands alone.
  */
 #ifndef TORSH_STORE_TIMELINE_COLUMNS_H
 #define TORSH_STORE_TIMELINE_COLUMNS_H
@@ -16,7 +17,8 @@ struct timeline_event {
 	uint64_t at_ns; /* since Session.start_realtime_ns */
 	uint32_t thread; /* row of the process's Threads */
 	uint32_t stack; /* number of a stack, 0: none was taken */
-	struct event event; /* labels are numbers of Functions rows, and 1; event.stamp is not set */
+	/* labels are numbers of Functions rows, and 1; event.stamp is not set */
+	struct event event;
 };
 
 #define TIMELINE_EVENTS_MAX (1u << 20) /* in one message */
@@ -33,16 +35,18 @@ int torsh_timeline_add(struct timeline_writer *writer, const struct timeline_eve
 uint32_t torsh_timeline_count(const struct timeline_writer *writer);
 
 /*
- * The message's fields; *bytes is the caller's to free. The writer is empty afterwards and can be filled again.
- * Returns 0 or -ENOMEM; then the events are lost.
+ * The message's fields; *bytes is the caller's to free. The writer is empty afterwards and can be
+ * filled again. Returns 0 or -ENOMEM; then the events are lost.
  */
-int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint8_t **bytes, size_t *n_bytes);
+int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint8_t **bytes,
+			size_t *n_bytes);
 
 /*
- * Read the message with these fields (Timeline of recording.proto); the bytes must outlive the reader.
- * Returns 0, -EPROTO when they can't be columns, or -ENOMEM.
+ * Read the message with these fields (Timeline of recording.proto); the bytes must outlive the
+ * reader. Returns 0, -EPROTO when they can't be columns, or -ENOMEM.
  */
-int torsh_timeline_open(struct timeline_reader **reader, uint32_t n_events, const uint8_t *bytes, size_t n_bytes);
+int torsh_timeline_open(struct timeline_reader **reader, uint32_t n_events, const uint8_t *bytes,
+			size_t n_bytes);
 void torsh_timeline_close(struct timeline_reader *reader);
 
 /* Returns 1 with *event filled, 0 after the last, or -EPROTO: the bytes are damaged or made up. */

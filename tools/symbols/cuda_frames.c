@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/cuda_frames.h. */
 #include "tools/symbols/cuda_frames.h"
 
 #include <string.h>
@@ -46,7 +45,8 @@ static uint32_t find_python(const struct recorded_process *process, uint32_t sta
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
 		uint32_t address = process->stacks[stack].address;
 
-		if (address < process->n_addresses && process->addresses[address].flags == ADDRESS_PYTHON)
+		if (address < process->n_addresses &&
+		    process->addresses[address].flags == ADDRESS_PYTHON)
 			return address;
 	}
 	return UINT32_MAX;
@@ -56,7 +56,8 @@ static uint32_t find_python(const struct recorded_process *process, uint32_t sta
 static uint32_t find_caller(const struct recorded_process *process, uint32_t stack)
 {
 	stack = torsh_cuda_frames_shown(process, stack);
-	while (stack && stack < process->n_stacks && is_of_cuda(process, process->stacks[stack].address))
+	while (stack && stack < process->n_stacks &&
+	       is_of_cuda(process, process->stacks[stack].address))
 		stack = process->stacks[stack].parent;
 	return stack && stack < process->n_stacks ? process->stacks[stack].address : UINT32_MAX;
 }
@@ -68,5 +69,6 @@ const struct frame *torsh_cuda_frames_line(const struct recorded_process *proces
 
 	if (address == UINT32_MAX)
 		address = find_caller(process, stack);
-	return address == UINT32_MAX ? NULL : torsh_symbols_frames(symbols, process, address)->frames;
+	return address == UINT32_MAX ? NULL
+				     : torsh_symbols_frames(symbols, process, address)->frames;
 }

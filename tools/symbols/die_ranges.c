@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/die_ranges.h. */
 #include "tools/symbols/die_ranges.h"
 
 #include <stdlib.h>
@@ -14,8 +13,10 @@ void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bi
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
 		if (start == 0 || end <= start)
 			continue;
-		ranges->items = torsh_need_room(ranges->items, ranges->n, &ranges->room, sizeof(*ranges->items));
-		ranges->items[ranges->n++] = (struct die_range){.start = start + bias, .end = end + bias, .die = *die};
+		ranges->items = torsh_need_room(ranges->items, ranges->n, &ranges->room,
+						sizeof(*ranges->items));
+		ranges->items[ranges->n++] =
+			(struct die_range){.start = start + bias, .end = end + bias, .die = *die};
 	}
 }
 

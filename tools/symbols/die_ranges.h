@@ -19,8 +19,8 @@ struct die_ranges {
 };
 
 /*
- * Add the ranges of die, moved by bias. Code that the linker threw away is left out: such ranges begin at address 0, or
- * end before they begin.
+ * Add the ranges of die, moved by bias. Code that the linker threw away is left out: such ranges
+ * begin at address 0, or end before they begin.
  */
 void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bias);
 
@@ -28,8 +28,8 @@ void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bi
 void torsh_die_ranges_sort(struct die_ranges *ranges);
 
 /*
- * The innermost range that covers the address; of equal ones the first in the file, whose copy of a function the linker
- * kept. NULL: none does. The ranges own it.
+ * The innermost range that covers the address; of equal ones the first in the file, whose copy of a
+ * function the linker kept. NULL: none does. The ranges own it.
  */
 const Dwarf_Die *torsh_die_ranges_find(const struct die_ranges *ranges, uint64_t address);
 

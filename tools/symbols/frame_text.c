@@ -40,7 +40,8 @@ static void print_frame(FILE *out, const struct frame *frame)
 	fputs(torsh_frame_name(frame, name, sizeof(name)), out);
 }
 
-char *torsh_stack_text(const struct recorded_process *process, uint32_t stack, struct symbols *symbols)
+char *torsh_stack_text(const struct recorded_process *process, uint32_t stack,
+		       struct symbols *symbols)
 {
 	enum stack_view view = process->has_python ? STACK_VIEW_PYTHON : STACK_VIEW_NATIVE;
 	size_t n, n_text;
@@ -58,7 +59,8 @@ char *torsh_stack_text(const struct recorded_process *process, uint32_t stack, s
 	return torsh_need(text);
 }
 
-char *torsh_stack_line_text(const struct recorded_process *process, uint32_t stack, struct symbols *symbols)
+char *torsh_stack_line_text(const struct recorded_process *process, uint32_t stack,
+			    struct symbols *symbols)
 {
 	const struct frame *frame = torsh_cuda_frames_line(process, stack, symbols);
 	char *text = NULL;

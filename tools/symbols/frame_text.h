@@ -5,19 +5,24 @@
 
 #include "tools/symbols/symbols.h"
 
-/* The function's name; of a frame without one the module and offset, or the address, written into out of n bytes. */
+/*
+ * The function's name; of a frame without one the module and offset, or the address, written into
+ * out of n bytes.
+ */
 const char *torsh_frame_name(const struct frame *frame, char *out, size_t n);
 
 /*
- * The frames of a stack, "file(line): function;...", the innermost first: lines of Python where the process has any, else
- * native frames. The caller frees it.
+ * The frames of a stack, "file(line): function;...", the innermost first: lines of Python where the
+ * process has any, else native frames. The caller frees it.
  */
-char *torsh_stack_text(const struct recorded_process *process, uint32_t stack, struct symbols *symbols);
+char *torsh_stack_text(const struct recorded_process *process, uint32_t stack,
+		       struct symbols *symbols);
 
 /*
- * The line of the program that made the CUDA call in which the stack was taken, in the same form; "": unknown. The caller
- * frees it.
+ * The line of the program that made the CUDA call in which the stack was taken, in the same form;
+ * "": unknown. The caller frees it.
  */
-char *torsh_stack_line_text(const struct recorded_process *process, uint32_t stack, struct symbols *symbols);
+char *torsh_stack_line_text(const struct recorded_process *process, uint32_t stack,
+			    struct symbols *symbols);
 
 #endif

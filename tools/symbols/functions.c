@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/functions.h. */
 #include "tools/symbols/functions.h"
 
 #include <dwarf.h>
@@ -32,7 +31,8 @@ static const struct unit_functions *functions_of(struct functions *functions, Dw
 		if (functions->units[i].unit == die->cu)
 			return &functions->units[i];
 	}
-	functions->units = torsh_need_room(functions->units, functions->n, &functions->room, sizeof(*functions->units));
+	functions->units = torsh_need_room(functions->units, functions->n, &functions->room,
+					   sizeof(*functions->units));
 	unit = &functions->units[functions->n++];
 	*unit = (struct unit_functions){.unit = die->cu};
 	add_functions(unit, die);
@@ -48,7 +48,8 @@ static bool find_inner(Dwarf_Die *scope, Dwarf_Addr pc, Dwarf_Die *inner)
 	do {
 		int tag = dwarf_tag(inner);
 
-		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block || tag == DW_TAG_subprogram) &&
+		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+		     tag == DW_TAG_subprogram) &&
 		    dwarf_haspc(inner, pc) > 0)
 			return true;
 	} while (dwarf_siblingof(inner, inner) == 0);
@@ -65,9 +66,11 @@ static void turn_around(Dwarf_Die *scopes, size_t n)
 	}
 }
 
-const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *unit, Dwarf_Addr pc, size_t *n)
+const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *unit, Dwarf_Addr pc,
+					size_t *n)
 {
-	const Dwarf_Die *function = torsh_die_ranges_find(&functions_of(functions, unit)->ranges, pc);
+	const Dwarf_Die *function =
+		torsh_die_ranges_find(&functions_of(functions, unit)->ranges, pc);
 	Dwarf_Die scope;
 
 	*n = 0;
@@ -75,8 +78,8 @@ const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *
 		return NULL;
 	scope = *function;
 	do {
-		functions->scopes =
-			torsh_need_room(functions->scopes, *n, &functions->scopes_room, sizeof(*functions->scopes));
+		functions->scopes = torsh_need_room(functions->scopes, *n, &functions->scopes_room,
+						    sizeof(*functions->scopes));
 		functions->scopes[(*n)++] = scope;
 	} while (find_inner(&functions->scopes[*n - 1], pc, &scope));
 	turn_around(functions->scopes, *n);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/lines.h. */
 #include "tools/symbols/lines.h"
 
 #include <dwarf.h>
 
 #include "tools/symbols/named_files.h"
 
-/* The mangled name, because it says more. C's is the plain one: linkage names there are aliases like "__GI_f". */
+/*
+ * The mangled name, because it says more. C's is the plain one: linkage names there are aliases
+ * like "__GI_f".
+ */
 static const char *function_name(Dwarf_Die *die)
 {
 	static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		Dwarf_Attribute attribute;
-		const char *name = dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));
+		const char *name =
+			dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));
 
 		if (name && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
 			return name;
@@ -51,8 +54,8 @@ static Dwarf_Die code_unit(Dwarf_Die *unit)
 	return *unit;
 }
 
-static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_scopes, struct line_frame *frames,
-			  size_t n_max)
+static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_scopes,
+			  struct line_frame *frames, size_t n_max)
 {
 	Dwarf_Files *files = NULL;
 	size_t n_files = 0, n = 0;
@@ -63,7 +66,8 @@ static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_sco
 		Dwarf_Die scope = scopes[i];
 		int tag = dwarf_tag(&scope);
 
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram && tag != DW_TAG_entry_point)
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram &&
+		    tag != DW_TAG_entry_point)
 			continue;
 		frames[n].name = function_name(&scope);
 		frames[n].is_inlined = tag == DW_TAG_inlined_subroutine;
@@ -73,11 +77,14 @@ static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_sco
 		frames[n] = (struct line_frame){0};
 		read_call(&scope, files, n_files, &frames[n]);
 	}
-	/* The function around the inlined ones wasn't described: its line is known, its name isn't. */
+	/*
+	 * The function around the inlined ones wasn't described: its line is known, its name isn't.
+	 */
 	return n ? n + 1 : 0;
 }
 
-static size_t find_lines(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max)
+static size_t find_lines(struct object *object, uint64_t address, struct line_frame *frames,
+			 size_t n_max)
 {
 	const Dwarf_Die *scopes;
 	Dwarf_Die unit, code;
@@ -102,7 +109,8 @@ static size_t find_lines(struct object *object, uint64_t address, struct line_fr
 	return n;
 }
 
-size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max)
+size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames,
+			size_t n_max)
 {
 	bool was_guarded = torsh_named_files_guard(true);
 	size_t n = find_lines(object, address, frames, n_max);

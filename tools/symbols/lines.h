@@ -6,16 +6,18 @@
 #include "tools/symbols/object.h"
 
 struct line_frame {
-	const char *name; /* mangled where the language does that; NULL: not known. Belongs to the object */
+	/* mangled where the language does that; NULL: not known. Belongs to the object */
+	const char *name;
 	const char *file; /* belongs to the object */
 	int line; /* 0: not known */
 	bool is_inlined;
 };
 
 /*
- * Fill frames, innermost first; the last one is the function that the code belongs to. Returns how many; 0 when
- * DWARF knows nothing here.
+ * Fill frames, innermost first; the last one is the function that the code belongs to. Returns how
+ * many; 0 when DWARF knows nothing here.
  */
-size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max);
+size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames,
+			size_t n_max);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/named_files.h. */
 #include "tools/symbols/named_files.h"
 
 #include <errno.h>
@@ -44,8 +43,9 @@ static int open_by(const char *path, int flags, va_list arguments)
 }
 
 /*
- * Interposes the C library's, because elfutils has no other hook for the .dwo of a unit. By other names here: headers may
- * define one inline. A descriptor opened with O_NONBLOCK doesn't wait at a file of /proc that is regular by its mode, either.
+ * Interposes the C library's, because elfutils has no other hook for the .dwo of a unit. By other
+ * names here: headers may define one inline. A descriptor opened with O_NONBLOCK doesn't wait at a
+ * file of /proc that is regular by its mode, either.
  */
 #define OPEN(name, interposed)                                                              \
 	int torsh_named_files_##name(const char *path, int flags, ...) __asm__(interposed); \

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/object.h. */
 #include "tools/symbols/object.h"
 
 #include <stdlib.h>
@@ -11,7 +10,8 @@
 #include "tools/symbols/named_files.h"
 
 /* The file is named, not searched: only debug files are looked for. */
-static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+		       char **file, Elf **elf)
 {
 	(void)module, (void)user, (void)name, (void)base, (void)file, (void)elf;
 	return -1;
@@ -32,7 +32,8 @@ static bool is_build_id(Dwfl_Module *module, const uint8_t *build_id, size_t n_b
 	return n > 0 && (size_t)n == n_build_id && memcmp(bits, build_id, n_build_id) == 0;
 }
 
-void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id, size_t n_build_id)
+void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id,
+		       size_t n_build_id)
 {
 	int fd = torsh_open_regular(path);
 	GElf_Addr bias = 0;
@@ -71,7 +72,10 @@ static int compare_symbols(const void *a, const void *b)
 
 	if (one->start != other->start)
 		return one->start < other->start ? -1 : 1;
-	/* Of aliases the last one wins: a longer name is the same one with the library's prefix, so it goes first. */
+	/*
+	 * Of aliases the last one wins: a longer name is the same one with the library's prefix, so
+	 * it goes first.
+	 */
 	if (one->bytes != other->bytes)
 		return one->bytes < other->bytes ? -1 : 1;
 	if (strlen(one->name) != strlen(other->name))
@@ -90,15 +94,16 @@ static void read_symbols(struct object *object)
 		GElf_Sym symbol;
 		GElf_Addr address;
 		GElf_Word section;
-		const char *name = dwfl_module_getsym_info(object->module, i, &symbol, &address, &section, NULL, NULL);
+		const char *name = dwfl_module_getsym_info(object->module, i, &symbol, &address,
+							   &section, NULL, NULL);
 		int type = GELF_ST_TYPE(symbol.st_info);
 
 		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS)
 			continue;
 		if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 			continue;
-		object->symbols = torsh_need_room(object->symbols, object->n_symbols, &object->symbols_room,
-						  sizeof(*object->symbols));
+		object->symbols = torsh_need_room(object->symbols, object->n_symbols,
+						  &object->symbols_room, sizeof(*object->symbols));
 		object->symbols[object->n_symbols++] = (struct object_symbol){
 			.start = address - object->bias,
 			.bytes = symbol.st_size,
@@ -106,7 +111,8 @@ static void read_symbols(struct object *object)
 		};
 	}
 	if (object->n_symbols)
-		qsort(object->symbols, object->n_symbols, sizeof(*object->symbols), compare_symbols);
+		qsort(object->symbols, object->n_symbols, sizeof(*object->symbols),
+		      compare_symbols);
 }
 
 const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t address)
@@ -137,8 +143,9 @@ const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t 
 }
 
 /*
- * .debug_aranges isn't used: some compilers write none, and libdw takes the last range there that begins before the
- * address, whether or not it reaches it. The units themselves have what they cover.
+ * .debug_aranges isn't used: some compilers write none, and libdw takes the last range there that
+ * begins before the address, whether or not it reaches it. The units themselves have what they
+ * cover.
  */
 static void read_units(struct object *object)
 {
@@ -151,7 +158,8 @@ static void read_units(struct object *object)
 	torsh_die_ranges_sort(&object->units);
 }
 
-bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit, Dwarf_Addr *dwarf_bias)
+bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit,
+		       Dwarf_Addr *dwarf_bias)
 {
 	const Dwarf_Die *found;
 

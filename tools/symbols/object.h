@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The file of a module, as elfutils sees it: its ELF symbols, its DWARF (also in separate files, found by build-id,
- * .gnu_debuglink, or debuginfod where DEBUGINFOD_URLS is set). Addresses are those of its program headers.
+ * The file of a module, as elfutils sees it: its ELF symbols, its DWARF (also in separate files,
+ * found by build-id, .gnu_debuglink, or debuginfod where DEBUGINFOD_URLS is set). Addresses are
+ * those of its program headers.
  */
 #ifndef TORSH_SYMBOLS_OBJECT_H
 #define TORSH_SYMBOLS_OBJECT_H
@@ -42,13 +43,17 @@ struct object {
 };
 
 /* Open the file; build_id NULL: any will do. Never fails: see state. */
-void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id, size_t n_build_id);
+void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id,
+		       size_t n_build_id);
 void torsh_object_close(struct object *object);
 
 /* The function's symbol that covers the address, or NULL. */
 const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t address);
 
-/* The compilation unit that covers the address. Its addresses are those of dwfl less *dwarf_bias. */
-bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit, Dwarf_Addr *dwarf_bias);
+/*
+ * The compilation unit that covers the address. Its addresses are those of dwfl less *dwarf_bias.
+ */
+bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit,
+		       Dwarf_Addr *dwarf_bias);
 
 #endif

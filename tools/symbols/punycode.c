@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/punycode.h. The constants and the order of steps are RFC 3492's, sections 5 and 6. */
+/*
+ * See tools/symbols/punycode.h. The constants and the order of steps are RFC 3492's, sections 5 and
+ * 6.
+ */
 #include "tools/symbols/punycode.h"
 
 #include <stdint.h>
 #include <string.h>
 
-enum { BASE = 36, T_MIN = 1, T_MAX = 26, SKEW = 38, DAMP = 700, INITIAL_BIAS = 72, INITIAL_N = 128 };
+enum {
+	BASE = 36,
+	T_MIN = 1,
+	T_MAX = 26,
+	SKEW = 38,
+	DAMP = 700,
+	INITIAL_BIAS = 72,
+	INITIAL_N = 128
+};
 
 #define POINTS_MAX 256u
 
@@ -107,7 +118,8 @@ bool torsh_punycode_decode(const char *text, size_t n, char *out, size_t room)
 		n_points++;
 		bias = adapt(i - old, (uint32_t)n_points, old == 0);
 		/* Halves of pairs in UTF-16 are no characters. */
-		if (__builtin_add_overflow(point, i / n_points, &point) || point > 0x10ffff || (point >> 11) == 0x1b)
+		if (__builtin_add_overflow(point, i / n_points, &point) || point > 0x10ffff ||
+		    (point >> 11) == 0x1b)
 			return false;
 		i %= (uint32_t)n_points;
 		memmove(points + i + 1, points + i, (n_points - 1 - i) * sizeof(*points));

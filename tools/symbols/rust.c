@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * See tools/symbols/rust.h. A function for each rule of the grammar in RFC 2603: it reads from `at` and prints. After a
- * mistake nothing is read or printed any more. References back may name one another: what is printed is bounded.
+ * See tools/symbols/rust.h. A function for each rule of the grammar in RFC 2603: it reads from `at`
+ * and prints. After a mistake nothing is read or printed any more. References back may name one
+ * another: what is printed is bounded.
  */
 #include "tools/symbols/rust.h"
 
@@ -167,7 +168,8 @@ static void put_name(struct reader *reader, const struct name *name)
 }
 
 /* What was read before, further ahead in the symbol. */
-static void read_back(struct reader *reader, void (*rule)(struct reader *reader, bool in_value), bool in_value)
+static void read_back(struct reader *reader, void (*rule)(struct reader *reader, bool in_value),
+		      bool in_value)
 {
 	const char *begin = reader->at - 1, *after;
 	uint64_t to = read_base_62(reader);
@@ -242,7 +244,8 @@ static void read_generic_argument(struct reader *reader)
 }
 
 /* Up to the E. Returns how many there were. */
-static size_t read_list(struct reader *reader, void (*rule)(struct reader *reader), const char *between)
+static size_t read_list(struct reader *reader, void (*rule)(struct reader *reader),
+			const char *between)
 {
 	size_t n = 0;
 
@@ -338,8 +341,9 @@ static void read_path(struct reader *reader, bool in_value)
 static const char *basic_type(char letter)
 {
 	static const char *const types[26] = {
-		"i8",	"bool", "char", "f64", "str", "f32", NULL,  "u8", "isize", "usize", NULL,  "i32", "u32",
-		"i128", "u128", "_",	NULL,  NULL,  "i16", "u16", "()", "...",   NULL,    "i64", "u64", "!",
+		"i8",	 "bool", "char", "f64", "str",	"f32",	NULL,  "u8", "isize",
+		"usize", NULL,	 "i32",	 "u32", "i128", "u128", "_",   NULL, NULL,
+		"i16",	 "u16",	 "()",	 "...", NULL,	"i64",	"u64", "!",
 	};
 
 	return islower((unsigned char)letter) ? types[letter - 'a'] : NULL;

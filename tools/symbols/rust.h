@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Names that Rust's compiler gave symbols: v0 ("_R...", RFC 2603) and the legacy form ("_ZN...17h<hash>E", which C++'s
- * demangler takes for its own). Hashes and crate disambiguators are left out.
+ * Names that Rust's compiler gave symbols: v0 ("_R...", RFC 2603) and the legacy form
+ * ("_ZN...17h<hash>E", which C++'s demangler takes for its own). Hashes and crate disambiguators
+ * are left out.
  */
 #ifndef TORSH_SYMBOLS_RUST_H
 #define TORSH_SYMBOLS_RUST_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/rust_legacy.h. */
 #include "tools/symbols/rust_legacy.h"
 
 #include <ctype.h>
@@ -18,7 +17,10 @@ static const struct {
 	{"$GT$", '>'}, {"$LP$", '('}, {"$RP$", ')'}, {"$C$", ','},
 };
 
-/* What an escape at text stands for, "$u7e$" a character below 128; returns its bytes, 0: it is none. */
+/*
+ * What an escape at text stands for, "$u7e$" a character below 128; returns its bytes, 0: it is
+ * none.
+ */
 static size_t read_escape(const char *text, char *character)
 {
 	char *end;
@@ -62,10 +64,14 @@ static char *put_part(char *out, const char *text, size_t n)
 
 static bool is_hash(const char *text, size_t n)
 {
-	return n == 17 && text[0] == 'h' && strspn(text + 1, "0123456789abcdef") >= 16 && text[n] == 'E';
+	return n == 17 && text[0] == 'h' && strspn(text + 1, "0123456789abcdef") >= 16 &&
+	       text[n] == 'E';
 }
 
-/* Where the name that begins with its length at *at begins, *n long, *at then behind it; NULL: there is none. */
+/*
+ * Where the name that begins with its length at *at begins, *n long, *at then behind it; NULL:
+ * there is none.
+ */
 static const char *next_part(const char **at, size_t *n)
 {
 	const char *text;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/stack_view.h. */
 #include "tools/symbols/stack_view.h"
 
 #include <stdlib.h>
@@ -24,7 +23,8 @@ struct stack_views {
 
 static bool is_python(const struct recorded_process *process, uint32_t address)
 {
-	return address < process->n_addresses && process->addresses[address].flags == ADDRESS_PYTHON;
+	return address < process->n_addresses &&
+	       process->addresses[address].flags == ADDRESS_PYTHON;
 }
 
 static bool is_native(const struct recorded_process *process, uint32_t address)
@@ -32,14 +32,21 @@ static bool is_native(const struct recorded_process *process, uint32_t address)
 	return address < process->n_addresses && process->addresses[address].flags < ADDRESS_PYTHON;
 }
 
-/* 3.14 can be built so that each instruction is a function that the evaluation function jumps to. */
+/*
+ * 3.14 can be built so that each instruction is a function that the evaluation function jumps to.
+ */
 static bool is_evaluation_name(const char *name)
 {
-	return name && (strncmp(name, "_PyEval_EvalFrameDefault", 24) == 0 || strncmp(name, "_TAIL_CALL_", 11) == 0);
+	return name && (strncmp(name, "_PyEval_EvalFrameDefault", 24) == 0 ||
+			strncmp(name, "_TAIL_CALL_", 11) == 0);
 }
 
-/* Only what stands directly inside of a line of Python can be the evaluation function: few names are asked for. */
-static void find_interpreter(struct stack_views *views, const struct recorded_process *process, struct symbols *symbols)
+/*
+ * Only what stands directly inside of a line of Python can be the evaluation function: few names
+ * are asked for.
+ */
+static void find_interpreter(struct stack_views *views, const struct recorded_process *process,
+			     struct symbols *symbols)
 {
 	bool *is_asked = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*is_asked));
 
@@ -83,8 +90,10 @@ static struct stack_views *views_of(struct recorded_process *process, struct sym
 	views->n_recorded = process->n_stacks;
 	views->shown = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->shown));
 	views->outer = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->outer));
-	views->is_interpreter = torsh_need_items(NULL, 0, process->n_modules, sizeof(*views->is_interpreter));
-	views->is_evaluation = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*views->is_evaluation));
+	views->is_interpreter =
+		torsh_need_items(NULL, 0, process->n_modules, sizeof(*views->is_interpreter));
+	views->is_evaluation =
+		torsh_need_items(NULL, 0, process->n_addresses, sizeof(*views->is_evaluation));
 	find_interpreter(views, process, symbols);
 	return views;
 }
@@ -99,9 +108,10 @@ static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t
 
 	if (slot->key)
 		return slot->number;
-	process->stacks =
-		torsh_need_room(process->stacks, process->n_stacks, &process->stacks_room, sizeof(*process->stacks));
-	process->stacks[process->n_stacks++] = (struct recorded_stack){.parent = parent, .address = address};
+	process->stacks = torsh_need_room(process->stacks, process->n_stacks, &process->stacks_room,
+					  sizeof(*process->stacks));
+	process->stacks[process->n_stacks++] =
+		(struct recorded_stack){.parent = parent, .address = address};
 	torsh_key_index_fill(made, slot, key, number);
 	return number;
 }
@@ -114,7 +124,8 @@ static bool is_cut_for_all(const struct recorded_process *process, uint32_t addr
 	return flags == ADDRESS_CUT_TOO_DEEP || flags == ADDRESS_CUT_NO_MEMORY;
 }
 
-static bool is_shown(const struct recorded_process *process, uint32_t address, bool is_inside, enum stack_view view)
+static bool is_shown(const struct recorded_process *process, uint32_t address, bool is_inside,
+		     enum stack_view view)
 {
 	const struct stack_views *views = process->views;
 	bool is_native_code = is_native(process, address);
@@ -172,7 +183,8 @@ static uint32_t make_shown(struct recorded_process *process, uint32_t stack, enu
 	size_t n = 0;
 
 	/* The innermost line of Python. */
-	while (line && line < views->n_recorded && !is_python(process, process->stacks[line].address))
+	while (line && line < views->n_recorded &&
+	       !is_python(process, process->stacks[line].address))
 		line = process->stacks[line].parent;
 	shown = show_outer(process, line, view);
 	for (; stack != line; stack = process->stacks[stack].parent)
@@ -201,8 +213,8 @@ uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, stru
 	return views->shown[stack] - 1;
 }
 
-const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack, struct symbols *symbols,
-					enum stack_view view, size_t *n)
+const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack,
+					struct symbols *symbols, enum stack_view view, size_t *n)
 {
 	const struct frame **frames = NULL;
 	size_t n_room = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which frames of a recorded stack are shown. A stack is recorded whole: all native frames, and the lines of Python
- * directly outside of the native frame of the interpreter that executes them.
+ * Which frames of a recorded stack are shown. A stack is recorded whole: all native frames, and the
+ * lines of Python directly outside of the native frame of the interpreter that executes them.
  */
 #ifndef TORSH_SYMBOLS_STACK_VIEW_H
 #define TORSH_SYMBOLS_STACK_VIEW_H
@@ -11,8 +11,9 @@
 
 enum stack_view {
 	/*
-	 * Python instead of the interpreter: from the innermost line of Python outwards the interpreter's own native
-	 * frames are left out; those of libraries that Python called, and of what these called, stay.
+	 * Python instead of the interpreter: from the innermost line of Python outwards the
+	 * interpreter's own native frames are left out; those of libraries that Python called, and
+	 * of what these called, stay.
 	 */
 	STACK_VIEW_MERGED,
 	STACK_VIEW_PYTHON, /* lines of Python only */
@@ -20,14 +21,17 @@ enum stack_view {
 };
 
 /*
- * The stack as it is shown: a number of the same process, added to its stacks where it was not there. Ask for one view
- * of a process only.
+ * The stack as it is shown: a number of the same process, added to its stacks where it was not
+ * there. Ask for one view of a process only.
  */
 uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view);
 
-/* The frames of the stack as it is shown, innermost first: *n of them in an array that the caller frees. */
-const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack, struct symbols *symbols,
-					enum stack_view view, size_t *n);
+/*
+ * The frames of the stack as it is shown, innermost first: *n of them in an array that the caller
+ * frees.
+ */
+const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack,
+					struct symbols *symbols, enum stack_view view, size_t *n);
 
 #endif

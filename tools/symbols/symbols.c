@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/symbols.h. */
 #include "tools/symbols/symbols.h"
 
 #include <stdlib.h>
@@ -82,7 +81,8 @@ void torsh_symbols_destroy(struct symbols *symbols)
 	free(symbols);
 }
 
-static struct known_process *know_process(struct symbols *symbols, const struct recorded_process *process)
+static struct known_process *know_process(struct symbols *symbols,
+					  const struct recorded_process *process)
 {
 	struct known_process *known;
 
@@ -90,8 +90,8 @@ static struct known_process *know_process(struct symbols *symbols, const struct 
 		if (symbols->processes[i].process == process)
 			return &symbols->processes[i];
 	}
-	symbols->processes = torsh_need_room(symbols->processes, symbols->n_processes, &symbols->processes_room,
-					     sizeof(*symbols->processes));
+	symbols->processes = torsh_need_room(symbols->processes, symbols->n_processes,
+					     &symbols->processes_room, sizeof(*symbols->processes));
 	known = &symbols->processes[symbols->n_processes++];
 	*known = (struct known_process){
 		.process = process,
@@ -109,8 +109,10 @@ static struct file *open_file(struct symbols *symbols, const struct recorded_mod
 
 	for (size_t i = 0; i < symbols->n_files; i++) {
 		file = symbols->files[i];
-		if (strcmp(file->path, module->path) == 0 && file->n_build_id == module->n_build_id &&
-		    (!file->n_build_id || memcmp(file->build_id, module->build_id, file->n_build_id) == 0))
+		if (strcmp(file->path, module->path) == 0 &&
+		    file->n_build_id == module->n_build_id &&
+		    (!file->n_build_id ||
+		     memcmp(file->build_id, module->build_id, file->n_build_id) == 0))
 			return file;
 	}
 	file = torsh_need(calloc(1, sizeof(*file)));
@@ -120,13 +122,15 @@ static struct file *open_file(struct symbols *symbols, const struct recorded_mod
 		memcpy(file->build_id, module->build_id, module->n_build_id);
 	file->n_build_id = module->n_build_id;
 	torsh_object_open(&file->object, file->path, file->build_id, file->n_build_id);
-	symbols->files = torsh_need_room(symbols->files, symbols->n_files, &symbols->files_room, sizeof(file));
+	symbols->files = torsh_need_room(symbols->files, symbols->n_files, &symbols->files_room,
+					 sizeof(file));
 	symbols->files[symbols->n_files++] = file;
 	return file;
 }
 
 /* The file of an address, or NULL: no module, or memory that has no file. */
-static struct object *object_of(struct symbols *symbols, const struct recorded_process *process, uint32_t address)
+static struct object *object_of(struct symbols *symbols, const struct recorded_process *process,
+				uint32_t address)
 {
 	const struct recorded_module *module = torsh_recording_module(process, address);
 	struct known_process *known = know_process(symbols, process);
@@ -140,7 +144,10 @@ static struct object *object_of(struct symbols *symbols, const struct recorded_p
 	return &(*file)->object;
 }
 
-/* Where to look: a call may be a function's last instruction, and then its return address is in the next one. */
+/*
+ * Where to look: a call may be a function's last instruction, and then its return address is in the
+ * next one.
+ */
 static uint64_t looked_up(const struct recorded_process *process, uint32_t address)
 {
 	const struct recorded_address *row = &process->addresses[address];
@@ -163,13 +170,15 @@ const char *torsh_symbols_demangle(struct symbols *symbols, const char *name)
 	return text;
 }
 
-const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process, uint32_t address)
+const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process,
+			       uint32_t address)
 {
 	const char *name = torsh_recording_symbol(process, address);
 	const struct object_symbol *symbol;
 	struct object *object;
 
-	if (name || !symbols || address >= process->n_addresses || process->addresses[address].flags == ADDRESS_PYTHON)
+	if (name || !symbols || address >= process->n_addresses ||
+	    process->addresses[address].flags == ADDRESS_PYTHON)
 		return name;
 	object = object_of(symbols, process, address);
 	if (!object)
@@ -178,9 +187,12 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_pr
 	return symbol ? symbol->name : NULL;
 }
 
-/* The recorded name, or the one under which programs call the function where it has several: "strdup", not "__strdup". */
-static const char *public_name(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
-			       const char *name)
+/*
+ * The recorded name, or the one under which programs call the function where it has several:
+ * "strdup", not "__strdup".
+ */
+static const char *public_name(struct symbols *symbols, const struct recorded_process *process,
+			       uint32_t address, const char *name)
 {
 	const struct object_symbol *symbol;
 	struct object *object;
@@ -193,8 +205,8 @@ static const char *public_name(struct symbols *symbols, const struct recorded_pr
 }
 
 /* Name and offset from ELF symbols, the recording's first. */
-static void name_frame(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
-		       struct frame *frame)
+static void name_frame(struct symbols *symbols, const struct recorded_process *process,
+		       uint32_t address, struct frame *frame)
 {
 	const char *name = torsh_recording_symbol(process, address);
 	struct object *object;
@@ -203,7 +215,8 @@ static void name_frame(struct symbols *symbols, const struct recorded_process *p
 		frame->offset = process->addresses[address].symbol_offset;
 		name = public_name(symbols, process, address, name);
 	} else if ((object = object_of(symbols, process, address))) {
-		const struct object_symbol *symbol = torsh_object_symbol(object, looked_up(process, address));
+		const struct object_symbol *symbol =
+			torsh_object_symbol(object, looked_up(process, address));
 
 		if (!symbol)
 			return;
@@ -234,23 +247,27 @@ static const char *intern_path(struct symbols *symbols, const char *path)
 }
 
 /*
- * Does the name from DWARF say more than the linker's? Not of a C function: there it is the name inside of the library
- * that the program calls by another one; but for parts of functions, which the linker calls "f.part.0".
+ * Does the name from DWARF say more than the linker's? Not of a C function: there it is the name
+ * inside of the library that the program calls by another one; but for parts of functions, which
+ * the linker calls "f.part.0".
  */
 static bool is_better_name(const char *dwarf_name, const struct frame *elf)
 {
 	if (!dwarf_name)
 		return false;
-	return !elf->linkage_name || strncmp(dwarf_name, "_Z", 2) == 0 || strncmp(dwarf_name, "_R", 2) == 0 ||
+	return !elf->linkage_name || strncmp(dwarf_name, "_Z", 2) == 0 ||
+	       strncmp(dwarf_name, "_R", 2) == 0 ||
 	       (strncmp(elf->linkage_name, "_Z", 2) != 0 && strchr(elf->linkage_name, '.'));
 }
 
-static size_t add_lines(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
-			const struct frame *base, struct frame *frames)
+static size_t add_lines(struct symbols *symbols, const struct recorded_process *process,
+			uint32_t address, const struct frame *base, struct frame *frames)
 {
 	struct object *object = object_of(symbols, process, address);
 	struct line_frame lines[INLINED_MAX];
-	size_t n = object ? torsh_lines_find(object, looked_up(process, address), lines, INLINED_MAX) : 0;
+	size_t n =
+		object ? torsh_lines_find(object, looked_up(process, address), lines, INLINED_MAX)
+		       : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		frames[i] = *base;
@@ -287,8 +304,8 @@ static const char *cut_reason(uint32_t flags)
 	}
 }
 
-static void make_python_frame(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
-			      struct frame *frame)
+static void make_python_frame(struct symbols *symbols, const struct recorded_process *process,
+			      uint32_t address, struct frame *frame)
 {
 	const struct recorded_function *function = torsh_recording_function(process, address);
 
@@ -299,8 +316,8 @@ static void make_python_frame(struct symbols *symbols, const struct recorded_pro
 	frame->file = torsh_intern(&symbols->texts, function->file);
 }
 
-static size_t make_frames(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
-			  struct frame *frames)
+static size_t make_frames(struct symbols *symbols, const struct recorded_process *process,
+			  uint32_t address, struct frame *frames)
 {
 	const struct recorded_address *row = &process->addresses[address];
 	const struct recorded_module *module = torsh_recording_module(process, address);
@@ -333,8 +350,8 @@ static size_t make_frames(struct symbols *symbols, const struct recorded_process
 	return n;
 }
 
-const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct recorded_process *process,
-					  uint32_t address)
+const struct frames *torsh_symbols_frames(struct symbols *symbols,
+					  const struct recorded_process *process, uint32_t address)
 {
 	static struct frame unknown = {.cut = "an address that the recording doesn't have"};
 	static const struct frames nothing = {.frames = &unknown, .n = 1};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What addresses of a recording are called. Sources, best first: DWARF of the module's file, if its build-id is the
- * recorded one (lines, inlined functions); the symbols in the recording; the file's ELF symbols; module and offset.
- * Nothing is opened before somebody asks, and every answer is kept: ask only for what is printed.
+ * What addresses of a recording are called. Sources, best first: DWARF of the module's file, if its
+ * build-id is the recorded one (lines, inlined functions); the symbols in the recording; the file's
+ * ELF symbols; module and offset. Nothing is opened before somebody asks, and every answer is kept:
+ * ask only for what is printed.
  *
  * Strings are interned: the same text is the same pointer, for as long as the symbols live.
  */
@@ -39,15 +40,22 @@ struct frames {
 struct symbols *torsh_symbols_create(bool with_lines);
 void torsh_symbols_destroy(struct symbols *symbols);
 
-/* Processes that were asked about are about to go, and others may come in their place. Files and texts stay. */
+/*
+ * Processes that were asked about are about to go, and others may come in their place. Files and
+ * texts stay.
+ */
 void torsh_symbols_forget(struct symbols *symbols);
 
 /* The frames at an address of a process; never NULL, at least one frame. The symbols own it. */
-const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct recorded_process *process,
-					  uint32_t address);
+const struct frames *torsh_symbols_frames(struct symbols *symbols,
+					  const struct recorded_process *process, uint32_t address);
 
-/* The name that the linker knows, without DWARF: cheap. NULL: not known. symbols NULL: what the recording says. */
-const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process, uint32_t address);
+/*
+ * The name that the linker knows, without DWARF: cheap. NULL: not known. symbols NULL: what the
+ * recording says.
+ */
+const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process,
+			       uint32_t address);
 
 /* A module's file that can't be used: is not there, or is another one now. Asked after printing. */
 size_t torsh_symbols_n_missing(const struct symbols *symbols);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/call_window.h. */
 #include "tools/timeline/call_window.h"
 
 /* correlation 0: empty. */
@@ -19,16 +18,19 @@ void torsh_call_window_destroy(struct call_window *window)
 
 void torsh_call_window_add(struct call_window *window, uint32_t correlation, uint32_t number)
 {
-	struct window_slot *slot = torsh_sparse_array_at(&window->slots, correlation % WINDOW_CALLS);
+	struct window_slot *slot =
+		torsh_sparse_array_at(&window->slots, correlation % WINDOW_CALLS);
 
 	/* Of two calls with one number the inner one is told first: it stays. */
 	if (correlation && slot->correlation != correlation)
 		*slot = (struct window_slot){.correlation = correlation, .number = number};
 }
 
-bool torsh_call_window_find(const struct call_window *window, uint32_t correlation, uint32_t *number)
+bool torsh_call_window_find(const struct call_window *window, uint32_t correlation,
+			    uint32_t *number)
 {
-	const struct window_slot *slot = torsh_sparse_array_find(&window->slots, correlation % WINDOW_CALLS);
+	const struct window_slot *slot =
+		torsh_sparse_array_find(&window->slots, correlation % WINDOW_CALLS);
 
 	*number = slot ? slot->number : 0;
 	return slot && correlation && slot->correlation == correlation;

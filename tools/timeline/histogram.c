@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/histogram.h. */
 #include "tools/timeline/histogram.h"
 
 #include <math.h>
@@ -7,7 +6,9 @@
 
 #include "tools/base/die.h"
 
-/* Row 0 holds the values below HISTOGRAM_BUCKETS; row r those from 2^(r + BITS - 1) to twice that. */
+/*
+ * Row 0 holds the values below HISTOGRAM_BUCKETS; row r those from 2^(r + BITS - 1) to twice that.
+ */
 static uint32_t row_of(uint64_t value)
 {
 	uint32_t bits = value ? 64 - (uint32_t)__builtin_clzll(value) : 0;
@@ -23,7 +24,9 @@ static uint32_t bucket_of(uint64_t value, uint32_t row)
 
 static uint64_t middle_of(uint32_t row, uint32_t bucket)
 {
-	return row ? ((uint64_t)(HISTOGRAM_BUCKETS + bucket) << (row - 1)) + ((UINT64_C(1) << (row - 1)) >> 1) : bucket;
+	return row ? ((uint64_t)(HISTOGRAM_BUCKETS + bucket) << (row - 1)) +
+			       ((UINT64_C(1) << (row - 1)) >> 1)
+		   : bucket;
 }
 
 void torsh_histogram_add(struct histogram *histogram, uint64_t value)
@@ -31,7 +34,8 @@ void torsh_histogram_add(struct histogram *histogram, uint64_t value)
 	uint32_t row = row_of(value);
 
 	if (!histogram->rows[row])
-		histogram->rows[row] = torsh_need(calloc(HISTOGRAM_BUCKETS, sizeof(**histogram->rows)));
+		histogram->rows[row] =
+			torsh_need(calloc(HISTOGRAM_BUCKETS, sizeof(**histogram->rows)));
 	histogram->rows[row][bucket_of(value, row)]++;
 	histogram->n++;
 }

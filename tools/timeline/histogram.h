@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Durations in buckets, for percentiles: 16 of equal width for each power of two, so that a value taken from the middle
- * of its bucket is wrong by 1/32 (3.1 %) at most. Values below 16 are exact.
+ * Durations in buckets, for percentiles: 16 of equal width for each power of two, so that a value
+ * taken from the middle of its bucket is wrong by 1/32 (3.1 %) at most. Values below 16 are exact.
  */
 #ifndef TORSH_TIMELINE_HISTOGRAM_H
 #define TORSH_TIMELINE_HISTOGRAM_H
@@ -21,7 +21,10 @@ struct histogram {
 /* The histogram begins as all zero. Dies where there is no memory. */
 void torsh_histogram_add(struct histogram *histogram, uint64_t value);
 
-/* The value that a share (0.5: half) of all is not above, from the middle of its bucket; 0 where there are none. */
+/*
+ * The value that a share (0.5: half) of all is not above, from the middle of its bucket; 0 where
+ * there are none.
+ */
 uint64_t torsh_histogram_percentile(const struct histogram *histogram, double share);
 
 void torsh_histogram_free(struct histogram *histogram);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/inputs.h. */
 #include "tools/timeline/inputs.h"
 
 #include <errno.h>
@@ -42,7 +41,8 @@ static const char *parse_numbers(const char *at, char closing, int64_t *numbers,
 /* "float32[2,3](1,2)@cuda:0"; at is its '['. */
 static const char *parse_tensor(struct input *input, const char *at)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_?";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_?";
 	uint32_t n_strides;
 
 	input->kind = INPUT_TENSOR;
@@ -178,7 +178,10 @@ static bool is_same_text(const struct input *a, const struct input *b)
 	return a->n_text == b->n_text && memcmp(a->text, b->text, a->n_text) == 0;
 }
 
-/* Whether from input i on there are the last n once more, but for tensors that are wrapped, and so can't be read. */
+/*
+ * Whether from input i on there are the last n once more, but for tensors that are wrapped, and so
+ * can't be read.
+ */
 static bool is_wrapped(const struct inputs *inputs, uint32_t i, uint32_t n, bool *has_wrapped)
 {
 	for (uint32_t k = 0; k < n; k++) {
@@ -186,15 +189,16 @@ static bool is_wrapped(const struct inputs *inputs, uint32_t i, uint32_t n, bool
 		const struct input *own = torsh_inputs_get(inputs, inputs->n - n + k);
 
 		*has_wrapped |= outer->kind == INPUT_OTHER && own->kind == INPUT_TENSOR;
-		if (!is_same_text(outer, own) && !(outer->kind == INPUT_OTHER && own->kind == INPUT_TENSOR))
+		if (!is_same_text(outer, own) &&
+		    !(outer->kind == INPUT_OTHER && own->kind == INPUT_TENSOR))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Inside of a transform of torch.func PyTorch calls an operator with its inputs behind those that the transform was
- * called with, which are still there: once for each transform around it.
+ * Inside of a transform of torch.func PyTorch calls an operator with its inputs behind those that
+ * the transform was called with, which are still there: once for each transform around it.
  */
 static void leave_out_wrapped(struct inputs *inputs)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The inputs of an operator, out of the text that op_begin.inputs names (agent/wire/PROTOCOL.md): tensors with type,
- * sizes and strides; numbers; lists of these. The text comes from a file that anybody may have written.
+ * The inputs of an operator, out of the text that op_begin.inputs names (agent/wire/PROTOCOL.md):
+ * tensors with type, sizes and strides; numbers; lists of these. The text comes from a file that
+ * anybody may have written.
  */
 #ifndef TORSH_TIMELINE_INPUTS_H
 #define TORSH_TIMELINE_INPUTS_H
@@ -29,7 +30,10 @@ struct input {
 	enum input_kind kind;
 	const char *text; /* as it stands there; not terminated */
 	size_t n_text;
-	uint32_t n_items; /* INPUT_LIST: so many of the items that follow belong to it, those of lists in it included */
+	/*
+	 * INPUT_LIST: so many of the items that follow belong to it, those of lists in it included
+	 */
+	uint32_t n_items;
 	/* INPUT_TENSOR; has_strides: it is not contiguous; is_meta: it has no data */
 	size_t n_type; /* of text: the name of the type */
 	uint32_t n_dims;
@@ -48,8 +52,10 @@ struct inputs {
 	bool is_whole; /* false: there were more than are taken, or the text is no list of inputs */
 };
 
-/* Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is false.
- * Inputs of a transform around the operator (torch.func) are items, but no inputs of it. */
+/*
+ * Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is false.
+ * Inputs of a transform around the operator (torch.func) are items, but no inputs of it.
+ */
 void torsh_inputs_parse(struct inputs *inputs, const char *text);
 
 /* Input i, or NULL where there are fewer. */

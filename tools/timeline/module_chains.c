@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/module_chains.h. */
 #include "tools/timeline/module_chains.h"
 
 #include <search.h>
@@ -13,10 +12,12 @@ static int compare_chains(const void *a, const void *b)
 
 	if (x->module != y->module)
 		return (x->module > y->module) - (x->module < y->module);
-	return ((uintptr_t)x->outer > (uintptr_t)y->outer) - ((uintptr_t)x->outer < (uintptr_t)y->outer);
+	return ((uintptr_t)x->outer > (uintptr_t)y->outer) -
+	       ((uintptr_t)x->outer < (uintptr_t)y->outer);
 }
 
-const struct module_chain *torsh_module_chains_add(struct module_chains *chains, const struct module_chain *outer,
+const struct module_chain *torsh_module_chains_add(struct module_chains *chains,
+						   const struct module_chain *outer,
 						   uint32_t module)
 {
 	const struct module_chain key = {.outer = outer, .module = module};

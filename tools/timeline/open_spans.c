@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/open_spans.h. */
 #include "tools/timeline/open_spans.h"
 
 #include <stdlib.h>
@@ -7,7 +6,10 @@
 
 #include "tools/base/die.h"
 
-/* Not a constant: of one the compiler makes a slow instruction, which was a seventh of an export's time. */
+/*
+ * Not a constant: of one the compiler makes a slow instruction, which was a seventh of an export's
+ * time.
+ */
 static const volatile size_t call_bytes = sizeof(struct call);
 
 struct call *torsh_open_calls_add(struct open_calls *thread)
@@ -15,7 +17,8 @@ struct call *torsh_open_calls_add(struct open_calls *thread)
 	struct call *call;
 
 	if (thread->n == thread->n_made) {
-		thread->calls = torsh_need_room(thread->calls, thread->n, &thread->n_room, sizeof(*thread->calls));
+		thread->calls = torsh_need_room(thread->calls, thread->n, &thread->n_room,
+						sizeof(*thread->calls));
 		thread->calls[thread->n_made++] = torsh_need(malloc(sizeof(*call)));
 	}
 	call = thread->calls[thread->n];
@@ -34,10 +37,12 @@ struct call *torsh_open_calls_take(struct open_calls *thread, uint32_t i)
 {
 	struct call *call = thread->calls[i];
 
-	memmove(thread->calls + i, thread->calls + i + 1, (thread->n - i - 1) * sizeof(*thread->calls));
+	memmove(thread->calls + i, thread->calls + i + 1,
+		(thread->n - i - 1) * sizeof(*thread->calls));
 	thread->calls[--thread->n] = torsh_need(malloc(sizeof(*call)));
 	for (; i < thread->n; i++)
-		thread->calls[i]->outer = thread->calls[i]->is_async ? NULL : torsh_open_calls_innermost(thread, i);
+		thread->calls[i]->outer =
+			thread->calls[i]->is_async ? NULL : torsh_open_calls_innermost(thread, i);
 	return call;
 }
 

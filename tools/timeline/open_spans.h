@@ -20,7 +20,10 @@ struct call *torsh_open_calls_add(struct open_calls *thread);
 /* The innermost of the first n that nests, or NULL. */
 struct call *torsh_open_calls_innermost(const struct open_calls *thread, uint32_t n);
 
-/* Take call i from its place, which gets another to be used again. Returns the call, the caller's now. */
+/*
+ * Take call i from its place, which gets another to be used again. Returns the call, the caller's
+ * now.
+ */
 struct call *torsh_open_calls_take(struct open_calls *thread, uint32_t i);
 
 bool torsh_call_is_record(const struct call *call, uint32_t record);

@@ -6,7 +6,8 @@
 
 #include "tools/base/die.h"
 
-void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps, struct phase_step *spent)
+void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps,
+			     struct phase_step *spent)
 {
 	*clock = (struct phase_clock){.steps = steps, .spent = spent};
 }
@@ -53,8 +54,10 @@ void torsh_phase_clock_begin(struct phase_clock *clock, const struct call *call)
 	if (!is_of_a_phase(call))
 		return;
 	go_on(clock, call->start_ns);
-	clock->open = torsh_need_room(clock->open, clock->n_open, &clock->n_room, sizeof(*clock->open));
-	clock->open[clock->n_open++] = (struct open_phase){.ordinal = call->ordinal, .phase = call->phase};
+	clock->open =
+		torsh_need_room(clock->open, clock->n_open, &clock->n_room, sizeof(*clock->open));
+	clock->open[clock->n_open++] =
+		(struct open_phase){.ordinal = call->ordinal, .phase = call->phase};
 }
 
 void torsh_phase_clock_end(struct phase_clock *clock, const struct call *call)
@@ -64,7 +67,8 @@ void torsh_phase_clock_end(struct phase_clock *clock, const struct call *call)
 			continue;
 		go_on(clock, call->end_ns);
 		clock->n_open--;
-		memmove(&clock->open[i], &clock->open[i + 1], (clock->n_open - i) * sizeof(*clock->open));
+		memmove(&clock->open[i], &clock->open[i + 1],
+			(clock->n_open - i) * sizeof(*clock->open));
 		return;
 	}
 }

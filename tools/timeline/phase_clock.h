@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What phase a process is in: at each moment one, or none. Where threads are in several, that of the call that began
- * last.
+ * What phase a process is in: at each moment one, or none. Where threads are in several, that of
+ * the call that began last.
  */
 #ifndef TORSH_TIMELINE_PHASE_CLOCK_H
 #define TORSH_TIMELINE_PHASE_CLOCK_H
@@ -26,9 +26,12 @@ struct phase_clock {
 };
 
 /* Both outlive the clock; spent has an item, all 0, for each step. */
-void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps, struct phase_step *spent);
+void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps,
+			     struct phase_step *spent);
 
-/* In the order of time. A call that is asynchronous, or says nothing of a phase, changes nothing. */
+/*
+ * In the order of time. A call that is asynchronous, or says nothing of a phase, changes nothing.
+ */
 void torsh_phase_clock_begin(struct phase_clock *clock, const struct call *call);
 void torsh_phase_clock_end(struct phase_clock *clock, const struct call *call);
 

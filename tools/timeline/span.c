@@ -32,13 +32,15 @@ const char *torsh_call_name(const struct call *call)
 size_t torsh_call_slot(const struct call *call, size_t n_slots)
 {
 	/* Threads count from 0 alike: each has another part of the table. */
-	return (size_t)(call->sequence + call->forward_thread * UINT64_C(0x9e3779b1)) & (n_slots - 1);
+	return (size_t)(call->sequence + call->forward_thread * UINT64_C(0x9e3779b1)) &
+	       (n_slots - 1);
 }
 
 /* Those that only make memory: what they were called for tells more. */
 static bool only_allocates(const char *name)
 {
-	static const char *const starts[] = {"aten::empty", "aten::new_empty", "aten::resize", "aten::_resize"};
+	static const char *const starts[] = {"aten::empty", "aten::new_empty", "aten::resize",
+					     "aten::_resize"};
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
 		if (strncmp(name, starts[i], strlen(starts[i])) == 0)

@@ -28,7 +28,8 @@ static bool ends_with(const char *text, const char *end)
 static bool is_loss_operator(const char *name)
 {
 	return begins_with(name, "aten::") && !strstr(name, "backward") &&
-	       (strstr(name, "_loss") || strstr(name, "cross_entropy") || ends_with(name, "::kl_div"));
+	       (strstr(name, "_loss") || strstr(name, "cross_entropy") ||
+		ends_with(name, "::kl_div"));
 }
 
 uint8_t torsh_name_traits(const char *name)
@@ -54,21 +55,29 @@ uint8_t torsh_name_traits(const char *name)
 /* A scope of the program's own may be called so for other reasons. */
 static bool is_loss(const struct call *call)
 {
-	return call->traits & NAME_LOSS && (call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER));
+	return call->traits & NAME_LOSS &&
+	       (call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER));
 }
 
 /* The phase that what is around gives to a call, or N_PHASES: none. */
 static enum call_phase phase_around(const struct call *call, const struct call *outer)
 {
-	if (!outer || outer->is_phase_of_time || outer->phase == PHASE_FORWARD || outer->phase == PHASE_SETUP)
+	if (!outer || outer->is_phase_of_time || outer->phase == PHASE_FORWARD ||
+	    outer->phase == PHASE_SETUP)
 		return N_PHASES;
-	/* What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as far as that shows. */
+	/*
+	 * What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as
+	 * far as that shows.
+	 */
 	if (outer->phase == PHASE_OPTIMIZER && (call->is_module || is_loss(call)))
 		return N_PHASES;
 	return outer->phase;
 }
 
-/* Of a call that may be anything: what comes before the first module and the first batch makes weights and inputs. */
+/*
+ * Of a call that may be anything: what comes before the first module and the first batch makes
+ * weights and inputs.
+ */
 static void set_phase_of_time(struct call *call, const struct call *outer)
 {
 	bool has_module = call->is_module || (outer && outer->inside);
@@ -88,7 +97,8 @@ void torsh_call_set_phase(struct call *call, const struct call *outer)
 	/* What a worker calls, modules too, makes batches. */
 	else if (call->traits & NAME_DATA || call->process->is_data_worker)
 		call->phase = PHASE_DATA;
-	else if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
+	else if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) ||
+		 call->traits & NAME_BACKWARD)
 		call->phase = PHASE_BACKWARD;
 	else if (around != N_PHASES)
 		call->phase = around;

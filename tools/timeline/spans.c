@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/spans.h. */
 #include "tools/timeline/spans.h"
 
 #include <search.h>
@@ -16,7 +15,7 @@
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
 #define SEQUENCES 65536u /* of forward calls whose modules are remembered: a power of two */
 
-/* ---- the state of a walk ----------------------------------------------------------------------------------------- */
+/* ---- the state of a walk --------------------------------------------------------------------- */
 
 /* The modules of a forward call, for its backward ones. */
 struct forward_modules {
@@ -80,7 +79,7 @@ static uint8_t traits_of(struct process_state *state, uint32_t label)
 	return state->traits[label];
 }
 
-/* ---- asynchronous calls ------------------------------------------------------------------------------------------ */
+/* ---- asynchronous calls ---------------------------------------------------------------------- */
 
 /* By what its end will name: an operator's record, a range's number. */
 static int compare_async(const void *a, const void *b)
@@ -119,8 +118,8 @@ static void keep_async(struct walk *walk, struct process_state *state, struct ca
 	*found = call;
 }
 
-static bool end_async(struct walk *walk, struct process_state *state, enum call_kind kind, uint64_t number,
-		      uint64_t at_ns, uint32_t thread)
+static bool end_async(struct walk *walk, struct process_state *state, enum call_kind kind,
+		      uint64_t number, uint64_t at_ns, uint32_t thread)
 {
 	const struct call key = {.kind = kind, .record = (uint32_t)number, .range = number};
 	struct call **found = tfind(&key, &state->async, compare_async), *call;
@@ -134,19 +133,22 @@ static bool end_async(struct walk *walk, struct process_state *state, enum call_
 	return true;
 }
 
-/* ---- begins ------------------------------------------------------------------------------------------------------ */
+/* ---- begins ---------------------------------------------------------------------------------- */
 
 static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 {
 	const struct unnested_list *known = state->known;
 
-	if (!known || state->next_known == known->n || known->ordinals[state->next_known] != ordinal)
+	if (!known || state->next_known == known->n ||
+	    known->ordinals[state->next_known] != ordinal)
 		return false;
 	state->next_known++;
 	return true;
 }
 
-/* Backward runs without modules: it belongs to that of the forward call with its sequence number. */
+/*
+ * Backward runs without modules: it belongs to that of the forward call with its sequence number.
+ */
 static void find_module(struct process_state *state, struct call *call, const struct call *outer)
 {
 	size_t slot = torsh_call_slot(call, SEQUENCES);
@@ -161,12 +163,16 @@ static void find_module(struct process_state *state, struct call *call, const st
 		forward->forward_thread = call->forward_thread;
 		forward->modules = call->modules;
 	}
-	forward = call->phase == PHASE_BACKWARD && has_sequence ? torsh_sparse_array_find(&state->forward, slot) : NULL;
-	if (forward && forward->sequence == call->sequence && forward->forward_thread == call->forward_thread)
+	forward = call->phase == PHASE_BACKWARD && has_sequence
+			  ? torsh_sparse_array_find(&state->forward, slot)
+			  : NULL;
+	if (forward && forward->sequence == call->sequence &&
+	    forward->forward_thread == call->forward_thread)
 		call->modules = forward->modules;
 	call->module = call->modules ? call->modules->module : 0;
-	call->inside =
-		call->is_module ? torsh_module_chains_add(&state->chains, call->modules, call->name) : call->modules;
+	call->inside = call->is_module
+			       ? torsh_module_chains_add(&state->chains, call->modules, call->name)
+			       : call->modules;
 }
 
 static void list_thread(struct process_state *state, struct open_calls *thread)
@@ -174,7 +180,8 @@ static void list_thread(struct process_state *state, struct open_calls *thread)
 	if (thread->is_listed)
 		return;
 	thread->is_listed = true;
-	state->busy = torsh_need_room(state->busy, state->n_busy, &state->busy_room, sizeof(*state->busy));
+	state->busy = torsh_need_room(state->busy, state->n_busy, &state->busy_room,
+				      sizeof(*state->busy));
 	state->busy[state->n_busy++] = thread;
 }
 
@@ -198,7 +205,8 @@ static struct open_calls *find_record(struct process_state *state, uint32_t reco
 }
 
 /* call has what the event said; it is put around what comes. */
-static void begin_call(struct walk *walk, struct process_state *state, struct open_calls *thread, struct call *call)
+static void begin_call(struct walk *walk, struct process_state *state, struct open_calls *thread,
+		       struct call *call)
 {
 	struct call *outer = torsh_open_calls_innermost(thread, thread->n);
 
@@ -230,8 +238,8 @@ static bool is_too_deep(struct walk *walk, const struct open_calls *thread)
 }
 
 /* What every event that begins a call says; *call is zeros. */
-static void fill_call(struct call *call, const struct process_state *state, const struct timeline_event *event,
-		      enum call_kind kind, uint32_t name)
+static void fill_call(struct call *call, const struct process_state *state,
+		      const struct timeline_event *event, enum call_kind kind, uint32_t name)
 {
 	call->process = state->process;
 	call->kind = kind;
@@ -251,7 +259,8 @@ static void fill_call(struct call *call, const struct process_state *state, cons
 	(call)->payload_type = (says)->payload_type; \
 	(call)->payload = (says)->payload
 
-static void begin_operator(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void begin_operator(struct walk *walk, struct process_state *state,
+			   const struct timeline_event *event)
 {
 	const struct event_op_begin *begin = &event->event.op_begin;
 	struct open_calls *thread = find_thread(state, event->thread);
@@ -271,7 +280,8 @@ static void begin_operator(struct walk *walk, struct process_state *state, const
 	begin_call(walk, state, thread, call);
 }
 
-static void begin_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void begin_range(struct walk *walk, struct process_state *state,
+			const struct timeline_event *event)
 {
 	const struct event_range_push *push = &event->event.range_push;
 	struct open_calls *thread = find_thread(state, event->thread);
@@ -287,7 +297,8 @@ static void begin_range(struct walk *walk, struct process_state *state, const st
 }
 
 /* A range that any thread may end never nests. */
-static void start_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void start_range(struct walk *walk, struct process_state *state,
+			const struct timeline_event *event)
 {
 	const struct event_range_start *start = &event->event.range_start;
 	struct call *call = torsh_need(calloc(1, sizeof(*call)));
@@ -305,7 +316,7 @@ static void start_range(struct walk *walk, struct process_state *state, const st
 
 #undef FILL_RANGE
 
-/* ---- ends -------------------------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static void note_crossing(struct walk *walk, const struct call *call)
 {
@@ -335,7 +346,8 @@ static void add_to_outer(const struct call *call)
 }
 
 /* Call i of the thread ends. */
-static void end_call(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns, uint32_t by_thread)
+static void end_call(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns,
+		     uint32_t by_thread)
 {
 	struct call *call = thread->calls[i];
 
@@ -348,7 +360,8 @@ static void end_call(struct walk *walk, struct open_calls *thread, uint32_t i, u
 }
 
 /* Call i doesn't nest, as its end shows. */
-static void end_crossing(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns, uint32_t by_thread)
+static void end_crossing(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns,
+			 uint32_t by_thread)
 {
 	struct call *call = torsh_open_calls_take(thread, i);
 
@@ -360,7 +373,8 @@ static void end_crossing(struct walk *walk, struct open_calls *thread, uint32_t 
 }
 
 /* What an operator's own thread leaves open inside of it was begun to outlive it. */
-static void let_go(struct walk *walk, struct process_state *state, struct open_calls *thread, uint32_t i)
+static void let_go(struct walk *walk, struct process_state *state, struct open_calls *thread,
+		   uint32_t i)
 {
 	while (++i < thread->n) {
 		struct call *call = thread->calls[i];
@@ -376,8 +390,8 @@ static void let_go(struct walk *walk, struct process_state *state, struct open_c
 }
 
 /* Call i of the thread ends, by that thread or another one. */
-static void end_somewhere(struct walk *walk, struct process_state *state, struct open_calls *thread, uint32_t i,
-			  uint64_t at_ns, uint32_t by_thread)
+static void end_somewhere(struct walk *walk, struct process_state *state, struct open_calls *thread,
+			  uint32_t i, uint64_t at_ns, uint32_t by_thread)
 {
 	const struct call *call = thread->calls[i];
 	bool is_own = by_thread == call->thread;
@@ -391,7 +405,8 @@ static void end_somewhere(struct walk *walk, struct process_state *state, struct
 		end_crossing(walk, thread, i, at_ns, by_thread);
 }
 
-static void end_operator(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void end_operator(struct walk *walk, struct process_state *state,
+			 const struct timeline_event *event)
 {
 	uint32_t record = event->event.op_end.record, place;
 	struct open_calls *thread = find_thread(state, event->thread);
@@ -401,7 +416,8 @@ static void end_operator(struct walk *walk, struct process_state *state, const s
 		return;
 	}
 	place = thread ? torsh_open_calls_find(thread, record) : UINT32_MAX;
-	if (place == UINT32_MAX && end_async(walk, state, CALL_OPERATOR, record, event->at_ns, event->thread))
+	if (place == UINT32_MAX &&
+	    end_async(walk, state, CALL_OPERATOR, record, event->at_ns, event->thread))
 		return;
 	if (place == UINT32_MAX)
 		thread = find_record(state, record, &place);
@@ -411,7 +427,8 @@ static void end_operator(struct walk *walk, struct process_state *state, const s
 		end_somewhere(walk, state, thread, place, event->at_ns, event->thread);
 }
 
-static void end_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void end_range(struct walk *walk, struct process_state *state,
+		      const struct timeline_event *event)
 {
 	const struct event_range_pop *pop = &event->event.range_pop;
 	struct open_calls *thread = find_thread(state, event->thread);
@@ -419,7 +436,8 @@ static void end_range(struct walk *walk, struct process_state *state, const stru
 	for (uint32_t i = thread ? thread->n : 0; i; i--) {
 		const struct call *call = thread->calls[i - 1];
 
-		if (call->kind != CALL_RANGE || call->domain != pop->domain || call->source != pop->source)
+		if (call->kind != CALL_RANGE || call->domain != pop->domain ||
+		    call->source != pop->source)
 			continue;
 		end_somewhere(walk, state, thread, i - 1, event->at_ns, event->thread);
 		return;
@@ -427,7 +445,8 @@ static void end_range(struct walk *walk, struct process_state *state, const stru
 	walk->counts.n_unmatched++;
 }
 
-static void number_thread(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void number_thread(struct walk *walk, struct process_state *state,
+			  const struct timeline_event *event)
 {
 	struct open_calls *thread = find_thread(state, event->thread);
 
@@ -436,7 +455,7 @@ static void number_thread(struct walk *walk, struct process_state *state, const 
 		thread->number = event->event.op_thread.number;
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static struct call *innermost_on(const struct process_state *state, uint32_t thread)
 {
@@ -445,19 +464,22 @@ static struct call *innermost_on(const struct process_state *state, uint32_t thr
 	return open ? torsh_open_calls_operator(open) : NULL;
 }
 
-static void end_started_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void end_started_range(struct walk *walk, struct process_state *state,
+			      const struct timeline_event *event)
 {
-	walk->counts.n_unmatched +=
-		!end_async(walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
+	walk->counts.n_unmatched += !end_async(
+		walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
 }
 
 /* Of the thread that it is told by, inside of what is open there. */
 static bool is_of_its_thread(const struct event *event)
 {
-	return event->id == EVENT_LAUNCH || event->id == EVENT_DEVICE_CALL || event->id == EVENT_GRAPH_NODE;
+	return event->id == EVENT_LAUNCH || event->id == EVENT_DEVICE_CALL ||
+	       event->id == EVENT_GRAPH_NODE;
 }
 
-static void tell_launch(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+static void tell_launch(struct walk *walk, struct process_state *state,
+			const struct timeline_event *event)
 {
 	struct open_calls *thread = torsh_sparse_array_find(&state->threads, event->thread);
 	struct calls_around around = {.in_operator = innermost_on(state, event->thread)};
@@ -470,9 +492,11 @@ static void tell_launch(struct walk *walk, struct process_state *state, const st
 	walk->visitor->launch(walk->context, state->process, event, &around);
 }
 
-static int take_event(void *context, const struct recorded_process *process, const struct timeline_event *event)
+static int take_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event)
 {
-	typedef void taker(struct walk * walk, struct process_state * state, const struct timeline_event *event);
+	typedef void taker(struct walk * walk, struct process_state * state,
+			   const struct timeline_event *event);
 	static taker *const takers[EVENT_ID_END] = {
 		[EVENT_OP_BEGIN] = begin_operator, [EVENT_OP_END] = end_operator,
 		[EVENT_RANGE_PUSH] = begin_range,  [EVENT_RANGE_POP] = end_range,
@@ -496,7 +520,8 @@ static int take_event(void *context, const struct recorded_process *process, con
 	} else if (walk->visitor->launch && is_of_its_thread(&event->event)) {
 		tell_launch(walk, state, event);
 	} else if (walk->visitor->event) {
-		walk->visitor->event(walk->context, process, event, innermost_on(state, event->thread));
+		walk->visitor->event(walk->context, process, event,
+				     innermost_on(state, event->thread));
 	}
 	return 0;
 }
@@ -521,8 +546,9 @@ static void close_state(struct walk *walk, struct process_state *state)
 		struct call *call = *(struct call **)state->async;
 
 		call->is_cut = true;
-		end_async(walk, state, call->kind, call->kind == CALL_OPERATOR ? call->record : call->range,
-			  state->last_ns, call->thread);
+		end_async(walk, state, call->kind,
+			  call->kind == CALL_OPERATOR ? call->record : call->range, state->last_ns,
+			  call->thread);
 	}
 	torsh_sparse_array_destroy(&state->threads);
 	free(state->busy);
@@ -531,11 +557,13 @@ static void close_state(struct walk *walk, struct process_state *state)
 	torsh_module_chains_free(&state->chains);
 }
 
-int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes, size_t n_processes,
-		     const struct unnested_spans *known, struct unnested_spans *found, const struct calls_visitor *visitor,
+int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes,
+		     size_t n_processes, const struct unnested_spans *known,
+		     struct unnested_spans *found, const struct calls_visitor *visitor,
 		     void *context, struct calls_counts *counts)
 {
-	struct walk walk = {.visitor = visitor, .context = context, .n_states = n_processes, .found = found};
+	struct walk walk = {
+		.visitor = visitor, .context = context, .n_states = n_processes, .found = found};
 	int rc;
 
 	walk.states = torsh_need_items(NULL, 0, n_processes, sizeof(*walk.states));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The calls of a timeline, rebuilt from their begins and ends: operators and ranges, modules among them, each with what
- * is around it on its thread. One pass; what is held are the open calls.
+ * The calls of a timeline, rebuilt from their begins and ends: operators and ranges, modules among
+ * them, each with what is around it on its thread. One pass; what is held are the open calls.
  *
- * Calls of a thread nest. One that doesn't (it is ended by another thread, or outlives what was around it) is
- * asynchronous: it stands on its own and is around nothing. That is known at its end only; who has to know it at its
- * begin goes over the timeline twice and gives the second walk what the first one found (struct unnested_spans).
- * Ranges give way to operators, which C++ nests.
+ * Calls of a thread nest. One that doesn't (it is ended by another thread, or outlives what was
+ * around it) is asynchronous: it stands on its own and is around nothing. That is known at its end
+ * only; who has to know it at its begin goes over the timeline twice and gives the second walk what
+ * the first one found (struct unnested_spans). Ranges give way to operators, which C++ nests.
  */
 #ifndef TORSH_TIMELINE_SPANS_H
 #define TORSH_TIMELINE_SPANS_H
@@ -45,7 +45,10 @@ enum name_trait {
 	NAME_SEEN = 128,
 };
 
-/* Modules around one another, as they were called; the same of all calls that are inside of the same ones. */
+/*
+ * Modules around one another, as they were called; the same of all calls that are inside of the
+ * same ones.
+ */
 struct module_chain {
 	const struct module_chain *outer; /* NULL: none */
 	uint32_t module; /* label */
@@ -63,8 +66,8 @@ struct call {
 	uint32_t name, inputs, domain, category; /* labels */
 	uint32_t scope, flags, record, overload; /* of an operator; overload: a label */
 	/*
-	 * The framework's number of the thread whose sequence it has: of the one that ran forward, or where it is no
-	 * backward, of its own. 0: not known.
+	 * The framework's number of the thread whose sequence it has: of the one that ran forward,
+	 * or where it is no backward, of its own. 0: not known.
 	 */
 	uint32_t forward_thread;
 	uint32_t source, color, payload_type; /* of a range */
@@ -73,7 +76,8 @@ struct call {
 	uint64_t range; /* number of a range that any thread may end */
 	uint32_t thread, end_thread; /* rows of the process's threads */
 	uint32_t stack;
-	uint32_t module; /* label of the innermost module around it; of backward: around the forward call. 0: none */
+	/* label of the innermost module around it; of backward: around the forward call. 0: none */
+	uint32_t module;
 	/* That module and those around it; as long as the walk. NULL: none. */
 	const struct module_chain *modules;
 	const struct module_chain *inside; /* the same of what it calls: of a module with itself */
@@ -84,7 +88,10 @@ struct call {
 	/* Sums of the calls directly inside, of the same kind (operators; modules): at the end. */
 	uint64_t inner_ns;
 	uint32_t n_inner;
-	/* The visitor's own; what an operator's hold when it ends is added to those of the operator around it. */
+	/*
+	 * The visitor's own; what an operator's hold when it ends is added to those of the operator
+	 * around it.
+	 */
 	uint64_t flops, flops_all; /* of all inside, and of itself */
 	uint64_t allocated_bytes, freed_bytes; /* by tensors, inside too */
 	uint64_t self_allocated_bytes, self_freed_bytes;
@@ -92,7 +99,8 @@ struct call {
 	bool is_counted; /* inside of an operator whose FLOPs were counted, or such a one */
 	bool has_counted; /* around such a one */
 	bool has_unknown; /* it or something inside is listed as without a formula */
-	bool is_traced; /* around an operator on tensors without data: what torch.compile only looks at */
+	/* around an operator on tensors without data: what torch.compile only looks at */
+	bool is_traced;
 	void *own; /* whatever the visitor wants */
 };
 
@@ -119,14 +127,14 @@ struct calls_visitor {
 	/* With end_ns, sums and outer set. */
 	void (*end)(void *context, struct call *call);
 	/* Every other event; innermost: the operator on its thread, or NULL. */
-	void (*event)(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost);
+	void (*event)(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost);
 	/*
-	 * A call of CUDA, which has returned by then, or a node of a graph that comes into being; where this is NULL, event is
-	 * told of it.
+	 * A call of CUDA, which has returned by then, or a node of a graph that comes into being;
+	 * where this is NULL, event is told of it.
 	 */
-	void (*launch)(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       const struct calls_around *around);
+	void (*launch)(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct calls_around *around);
 }; /* each may be NULL */
 
 #define CALLS_DEPTH_MAX 4096u
@@ -135,27 +143,35 @@ struct calls_counts {
 	uint64_t n_events, n_calls;
 	uint64_t n_cut; /* calls without an end */
 	uint64_t n_unmatched; /* ends without a call */
-	uint64_t n_too_deep; /* calls that were left out: CALLS_DEPTH_MAX were open on their thread */
+	/* calls that were left out: CALLS_DEPTH_MAX were open on their thread */
+	uint64_t n_too_deep;
 };
 
 /*
- * Go over the timeline of these processes. known: from an earlier walk, or NULL; found: gets what doesn't nest, or NULL.
- * counts may be NULL. Returns 0 or -errno.
+ * Go over the timeline of these processes. known: from an earlier walk, or NULL; found: gets what
+ * doesn't nest, or NULL. counts may be NULL. Returns 0 or -errno.
  */
-int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes, size_t n_processes,
-		     const struct unnested_spans *known, struct unnested_spans *found, const struct calls_visitor *visitor,
+int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes,
+		     size_t n_processes, const struct unnested_spans *known,
+		     struct unnested_spans *found, const struct calls_visitor *visitor,
 		     void *context, struct calls_counts *counts);
 
 struct unnested_spans *torsh_unnested_spans_create(void);
 void torsh_unnested_spans_destroy(struct unnested_spans *unnested);
 
-/* The operator that something was allocated for: not one that only makes memory, where another is around it. */
+/*
+ * The operator that something was allocated for: not one that only makes memory, where another is
+ * around it.
+ */
 const struct call *torsh_call_telling(const struct call *innermost);
 
 /* The nearest operator around the call, or NULL. */
 struct call *torsh_call_outer_operator(const struct call *call);
 
-/* Where a call with a sequence number belongs in a table by that and its thread; n_slots is a power of two. */
+/*
+ * Where a call with a sequence number belongs in a table by that and its thread; n_slots is a power
+ * of two.
+ */
 size_t torsh_call_slot(const struct call *call, size_t n_slots);
 /* The nearest module around it, or NULL. */
 struct call *torsh_call_outer_module(const struct call *call);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/steps.h. */
 #include "tools/timeline/steps.h"
 
 #include <stdlib.h>
@@ -80,7 +79,8 @@ void torsh_step_finder_destroy(struct step_finder *finder)
 
 static void add_moment(struct moments *moments, struct moment moment)
 {
-	moments->items = torsh_need_room(moments->items, moments->n, &moments->n_room, sizeof(moment));
+	moments->items =
+		torsh_need_room(moments->items, moments->n, &moments->n_room, sizeof(moment));
 	moments->items[moments->n++] = moment;
 }
 
@@ -116,7 +116,9 @@ void torsh_step_finder_begin(struct step_finder *finder, const struct call *call
 		add_moment(&finder->data, (struct moment){.start_ns = call->start_ns});
 	if (is_backward && !finder->is_backward)
 		add_moment(&finder->backward, (struct moment){.start_ns = call->start_ns});
-	/* What runs beside it, such as a scope around all of the step, doesn't end a backward pass. */
+	/*
+	 * What runs beside it, such as a scope around all of the step, doesn't end a backward pass.
+	 */
 	if (is_backward || call->scope == OP_FUNCTION)
 		finder->is_backward = is_backward;
 	if (call->scope != OP_USER &&
@@ -126,7 +128,8 @@ void torsh_step_finder_begin(struct step_finder *finder, const struct call *call
 
 void torsh_step_finder_end(struct step_finder *finder, const struct call *call)
 {
-	struct moment moment = {.start_ns = call->start_ns, .end_ns = call->end_ns, .name = call->name};
+	struct moment moment = {
+		.start_ns = call->start_ns, .end_ns = call->end_ns, .name = call->name};
 
 	if (call->traits & NAME_PROFILER_STEP) {
 		moment.number = strtoull(strchr(torsh_call_name(call), '#') + 1, NULL, 10);
@@ -138,13 +141,15 @@ void torsh_step_finder_end(struct step_finder *finder, const struct call *call)
 
 static void add_user(struct step_finder *finder, uint64_t at_ns, uint64_t number)
 {
-	struct moment moment = {.start_ns = at_ns, .number = number == UINT64_MAX ? finder->user.n : number};
+	struct moment moment = {.start_ns = at_ns,
+				.number = number == UINT64_MAX ? finder->user.n : number};
 
 	add_moment(&finder->user, moment);
 }
 
 /* A better way to tell steps begins anew, as in agent/producer/schedule.c. */
-static void add_scheduled(struct step_finder *finder, uint64_t at_ns, const struct event_schedule_step *step)
+static void add_scheduled(struct step_finder *finder, uint64_t at_ns,
+			  const struct event_schedule_step *step)
 {
 	struct moment moment = {.start_ns = at_ns, .number = step->number, .step = step->step};
 
@@ -193,12 +198,14 @@ static void add_step(struct steps *steps, uint64_t number, uint64_t start_ns, ui
 }
 
 /* From each moment to the next. */
-static void step_between(struct steps *steps, const struct moments *moments, bool has_numbers, uint64_t last_ns)
+static void step_between(struct steps *steps, const struct moments *moments, bool has_numbers,
+			 uint64_t last_ns)
 {
 	for (size_t i = 0; i < moments->n; i++) {
 		uint64_t end_ns = i + 1 < moments->n ? moments->items[i + 1].start_ns : last_ns;
 
-		add_step(steps, has_numbers ? moments->items[i].number : i, moments->items[i].start_ns, end_ns);
+		add_step(steps, has_numbers ? moments->items[i].number : i,
+			 moments->items[i].start_ns, end_ns);
 	}
 }
 
@@ -241,7 +248,7 @@ static void step_by_optimizer(const struct step_finder *finder, struct steps *st
 	}
 }
 
-/* ---- steps that a schedule counted -------------------------------------------------------------------------------- */
+/* ---- steps that a schedule counted ----------------------------------------------------------- */
 
 static void add_scheduled_step(struct steps *steps, const struct moment *moment, uint64_t end_ns)
 {
@@ -260,10 +267,11 @@ static uint64_t end_of_profiler(const struct step_finder *finder, uint64_t numbe
 }
 
 /*
- * What comes before the first call of an optimizer is a step too; what comes behind the last one is none. The marks of
- * the others begin steps.
+ * What comes before the first call of an optimizer is a step too; what comes behind the last one is
+ * none. The marks of the others begin steps.
  */
-static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns, struct steps *steps)
+static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns,
+			     struct steps *steps)
 {
 	static const enum step_rule rules[] = {
 		[STEP_BY_NOBODY] = STEPS_BY_NONE,
@@ -295,7 +303,7 @@ static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns,
 	}
 }
 
-/* ---- a sequence that repeats itself ------------------------------------------------------------------------------- */
+/* ---- a sequence that repeats itself ---------------------------------------------------------- */
 
 /* The places of a ring, in the order of time; the caller's. */
 static struct place *copy_places(const struct sequence *sequence, size_t *n)
@@ -306,8 +314,8 @@ static struct place *copy_places(const struct sequence *sequence, size_t *n)
 	*n = sequence->n > SEQUENCE_MAX ? SEQUENCE_MAX : sequence->n;
 	places = torsh_need_items(NULL, 0, *n, sizeof(*places));
 	for (size_t i = 0; i < *n; i++)
-		places[i] =
-			*(const struct place *)torsh_sparse_array_find(&sequence->places, (first + i) % SEQUENCE_MAX);
+		places[i] = *(const struct place *)torsh_sparse_array_find(
+			&sequence->places, (first + i) % SEQUENCE_MAX);
 	return places;
 }
 
@@ -356,7 +364,8 @@ static void step_by_period(const struct step_finder *finder, uint64_t last_ns, s
 	free(places);
 }
 
-void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns, struct steps *steps)
+void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns,
+			      struct steps *steps)
 {
 	*steps = (struct steps){.schedule = finder->schedule};
 	if (setup_end_ns) {
@@ -373,7 +382,8 @@ void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint
 	} else if (finder->profiler.n) {
 		steps->rule = STEPS_BY_PROFILER;
 		for (size_t i = 0; i < finder->profiler.n; i++)
-			add_step(steps, finder->profiler.items[i].number, finder->profiler.items[i].start_ns,
+			add_step(steps, finder->profiler.items[i].number,
+				 finder->profiler.items[i].start_ns,
 				 finder->profiler.items[i].end_ns);
 	} else if (finder->optimizer.n) {
 		steps->rule = STEPS_BY_OPTIMIZER;
@@ -400,7 +410,8 @@ void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice)
 	for (size_t i = 0; i < steps->n; i++) {
 		const struct step *step = &steps->items[i];
 
-		if (step->number < choice->first || step->number > choice->last || n_passed++ < choice->n_skipped)
+		if (step->number < choice->first || step->number > choice->last ||
+		    n_passed++ < choice->n_skipped)
 			continue;
 		steps->items[n++] = *step;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The steps of a training in one process: what the program marks, else what its operators give away. Which rule was
- * used is part of the answer.
+ * The steps of a training in one process: what the program marks, else what its operators give
+ * away. Which rule was used is part of the answer.
  */
 #ifndef TORSH_TIMELINE_STEPS_H
 #define TORSH_TIMELINE_STEPS_H
@@ -41,7 +41,8 @@ struct steps {
 	size_t n_all; /* with those left out */
 	bool is_restricted; /* what is in no step is left out too */
 	struct schedule schedule; /* by which operators were recorded; active 0: by none */
-	bool is_scheduled; /* there is one, and something told the process's steps: without that all is recorded */
+	/* there is one, and something told the process's steps: without that all is recorded */
+	bool is_scheduled;
 };
 
 /* Which steps are asked for: these numbers, and of the steps with them not the first ones. */
@@ -55,7 +56,10 @@ void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice);
 
 #define STEP_NONE SIZE_MAX
 
-/* Of n steps in the order of time: the first that ends after that, or n; and the one it lies in, or STEP_NONE. */
+/*
+ * Of n steps in the order of time: the first that ends after that, or n; and the one it lies in, or
+ * STEP_NONE.
+ */
 size_t torsh_steps_after(const struct step *steps, size_t n, uint64_t at_ns);
 size_t torsh_steps_find(const struct step *steps, size_t n, uint64_t at_ns);
 
@@ -70,7 +74,9 @@ static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
 
 void torsh_steps_free(struct steps *steps);
 
-/* Finds them: is told of all calls and events of a process, in the order of a walk, then decides. */
+/*
+ * Finds them: is told of all calls and events of a process, in the order of a walk, then decides.
+ */
 struct step_finder;
 
 struct step_finder *torsh_step_finder_create(void);
@@ -80,7 +86,11 @@ void torsh_step_finder_begin(struct step_finder *finder, const struct call *call
 void torsh_step_finder_end(struct step_finder *finder, const struct call *call);
 void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event);
 
-/* last_ns: of the process's last event; setup_end_ns: 0 where that is not known. The caller frees what is in *steps. */
-void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns, struct steps *steps);
+/*
+ * last_ns: of the process's last event; setup_end_ns: 0 where that is not known. The caller frees
+ * what is in *steps.
+ */
+void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns,
+			      struct steps *steps);
 
 #endif

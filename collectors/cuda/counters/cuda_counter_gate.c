@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * When a kernel may be measured. CUPTI runs it alone: the device is idle before, and the launching thread waits for its end.
- * Where the kernel waits for what this thread, another one or another process does later, nobody would ever go on. So
- * nothing is measured
+ * When a kernel may be measured. CUPTI runs it alone: the device is idle before, and the launching
+ * thread waits for its end. Where the kernel waits for what this thread, another one or another
+ * process does later, nobody would ever go on. So nothing is measured
  *  - that is a collective, or might wait behind one: from its launch until its record has come, or its context was
  *    synchronised; of one in a CUDA graph there is no telling, and every graph launched afterwards counts as one;
  *  - while a stream is captured, which no thread may disturb;
@@ -24,7 +24,9 @@
 static _Atomic uint32_t gate; /* CLOSED, or how many launches are under way */
 static _Atomic uint32_t n_captures, has_waits, graphs_may_wait;
 
-/* Collectives of a context, since the process began. recorded: told by records, in whatever order. */
+/*
+ * Collectives of a context, since the process began. recorded: told by records, in whatever order.
+ */
 static struct queue {
 	_Atomic uint32_t launched, recorded, synchronised;
 } queues[N_CONTEXTS];
@@ -65,7 +67,10 @@ static struct queue *queue_of(uint32_t context)
 	return &queues[context % N_CONTEXTS];
 }
 
-/* All of these are sequentially consistent: who closes the gate sees what was said before, or its sayer waits there. */
+/*
+ * All of these are sequentially consistent: who closes the gate sees what was said before, or its
+ * sayer waits there.
+ */
 
 void torsh_counter_collective_begins(uint32_t context)
 {
@@ -110,7 +115,8 @@ static int has_collectives(void)
 		uint32_t recorded = atomic_load(&queues[i].recorded),
 			 synchronised = atomic_load(&queues[i].synchronised);
 
-		if (atomic_load(&queues[i].launched) > (recorded > synchronised ? recorded : synchronised))
+		if (atomic_load(&queues[i].launched) >
+		    (recorded > synchronised ? recorded : synchronised))
 			return 1;
 	}
 	return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Kernels measured one by one. Of launches that are alike (name, grid, block, shared memory) the first few are, from
- * begin to end of the launching call: CUPTI's range profiler is started, the kernel runs alone, its values are read and
- * sent. All others run as without us. Everything here runs with the gate closed, so by one thread at a time, but for
- * the look-up of what a launch is like.
+ * Kernels measured one by one. Of launches that are alike (name, grid, block, shared memory) the
+ * first few are, from begin to end of the launching call: CUPTI's range profiler is started, the
+ * kernel runs alone, its values are read and sent. All others run as without us. Everything here
+ * runs with the gate closed, so by one thread at a time, but for the look-up of what a launch is
+ * like.
  */
 #include <string.h>
 
@@ -15,7 +16,8 @@
 
 #define SAMPLES_PER_LAUNCH 3u
 #define TRIES_PER_LAUNCH 6u /* also of what can't be measured */
-#define LAUNCHES_MAX 8192u /* kinds of launches; a power of two. What comes beyond is not measured, and counted */
+/* kinds of launches; a power of two. What comes beyond is not measured, and counted */
+#define LAUNCHES_MAX 8192u
 #define CONTEXTS_MAX 16u
 #define RANGES_MAX 8u /* in one image: there is one, unless something else ran too */
 #define FAILURES_MAX 4u /* of CUPTI's in a row, then it is given up */
@@ -54,7 +56,7 @@ static struct {
 	struct context *context;
 } now;
 
-/* ---- launches that are alike ---------------------------------------------------------------------------------------- */
+/* ---- launches that are alike ----------------------------------------------------------------- */
 
 static uint32_t hash_of(const struct kind *kind)
 {
@@ -88,9 +90,11 @@ static struct launch *find_launch(const struct kind *kind)
 }
 
 /* The launches that are like this one, if more of them are to be measured. */
-static struct launch *find_wanted(const struct cupti_call *call, const struct cupti_launch_config *shape)
+static struct launch *find_wanted(const struct cupti_call *call,
+				  const struct cupti_launch_config *shape)
 {
-	struct kind kind = {.name = torsh_label(call->symbol, strlen(call->symbol)), .shape = *shape};
+	struct kind kind = {.name = torsh_label(call->symbol, strlen(call->symbol)),
+			    .shape = *shape};
 	struct launch *launch = NULL;
 
 	if (!kind.name)
@@ -100,7 +104,8 @@ static struct launch *find_wanted(const struct cupti_call *call, const struct cu
 		launches = torsh_sys_pages(LAUNCHES_MAX * sizeof(*launches));
 	if (launches)
 		launch = find_launch(&kind);
-	if (launch && (launch->n_samples >= SAMPLES_PER_LAUNCH || launch->n_tries >= TRIES_PER_LAUNCH))
+	if (launch &&
+	    (launch->n_samples >= SAMPLES_PER_LAUNCH || launch->n_tries >= TRIES_PER_LAUNCH))
 		launch = NULL;
 	torsh_cuda_unlock(&lock);
 	return launch;
@@ -123,12 +128,13 @@ static void tell_launch(const struct launch *launch)
 	torsh_counters_send(&event);
 }
 
-/* ---- a context ------------------------------------------------------------------------------------------------------- */
+/* ---- a context ------------------------------------------------------------------------------- */
 
 /* Choose what to measure on the context's device. */
 static int choose(struct context *context, const char **chip)
 {
-	struct cupti_chip named = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_chip, name), .device = context->device};
+	struct cupti_chip named = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_chip, name),
+				   .device = context->device};
 	struct cupti_context_availability available = {
 		.n_bytes = CUPTI_PROFILER_BYTES(cupti_context_availability, image),
 		.context = context->handle,
@@ -146,7 +152,8 @@ static int choose(struct context *context, const char **chip)
 		return CUPTI_OUT_OF_MEMORY;
 	result = torsh_cupti_profiler.ProfilerGetCounterAvailability(&available);
 	if (!result)
-		result = torsh_counter_set_choose(&context->set, torsh_config.counters.n_passes > 1 ? K2 : K1,
+		result = torsh_counter_set_choose(&context->set,
+						  torsh_config.counters.n_passes > 1 ? K2 : K1,
 						  named.name, available.image);
 	torsh_sys_munmap(available.image, image_bytes);
 	*chip = named.name;
@@ -207,7 +214,8 @@ static int configure(const struct context *context)
 /* Stop measuring the context, or what was begun of it. */
 static void close_context(struct context *context)
 {
-	struct cupti_range object = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_range, object), .object = context->object};
+	struct cupti_range object = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_range, object),
+				     .object = context->object};
 
 	if (context->object)
 		torsh_cupti_profiler.RangeProfilerDisable(&object);
@@ -269,7 +277,7 @@ static struct context *find_context(void *handle)
 	return spare && !torsh_counters_initialise() && !open_context(spare, handle) ? spare : NULL;
 }
 
-/* ---- a kernel --------------------------------------------------------------------------------------------------------- */
+/* ---- a kernel -------------------------------------------------------------------------------- */
 
 static void fail(const char *what, int result)
 {
@@ -279,7 +287,8 @@ static void fail(const char *what, int result)
 		torsh_counters_refuse(what, result);
 }
 
-int torsh_counter_range_begin(const struct cupti_call *call, const struct cupti_launch_config *shape)
+int torsh_counter_range_begin(const struct cupti_call *call,
+			      const struct cupti_launch_config *shape)
 {
 	struct launch *launch = find_wanted(call, shape);
 	struct cupti_range start = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_range, object)};
@@ -320,7 +329,8 @@ static void send_values(const struct cupti_call *call, const double *values)
 				},
 		};
 
-		event.counter_range.n = torsh_counter_values(values, i, set->n, &event.counter_range.value_0);
+		event.counter_range.n =
+			torsh_counter_values(values, i, set->n, &event.counter_range.value_0);
 		torsh_counters_send(&event);
 	}
 }
@@ -359,7 +369,8 @@ void torsh_counter_range_end(const struct cupti_call *call)
 	int result = stop(context, &n_ranges);
 
 	if (!result && n_ranges == 1)
-		result = torsh_counter_set_evaluate(&context->set, context->image, context->image_bytes, 0, values);
+		result = torsh_counter_set_evaluate(&context->set, context->image,
+						    context->image_bytes, 0, values);
 	if (!result && n_ranges == 1) {
 		send_values(call, values);
 		now.launch->n_samples++;
@@ -374,7 +385,7 @@ void torsh_counter_range_end(const struct cupti_call *call)
 	torsh_counter_gate_open();
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------ */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void torsh_counter_ranges_forget(const void *handle)
 {

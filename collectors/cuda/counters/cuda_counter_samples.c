@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Devices measured at intervals, by a thread of our own: PM sampling writes samples to a buffer of the device's, from which
- * they are fetched some ten times a second. Their times are of a clock of the device's that nobody else reads: when a
- * sample was fetched says where that clock is.
+ * Devices measured at intervals, by a thread of our own: PM sampling writes samples to a buffer of
+ * the device's, from which they are fetched some ten times a second. Their times are of a clock of
+ * the device's that nobody else reads: when a sample was fetched says where that clock is.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,9 @@
 #define FETCH_AT_LEAST 8u /* samples at a time */
 #define SLACK 4u /* times as many find room: this thread may be late */
 #define SLACK_SAMPLES 64u
-/* What a sample takes of the device's buffer was seen to be 7 KB with 4 metrics; nothing says it. */
+/*
+ * What a sample takes of the device's buffer was seen to be 7 KB with 4 metrics; nothing says it.
+ */
 #define DEVICE_BYTES_A_SAMPLE (UINT64_C(32) << 10)
 #define DEVICE_BYTES_MIN (UINT64_C(16) << 20)
 #define DEVICE_BYTES_MAX (UINT64_C(512) << 20)
@@ -66,11 +68,12 @@ static uint32_t n_samples_max(void)
 	return (uint32_t)(SLACK * fetch_every_ns() / interval_ns() + SLACK_SAMPLES);
 }
 
-/* ---- a device --------------------------------------------------------------------------------------------------------- */
+/* ---- a device -------------------------------------------------------------------------------- */
 
 static int choose(struct sampler *sampler, const char **chip)
 {
-	struct cupti_chip named = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_chip, name), .device = sampler->device};
+	struct cupti_chip named = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_chip, name),
+				   .device = sampler->device};
 	struct cupti_device_availability available = {
 		.n_bytes = CUPTI_PROFILER_BYTES(cupti_device_availability, image),
 		.device = sampler->device,
@@ -211,11 +214,14 @@ static int open_sampler(struct sampler *sampler)
 	return 0;
 }
 
-/* ---- its clock -------------------------------------------------------------------------------------------------------- */
+/* ---- its clock ------------------------------------------------------------------------------- */
 
-/* The last of the samples ended at `end`; it was there at after_ns, and the next one was not yet at before_ns. */
-static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interval, uint64_t before_ns,
-			 uint64_t after_ns)
+/*
+ * The last of the samples ended at `end`; it was there at after_ns, and the next one was not yet at
+ * before_ns.
+ */
+static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interval,
+			 uint64_t before_ns, uint64_t after_ns)
 {
 	sampler->readings[sampler->n_readings++ % N_READINGS] = (struct reading){
 		.low = (int64_t)(before_ns - interval - end),
@@ -223,7 +229,10 @@ static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interva
 	};
 }
 
-/* How far our clock is ahead: what all of the last readings agree on; and how far from it that may be. */
+/*
+ * How far our clock is ahead: what all of the last readings agree on; and how far from it that may
+ * be.
+ */
 static int64_t distance(const struct sampler *sampler, uint64_t *error_ns)
 {
 	uint32_t n = sampler->n_readings < N_READINGS ? sampler->n_readings : N_READINGS;
@@ -236,20 +245,28 @@ static int64_t distance(const struct sampler *sampler, uint64_t *error_ns)
 		all.low = reading->low > all.low ? reading->low : all.low;
 		all.high = reading->high < all.high ? reading->high : all.high;
 	}
-	/* Clocks that drift apart, or a sample that came late: the earliest fetch is the best guess. */
+	/*
+	 * Clocks that drift apart, or a sample that came late: the earliest fetch is the best
+	 * guess.
+	 */
 	error = all.high > all.low ? (all.high - all.low) / 2 : (int64_t)interval_ns();
 	*error_ns = (uint64_t)error;
 	return all.high > all.low ? all.low + error : all.high;
 }
 
-/* What is told of all samples is what holds of the least certain ones. Only the thread that fetches changes it. */
+/*
+ * What is told of all samples is what holds of the least certain ones. Only the thread that fetches
+ * changes it.
+ */
 static void widen_error(uint64_t error_ns)
 {
-	if (error_ns > atomic_load_explicit(&torsh_counter_losses.clock_error_ns, memory_order_relaxed))
-		atomic_store_explicit(&torsh_counter_losses.clock_error_ns, error_ns, memory_order_relaxed);
+	if (error_ns >
+	    atomic_load_explicit(&torsh_counter_losses.clock_error_ns, memory_order_relaxed))
+		atomic_store_explicit(&torsh_counter_losses.clock_error_ns, error_ns,
+				      memory_order_relaxed);
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static int times_of(const struct sampler *sampler, size_t i, uint64_t *start, uint64_t *end)
 {
@@ -268,7 +285,8 @@ static int times_of(const struct sampler *sampler, size_t i, uint64_t *start, ui
 	return !result && times.start && times.end > times.start;
 }
 
-static void send_sample(const struct sampler *sampler, uint64_t begin_ns, uint64_t duration_ns, const double *values)
+static void send_sample(const struct sampler *sampler, uint64_t begin_ns, uint64_t duration_ns,
+			const double *values)
 {
 	for (uint32_t i = 0; i < sampler->set.n; i += COUNTER_VALUES) {
 		struct event event = {
@@ -282,17 +300,20 @@ static void send_sample(const struct sampler *sampler, uint64_t begin_ns, uint64
 				},
 		};
 
-		event.counter_sample.n = torsh_counter_values(values, i, sampler->set.n, &event.counter_sample.value_0);
+		event.counter_sample.n = torsh_counter_values(values, i, sampler->set.n,
+							      &event.counter_sample.value_0);
 		torsh_counters_send(&event);
 	}
 }
 
 static void count_gap(struct sampler *sampler, uint64_t start, uint64_t end)
 {
-	uint64_t gap = sampler->last_end && start > sampler->last_end ? start - sampler->last_end : 0;
+	uint64_t gap =
+		sampler->last_end && start > sampler->last_end ? start - sampler->last_end : 0;
 
 	if (gap)
-		atomic_fetch_add_explicit(&torsh_counter_losses.lost, (gap + (end - start) / 2) / (end - start),
+		atomic_fetch_add_explicit(&torsh_counter_losses.lost,
+					  (gap + (end - start) / 2) / (end - start),
 					  memory_order_relaxed);
 }
 
@@ -305,7 +326,8 @@ static void take_sample(struct sampler *sampler, size_t i, int64_t ahead_ns)
 		return;
 	count_gap(sampler, start, end);
 	sampler->last_end = end;
-	if (torsh_counter_set_evaluate(&sampler->set, sampler->image, sampler->image_bytes, i, values)) {
+	if (torsh_counter_set_evaluate(&sampler->set, sampler->image, sampler->image_bytes, i,
+				       values)) {
 		COUNTER_COUNT(failed);
 		return;
 	}
@@ -361,7 +383,8 @@ static int fetch(struct sampler *sampler)
 		close_sampler(sampler);
 		if (++sampler->n_overflows < OVERFLOWS_MAX)
 			return open_sampler(sampler);
-		torsh_counters_refuse("samples come faster than they can be fetched", CUPTI_OUT_OF_MEMORY);
+		torsh_counters_refuse("samples come faster than they can be fetched",
+				      CUPTI_OUT_OF_MEMORY);
 		return -1;
 	}
 	n = result ? 0 : see_samples(sampler, before_ns);
@@ -377,7 +400,7 @@ static int fetch(struct sampler *sampler)
 	return 0;
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Devices that were seen since; -1: one refused. */
 static int open_new(void)
@@ -439,7 +462,8 @@ void torsh_counter_samples_see(void *context, uint32_t context_id)
 	uint32_t device, nothing = NOT_STARTED;
 	int result;
 
-	if (last_id == context_id || !context || torsh_cupti.GetDeviceId(context, &device) || device >= DEVICES_MAX)
+	if (last_id == context_id || !context || torsh_cupti.GetDeviceId(context, &device) ||
+	    device >= DEVICES_MAX)
 		return;
 	last_id = context_id;
 	atomic_fetch_or(&wanted, UINT32_C(1) << device);
@@ -458,6 +482,7 @@ void torsh_counter_samples_end(void)
 
 	atomic_store(&is_ending, 1);
 	torsh_sys_futex_wake(&is_ending, 1);
-	while (atomic_load(&thread_state) == RUNNING && (now_ns = torsh_cuda_monotonic_ns()) < until_ns)
+	while (atomic_load(&thread_state) == RUNNING &&
+	       (now_ns = torsh_cuda_monotonic_ns()) < until_ns)
 		torsh_sys_futex_wait(&thread_state, RUNNING, until_ns - now_ns);
 }

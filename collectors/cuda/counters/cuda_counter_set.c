@@ -27,7 +27,7 @@ const char *torsh_counter_field(uint8_t row)
 	return rows[row].field;
 }
 
-/* ---- one object of CUPTI's ---------------------------------------------------------------------------------------- */
+/* ---- one object of CUPTI's ------------------------------------------------------------------- */
 
 struct chip {
 	enum cupti_profiler_type type;
@@ -51,7 +51,8 @@ static int create_host(const struct chip *chip, void **host)
 
 static void destroy_host(void *host)
 {
-	struct cupti_host destroy = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_host, host), .host = host};
+	struct cupti_host destroy = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_host, host),
+				     .host = host};
 
 	if (host)
 		torsh_cupti_profiler.ProfilerHostDeinitialize(&destroy);
@@ -135,7 +136,7 @@ static int build(struct counter_set *set, const struct chip *chip)
 	return result;
 }
 
-/* ---- the choice ---------------------------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static const char *find_name(void *host, const struct row *row)
 {
@@ -145,8 +146,8 @@ static const char *find_name(void *host, const struct row *row)
 	return NULL;
 }
 
-static void try_name(struct counter_set *set, const struct chip *chip, uint32_t row, const char *name,
-		     size_t passes_most)
+static void try_name(struct counter_set *set, const struct chip *chip, uint32_t row,
+		     const char *name, size_t passes_most)
 {
 	set->names[set->n] = name;
 	set->rows[set->n] = (uint8_t)row;
@@ -156,8 +157,8 @@ static void try_name(struct counter_set *set, const struct chip *chip, uint32_t 
 	release(set);
 }
 
-int torsh_counter_set_choose(struct counter_set *set, enum counter_choice choice, const char *chip_name,
-			     const uint8_t *availability)
+int torsh_counter_set_choose(struct counter_set *set, enum counter_choice choice,
+			     const char *chip_name, const uint8_t *availability)
 {
 	struct chip chip = {
 		.type = choice == T ? CUPTI_PROFILER_OF_SAMPLES : CUPTI_PROFILER_OF_RANGES,
@@ -189,21 +190,23 @@ void torsh_counter_set_free(struct counter_set *set)
 	*set = (struct counter_set){0};
 }
 
-/* ---- what is said of it --------------------------------------------------------------------------------------------- */
+/* ---- what is said of it ---------------------------------------------------------------------- */
 
 static uint32_t label_of(const char *text)
 {
 	return torsh_label(text, strlen(text));
 }
 
-void torsh_counter_set_tell(const struct counter_set *set, uint32_t device, const char *chip, uint64_t interval_ns)
+void torsh_counter_set_tell(const struct counter_set *set, uint32_t device, const char *chip,
+			    uint64_t interval_ns)
 {
 	struct event event = {
 		.id = EVENT_COUNTER_MODE,
 		.counter_mode =
 			{
-				.mode = set->type == CUPTI_PROFILER_OF_SAMPLES ? COUNTERS_OF_TIMELINE
-									       : COUNTERS_OF_OPERATORS,
+				.mode = set->type == CUPTI_PROFILER_OF_SAMPLES
+						? COUNTERS_OF_TIMELINE
+						: COUNTERS_OF_OPERATORS,
 				.device = device,
 				.chip = label_of(chip),
 				.passes = (uint32_t)set->n_passes,
@@ -233,8 +236,8 @@ void torsh_counter_set_tell(const struct counter_set *set, uint32_t device, cons
 	}
 }
 
-int torsh_counter_set_evaluate(const struct counter_set *set, const uint8_t *image, size_t image_bytes, size_t index,
-			       double *values)
+int torsh_counter_set_evaluate(const struct counter_set *set, const uint8_t *image,
+			       size_t image_bytes, size_t index, double *values)
 {
 	struct cupti_host_values evaluate = {
 		.n_bytes = CUPTI_PROFILER_BYTES(cupti_host_values, values),

@@ -42,7 +42,7 @@ int torsh_cuda_counters_are_on(void)
 	return (int)atomic_load_explicit(&is_on, memory_order_relaxed);
 }
 
-/* ---- what is said --------------------------------------------------------------------------------------------------- */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 void torsh_counters_send(const struct event *event)
 {
@@ -96,13 +96,15 @@ static void say_losses(void)
 {
 	struct event event = {.id = EVENT_COUNTER_LOSS};
 
-#define LOSS(name) event.counter_loss.name = atomic_load_explicit(&torsh_counter_losses.name, memory_order_relaxed);
+#define LOSS(name)                \
+	event.counter_loss.name = \
+		atomic_load_explicit(&torsh_counter_losses.name, memory_order_relaxed);
 	COUNTER_LOSSES
 #undef LOSS
 	torsh_counters_send(&event);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* The name, or one of its other forms. */
 static int is_form_of(const char *name, const char *plain)
@@ -203,7 +205,10 @@ static void call_begins(const struct cupti_call *call, enum call_class class)
 		launch_begins(call, class);
 		return;
 	case CALL_GRAPH:
-		/* Each of its kernels would be a range, but nothing documents of which node; nor is it known which ones wait. */
+		/*
+		 * Each of its kernels would be a range, but nothing documents of which node; nor is
+		 * it known which ones wait.
+		 */
 		COUNTER_COUNT(graphs);
 		torsh_counter_graph_begins(call->context_id);
 		torsh_counter_gate_enter();
@@ -282,7 +287,7 @@ void torsh_cuda_counters_kernel(const struct cupti_kernel *kernel)
 		torsh_counter_collective_ended(kernel->context);
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 void torsh_cuda_counters_begin(const char *why_not)
 {
@@ -302,7 +307,8 @@ void torsh_cuda_counters_begin(const char *why_not)
 
 int torsh_counters_initialise(void)
 {
-	struct cupti_profiler profiler = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
+	struct cupti_profiler profiler = {.n_bytes =
+						  CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
 	int result;
 
 	if (is_initialised)
@@ -337,7 +343,8 @@ void torsh_cuda_counters_context_ends(const void *context)
 
 void torsh_cuda_counters_end(void)
 {
-	struct cupti_profiler profiler = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
+	struct cupti_profiler profiler = {.n_bytes =
+						  CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
 
 	if (torsh_config.counters.mode == COUNTERS_OFF)
 		return;

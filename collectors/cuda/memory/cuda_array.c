@@ -43,7 +43,8 @@ static void set_format(struct shape *shape, int format, unsigned n_channels)
 	shape->block = 1;
 	if (i >= sizeof(formats) / sizeof(*formats))
 		return;
-	shape->texel_bytes = formats[i].channel_bytes * n_channels + formats[i].texel_bytes + formats[i].block_bytes;
+	shape->texel_bytes = formats[i].channel_bytes * n_channels + formats[i].texel_bytes +
+			     formats[i].block_bytes;
 	if (formats[i].block_bytes)
 		shape->block = BLOCK_SIDE;
 }
@@ -58,8 +59,9 @@ static uint64_t bytes_of(const struct shape *shape)
 {
 	uint64_t width = shape->width, height = shape->height, depth = shape->depth, bytes = 0;
 
-	if (shape->flags & (CUDA_ARRAY_IS_SPARSE | CUDA_ARRAY_IS_DEFERRED) || shape->n_levels > LEVELS_MAX ||
-	    width > EXTENT_MAX || height > EXTENT_MAX || depth > EXTENT_MAX)
+	if (shape->flags & (CUDA_ARRAY_IS_SPARSE | CUDA_ARRAY_IS_DEFERRED) ||
+	    shape->n_levels > LEVELS_MAX || width > EXTENT_MAX || height > EXTENT_MAX ||
+	    depth > EXTENT_MAX)
 		return 0;
 	for (unsigned level = 0; level < shape->n_levels; level++) {
 		bytes += blocks_along(width, shape->block) * blocks_along(height, shape->block) *
@@ -107,8 +109,11 @@ static uint32_t bytes_of_channels(const struct cuda_channels *channels)
 
 static uint64_t bytes_of_flat(const struct cuda_channels_array *array)
 {
-	struct shape shape = {
-		.width = array->width, .height = array->height, .block = 1, .n_levels = 1, .flags = array->flags};
+	struct shape shape = {.width = array->width,
+			      .height = array->height,
+			      .block = 1,
+			      .n_levels = 1,
+			      .flags = array->flags};
 
 	if (!array->channels)
 		return 0;
@@ -116,7 +121,8 @@ static uint64_t bytes_of_flat(const struct cuda_channels_array *array)
 	return bytes_of(&shape);
 }
 
-static uint64_t bytes_of_deep(enum cuda_memory_action action, const struct cuda_channels_array_3d *array)
+static uint64_t bytes_of_deep(enum cuda_memory_action action,
+			      const struct cuda_channels_array_3d *array)
 {
 	int is_mipmapped = action == CUDA_CHANNELS_MIPMAPPED;
 	struct shape shape = {

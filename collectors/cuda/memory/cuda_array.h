@@ -5,7 +5,10 @@
 
 #include "shim/cuda/cuda_memory.h"
 
-/* Bytes of what is asked for; 0: not known, or none (a sparse or deferred array is given its memory by others). */
+/*
+ * Bytes of what is asked for; 0: not known, or none (a sparse or deferred array is given its memory
+ * by others).
+ */
 uint64_t torsh_cuda_array_bytes(enum cuda_memory_action action, const void *parameters);
 
 /* Bytes of one element; 0: the format has no such, or is not known. */

@@ -19,8 +19,8 @@ void torsh_cuda_graph_memory_call_begins(void)
 
 void torsh_cuda_graph_memory_node(const struct cupti_graph *graph)
 {
-	if ((graph->node_type != CUDA_NODE_ALLOC && graph->node_type != CUDA_NODE_FREE) || !torsh_cupti.GetGraphId ||
-	    torsh_cupti.GetGraphId(graph->graph, &made.graph))
+	if ((graph->node_type != CUDA_NODE_ALLOC && graph->node_type != CUDA_NODE_FREE) ||
+	    !torsh_cupti.GetGraphId || torsh_cupti.GetGraphId(graph->graph, &made.graph))
 		return;
 	made.type = graph->node_type;
 	atomic_store_explicit(&are_nodes_there, 1, memory_order_relaxed);
@@ -70,7 +70,8 @@ void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *c
 {
 	struct event event = {.id = EVENT_GRAPH_EXECUTABLE};
 
-	if (!atomic_load_explicit(&are_nodes_there, memory_order_relaxed) || !torsh_cupti.GetGraphId ||
+	if (!atomic_load_explicit(&are_nodes_there, memory_order_relaxed) ||
+	    !torsh_cupti.GetGraphId ||
 	    torsh_cupti.GetGraphId(call->graph, &event.graph_executable.graph))
 		return;
 	event.graph_executable.executable = *call->out;
@@ -81,5 +82,6 @@ void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *c
 void torsh_cuda_graph_memory_launched(uint64_t executable)
 {
 	if (atomic_load_explicit(&are_nodes_there, memory_order_relaxed))
-		torsh_cuda_send(&(struct event){.id = EVENT_GRAPH_LAUNCH, .graph_launch = {.executable = executable}});
+		torsh_cuda_send(&(struct event){.id = EVENT_GRAPH_LAUNCH,
+						.graph_launch = {.executable = executable}});
 }

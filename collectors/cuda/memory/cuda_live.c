@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A hash table of what is alive, in pages of the agent's: open addressing, at most half full, no tombstones. */
+/*
+ * A hash table of what is alive, in pages of the agent's: open addressing, at most half full, no
+ * tombstones.
+ */
 #include "collectors/cuda/memory/cuda_live.h"
 
 #include "collectors/cuda/cuda.h"
@@ -12,7 +15,8 @@ struct live {
 	uint64_t key; /* address or handle */
 	uint64_t bytes;
 	uint64_t of; /* of a mapping the handle, otherwise the context */
-	uint32_t refs; /* of physical memory: its handle, each time that it was retained, its mappings */
+	/* of physical memory: its handle, each time that it was retained, its mappings */
+	uint32_t refs;
 	uint16_t device;
 	uint8_t kind; /* enum device_block_kind; BLOCK_NONE: the slot is free */
 };
@@ -119,21 +123,27 @@ static void put_name(const struct event_device_alloc *alloc)
 		return;
 	of->refs++;
 	if (alloc->kind == BLOCK_MAPPING)
-		put(&(struct live){
-			.key = alloc->address, .bytes = alloc->bytes, .of = handle, .refs = 1, .kind = BLOCK_MAPPING});
+		put(&(struct live){.key = alloc->address,
+				   .bytes = alloc->bytes,
+				   .of = handle,
+				   .refs = 1,
+				   .kind = BLOCK_MAPPING});
 }
 
 static int is_of_device(const struct event_device_alloc *alloc)
 {
-	return (alloc->kind == BLOCK_DEVICE || alloc->kind == BLOCK_ARRAY || alloc->kind == BLOCK_PHYSICAL) &&
-	       !(alloc->flags & (BLOCK_IS_IMPORTED | BLOCK_IS_OF_HOST)) && alloc->device < LIVE_DEVICES_MAX;
+	return (alloc->kind == BLOCK_DEVICE || alloc->kind == BLOCK_ARRAY ||
+		alloc->kind == BLOCK_PHYSICAL) &&
+	       !(alloc->flags & (BLOCK_IS_IMPORTED | BLOCK_IS_OF_HOST)) &&
+	       alloc->device < LIVE_DEVICES_MAX;
 }
 
 static int is_high(uint32_t device)
 {
 	uint64_t step = marks[device] / STEP_SHARE;
 
-	if (has_failed || sums[device] < marks[device] + (step > STEP_MIN_BYTES ? step : STEP_MIN_BYTES))
+	if (has_failed ||
+	    sums[device] < marks[device] + (step > STEP_MIN_BYTES ? step : STEP_MIN_BYTES))
 		return 0;
 	marks[device] = sums[device];
 	return 1;
@@ -195,7 +205,8 @@ void torsh_cuda_live_unmapped(uint64_t address, uint64_t bytes)
 	struct live *live;
 
 	torsh_cuda_lock(&lock);
-	for (uint64_t end = address + bytes; address < end && (live = known(BLOCK_MAPPING, address)) && live->bytes;) {
+	for (uint64_t end = address + bytes;
+	     address < end && (live = known(BLOCK_MAPPING, address)) && live->bytes;) {
 		uint64_t handle = live->of;
 
 		address += live->bytes;
@@ -212,7 +223,8 @@ void torsh_cuda_live_context_ended(uint32_t context)
 	torsh_cuda_lock(&lock);
 	/* What is taken out lets others move up, into the same slot too. */
 	for (uint32_t i = 0; i < n_slots;) {
-		if ((slots[i].kind == BLOCK_DEVICE || slots[i].kind == BLOCK_ARRAY) && slots[i].of == context)
+		if ((slots[i].kind == BLOCK_DEVICE || slots[i].kind == BLOCK_ARRAY) &&
+		    slots[i].of == context)
 			drop(&slots[i]);
 		else
 			i++;

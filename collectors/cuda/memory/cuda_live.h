@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How much of each device's memory the program has, by the calls that were seen: to know when it has more than ever. What
- * reports say is the recording's, not this; memory of graphs is not in it.
+ * How much of each device's memory the program has, by the calls that were seen: to know when it
+ * has more than ever. What reports say is the recording's, not this; memory of graphs is not in it.
  */
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
@@ -11,8 +11,8 @@
 #define LIVE_DEVICES_MAX 64u
 
 /*
- * The program got it. Returns not 0 where its device has so much more than the last time that this was said that the driver
- * is to be asked.
+ * The program got it. Returns not 0 where its device has so much more than the last time that this
+ * was said that the driver is to be asked.
  */
 int torsh_cuda_live_got(const struct event_device_alloc *alloc);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The memory that a program gets from CUDA, by the calls themselves: their parameters are looked at before and after. What
- * is got is told when the call has returned, with its stack; what is given back is told before. Who sees the calls is
- * cuda_memory_callbacks.c with CUPTI, cuda_memory_driver.c without.
+ * The memory that a program gets from CUDA, by the calls themselves: their parameters are looked at
+ * before and after. What is got is told when the call has returned, with its stack; what is given
+ * back is told before. Who sees the calls is cuda_memory_callbacks.c with CUPTI,
+ * cuda_memory_driver.c without.
  */
 #include "collectors/cuda/memory/cuda_memory.h"
 
@@ -33,12 +34,13 @@ _Static_assert(N_MEMORY_CALLS < 256, "numbers of calls are kept in bytes");
 
 static uint32_t labels[N_MEMORY_CALLS];
 
-/* ---- what is told -------------------------------------------------------------------------------------------------- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 /* It gets nothing by itself, also where CUPTI does not say which graph's node it made. */
 static int is_of_node(uint8_t action)
 {
-	return action == CUDA_GRAPH_ALLOC || action == CUDA_GRAPH_NODE || action == CUDA_GRAPH_EDGED_NODE;
+	return action == CUDA_GRAPH_ALLOC || action == CUDA_GRAPH_NODE ||
+	       action == CUDA_GRAPH_EDGED_NODE;
 }
 
 static int is_of_pool(uint8_t action)
@@ -46,7 +48,8 @@ static int is_of_pool(uint8_t action)
 	return action == CUDA_ALLOC_ASYNC || action == CUDA_ALLOC_POOL || is_of_node(action);
 }
 
-static struct event_device_alloc asked_by(const struct cuda_memory_call *call, const struct memory_call *what)
+static struct event_device_alloc asked_by(const struct cuda_memory_call *call,
+					  const struct memory_call *what)
 {
 	return (struct event_device_alloc){
 		.api = labels[what - calls],
@@ -57,7 +60,8 @@ static struct event_device_alloc asked_by(const struct cuda_memory_call *call, c
 	};
 }
 
-static void tell_alloc(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
+static void tell_alloc(const struct cuda_memory_call *call, const struct memory_call *what,
+		       const void *frame)
 {
 	struct event event = {.id = EVENT_DEVICE_ALLOC, .device_alloc = asked_by(call, what)};
 	struct event_device_alloc *alloc = &event.device_alloc;
@@ -101,13 +105,15 @@ static void tell_free(const struct cuda_memory_call *call, const struct memory_c
 		torsh_cuda_live_frees(what->kind, extent->address);
 }
 
-static void tell_failure(const struct cuda_memory_call *call, const struct memory_call *what, int result)
+static void tell_failure(const struct cuda_memory_call *call, const struct memory_call *what,
+			 int result)
 {
 	struct event event = {
 		.id = EVENT_DEVICE_FREE_FAILED,
-		.device_free_failed = {.kind = what->kind,
-				       .address = ((const struct cuda_extent *)call->parameters)->address,
-				       .result = result},
+		.device_free_failed =
+			{.kind = what->kind,
+			 .address = ((const struct cuda_extent *)call->parameters)->address,
+			 .result = result},
 	};
 
 	if (!event.device_free_failed.address)
@@ -124,7 +130,8 @@ static const struct cuda_node *node_of(const struct cuda_memory_call *call, uint
 }
 
 /* A node of any type. */
-static void tell_node(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
+static void tell_node(const struct cuda_memory_call *call, const struct memory_call *what,
+		      const void *frame)
 {
 	const struct cuda_node *node = node_of(call, what->action);
 
@@ -134,8 +141,12 @@ static void tell_node(const struct cuda_memory_call *call, const struct memory_c
 		torsh_cuda_graph_memory_freed(labels[what - calls], node->freed, 0);
 }
 
-/* What the driver says of a device that is out of memory is asked at once: the program may make room before it tries again. */
-static void tell_refusal(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
+/*
+ * What the driver says of a device that is out of memory is asked at once: the program may make
+ * room before it tries again.
+ */
+static void tell_refusal(const struct cuda_memory_call *call, const struct memory_call *what,
+			 const void *frame)
 {
 	struct event_device_alloc wanted = asked_by(call, what);
 	struct event_device_room room = {0};
@@ -195,15 +206,18 @@ static void learn_pool(const void *parameters, uint8_t action)
 	if (action == CUDA_POOL_CREATE && made->properties)
 		torsh_cuda_pools_learn(*made->out, made->properties);
 	else if (action == CUDA_POOL_OF_DEVICE)
-		torsh_cuda_pools_learn(*of_device->out, &(struct cuda_properties){
-								.location = {CUDA_LOCATION_DEVICE, of_device->device}});
+		torsh_cuda_pools_learn(*of_device->out,
+				       &(struct cuda_properties){.location = {CUDA_LOCATION_DEVICE,
+									      of_device->device}});
 	else if (action == CUDA_POOL_OF_LOCATION && of_location->location)
 		torsh_cuda_pools_learn(
 			*of_location->out,
-			&(struct cuda_properties){.type = of_location->type, .location = *of_location->location});
+			&(struct cuda_properties){.type = of_location->type,
+						  .location = *of_location->location});
 }
 
-static void at_success(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
+static void at_success(const struct cuda_memory_call *call, const struct memory_call *what,
+		       const void *frame)
 {
 	const struct cuda_free *freed = call->parameters;
 	const struct cuda_extent *extent = call->parameters;
@@ -220,8 +234,9 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 		torsh_cuda_live_unmapped(extent->address, extent->bytes);
 		break;
 	case CUDA_GRAPH_FREE:
-		torsh_cuda_graph_memory_freed(labels[what - calls],
-					      ((const struct cuda_graph_free *)call->parameters)->address, 0);
+		torsh_cuda_graph_memory_freed(
+			labels[what - calls],
+			((const struct cuda_graph_free *)call->parameters)->address, 0);
 		break;
 	case CUDA_GRAPH_NODE:
 	case CUDA_GRAPH_EDGED_NODE:
@@ -234,7 +249,8 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 		torsh_cuda_graph_memory_instantiated(instantiated, *instantiated->with);
 		break;
 	case CUDA_GRAPH_LAUNCH:
-		torsh_cuda_graph_memory_launched(((const struct cuda_graph_launch *)call->parameters)->executable);
+		torsh_cuda_graph_memory_launched(
+			((const struct cuda_graph_launch *)call->parameters)->executable);
 		break;
 	case CUDA_POOL_CREATE:
 	case CUDA_POOL_OF_DEVICE:
@@ -249,7 +265,7 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 	}
 }
 
-/* ---- a call -------------------------------------------------------------------------------------------------------- */
+/* ---- a call ---------------------------------------------------------------------------------- */
 
 void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *call)
 {
@@ -260,7 +276,8 @@ void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *ca
 		tell_free(call, what);
 }
 
-void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call, int result, const void *frame)
+void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call, int result,
+			    const void *frame)
 {
 	const struct memory_call *what = &calls[number - 1];
 
@@ -274,7 +291,8 @@ void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call
 
 void torsh_cuda_memory_context_ends(uint32_t context)
 {
-	struct event event = {.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT, .context = context}};
+	struct event event = {.id = EVENT_DEVICE_FREE,
+			      .device_free = {.kind = BLOCK_CONTEXT, .context = context}};
 
 	torsh_cuda_send(&event);
 	torsh_cuda_live_context_ended(context);
@@ -301,7 +319,8 @@ uint32_t torsh_cuda_memory_find(const char *name, size_t length)
 	if (!torsh_config.profile_memory)
 		return 0;
 	for (size_t i = 0; i < N_MEMORY_CALLS; i++) {
-		if (strcmp(calls[i].name, name) && (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n)))
+		if (strcmp(calls[i].name, name) &&
+		    (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n)))
 			continue;
 		if (!labels[i])
 			labels[i] = torsh_label(name, n);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls about memory as CUPTI tells them. The runtime does its work by calls of the driver within its own: collectors/
- * cuda_calls.c hands on the outermost only.
+ * Calls about memory as CUPTI tells them. The runtime does its work by calls of the driver within
+ * its own: collectors/ cuda_calls.c hands on the outermost only.
  */
 #include "agent/wire/event.h"
 #include "collectors/cuda/memory/cuda_memory.h"
 
 #define N_CONTEXTS 1024u
 
-static uint8_t numbers[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX]; /* of calls; filled before anything is called back */
-static _Atomic uint8_t devices_of_contexts[N_CONTEXTS]; /* number of the device, and 1; 0: not asked */
+/* of calls; filled before anything is called back */
+static uint8_t numbers[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
+/* number of the device, and 1; 0: not asked */
+static _Atomic uint8_t devices_of_contexts[N_CONTEXTS];
 
 int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length)
 {
@@ -26,8 +28,9 @@ static uint32_t number_of(int domain, uint32_t id)
 
 static uint32_t device_of_context(const struct cupti_call *call)
 {
-	_Atomic uint8_t *known =
-		call->context_id && call->context_id < N_CONTEXTS ? &devices_of_contexts[call->context_id] : NULL;
+	_Atomic uint8_t *known = call->context_id && call->context_id < N_CONTEXTS
+					 ? &devices_of_contexts[call->context_id]
+					 : NULL;
 	uint32_t device = known ? atomic_load_explicit(known, memory_order_relaxed) : 0;
 
 	if (device)
@@ -44,22 +47,25 @@ void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *c
 	uint32_t number = number_of(domain, id);
 
 	if (number)
-		torsh_cuda_memory_begins(number, &(struct cuda_memory_call){.parameters = call->parameters,
-									    .context = call->context_id,
-									    .device = DEVICE_NOT_KNOWN});
+		torsh_cuda_memory_begins(number,
+					 &(struct cuda_memory_call){.parameters = call->parameters,
+								    .context = call->context_id,
+								    .device = DEVICE_NOT_KNOWN});
 }
 
-void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call,
+			    const void *frame)
 {
 	uint32_t number = number_of(domain, id);
 	int result = call->result ? *(const int *)call->result : 0;
 
 	if (number)
-		torsh_cuda_memory_ends(number,
-				       &(struct cuda_memory_call){.parameters = call->parameters,
-								  .context = call->context_id,
-								  .device = device_of_context(call)},
-				       result, frame);
+		torsh_cuda_memory_ends(
+			number,
+			&(struct cuda_memory_call){.parameters = call->parameters,
+						   .context = call->context_id,
+						   .device = device_of_context(call)},
+			result, frame);
 }
 
 void torsh_cuda_memory_context_destroyed(void *context)

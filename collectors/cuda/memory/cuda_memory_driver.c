@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls about memory as the driver's entry points see them (shim/cuda/driver_memory.def), where there is no CUPTI. The runtime's
- * are the driver's calls that it makes. A call that the driver makes for itself, of the program's or the agent's, is none.
+ * Calls about memory as the driver's entry points see them (shim/cuda/driver_memory.def), where
+ * there is no CUPTI. The runtime's are the driver's calls that it makes. A call that the driver
+ * makes for itself, of the program's or the agent's, is none.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,7 +60,8 @@ struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, co
 	if (!is_seen)
 		return NULL;
 	under_way.number = numbers[call];
-	under_way.call = (struct cuda_memory_call){.parameters = &under_way.use, .device = DEVICE_NOT_KNOWN};
+	under_way.call =
+		(struct cuda_memory_call){.parameters = &under_way.use, .device = DEVICE_NOT_KNOWN};
 	return &under_way.use;
 }
 

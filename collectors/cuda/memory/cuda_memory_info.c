@@ -45,7 +45,7 @@ void torsh_cuda_memory_info_told(const struct cuda_room *room, uint32_t device)
 						.is_asked = ROOM_BY_PROGRAM});
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* What the driver does for us is nothing of the program's; nothing can be told meanwhile. */
 struct asking {
@@ -53,10 +53,14 @@ struct asking {
 	int mode;
 };
 
-/* A capture that the program has under way, here or elsewhere, might forbid some of our calls: relaxed, it doesn't. */
+/*
+ * A capture that the program has under way, here or elsewhere, might forbid some of our calls:
+ * relaxed, it doesn't.
+ */
 static struct asking begin_asking(void)
 {
-	struct asking asking = {.outer = torsh_heap_enter_allocator(), .mode = DRIVER_CAPTURE_RELAXED};
+	struct asking asking = {.outer = torsh_heap_enter_allocator(),
+				.mode = DRIVER_CAPTURE_RELAXED};
 
 	torsh_cuda_memory_info_is_asking = 1;
 	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking.mode);
@@ -82,7 +86,8 @@ static void ask_pool(int device, struct event_device_room *room)
 	    torsh_driver.cuDeviceGetMemPool(&pool, device))
 		return;
 #define ASK(attribute, field) !torsh_driver.cuMemPoolGetAttribute(pool, attribute, &room->field)
-	room->has_pools = ASK(POOL_RESERVED, pools_reserved) && ASK(POOL_RESERVED_HIGH, pools_reserved_high) &&
+	room->has_pools = ASK(POOL_RESERVED, pools_reserved) &&
+			  ASK(POOL_RESERVED_HIGH, pools_reserved_high) &&
 			  ASK(POOL_USED, pools_used) && ASK(POOL_USED_HIGH, pools_used_high);
 #undef ASK
 }
@@ -91,8 +96,10 @@ static void ask_graphs(int device, struct event_device_room *room)
 {
 	if (!torsh_driver.cuDeviceGetGraphMemAttribute)
 		return;
-#define ASK(attribute, field) !torsh_driver.cuDeviceGetGraphMemAttribute(device, attribute, &room->field)
-	room->has_graphs = ASK(GRAPHS_RESERVED, graphs_reserved) && ASK(GRAPHS_RESERVED_HIGH, graphs_reserved_high) &&
+#define ASK(attribute, field) \
+	!torsh_driver.cuDeviceGetGraphMemAttribute(device, attribute, &room->field)
+	room->has_graphs = ASK(GRAPHS_RESERVED, graphs_reserved) &&
+			   ASK(GRAPHS_RESERVED_HIGH, graphs_reserved_high) &&
 			   ASK(GRAPHS_USED, graphs_used) && ASK(GRAPHS_USED_HIGH, graphs_used_high);
 #undef ASK
 }
@@ -115,11 +122,15 @@ static int ask_context(int device, int has_pools, struct event_device_room *room
 	return 0;
 }
 
-/* In its primary context; a device whose context is gone is left alone. Returns 0, ROOM_NOT_ASKED or a CUresult. */
+/*
+ * In its primary context; a device whose context is gone is left alone. Returns 0, ROOM_NOT_ASKED
+ * or a CUresult.
+ */
 static int ask_device(int device, int has_pools, struct event_device_room *room)
 {
 	unsigned flags;
-	int is_active = 0, result = torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active);
+	int is_active = 0,
+	    result = torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active);
 	void *context;
 
 	if (result || !is_active)
@@ -154,7 +165,8 @@ int torsh_cuda_memory_info_ask(uint32_t device, int is_of_pool, struct event_dev
 	if (device >= N_DEVICES || !torsh_cuda_may_call() ||
 	    (torsh_cuda_is_live() && !atomic_load_explicit(&is_ready, memory_order_acquire)))
 		return ROOM_NOT_ASKED;
-	has_pools = is_of_pool || atomic_load_explicit(&pools_seen, memory_order_relaxed) >> device & 1;
+	has_pools =
+		is_of_pool || atomic_load_explicit(&pools_seen, memory_order_relaxed) >> device & 1;
 	asking = begin_asking();
 	result = ask_here((int)device, has_pools, room);
 	end_asking(&asking);
@@ -169,7 +181,7 @@ void torsh_cuda_memory_info_is_high(uint32_t device)
 		tell(device, room);
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void torsh_cuda_memory_info_exiting(void)
 {
@@ -177,10 +189,11 @@ void torsh_cuda_memory_info_exiting(void)
 	uint64_t with_pools = atomic_load_explicit(&pools_seen, memory_order_relaxed);
 
 	/*
-	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
-	 * handler that came in the middle of a call.
+	 * A host function on one of the driver's own threads may not call CUDA, though it may call
+	 * exit; nor may a signal handler that came in the middle of a call.
 	 */
-	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || torsh_driver_open())
+	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid ||
+	    torsh_driver_open())
 		return;
 	for (int device = 0; device < (int)N_DEVICES; device++) {
 		struct event_device_room room = {.is_asked = ROOM_AT_END};

@@ -4,7 +4,7 @@
 #include "collectors/cuda/memory/cuda_array.h"
 #include "collectors/cuda/memory/cuda_pools.h"
 
-/* ---- what is asked for ---------------------------------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 static void ask_plain(struct event_device_alloc *alloc, const struct cuda_alloc *p, uint8_t action)
 {
@@ -64,7 +64,8 @@ static const struct cuda_node_alloc *node_of(const void *parameters, uint8_t act
 	return &((const struct cuda_graph_edged_node *)parameters)->node->alloc;
 }
 
-void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
+void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *parameters,
+			     uint8_t action)
 {
 	const struct cuda_alloc_pitch *pitch = parameters;
 	const struct cuda_alloc_3d *box = parameters;
@@ -110,9 +111,10 @@ void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *param
 	}
 }
 
-/* ---- what was got --------------------------------------------------------------------------------------------------- */
+/* ---- what was got ---------------------------------------------------------------------------- */
 
-void torsh_cuda_request_gets(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
+void torsh_cuda_request_gets(struct event_device_alloc *alloc, const void *parameters,
+			     uint8_t action)
 {
 	const struct cuda_alloc_pitch *pitch = parameters;
 	const struct cuda_alloc_3d *box = parameters;

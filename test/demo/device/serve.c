@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The device demo's program: it answers requests with kernels on two streams, needs a lot of the device's memory for one of
- * them, and forgets to give back what it keeps of each. Against the driver's and the runtime's public headers alone: any
- * compiler makes it.
+ * The device demo's program: it answers requests with kernels on two streams, needs a lot of the
+ * device's memory for one of them, and forgets to give back what it keeps of each. Against the
+ * driver's and the runtime's public headers alone: any compiler makes it.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>

@@ -30,7 +30,8 @@ static void put(const char *call, const char *domain, const char *text)
 	fclose(file);
 }
 
-static void begin(const __itt_domain *domain, __itt_id id, __itt_id parent, __itt_string_handle *name)
+static void begin(const __itt_domain *domain, __itt_id id, __itt_id parent,
+		  __itt_string_handle *name)
 {
 	(void)id;
 	(void)parent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Says by ITT what can be said: a program, or (SAY_LIBRARY) a library with a function `say`. What the calls gave goes to
- * stdout; test/e2e/ranges/itt.py knows what has to be recorded.
+ * Says by ITT what can be said: a program, or (SAY_LIBRARY) a library with a function `say`. What
+ * the calls gave goes to stdout; test/e2e/ranges/itt.py knows what has to be recorded.
  */
 #include <ittnotify.h>
 #include <pthread.h>
@@ -27,7 +27,8 @@ static void say_tasks(void)
 	__itt_task_begin(domain, __itt_null, __itt_null, __itt_string_handle_create("inner"));
 	__itt_task_end(domain);
 	__itt_task_end(domain);
-	__itt_task_begin_overlapped(domain, id, __itt_null, __itt_string_handle_create("overlapped"));
+	__itt_task_begin_overlapped(domain, id, __itt_null,
+				    __itt_string_handle_create("overlapped"));
 	pthread_create(&thread, NULL, end_elsewhere, &id);
 	pthread_join(thread, NULL);
 	__itt_region_begin(domain, id, __itt_null, name);
@@ -70,12 +71,14 @@ static void say_rest(void)
 	static const double heights[] = {0.5, 0.25};
 	unsigned long long number = 77;
 	__itt_event event = __itt_event_create("event", 5);
-	__itt_histogram *histogram =
-		__itt_histogram_create(domain, "histogram", __itt_metadata_u64, __itt_metadata_double);
+	__itt_histogram *histogram = __itt_histogram_create(domain, "histogram", __itt_metadata_u64,
+							    __itt_metadata_double);
 
 	__itt_marker(domain, __itt_null, __itt_string_handle_create("marker"), __itt_scope_task);
-	__itt_metadata_add(domain, __itt_null, __itt_string_handle_create("number"), __itt_metadata_u64, 1, &number);
-	__itt_metadata_str_add(domain, __itt_null, __itt_string_handle_create("text"), "some text", 0);
+	__itt_metadata_add(domain, __itt_null, __itt_string_handle_create("number"),
+			   __itt_metadata_u64, 1, &number);
+	__itt_metadata_str_add(domain, __itt_null, __itt_string_handle_create("text"), "some text",
+			       0);
 	__itt_event_start(event);
 	__itt_event_end(event);
 	__itt_histogram_submit(histogram, 2, (void *)bins, (void *)heights);

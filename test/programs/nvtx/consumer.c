@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A tool for NVTX as others are: writes what it is told to the file CONSUMER_LOG, a line a call, and insists that the
- * handles that it gets are those that it gave.
+ * A tool for NVTX as others are: writes what it is told to the file CONSUMER_LOG, a line a call,
+ * and insists that the handles that it gets are those that it gave.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -113,7 +113,8 @@ static nvtxRangeId_t start_ex(nvtxDomainHandle_t domain, const nvtxEventAttribut
 
 static void end_in(nvtxDomainHandle_t domain, nvtxRangeId_t range)
 {
-	put("end", text_of(domain), range > FIRST_RANGE && range <= last_range ? "known" : "unknown");
+	put("end", text_of(domain),
+	    range > FIRST_RANGE && range <= last_range ? "known" : "unknown");
 }
 
 static void end(nvtxRangeId_t range)
@@ -133,7 +134,8 @@ static nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char 
 	return make_handle(string);
 }
 
-static void install(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, unsigned slot, void *function)
+static void install(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module,
+		    unsigned slot, void *function)
 {
 	NvtxFunctionTable table;
 	unsigned int n_slots;
@@ -164,6 +166,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
 	install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeStartEx, start_ex);
 	install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeEnd, end_in);
 	install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainCreateA, create_domain);
-	install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRegisterStringA, register_string);
+	install(callbacks, NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRegisterStringA,
+		register_string);
 	return 1;
 }

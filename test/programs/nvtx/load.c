@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Opens each library that is named, for itself alone (RTLD_LOCAL), and has it say what it says; threads at a time. */
+/*
+ * Opens each library that is named, for itself alone (RTLD_LOCAL), and has it say what it says;
+ * threads at a time.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

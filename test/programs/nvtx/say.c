@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Says by NVTX's headers what can be said: a program, or (SAY_LIBRARY) a library with a function `say`. What the calls
- * returned goes to stdout; test/e2e/ranges/nvtx.py knows what has to be recorded.
+ * Says by NVTX's headers what can be said: a program, or (SAY_LIBRARY) a library with a function
+ * `say`. What the calls returned goes to stdout; test/e2e/ranges/nvtx.py knows what has to be
+ * recorded.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -60,7 +61,8 @@ static void say_core(void)
 	depths[5] = nvtxRangePop();
 	range = nvtxRangeStartA("started");
 	nvtxRangeEnd(range);
-	printf("%d %d %d %d %d %d\n", depths[0], depths[1], depths[2], depths[3], depths[4], depths[5]);
+	printf("%d %d %d %d %d %d\n", depths[0], depths[1], depths[2], depths[3], depths[4],
+	       depths[5]);
 }
 
 static void mark_payload(int32_t type, uint64_t bits)
@@ -129,8 +131,8 @@ static void say_extensions(void)
 {
 	static const nvtxPayloadSchemaEntry_t entries[] = {
 		{0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes", NULL, 0, 0, NULL, NULL},
-		{NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "message", NULL, 0,
-		 offsetof(struct measured, message), NULL, NULL},
+		{NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "message",
+		 NULL, 0, offsetof(struct measured, message), NULL, NULL},
 	};
 	struct measured measured = {5, "by payload"};
 	nvtxPayloadSchemaAttr_t schema;
@@ -139,8 +141,10 @@ static void say_extensions(void)
 	int depths[2];
 
 	memset(&schema, 0, sizeof(schema));
-	schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+	schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME |
+			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
 			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
 	schema.name = "schema";
 	schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;

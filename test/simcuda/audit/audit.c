@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Leads the linker to the simulated libraries, whatever path a program has of its own (PyTorch's DT_RPATH) and whatever
- * it makes of LD_PRELOAD: an audit library (rtld-audit(7)), which lies beside them.
+ * Leads the linker to the simulated libraries, whatever path a program has of its own (PyTorch's
+ * DT_RPATH) and whatever it makes of LD_PRELOAD: an audit library (rtld-audit(7)), which lies
+ * beside them.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the simulated cuBLAS and cuBLASLt share: launching a kernel of a name, that takes as long as its arithmetic. */
+/*
+ * What the simulated cuBLAS and cuBLASLt share: launching a kernel of a name, that takes as long as
+ * its arithmetic.
+ */
 #ifndef SIMCUDA_BLAS_H
 #define SIMCUDA_BLAS_H
 
@@ -7,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * Launch a kernel by way of the driver, as the vendor's libraries do: with a call record of its own. flops says how long
- * it takes, unless SIMCUDA_KERNELS names it.
+ * Launch a kernel by way of the driver, as the vendor's libraries do: with a call record of its
+ * own. flops says how long it takes, unless SIMCUDA_KERNELS names it.
  */
 CUresult blas_launch(const char *name, double flops, CUstream stream);
 

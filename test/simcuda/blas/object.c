@@ -32,6 +32,7 @@ CUresult blas_object_launch(void *object, const char *name)
 
 CUresult blas_object_zero(void *object, void *ints, size_t n)
 {
-	return ints && n ? cuMemsetD32Async((CUdeviceptr)ints, 0, n, ((struct blas_object *)object)->stream)
+	return ints && n ? cuMemsetD32Async((CUdeviceptr)ints, 0, n,
+					    ((struct blas_object *)object)->stream)
 			 : CUDA_SUCCESS;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The simulated cuBLAS: handles, and products and a few vector operations that launch a kernel and compute nothing. */
+/*
+ * The simulated cuBLAS: handles, and products and a few vector operations that launch a kernel and
+ * compute nothing.
+ */
 #include "cublas_api.h"
 #include "test/simcuda/blas/blas.h"
 #include "test/simcuda/blas/object.h"
@@ -59,7 +62,8 @@ cublasStatus_t do_cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t do_cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t workspaceSizeInBytes)
+cublasStatus_t do_cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+					size_t workspaceSizeInBytes)
 {
 	return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
@@ -92,29 +96,34 @@ static cublasStatus_t launch(cublasHandle_t handle, const char *name, double flo
 {
 	if (!handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	return blas_launch(name, flops, handle_of(handle)->object.stream) ? CUBLAS_STATUS_EXECUTION_FAILED
-									  : CUBLAS_STATUS_SUCCESS;
+	return blas_launch(name, flops, handle_of(handle)->object.stream)
+		       ? CUBLAS_STATUS_EXECUTION_FAILED
+		       : CUBLAS_STATUS_SUCCESS;
 }
 
-#define GEMM(letter, type)                                                                                             \
-	cublasStatus_t do_cublas##letter##gemm_v2(                                                                     \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,        \
-		const type *alpha, const type *A, int lda, const type *B, int ldb, const type *beta, type *C, int ldc) \
-	{                                                                                                              \
-		return launch(handle, "simcuda_" #letter "gemm", blas_gemm_flops(m, n, k, 1));                         \
-	}                                                                                                              \
-	cublasStatus_t do_cublas##letter##gemmStridedBatched(                                                          \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,        \
-		const type *alpha, const type *A, int lda, long long int strideA, const type *B, int ldb,              \
-		long long int strideB, const type *beta, type *C, int ldc, long long int strideC, int batchCount)      \
-	{                                                                                                              \
-		return launch(handle, "simcuda_" #letter "gemm_batched", blas_gemm_flops(m, n, k, batchCount));        \
-	}                                                                                                              \
-	cublasStatus_t do_cublas##letter##gemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m, int n,        \
-						  const type *alpha, const type *A, int lda, const type *x, int incx,  \
-						  const type *beta, type *y, int incy)                                 \
-	{                                                                                                              \
-		return launch(handle, "simcuda_" #letter "gemv", blas_gemm_flops(m, n, 1, 1));                         \
+#define GEMM(letter, type)                                                                         \
+	cublasStatus_t do_cublas##letter##gemm_v2(                                                 \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,  \
+		int n, int k, const type *alpha, const type *A, int lda, const type *B, int ldb,   \
+		const type *beta, type *C, int ldc)                                                \
+	{                                                                                          \
+		return launch(handle, "simcuda_" #letter "gemm", blas_gemm_flops(m, n, k, 1));     \
+	}                                                                                          \
+	cublasStatus_t do_cublas##letter##gemmStridedBatched(                                      \
+		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,  \
+		int n, int k, const type *alpha, const type *A, int lda, long long int strideA,    \
+		const type *B, int ldb, long long int strideB, const type *beta, type *C, int ldc, \
+		long long int strideC, int batchCount)                                             \
+	{                                                                                          \
+		return launch(handle, "simcuda_" #letter "gemm_batched",                           \
+			      blas_gemm_flops(m, n, k, batchCount));                               \
+	}                                                                                          \
+	cublasStatus_t do_cublas##letter##gemv_v2(cublasHandle_t handle, cublasOperation_t trans,  \
+						  int m, int n, const type *alpha, const type *A,  \
+						  int lda, const type *x, int incx,                \
+						  const type *beta, type *y, int incy)             \
+	{                                                                                          \
+		return launch(handle, "simcuda_" #letter "gemv", blas_gemm_flops(m, n, 1, 1));     \
 	}
 
 GEMM(S, float)
@@ -123,30 +132,34 @@ GEMM(C, cuComplex)
 GEMM(Z, cuDoubleComplex)
 #undef GEMM
 
-#define DOT(letter, type)                                                                                              \
-	cublasStatus_t do_cublas##letter##dot_v2(cublasHandle_t handle, int n, const type *x, int incx, const type *y, \
-						 int incy, type *result)                                               \
-	{                                                                                                              \
-		return launch(handle, "simcuda_" #letter "dot", blas_gemm_flops(n, 1, 1, 1));                          \
+#define DOT(letter, type)                                                                         \
+	cublasStatus_t do_cublas##letter##dot_v2(cublasHandle_t handle, int n, const type *x,     \
+						 int incx, const type *y, int incy, type *result) \
+	{                                                                                         \
+		return launch(handle, "simcuda_" #letter "dot", blas_gemm_flops(n, 1, 1, 1));     \
 	}
 
 DOT(S, float)
 DOT(D, double)
 #undef DOT
 
-cublasStatus_t do_cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
-			       int k, const void *alpha, const void *A, cudaDataType Atype, int lda, const void *B,
-			       cudaDataType Btype, int ldb, const void *beta, void *C, cudaDataType Ctype, int ldc,
-			       cublasComputeType_t computeType, cublasGemmAlgo_t algo)
+cublasStatus_t do_cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+			       cublasOperation_t transb, int m, int n, int k, const void *alpha,
+			       const void *A, cudaDataType Atype, int lda, const void *B,
+			       cudaDataType Btype, int ldb, const void *beta, void *C,
+			       cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
+			       cublasGemmAlgo_t algo)
 {
 	return launch(handle, "simcuda_gemm_ex", blas_gemm_flops(m, n, k, 1));
 }
 
-cublasStatus_t do_cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
-					     int m, int n, int k, const void *alpha, const void *A, cudaDataType Atype,
-					     int lda, long long int strideA, const void *B, cudaDataType Btype, int ldb,
-					     long long int strideB, const void *beta, void *C, cudaDataType Ctype,
-					     int ldc, long long int strideC, int batchCount,
+cublasStatus_t do_cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
+					     cublasOperation_t transb, int m, int n, int k,
+					     const void *alpha, const void *A, cudaDataType Atype,
+					     int lda, long long int strideA, const void *B,
+					     cudaDataType Btype, int ldb, long long int strideB,
+					     const void *beta, void *C, cudaDataType Ctype, int ldc,
+					     long long int strideC, int batchCount,
 					     cublasComputeType_t computeType, cublasGemmAlgo_t algo)
 {
 	return launch(handle, "simcuda_gemm_batched_ex", blas_gemm_flops(m, n, k, batchCount));

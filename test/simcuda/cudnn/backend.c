@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The graph interface of the simulated cuDNN: descriptors are what the program says of them; heuristics offer the same
- * engines for every graph, and a plan launches what its engine does for its graph.
+ * The graph interface of the simulated cuDNN: descriptors are what the program says of them;
+ * heuristics offer the same engines for every graph, and a plan launches what its engine does for
+ * its graph.
  */
 #include <stdlib.h>
 
@@ -10,11 +11,15 @@
 #include "test/simcuda/cudnn/descriptor.h"
 #include "test/simcuda/engine/call.h"
 
-/* Engines of every graph, so that a benchmark has something to choose from; and the memory that each wants. */
+/*
+ * Engines of every graph, so that a benchmark has something to choose from; and the memory that
+ * each wants.
+ */
 enum { N_ENGINES = 2, WORKSPACE_BYTES = 1 << 20, SHARED_BYTES = 1 << 14 };
 
-static struct sim_api unknown_attribute = {.name = "cudnnBackendGetAttribute of an unknown attribute",
-					   .unsupported = CUDNN_STATUS_NOT_SUPPORTED};
+static struct sim_api unknown_attribute = {
+	.name = "cudnnBackendGetAttribute of an unknown attribute",
+	.unsupported = CUDNN_STATUS_NOT_SUPPORTED};
 
 static struct descriptor *descriptor_of(cudnnBackendDescriptor_t descriptor)
 {
@@ -36,22 +41,26 @@ cudnnStatus_t do_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descript
 
 cudnnStatus_t do_cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 					  cudnnBackendAttributeName_t attributeName,
-					  cudnnBackendAttributeType_t attributeType, int64_t elementCount,
-					  const void *arrayOfElements)
+					  cudnnBackendAttributeType_t attributeType,
+					  int64_t elementCount, const void *arrayOfElements)
 {
 	/* What a descriptor says is settled when it is final. */
 	if (!descriptor || descriptor_of(descriptor)->is_final)
 		return CUDNN_STATUS_BAD_PARAM;
-	return cudnn_descriptor_set(descriptor_of(descriptor), attributeName, attributeType, elementCount,
-				    arrayOfElements);
+	return cudnn_descriptor_set(descriptor_of(descriptor), attributeName, attributeType,
+				    elementCount, arrayOfElements);
 }
 
 static cudnnStatus_t finalize_plan(struct descriptor *plan)
 {
-	struct descriptor *config = cudnn_descriptor_inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-	struct descriptor *engine = config ? cudnn_descriptor_inner(config, CUDNN_ATTR_ENGINECFG_ENGINE) : NULL;
-	struct descriptor *graph = engine ? cudnn_descriptor_inner(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH) : NULL;
-	const struct attribute *index = engine ? cudnn_descriptor_find(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX) : NULL;
+	struct descriptor *config =
+		cudnn_descriptor_inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+	struct descriptor *engine =
+		config ? cudnn_descriptor_inner(config, CUDNN_ATTR_ENGINECFG_ENGINE) : NULL;
+	struct descriptor *graph =
+		engine ? cudnn_descriptor_inner(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH) : NULL;
+	const struct attribute *index =
+		engine ? cudnn_descriptor_find(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX) : NULL;
 
 	if (!graph || !index || index->n != 1)
 		return CUDNN_STATUS_BAD_PARAM;
@@ -63,11 +72,13 @@ static cudnnStatus_t finalize_plan(struct descriptor *plan)
 
 static cudnnStatus_t finalize_engine(const struct descriptor *engine)
 {
-	const struct attribute *index = cudnn_descriptor_find(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+	const struct attribute *index =
+		cudnn_descriptor_find(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
 
 	if (!index || index->n != 1)
 		return CUDNN_STATUS_BAD_PARAM;
-	return *(const int64_t *)index->values < N_ENGINES ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+	return *(const int64_t *)index->values < N_ENGINES ? CUDNN_STATUS_SUCCESS
+							   : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 cudnnStatus_t do_cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
@@ -94,22 +105,25 @@ static cudnnStatus_t offer(struct descriptor *config, struct descriptor *graph, 
 	if (!config || config->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)
 		status = CUDNN_STATUS_BAD_PARAM;
 	else if (engine)
-		status = cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-					      1, &graph);
+		status = cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+					      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
 	if (!status)
-		status = cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
+		status = cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
+					      CUDNN_TYPE_INT64, 1, &index);
 	if (!status)
-		status = cudnn_descriptor_set(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-					      &engine);
+		status = cudnn_descriptor_set(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+					      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
 	if (!status)
 		config->is_final = engine->is_final = true;
 	cudnn_descriptor_release(engine);
 	return status;
 }
 
-static cudnnStatus_t get_results(const struct descriptor *heuristics, int64_t room, int64_t *n_out, void *values)
+static cudnnStatus_t get_results(const struct descriptor *heuristics, int64_t room, int64_t *n_out,
+				 void *values)
 {
-	struct descriptor *graph = cudnn_descriptor_inner(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+	struct descriptor *graph =
+		cudnn_descriptor_inner(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 	struct kernels kernels;
 	int64_t n = 0;
@@ -126,8 +140,8 @@ static cudnnStatus_t get_results(const struct descriptor *heuristics, int64_t ro
 }
 
 /* One number, of the type that the program asks for: CUDNN_TYPE_INT64, or _INT32. */
-static cudnnStatus_t get_number(int64_t number, cudnnBackendAttributeType_t type, int64_t room, int64_t *n_out,
-				void *values)
+static cudnnStatus_t get_number(int64_t number, cudnnBackendAttributeType_t type, int64_t room,
+				int64_t *n_out, void *values)
 {
 	if (n_out)
 		*n_out = 1;
@@ -140,8 +154,9 @@ static cudnnStatus_t get_number(int64_t number, cudnnBackendAttributeType_t type
 
 cudnnStatus_t do_cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
 					  cudnnBackendAttributeName_t attributeName,
-					  cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount,
-					  int64_t *elementCount, void *arrayOfElements)
+					  cudnnBackendAttributeType_t attributeType,
+					  int64_t requestedElementCount, int64_t *elementCount,
+					  void *arrayOfElements)
 {
 	const struct descriptor *it = descriptor_of(descriptor);
 	const struct attribute *attribute;
@@ -150,21 +165,24 @@ cudnnStatus_t do_cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descrip
 		return CUDNN_STATUS_BAD_PARAM;
 	attribute = cudnn_descriptor_find(it, attributeName);
 	if (attribute)
-		return cudnn_attribute_get(attribute, attributeType, requestedElementCount, elementCount,
-					   arrayOfElements);
+		return cudnn_attribute_get(attribute, attributeType, requestedElementCount,
+					   elementCount, arrayOfElements);
 	switch (attributeName) {
 	case CUDNN_ATTR_ENGINEHEUR_RESULTS:
 		return get_results(it, requestedElementCount, elementCount, arrayOfElements);
 	case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-		return get_number(N_ENGINES, attributeType, requestedElementCount, elementCount, arrayOfElements);
+		return get_number(N_ENGINES, attributeType, requestedElementCount, elementCount,
+				  arrayOfElements);
 	case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
 #if CUDNN_VERSION >= 90200
 	case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
 #endif
-		return get_number(WORKSPACE_BYTES, attributeType, requestedElementCount, elementCount, arrayOfElements);
+		return get_number(WORKSPACE_BYTES, attributeType, requestedElementCount,
+				  elementCount, arrayOfElements);
 #if CUDNN_VERSION >= 90200
 	case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
-		return get_number(SHARED_BYTES, attributeType, requestedElementCount, elementCount, arrayOfElements);
+		return get_number(SHARED_BYTES, attributeType, requestedElementCount, elementCount,
+				  arrayOfElements);
 #endif
 	case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
 	case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
@@ -184,12 +202,14 @@ cudnnStatus_t do_cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descrip
 cudnnStatus_t do_cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
 				     cudnnBackendDescriptor_t variantPack)
 {
-	const struct descriptor *plan = descriptor_of(executionPlan), *pack = descriptor_of(variantPack);
+	const struct descriptor *plan = descriptor_of(executionPlan),
+				*pack = descriptor_of(variantPack);
 
 	if (!handle || !plan || !plan->is_final || !plan->kernels || !pack || !pack->is_final)
 		return CUDNN_STATUS_BAD_PARAM;
 	for (unsigned i = 0; i < plan->kernels->n; i++)
-		if (blas_launch(plan->kernels->of[i].name, plan->kernels->of[i].flops, blas_object_stream(handle)))
+		if (blas_launch(plan->kernels->of[i].name, plan->kernels->of[i].flops,
+				blas_object_stream(handle)))
 			return CUDNN_STATUS_EXECUTION_FAILED;
 	return CUDNN_STATUS_SUCCESS;
 }

@@ -62,12 +62,14 @@ cudnnStatus_t do_cudnnGetStream(cudnnHandle_t handle, cudaStream_t *streamId)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t do_cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cudnnHandle_t handle, float dropout,
-					   void *states, size_t stateSizeInBytes, unsigned long long seed)
+cudnnStatus_t do_cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc,
+					   cudnnHandle_t handle, float dropout, void *states,
+					   size_t stateSizeInBytes, unsigned long long seed)
 {
 	/* Without states nothing is drawn. */
 	if (!states)
 		return CUDNN_STATUS_SUCCESS;
-	return blas_object_launch(handle, "_ZN5cudnn19dropout_init_kernelEv") ? CUDNN_STATUS_EXECUTION_FAILED
-									      : CUDNN_STATUS_SUCCESS;
+	return blas_object_launch(handle, "_ZN5cudnn19dropout_init_kernelEv")
+		       ? CUDNN_STATUS_EXECUTION_FAILED
+		       : CUDNN_STATUS_SUCCESS;
 }

@@ -78,13 +78,15 @@ static struct attribute *find(const struct descriptor *descriptor, cudnnBackendA
 	return attribute;
 }
 
-const struct attribute *cudnn_descriptor_find(const struct descriptor *descriptor, cudnnBackendAttributeName_t name)
+const struct attribute *cudnn_descriptor_find(const struct descriptor *descriptor,
+					      cudnnBackendAttributeName_t name)
 {
 	return find(descriptor, name);
 }
 
 /* The attribute, made where there is none; NULL without memory. */
-static struct attribute *find_or_add(struct descriptor *descriptor, cudnnBackendAttributeName_t name)
+static struct attribute *find_or_add(struct descriptor *descriptor,
+				     cudnnBackendAttributeName_t name)
 {
 	struct attribute *attribute = find(descriptor, name);
 
@@ -128,7 +130,8 @@ cudnnStatus_t cudnn_descriptor_set(struct descriptor *descriptor, cudnnBackendAt
 	return CUDNN_STATUS_SUCCESS;
 }
 
-struct descriptor *cudnn_descriptor_inner(const struct descriptor *descriptor, cudnnBackendAttributeName_t name)
+struct descriptor *cudnn_descriptor_inner(const struct descriptor *descriptor,
+					  cudnnBackendAttributeName_t name)
 {
 	const struct attribute *attribute = descriptor ? find(descriptor, name) : NULL;
 
@@ -150,8 +153,9 @@ cudnnStatus_t cudnn_descriptor_copy(struct descriptor *to, const struct descript
 	return status;
 }
 
-cudnnStatus_t cudnn_attribute_get(const struct attribute *attribute, cudnnBackendAttributeType_t type, int64_t room,
-				  int64_t *n_out, void *values)
+cudnnStatus_t cudnn_attribute_get(const struct attribute *attribute,
+				  cudnnBackendAttributeType_t type, int64_t room, int64_t *n_out,
+				  void *values)
 {
 	int64_t n = attribute->n < room ? attribute->n : room;
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A descriptor of cuDNN's graph interface: a type, and attributes by their names. Those that are descriptors themselves
- * live as long as what refers to them, whatever the program destroys.
+ * A descriptor of cuDNN's graph interface: a type, and attributes by their names. Those that are
+ * descriptors themselves live as long as what refers to them, whatever the program destroys.
  */
 #ifndef SIMCUDA_CUDNN_DESCRIPTOR_H
 #define SIMCUDA_CUDNN_DESCRIPTOR_H
@@ -42,26 +42,33 @@ struct descriptor *cudnn_descriptor_create(cudnnBackendDescriptorType_t type);
 void cudnn_descriptor_release(struct descriptor *descriptor);
 
 /* The attribute, or NULL where it was not set. */
-const struct attribute *cudnn_descriptor_find(const struct descriptor *descriptor, cudnnBackendAttributeName_t name);
+const struct attribute *cudnn_descriptor_find(const struct descriptor *descriptor,
+					      cudnnBackendAttributeName_t name);
 
-/* Set it, in place of what it was; values are copied. CUDNN_STATUS_BAD_PARAM for a type that is not known. */
+/*
+ * Set it, in place of what it was; values are copied. CUDNN_STATUS_BAD_PARAM for a type that is not
+ * known.
+ */
 cudnnStatus_t cudnn_descriptor_set(struct descriptor *descriptor, cudnnBackendAttributeName_t name,
 				   cudnnBackendAttributeType_t type, int64_t n, const void *values);
 
 /* The first descriptor that the attribute refers to, or NULL. */
-struct descriptor *cudnn_descriptor_inner(const struct descriptor *descriptor, cudnnBackendAttributeName_t name);
+struct descriptor *cudnn_descriptor_inner(const struct descriptor *descriptor,
+					  cudnnBackendAttributeName_t name);
 
 /* Make one what another is, final and with its attributes. */
 cudnnStatus_t cudnn_descriptor_copy(struct descriptor *to, const struct descriptor *from);
 
 /* Copy as many of the values as there is room for; n_out is how many there are. */
-cudnnStatus_t cudnn_attribute_get(const struct attribute *attribute, cudnnBackendAttributeType_t type, int64_t room,
-				  int64_t *n_out, void *values);
+cudnnStatus_t cudnn_attribute_get(const struct attribute *attribute,
+				  cudnnBackendAttributeType_t type, int64_t room, int64_t *n_out,
+				  void *values);
 
 /*
- * What an engine launches for a graph of operations. CUDNN_STATUS_NOT_SUPPORTED where there is an operation that the
- * simulation doesn't know.
+ * What an engine launches for a graph of operations. CUDNN_STATUS_NOT_SUPPORTED where there is an
+ * operation that the simulation doesn't know.
  */
-cudnnStatus_t cudnn_kernels_of_graph(const struct descriptor *graph, int64_t engine, struct kernels *kernels);
+cudnnStatus_t cudnn_kernels_of_graph(const struct descriptor *graph, int64_t engine,
+				     struct kernels *kernels);
 
 #endif

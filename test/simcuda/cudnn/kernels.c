@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which kernels the simulated cuDNN launches for a graph of operations: names as cuDNN's are, and their arithmetic. */
+/*
+ * Which kernels the simulated cuDNN launches for a graph of operations: names as cuDNN's are, and
+ * their arithmetic.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +26,10 @@ enum role {
 	ROLE_ATTENTION_BACKWARD,
 };
 
-/* A convolution by its direction: what its kernels are called, and which of its tensors have which part. */
+/*
+ * A convolution by its direction: what its kernels are called, and which of its tensors have which
+ * part.
+ */
 struct convolution {
 	const char *name;
 	cudnnBackendAttributeName_t input, filter, output;
@@ -31,7 +37,8 @@ struct convolution {
 
 static const struct convolution convolutions[] = {
 	[ROLE_FORWARD] = {"fprop", CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-			  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+			  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+			  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
 	[ROLE_BACKWARD_DATA] = {"dgrad", CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
 				CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
 				CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
@@ -72,7 +79,8 @@ static enum role role_of(cudnnBackendDescriptorType_t type)
 }
 
 /* An attribute of int64_t's, or NULL. */
-static const int64_t *numbers_of(const struct descriptor *tensor, cudnnBackendAttributeName_t name, int64_t *n)
+static const int64_t *numbers_of(const struct descriptor *tensor, cudnnBackendAttributeName_t name,
+				 int64_t *n)
 {
 	const struct attribute *attribute = tensor ? cudnn_descriptor_find(tensor, name) : NULL;
 
@@ -97,12 +105,15 @@ static double flops_of(const struct descriptor *output, const struct descriptor 
 	int64_t n;
 	const int64_t *dimensions = numbers_of(filter, CUDNN_ATTR_TENSOR_DIMENSIONS, &n);
 
-	return n && dimensions[0] ? 2 * elements_of(output) * elements_of(filter) / (double)dimensions[0] : 0;
+	return n && dimensions[0]
+		       ? 2 * elements_of(output) * elements_of(filter) / (double)dimensions[0]
+		       : 0;
 }
 
 static cudnnDataType_t type_of(const struct descriptor *tensor)
 {
-	const struct attribute *type = tensor ? cudnn_descriptor_find(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE) : NULL;
+	const struct attribute *type =
+		tensor ? cudnn_descriptor_find(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE) : NULL;
 
 	return type && type->n == 1 ? *(const cudnnDataType_t *)type->values : CUDNN_DATA_FLOAT;
 }
@@ -115,7 +126,8 @@ static bool is_channels_last(const struct descriptor *tensor)
 	return n > 1 && strides[1] == 1;
 }
 
-__attribute__((format(printf, 3, 4))) static void add(struct kernels *kernels, double flops, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add(struct kernels *kernels, double flops,
+						      const char *format, ...)
 {
 	va_list arguments;
 
@@ -136,8 +148,12 @@ static const char *types_of(cudnnDataType_t type)
 					     : "f32f32_tf32f32_f32";
 }
 
-/* A convolution's kernel; where half precision has channels first, they are turned round before it and after it. */
-static void add_convolution(struct kernels *kernels, const struct descriptor *operation, enum role role, int64_t engine)
+/*
+ * A convolution's kernel; where half precision has channels first, they are turned round before it
+ * and after it.
+ */
+static void add_convolution(struct kernels *kernels, const struct descriptor *operation,
+			    enum role role, int64_t engine)
 {
 	const struct convolution *convolution = &convolutions[role];
 	const struct descriptor *input = cudnn_descriptor_inner(operation, convolution->input);
@@ -151,7 +167,8 @@ static void add_convolution(struct kernels *kernels, const struct descriptor *op
 		add(kernels, 0, "_ZN5cudnn3ops16nchwToNhwcKernelEv");
 	add(kernels, flops_of(output, filter),
 	    "sm%d_xmma_%s_implicit_gemm_%s_%s_tilesize%s_stage3_warpsize2x2x1_g1_execute_kernel__5x_cudnn",
-	    sim_config()->arch, convolution->name, types_of(type), is_last || turns ? "nhwckrsc_nhwc" : "nchwkcrs_nchw",
+	    sim_config()->arch, convolution->name, types_of(type),
+	    is_last || turns ? "nhwckrsc_nhwc" : "nchwkcrs_nchw",
 	    engine ? "64x64x32" : "128x128x32");
 	if (turns)
 		add(kernels, 0, "_ZN5cudnn3ops16nhwcToNchwKernelEv");
@@ -159,14 +176,17 @@ static void add_convolution(struct kernels *kernels, const struct descriptor *op
 
 static void add_attention(struct kernels *kernels, bool is_backward)
 {
-	const char *format = "cudnn_generated_fort_native_sdpa_sm%d_flash_%s_wgmma_f16_knob_3_64x128x128_kernel0_0";
+	const char *format =
+		"cudnn_generated_fort_native_sdpa_sm%d_flash_%s_wgmma_f16_knob_3_64x128x128_kernel0_0";
 
 	add(kernels, 0, format, sim_config()->arch, is_backward ? "bprop" : "fprop");
 }
 
-cudnnStatus_t cudnn_kernels_of_graph(const struct descriptor *graph, int64_t engine, struct kernels *kernels)
+cudnnStatus_t cudnn_kernels_of_graph(const struct descriptor *graph, int64_t engine,
+				     struct kernels *kernels)
 {
-	const struct attribute *operations = cudnn_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+	const struct attribute *operations =
+		cudnn_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
 	int n_of[ROLE_ATTENTION_BACKWARD + 1] = {0};
 	struct descriptor *const *operation;
 
@@ -178,7 +198,8 @@ cudnnStatus_t cudnn_kernels_of_graph(const struct descriptor *graph, int64_t eng
 		enum role role = role_of(operation[i]->type);
 
 		n_of[role]++;
-		if (role == ROLE_FORWARD || role == ROLE_BACKWARD_DATA || role == ROLE_BACKWARD_FILTER)
+		if (role == ROLE_FORWARD || role == ROLE_BACKWARD_DATA ||
+		    role == ROLE_BACKWARD_FILTER)
 			add_convolution(kernels, operation[i], role, engine);
 	}
 	if (n_of[ROLE_UNKNOWN])
@@ -189,8 +210,10 @@ cudnnStatus_t cudnn_kernels_of_graph(const struct descriptor *graph, int64_t eng
 	else if (n_of[ROLE_MATMUL] == 2 || n_of[ROLE_ATTENTION_FORWARD])
 		add_attention(kernels, false);
 	else if (n_of[ROLE_MATMUL])
-		add(kernels, 0, "cudnn_generated_fort_native_matmul_sm%d_kernel0_0", sim_config()->arch);
+		add(kernels, 0, "cudnn_generated_fort_native_matmul_sm%d_kernel0_0",
+		    sim_config()->arch);
 	else if (!kernels->n)
-		add(kernels, 0, "cudnn_generated_fort_native_pointwise_sm%d_kernel0_0", sim_config()->arch);
+		add(kernels, 0, "cudnn_generated_fort_native_pointwise_sm%d_kernel0_0",
+		    sim_config()->arch);
 	return CUDNN_STATUS_SUCCESS;
 }

@@ -31,7 +31,8 @@ static int layers_of(const struct rnn *rnn)
 
 static int width_of(const struct rnn *rnn, int pseudo_layer)
 {
-	return pseudo_layer < rnn->n_directions ? rnn->input_size : rnn->output_size * rnn->n_directions;
+	return pseudo_layer < rnn->n_directions ? rnn->input_size
+						: rnn->output_size * rnn->n_directions;
 }
 
 static bool is_projected(const struct rnn *rnn)
@@ -42,7 +43,8 @@ static bool is_projected(const struct rnn *rnn)
 /* Matrices, then biases, then the projection. */
 static size_t layer_elements(const struct rnn *rnn, int pseudo_layer)
 {
-	size_t hidden = (size_t)rnn->hidden_size, output = (size_t)rnn->output_size, gates = (size_t)gates_of(rnn);
+	size_t hidden = (size_t)rnn->hidden_size, output = (size_t)rnn->output_size,
+	       gates = (size_t)gates_of(rnn);
 	size_t width = (size_t)width_of(rnn, pseudo_layer);
 
 	return gates * hidden * (width + output + 2) + (is_projected(rnn) ? hidden * output : 0);
@@ -85,12 +87,15 @@ size_t cudnn_rnn_kept_elements(const struct rnn *rnn)
 
 cudnnStatus_t cudnn_rnn_launch(cudnnHandle_t handle, const struct rnn *rnn, enum rnn_pass pass)
 {
-	const char *cell = rnn->mode == CUDNN_LSTM ? "LSTM" : rnn->mode == CUDNN_GRU ? "GRU_" : "RNN_";
+	const char *cell = rnn->mode == CUDNN_LSTM  ? "LSTM"
+			   : rnn->mode == CUDNN_GRU ? "GRU_"
+						    : "RNN_";
 	char product[NAME_BYTES], persistent[NAME_BYTES];
 
 	if (!handle)
 		return CUDNN_STATUS_BAD_PARAM;
-	snprintf(product, sizeof(product), "sm%d_xmma_gemm_rnn_tilesize128x64x32_cudnn", sim_config()->arch);
+	snprintf(product, sizeof(product), "sm%d_xmma_gemm_rnn_tilesize128x64x32_cudnn",
+		 sim_config()->arch);
 	snprintf(persistent, sizeof(persistent), "_Z24RNN_blockPersist_%s_%sI%sffEvPKT_PS0_",
 		 pass == RNN_FORWARD ? "fp" : "bp", cell, cudnn_type_mangled(rnn->type));
 	for (int i = 0; i < layers_of(rnn); i++) {
@@ -102,7 +107,7 @@ cudnnStatus_t cudnn_rnn_launch(cudnnHandle_t handle, const struct rnn *rnn, enum
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- Descriptors ------------------------------------------------------------------------------------------------- */
+/* ---- Descriptors ----------------------------------------------------------------------------- */
 
 cudnnStatus_t do_cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t *rnnDesc)
 {
@@ -128,20 +133,23 @@ cudnnStatus_t do_cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataD
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t do_cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataDesc, cudnnDataType_t dataType,
-					   cudnnRNNDataLayout_t layout, int maxSeqLength, int batchSize, int vectorSize,
+cudnnStatus_t do_cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataDesc,
+					   cudnnDataType_t dataType, cudnnRNNDataLayout_t layout,
+					   int maxSeqLength, int batchSize, int vectorSize,
 					   const int seqLengthArray[], void *paddingFill)
 {
 	*(struct sequences *)rnnDataDesc = (struct sequences){maxSeqLength, batchSize};
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t do_cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnnDesc, cudnnRNNAlgo_t algo, cudnnRNNMode_t cellMode,
-					  cudnnRNNBiasMode_t biasMode, cudnnDirectionMode_t dirMode,
+cudnnStatus_t do_cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnnDesc, cudnnRNNAlgo_t algo,
+					  cudnnRNNMode_t cellMode, cudnnRNNBiasMode_t biasMode,
+					  cudnnDirectionMode_t dirMode,
 					  cudnnRNNInputMode_t inputMode, cudnnDataType_t dataType,
-					  cudnnDataType_t mathPrec, cudnnMathType_t mathType, int32_t inputSize,
-					  int32_t hiddenSize, int32_t projSize, int32_t numLayers,
-					  cudnnDropoutDescriptor_t dropoutDesc, uint32_t auxFlags)
+					  cudnnDataType_t mathPrec, cudnnMathType_t mathType,
+					  int32_t inputSize, int32_t hiddenSize, int32_t projSize,
+					  int32_t numLayers, cudnnDropoutDescriptor_t dropoutDesc,
+					  uint32_t auxFlags)
 {
 	*rnn_of(rnnDesc) = (struct rnn){
 		.mode = cellMode,
@@ -155,16 +163,18 @@ cudnnStatus_t do_cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnnDesc, cudnnRNN
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- Weights and room -------------------------------------------------------------------------------------------- */
+/* ---- Weights and room ------------------------------------------------------------------------ */
 
-cudnnStatus_t do_cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, size_t *weightSpaceSize)
+cudnnStatus_t do_cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc,
+					    size_t *weightSpaceSize)
 {
-	*weightSpaceSize = cudnn_rnn_weight_elements(rnn_of(rnnDesc)) * cudnn_type_bytes(rnn_of(rnnDesc)->type);
+	*weightSpaceSize = cudnn_rnn_weight_elements(rnn_of(rnnDesc)) *
+			   cudnn_type_bytes(rnn_of(rnnDesc)->type);
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static void tell(const struct rnn *rnn, struct rnn_part part, const void *weights, cudnnTensorDescriptor_t descriptor,
-		 void **address)
+static void tell(const struct rnn *rnn, struct rnn_part part, const void *weights,
+		 cudnnTensorDescriptor_t descriptor, void **address)
 {
 	const int dimensions[] = {1, part.rows, part.columns};
 
@@ -174,26 +184,30 @@ static void tell(const struct rnn *rnn, struct rnn_part part, const void *weight
 		*address = (char *)weights + part.offset * cudnn_type_bytes(rnn->type);
 }
 
-cudnnStatus_t do_cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, int32_t pseudoLayer,
-					 size_t weightSpaceSize, const void *weightSpace, int32_t linLayerID,
-					 cudnnTensorDescriptor_t mDesc, void **mAddr, cudnnTensorDescriptor_t bDesc,
-					 void **bAddr)
+cudnnStatus_t do_cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc,
+					 int32_t pseudoLayer, size_t weightSpaceSize,
+					 const void *weightSpace, int32_t linLayerID,
+					 cudnnTensorDescriptor_t mDesc, void **mAddr,
+					 cudnnTensorDescriptor_t bDesc, void **bAddr)
 {
 	const struct rnn *rnn = rnn_of(rnnDesc);
 
 	if (pseudoLayer < 0 || pseudoLayer >= layers_of(rnn) || linLayerID < 0)
 		return CUDNN_STATUS_BAD_PARAM;
-	if (linLayerID > 2 * gates_of(rnn) || (linLayerID == 2 * gates_of(rnn) && (!is_projected(rnn) || bDesc)))
+	if (linLayerID > 2 * gates_of(rnn) ||
+	    (linLayerID == 2 * gates_of(rnn) && (!is_projected(rnn) || bDesc)))
 		return CUDNN_STATUS_BAD_PARAM;
 	tell(rnn, cudnn_rnn_part(rnn, pseudoLayer, linLayerID, false), weightSpace, mDesc, mAddr);
 	if (bDesc)
-		tell(rnn, cudnn_rnn_part(rnn, pseudoLayer, linLayerID, true), weightSpace, bDesc, bAddr);
+		tell(rnn, cudnn_rnn_part(rnn, pseudoLayer, linLayerID, true), weightSpace, bDesc,
+		     bAddr);
 	return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t do_cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc,
-					   cudnnForwardMode_t fwdMode, cudnnRNNDataDescriptor_t xDesc,
-					   size_t *workSpaceSize, size_t *reserveSpaceSize)
+					   cudnnForwardMode_t fwdMode,
+					   cudnnRNNDataDescriptor_t xDesc, size_t *workSpaceSize,
+					   size_t *reserveSpaceSize)
 {
 	const struct sequences *x = (const struct sequences *)xDesc;
 	const struct rnn *rnn = rnn_of(rnnDesc);
@@ -202,31 +216,33 @@ cudnnStatus_t do_cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescrip
 	if (workSpaceSize)
 		*workSpaceSize = WORKSPACE_BYTES;
 	if (reserveSpaceSize)
-		*reserveSpaceSize = fwdMode == CUDNN_FWD_MODE_TRAINING
-					    ? n * cudnn_rnn_kept_elements(rnn) * cudnn_type_bytes(rnn->type)
-					    : 0;
+		*reserveSpaceSize =
+			fwdMode == CUDNN_FWD_MODE_TRAINING
+				? n * cudnn_rnn_kept_elements(rnn) * cudnn_type_bytes(rnn->type)
+				: 0;
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- Passes ------------------------------------------------------------------------------------------------------ */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
-cudnnStatus_t do_cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode,
-				 const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t xDesc, const void *x,
-				 cudnnRNNDataDescriptor_t yDesc, void *y, cudnnTensorDescriptor_t hDesc, const void *hx,
-				 void *hy, cudnnTensorDescriptor_t cDesc, const void *cx, void *cy,
-				 size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize, void *workSpace,
-				 size_t reserveSpaceSize, void *reserveSpace)
+cudnnStatus_t
+do_cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode,
+		   const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t xDesc, const void *x,
+		   cudnnRNNDataDescriptor_t yDesc, void *y, cudnnTensorDescriptor_t hDesc,
+		   const void *hx, void *hy, cudnnTensorDescriptor_t cDesc, const void *cx,
+		   void *cy, size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize,
+		   void *workSpace, size_t reserveSpaceSize, void *reserveSpace)
 {
 	return cudnn_rnn_launch(handle, rnn_of(rnnDesc), RNN_FORWARD);
 }
 
-cudnnStatus_t do_cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc,
-					 const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t yDesc, const void *y,
-					 const void *dy, cudnnRNNDataDescriptor_t xDesc, void *dx,
-					 cudnnTensorDescriptor_t hDesc, const void *hx, const void *dhy, void *dhx,
-					 cudnnTensorDescriptor_t cDesc, const void *cx, const void *dcy, void *dcx,
-					 size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize,
-					 void *workSpace, size_t reserveSpaceSize, void *reserveSpace)
+cudnnStatus_t do_cudnnRNNBackwardData_v8(
+	cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, const int32_t devSeqLengths[],
+	cudnnRNNDataDescriptor_t yDesc, const void *y, const void *dy,
+	cudnnRNNDataDescriptor_t xDesc, void *dx, cudnnTensorDescriptor_t hDesc, const void *hx,
+	const void *dhy, void *dhx, cudnnTensorDescriptor_t cDesc, const void *cx, const void *dcy,
+	void *dcx, size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize,
+	void *workSpace, size_t reserveSpaceSize, void *reserveSpace)
 {
 	return cudnn_rnn_launch(handle, rnn_of(rnnDesc), RNN_BACKWARD_DATA);
 }
@@ -235,8 +251,9 @@ cudnnStatus_t do_cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescri
 					    cudnnWgradMode_t addGrad, const int32_t devSeqLengths[],
 					    cudnnRNNDataDescriptor_t xDesc, const void *x,
 					    cudnnTensorDescriptor_t hDesc, const void *hx,
-					    cudnnRNNDataDescriptor_t yDesc, const void *y, size_t weightSpaceSize,
-					    void *dweightSpace, size_t workSpaceSize, void *workSpace,
+					    cudnnRNNDataDescriptor_t yDesc, const void *y,
+					    size_t weightSpaceSize, void *dweightSpace,
+					    size_t workSpaceSize, void *workSpace,
 					    size_t reserveSpaceSize, void *reserveSpace)
 {
 	return cudnn_rnn_launch(handle, rnn_of(rnnDesc), RNN_BACKWARD_WEIGHTS);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A recurrent network as the simulated cuDNN knows it: how long its weights are and where each lies, and its kernels. */
+/*
+ * A recurrent network as the simulated cuDNN knows it: how long its weights are and where each
+ * lies, and its kernels.
+ */
 #ifndef SIMCUDA_CUDNN_RNN_H
 #define SIMCUDA_CUDNN_RNN_H
 
@@ -28,8 +31,12 @@ enum rnn_pass {
 
 size_t cudnn_rnn_weight_elements(const struct rnn *rnn);
 
-/* The matrix, or the bias, of a gate of a layer in a direction (linear_id counts those of inputs before those of states). */
-struct rnn_part cudnn_rnn_part(const struct rnn *rnn, int pseudo_layer, int linear_id, bool is_bias);
+/*
+ * The matrix, or the bias, of a gate of a layer in a direction (linear_id counts those of inputs
+ * before those of states).
+ */
+struct rnn_part cudnn_rnn_part(const struct rnn *rnn, int pseudo_layer, int linear_id,
+			       bool is_bias);
 
 /* What a layer keeps of each step of each sequence for the way back, in elements. */
 size_t cudnn_rnn_kept_elements(const struct rnn *rnn);

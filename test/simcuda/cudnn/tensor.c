@@ -35,7 +35,8 @@ bool cudnn_tensor_is_channels_last(const struct tensor *tensor)
 	return tensor->n_dimensions > 1 && tensor->strides[1] == 1 && tensor->dimensions[1] > 1;
 }
 
-void cudnn_tensor_set_dense(struct tensor *tensor, cudnnDataType_t type, int n, const int *dimensions)
+void cudnn_tensor_set_dense(struct tensor *tensor, cudnnDataType_t type, int n,
+			    const int *dimensions)
 {
 	int stride = 1;
 
@@ -75,8 +76,9 @@ cudnnStatus_t do_cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filterDesc
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t do_cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc, cudnnDataType_t dataType, int nbDims,
-					    const int dimA[], const int strideA[])
+cudnnStatus_t do_cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
+					    cudnnDataType_t dataType, int nbDims, const int dimA[],
+					    const int strideA[])
 {
 	struct tensor *tensor = (struct tensor *)tensorDesc;
 
@@ -87,8 +89,9 @@ cudnnStatus_t do_cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc, 
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t do_cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDesc, int nbDimsRequested,
-					    cudnnDataType_t *dataType, int *nbDims, int dimA[], int strideA[])
+cudnnStatus_t do_cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDesc,
+					    int nbDimsRequested, cudnnDataType_t *dataType,
+					    int *nbDims, int dimA[], int strideA[])
 {
 	const struct tensor *tensor = tensor_of(tensorDesc);
 
@@ -101,8 +104,9 @@ cudnnStatus_t do_cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t do_cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc, cudnnDataType_t dataType,
-					    cudnnTensorFormat_t format, int nbDims, const int filterDimA[])
+cudnnStatus_t do_cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc,
+					    cudnnDataType_t dataType, cudnnTensorFormat_t format,
+					    int nbDims, const int filterDimA[])
 {
 	struct tensor *tensor = (struct tensor *)filterDesc;
 
@@ -113,8 +117,9 @@ cudnnStatus_t do_cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc, 
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t do_cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filterDesc, int nbDimsRequested,
-					    cudnnDataType_t *dataType, cudnnTensorFormat_t *format, int *nbDims,
+cudnnStatus_t do_cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filterDesc,
+					    int nbDimsRequested, cudnnDataType_t *dataType,
+					    cudnnTensorFormat_t *format, int *nbDims,
 					    int filterDimA[])
 {
 	const struct tensor *tensor = tensor_of(filterDesc);

@@ -24,7 +24,8 @@ static inline const struct tensor *tensor_of(const void *descriptor)
 bool cudnn_tensor_is_channels_last(const struct tensor *tensor);
 
 /* A dense tensor of so many dimensions, at most CUDNN_DIM_MAX. */
-void cudnn_tensor_set_dense(struct tensor *tensor, cudnnDataType_t type, int n, const int *dimensions);
+void cudnn_tensor_set_dense(struct tensor *tensor, cudnnDataType_t type, int n,
+			    const int *dimensions);
 
 /* Of one element. */
 size_t cudnn_type_bytes(cudnnDataType_t type);

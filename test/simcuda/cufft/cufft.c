@@ -14,7 +14,9 @@ enum { MAX_PLANS = 1 << 14, WORK_BYTES = 4096 };
 static void *plans[MAX_PLANS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards plans */
 
-/* Its object, which is no longer this plan's where it is taken; NULL where there is no such plan. */
+/*
+ * Its object, which is no longer this plan's where it is taken; NULL where there is no such plan.
+ */
 static void *look_up(cufftHandle plan, bool is_taken)
 {
 	void *object;
@@ -86,10 +88,12 @@ cufftResult do_cufftSetWorkArea(cufftHandle plan, void *workArea)
 	return object_of(plan) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
 }
 
-cufftResult do_cufftXtMakePlanMany(cufftHandle plan, int rank, long long int *n, long long int *inembed,
-				   long long int istride, long long int idist, cudaDataType inputtype,
-				   long long int *onembed, long long int ostride, long long int odist,
-				   cudaDataType outputtype, long long int batch, size_t *workSize,
+cufftResult do_cufftXtMakePlanMany(cufftHandle plan, int rank, long long int *n,
+				   long long int *inembed, long long int istride,
+				   long long int idist, cudaDataType inputtype,
+				   long long int *onembed, long long int ostride,
+				   long long int odist, cudaDataType outputtype,
+				   long long int batch, size_t *workSize,
 				   cudaDataType executiontype)
 {
 	*workSize = WORK_BYTES;

@@ -32,8 +32,9 @@ CUptiResult cupti_check(void)
 {
 	if (sim_is_forked())
 		sim_violation("CUPTI was called in a forked child, where the real one may hang");
-	return sim_config()->driver == SIM_DRIVER_PRESENT && sim_config()->n_devices ? CUPTI_SUCCESS
-										     : CUPTI_ERROR_UNKNOWN;
+	return sim_config()->driver == SIM_DRIVER_PRESENT && sim_config()->n_devices
+		       ? CUPTI_SUCCESS
+		       : CUPTI_ERROR_UNKNOWN;
 }
 
 void cupti_attach(void)
@@ -50,7 +51,9 @@ void cupti_attach(void)
 	sim_tracer_set(&tracer);
 }
 
-/* Calls are recorded by kind, and by the domain of their callbacks; 0: the kind is none of calls. */
+/*
+ * Calls are recorded by kind, and by the domain of their callbacks; 0: the kind is none of calls.
+ */
 static int domain_of(CUpti_ActivityKind kind)
 {
 	return kind == CUPTI_ACTIVITY_KIND_DRIVER    ? SIM_DOMAIN_DRIVER
@@ -58,7 +61,10 @@ static int domain_of(CUpti_ActivityKind kind)
 						     : 0;
 }
 
-/* Kinds that the simulated device has nothing of are accepted like the real one does where the device lacks it. */
+/*
+ * Kinds that the simulated device has nothing of are accepted like the real one does where the
+ * device lacks it.
+ */
 static bool is_known(CUpti_ActivityKind kind)
 {
 	return kind > CUPTI_ACTIVITY_KIND_INVALID && (unsigned)kind < CUPTI_N_KINDS;
@@ -137,7 +143,7 @@ CUptiResult do_cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enabl
 	return set_call(SIM_DOMAIN_DRIVER, cbid, enable);
 }
 
-/* ---- attributes and switches ---------------------------------------------------------------------------------------- */
+/* ---- attributes and switches ----------------------------------------------------------------- */
 
 enum { N_ATTRIBUTES = 16 };
 
@@ -150,7 +156,8 @@ static size_t attributes[N_ATTRIBUTES] = {
 	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] = 3,
 };
 
-CUptiResult do_cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize, void *value)
+CUptiResult do_cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize,
+					 void *value)
 {
 	if (!valueSize || !value || (unsigned)attr >= N_ATTRIBUTES)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -161,7 +168,8 @@ CUptiResult do_cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *v
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize, void *value)
+CUptiResult do_cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize,
+					 void *value)
 {
 	if (!valueSize || !value || (unsigned)attr >= N_ATTRIBUTES)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -199,7 +207,7 @@ CUptiResult do_cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
 	return CUPTI_SUCCESS;
 }
 
-/* ---- flushing -------------------------------------------------------------------------------------------------------- */
+/* ---- flushing -------------------------------------------------------------------------------- */
 
 CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 {
@@ -210,16 +218,18 @@ CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 		return result;
 	begin = cupti_stamp();
 	if (sim_config()->flush_ns)
-		nanosleep(&(struct timespec){.tv_sec = (time_t)(sim_config()->flush_ns / 1000000000),
-					     .tv_nsec = (long)(sim_config()->flush_ns % 1000000000)},
-			  NULL);
+		nanosleep(
+			&(struct timespec){.tv_sec = (time_t)(sim_config()->flush_ns / 1000000000),
+					   .tv_nsec = (long)(sim_config()->flush_ns % 1000000000)},
+			NULL);
 	sim_lock();
 	sim_run();
 	sim_unlock();
 	if (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)
 		cupti_force_out();
 	if (cupti_drain())
-		cupti_record_overhead(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, begin, cupti_stamp());
+		cupti_record_overhead(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, begin,
+				      cupti_stamp());
 	cupti_complete_all();
 	return CUPTI_SUCCESS;
 }
@@ -275,7 +285,7 @@ CUptiResult do_cuptiFinalize(void)
 	return CUPTI_SUCCESS;
 }
 
-/* ---- what can be asked ------------------------------------------------------------------------------------------------ */
+/* ---- what can be asked ----------------------------------------------------------------------- */
 
 CUptiResult do_cuptiGetVersion(uint32_t *version)
 {
@@ -301,7 +311,8 @@ CUptiResult do_cuptiGetContextId(CUcontext context, uint32_t *contextId)
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t perThreadStream, uint32_t *streamId)
+CUptiResult do_cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t perThreadStream,
+				  uint32_t *streamId)
 {
 	struct sim_context *c = (struct sim_context *)context;
 	struct sim_stream *s = (struct sim_stream *)stream;
@@ -347,7 +358,8 @@ CUptiResult do_cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t *pId)
 
 CUptiResult do_cuptiGetResultString(CUptiResult result, const char **str)
 {
-	if (!str || result < 0 || (unsigned)result >= sim_n_result_names || !sim_result_names[result])
+	if (!str || result < 0 || (unsigned)result >= sim_n_result_names ||
+	    !sim_result_names[result])
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	*str = sim_result_names[result];
 	return CUPTI_SUCCESS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Buffers: asked for at the first record, handed back when full or flushed. As long as a buffer is CUPTI's the client
- * finds a pattern in it, and records are kept aside until it is handed back: whoever writes to it meanwhile, or reads
- * from it too early, is found out.
+ * Buffers: asked for at the first record, handed back when full or flushed. As long as a buffer is
+ * CUPTI's the client finds a pattern in it, and records are kept aside until it is handed back:
+ * whoever writes to it meanwhile, or reads from it too early, is found out.
  */
 #include "test/simcuda/cupti/cupti.h"
 
@@ -27,7 +27,8 @@ struct channel {
 	struct channel *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list, and the client's functions */
+/* guards the list, and the client's functions */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct channel *channels;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
@@ -48,7 +49,8 @@ CUptiResult do_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc f
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId, size_t *dropped)
+CUptiResult do_cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId,
+						 size_t *dropped)
 {
 	if (!dropped)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -56,9 +58,11 @@ CUptiResult do_cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t str
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBytes, CUpti_Activity **record)
+CUptiResult do_cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBytes,
+					  CUpti_Activity **record)
 {
-	uint8_t *at = record && *record ? (uint8_t *)*record : buffer, *end = buffer + validBufferSizeBytes;
+	uint8_t *at = record && *record ? (uint8_t *)*record : buffer,
+		*end = buffer + validBufferSizeBytes;
 
 	if (!buffer || !record)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -89,7 +93,8 @@ static struct channel *join_channel(void)
 
 	pthread_once(&once, make_key);
 	pthread_mutex_lock(&lock);
-	for (channel = channels; channel && !(channel->is_free && !channel->buffer); channel = channel->next)
+	for (channel = channels; channel && !(channel->is_free && !channel->buffer);
+	     channel = channel->next)
 		;
 	if (!channel) {
 		channel = calloc(1, sizeof(*channel));
@@ -151,7 +156,8 @@ static bool request_buffer(struct channel *channel)
 	request(&buffer, &bytes, &n_most);
 	is_in_callback = false;
 	if ((uintptr_t)buffer % ALIGNMENT)
-		sim_violation("an activity buffer at %p is not aligned to %d bytes", (void *)buffer, ALIGNMENT);
+		sim_violation("an activity buffer at %p is not aligned to %d bytes", (void *)buffer,
+			      ALIGNMENT);
 	if (!buffer || !bytes)
 		return false;
 	memset(buffer, POISON, bytes);
@@ -173,8 +179,9 @@ static void check_poison(const struct channel *channel)
 		return;
 	while (buffer[i] == POISON)
 		i++;
-	sim_violation("byte %zu of the activity buffer at %p was written before the buffer was completed", i,
-		      (const void *)buffer);
+	sim_violation(
+		"byte %zu of the activity buffer at %p was written before the buffer was completed",
+		i, (const void *)buffer);
 }
 
 static bool is_lost(void)
@@ -212,7 +219,8 @@ void cupti_append(const void *record, size_t bytes)
 
 	/* Calls of CUDA from a buffer callback would wait for the lock that is held there. */
 	if (is_in_callback) {
-		sim_violation("CUDA was called from a buffer callback, where the real CUPTI may deadlock");
+		sim_violation(
+			"CUDA was called from a buffer callback, where the real CUPTI may deadlock");
 		return;
 	}
 	channel = find_channel();

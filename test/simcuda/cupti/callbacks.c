@@ -29,7 +29,8 @@ static struct subscriber *subscriber_of(CUpti_SubscriberHandle handle)
 	return subscriber == &the_subscriber && atomic_load(&subscriber->call) ? subscriber : NULL;
 }
 
-static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data, const char *name)
+static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback,
+			     void *data, const char *name)
 {
 	CUptiResult result = cupti_check();
 
@@ -47,22 +48,25 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *userdata)
+CUptiResult do_cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
+			      void *userdata)
 {
 	return subscribe(subscriber, callback, userdata, "");
 }
 
 #ifdef HAS_cuptiSubscribe_v2
-CUptiResult do_cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *userdata,
-				 CUpti_SubscriberParams *pParams)
+CUptiResult do_cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
+				 void *userdata, CUpti_SubscriberParams *pParams)
 {
 	CUptiResult result;
 
 	if (!pParams || !pParams->structSize)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	result = subscribe(subscriber, callback, userdata, pParams->subscriberName ? pParams->subscriberName : "");
+	result = subscribe(subscriber, callback, userdata,
+			   pParams->subscriberName ? pParams->subscriberName : "");
 	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && pParams->oldSubscriberName)
-		snprintf(pParams->oldSubscriberName, pParams->oldSubscriberSize, "%s", the_subscriber.name);
+		snprintf(pParams->oldSubscriberName, pParams->oldSubscriberSize, "%s",
+			 the_subscriber.name);
 	return result;
 }
 #endif
@@ -74,14 +78,15 @@ CUptiResult do_cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 	if (!subscriber)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	for (int domain = 0; domain < CUPTI_N_DOMAINS; domain++)
-		memset((void *)subscriber->is_enabled[domain], 0, sizeof(subscriber->is_enabled[domain]));
+		memset((void *)subscriber->is_enabled[domain], 0,
+		       sizeof(subscriber->is_enabled[domain]));
 	atomic_store(&subscriber->call, NULL);
 	atomic_flag_clear(&is_taken);
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
-				   CUpti_CallbackId cbid)
+CUptiResult do_cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle,
+				   CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	struct subscriber *subscriber = subscriber_of(handle);
 
@@ -91,7 +96,8 @@ CUptiResult do_cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handl
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
+CUptiResult do_cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle,
+				 CUpti_CallbackDomain domain)
 {
 	struct subscriber *subscriber = subscriber_of(handle);
 
@@ -111,12 +117,13 @@ CUptiResult do_cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle han
 	return result;
 }
 
-CUptiResult do_cuptiGetCallbackState(uint32_t *enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
-				     CUpti_CallbackId cbid)
+CUptiResult do_cuptiGetCallbackState(uint32_t *enable, CUpti_SubscriberHandle handle,
+				     CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	struct subscriber *subscriber = subscriber_of(handle);
 
-	if (!subscriber || !enable || (unsigned)domain >= CUPTI_N_DOMAINS || cbid >= CUPTI_N_CALLBACKS)
+	if (!subscriber || !enable || (unsigned)domain >= CUPTI_N_DOMAINS ||
+	    cbid >= CUPTI_N_CALLBACKS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	*enable = subscriber->is_enabled[domain][cbid];
 	return CUPTI_SUCCESS;
@@ -124,9 +131,12 @@ CUptiResult do_cuptiGetCallbackState(uint32_t *enable, CUpti_SubscriberHandle ha
 
 CUptiResult do_cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char **name)
 {
-	const char *const *names = domain == CUPTI_CB_DOMAIN_DRIVER_API ? sim_driver_names : sim_runtime_names;
-	unsigned n = domain == CUPTI_CB_DOMAIN_DRIVER_API ? sim_n_driver_names : sim_n_runtime_names;
-	bool is_named = domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+	const char *const *names =
+		domain == CUPTI_CB_DOMAIN_DRIVER_API ? sim_driver_names : sim_runtime_names;
+	unsigned n =
+		domain == CUPTI_CB_DOMAIN_DRIVER_API ? sim_n_driver_names : sim_n_runtime_names;
+	bool is_named =
+		domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API;
 
 	if (!name || !is_named || cbid >= n || !names[cbid])
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -134,8 +144,8 @@ CUptiResult do_cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, 
 	return CUPTI_SUCCESS;
 }
 
-static void call_back(const struct subscriber *subscriber, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-		      const void *data)
+static void call_back(const struct subscriber *subscriber, CUpti_CallbackDomain domain,
+		      CUpti_CallbackId cbid, const void *data)
 {
 	CUpti_CallbackFunc call = atomic_load(&((struct subscriber *)subscriber)->call);
 
@@ -170,7 +180,8 @@ static void tell_call(struct sim_call *call, CUpti_ApiCallbackSite site)
 /* What the runtime does by the driver is no record of its own, though it is a callback. */
 static bool is_nested(const struct sim_call *call)
 {
-	return call->outer && call->outer->api->domain == SIM_DOMAIN_RUNTIME && !sim_config()->records_nested;
+	return call->outer && call->outer->api->domain == SIM_DOMAIN_RUNTIME &&
+	       !sim_config()->records_nested;
 }
 
 static bool is_call_recorded(const struct sim_call *call)
@@ -201,7 +212,8 @@ void cupti_call_ends(struct sim_call *call)
 }
 
 #if CUDA_VERSION < 12030
-#define CU_GRAPH_NODE_TYPE_CONDITIONAL ((CUgraphNodeType)13) /* headers of before don't know it, the driver does */
+/* headers of before don't know it, the driver does */
+#define CU_GRAPH_NODE_TYPE_CONDITIONAL ((CUgraphNodeType)13)
 #endif
 
 static CUgraphNodeType type_of(const struct sim_graph_node *node)

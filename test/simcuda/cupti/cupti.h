@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the files of the simulated libcupti share: who subscribed, what is enabled, and how records get into buffers.
+ * What the files of the simulated libcupti share: who subscribed, what is enabled, and how records
+ * get into buffers.
  */
 #ifndef SIMCUDA_CUPTI_H
 #define SIMCUDA_CUPTI_H
@@ -25,7 +26,10 @@ extern const unsigned sim_n_driver_names, sim_n_runtime_names, sim_n_result_name
 
 enum { CUPTI_N_KINDS = 96, CUPTI_N_CALLBACKS = 1024, CUPTI_N_DOMAINS = 7 };
 
-/* A kind of activity, and when it was enabled: what was launched in between is recorded, also when it ends later. */
+/*
+ * A kind of activity, and when it was enabled: what was launched in between is recorded, also when
+ * it ends later.
+ */
 struct cupti_kind {
 	_Atomic bool is_on;
 	_Atomic uint64_t since_ns, until_ns;
@@ -45,18 +49,18 @@ CUptiResult cupti_check(void);
 /* Tell the engine who looks on. */
 void cupti_attach(void);
 
-/* ---- callbacks.c -------------------------------------------------------------------------------------------------- */
+/* ---- callbacks.c ----------------------------------------------------------------------------- */
 
 void cupti_call_begins(struct sim_call *call);
 void cupti_call_ends(struct sim_call *call);
 void cupti_resource(const struct sim_resource_event *event);
 
-/* ---- external.c --------------------------------------------------------------------------------------------------- */
+/* ---- external.c ------------------------------------------------------------------------------ */
 
 /* One record for each kind of id that the calling thread has pushed. */
 void cupti_record_external_ids(uint32_t correlation);
 
-/* ---- timestamps.c ------------------------------------------------------------------------------------------------- */
+/* ---- timestamps.c ---------------------------------------------------------------------------- */
 
 /* A moment that is now, as records have it. */
 uint64_t cupti_stamp(void);
@@ -64,13 +68,16 @@ uint64_t cupti_stamp(void);
 /* A device's moment as records have it. */
 uint64_t cupti_stamp_of(uint64_t t_ns);
 
-/* A kernel's moment: after a second registration some are of the wrong clock (SIMCUDA_MIXED_CLOCKS). */
+/*
+ * A kernel's moment: after a second registration some are of the wrong clock
+ * (SIMCUDA_MIXED_CLOCKS).
+ */
 bool cupti_mixes_clocks(void);
 
 /* Measure the registered clock against the device's again, before moments are converted. */
 void cupti_calibrate(void);
 
-/* ---- records.c ---------------------------------------------------------------------------------------------------- */
+/* ---- records.c ------------------------------------------------------------------------------- */
 
 /* What happened on a device or to memory, until it is made a record. */
 struct cupti_happening {
@@ -98,7 +105,7 @@ void cupti_record_overhead(CUpti_ActivityOverheadKind kind, uint64_t begin, uint
 
 void cupti_record_call(const struct sim_call *call, uint64_t begin, uint64_t end);
 
-/* ---- buffers.c ---------------------------------------------------------------------------------------------------- */
+/* ---- buffers.c ------------------------------------------------------------------------------- */
 
 /* Append a record to a buffer of the calling thread, or count it as dropped. */
 void cupti_append(const void *record, size_t bytes);
@@ -106,14 +113,17 @@ void cupti_append(const void *record, size_t bytes);
 /* Hand all buffers with records to the client. */
 void cupti_complete_all(void);
 
-/* ---- happenings.c ------------------------------------------------------------------------------------------------- */
+/* ---- happenings.c ---------------------------------------------------------------------------- */
 
 /* Functions of the tracer; see engine/trace.h. */
 void cupti_op_ends(const struct sim_op *op);
 void cupti_memory(const struct sim_memory_event *event);
 void cupti_waited(const struct sim_wait_event *event);
 
-/* Make records of what happened so far, and say whether there was anything; not from a callback of the client's. */
+/*
+ * Make records of what happened so far, and say whether there was anything; not from a callback of
+ * the client's.
+ */
 bool cupti_drain(void);
 bool cupti_has_much(void);
 

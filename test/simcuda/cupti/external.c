@@ -11,7 +11,8 @@ static _Thread_local struct ids {
 	size_t n, capacity;
 } stacks[N_KINDS];
 
-CUptiResult do_cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id)
+CUptiResult do_cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+						      uint64_t id)
 {
 	CUptiResult result = cupti_check();
 	struct ids *stack = &stacks[kind];
@@ -28,7 +29,8 @@ CUptiResult do_cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationK
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t *lastId)
+CUptiResult do_cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+						     uint64_t *lastId)
 {
 	CUptiResult result = cupti_check();
 	struct ids *stack = &stacks[kind];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What happened and is not a record yet. The engine tells it under its lock, where nothing of the client's may be called;
- * records are made of it by a flush, or by a thread of the program's at the end of a call when there is much.
+ * What happened and is not a record yet. The engine tells it under its lock, where nothing of the
+ * client's may be called; records are made of it by a flush, or by a thread of the program's at the
+ * end of a call when there is much.
  */
 #include "test/simcuda/cupti/cupti.h"
 #include "test/simcuda/cupti/profiler.h"
@@ -15,7 +16,8 @@
 enum { MUCH = 512 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the happenings */
-static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER; /* keeps their order among threads that drain */
+/* keeps their order among threads that drain */
+static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER;
 static struct cupti_happening *happenings, *spare; /* spare: of whoever drains */
 static size_t capacity, spare_capacity;
 static _Atomic size_t n_happenings;
@@ -37,14 +39,16 @@ static CUpti_ActivityKind kind_of(const struct sim_op *op)
 	case SIM_KERNEL:
 		return CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
 	case SIM_COPY:
-		return sim_copy_kind(&op->work.copy) == SIM_COPY_BETWEEN_DEVICES ? CUPTI_ACTIVITY_KIND_MEMCPY2
-										 : CUPTI_ACTIVITY_KIND_MEMCPY;
+		return sim_copy_kind(&op->work.copy) == SIM_COPY_BETWEEN_DEVICES
+			       ? CUPTI_ACTIVITY_KIND_MEMCPY2
+			       : CUPTI_ACTIVITY_KIND_MEMCPY;
 	case SIM_MEMSET:
 		return CUPTI_ACTIVITY_KIND_MEMSET;
 	case SIM_RECORD:
 		return CUPTI_ACTIVITY_KIND_CUDA_EVENT;
 	default:
-		return op->ends_graph ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE : CUPTI_ACTIVITY_KIND_INVALID;
+		return op->ends_graph ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+				      : CUPTI_ACTIVITY_KIND_INVALID;
 	}
 }
 

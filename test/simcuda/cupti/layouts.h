@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How long records are in which version of CUPTI, and the newest form of those that grew with the headers here. */
+/*
+ * How long records are in which version of CUPTI, and the newest form of those that grew with the
+ * headers here.
+ */
 #ifndef SIMCUDA_LAYOUTS_H
 #define SIMCUDA_LAYOUTS_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Records of devices, contexts and streams, which are written when these come into being, and of CUPTI's own time. */
+/*
+ * Records of devices, contexts and streams, which are written when these come into being, and of
+ * CUPTI's own time.
+ */
 #include "test/simcuda/cupti/cupti.h"
 
 #include <string.h>
@@ -30,7 +33,8 @@ static void record_device(int ordinal)
 		.kind = CUPTI_ACTIVITY_KIND_DEVICE,
 		.flags = CUPTI_ACTIVITY_FLAG_DEVICE_CONCURRENT_KERNELS,
 		/* Two transfers a clock over the bus, in thousands of bytes. */
-		.globalMemoryBandwidth = (uint64_t)MEMORY_CLOCK_RATE * 2 * (GLOBAL_MEMORY_BUS_WIDTH / 8),
+		.globalMemoryBandwidth =
+			(uint64_t)MEMORY_CLOCK_RATE * 2 * (GLOBAL_MEMORY_BUS_WIDTH / 8),
 		.globalMemorySize = sim_config()->device_bytes,
 		.constantMemorySize = TOTAL_CONSTANT_MEMORY,
 		.l2CacheSize = L2_CACHE_SIZE,
@@ -52,7 +56,8 @@ static void record_device(int ordinal)
 	};
 
 	memcpy(record.uuid.bytes, "simulated device", sizeof(record.uuid.bytes));
-	record.uuid.bytes[sizeof(record.uuid.bytes) - 1] = (char)(sim_config()->first_device + ordinal);
+	record.uuid.bytes[sizeof(record.uuid.bytes) - 1] =
+		(char)(sim_config()->first_device + ordinal);
 	append(CUPTI_ACTIVITY_KIND_DEVICE, &record);
 }
 
@@ -81,8 +86,9 @@ void cupti_record_stream(const struct sim_stream *stream)
 		.contextId = stream->context->id,
 		.streamId = stream->id,
 		.priority = (uint32_t)stream->priority,
-		.flag = stream->flags & NON_BLOCKING ? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING
-						     : CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT,
+		.flag = stream->flags & NON_BLOCKING
+				? CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING
+				: CUPTI_ACTIVITY_STREAM_CREATE_FLAG_DEFAULT,
 	};
 
 	append(CUPTI_ACTIVITY_KIND_STREAM, &record);

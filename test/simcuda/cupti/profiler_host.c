@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Metrics of the simulated chip: their names, how many passes they take together, and their values. */
+/*
+ * Metrics of the simulated chip: their names, how many passes they take together, and their values.
+ */
 #include "test/simcuda/cupti/profiler.h"
 
 #if HAS_COUNTERS
@@ -51,7 +53,8 @@ CUptiResult do_cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *p)
 CUptiResult do_cuptiProfilerDeInitialize(CUpti_Profiler_DeInitialize_Params *p)
 {
 	if (!atomic_exchange(&n_initialised, 0))
-		sim_violation("cuptiProfilerDeInitialize was called twice, which crashes the real one");
+		sim_violation(
+			"cuptiProfilerDeInitialize was called twice, which crashes the real one");
 	return CUPTI_SUCCESS;
 }
 
@@ -60,12 +63,14 @@ CUptiResult do_cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *p)
 	static const struct {
 		int arch;
 		const char *name;
-	} chips[] = {{80, "GA100"}, {86, "GA102"}, {89, "AD102"}, {90, "GH100"}, {100, "GB100"}, {120, "GB202"}};
+	} chips[] = {{80, "GA100"}, {86, "GA102"},  {89, "AD102"},
+		     {90, "GH100"}, {100, "GB100"}, {120, "GB202"}};
 	CUptiResult result = profiler_check();
 
 	if (result)
 		return result;
-	if (!IS_KNOWN(p, CUpti_Device_GetChipName_Params, pChipName) || !sim_device((int)p->deviceIndex))
+	if (!IS_KNOWN(p, CUpti_Device_GetChipName_Params, pChipName) ||
+	    !sim_device((int)p->deviceIndex))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	for (size_t i = 0; i < sizeof(chips) / sizeof(chips[0]); i++)
 		if (chips[i].arch == sim_config()->arch) {
@@ -100,19 +105,21 @@ CUptiResult do_cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvai
 	return give_availability(p->pCounterAvailabilityImage, &p->counterAvailabilityImageSize);
 }
 
-CUptiResult do_cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params *p)
+CUptiResult
+do_cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params *p)
 {
 	CUptiResult result = profiler_check();
 
 	if (result)
 		return result;
-	if (!IS_KNOWN(p, CUpti_PmSampling_GetCounterAvailability_Params, pCounterAvailabilityImage) ||
+	if (!IS_KNOWN(p, CUpti_PmSampling_GetCounterAvailability_Params,
+		      pCounterAvailabilityImage) ||
 	    !sim_device((int)p->deviceIndex))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	return give_availability(p->pCounterAvailabilityImage, &p->counterAvailabilityImageSize);
 }
 
-/* ---- objects -------------------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static struct host *host_of(CUpti_Profiler_Host_Object *object)
 {
@@ -158,7 +165,8 @@ static int row_of(const char *name, uint32_t type)
 	return -1;
 }
 
-CUptiResult do_cuptiProfilerHostGetMetricProperties(CUpti_Profiler_Host_GetMetricProperties_Params *p)
+CUptiResult
+do_cuptiProfilerHostGetMetricProperties(CUpti_Profiler_Host_GetMetricProperties_Params *p)
 {
 	struct host *host = p ? host_of(p->pHostObject) : NULL;
 	int row = host ? row_of(p->pMetricName, host->config.type) : -1;
@@ -215,7 +223,8 @@ const struct config_image *config_of(const uint8_t *bytes, size_t n, CUpti_Profi
 {
 	const struct config_image *config = (const struct config_image *)bytes;
 
-	return config && n >= sizeof(*config) && config->magic == CONFIG_MAGIC && config->type == (uint32_t)type
+	return config && n >= sizeof(*config) && config->magic == CONFIG_MAGIC &&
+			       config->type == (uint32_t)type
 		       ? config
 		       : NULL;
 }
@@ -230,7 +239,7 @@ CUptiResult do_cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasse
 	return CUPTI_SUCCESS;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 size_t data_image_bytes(size_t n_most)
 {
@@ -241,7 +250,8 @@ struct data_image *data_image_of(const uint8_t *bytes, size_t n)
 {
 	struct data_image *image = (struct data_image *)(uintptr_t)bytes;
 
-	return image && n >= sizeof(*image) && image->magic == DATA_MAGIC && n >= data_image_bytes(image->n_most)
+	return image && n >= sizeof(*image) && image->magic == DATA_MAGIC &&
+			       n >= data_image_bytes(image->n_most)
 		       ? image
 		       : NULL;
 }
@@ -265,10 +275,12 @@ static double value_of(const struct metric *metric, const struct counted *counte
 	return (double)(metric->modulus ? value % metric->modulus : value);
 }
 
-CUptiResult do_cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
+CUptiResult
+do_cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
 {
 	struct host *host = p ? host_of(p->pHostObject) : NULL;
-	const struct data_image *image = p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
+	const struct data_image *image =
+		p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
 
 	if (!host || !image || p->rangeIndex >= image->n)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -277,9 +289,10 @@ CUptiResult do_cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_Evaluate
 
 		if (row < 0)
 			return CUPTI_ERROR_INVALID_METRIC_NAME;
-		p->pMetricValues[i] = memchr(host->config.metrics, row, host->config.n)
-					      ? value_of(&metrics[row], &image->items[p->rangeIndex].counted)
-					      : (double)NAN;
+		p->pMetricValues[i] =
+			memchr(host->config.metrics, row, host->config.n)
+				? value_of(&metrics[row], &image->items[p->rangeIndex].counted)
+				: (double)NAN;
 	}
 	return CUPTI_SUCCESS;
 }

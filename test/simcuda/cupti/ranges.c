@@ -44,7 +44,8 @@ CUptiResult do_cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
 	    !sim_context_is_live((struct sim_context *)p->ctx))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	ranges = calloc(1, sizeof(*ranges));
-	*ranges = (struct ranges){.magic = RANGES_MAGIC, .context = (struct sim_context *)p->ctx, .next = all};
+	*ranges = (struct ranges){
+		.magic = RANGES_MAGIC, .context = (struct sim_context *)p->ctx, .next = all};
 	sim_lock();
 	all = ranges;
 	sim_unlock();
@@ -73,7 +74,8 @@ CUptiResult do_cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *p)
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
+CUptiResult
+do_cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
 {
 	if (!p || !ranges_of(p->pRangeProfilerObject) || !p->numMetrics || !p->maxNumOfRanges ||
 	    p->maxNumRangeTreeNodes < p->maxNumOfRanges)
@@ -82,7 +84,8 @@ CUptiResult do_cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCount
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
+CUptiResult do_cuptiRangeProfilerCounterDataImageInitialize(
+	CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
 {
 	if (!p || !ranges_of(p->pRangeProfilerObject))
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -95,12 +98,14 @@ CUptiResult do_cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params 
 	struct ranges *ranges = p ? ranges_of(p->pRangeProfilerObject) : NULL;
 	const struct config_image *config =
 		p ? config_of(p->pConfig, p->configSize, CUPTI_PROFILER_TYPE_RANGE_PROFILER) : NULL;
-	const struct data_image *image = p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
+	const struct data_image *image =
+		p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
 
-	if (!ranges || !config || !image || !IS_KNOWN(p, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel))
+	if (!ranges || !config || !image ||
+	    !IS_KNOWN(p, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel))
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	if (p->range != CUPTI_AutoRange || p->replayMode != CUPTI_KernelReplay || p->numNestingLevels != 1 ||
-	    config->n_passes > MAX_PASSES)
+	if (p->range != CUPTI_AutoRange || p->replayMode != CUPTI_KernelReplay ||
+	    p->numNestingLevels != 1 || config->n_passes > MAX_PASSES)
 		return CUPTI_ERROR_NOT_SUPPORTED;
 	ranges->config = *config;
 	ranges->image = p->pCounterDataImage;
@@ -182,9 +187,11 @@ CUptiResult do_cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Param
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
+CUptiResult
+do_cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
 {
-	const struct data_image *image = p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
+	const struct data_image *image =
+		p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
 
 	if (!image)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -192,7 +199,7 @@ CUptiResult do_cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCount
 	return CUPTI_SUCCESS;
 }
 
-/* ---- what the engine tells ----------------------------------------------------------------------------------------------- */
+/* ---- what the engine tells ------------------------------------------------------------------- */
 
 /* On a device that waits for one kernel alone, what needs a second launch never ends. */
 static bool would_hang(const struct sim_op *op)
@@ -203,11 +210,13 @@ static bool would_hang(const struct sim_op *op)
 static void count(struct ranges *ranges, const struct sim_op *op)
 {
 	if (would_hang(op))
-		sim_violation("a collective ran while kernels were counted one by one: a real one may never end");
+		sim_violation(
+			"a collective ran while kernels were counted one by one: a real one may never end");
 	if (op->work.kind != SIM_KERNEL)
 		return;
 	if (ranges->n < ranges->n_most)
-		ranges->counted[ranges->n] = (struct counted){op->end_ns - op->start_ns, threads_of(&op->work.kernel)};
+		ranges->counted[ranges->n] =
+			(struct counted){op->end_ns - op->start_ns, threads_of(&op->work.kernel)};
 	ranges->n++;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Records, in the layout of the version that SIMCUDA_CUPTI_VERSION names. Each version's struct begins with the one
- * before, so that the newest is filled and its first bytes are given out: layouts.c checks that against the headers.
+ * Records, in the layout of the version that SIMCUDA_CUPTI_VERSION names. Each version's struct
+ * begins with the one before, so that the newest is filled and its first bytes are given out:
+ * layouts.c checks that against the headers.
  */
 #include "test/simcuda/cupti/cupti.h"
 
@@ -79,8 +80,9 @@ static void record_kernel(const struct cupti_happening *happening)
 		.clusterX = kernel->cluster[0],
 		.clusterY = kernel->cluster[1],
 		.clusterZ = kernel->cluster[2],
-		.launchType = kernel->is_cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
-						     : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR,
+		.launchType = kernel->is_cooperative
+				      ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
+				      : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR,
 		.sharedMemoryExecuted = kernel->dynamic_shared_bytes + kernel->static_shared_bytes,
 	};
 
@@ -233,8 +235,9 @@ static void record_memory(const struct sim_memory_event *event)
 {
 	newest_memory record = {
 		.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
-		.memoryOperationType = event->is_release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
-							 : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
+		.memoryOperationType = event->is_release
+					       ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+					       : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
 		.memoryKind = (CUpti_ActivityMemoryKind)event->kind,
 		.correlationId = (uint32_t)event->correlation,
 		.address = event->address,
@@ -293,7 +296,8 @@ static uint32_t recorded_thread(void)
 	CUpti_ActivityThreadIdType type;
 
 	do_cuptiGetThreadIdType(&type);
-	return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? sim_thread_id() : (uint32_t)(uintptr_t)pthread_self();
+	return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? sim_thread_id()
+							    : (uint32_t)(uintptr_t)pthread_self();
 }
 
 void cupti_record_call(const struct sim_call *call, uint64_t begin, uint64_t end)

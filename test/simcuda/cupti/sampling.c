@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Simulated PM sampling: what kernels did in intervals of a device's time. Times are of a clock of its own, CLOCK_AHEAD_NS
- * before the device's.
+ * Simulated PM sampling: what kernels did in intervals of a device's time. Times are of a clock of
+ * its own, CLOCK_AHEAD_NS before the device's.
  */
 #include "test/simcuda/cupti/profiler.h"
 
@@ -49,7 +49,8 @@ CUptiResult do_cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *p)
 
 	if (result)
 		return result;
-	if (!IS_KNOWN(p, CUpti_PmSampling_Enable_Params, pPmSamplingObject) || !sim_device((int)p->deviceIndex))
+	if (!IS_KNOWN(p, CUpti_PmSampling_Enable_Params, pPmSamplingObject) ||
+	    !sim_device((int)p->deviceIndex))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (by_device[p->deviceIndex])
 		return CUPTI_ERROR_INVALID_OPERATION;
@@ -106,7 +107,8 @@ CUptiResult do_cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterData
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Initialize_Params *p)
+CUptiResult
+do_cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Initialize_Params *p)
 {
 	if (!p || !sampling_of(p->pPmSamplingObject))
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -143,13 +145,14 @@ CUptiResult do_cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params *p)
 	return CUPTI_SUCCESS;
 }
 
-/* ---- samples -------------------------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static void add_span(struct sampling *sampling, const struct kernel_span *span)
 {
 	if (sampling->n_spans == sampling->n_room) {
 		sampling->n_room = sampling->n_room ? 2 * sampling->n_room : 256;
-		sampling->spans = realloc(sampling->spans, sampling->n_room * sizeof(*sampling->spans));
+		sampling->spans =
+			realloc(sampling->spans, sampling->n_room * sizeof(*sampling->spans));
 	}
 	sampling->spans[sampling->n_spans++] = *span;
 }
@@ -159,7 +162,8 @@ void sampling_op_ends(const struct sim_op *op)
 	struct sampling *sampling = by_device[op->device->ordinal];
 
 	if (sampling && op->work.kind == SIM_KERNEL && op->end_ns >= sampling->next_ns)
-		add_span(sampling, &(struct kernel_span){op->start_ns, op->end_ns, threads_of(&op->work.kernel)});
+		add_span(sampling, &(struct kernel_span){op->start_ns, op->end_ns,
+							 threads_of(&op->work.kernel)});
 }
 
 static struct sampling *whose; /* running kernels are looked for; under the lock */
@@ -167,7 +171,8 @@ static struct sampling *whose; /* running kernels are looked for; under the lock
 static void see_running(struct sim_op *op)
 {
 	if (op->device == whose->device && op->work.kind == SIM_KERNEL)
-		add_span(whose, &(struct kernel_span){op->start_ns, STILL_RUNNING, threads_of(&op->work.kernel)});
+		add_span(whose, &(struct kernel_span){op->start_ns, STILL_RUNNING,
+						      threads_of(&op->work.kernel)});
 }
 
 static struct counted count(const struct sampling *sampling, uint64_t begin_ns, uint64_t end_ns)
@@ -180,7 +185,8 @@ static struct counted count(const struct sampling *sampling, uint64_t begin_ns, 
 		uint64_t to = span->end_ns < end_ns ? span->end_ns : end_ns;
 
 		counted.ns += to > from ? to - from : 0;
-		counted.threads += span->start_ns >= begin_ns && span->start_ns < end_ns ? span->threads : 0;
+		counted.threads +=
+			span->start_ns >= begin_ns && span->start_ns < end_ns ? span->threads : 0;
 	}
 	return counted;
 }
@@ -190,7 +196,8 @@ static void forget_old(struct sampling *sampling)
 	size_t n = 0;
 
 	for (size_t i = 0; i < sampling->n_spans; i++)
-		if (sampling->spans[i].end_ns >= sampling->next_ns && sampling->spans[i].end_ns != STILL_RUNNING)
+		if (sampling->spans[i].end_ns >= sampling->next_ns &&
+		    sampling->spans[i].end_ns != STILL_RUNNING)
 			sampling->spans[n++] = sampling->spans[i];
 	sampling->n_spans = n;
 }
@@ -212,7 +219,8 @@ static void fill(struct sampling *sampling, struct data_image *image, uint64_t u
 CUptiResult do_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
 {
 	struct sampling *sampling = p ? sampling_of(p->pPmSamplingObject) : NULL;
-	struct data_image *image = p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
+	struct data_image *image =
+		p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
 	uint64_t until_ns;
 
 	if (!sampling || !image)
@@ -220,7 +228,8 @@ CUptiResult do_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
 	sim_lock();
 	sim_run();
 	until_ns = sim_now();
-	if ((until_ns - sampling->next_ns) / sampling->interval_ns * BYTES_A_SAMPLE > sampling->buffer_bytes)
+	if ((until_ns - sampling->next_ns) / sampling->interval_ns * BYTES_A_SAMPLE >
+	    sampling->buffer_bytes)
 		sampling->has_overflowed = true;
 	whose = sampling;
 	sim_each_running(see_running);
@@ -231,7 +240,8 @@ CUptiResult do_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
 	/* What had no room is lost, as the real one loses it. */
 	if (sampling->next_ns + sampling->interval_ns <= until_ns && !sampling->has_overflowed) {
 		p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
-		sampling->next_ns += (until_ns - sampling->next_ns) / sampling->interval_ns * sampling->interval_ns;
+		sampling->next_ns += (until_ns - sampling->next_ns) / sampling->interval_ns *
+				     sampling->interval_ns;
 	}
 	sim_unlock();
 	return sampling->has_overflowed ? CUPTI_ERROR_OUT_OF_MEMORY : CUPTI_SUCCESS;
@@ -239,7 +249,8 @@ CUptiResult do_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
 
 CUptiResult do_cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params *p)
 {
-	const struct data_image *image = p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
+	const struct data_image *image =
+		p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
 
 	if (!image)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -248,9 +259,11 @@ CUptiResult do_cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterData
 	return CUPTI_SUCCESS;
 }
 
-CUptiResult do_cuptiPmSamplingCounterDataGetSampleInfo(CUpti_PmSampling_CounterData_GetSampleInfo_Params *p)
+CUptiResult
+do_cuptiPmSamplingCounterDataGetSampleInfo(CUpti_PmSampling_CounterData_GetSampleInfo_Params *p)
 {
-	const struct data_image *image = p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
+	const struct data_image *image =
+		p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
 
 	if (!image || p->sampleIndex >= image->n)
 		return CUPTI_ERROR_INVALID_PARAMETER;

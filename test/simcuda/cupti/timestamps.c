@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Times of records: the wall clock, or the units of the callback that the client registered. Moments of a device come to
- * those by a line through two readings of both clocks.
+ * Times of records: the wall clock, or the units of the callback that the client registered.
+ * Moments of a device come to those by a line through two readings of both clocks.
  */
 #include "test/simcuda/cupti/cupti.h"
 
@@ -53,7 +53,10 @@ CUptiResult do_cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFun
 	if (funcTimestamp && funcTimestamp != callback)
 		first = last = read_both(funcTimestamp);
 	callback = funcTimestamp;
-	/* As reported of the real one: after the k-th registration the next k kernels have times of another clock. */
+	/*
+	 * As reported of the real one: after the k-th registration the next k kernels have times of
+	 * another clock.
+	 */
 	if (++n_registrations > 1 && sim_config()->mixes_clocks)
 		n_mixed = n_registrations;
 	pthread_mutex_unlock(&lock);

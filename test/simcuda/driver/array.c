@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arrays, which hold as many bytes as their texels need: nothing is added for their layout, and nothing is copied to or
- * from them. A handle is the address of the memory.
+ * Arrays, which hold as many bytes as their texels need: nothing is added for their layout, and
+ * nothing is copied to or from them. A handle is the address of the memory.
  */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/memory.h"
@@ -36,7 +36,8 @@ static size_t texels_of_level(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned lev
 {
 	size_t depth = shape->Flags & CUDA_ARRAY3D_LAYERED ? shape->Depth : shape->Depth >> level;
 
-	return at_least_one(shape->Width >> level) * at_least_one(shape->Height >> level) * at_least_one(depth);
+	return at_least_one(shape->Width >> level) * at_least_one(shape->Height >> level) *
+	       at_least_one(depth);
 }
 
 static CUresult create(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned n_levels, void **handle)
@@ -54,7 +55,8 @@ static CUresult create(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned n_levels, 
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned level = 0; level < n_levels; level++)
 		texels += texels_of_level(shape, level);
-	result = (CUresult)sim_memory_alloc_array(context->device, context->id, texels * texel_bytes, &address);
+	result = (CUresult)sim_memory_alloc_array(context->device, context->id,
+						  texels * texel_bytes, &address);
 	if (!result)
 		*handle = (void *)(uintptr_t)address;
 	return result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Copies and prefetches many at a time, and those with attributes. What is in a batch is done in its order; an error ends
- * it where it is.
+ * Copies and prefetches many at a time, and those with attributes. What is in a batch is done in
+ * its order; an error ends it where it is.
  */
 #include "test/simcuda/driver/driver.h"
 
@@ -25,7 +25,9 @@ static CUresult copy_one(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstrea
 	return result ? (CUresult)result : drv_submit(stream, &work);
 }
 
-/* Boxes that have gaps between their layers can't be said as rows; arrays can't be copied at all. */
+/*
+ * Boxes that have gaps between their layers can't be said as rows; arrays can't be copied at all.
+ */
 static CUresult copy_box(const CUDA_MEMCPY3D_BATCH_OP *box, CUstream stream)
 {
 	struct sim_work work;
@@ -34,13 +36,16 @@ static CUresult copy_box(const CUDA_MEMCPY3D_BATCH_OP *box, CUstream stream)
 		.from = box->src.op.ptr.ptr,
 		.width = box->extent.width,
 		.height = box->extent.height * box->extent.depth,
-		.to_pitch = box->dst.op.ptr.rowLength ? box->dst.op.ptr.rowLength : box->extent.width,
-		.from_pitch = box->src.op.ptr.rowLength ? box->src.op.ptr.rowLength : box->extent.width,
+		.to_pitch =
+			box->dst.op.ptr.rowLength ? box->dst.op.ptr.rowLength : box->extent.width,
+		.from_pitch =
+			box->src.op.ptr.rowLength ? box->src.op.ptr.rowLength : box->extent.width,
 		.is_async = true,
 	};
 	int result;
 
-	if (box->src.type != CU_MEMCPY_OPERAND_TYPE_POINTER || box->dst.type != CU_MEMCPY_OPERAND_TYPE_POINTER ||
+	if (box->src.type != CU_MEMCPY_OPERAND_TYPE_POINTER ||
+	    box->dst.type != CU_MEMCPY_OPERAND_TYPE_POINTER ||
 	    (box->dst.op.ptr.layerHeight && box->dst.op.ptr.layerHeight != box->extent.height) ||
 	    (box->src.op.ptr.layerHeight && box->src.op.ptr.layerHeight != box->extent.height))
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -48,8 +53,8 @@ static CUresult copy_box(const CUDA_MEMCPY3D_BATCH_OP *box, CUstream stream)
 	return result ? (CUresult)result : drv_submit(stream, &work);
 }
 
-static CUresult copy_many(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *sizes, size_t n,
-			  size_t n_attributes, size_t *failed, CUstream stream)
+static CUresult copy_many(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *sizes,
+			  size_t n, size_t n_attributes, size_t *failed, CUstream stream)
 {
 	CUresult result = CUDA_SUCCESS;
 	size_t i = 0;
@@ -63,7 +68,8 @@ static CUresult copy_many(const CUdeviceptr *to, const CUdeviceptr *from, const 
 	return result;
 }
 
-static CUresult copy_boxes(const CUDA_MEMCPY3D_BATCH_OP *boxes, size_t n, size_t *failed, CUstream stream)
+static CUresult copy_boxes(const CUDA_MEMCPY3D_BATCH_OP *boxes, size_t n, size_t *failed,
+			   CUstream stream)
 {
 	CUresult result = CUDA_SUCCESS;
 	size_t i = 0;
@@ -101,14 +107,16 @@ CUresult do_cuMemcpy3DBatchAsync_v2(const cuMemcpy3DBatchAsync_v2_p *p)
 }
 
 /* Pages are where they are already: only the order of the stream is kept. */
-static CUresult prefetch_many(const CUdeviceptr *at, const size_t *sizes, size_t n, size_t n_locations, CUstream stream)
+static CUresult prefetch_many(const CUdeviceptr *at, const size_t *sizes, size_t n,
+			      size_t n_locations, CUstream stream)
 {
 	struct sim_range range;
 
 	if (is_legacy(stream) || !at || !sizes || !n || !n_locations || n_locations > n)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n; i++)
-		if (!sim_memory_lookup(at[i], &range) || range.base + range.bytes < at[i] + sizes[i])
+		if (!sim_memory_lookup(at[i], &range) ||
+		    range.base + range.bytes < at[i] + sizes[i])
 			return CUDA_ERROR_INVALID_VALUE;
 	return drv_submit(stream, &(struct sim_work){.kind = SIM_EMPTY});
 }

@@ -186,7 +186,9 @@ CUresult do_cuDeviceCanAccessPeer(const cuDeviceCanAccessPeer_p *p)
 
 CUresult do_cuCtxEnablePeerAccess(const cuCtxEnablePeerAccess_p *p)
 {
-	return sim_context_is_live((struct sim_context *)p->peerContext) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return sim_context_is_live((struct sim_context *)p->peerContext)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult do_cuDeviceGetDefaultMemPool(const cuDeviceGetDefaultMemPool_p *p)
@@ -211,12 +213,14 @@ CUresult do_cuDeviceGetMemPool(const cuDeviceGetMemPool_p *p)
 
 #if CUDA_VERSION >= 13000
 /* Pools of the host's memory, and managed ones, there are none. */
-static CUresult pool_at(const CUmemLocation *location, CUmemAllocationType type, bool is_default, CUmemoryPool *pool)
+static CUresult pool_at(const CUmemLocation *location, CUmemAllocationType type, bool is_default,
+			CUmemoryPool *pool)
 {
 	struct sim_device *device;
 	CUresult result;
 
-	if (!location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+	if (!location || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	result = device_of(location->id, &device);
 	if (!result)
@@ -250,7 +254,8 @@ CUresult do_cuDevicePrimaryCtxRetain(const cuDevicePrimaryCtxRetain_p *p)
 	struct sim_device *device;
 	CUresult result = device_of(p->dev, &device);
 
-	return result ? result : (CUresult)sim_primary_retain(device, (struct sim_context **)p->pctx);
+	return result ? result
+		      : (CUresult)sim_primary_retain(device, (struct sim_context **)p->pctx);
 }
 
 CUresult do_cuDevicePrimaryCtxRelease_v2(const cuDevicePrimaryCtxRelease_v2_p *p)
@@ -320,7 +325,8 @@ CUresult do_cuCtxCreate_v3(const cuCtxCreate_v3_p *p)
 
 CUresult do_cuCtxCreate_v4(const cuCtxCreate_v4_p *p)
 {
-	return p->ctxCreateParams ? CUDA_ERROR_NOT_SUPPORTED : create_context(p->pctx, p->flags, p->dev);
+	return p->ctxCreateParams ? CUDA_ERROR_NOT_SUPPORTED
+				  : create_context(p->pctx, p->flags, p->dev);
 }
 
 CUresult do_cuCtxDestroy_v2(const cuCtxDestroy_v2_p *p)
@@ -444,6 +450,7 @@ CUresult do_cuThreadExchangeStreamCaptureMode(const cuThreadExchangeStreamCaptur
 {
 	if ((unsigned)*p->mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
-	*p->mode = (CUstreamCaptureMode)sim_capture_exchange_mode((enum sim_capture_mode) * p->mode);
+	*p->mode =
+		(CUstreamCaptureMode)sim_capture_exchange_mode((enum sim_capture_mode) * p->mode);
 	return CUDA_SUCCESS;
 }

@@ -112,8 +112,10 @@ static CUresult make_rows(struct sim_work *work, struct sim_copy_work *rows)
 static CUresult copy2d_work(struct sim_work *work, const CUDA_MEMCPY2D *c, bool is_async)
 {
 	struct sim_copy_work rows = {
-		.to = end_of(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstY * c->dstPitch + c->dstXInBytes),
-		.from = end_of(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcY * c->srcPitch + c->srcXInBytes),
+		.to = end_of(c->dstMemoryType, c->dstHost, c->dstDevice,
+			     c->dstY * c->dstPitch + c->dstXInBytes),
+		.from = end_of(c->srcMemoryType, c->srcHost, c->srcDevice,
+			       c->srcY * c->srcPitch + c->srcXInBytes),
 		.width = c->WidthInBytes,
 		.height = c->Height,
 		.to_pitch = c->dstPitch,
@@ -127,11 +129,13 @@ static CUresult copy2d_work(struct sim_work *work, const CUDA_MEMCPY2D *c, bool 
 /* Of several layers only what lies in them without gaps can be said as rows. */
 CUresult drv_copy3d_work(struct sim_work *work, const CUDA_MEMCPY3D *c, bool is_async)
 {
-	size_t to_row = (c->dstZ * c->dstHeight + c->dstY) * c->dstPitch, depth = c->Depth ? c->Depth : 1;
+	size_t to_row = (c->dstZ * c->dstHeight + c->dstY) * c->dstPitch,
+	       depth = c->Depth ? c->Depth : 1;
 	size_t from_row = (c->srcZ * c->srcHeight + c->srcY) * c->srcPitch;
 	struct sim_copy_work rows = {
 		.to = end_of(c->dstMemoryType, c->dstHost, c->dstDevice, to_row + c->dstXInBytes),
-		.from = end_of(c->srcMemoryType, c->srcHost, c->srcDevice, from_row + c->srcXInBytes),
+		.from = end_of(c->srcMemoryType, c->srcHost, c->srcDevice,
+			       from_row + c->srcXInBytes),
 		.width = c->WidthInBytes,
 		.height = (c->Height ? c->Height : 1) * depth,
 		.to_pitch = c->dstPitch,
@@ -186,8 +190,8 @@ CUresult do_cuMemcpy3DAsync_v2(const cuMemcpy3DAsync_v2_p *p)
 }
 
 /* Rows of n elements of so many bytes. */
-static struct sim_memset_work rows_of(CUdeviceptr to, uint32_t value, unsigned element_bytes, size_t n, size_t height,
-				      size_t pitch)
+static struct sim_memset_work rows_of(CUdeviceptr to, uint32_t value, unsigned element_bytes,
+				      size_t n, size_t height, size_t pitch)
 {
 	return (struct sim_memset_work){
 		.to = to,
@@ -218,30 +222,34 @@ static CUresult set_async(struct sim_memset_work rows, CUstream stream)
 
 CUresult drv_memset_node_work(struct sim_work *work, const CUDA_MEMSET_NODE_PARAMS *params)
 {
-	struct sim_memset_work rows = rows_of(params->dst, params->value, params->elementSize, params->width,
-					      params->height ? params->height : 1, params->pitch);
+	struct sim_memset_work rows =
+		rows_of(params->dst, params->value, params->elementSize, params->width,
+			params->height ? params->height : 1, params->pitch);
 
 	rows.is_async = true;
 	return (CUresult)sim_memset_make(work, &rows);
 }
 
-#define MEMSET(bits, value)                                                                                   \
-	CUresult do_cuMemsetD##bits##_v2(const cuMemsetD##bits##_v2_p *p)                                     \
-	{                                                                                                     \
-		return set(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0));                            \
-	}                                                                                                     \
-	CUresult do_cuMemsetD##bits##Async(const cuMemsetD##bits##Async_p *p)                                 \
-	{                                                                                                     \
-		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0), p->hStream);          \
-	}                                                                                                     \
-	CUresult do_cuMemsetD2D##bits##_v2(const cuMemsetD2D##bits##_v2_p *p)                                 \
-	{                                                                                                     \
-		return set(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height, p->dstPitch));      \
-	}                                                                                                     \
-	CUresult do_cuMemsetD2D##bits##Async(const cuMemsetD2D##bits##Async_p *p)                             \
-	{                                                                                                     \
-		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height, p->dstPitch), \
-				 p->hStream);                                                                 \
+#define MEMSET(bits, value)                                                                     \
+	CUresult do_cuMemsetD##bits##_v2(const cuMemsetD##bits##_v2_p *p)                       \
+	{                                                                                       \
+		return set(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0));              \
+	}                                                                                       \
+	CUresult do_cuMemsetD##bits##Async(const cuMemsetD##bits##Async_p *p)                   \
+	{                                                                                       \
+		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0),         \
+				 p->hStream);                                                   \
+	}                                                                                       \
+	CUresult do_cuMemsetD2D##bits##_v2(const cuMemsetD2D##bits##_v2_p *p)                   \
+	{                                                                                       \
+		return set(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height,       \
+				   p->dstPitch));                                               \
+	}                                                                                       \
+	CUresult do_cuMemsetD2D##bits##Async(const cuMemsetD2D##bits##Async_p *p)               \
+	{                                                                                       \
+		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height, \
+					 p->dstPitch),                                          \
+				 p->hStream);                                                   \
 	}
 
 MEMSET(8, uc)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the files of the simulated libcuda share. A handle of CUDA is a pointer to the engine's object of the same noun.
+ * What the files of the simulated libcuda share. A handle of CUDA is a pointer to the engine's
+ * object of the same noun.
  */
 #ifndef SIMCUDA_DRIVER_H
 #define SIMCUDA_DRIVER_H
@@ -32,10 +33,12 @@ CUresult drv_memset_node_work(struct sim_work *work, const CUDA_MEMSET_NODE_PARA
 /* Add a node that does the work to a graph, and tell the tracer. */
 CUresult drv_graph_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n,
 		       const struct sim_work *work);
-CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n, CUgraph child);
+CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n,
+			     CUgraph child);
 
 /* Memory that is got, or freed, in a stream that is being captured. pool may be NULL. */
-CUresult drv_capture_alloc(struct sim_stream *stream, const struct sim_pool *pool, size_t bytes, CUdeviceptr *address);
+CUresult drv_capture_alloc(struct sim_stream *stream, const struct sim_pool *pool, size_t bytes,
+			   CUdeviceptr *address);
 CUresult drv_capture_free(struct sim_stream *stream, CUdeviceptr address);
 
 struct sim_function *drv_function_of(CUfunction handle);

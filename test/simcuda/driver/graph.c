@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Graphs that are built by hand, and executable graphs; further nodes are in graph_nodes.c. Arrays are not simulated. */
+/*
+ * Graphs that are built by hand, and executable graphs; further nodes are in graph_nodes.c. Arrays
+ * are not simulated.
+ */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/graph.h"
 
@@ -31,7 +34,8 @@ CUresult drv_graph_add(CUgraphNode *out, CUgraph handle, const CUgraphNode *afte
 	if (!node)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (tracer && tracer->resource)
-		tracer->resource(&(struct sim_resource_event){.what = SIM_NODE_CREATED, .graph = graph, .node = node});
+		tracer->resource(&(struct sim_resource_event){
+			.what = SIM_NODE_CREATED, .graph = graph, .node = node});
 	*out = (CUgraphNode)node;
 	return CUDA_SUCCESS;
 }
@@ -89,7 +93,9 @@ CUresult do_cuGraphAddKernelNode_v2(const cuGraphAddKernelNode_v2_p *p)
 	struct sim_work work;
 	CUresult result = drv_kernel_node_work(&work, p->nodeParams);
 
-	return result ? result : drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+	return result ? result
+		      : drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies,
+				      p->numDependencies, &work);
 }
 
 CUresult do_cuGraphAddMemcpyNode(const cuGraphAddMemcpyNode_p *p)
@@ -110,7 +116,9 @@ CUresult do_cuGraphAddMemsetNode(const cuGraphAddMemsetNode_p *p)
 	struct sim_work work;
 	CUresult result = drv_memset_node_work(&work, p->memsetParams);
 
-	return result ? result : drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+	return result ? result
+		      : drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies,
+				      p->numDependencies, &work);
 }
 
 CUresult do_cuGraphAddHostNode(const cuGraphAddHostNode_p *p)
@@ -122,7 +130,8 @@ CUresult do_cuGraphAddHostNode(const cuGraphAddHostNode_p *p)
 	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
 }
 
-CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n, CUgraph handle)
+CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n,
+			     CUgraph handle)
 {
 	struct sim_graph *child = graph_of(handle);
 
@@ -130,13 +139,15 @@ CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode 
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!can_be_cloned(child))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return drv_graph_add(out, graph, after, n,
-			     &(struct sim_work){.kind = SIM_CHILD, .child = sim_graph_clone(child)});
+	return drv_graph_add(
+		out, graph, after, n,
+		&(struct sim_work){.kind = SIM_CHILD, .child = sim_graph_clone(child)});
 }
 
 CUresult do_cuGraphAddChildGraphNode(const cuGraphAddChildGraphNode_p *p)
 {
-	return drv_graph_add_child(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, p->childGraph);
+	return drv_graph_add_child(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+				   p->childGraph);
 }
 
 CUresult do_cuGraphAddEmptyNode(const cuGraphAddEmptyNode_p *p)
@@ -147,14 +158,16 @@ CUresult do_cuGraphAddEmptyNode(const cuGraphAddEmptyNode_p *p)
 
 CUresult do_cuGraphAddEventRecordNode(const cuGraphAddEventRecordNode_p *p)
 {
-	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-			     &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)p->event});
+	return drv_graph_add(
+		p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+		&(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)p->event});
 }
 
 CUresult do_cuGraphAddEventWaitNode(const cuGraphAddEventWaitNode_p *p)
 {
-	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-			     &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)p->event});
+	return drv_graph_add(
+		p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+		&(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)p->event});
 }
 
 static CUresult add_dependencies(const CUgraphNode *froms, const CUgraphNode *tos, size_t n)
@@ -316,7 +329,8 @@ CUresult do_cuGraphLaunch(const cuGraphLaunch_p *p)
 
 CUresult do_cuGraphUpload(const cuGraphUpload_p *p)
 {
-	return sim_exec_is_live((struct sim_exec *)p->hGraph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return sim_exec_is_live((struct sim_exec *)p->hGraph) ? CUDA_SUCCESS
+							      : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult do_cuGraphExecDestroy(const cuGraphExecDestroy_p *p)
@@ -329,7 +343,7 @@ CUresult do_cuGraphExecDestroy(const cuGraphExecDestroy_p *p)
 	return CUDA_SUCCESS;
 }
 
-/* ---- objects of the program's that graphs keep alive --------------------------------------------------------------- */
+/* ---- objects of the program's that graphs keep alive ----------------------------------------- */
 
 CUresult do_cuUserObjectCreate(const cuUserObjectCreate_p *p)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Nodes of graphs that get and free memory, those that depend on a condition, and nodes by their type. */
+/*
+ * Nodes of graphs that get and free memory, those that depend on a condition, and nodes by their
+ * type.
+ */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/capture.h"
 #include "test/simcuda/engine/graph_memory.h"
@@ -16,16 +19,18 @@ struct place {
 	size_t n;
 };
 
-#define PLACE(p) (&(struct place){(p)->phGraphNode, (p)->hGraph, (p)->dependencies, (p)->numDependencies})
+#define PLACE(p) \
+	(&(struct place){(p)->phGraphNode, (p)->hGraph, (p)->dependencies, (p)->numDependencies})
 
 static CUresult add(const struct place *place, const struct sim_work *work)
 {
 	return drv_graph_add(place->out, place->graph, place->after, place->n, work);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-static CUresult add_alloc(const struct place *place, const CUmemPoolProps *props, size_t bytes, CUdeviceptr *address)
+static CUresult add_alloc(const struct place *place, const CUmemPoolProps *props, size_t bytes,
+			  CUdeviceptr *address)
 {
 	struct sim_work work = {.kind = SIM_ALLOC};
 	struct sim_device *device = sim_device(props->location.id);
@@ -38,8 +43,8 @@ static CUresult add_alloc(const struct place *place, const CUmemPoolProps *props
 		return CUDA_ERROR_INVALID_VALUE;
 	if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	result = (CUresult)sim_graph_memory_reserve(device, context->id, (struct sim_graph *)place->graph, bytes,
-						    &work.address);
+	result = (CUresult)sim_graph_memory_reserve(
+		device, context->id, (struct sim_graph *)place->graph, bytes, &work.address);
 	if (result)
 		return result;
 	result = add(place, &work);
@@ -52,7 +57,8 @@ static CUresult add_alloc(const struct place *place, const CUmemPoolProps *props
 
 CUresult do_cuGraphAddMemAllocNode(const cuGraphAddMemAllocNode_p *p)
 {
-	return add_alloc(PLACE(p), &p->nodeParams->poolProps, p->nodeParams->bytesize, &p->nodeParams->dptr);
+	return add_alloc(PLACE(p), &p->nodeParams->poolProps, p->nodeParams->bytesize,
+			 &p->nodeParams->dptr);
 }
 
 static CUresult add_free(const struct place *place, CUdeviceptr address)
@@ -69,12 +75,13 @@ CUresult do_cuGraphAddMemFreeNode(const cuGraphAddMemFreeNode_p *p)
 	return add_free(PLACE(p), p->dptr);
 }
 
-CUresult drv_capture_alloc(struct sim_stream *stream, const struct sim_pool *pool, size_t bytes, CUdeviceptr *address)
+CUresult drv_capture_alloc(struct sim_stream *stream, const struct sim_pool *pool, size_t bytes,
+			   CUdeviceptr *address)
 {
 	struct sim_device *device = pool ? pool->device : stream->context->device;
 	struct sim_work work = {.kind = SIM_ALLOC};
-	CUresult result = (CUresult)sim_graph_memory_reserve(device, stream->context->id, stream->end.capture->graph,
-							     bytes, &work.address);
+	CUresult result = (CUresult)sim_graph_memory_reserve(
+		device, stream->context->id, stream->end.capture->graph, bytes, &work.address);
 
 	if (result)
 		return result;
@@ -90,7 +97,8 @@ CUresult drv_capture_free(struct sim_stream *stream, CUdeviceptr address)
 {
 	if (!sim_graph_memory_free_in(stream->end.capture->graph, address))
 		return CUDA_ERROR_INVALID_VALUE;
-	return (CUresult)sim_stream_submit(stream, &(struct sim_work){.kind = SIM_RELEASE, .address = address}, NULL);
+	return (CUresult)sim_stream_submit(
+		stream, &(struct sim_work){.kind = SIM_RELEASE, .address = address}, NULL);
 }
 
 CUresult do_cuDeviceGraphMemTrim(const cuDeviceGraphMemTrim_p *p)
@@ -137,7 +145,8 @@ CUresult do_cuDeviceGetGraphMemAttribute(const cuDeviceGetGraphMemAttribute_p *p
 /* High watermarks can be set, to zero only. */
 CUresult do_cuDeviceSetGraphMemAttribute(const cuDeviceSetGraphMemAttribute_p *p)
 {
-	bool is_mark = p->attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || p->attr == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+	bool is_mark = p->attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH ||
+		       p->attr == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
 	uint64_t *value = find_attribute(p->device, p->attr);
 
 	if (!value || !is_mark || *(cuuint64_t *)p->value)
@@ -148,7 +157,7 @@ CUresult do_cuDeviceSetGraphMemAttribute(const cuDeviceSetGraphMemAttribute_p *p
 	return CUDA_SUCCESS;
 }
 
-/* ---- conditions ---------------------------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 /* What a CUgraphConditionalHandle points to; kept for ever. */
 struct condition {
@@ -209,7 +218,7 @@ static CUresult add_condition(const struct place *place, CUDA_CONDITIONAL_NODE_P
 	return result;
 }
 
-/* ---- by their type ------------------------------------------------------------------------------------------------- */
+/* ---- by their type --------------------------------------------------------------------------- */
 
 static CUresult add_kernel(const struct place *place, const CUDA_KERNEL_NODE_PARAMS *params)
 {
@@ -253,9 +262,11 @@ static CUresult add_by_type(const struct place *place, CUgraphNodeParams *params
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return add(place, &(struct sim_work){.kind = SIM_EMPTY});
 	case CU_GRAPH_NODE_TYPE_GRAPH:
-		return drv_graph_add_child(place->out, place->graph, place->after, place->n, params->graph.graph);
+		return drv_graph_add_child(place->out, place->graph, place->after, place->n,
+					   params->graph.graph);
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		return add_alloc(place, &params->alloc.poolProps, params->alloc.bytesize, &params->alloc.dptr);
+		return add_alloc(place, &params->alloc.poolProps, params->alloc.bytesize,
+				 &params->alloc.dptr);
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		return add_free(place, params->free.dptr);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:

@@ -32,7 +32,8 @@ static void inject_tool(void)
 	if (tool)
 		*(void **)&initialize = dlsym(tool, "InitializeInjection");
 	if (path && *path && sim_log_is_on())
-		sim_log("{\"kind\":\"injection\",\"path\":%s,\"found\":%d}", sim_log_quoted(path), initialize != NULL);
+		sim_log("{\"kind\":\"injection\",\"path\":%s,\"found\":%d}", sim_log_quoted(path),
+			initialize != NULL);
 	if (initialize)
 		initialize();
 }
@@ -132,7 +133,9 @@ static const char *find_form(const char *name, int version)
 	unsigned i = first_form(name);
 	const char *symbol = i < sim_n_forms ? NULL : name;
 
-	for (; i < sim_n_forms && !strcmp(sim_forms[i].name, name) && sim_forms[i].version <= version; i++)
+	for (;
+	     i < sim_n_forms && !strcmp(sim_forms[i].name, name) && sim_forms[i].version <= version;
+	     i++)
 		symbol = sim_forms[i].symbol;
 	return symbol;
 }

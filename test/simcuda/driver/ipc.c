@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory of another process. Processes don't meet here: what is opened is memory of the host that nobody else has, of the
- * size that the handle names.
+ * Memory of another process. Processes don't meet here: what is opened is memory of the host that
+ * nobody else has, of the size that the handle names.
  */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/memory.h"
@@ -23,7 +23,8 @@ CUresult do_cuIpcGetMemHandle(const cuIpcGetMemHandle_p *p)
 	struct ipc_handle handle = {.pid = getpid()};
 	struct sim_range range;
 
-	if (!sim_memory_lookup(p->dptr, &range) || range.base != p->dptr || range.kind != SIM_MEMORY_DEVICE)
+	if (!sim_memory_lookup(p->dptr, &range) || range.base != p->dptr ||
+	    range.kind != SIM_MEMORY_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
 	handle.bytes = range.bytes;
 	memset(p->pHandle, 0, sizeof(*p->pHandle));
@@ -43,7 +44,8 @@ CUresult do_cuIpcOpenMemHandle_v2(const cuIpcOpenMemHandle_v2_p *p)
 	if (!result && (!handle.bytes || handle.pid == getpid()))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
-		result = (CUresult)sim_memory_open_import(context->device, context->id, handle.bytes, &address);
+		result = (CUresult)sim_memory_open_import(context->device, context->id,
+							  handle.bytes, &address);
 	if (!result)
 		*p->pdptr = address;
 	return result;

@@ -81,7 +81,8 @@ static CUresult alloc_host(void **p, size_t bytes, enum sim_memory_kind kind)
 	uint64_t address;
 
 	if (!result)
-		result = (CUresult)sim_memory_alloc_host(context->device, context->id, bytes, kind, &address);
+		result = (CUresult)sim_memory_alloc_host(context->device, context->id, bytes, kind,
+							 &address);
 	if (!result)
 		*p = (void *)(uintptr_t)address;
 	return result;
@@ -107,7 +108,9 @@ CUresult do_cuMemFreeHost(const cuMemFreeHost_p *p)
 	struct sim_context *context;
 	CUresult result = begin_change(&context);
 
-	return result || !p->p ? result : (CUresult)sim_memory_free((uint64_t)(uintptr_t)p->p, SIM_MEMORY_PINNED);
+	return result || !p->p
+		       ? result
+		       : (CUresult)sim_memory_free((uint64_t)(uintptr_t)p->p, SIM_MEMORY_PINNED);
 }
 
 CUresult do_cuMemHostRegister_v2(const cuMemHostRegister_v2_p *p)
@@ -115,7 +118,9 @@ CUresult do_cuMemHostRegister_v2(const cuMemHostRegister_v2_p *p)
 	struct sim_context *context;
 	CUresult result = begin_change(&context);
 
-	return result ? result : (CUresult)sim_memory_register(context->device, context->id, p->p, p->bytesize);
+	return result ? result
+		      : (CUresult)sim_memory_register(context->device, context->id, p->p,
+						      p->bytesize);
 }
 
 CUresult do_cuMemHostUnregister(const cuMemHostUnregister_p *p)
@@ -127,7 +132,8 @@ CUresult do_cuMemHostGetDevicePointer_v2(const cuMemHostGetDevicePointer_v2_p *p
 {
 	struct sim_range range;
 
-	if (!sim_memory_lookup((uint64_t)(uintptr_t)p->p, &range) || range.kind != SIM_MEMORY_PINNED)
+	if (!sim_memory_lookup((uint64_t)(uintptr_t)p->p, &range) ||
+	    range.kind != SIM_MEMORY_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	*p->pdptr = (CUdeviceptr)(uintptr_t)p->p;
 	return CUDA_SUCCESS;
@@ -257,9 +263,10 @@ CUresult do_cuMemPrefetchAsync_v2(const cuMemPrefetchAsync_v2_p *p)
 	return prefetch(p->devPtr, p->hStream);
 }
 
-/* ---- pools ------------------------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
-static CUresult alloc_from(struct sim_pool *pool, CUstream handle, size_t bytes, CUdeviceptr *address)
+static CUresult alloc_from(struct sim_pool *pool, CUstream handle, size_t bytes,
+			   CUdeviceptr *address)
 {
 	struct sim_stream *stream;
 	CUresult result = drv_stream(handle, &stream);
@@ -269,7 +276,8 @@ static CUresult alloc_from(struct sim_pool *pool, CUstream handle, size_t bytes,
 		return result;
 	if (stream->end.capture)
 		return drv_capture_alloc(stream, pool, bytes, address);
-	result = (CUresult)sim_pool_alloc(pool ? pool : stream->context->device->current_pool, stream, bytes, &found);
+	result = (CUresult)sim_pool_alloc(pool ? pool : stream->context->device->current_pool,
+					  stream, bytes, &found);
 	if (!result)
 		*address = found;
 	return result;
@@ -292,7 +300,8 @@ CUresult do_cuMemFreeAsync(const cuMemFreeAsync_p *p)
 
 	if (result || !p->dptr)
 		return result;
-	return stream->end.capture ? drv_capture_free(stream, p->dptr) : (CUresult)sim_pool_free(p->dptr, stream);
+	return stream->end.capture ? drv_capture_free(stream, p->dptr)
+				   : (CUresult)sim_pool_free(p->dptr, stream);
 }
 
 CUresult do_cuMemPoolCreate(const cuMemPoolCreate_p *p)

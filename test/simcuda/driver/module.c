@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Modules, libraries and their kernels. Code is never read: a kernel is its name, and any name can be had.
+ * Modules, libraries and their kernels. Code is never read: a kernel is its name, and any name can
+ * be had.
  */
 #include "test/simcuda/driver/driver.h"
 
@@ -41,8 +42,10 @@ static struct drv_module *make_module(const void *image)
 	module->id = ++last_id;
 	pthread_mutex_init(&module->lock, NULL);
 	if (tracer && tracer->resource && !drv_context(&context))
-		tracer->resource(&(struct sim_resource_event){
-			.what = SIM_MODULE_LOADED, .context = context, .module = image, .module_id = module->id});
+		tracer->resource(&(struct sim_resource_event){.what = SIM_MODULE_LOADED,
+							      .context = context,
+							      .module = image,
+							      .module_id = module->id});
 	return module;
 }
 
@@ -68,7 +71,8 @@ static struct sim_function *make_function(struct drv_module *module, const char 
 	function->module = module;
 	function->max_dynamic_shared_bytes = SHARED_PER_BLOCK;
 	function->carveout = -1;
-	module->functions = realloc(module->functions, (module->n_functions + 1) * sizeof(*module->functions));
+	module->functions =
+		realloc(module->functions, (module->n_functions + 1) * sizeof(*module->functions));
 	module->functions[module->n_functions++] = function;
 	return function;
 }
@@ -213,7 +217,8 @@ CUresult do_cuFuncGetModule(const cuFuncGetModule_p *p)
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_attribute(int *value, CUfunction_attribute attribute, const struct sim_function *function)
+static CUresult get_attribute(int *value, CUfunction_attribute attribute,
+			      const struct sim_function *function)
 {
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -250,7 +255,8 @@ CUresult do_cuKernelGetAttribute(const cuKernelGetAttribute_p *p)
 	return get_attribute(p->pi, p->attrib, drv_function_of((CUfunction)p->kernel));
 }
 
-static CUresult set_attribute(struct sim_function *function, CUfunction_attribute attribute, int value)
+static CUresult set_attribute(struct sim_function *function, CUfunction_attribute attribute,
+			      int value)
 {
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -296,24 +302,26 @@ static CUresult occupancy(int *n_blocks, CUfunction function, int threads, size_
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessor(const cuOccupancyMaxActiveBlocksPerMultiprocessor_p *p)
+CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessor(
+	const cuOccupancyMaxActiveBlocksPerMultiprocessor_p *p)
 {
 	return occupancy(p->numBlocks, p->func, p->blockSize, p->dynamicSMemSize);
 }
 
-CUresult
-do_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(const cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_p *p)
+CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+	const cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_p *p)
 {
 	return occupancy(p->numBlocks, p->func, p->blockSize, p->dynamicSMemSize);
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static bool is_launchable(const CUlaunchConfig *c)
 {
 	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ;
 
-	return c->gridDimX && c->gridDimY && c->gridDimZ && threads && threads <= MAX_THREADS_PER_BLOCK;
+	return c->gridDimX && c->gridDimY && c->gridDimZ && threads &&
+	       threads <= MAX_THREADS_PER_BLOCK;
 }
 
 static void read_attributes(struct sim_kernel_work *kernel, const CUlaunchConfig *config)
@@ -324,7 +332,8 @@ static void read_attributes(struct sim_kernel_work *kernel, const CUlaunchConfig
 		if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 			kernel->is_cooperative = attribute->value.cooperative;
 		if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-			memcpy(kernel->cluster, &attribute->value.clusterDim, sizeof(kernel->cluster));
+			memcpy(kernel->cluster, &attribute->value.clusterDim,
+			       sizeof(kernel->cluster));
 	}
 }
 
@@ -336,7 +345,8 @@ CUresult drv_kernel_work(struct sim_work *work, CUfunction handle, const CUlaunc
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!is_launchable(c) || c->sharedMemBytes > (unsigned)function->max_dynamic_shared_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	*work = (struct sim_work){.kind = SIM_KERNEL, .duration_ns = sim_kernel_duration(function->name)};
+	*work = (struct sim_work){.kind = SIM_KERNEL,
+				  .duration_ns = sim_kernel_duration(function->name)};
 	work->kernel = (struct sim_kernel_work){
 		.name = function->name,
 		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
@@ -359,8 +369,9 @@ static CUresult launch(CUfunction function, const CUlaunchConfig *config)
 
 CUresult do_cuLaunchKernel(const cuLaunchKernel_p *p)
 {
-	CUlaunchConfig config = {p->gridDimX,  p->gridDimY,	  p->gridDimZ, p->blockDimX, p->blockDimY,
-				 p->blockDimZ, p->sharedMemBytes, p->hStream,  NULL,	     0};
+	CUlaunchConfig config = {
+		p->gridDimX,  p->gridDimY,	 p->gridDimZ, p->blockDimX, p->blockDimY,
+		p->blockDimZ, p->sharedMemBytes, p->hStream,  NULL,	    0};
 
 	return launch(p->f, &config);
 }
@@ -372,17 +383,20 @@ CUresult do_cuLaunchKernelEx(const cuLaunchKernelEx_p *p)
 
 CUresult do_cuLaunchCooperativeKernel(const cuLaunchCooperativeKernel_p *p)
 {
-	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
-	CUlaunchConfig config = {p->gridDimX,  p->gridDimY,	  p->gridDimZ, p->blockDimX, p->blockDimY,
-				 p->blockDimZ, p->sharedMemBytes, p->hStream,  &attribute,   1};
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+				       .value.cooperative = 1};
+	CUlaunchConfig config = {
+		p->gridDimX,  p->gridDimY,	 p->gridDimZ, p->blockDimX, p->blockDimY,
+		p->blockDimZ, p->sharedMemBytes, p->hStream,  &attribute,   1};
 
 	return launch(p->f, &config);
 }
 
 CUresult drv_kernel_node_work(struct sim_work *work, const CUDA_KERNEL_NODE_PARAMS *n)
 {
-	CUlaunchConfig config = {n->gridDimX,  n->gridDimY,	  n->gridDimZ, n->blockDimX, n->blockDimY,
-				 n->blockDimZ, n->sharedMemBytes, NULL,	       NULL,	     0};
+	CUlaunchConfig config = {
+		n->gridDimX,  n->gridDimY,	 n->gridDimZ, n->blockDimX, n->blockDimY,
+		n->blockDimZ, n->sharedMemBytes, NULL,	      NULL,	    0};
 
 	return drv_kernel_work(work, n->func ? n->func : (CUfunction)n->kern, &config);
 }

@@ -68,7 +68,9 @@ static CUresult create_stream(CUstream *handle, unsigned flags, int priority)
 
 	if (!result && flags > CU_STREAM_NON_BLOCKING)
 		result = CUDA_ERROR_INVALID_VALUE;
-	return result ? result : (CUresult)sim_stream_create(context, flags, priority, (struct sim_stream **)handle);
+	return result ? result
+		      : (CUresult)sim_stream_create(context, flags, priority,
+						    (struct sim_stream **)handle);
 }
 
 CUresult do_cuStreamCreate(const cuStreamCreate_p *p)
@@ -85,7 +87,8 @@ CUresult do_cuStreamDestroy_v2(const cuStreamDestroy_v2_p *p)
 {
 	struct sim_stream *stream = (struct sim_stream *)p->hStream;
 
-	return sim_stream_is_live(stream) ? (CUresult)sim_stream_destroy(stream) : CUDA_ERROR_INVALID_HANDLE;
+	return sim_stream_is_live(stream) ? (CUresult)sim_stream_destroy(stream)
+					  : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* A call that needs no more than the stream. */
@@ -151,7 +154,8 @@ static CUresult wait_for_event(CUstream stream, CUevent event)
 {
 	if (!sim_event_is_live((struct sim_event *)event))
 		return CUDA_ERROR_INVALID_HANDLE;
-	return drv_submit(stream, &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)event});
+	return drv_submit(stream,
+			  &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)event});
 }
 
 CUresult do_cuStreamWaitEvent(const cuStreamWaitEvent_p *p)
@@ -215,28 +219,32 @@ CUresult do_cuStreamWriteValue64_v2(const cuStreamWriteValue64_v2_p *p)
 	return write_value(p->stream, p->addr, p->value, sizeof(p->value));
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 CUresult do_cuEventCreate(const cuEventCreate_p *p)
 {
 	struct sim_context *context;
 	CUresult result = drv_context(&context);
 
-	return result ? result : (CUresult)sim_event_create(context, p->Flags, (struct sim_event **)p->phEvent);
+	return result ? result
+		      : (CUresult)sim_event_create(context, p->Flags,
+						   (struct sim_event **)p->phEvent);
 }
 
 CUresult do_cuEventDestroy_v2(const cuEventDestroy_v2_p *p)
 {
 	struct sim_event *event = (struct sim_event *)p->hEvent;
 
-	return sim_event_is_live(event) ? (CUresult)sim_event_destroy(event) : CUDA_ERROR_INVALID_HANDLE;
+	return sim_event_is_live(event) ? (CUresult)sim_event_destroy(event)
+					: CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult record_event(CUevent event, CUstream stream)
 {
 	if (!sim_event_is_live((struct sim_event *)event))
 		return CUDA_ERROR_INVALID_HANDLE;
-	return drv_submit(stream, &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)event});
+	return drv_submit(
+		stream, &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)event});
 }
 
 CUresult do_cuEventRecord(const cuEventRecord_p *p)
@@ -256,21 +264,25 @@ CUresult do_cuEventQuery(const cuEventQuery_p *p)
 {
 	struct sim_event *event = (struct sim_event *)p->hEvent;
 
-	return sim_event_is_live(event) ? (CUresult)sim_event_query(event) : CUDA_ERROR_INVALID_HANDLE;
+	return sim_event_is_live(event) ? (CUresult)sim_event_query(event)
+					: CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult do_cuEventSynchronize(const cuEventSynchronize_p *p)
 {
 	struct sim_event *event = (struct sim_event *)p->hEvent;
 
-	return sim_event_is_live(event) ? (CUresult)sim_event_synchronize(event) : CUDA_ERROR_INVALID_HANDLE;
+	return sim_event_is_live(event) ? (CUresult)sim_event_synchronize(event)
+					: CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult elapsed(float *milliseconds, CUevent from, CUevent to)
 {
-	if (!sim_event_is_live((struct sim_event *)from) || !sim_event_is_live((struct sim_event *)to))
+	if (!sim_event_is_live((struct sim_event *)from) ||
+	    !sim_event_is_live((struct sim_event *)to))
 		return CUDA_ERROR_INVALID_HANDLE;
-	return (CUresult)sim_event_elapsed((struct sim_event *)from, (struct sim_event *)to, milliseconds);
+	return (CUresult)sim_event_elapsed((struct sim_event *)from, (struct sim_event *)to,
+					   milliseconds);
 }
 
 CUresult do_cuEventElapsedTime(const cuEventElapsedTime_p *p)
@@ -283,14 +295,16 @@ CUresult do_cuEventElapsedTime_v2(const cuEventElapsedTime_v2_p *p)
 	return elapsed(p->pMilliseconds, p->hStart, p->hEnd);
 }
 
-/* ---- capture ----------------------------------------------------------------------------------------------------- */
+/* ---- capture --------------------------------------------------------------------------------- */
 
 CUresult do_cuStreamBeginCapture_v2(const cuStreamBeginCapture_v2_p *p)
 {
 	struct sim_stream *stream;
 	CUresult result = drv_stream(p->hStream, &stream);
 
-	return result ? result : (CUresult)sim_capture_begin(stream, (enum sim_capture_mode)p->mode, NULL, NULL, 0);
+	return result ? result
+		      : (CUresult)sim_capture_begin(stream, (enum sim_capture_mode)p->mode, NULL,
+						    NULL, 0);
 }
 
 CUresult do_cuStreamBeginCaptureToGraph(const cuStreamBeginCaptureToGraph_p *p)
@@ -301,9 +315,10 @@ CUresult do_cuStreamBeginCaptureToGraph(const cuStreamBeginCaptureToGraph_p *p)
 	if (!result && !sim_graph_is_live((struct sim_graph *)p->hGraph))
 		result = CUDA_ERROR_INVALID_VALUE;
 	return result ? result
-		      : (CUresult)sim_capture_begin(
-				stream, (enum sim_capture_mode)p->mode, (struct sim_graph *)p->hGraph,
-				(struct sim_graph_node *const *)p->dependencies, p->numDependencies);
+		      : (CUresult)sim_capture_begin(stream, (enum sim_capture_mode)p->mode,
+						    (struct sim_graph *)p->hGraph,
+						    (struct sim_graph_node *const *)p->dependencies,
+						    p->numDependencies);
 }
 
 CUresult do_cuStreamEndCapture(const cuStreamEndCapture_p *p)
@@ -318,7 +333,8 @@ static CUstreamCaptureStatus capture_status(const struct sim_stream *stream)
 {
 	if (!stream->end.capture)
 		return CU_STREAM_CAPTURE_STATUS_NONE;
-	return stream->end.capture->is_broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	return stream->end.capture->is_broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+					      : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 CUresult do_cuStreamIsCapturing(const cuStreamIsCapturing_p *p)
@@ -386,8 +402,8 @@ CUresult do_cuStreamUpdateCaptureDependencies_v2(const cuStreamUpdateCaptureDepe
 	if (result)
 		return result;
 	sim_lock();
-	sim_capture_set_after(stream, (struct sim_graph_node *const *)p->dependencies, p->numDependencies,
-			      p->flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+	sim_capture_set_after(stream, (struct sim_graph_node *const *)p->dependencies,
+			      p->numDependencies, p->flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 	sim_unlock();
 	return CUDA_SUCCESS;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Virtual memory management: addresses that are reserved, physical memory by handle, and its mapping. The pages are
- * really mapped where the program has them; until cuMemSetAccess they can't be used.
+ * Virtual memory management: addresses that are reserved, physical memory by handle, and its
+ * mapping. The pages are really mapped where the program has them; until cuMemSetAccess they can't
+ * be used.
  */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/memory.h"
@@ -76,9 +77,9 @@ static struct physical *physical_of(CUmemGenericAllocationHandle handle)
 static void tell(const char *what, const struct physical *physical)
 {
 	if (sim_log_is_on())
-		sim_log("{\"kind\":\"%s\",\"handle\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu}", what,
-			(uint64_t)(uintptr_t)physical, physical->bytes, sim_now(), physical->device->ordinal,
-			physical->device->free_memory.free_bytes);
+		sim_log("{\"kind\":\"%s\",\"handle\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu}",
+			what, (uint64_t)(uintptr_t)physical, physical->bytes, sim_now(),
+			physical->device->ordinal, physical->device->free_memory.free_bytes);
 }
 
 CUresult do_cuMemCreate(const cuMemCreate_p *p)
@@ -91,10 +92,14 @@ CUresult do_cuMemCreate(const cuMemCreate_p *p)
 	if (!is_granular(p->size))
 		return CUDA_ERROR_INVALID_VALUE;
 	physical = calloc(1, sizeof(*physical));
-	*physical = (struct physical){
-		.magic = HANDLE_MAGIC, .device = device, .prop = *p->prop, .bytes = p->size, .n_refs = 1};
+	*physical = (struct physical){.magic = HANDLE_MAGIC,
+				      .device = device,
+				      .prop = *p->prop,
+				      .bytes = p->size,
+				      .n_refs = 1};
 	sim_lock();
-	bool has_room = sim_extents_take(&device->free_memory, p->size, SIM_GRANULARITY, &physical->offset);
+	bool has_room =
+		sim_extents_take(&device->free_memory, p->size, SIM_GRANULARITY, &physical->offset);
 	if (has_room)
 		tell("create", physical);
 	else
@@ -137,7 +142,8 @@ CUresult do_cuMemMap(const cuMemMap_p *p)
 	struct physical *physical = physical_of(p->handle);
 	struct sim_context *context;
 
-	if (!physical || p->offset || p->size > physical->bytes || !is_granular(p->size) || drv_context(&context))
+	if (!physical || p->offset || p->size > physical->bytes || !is_granular(p->size) ||
+	    drv_context(&context))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct sim_range found, range = {
 					.base = p->ptr,
@@ -150,8 +156,9 @@ CUresult do_cuMemMap(const cuMemMap_p *p)
 					.offset = physical->offset,
 					.handle = physical,
 				};
-	if (mmap((void *)(uintptr_t)p->ptr, p->size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-		 physical->device->memory_fd, (off_t)physical->offset) == MAP_FAILED)
+	if (mmap((void *)(uintptr_t)p->ptr, p->size, PROT_NONE,
+		 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->device->memory_fd,
+		 (off_t)physical->offset) == MAP_FAILED)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_lock();
 	bool is_taken = sim_memory_find(p->ptr, &found);
@@ -180,8 +187,8 @@ CUresult do_cuMemUnmap(const cuMemUnmap_p *p)
 	sim_unlock();
 	if (at == p->ptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	mmap((void *)(uintptr_t)p->ptr, at - p->ptr, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
-	     -1, 0);
+	mmap((void *)(uintptr_t)p->ptr, at - p->ptr, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	return at == end ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -192,19 +199,21 @@ CUresult do_cuMemSetAccess(const cuMemSetAccess_p *p)
 
 	if (!sim_memory_lookup(p->ptr, &range) || !range.is_mapping)
 		return CUDA_ERROR_INVALID_VALUE;
-	return mprotect((void *)(uintptr_t)p->ptr, p->size, access) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	return mprotect((void *)(uintptr_t)p->ptr, p->size, access) ? CUDA_ERROR_INVALID_VALUE
+								    : CUDA_SUCCESS;
 }
 
 CUresult do_cuMemGetAccess(const cuMemGetAccess_p *p)
 {
 	struct sim_range range;
 
-	*p->flags =
-		sim_memory_lookup(p->ptr, &range) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	*p->flags = sim_memory_lookup(p->ptr, &range) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+						      : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuMemGetAllocationPropertiesFromHandle(const cuMemGetAllocationPropertiesFromHandle_p *p)
+CUresult
+do_cuMemGetAllocationPropertiesFromHandle(const cuMemGetAllocationPropertiesFromHandle_p *p)
 {
 	const struct physical *physical = physical_of(p->handle);
 

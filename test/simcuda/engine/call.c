@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Entry and exit of calls, and the faults that are injected into them: SIMCUDA_FAULTS="NAME=CODE[@N[+]],...". */
+/*
+ * Entry and exit of calls, and the faults that are injected into them:
+ * SIMCUDA_FAULTS="NAME=CODE[@N[+]],...".
+ */
 #include "test/simcuda/engine/call.h"
 
 #include <fnmatch.h>
@@ -40,7 +43,9 @@ static void read_fault(char *text)
 	int n = sscanf(text, "%95[^=]=%i@%lu%c", fault->name, &fault->code, &at, &plus);
 
 	if (n < 2 || n_faults == MAX_FAULTS - 1) {
-		fprintf(stderr, "simcuda: SIMCUDA_FAULTS: %s is not NAME=CODE, NAME=CODE@N or NAME=CODE@N+\n", text);
+		fprintf(stderr,
+			"simcuda: SIMCUDA_FAULTS: %s is not NAME=CODE, NAME=CODE@N or NAME=CODE@N+\n",
+			text);
 		_exit(2);
 	}
 	fault->at = at;
@@ -108,7 +113,8 @@ bool sim_call_enter(struct sim_call *call)
 	if (call->outer && call->outer->is_per_thread)
 		call->is_per_thread = true;
 	bool is_shared = call->outer && sim_config()->shares_correlation;
-	call->correlation = is_shared ? call->outer->correlation : atomic_fetch_add(&last_correlation, 1) + 1;
+	call->correlation =
+		is_shared ? call->outer->correlation : atomic_fetch_add(&last_correlation, 1) + 1;
 	current = call;
 	if (!call->outer)
 		sim_clock_spend(sim_config()->call_ns);
@@ -131,8 +137,8 @@ int sim_call_exit(struct sim_call *call)
 	if (sim_config()->logs_calls && sim_log_is_on())
 		sim_log("{\"kind\":\"call\",\"name\":\"%s\",\"domain\":%d,\"cbid\":%u,\"thread\":%u,\"correlation\":%lu,"
 			"\"start\":%lu,\"end\":%lu,\"result\":%d}",
-			call->api->name, call->api->domain, call->api->cbid, sim_thread_id(), call->correlation,
-			call->begin_ns, sim_now(), call->result);
+			call->api->name, call->api->domain, call->api->cbid, sim_thread_id(),
+			call->correlation, call->begin_ns, sim_now(), call->result);
 	return call->result;
 }
 
@@ -167,8 +173,8 @@ __attribute__((destructor(101))) static void log_counts(void)
 		sim_unlock();
 	}
 	for (struct sim_api *api = atomic_load(&apis_seen); api; api = api->next)
-		sim_log("{\"kind\":\"calls\",\"name\":\"%s\",\"calls\":%lu,\"unsupported\":%lu}", api->name,
-			atomic_load(&api->n_calls), atomic_load(&api->n_unsupported));
+		sim_log("{\"kind\":\"calls\",\"name\":\"%s\",\"calls\":%lu,\"unsupported\":%lu}",
+			api->name, atomic_load(&api->n_calls), atomic_load(&api->n_unsupported));
 	sim_log_flush();
 }
 

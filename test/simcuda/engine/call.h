@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A call of a simulated library from its entry to its exit: where faults are injected, correlation ids are drawn, and
- * CUPTI looks on. The generated entry points (gen/) make one for every call.
+ * A call of a simulated library from its entry to its exit: where faults are injected, correlation
+ * ids are drawn, and CUPTI looks on. The generated entry points (gen/) make one for every call.
  */
 #ifndef SIMCUDA_CALL_H
 #define SIMCUDA_CALL_H
@@ -42,8 +42,8 @@ struct sim_call {
 };
 
 /*
- * Begin a call on this thread. Returns false where the call is to fail at once: result is set, and sim_call_exit
- * still follows.
+ * Begin a call on this thread. Returns false where the call is to fail at once: result is set, and
+ * sim_call_exit still follows.
  */
 bool sim_call_enter(struct sim_call *call);
 
@@ -53,13 +53,19 @@ int sim_call_exit(struct sim_call *call);
 /* The innermost call of this thread, or NULL. */
 struct sim_call *sim_call_current(void);
 
-/* The id under which what the current call submits is known to CUPTI: that of the outermost call; 0 outside of one. */
+/*
+ * The id under which what the current call submits is known to CUPTI: that of the outermost call; 0
+ * outside of one.
+ */
 uint64_t sim_call_correlation(void);
 
 /* Count a function that is not simulated; returns what it is to say. */
 int sim_call_unsupported(struct sim_api *api);
 
-/* Whether SIMCUDA_FAULTS makes this call fail, for libraries without callbacks of CUPTI; code is set then. */
+/*
+ * Whether SIMCUDA_FAULTS makes this call fail, for libraries without callbacks of CUPTI; code is
+ * set then.
+ */
 bool sim_fault_is_due(struct sim_api *api, int *code);
 
 /* The number of the calling thread in the kernel. */

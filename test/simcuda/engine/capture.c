@@ -49,7 +49,8 @@ static void join(struct sim_capture_end *end, struct sim_capture *capture)
 	end->capture = capture;
 }
 
-void sim_capture_set_after(struct sim_stream *stream, struct sim_graph_node *const *after, size_t n, bool keeps_others)
+void sim_capture_set_after(struct sim_stream *stream, struct sim_graph_node *const *after, size_t n,
+			   bool keeps_others)
 {
 	if (!keeps_others)
 		stream->end.n_after = 0;
@@ -64,8 +65,8 @@ enum sim_capture_mode sim_capture_exchange_mode(enum sim_capture_mode mode)
 	return before;
 }
 
-int sim_capture_begin(struct sim_stream *stream, enum sim_capture_mode mode, struct sim_graph *graph,
-		      struct sim_graph_node *const *after, size_t n_after)
+int sim_capture_begin(struct sim_stream *stream, enum sim_capture_mode mode,
+		      struct sim_graph *graph, struct sim_graph_node *const *after, size_t n_after)
 {
 	struct sim_capture *capture;
 
@@ -156,8 +157,10 @@ int sim_capture_check_call(void)
 		return SIM_SUCCESS;
 	sim_lock();
 	for (struct sim_capture *capture = captures; capture; capture = capture->next) {
-		bool is_own = capture->thread == sim_thread_id() && capture->mode != SIM_CAPTURE_RELAXED;
-		bool is_global = capture->mode == SIM_CAPTURE_GLOBAL && thread_mode == SIM_CAPTURE_GLOBAL;
+		bool is_own =
+			capture->thread == sim_thread_id() && capture->mode != SIM_CAPTURE_RELAXED;
+		bool is_global =
+			capture->mode == SIM_CAPTURE_GLOBAL && thread_mode == SIM_CAPTURE_GLOBAL;
 
 		if (is_own || is_global) {
 			capture->is_broken = true;
@@ -207,14 +210,18 @@ static void add_node(struct sim_stream *stream, const struct sim_work *work)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 	struct sim_graph *graph = stream->end.capture->graph;
-	struct sim_graph_node *node = sim_graph_add(graph, work, stream->end.after, stream->end.n_after);
+	struct sim_graph_node *node =
+		sim_graph_add(graph, work, stream->end.after, stream->end.n_after);
 
 	sim_capture_set_after(stream, &node, 1, false);
 	if (!tracer || !tracer->resource)
 		return;
 	sim_unlock();
-	tracer->resource(&(struct sim_resource_event){
-		.what = SIM_NODE_CREATED, .context = stream->context, .stream = stream, .graph = graph, .node = node});
+	tracer->resource(&(struct sim_resource_event){.what = SIM_NODE_CREATED,
+						      .context = stream->context,
+						      .stream = stream,
+						      .graph = graph,
+						      .node = node});
 	sim_lock();
 }
 

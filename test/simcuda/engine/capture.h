@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Capture: what is submitted to streams becomes nodes of a graph. With the lock, unless said otherwise. */
+/*
+ * Capture: what is submitted to streams becomes nodes of a graph. With the lock, unless said
+ * otherwise.
+ */
 #ifndef SIMCUDA_CAPTURE_H
 #define SIMCUDA_CAPTURE_H
 
@@ -20,8 +23,8 @@ struct sim_capture {
 };
 
 /* Takes the lock. Into graph, behind the given nodes; or into a new one where graph is NULL. */
-int sim_capture_begin(struct sim_stream *stream, enum sim_capture_mode mode, struct sim_graph *graph,
-		      struct sim_graph_node *const *after, size_t n_after);
+int sim_capture_begin(struct sim_stream *stream, enum sim_capture_mode mode,
+		      struct sim_graph *graph, struct sim_graph_node *const *after, size_t n_after);
 
 /* Takes the lock. The graph is the caller's. */
 int sim_capture_end(struct sim_stream *stream, struct sim_graph **graph);
@@ -29,7 +32,10 @@ int sim_capture_end(struct sim_stream *stream, struct sim_graph **graph);
 /* The mode of this thread's calls; returns the one before. No lock. */
 enum sim_capture_mode sim_capture_exchange_mode(enum sim_capture_mode mode);
 
-/* Takes the lock. A call that captures don't allow (an allocation, ...): 0, or the error that it has to return. */
+/*
+ * Takes the lock. A call that captures don't allow (an allocation, ...): 0, or the error that it
+ * has to return.
+ */
 int sim_capture_check_call(void);
 
 bool sim_capture_takes(const struct sim_stream *stream, const struct sim_work *work);
@@ -43,6 +49,7 @@ void sim_capture_abandon(struct sim_stream *stream);
 void sim_capture_leave(struct sim_capture_end *end);
 
 /* What the next node of the stream is to come after. */
-void sim_capture_set_after(struct sim_stream *stream, struct sim_graph_node *const *after, size_t n, bool keeps_others);
+void sim_capture_set_after(struct sim_stream *stream, struct sim_graph_node *const *after, size_t n,
+			   bool keeps_others);
 
 #endif

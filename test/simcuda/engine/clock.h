@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Device time in ns: the machine's CLOCK_MONOTONIC, or a virtual clock that moves only when somebody waits or calls.
+ * Device time in ns: the machine's CLOCK_MONOTONIC, or a virtual clock that moves only when
+ * somebody waits or calls.
  */
 #ifndef SIMCUDA_CLOCK_H
 #define SIMCUDA_CLOCK_H
@@ -15,7 +16,10 @@ void sim_clock_reach(uint64_t t_ns);
 /* Let a call take its time on the virtual clock. */
 void sim_clock_spend(uint64_t ns);
 
-/* Device time as wall-clock time (CUPTI's default clock), with the skew and the steps that are configured. */
+/*
+ * Device time as wall-clock time (CUPTI's default clock), with the skew and the steps that are
+ * configured.
+ */
 uint64_t sim_wall_of(uint64_t t_ns);
 
 /* What is added to device time for wall-clock time where nothing skews it. */

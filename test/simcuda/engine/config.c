@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Reading SIMCUDA_* variables. A wrong one ends the process: a test whose settings were not obeyed proves nothing.
+ * Reading SIMCUDA_* variables. A wrong one ends the process: a test whose settings were not obeyed
+ * proves nothing.
  */
 #include "test/simcuda/engine/config.h"
 
@@ -37,7 +38,16 @@ static struct sim_config config = {
 	.shares_correlation = true,
 };
 
-enum type { TYPE_TEXT, TYPE_INT, TYPE_U64, TYPE_I64, TYPE_SIZE, TYPE_BOOL, TYPE_CLOCK, TYPE_DRIVER };
+enum type {
+	TYPE_TEXT,
+	TYPE_INT,
+	TYPE_U64,
+	TYPE_I64,
+	TYPE_SIZE,
+	TYPE_BOOL,
+	TYPE_CLOCK,
+	TYPE_DRIVER
+};
 
 static const struct variable {
 	const char *name;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What is simulated: read once from SIMCUDA_* variables, before the first call. README.md lists them.
+ * What is simulated: read once from SIMCUDA_* variables, before the first call. README.md lists
+ * them.
  */
 #ifndef SIMCUDA_CONFIG_H
 #define SIMCUDA_CONFIG_H
@@ -22,13 +23,15 @@ enum sim_driver {
 struct sim_config {
 	enum sim_driver driver;
 	int n_devices;
-	int first_device; /* which of the machine's the first one is, as by CUDA_VISIBLE_DEVICES: by its UUID */
+	/* which of the machine's the first one is, as by CUDA_VISIBLE_DEVICES: by its UUID */
+	int first_device;
 	size_t device_bytes, other_bytes; /* of each device; of these in use from the beginning */
 	const char *device_name;
 	int arch; /* 90 is compute capability 9.0 */
 	int n_processors;
 	int driver_version; /* as cuDriverGetVersion writes it */
-	int runtime_version; /* as cudaRuntimeGetVersion writes it; 0: that of the library's headers */
+	/* as cudaRuntimeGetVersion writes it; 0: that of the library's headers */
+	int runtime_version;
 	int cupti_version; /* CUPTI_API_VERSION whose record layouts are written; 0: as above */
 
 	bool is_virtual_clock;

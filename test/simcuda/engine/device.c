@@ -34,7 +34,8 @@ struct sim_device *sim_device(int ordinal)
 bool sim_device_owns(uint64_t address)
 {
 	for (int i = 0; i < sim_config()->n_devices; i++)
-		if (devices[i].is_open && address - devices[i].memory_base < sim_config()->device_bytes)
+		if (devices[i].is_open &&
+		    address - devices[i].memory_base < sim_config()->device_bytes)
 			return true;
 	return false;
 }
@@ -70,8 +71,9 @@ bool sim_is_forked(void)
 static void begin(void)
 {
 	pthread_atfork(NULL, NULL, forget_in_child);
-	begun = sim_config()->driver == SIM_DRIVER_WITHOUT_DEVICE || !sim_config()->n_devices ? SIM_NO_DEVICE
-											      : SIM_SUCCESS;
+	begun = sim_config()->driver == SIM_DRIVER_WITHOUT_DEVICE || !sim_config()->n_devices
+			? SIM_NO_DEVICE
+			: SIM_SUCCESS;
 	for (int i = 0; begun == SIM_SUCCESS && i < sim_config()->n_devices; i++)
 		begun = open_device(i);
 }
@@ -116,7 +118,8 @@ int sim_context_create(struct sim_device *device, unsigned flags, struct sim_con
 	sim_unlock();
 	sim_stream_create(context, LEGACY_STREAM_FLAGS, 0, &context->legacy);
 	if (sim_log_is_on())
-		sim_log("{\"kind\":\"context\",\"context\":%u,\"device\":%d}", context->id, device->ordinal);
+		sim_log("{\"kind\":\"context\",\"context\":%u,\"device\":%d}", context->id,
+			device->ordinal);
 	tell(SIM_CONTEXT_CREATED, context);
 	*out = context;
 	return SIM_SUCCESS;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Devices, contexts, streams and events. Handles of programs are pointers to these; what was destroyed is kept, so
- * that a stale handle is told from a live one. Errors are those of result.h. What ends in _locked needs the lock.
+ * Devices, contexts, streams and events. Handles of programs are pointers to these; what was
+ * destroyed is kept, so that a stale handle is told from a live one. Errors are those of result.h.
+ * What ends in _locked needs the lock.
  */
 #ifndef SIMCUDA_DEVICE_H
 #define SIMCUDA_DEVICE_H
@@ -104,7 +105,8 @@ bool sim_context_is_live(const struct sim_context *context);
 struct sim_context *sim_context_current(void);
 void sim_context_set_current(struct sim_context *context);
 
-int sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
+int sim_stream_create(struct sim_context *context, unsigned flags, int priority,
+		      struct sim_stream **stream);
 int sim_stream_destroy(struct sim_stream *stream);
 bool sim_stream_is_live(const struct sim_stream *stream);
 
@@ -118,15 +120,21 @@ bool sim_event_is_live(const struct sim_event *event);
 /* 0, 600 while it is not reached, or an error. */
 int sim_event_query(struct sim_event *event);
 int sim_event_synchronize(struct sim_event *event);
-int sim_event_elapsed(const struct sim_event *from, const struct sim_event *to, float *milliseconds);
+int sim_event_elapsed(const struct sim_event *from, const struct sim_event *to,
+		      float *milliseconds);
 
-/* Submit work; in a capture a node is made of it. sets *op, where it is not NULL, to a reference. */
+/*
+ * Submit work; in a capture a node is made of it. sets *op, where it is not NULL, to a reference.
+ */
 int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, struct sim_op **op);
 int sim_stream_query(struct sim_stream *stream);
 int sim_stream_synchronize(struct sim_stream *stream);
 int sim_context_synchronize(struct sim_context *context);
 
-/* The same for what frees memory: no synchronisation that anybody is told of, and no end of a capture. */
+/*
+ * The same for what frees memory: no synchronisation that anybody is told of, and no end of a
+ * capture.
+ */
 int sim_context_wait(struct sim_context *context);
 
 #endif

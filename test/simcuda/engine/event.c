@@ -12,7 +12,10 @@
 
 enum { EVENT_MAGIC = 0x45766e74, WITHOUT_TIMING = 2 };
 
-/* Destroyed events are used again, the oldest first, once there are many: a stale handle is no live one for long. */
+/*
+ * Destroyed events are used again, the oldest first, once there are many: a stale handle is no live
+ * one for long.
+ */
 enum { N_KEPT = 4096 };
 
 static uint32_t last_id;
@@ -138,8 +141,8 @@ int sim_event_elapsed(const struct sim_event *from, const struct sim_event *to, 
 
 	sim_lock();
 	sim_run();
-	if ((from->flags | to->flags) & WITHOUT_TIMING || !from->is_recorded || !to->is_recorded || !from->op ||
-	    !to->op)
+	if ((from->flags | to->flags) & WITHOUT_TIMING || !from->is_recorded || !to->is_recorded ||
+	    !from->op || !to->op)
 		result = SIM_INVALID_HANDLE;
 	else if (from->op->state != SIM_OP_DONE || to->op->state != SIM_OP_DONE)
 		result = SIM_NOT_READY;

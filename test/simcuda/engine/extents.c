@@ -9,7 +9,8 @@ static void insert_at(struct sim_extents *extents, size_t i, struct sim_extent p
 {
 	if (extents->n == extents->capacity) {
 		extents->capacity = extents->capacity ? 2 * extents->capacity : 64;
-		extents->parts = realloc(extents->parts, extents->capacity * sizeof(*extents->parts));
+		extents->parts =
+			realloc(extents->parts, extents->capacity * sizeof(*extents->parts));
 	}
 	memmove(&extents->parts[i + 1], &extents->parts[i], (extents->n - i) * sizeof(part));
 	extents->parts[i] = part;
@@ -19,7 +20,8 @@ static void insert_at(struct sim_extents *extents, size_t i, struct sim_extent p
 static void remove_at(struct sim_extents *extents, size_t i)
 {
 	extents->n--;
-	memmove(&extents->parts[i], &extents->parts[i + 1], (extents->n - i) * sizeof(*extents->parts));
+	memmove(&extents->parts[i], &extents->parts[i + 1],
+		(extents->n - i) * sizeof(*extents->parts));
 }
 
 /* The first part that begins behind offset. */
@@ -73,7 +75,8 @@ static void cut(struct sim_extents *extents, size_t i, uint64_t offset, uint64_t
 	extents->free_bytes -= bytes;
 }
 
-bool sim_extents_take(struct sim_extents *extents, uint64_t bytes, uint64_t alignment, uint64_t *offset)
+bool sim_extents_take(struct sim_extents *extents, uint64_t bytes, uint64_t alignment,
+		      uint64_t *offset)
 {
 	for (size_t i = 0; i < extents->n; i++) {
 		uint64_t begin = (extents->parts[i].offset + alignment - 1) & -alignment;

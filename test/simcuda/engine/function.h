@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A kernel as the driver hands it out: what CUfunction, CUkernel and their twins of the runtime point to. */
+/*
+ * A kernel as the driver hands it out: what CUfunction, CUkernel and their twins of the runtime
+ * point to.
+ */
 #ifndef SIMCUDA_FUNCTION_H
 #define SIMCUDA_FUNCTION_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Graphs, and how they are launched: each node becomes an operation that waits for those before it. */
+/*
+ * Graphs, and how they are launched: each node becomes an operation that waits for those before it.
+ */
 #include "test/simcuda/engine/graph.h"
 
 #include <stdlib.h>
@@ -71,7 +73,8 @@ static struct sim_graph_node *make_node(struct sim_graph *graph, const struct si
 	return node;
 }
 
-void sim_graph_depend(struct sim_graph_node *node, struct sim_graph_node *const *after, size_t n_after)
+void sim_graph_depend(struct sim_graph_node *node, struct sim_graph_node *const *after,
+		      size_t n_after)
 {
 	if (!n_after)
 		return;
@@ -88,7 +91,8 @@ struct sim_graph_node *sim_graph_add(struct sim_graph *graph, const struct sim_w
 			return NULL;
 	struct sim_graph_node *node = make_node(graph, work);
 	sim_graph_depend(node, after, n_after);
-	graph->has_memory = graph->has_memory || work->kind == SIM_ALLOC || work->kind == SIM_RELEASE;
+	graph->has_memory =
+		graph->has_memory || work->kind == SIM_ALLOC || work->kind == SIM_RELEASE;
 	return node;
 }
 
@@ -109,7 +113,8 @@ void sim_graph_remove(struct sim_graph_node *node)
 	struct sim_graph *graph = node->graph;
 	size_t kept = 0;
 
-	tell(&(struct sim_resource_event){.what = SIM_NODE_DESTROYED, .graph = graph, .node = node});
+	tell(&(struct sim_resource_event){
+		.what = SIM_NODE_DESTROYED, .graph = graph, .node = node});
 	for (size_t i = 0; i < graph->n_nodes; i++) {
 		struct sim_graph_node *other = graph->nodes[i];
 		size_t n = 0;
@@ -153,7 +158,8 @@ static bool clone_sorted(struct sim_graph *to, struct sim_graph *from)
 	return n_done == from->n_nodes;
 }
 
-static struct sim_graph_node *clone_of(const struct sim_graph *graph, const struct sim_graph_node *original)
+static struct sim_graph_node *clone_of(const struct sim_graph *graph,
+				       const struct sim_graph_node *original)
 {
 	for (size_t i = 0; i < graph->n_nodes; i++)
 		if (graph->nodes[i]->original == original)
@@ -209,8 +215,12 @@ static struct sim_graph *clone_graph(struct sim_graph *graph, bool is_instantiat
 	}
 	clone->has_memory = graph->has_memory;
 	link_clones(clone, is_instantiated);
-	tell(&(struct sim_resource_event){.what = SIM_GRAPH_CLONED, .graph = clone, .original_graph = graph});
-	/* NVIDIA's own sample of tracing graphs leaves out the nodes that it is told are created by an instantiation. */
+	tell(&(struct sim_resource_event){
+		.what = SIM_GRAPH_CLONED, .graph = clone, .original_graph = graph});
+	/*
+	 * NVIDIA's own sample of tracing graphs leaves out the nodes that it is told are created by
+	 * an instantiation.
+	 */
 	for (size_t i = 0; i < clone->n_nodes && is_instantiated; i++)
 		tell(&(struct sim_resource_event){
 			.what = SIM_NODE_CREATED, .graph = clone, .node = clone->nodes[i]});
@@ -268,7 +278,8 @@ int sim_exec_create(struct sim_graph *graph, struct sim_exec **out)
 
 void sim_exec_destroy(struct sim_exec *exec)
 {
-	tell(&(struct sim_resource_event){.what = SIM_EXEC_DESTROYED, .graph = exec->graph, .exec = exec});
+	tell(&(struct sim_resource_event){
+		.what = SIM_EXEC_DESTROYED, .graph = exec->graph, .exec = exec});
 	exec->magic = 0;
 	exec->source->n_execs--;
 	sim_lock();
@@ -313,7 +324,9 @@ static struct sim_graph *body_of(const struct sim_work *work, unsigned round)
 	const struct sim_condition_work *condition = &work->condition;
 
 	if (work->kind == SIM_CONDITIONAL && condition->kind == SIM_WHILE)
-		return condition->value && (int)round < sim_config()->loop_rounds ? condition->bodies[0] : NULL;
+		return condition->value && (int)round < sim_config()->loop_rounds
+			       ? condition->bodies[0]
+			       : NULL;
 	if (round)
 		return NULL;
 	if (work->kind == SIM_CHILD)
@@ -322,8 +335,12 @@ static struct sim_graph *body_of(const struct sim_work *work, unsigned round)
 	return i < condition->n_bodies ? condition->bodies[i] : NULL;
 }
 
-/* A mark, which is begin, the nodes, and a mark, for each round; returns a reference to the last one. Takes begin's. */
-static struct sim_op *launch_bodies(const struct launch *launch, const struct sim_work *work, struct sim_op *begin)
+/*
+ * A mark, which is begin, the nodes, and a mark, for each round; returns a reference to the last
+ * one. Takes begin's.
+ */
+static struct sim_op *launch_bodies(const struct launch *launch, const struct sim_work *work,
+				    struct sim_op *begin)
 {
 	struct sim_graph *body;
 
@@ -338,7 +355,8 @@ static struct sim_op *launch_bodies(const struct launch *launch, const struct si
 	return begin;
 }
 
-static void wait_for_nodes(struct sim_op *op, const struct sim_graph_node *node, struct sim_op *begin)
+static void wait_for_nodes(struct sim_op *op, const struct sim_graph_node *node,
+			   struct sim_op *begin)
 {
 	sim_op_after(op, begin);
 	for (size_t i = 0; i < node->n_after; i++)
@@ -346,9 +364,11 @@ static void wait_for_nodes(struct sim_op *op, const struct sim_graph_node *node,
 }
 
 /* Returns a reference to the operation whose end is the node's. */
-static struct sim_op *launch_node(const struct launch *launch, struct sim_graph_node *node, struct sim_op *begin)
+static struct sim_op *launch_node(const struct launch *launch, struct sim_graph_node *node,
+				  struct sim_op *begin)
 {
-	struct sim_op *op = is_of_graphs(&node->work) ? make_mark(launch) : make_op(launch, &node->work);
+	struct sim_op *op =
+		is_of_graphs(&node->work) ? make_mark(launch) : make_op(launch, &node->work);
 
 	op->graph_node = node->id;
 	op->graph_end = op->unit == SIM_NO_UNIT ? NULL : launch->end;
@@ -362,7 +382,8 @@ static struct sim_op *launch_node(const struct launch *launch, struct sim_graph_
 }
 
 /* All nodes start after begin; end, which is not submitted yet, comes after them. */
-static void launch_nodes(const struct launch *launch, struct sim_graph *graph, struct sim_op *begin, struct sim_op *end)
+static void launch_nodes(const struct launch *launch, struct sim_graph *graph, struct sim_op *begin,
+			 struct sim_op *end)
 {
 	sim_op_after(end, begin);
 	for (size_t i = 0; i < graph->n_nodes; i++) {
@@ -400,7 +421,8 @@ int sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 
 	sim_lock();
 	if (stream->end.capture) {
-		result = exec->graph->has_memory ? sim_capture_forbids(stream) : sim_capture_add(stream, &child);
+		result = exec->graph->has_memory ? sim_capture_forbids(stream)
+						 : sim_capture_add(stream, &child);
 	} else {
 		result = result ? result : sim_graph_memory_launch(exec, stream);
 		if (!result)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Graphs: nodes of work with what they depend on. An executable graph is a clone, whose nodes have ids of their own. A
- * graph is the program's own, and used by one thread at a time, as the interface demands.
+ * Graphs: nodes of work with what they depend on. An executable graph is a clone, whose nodes have
+ * ids of their own. A graph is the program's own, and used by one thread at a time, as the
+ * interface demands.
  */
 #ifndef SIMCUDA_GRAPH_H
 #define SIMCUDA_GRAPH_H
@@ -35,7 +36,8 @@ struct sim_exec {
 	struct sim_graph *graph; /* sorted: what a node depends on comes before it */
 	struct sim_graph *source; /* of which it is a clone; it may be destroyed */
 	bool frees_at_launch; /* what its last launch got and nobody freed */
-	struct sim_op *last; /* the end of its last launch: the next begins no earlier; a reference */
+	/* the end of its last launch: the next begins no earlier; a reference */
+	struct sim_op *last;
 };
 
 /* Something of the program's that lives as long as graphs need it. */
@@ -55,7 +57,8 @@ void sim_graph_destroy(struct sim_graph *graph);
 /* Returns NULL when something that it is to come after is of another graph. */
 struct sim_graph_node *sim_graph_add(struct sim_graph *graph, const struct sim_work *work,
 				     struct sim_graph_node *const *after, size_t n_after);
-void sim_graph_depend(struct sim_graph_node *node, struct sim_graph_node *const *after, size_t n_after);
+void sim_graph_depend(struct sim_graph_node *node, struct sim_graph_node *const *after,
+		      size_t n_after);
 void sim_graph_remove(struct sim_graph_node *node);
 bool sim_graph_has_dependents(const struct sim_graph_node *node);
 

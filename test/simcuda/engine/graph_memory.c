@@ -16,8 +16,8 @@ static bool find(uint64_t address, struct sim_range *range)
 	return sim_memory_find(address, range) && range->base == address && range->is_of_graph;
 }
 
-int sim_graph_memory_reserve(struct sim_device *device, uint32_t context, const struct sim_graph *graph, size_t bytes,
-			     uint64_t *address)
+int sim_graph_memory_reserve(struct sim_device *device, uint32_t context,
+			     const struct sim_graph *graph, size_t bytes, uint64_t *address)
 {
 	uint64_t offset;
 	bool has_room;
@@ -25,7 +25,8 @@ int sim_graph_memory_reserve(struct sim_device *device, uint32_t context, const 
 	if (!bytes)
 		return SIM_INVALID_VALUE;
 	sim_lock();
-	has_room = taken_bytes(bytes) >= bytes && sim_pool_reserve(device->graph_pool, taken_bytes(bytes), &offset);
+	has_room = taken_bytes(bytes) >= bytes &&
+		   sim_pool_reserve(device->graph_pool, taken_bytes(bytes), &offset);
 	if (has_room) {
 		*address = device->memory_base + offset;
 		sim_memory_insert(&(struct sim_range){
@@ -116,7 +117,8 @@ static bool is_alive(uint64_t address)
 static bool gets(const struct sim_graph *graph, uint64_t address)
 {
 	for (size_t i = 0; i < graph->n_nodes; i++)
-		if (graph->nodes[i]->work.kind == SIM_ALLOC && graph->nodes[i]->work.address == address)
+		if (graph->nodes[i]->work.kind == SIM_ALLOC &&
+		    graph->nodes[i]->work.address == address)
 			return true;
 	return false;
 }
@@ -129,7 +131,8 @@ static bool can_launch(const struct sim_exec *exec)
 
 		if (work->kind == SIM_ALLOC && is_alive(work->address) && !exec->frees_at_launch)
 			return false;
-		if (work->kind == SIM_RELEASE && !is_alive(work->address) && !gets(exec->graph, work->address))
+		if (work->kind == SIM_RELEASE && !is_alive(work->address) &&
+		    !gets(exec->graph, work->address))
 			return false;
 	}
 	return true;
@@ -162,7 +165,8 @@ static void trim_range(const struct sim_range *range, void *device)
 {
 	struct sim_range removed;
 
-	if (!range->is_of_graph || range->is_alive || range->n_holders || sim_device(range->device) != device)
+	if (!range->is_of_graph || range->is_alive || range->n_holders ||
+	    sim_device(range->device) != device)
 		return;
 	sim_memory_remove(range->base, &removed);
 	sim_extents_give(&removed.pool->cached, removed.offset, taken_bytes(removed.bytes));

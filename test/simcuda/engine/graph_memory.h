@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory that nodes of graphs get and give back. Its address is that of its node from the moment that the node is added; it is
- * alive from a launch of the graph to whatever frees it: a node of the same graph, a launch of another one, the program, or the
- * next launch. Errors are those of result.h. All of it needs the lock, but where it is said to take it.
+ * Memory that nodes of graphs get and give back. Its address is that of its node from the moment
+ * that the node is added; it is alive from a launch of the graph to whatever frees it: a node of
+ * the same graph, a launch of another one, the program, or the next launch. Errors are those of
+ * result.h. All of it needs the lock, but where it is said to take it.
  */
 #ifndef SIMCUDA_GRAPH_MEMORY_H
 #define SIMCUDA_GRAPH_MEMORY_H
@@ -11,8 +12,8 @@
 #include "test/simcuda/engine/memory.h"
 
 /* An address for a node that is to be added to the graph. Takes the lock. */
-int sim_graph_memory_reserve(struct sim_device *device, uint32_t context, const struct sim_graph *graph, size_t bytes,
-			     uint64_t *address);
+int sim_graph_memory_reserve(struct sim_device *device, uint32_t context,
+			     const struct sim_graph *graph, size_t bytes, uint64_t *address);
 
 /* The node was not added, or its graph is gone: -1; another graph has it: 1. Takes the lock. */
 void sim_graph_memory_hold(uint64_t address, int by);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The engine's one lock: guards devices, contexts, streams, operations, ranges and pools. Not held while anything of the
- * program's is called.
+ * The engine's one lock: guards devices, contexts, streams, operations, ranges and pools. Not held
+ * while anything of the program's is called.
  */
 #ifndef SIMCUDA_LOCK_H
 #define SIMCUDA_LOCK_H

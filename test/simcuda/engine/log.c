@@ -66,7 +66,8 @@ static void open_log(const char *name)
 	const char *mark = strstr(name, "%p");
 
 	if (mark)
-		snprintf(path, sizeof(path), "%.*s%d%s", (int)(mark - name), name, getpid(), mark + 2);
+		snprintf(path, sizeof(path), "%.*s%d%s", (int)(mark - name), name, getpid(),
+			 mark + 2);
 	else
 		snprintf(path, sizeof(path), "%s", name);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -87,8 +88,8 @@ static void begin(void)
 	open_log(config->log);
 	sim_log("{\"kind\":\"begin\",\"pid\":%d,\"clock\":\"%s\",\"wall_offset_ns\":%ld,\"devices\":%d,"
 		"\"device_bytes\":%zu}",
-		getpid(), config->is_virtual_clock ? "virtual" : "real", (long)sim_wall_offset(), config->n_devices,
-		config->device_bytes);
+		getpid(), config->is_virtual_clock ? "virtual" : "real", (long)sim_wall_offset(),
+		config->n_devices, config->device_bytes);
 }
 
 __attribute__((destructor)) static void end(void)

@@ -111,7 +111,8 @@ int sim_memory_open(struct sim_device *device)
 	if (device->memory_fd < 0 || ftruncate(device->memory_fd, (off_t)bytes))
 		return SIM_OUT_OF_MEMORY;
 	char *seen = mmap(NULL, bytes, access, MAP_SHARED | MAP_NORESERVE, device->memory_fd, 0);
-	char *reached = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device->memory_fd, 0);
+	char *reached = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			     device->memory_fd, 0);
 	if (seen == MAP_FAILED || reached == MAP_FAILED)
 		return SIM_OUT_OF_MEMORY;
 	/* A forked child has no device. */
@@ -126,11 +127,12 @@ int sim_memory_open(struct sim_device *device)
 
 void sim_memory_discard(struct sim_device *device, uint64_t offset, uint64_t bytes)
 {
-	uint64_t begin = (offset + PAGE - 1) & -(uint64_t)PAGE, end = (offset + bytes) & -(uint64_t)PAGE;
+	uint64_t begin = (offset + PAGE - 1) & -(uint64_t)PAGE,
+		 end = (offset + bytes) & -(uint64_t)PAGE;
 
 	if (end > begin && end - begin >= DISCARD_FROM)
-		fallocate(device->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)begin,
-			  (off_t)(end - begin));
+		fallocate(device->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)begin, (off_t)(end - begin));
 }
 
 void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_memory_from from)
@@ -157,28 +159,31 @@ void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_
 		sim_log("{\"kind\":\"%s\",\"memory\":%d,\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,"
 			"\"context\":%u,\"stream\":%u,\"async\":%d,\"pool\":%lu,\"correlation\":%lu,\"thread\":%u,"
 			"\"mapped\":%d,\"registered\":%d,\"left\":%lu}",
-			is_release ? "free" : "alloc", event.kind, event.address, event.bytes, event.t_ns, event.device,
-			event.context, event.stream, event.is_async, event.pool, event.correlation, sim_thread_id(),
-			range->is_mapping, range->is_registered, sim_device(range->device)->free_memory.free_bytes);
+			is_release ? "free" : "alloc", event.kind, event.address, event.bytes,
+			event.t_ns, event.device, event.context, event.stream, event.is_async,
+			event.pool, event.correlation, sim_thread_id(), range->is_mapping,
+			range->is_registered, sim_device(range->device)->free_memory.free_bytes);
 }
 
 int sim_memory_refuse(const struct sim_device *device, uint64_t bytes)
 {
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"refused\",\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu,\"thread\":%u}",
-			bytes, sim_now(), device->ordinal, device->free_memory.free_bytes, sim_thread_id());
+			bytes, sim_now(), device->ordinal, device->free_memory.free_bytes,
+			sim_thread_id());
 	return SIM_OUT_OF_MEMORY;
 }
 
-static int alloc(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
-		 uint64_t *address)
+static int alloc(struct sim_device *device, uint32_t context, size_t bytes,
+		 enum sim_memory_kind kind, uint64_t *address)
 {
 	uint64_t offset, taken = (bytes + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
 
 	if (!bytes)
 		return SIM_INVALID_VALUE;
 	sim_lock();
-	if (taken < bytes || !sim_extents_take(&device->free_memory, taken, SIM_ALIGNMENT, &offset)) {
+	if (taken < bytes ||
+	    !sim_extents_take(&device->free_memory, taken, SIM_ALIGNMENT, &offset)) {
 		int result = sim_memory_refuse(device, bytes);
 
 		sim_unlock();
@@ -205,17 +210,19 @@ int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, 
 	return alloc(device, context, bytes, SIM_MEMORY_DEVICE, address);
 }
 
-int sim_memory_alloc_array(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address)
+int sim_memory_alloc_array(struct sim_device *device, uint32_t context, size_t bytes,
+			   uint64_t *address)
 {
 	return alloc(device, context, bytes, SIM_MEMORY_ARRAY, address);
 }
 
-int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
-			  uint64_t *address)
+int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t bytes,
+			  enum sim_memory_kind kind, uint64_t *address)
 {
 	if (!bytes)
 		return SIM_INVALID_VALUE;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return SIM_OUT_OF_MEMORY;
 	struct sim_range range = {
@@ -254,9 +261,10 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 		sim_unlock();
 		return is_given_back ? SIM_SUCCESS : SIM_INVALID_VALUE;
 	}
-	bool is_right = sim_memory_find(address, &range) && range.base == address && !range.is_registered &&
-			!range.is_mapping && !range.is_import &&
-			(range.kind == kind || (kind == SIM_MEMORY_DEVICE && range.kind == SIM_MEMORY_MANAGED));
+	bool is_right = sim_memory_find(address, &range) && range.base == address &&
+			!range.is_registered && !range.is_mapping && !range.is_import &&
+			(range.kind == kind ||
+			 (kind == SIM_MEMORY_DEVICE && range.kind == SIM_MEMORY_MANAGED));
 	if (!is_right || range.is_freed_later) {
 		sim_unlock();
 		return SIM_INVALID_VALUE;
@@ -277,13 +285,15 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 static void tell_import(const char *what, const struct sim_range *range)
 {
 	if (sim_log_is_on())
-		sim_log("{\"kind\":\"%s\",\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d}", what, range->base,
-			range->bytes, sim_now(), range->device);
+		sim_log("{\"kind\":\"%s\",\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d}",
+			what, range->base, range->bytes, sim_now(), range->device);
 }
 
-int sim_memory_open_import(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address)
+int sim_memory_open_import(struct sim_device *device, uint32_t context, size_t bytes,
+			   uint64_t *address)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct sim_range range = {
 		.base = (uint64_t)(uintptr_t)p,
 		.bytes = bytes,
@@ -372,7 +382,8 @@ int sim_memory_unregister(void *p)
 	int result = SIM_HOST_MEMORY_NOT_REGISTERED;
 
 	sim_lock();
-	if (sim_memory_find((uint64_t)(uintptr_t)p, &range) && range.is_registered && range.bytes_at == p) {
+	if (sim_memory_find((uint64_t)(uintptr_t)p, &range) && range.is_registered &&
+	    range.bytes_at == p) {
 		sim_memory_remove(range.base, &range);
 		sim_memory_tell(&range, true, (struct sim_memory_from){0});
 		result = SIM_SUCCESS;

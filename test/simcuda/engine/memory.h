@@ -2,9 +2,9 @@
 /*
  * Memory that the devices can reach: their own, pinned, managed and registered memory of the host.
  *
- * A device's memory is a memfd, mapped twice: where programs have their pointers (without access, unless
- * SIMCUDA_PROTECT=0) and where the engine moves bytes. Functions take the engine's lock where they are not said to need it.
- * Errors are values of CUresult.
+ * A device's memory is a memfd, mapped twice: where programs have their pointers (without access,
+ * unless SIMCUDA_PROTECT=0) and where the engine moves bytes. Functions take the engine's lock
+ * where they are not said to need it. Errors are values of CUresult.
  */
 #ifndef SIMCUDA_MEMORY_H
 #define SIMCUDA_MEMORY_H
@@ -59,20 +59,25 @@ int sim_memory_open(struct sim_device *device);
 int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address);
 
 /* The same for an array. */
-int sim_memory_alloc_array(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address);
+int sim_memory_alloc_array(struct sim_device *device, uint32_t context, size_t bytes,
+			   uint64_t *address);
 
 /* Pinned or managed memory of the host. */
-int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
-			  uint64_t *address);
+int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t bytes,
+			  enum sim_memory_kind kind, uint64_t *address);
 
 /* Free what one of the two gave: the address must be its first. */
 int sim_memory_free(uint64_t address, enum sim_memory_kind kind);
 
-/* Free all that was allocated in the context, but for what pools and the virtual memory interface gave. */
+/*
+ * Free all that was allocated in the context, but for what pools and the virtual memory interface
+ * gave.
+ */
 void sim_memory_free_all(uint32_t context);
 
 /* Memory that stands for another process's; the log calls it "import" and "import_end". */
-int sim_memory_open_import(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address);
+int sim_memory_open_import(struct sim_device *device, uint32_t context, size_t bytes,
+			   uint64_t *address);
 int sim_memory_close_import(uint64_t address);
 
 int sim_memory_register(struct sim_device *device, uint32_t context, void *p, size_t bytes);
@@ -85,18 +90,21 @@ bool sim_memory_find(uint64_t address, struct sim_range *range);
 bool sim_memory_lookup(uint64_t address, struct sim_range *range);
 
 /*
- * Where the engine reaches the byte at address, and how many follow it there; what is in no range is the program's
- * pageable memory. With the lock. Returns NULL for an address that a device owns and nobody allocated.
+ * Where the engine reaches the byte at address, and how many follow it there; what is in no range
+ * is the program's pageable memory. With the lock. Returns NULL for an address that a device owns
+ * and nobody allocated.
  */
 char *sim_memory_reach(uint64_t address, size_t *n_bytes);
 
 /* Tell the log and the tracer. */
 void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_memory_from from);
 
-/* Tell the log that the device has no room for so much, with the lock. Returns the error for that. */
+/*
+ * Tell the log that the device has no room for so much, with the lock. Returns the error for that.
+ */
 int sim_memory_refuse(const struct sim_device *device, uint64_t bytes);
 
-/* ---- for pools and the virtual memory interface, with the lock -------------------------------------------------- */
+/* ---- for pools and the virtual memory interface, with the lock ------------------------------- */
 
 void sim_memory_insert(const struct sim_range *range);
 bool sim_memory_remove(uint64_t base, struct sim_range *range);

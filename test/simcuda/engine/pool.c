@@ -28,8 +28,9 @@ static void trim_locked(struct sim_pool *pool, uint64_t keep_bytes)
 	while (pool->cached.n && pool->reserved_bytes > keep_bytes) {
 		struct sim_extent part = pool->cached.parts[pool->cached.n - 1];
 		uint64_t offset, excess = pool->reserved_bytes - keep_bytes;
-		uint64_t bytes =
-			part.bytes <= excess ? part.bytes : (excess + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
+		uint64_t bytes = part.bytes <= excess
+					 ? part.bytes
+					 : (excess + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
 
 		/* The part's end: what is left of it stays one part. */
 		pool->cached.n--;
@@ -88,7 +89,8 @@ bool sim_pool_reserve(struct sim_pool *pool, uint64_t bytes, uint64_t *offset)
 	return true;
 }
 
-int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, uint64_t *address)
+int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t bytes,
+		   uint64_t *address)
 {
 	uint64_t offset, taken = (bytes + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
 
@@ -128,13 +130,15 @@ int sim_pool_free(uint64_t address, struct sim_stream *stream)
 
 	sim_lock();
 	if (sim_memory_find(address, &range) && range.is_of_graph) {
-		bool is_given_back = sim_graph_memory_end(address, (struct sim_memory_from){stream->id, true});
+		bool is_given_back =
+			sim_graph_memory_end(address, (struct sim_memory_from){stream->id, true});
 
 		sim_unlock();
 		return is_given_back ? SIM_SUCCESS : SIM_INVALID_VALUE;
 	}
-	bool is_ours = sim_memory_find(address, &range) && range.base == address && range.kind == SIM_MEMORY_DEVICE &&
-		       !range.is_mapping && !range.is_freed_later;
+	bool is_ours = sim_memory_find(address, &range) && range.base == address &&
+		       range.kind == SIM_MEMORY_DEVICE && !range.is_mapping &&
+		       !range.is_freed_later;
 	if (is_ours) {
 		sim_memory_remove(address, &range);
 		range.is_freed_later = true;
@@ -158,7 +162,8 @@ void sim_pool_release(uint64_t address)
 	struct sim_range range;
 
 	/* What a graph has keeps its address, and was given back when the graph was launched. */
-	if (!sim_memory_find(address, &range) || range.is_of_graph || !sim_memory_remove(address, &range))
+	if (!sim_memory_find(address, &range) || range.is_of_graph ||
+	    !sim_memory_remove(address, &range))
 		return;
 	if (range.pool) {
 		sim_pool_take_back(&range);

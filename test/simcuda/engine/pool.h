@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Pools of memory that is allocated and freed in the order of a stream. What was freed stays with its pool until
- * something is synchronised, and then as much as the release threshold says.
+ * Pools of memory that is allocated and freed in the order of a stream. What was freed stays with
+ * its pool until something is synchronised, and then as much as the release threshold says.
  */
 #ifndef SIMCUDA_POOL_H
 #define SIMCUDA_POOL_H
@@ -23,9 +23,13 @@ struct sim_pool *sim_pool_create(struct sim_device *device);
 void sim_pool_destroy(struct sim_pool *pool);
 
 /* The memory can be used at once: the engine never runs into an address before its allocation. */
-int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, uint64_t *address);
+int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t bytes,
+		   uint64_t *address);
 
-/* Room in the device's memory that counts as the pool's, and is in nobody's use. False: there is not enough. With the lock. */
+/*
+ * Room in the device's memory that counts as the pool's, and is in nobody's use. False: there is
+ * not enough. With the lock.
+ */
 bool sim_pool_reserve(struct sim_pool *pool, uint64_t bytes, uint64_t *offset);
 
 /* Free it when the stream comes there. */
@@ -35,7 +39,7 @@ int sim_pool_free(uint64_t address, struct sim_stream *stream);
 void sim_pool_trim(struct sim_pool *pool, uint64_t keep_bytes);
 void sim_pool_trim_all(struct sim_device *device);
 
-/* ---- with the lock ---------------------------------------------------------------------------------------------- */
+/* ---- with the lock --------------------------------------------------------------------------- */
 
 /* The stream came to the free. */
 void sim_pool_release(uint64_t address);

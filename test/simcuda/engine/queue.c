@@ -18,7 +18,10 @@ struct sim_waiter {
 	struct sim_waiter *next;
 };
 
-/* Something happens to op at t_ns: it becomes ready, or ends. seq keeps what happens at one moment in its order. */
+/*
+ * Something happens to op at t_ns: it becomes ready, or ends. seq keeps what happens at one moment
+ * in its order.
+ */
 struct moment {
 	uint64_t t_ns, seq;
 	struct sim_op *op;
@@ -102,8 +105,9 @@ static enum sim_unit unit_of(const struct sim_work *work)
 }
 
 /*
- * Whether the program can see that it happened without asking CUDA. The virtual clock is moved on behind its back only
- * for what it might be waiting for outside of CUDA: how far it comes between two calls depends on the machine.
+ * Whether the program can see that it happened without asking CUDA. The virtual clock is moved on
+ * behind its back only for what it might be waiting for outside of CUDA: how far it comes between
+ * two calls depends on the machine.
  */
 static bool is_visible(const struct sim_work *work)
 {
@@ -122,7 +126,8 @@ struct sim_op *sim_op_create(struct sim_context *context, const struct sim_work 
 	else
 		op = malloc(sizeof(*op));
 	memset(op, 0, offsetof(struct sim_op, work));
-	memset((char *)op + offsetof(struct sim_op, unit), 0, sizeof(*op) - offsetof(struct sim_op, unit));
+	memset((char *)op + offsetof(struct sim_op, unit), 0,
+	       sizeof(*op) - offsetof(struct sim_op, unit));
 	op->work = *work;
 	op->unit = unit_of(work);
 	op->context = context;

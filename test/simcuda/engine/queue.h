@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The discrete-event engine: operations wait for others, then for their unit of the device, run for their duration, and
- * end in the order of time. Time is moved on by whoever calls: up to the clock on each submission and query, up to the next
- * end when somebody waits; a thread of the engine does it while something with an effect on the program is pending.
+ * The discrete-event engine: operations wait for others, then for their unit of the device, run for
+ * their duration, and end in the order of time. Time is moved on by whoever calls: up to the clock
+ * on each submission and query, up to the next end when somebody waits; a thread of the engine does
+ * it while something with an effect on the program is pending.
  *
  * All functions need the lock.
  */
@@ -30,7 +31,8 @@ struct sim_op {
 	bool is_forced_out; /* CUPTI has recorded it without its end */
 	bool ends_graph;
 	struct sim_op *graph_end; /* the operation that ends the launch that this one is of */
-	uint64_t graph_start_ns; /* of the one that ends it: when the first of its nodes started; 0 before */
+	/* of the one that ends it: when the first of its nodes started; 0 before */
+	uint64_t graph_start_ns;
 	int error; /* what became of it */
 	uint32_t event_id; /* of the event that is recorded by it */
 	uint64_t event_sync_id;
@@ -51,7 +53,10 @@ void sim_op_submit(struct sim_op *op, uint64_t t_ns);
 void sim_op_ref(struct sim_op *op);
 void sim_op_unref(struct sim_op *op);
 
-/* An operation of the stream, behind all that it has to wait for: the stream's last, other streams', an event. */
+/*
+ * An operation of the stream, behind all that it has to wait for: the stream's last, other
+ * streams', an event.
+ */
 struct sim_op *sim_stream_op(struct sim_stream *stream, const struct sim_work *work);
 
 /* Make it the stream's last, and submit it. */

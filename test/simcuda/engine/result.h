@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The errors that the engine reports: the values that CUresult and cudaError_t have in common, so that the engine
- * builds without CUDA's headers. driver/init.c checks them against cuda.h.
+ * The errors that the engine reports: the values that CUresult and cudaError_t have in common, so
+ * that the engine builds without CUDA's headers. driver/init.c checks them against cuda.h.
  */
 #ifndef SIMCUDA_RESULT_H
 #define SIMCUDA_RESULT_H

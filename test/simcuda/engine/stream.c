@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Streams: what is submitted to one runs in order; the legacy stream and blocking streams wait for each other. */
+/*
+ * Streams: what is submitted to one runs in order; the legacy stream and blocking streams wait for
+ * each other.
+ */
 #include <stdlib.h>
 
 #include "test/simcuda/engine/call.h"
@@ -33,11 +36,12 @@ static void tell(enum sim_resource what, struct sim_stream *stream)
 	const struct sim_tracer *tracer = sim_tracer();
 
 	if (tracer && tracer->resource && stream != stream->context->legacy)
-		tracer->resource(
-			&(struct sim_resource_event){.what = what, .context = stream->context, .stream = stream});
+		tracer->resource(&(struct sim_resource_event){
+			.what = what, .context = stream->context, .stream = stream});
 }
 
-int sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **out)
+int sim_stream_create(struct sim_context *context, unsigned flags, int priority,
+		      struct sim_stream **out)
 {
 	struct sim_stream *stream = calloc(1, sizeof(*stream));
 
@@ -87,7 +91,10 @@ struct sim_stream *sim_stream_of_thread(struct sim_context *context)
 	return stream;
 }
 
-/* What was submitted to other streams before, and is to end first by the rules of the legacy stream. */
+/*
+ * What was submitted to other streams before, and is to end first by the rules of the legacy
+ * stream.
+ */
 static void wait_for_others(struct sim_op *op, struct sim_stream *stream)
 {
 	struct sim_context *context = stream->context;
@@ -127,9 +134,10 @@ struct sim_op *sim_stream_op(struct sim_stream *stream, const struct sim_work *w
 
 static int submit_now(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)
 {
-	uint64_t latency = work->kind == SIM_KERNEL || work->kind == SIM_COPY || work->kind == SIM_MEMSET
-				   ? sim_config()->launch_ns
-				   : 0;
+	uint64_t latency =
+		work->kind == SIM_KERNEL || work->kind == SIM_COPY || work->kind == SIM_MEMSET
+			? sim_config()->launch_ns
+			: 0;
 
 	if (stream->n_pending >= sim_config()->queue_depth)
 		sim_wait_for_room(stream, sim_config()->queue_depth);
@@ -145,7 +153,8 @@ static int submit_now(struct sim_stream *stream, const struct sim_work *work, st
 	return SIM_SUCCESS;
 }
 
-static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint32_t stream, uint64_t begin_ns)
+static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint32_t stream,
+		      uint64_t begin_ns)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 	struct sim_wait_event event = {
@@ -162,7 +171,8 @@ static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"sync\",\"type\":%d,\"context\":%u,\"stream\":%u,\"start\":%lu,\"end\":%lu,"
 			"\"correlation\":%lu,\"thread\":%u}",
-			kind, context->id, stream, begin_ns, event.end_ns, event.correlation, sim_thread_id());
+			kind, context->id, stream, begin_ns, event.end_ns, event.correlation,
+			sim_thread_id());
 }
 
 int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)

@@ -16,7 +16,8 @@ const struct sim_tracer *sim_tracer(void)
 
 void sim_tracer_set(const struct sim_tracer *tracer)
 {
-	const struct sim_tracer *old = atomic_exchange_explicit(&the_tracer, tracer, memory_order_acq_rel);
+	const struct sim_tracer *old =
+		atomic_exchange_explicit(&the_tracer, tracer, memory_order_acq_rel);
 
 	if (old && tracer && old != tracer)
 		sim_violation("two copies of CUPTI are used, one beside the other");

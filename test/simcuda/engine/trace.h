@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the simulated CUPTI is told. There is at most one tracer, and none as long as nobody asked CUPTI for anything.
+ * What the simulated CUPTI is told. There is at most one tracer, and none as long as nobody asked
+ * CUPTI for anything.
  */
 #ifndef SIMCUDA_TRACE_H
 #define SIMCUDA_TRACE_H
@@ -81,8 +82,9 @@ struct sim_resource_event {
 };
 
 /*
- * call_begins, call_ends and resource are called without the engine's lock, on the thread that calls; op_ends with the
- * lock, by whichever thread moves the devices on; the others with or without it.
+ * call_begins, call_ends and resource are called without the engine's lock, on the thread that
+ * calls; op_ends with the lock, by whichever thread moves the devices on; the others with or
+ * without it.
  */
 struct sim_tracer {
 	void (*call_begins)(struct sim_call *call);

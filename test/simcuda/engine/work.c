@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How long work takes, and what copies and memsets do to memory. Kernels do nothing, but for collectives'. */
+/*
+ * How long work takes, and what copies and memsets do to memory. Kernels do nothing, but for
+ * collectives'.
+ */
 #include "test/simcuda/engine/work.h"
 
 #include <fnmatch.h>
@@ -19,7 +22,8 @@ enum {
 
 static bool is_on_device(enum sim_memory_kind kind)
 {
-	return kind == SIM_MEMORY_DEVICE || kind == SIM_MEMORY_DEVICE_STATIC || kind == SIM_MEMORY_MANAGED;
+	return kind == SIM_MEMORY_DEVICE || kind == SIM_MEMORY_DEVICE_STATIC ||
+	       kind == SIM_MEMORY_MANAGED;
 }
 
 enum sim_copy_kind sim_copy_kind(const struct sim_copy_work *copy)
@@ -27,7 +31,8 @@ enum sim_copy_kind sim_copy_kind(const struct sim_copy_work *copy)
 	bool to_device = is_on_device(copy->to_kind), from_device = is_on_device(copy->from_kind);
 
 	if (to_device && from_device)
-		return copy->to_device == copy->from_device ? SIM_COPY_WITHIN_DEVICE : SIM_COPY_BETWEEN_DEVICES;
+		return copy->to_device == copy->from_device ? SIM_COPY_WITHIN_DEVICE
+							    : SIM_COPY_BETWEEN_DEVICES;
 	if (to_device)
 		return SIM_COPY_TO_DEVICE;
 	return from_device ? SIM_COPY_TO_HOST : SIM_COPY_WITHIN_HOST;
@@ -100,18 +105,22 @@ uint64_t sim_kernel_duration(const char *name)
 {
 	uint64_t ns;
 
-	return find_duration(sim_config()->kernels, name, &ns) ? ns : sim_config()->kernel_ns + extra_ns;
+	return find_duration(sim_config()->kernels, name, &ns) ? ns
+							       : sim_config()->kernel_ns + extra_ns;
 }
 
 static uint64_t copy_duration(const struct sim_copy_work *copy)
 {
-	uint64_t speed = sim_copy_kind(copy) == SIM_COPY_WITHIN_DEVICE ? sim_config()->local_bytes_per_us
-								       : sim_config()->link_bytes_per_us;
+	uint64_t speed = sim_copy_kind(copy) == SIM_COPY_WITHIN_DEVICE
+				 ? sim_config()->local_bytes_per_us
+				 : sim_config()->link_bytes_per_us;
 
 	return sim_config()->copy_ns + sim_copy_bytes(copy) * 1000 / speed;
 }
 
-/* What the address is; false where a device owns it and nothing was allocated there. With the lock. */
+/*
+ * What the address is; false where a device owns it and nothing was allocated there. With the lock.
+ */
 static bool classify(uint64_t address, enum sim_memory_kind *kind, int *device)
 {
 	struct sim_range range;
@@ -148,8 +157,8 @@ static char *stage(const struct sim_copy_work *copy)
 	char *staged = malloc(sim_copy_bytes(copy) + 1);
 
 	for (size_t row = 0; staged && row < copy->height; row++)
-		memcpy(staged + row * copy->width, (char *)(uintptr_t)(copy->from + row * copy->from_pitch),
-		       copy->width);
+		memcpy(staged + row * copy->width,
+		       (char *)(uintptr_t)(copy->from + row * copy->from_pitch), copy->width);
 	return staged;
 }
 
@@ -200,8 +209,8 @@ int sim_memset_make(struct sim_work *work, const struct sim_memset_work *given)
 	bool is_known = classify(given->to, &work->memset.kind, &device) && device >= 0 &&
 			has_rows(given->to, given->width, given->height, given->pitch);
 	sim_unlock();
-	work->duration_ns =
-		sim_config()->copy_ns + given->width * given->height * 1000 / sim_config()->local_bytes_per_us;
+	work->duration_ns = sim_config()->copy_ns +
+			    given->width * given->height * 1000 / sim_config()->local_bytes_per_us;
 	return is_known ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
@@ -237,10 +246,12 @@ int sim_copy_perform(const struct sim_copy_work *copy)
 	static const char zeroes[COUNT_BYTES];
 
 	for (size_t row = 0; row < copy->height; row++) {
-		const char *staged = copy->staged ? copy->staged + row * copy->width : is_count(copy) ? zeroes : NULL;
+		const char *staged = copy->staged     ? copy->staged + row * copy->width
+				     : is_count(copy) ? zeroes
+						      : NULL;
 
-		if (!move_bytes(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch, staged,
-				copy->width))
+		if (!move_bytes(copy->to + row * copy->to_pitch,
+				copy->from + row * copy->from_pitch, staged, copy->width))
 			return SIM_ILLEGAL_ADDRESS;
 	}
 	return SIM_SUCCESS;

@@ -53,7 +53,8 @@ struct sim_copy_work {
 	enum sim_memory_kind to_kind, from_kind;
 	int to_device, from_device;
 	bool is_async;
-	char *staged; /* the source's bytes as they were at the call, where it was pageable; owned */
+	/* the source's bytes as they were at the call, where it was pageable; owned */
+	char *staged;
 };
 
 struct sim_memset_work {
@@ -70,7 +71,8 @@ enum sim_condition_kind { SIM_IF = 0, SIM_WHILE = 1, SIM_SWITCH = 2 };
 
 struct sim_condition_work {
 	enum sim_condition_kind kind;
-	unsigned value; /* of its handle, at each launch: kernels, which would set it, compute nothing */
+	/* of its handle, at each launch: kernels, which would set it, compute nothing */
+	unsigned value;
 	unsigned n_bodies;
 	struct sim_graph **bodies; /* the node's own */
 };
@@ -116,16 +118,21 @@ const char *sim_copy_name(enum sim_copy_kind kind);
 /* A kernel of that name takes so long by SIMCUDA_KERNELS and SIMCUDA_KERNEL_NS. */
 uint64_t sim_kernel_duration(const char *name);
 
-/* The kernels that this thread launches from now on take so much longer, where no pattern names them. */
+/*
+ * The kernels that this thread launches from now on take so much longer, where no pattern names
+ * them.
+ */
 void sim_kernel_extra_ns(uint64_t ns);
 
-/* The kernels that this thread launches from now on do that to memory; NULL: nothing, as at first. */
+/*
+ * The kernels that this thread launches from now on do that to memory; NULL: nothing, as at first.
+ */
 void sim_kernel_gathers(const struct sim_gather *gather);
 struct sim_gather sim_kernel_gather(void);
 
 /*
- * Make a copy or a memset of plain bytes: finds out what the addresses are, and how long it takes. Returns 0 or an
- * error (1: an address that is nobody's, or not long enough).
+ * Make a copy or a memset of plain bytes: finds out what the addresses are, and how long it takes.
+ * Returns 0 or an error (1: an address that is nobody's, or not long enough).
  */
 int sim_copy_make(struct sim_work *work, uint64_t to, uint64_t from, size_t bytes, bool is_async);
 int sim_copy_make_rows(struct sim_work *work, const struct sim_copy_work *rows);

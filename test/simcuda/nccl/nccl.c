@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The simulated NCCL: every collective launches a kernel named as NCCL's are. Ranks don't meet: what another rank does or
- * fails to do has no effect here. Each is taken to have what this one has, where a collective only brings it along; sums
- * are not made.
+ * The simulated NCCL: every collective launches a kernel named as NCCL's are. Ranks don't meet:
+ * what another rank does or fails to do has no effect here. Each is taken to have what this one
+ * has, where a collective only brings it along; sums are not made.
  */
 #include "nccl_api.h"
 #include "test/simcuda/blas/blas.h"
@@ -38,7 +38,10 @@ ncclResult_t do_ncclGetUniqueId(ncclUniqueId *uniqueId)
 	return ncclSuccess;
 }
 
-/* The device of this thread; one that has used none yet gets the first, as by any call of the runtime's. */
+/*
+ * The device of this thread; one that has used none yet gets the first, as by any call of the
+ * runtime's.
+ */
 static CUresult current_device(CUdevice *device)
 {
 	CUcontext context;
@@ -134,11 +137,15 @@ static size_t type_bytes(ncclDataType_t type)
 	}
 }
 
-/* A kernel that brings count elements to so many places side by side; times is 0 where it does nothing to memory. */
-static ncclResult_t bring(ncclComm_t comm, const char *kernel, void *to, const void *from, size_t count,
-			  ncclDataType_t type, int times, cudaStream_t stream)
+/*
+ * A kernel that brings count elements to so many places side by side; times is 0 where it does
+ * nothing to memory.
+ */
+static ncclResult_t bring(ncclComm_t comm, const char *kernel, void *to, const void *from,
+			  size_t count, ncclDataType_t type, int times, cudaStream_t stream)
 {
-	struct sim_gather gather = {(uintptr_t)to, (uintptr_t)from, count * type_bytes(type), (unsigned)times};
+	struct sim_gather gather = {(uintptr_t)to, (uintptr_t)from, count * type_bytes(type),
+				    (unsigned)times};
 	CUresult result;
 
 	if (!comm)
@@ -154,7 +161,7 @@ static ncclResult_t collect(ncclComm_t comm, const char *kernel, cudaStream_t st
 	return bring(comm, kernel, NULL, NULL, 0, ncclInt8, 0, stream);
 }
 
-/* ---- Broadcasts, and groups of them ------------------------------------------------------------------------------ */
+/* ---- Broadcasts, and groups of them ---------------------------------------------------------- */
 
 enum { MAX_IN_GROUP = 256 };
 
@@ -173,8 +180,8 @@ static _Thread_local struct broadcast in_group[MAX_IN_GROUP];
 static _Thread_local int n_in_group, group_depth;
 
 /*
- * What comes of a broadcast: the root's bytes. Another rank's are those that this one sends in the same group, where each
- * rank tells all others of itself.
+ * What comes of a broadcast: the root's bytes. Another rank's are those that this one sends in the
+ * same group, where each rank tells all others of itself.
  */
 static const void *source_of(const struct broadcast *broadcast)
 {
@@ -183,8 +190,8 @@ static const void *source_of(const struct broadcast *broadcast)
 	for (int i = 0; i < n_in_group && broadcast->root != rank; i++) {
 		const struct broadcast *own = &in_group[i];
 
-		if (own->comm == broadcast->comm && own->root == rank && own->count == broadcast->count &&
-		    own->type == broadcast->type)
+		if (own->comm == broadcast->comm && own->root == rank &&
+		    own->count == broadcast->count && own->type == broadcast->type)
 			return own->from;
 	}
 	return broadcast->from;
@@ -192,8 +199,8 @@ static const void *source_of(const struct broadcast *broadcast)
 
 static ncclResult_t perform(const struct broadcast *broadcast)
 {
-	return bring(broadcast->comm, "ncclDevKernel_Broadcast_RING_LL", broadcast->to, source_of(broadcast),
-		     broadcast->count, broadcast->type, 1, broadcast->stream);
+	return bring(broadcast->comm, "ncclDevKernel_Broadcast_RING_LL", broadcast->to,
+		     source_of(broadcast), broadcast->count, broadcast->type, 1, broadcast->stream);
 }
 
 ncclResult_t do_ncclGroupStart(void)
@@ -216,8 +223,9 @@ ncclResult_t do_ncclGroupEnd(void)
 	return result;
 }
 
-ncclResult_t do_ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
-			      ncclComm_t comm, cudaStream_t stream)
+ncclResult_t do_ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
+			      ncclDataType_t datatype, int root, ncclComm_t comm,
+			      cudaStream_t stream)
 {
 	struct broadcast broadcast = {comm, recvbuff, sendbuff, count, datatype, root, stream};
 
@@ -231,47 +239,50 @@ ncclResult_t do_ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count
 	return ncclSuccess;
 }
 
-ncclResult_t do_ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-			  cudaStream_t stream)
+ncclResult_t do_ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root,
+			  ncclComm_t comm, cudaStream_t stream)
 {
 	return do_ncclBroadcast(buff, buff, count, datatype, root, comm, stream);
 }
 
-/* ---- Other collectives ------------------------------------------------------------------------------------------- */
+/* ---- Other collectives ----------------------------------------------------------------------- */
 
-ncclResult_t do_ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-			      ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t do_ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
+			      ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+			      cudaStream_t stream)
 {
 	return collect(comm, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream);
 }
 
-ncclResult_t do_ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
-			   int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t do_ncclReduce(const void *sendbuff, void *recvbuff, size_t count,
+			   ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm,
+			   cudaStream_t stream)
 {
 	return collect(comm, "ncclDevKernel_Reduce_Sum_f32_RING_LL", stream);
 }
 
-ncclResult_t do_ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype,
-			      ncclComm_t comm, cudaStream_t stream)
+ncclResult_t do_ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
+			      ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
 {
-	return bring(comm, "ncclDevKernel_AllGather_RING_LL", recvbuff, sendbuff, sendcount, datatype,
-		     comm ? communicator_of(comm)->n_ranks : 0, stream);
+	return bring(comm, "ncclDevKernel_AllGather_RING_LL", recvbuff, sendbuff, sendcount,
+		     datatype, comm ? communicator_of(comm)->n_ranks : 0, stream);
 }
 
-ncclResult_t do_ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype,
-				  ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t do_ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount,
+				  ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+				  cudaStream_t stream)
 {
 	return collect(comm, "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", stream);
 }
 
-ncclResult_t do_ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-			 cudaStream_t stream)
+ncclResult_t do_ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
+			 ncclComm_t comm, cudaStream_t stream)
 {
 	return collect(comm, "ncclDevKernel_SendRecv", stream);
 }
 
-ncclResult_t do_ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-			 cudaStream_t stream)
+ncclResult_t do_ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
+			 ncclComm_t comm, cudaStream_t stream)
 {
 	return collect(comm, "ncclDevKernel_SendRecv", stream);
 }

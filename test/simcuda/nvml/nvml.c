@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The simulated NVML: what PyTorch and monitors ask. Its header comes with no wheel: types and numbers are those of its
- * documentation.
+ * The simulated NVML: what PyTorch and monitors ask. Its header comes with no wheel: types and
+ * numbers are those of its documentation.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -56,7 +56,8 @@ static enum result device_of(void *handle, int *ordinal)
 	*ordinal = (int)(uintptr_t)handle - 1;
 	if (!is_initialised)
 		return NVML_UNINITIALIZED;
-	return *ordinal >= 0 && *ordinal < sim_config()->n_devices ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+	return *ordinal >= 0 && *ordinal < sim_config()->n_devices ? NVML_SUCCESS
+								   : NVML_INVALID_ARGUMENT;
 }
 
 /* Whether SIMCUDA_FAULTS wants the function to fail; result is set then. */
@@ -124,7 +125,8 @@ EXPORT enum result nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **d
 
 	if (sscanf(bus_id, "%x:%x", &domain, &bus) != 2 || bus < FIRST_BUS)
 		return NVML_INVALID_ARGUMENT;
-	return nvmlDeviceGetHandleByIndex_v2(bus - FIRST_BUS, device) ? NVML_NOT_FOUND : NVML_SUCCESS;
+	return nvmlDeviceGetHandleByIndex_v2(bus - FIRST_BUS, device) ? NVML_NOT_FOUND
+								      : NVML_SUCCESS;
 }
 
 EXPORT enum result nvmlDeviceGetName(void *device, char *name, unsigned length)
@@ -143,7 +145,8 @@ EXPORT enum result nvmlDeviceGetUUID(void *device, char *uuid, unsigned length)
 	enum result result = device_of(device, &ordinal);
 
 	if (!result)
-		snprintf(uuid, length, "GPU-73696d75-6c61-7465-6420-6465766963%02x", (unsigned)ordinal);
+		snprintf(uuid, length, "GPU-73696d75-6c61-7465-6420-6465766963%02x",
+			 (unsigned)ordinal);
 	return result;
 }
 
@@ -200,7 +203,8 @@ EXPORT enum result nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *me
 }
 
 /* This process alone: others have simulations of their own. */
-EXPORT enum result nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, struct process *processes)
+EXPORT enum result nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n,
+							   struct process *processes)
 {
 	int ordinal;
 	unsigned room = *n;
@@ -211,12 +215,14 @@ EXPORT enum result nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigne
 	*n = 1;
 	if (!room)
 		return NVML_INSUFFICIENT_SIZE;
-	processes[0] = (struct process){(unsigned)getpid(), sim_config()->device_bytes - free_bytes(ordinal),
+	processes[0] = (struct process){(unsigned)getpid(),
+					sim_config()->device_bytes - free_bytes(ordinal),
 					UINT32_MAX, UINT32_MAX};
 	return NVML_SUCCESS;
 }
 
-EXPORT enum result nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n, struct process *processes)
+EXPORT enum result nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n,
+							struct process *processes)
 {
 	return nvmlDeviceGetComputeRunningProcesses_v3(device, n, processes);
 }
@@ -258,13 +264,15 @@ EXPORT enum result nvmlDeviceGetUtilizationRates(void *device, struct utilizatio
 }
 
 /* Nothing of these is simulated. */
-#define STUB(function)                                                                                   \
-	EXPORT enum result function(void)                                                                \
-	{                                                                                                \
-		static struct sim_api api = {.name = #function, .unsupported = NVML_NOT_SUPPORTED};      \
-		int code;                                                                                \
-                                                                                                         \
-		return (enum result)(sim_fault_is_due(&api, &code) ? code : sim_call_unsupported(&api)); \
+#define STUB(function)                                                                            \
+	EXPORT enum result function(void)                                                         \
+	{                                                                                         \
+		static struct sim_api api = {.name = #function,                                   \
+					     .unsupported = NVML_NOT_SUPPORTED};                  \
+		int code;                                                                         \
+                                                                                                  \
+		return (enum result)(sim_fault_is_due(&api, &code) ? code                         \
+								   : sim_call_unsupported(&api)); \
 	}
 STUB(nvmlDeviceGetGpuFabricInfoV)
 STUB(nvmlDeviceGetNvLinkRemoteDeviceType)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The simulated NVRTC: every program compiles, to code that nobody reads; a name that was asked for is itself, unmangled.
+ * The simulated NVRTC: every program compiles, to code that nobody reads; a name that was asked for
+ * is itself, unmangled.
  */
 #include "nvrtc_api.h"
 
@@ -41,8 +42,9 @@ nvrtcResult do_nvrtcVersion(int *major, int *minor)
 	return NVRTC_SUCCESS;
 }
 
-nvrtcResult do_nvrtcCreateProgram(nvrtcProgram *prog, const char *src, const char *name, int numHeaders,
-				  const char *const *headers, const char *const *includeNames)
+nvrtcResult do_nvrtcCreateProgram(nvrtcProgram *prog, const char *src, const char *name,
+				  int numHeaders, const char *const *headers,
+				  const char *const *includeNames)
 {
 	*prog = (nvrtcProgram)calloc(1, sizeof(struct program));
 	return *prog ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
@@ -82,7 +84,8 @@ nvrtcResult do_nvrtcCompileProgram(nvrtcProgram prog, int numOptions, const char
 	return NVRTC_SUCCESS;
 }
 
-nvrtcResult do_nvrtcGetLoweredName(nvrtcProgram prog, const char *const name_expression, const char **lowered_name)
+nvrtcResult do_nvrtcGetLoweredName(nvrtcProgram prog, const char *const name_expression,
+				   const char **lowered_name)
 {
 	for (const struct name *name = program_of(prog)->names; name; name = name->next) {
 		if (!strcmp(name->text, name_expression)) {

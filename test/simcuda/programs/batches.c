@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Copies and prefetches many at a time, in the forms of CUDA 12 and 13: what test/e2e/cuda/cuda_batches.py has a list of, in this
- * order. The bytes are looked at in the end.
+ * Copies and prefetches many at a time, in the forms of CUDA 12 and 13: what
+ * test/e2e/cuda/cuda_batches.py has a list of, in this order. The bytes are looked at in the end.
  */
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -36,22 +36,28 @@ static void *form(const char *name, int version, cuuint64_t flags)
 static CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
 static CUmemLocation here = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
 
-/* Towards the device, and back by the form of CUDA 12.8; then both at once, and within the device. */
+/*
+ * Towards the device, and back by the form of CUDA 12.8; then both at once, and within the device.
+ */
 static void copy_batches(void)
 {
-	CUdeviceptr there[] = {device, device + 100, device + 300}, back[] = {of_host(8192), of_host(8292)};
+	CUdeviceptr there[] = {device, device + 100, device + 300},
+		    back[] = {of_host(8192), of_host(8292)};
 	CUdeviceptr from[] = {of_host(0), of_host(100), of_host(300)};
 	CUdeviceptr mixed_to[] = {other, of_host(8600)}, mixed_from[] = {of_host(0), device};
-	size_t sizes[] = {100, 200, 300}, mixed_sizes[] = {10, 20}, seventy = 70, first = 0, failed = 0;
+	size_t sizes[] = {100, 200, 300}, mixed_sizes[] = {10, 20}, seventy = 70, first = 0,
+	       failed = 0;
 	PFN_cuMemcpyBatchAsync_v12080 old;
 	PFN_cuMemcpyBatchAsync_v13000_ptsz per_thread;
 
 	*(void **)&old = form("cuMemcpyBatchAsync", 12080, 0);
-	*(void **)&per_thread = form("cuMemcpyBatchAsync", 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+	*(void **)&per_thread =
+		form("cuMemcpyBatchAsync", 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
 	NEED(cuMemcpyBatchAsync(there, from, sizes, 3, &attributes, &first, 1, stream));
 	NEED(old(back, there, sizes, 2, &attributes, &first, 1, &failed, stream));
 	need(failed != SIZE_MAX, "the index of what failed");
-	NEED(cuMemcpyBatchAsync(mixed_to, mixed_from, mixed_sizes, 2, &attributes, &first, 1, stream));
+	NEED(cuMemcpyBatchAsync(mixed_to, mixed_from, mixed_sizes, 2, &attributes, &first, 1,
+				stream));
 	NEED(cuStreamSynchronize(stream));
 	NEED(per_thread(&other, &device, &seventy, 1, &attributes, &first, 1, NULL));
 	NEED(cuStreamSynchronize(CU_STREAM_PER_THREAD));

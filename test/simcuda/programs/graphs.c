@@ -86,11 +86,12 @@ static CUgraphNode add_kernel(CUgraph graph, const char *name, CUgraphNode after
 					  .blockDimZ = 1};
 	CUgraphNode node;
 
-	NEED(cuGraphAddKernelNode(&node, graph, after ? &after : NULL, after ? 1 : 0, &params)); /* line of added */
+	/* line of added */
+	NEED(cuGraphAddKernelNode(&node, graph, after ? &after : NULL, after ? 1 : 0, &params));
 	return node;
 }
 
-/* ---- lines: a comment names the kernel that its line asks for ------------------------------------------------------- */
+/* ---- lines: a comment names the kernel that its line asks for -------------------------------- */
 
 static NOT_INLINED void capture_some(void)
 {
@@ -120,7 +121,7 @@ static void go_lines(void)
 	NEED(cuStreamSynchronize(stream));
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static CUDA_MEM_ALLOC_NODE_PARAMS memory_of(size_t n)
 {
@@ -224,7 +225,8 @@ static void go_by_the_runtime(void)
 	node_params.alloc.bytesize = 25 * KIB;
 	NEED(cudaGraphAddNode(&other, graph, &alloc, NULL, 1, &node_params));
 	NEED(cudaGraphAddMemFreeNode(&freed, graph, &other, 1, params.dptr));
-	node_params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeMemFree, .free = {node_params.alloc.dptr}};
+	node_params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeMemFree,
+						   .free = {node_params.alloc.dptr}};
 	NEED(cudaGraphAddNode(&freed, graph, &freed, NULL, 1, &node_params));
 	NEED(cudaGraphInstantiateWithFlags(&exec, graph, 0));
 	for (int i = 0; i < 5; i++)
@@ -257,7 +259,8 @@ static void expect(uint64_t value, uint64_t wanted, const char *what)
 {
 	if (value == wanted)
 		return;
-	fprintf(stderr, "%s is %llu, not %llu\n", what, (unsigned long long)value, (unsigned long long)wanted);
+	fprintf(stderr, "%s is %llu, not %llu\n", what, (unsigned long long)value,
+		(unsigned long long)wanted);
 	exit(1);
 }
 
@@ -288,7 +291,10 @@ static void go_trim(void)
 	EXPECT(RESERVED_MEM_HIGH, 512 * KIB);
 }
 
-/* Each graph has blocks of which it frees some itself; the others are freed by the program, by chance, or left. */
+/*
+ * Each graph has blocks of which it frees some itself; the others are freed by the program, by
+ * chance, or left.
+ */
 static void go_random(unsigned seed)
 {
 	CUdeviceptr blocks[N_BLOCKS];
@@ -310,15 +316,17 @@ static void go_random(unsigned seed)
 			launch(exec, 1);
 			for (int k = 0; k < N_BLOCKS; k++) {
 				if (is_left[k] && rand() % 2)
-					NEED(rand() % 2 ? cuMemFree(blocks[k]) : cuMemFreeAsync(blocks[k], stream));
+					NEED(rand() % 2 ? cuMemFree(blocks[k])
+							: cuMemFreeAsync(blocks[k], stream));
 			}
 		}
 	}
 }
 
-/* ---- conditions ---------------------------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
-static CUgraph *add_condition(CUgraph graph, CUgraphConditionalNodeType type, unsigned size, unsigned value)
+static CUgraph *add_condition(CUgraph graph, CUgraphConditionalNodeType type, unsigned size,
+			      unsigned value)
 {
 	CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	CUgraphNode node;
@@ -334,7 +342,8 @@ static CUgraph *add_condition(CUgraph graph, CUgraphConditionalNodeType type, un
 
 static void capture_into(CUgraph body, const char *name)
 {
-	NEED(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	NEED(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0,
+					 CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	NEED(LAUNCH(name));
 	NEED(cuStreamEndCapture(stream, &body));
 }
@@ -371,7 +380,9 @@ static void go_conditions(void)
 	launch(instantiate(graph, 0), N_LAUNCHES);
 }
 
-/* -------------------------------------------------------------------------------------------------------------------- */
+/*
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void begin(void)
 {

@@ -33,7 +33,7 @@ static CUcontext context;
 static CUstream stream;
 static CUmemoryPool pool;
 
-/* ---- every way: name, how it is got, how it is freed. n: so many KiB or texels; p: an address or a handle ------------ */
+/* ---- every way: name, how it is got, how it is freed. n: so many KiB or texels; p: an address or a handle  */
 
 static const CUmemAllocationProp *on_device(void)
 {
@@ -47,13 +47,17 @@ static const CUmemAllocationProp *on_device(void)
 
 static CUDA_ARRAY_DESCRIPTOR flat(size_t n)
 {
-	return (CUDA_ARRAY_DESCRIPTOR){.Width = n, .Height = 16, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
+	return (CUDA_ARRAY_DESCRIPTOR){
+		.Width = n, .Height = 16, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
 }
 
 static CUDA_ARRAY3D_DESCRIPTOR deep(size_t n)
 {
-	return (CUDA_ARRAY3D_DESCRIPTOR){
-		.Width = n, .Height = 16, .Depth = 4, .Format = CU_AD_FORMAT_HALF, .NumChannels = 2};
+	return (CUDA_ARRAY3D_DESCRIPTOR){.Width = n,
+					 .Height = 16,
+					 .Depth = 4,
+					 .Format = CU_AD_FORMAT_HALF,
+					 .NumChannels = 2};
 }
 
 static struct cudaChannelFormatDesc channels(void)
@@ -82,53 +86,66 @@ static void *program_memory(size_t n)
 	return p;
 }
 
-#define WAYS                                                                                                         \
-	WAY(cuMemAlloc, NEED(cuMemAlloc((CUdeviceptr *)p, n *KIB)), NEED(cuMemFree((CUdeviceptr)*p)))                \
-	WAY(cuMemAllocPitch, size_t pitch;                                                                           \
-	    NEED(cuMemAllocPitch((CUdeviceptr *)p, &pitch, 100, n, 4)), NEED(cuMemFree((CUdeviceptr)*p)))            \
-	WAY(cuMemAllocManaged, NEED(cuMemAllocManaged((CUdeviceptr *)p, n *KIB, CU_MEM_ATTACH_GLOBAL)),              \
-	    NEED(cuMemFree((CUdeviceptr)*p)))                                                                        \
-	WAY(cuMemAllocAsync, NEED(cuMemAllocAsync((CUdeviceptr *)p, n *KIB, stream)),                                \
-	    NEED(cuMemFreeAsync((CUdeviceptr)*p, stream)))                                                           \
-	WAY(cuMemAllocFromPoolAsync, NEED(cuMemAllocFromPoolAsync((CUdeviceptr *)p, n *KIB, pool, stream)),          \
-	    NEED(cuMemFree((CUdeviceptr)*p)))                                                                        \
-	WAY(cuMemAllocHost, NEED(cuMemAllocHost(p, n *KIB)), NEED(cuMemFreeHost(*p)))                                \
-	WAY(cuMemHostAlloc, NEED(cuMemHostAlloc(p, n *KIB, 0)), NEED(cuMemFreeHost(*p)))                             \
-	WAY(cuMemHostRegister, *p = program_memory(n);                                                               \
-	    NEED(cuMemHostRegister(*p, n * KIB, 0)), NEED(cuMemHostUnregister(*p)))                                  \
-	WAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR shape = flat(n);                                                    \
-	    NEED(cuArrayCreate((CUarray *)p, &shape)), NEED(cuArrayDestroy((CUarray)*p)))                            \
-	WAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n);                                                \
-	    NEED(cuArray3DCreate((CUarray *)p, &shape)), NEED(cuArrayDestroy((CUarray)*p)))                          \
-	WAY(cuMipmappedArrayCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n);                                         \
-	    NEED(cuMipmappedArrayCreate((CUmipmappedArray *)p, &shape, 3)),                                          \
-	    NEED(cuMipmappedArrayDestroy((CUmipmappedArray)*p)))                                                     \
-	WAY(cuMemCreate, NEED(cuMemCreate((CUmemGenericAllocationHandle *)p, GRANULE *(1 + n % 3), on_device(), 0)), \
-	    NEED(cuMemRelease((CUmemGenericAllocationHandle)*p)))                                                    \
-	WAY(cuIpcOpenMemHandle, CUipcMemHandle handle; foreign(&handle, n);                                          \
-	    NEED(cuIpcOpenMemHandle((CUdeviceptr *)p, handle, 1)), NEED(cuIpcCloseMemHandle((CUdeviceptr)*p)))       \
-	WAY(cudaMalloc, NEED(cudaMalloc(p, n *KIB)), NEED(cudaFree(*p)))                                             \
-	WAY(cudaMallocPitch, size_t pitch; NEED(cudaMallocPitch(p, &pitch, 700, n)), NEED(cudaFree(*p)))             \
-	WAY(cudaMalloc3D, struct cudaPitchedPtr at; NEED(cudaMalloc3D(&at, (struct cudaExtent){300, n, 3}));         \
-	    *p = at.ptr, NEED(cudaFree(*p)))                                                                         \
-	WAY(cudaMallocManaged, NEED(cudaMallocManaged(p, n *KIB, cudaMemAttachGlobal)), NEED(cudaFree(*p)))          \
-	WAY(cudaMallocAsync, NEED(cudaMallocAsync(p, n *KIB, stream)), NEED(cudaFreeAsync(*p, stream)))              \
-	WAY(cudaMallocFromPoolAsync, NEED(cudaMallocFromPoolAsync(p, n *KIB, pool, stream)),                         \
-	    NEED(cudaFreeAsync(*p, stream)))                                                                         \
-	WAY(cudaMallocHost, NEED(cudaMallocHost(p, n *KIB)), NEED(cudaFreeHost(*p)))                                 \
-	WAY(cudaHostAlloc, NEED(cudaHostAlloc(p, n *KIB, 0)), NEED(cudaFreeHost(*p)))                                \
-	WAY(cudaHostRegister, *p = program_memory(n);                                                                \
-	    NEED(cudaHostRegister(*p, n * KIB, 0)), NEED(cudaHostUnregister(*p)))                                    \
-	WAY(cudaMallocArray, struct cudaChannelFormatDesc of = channels();                                           \
-	    NEED(cudaMallocArray((cudaArray_t *)p, &of, n, 16, 0)), NEED(cudaFreeArray((cudaArray_t)*p)))            \
-	WAY(cudaMalloc3DArray, struct cudaChannelFormatDesc of = channels();                                         \
-	    NEED(cudaMalloc3DArray((cudaArray_t *)p, &of, (struct cudaExtent){n, 8, 6}, cudaArrayLayered)),          \
-	    NEED(cudaFreeArray((cudaArray_t)*p)))                                                                    \
-	WAY(cudaMallocMipmappedArray, struct cudaChannelFormatDesc of = channels();                                  \
-	    NEED(cudaMallocMipmappedArray((cudaMipmappedArray_t *)p, &of, (struct cudaExtent){n, 8, 6}, 4,           \
-					  cudaArrayLayered)),                                                        \
-	    NEED(cudaFreeMipmappedArray((cudaMipmappedArray_t)*p)))                                                  \
-	WAY(cudaIpcOpenMemHandle, cudaIpcMemHandle_t handle; foreign(&handle, n);                                    \
+#define WAYS                                                                                       \
+	WAY(cuMemAlloc, NEED(cuMemAlloc((CUdeviceptr *)p, n *KIB)),                                \
+	    NEED(cuMemFree((CUdeviceptr)*p)))                                                      \
+	WAY(cuMemAllocPitch, size_t pitch;                                                         \
+	    NEED(cuMemAllocPitch((CUdeviceptr *)p, &pitch, 100, n, 4)),                            \
+	    NEED(cuMemFree((CUdeviceptr)*p)))                                                      \
+	WAY(cuMemAllocManaged,                                                                     \
+	    NEED(cuMemAllocManaged((CUdeviceptr *)p, n *KIB, CU_MEM_ATTACH_GLOBAL)),               \
+	    NEED(cuMemFree((CUdeviceptr)*p)))                                                      \
+	WAY(cuMemAllocAsync, NEED(cuMemAllocAsync((CUdeviceptr *)p, n *KIB, stream)),              \
+	    NEED(cuMemFreeAsync((CUdeviceptr)*p, stream)))                                         \
+	WAY(cuMemAllocFromPoolAsync,                                                               \
+	    NEED(cuMemAllocFromPoolAsync((CUdeviceptr *)p, n *KIB, pool, stream)),                 \
+	    NEED(cuMemFree((CUdeviceptr)*p)))                                                      \
+	WAY(cuMemAllocHost, NEED(cuMemAllocHost(p, n *KIB)), NEED(cuMemFreeHost(*p)))              \
+	WAY(cuMemHostAlloc, NEED(cuMemHostAlloc(p, n *KIB, 0)), NEED(cuMemFreeHost(*p)))           \
+	WAY(cuMemHostRegister, *p = program_memory(n);                                             \
+	    NEED(cuMemHostRegister(*p, n * KIB, 0)), NEED(cuMemHostUnregister(*p)))                \
+	WAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR shape = flat(n);                                  \
+	    NEED(cuArrayCreate((CUarray *)p, &shape)), NEED(cuArrayDestroy((CUarray)*p)))          \
+	WAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n);                              \
+	    NEED(cuArray3DCreate((CUarray *)p, &shape)), NEED(cuArrayDestroy((CUarray)*p)))        \
+	WAY(cuMipmappedArrayCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n);                       \
+	    NEED(cuMipmappedArrayCreate((CUmipmappedArray *)p, &shape, 3)),                        \
+	    NEED(cuMipmappedArrayDestroy((CUmipmappedArray)*p)))                                   \
+	WAY(cuMemCreate,                                                                           \
+	    NEED(cuMemCreate((CUmemGenericAllocationHandle *)p, GRANULE *(1 + n % 3), on_device(), \
+			     0)),                                                                  \
+	    NEED(cuMemRelease((CUmemGenericAllocationHandle)*p)))                                  \
+	WAY(cuIpcOpenMemHandle, CUipcMemHandle handle; foreign(&handle, n);                        \
+	    NEED(cuIpcOpenMemHandle((CUdeviceptr *)p, handle, 1)),                                 \
+	    NEED(cuIpcCloseMemHandle((CUdeviceptr)*p)))                                            \
+	WAY(cudaMalloc, NEED(cudaMalloc(p, n *KIB)), NEED(cudaFree(*p)))                           \
+	WAY(cudaMallocPitch, size_t pitch;                                                         \
+	    NEED(cudaMallocPitch(p, &pitch, 700, n)), NEED(cudaFree(*p)))                          \
+	WAY(cudaMalloc3D, struct cudaPitchedPtr at;                                                \
+	    NEED(cudaMalloc3D(&at, (struct cudaExtent){300, n, 3}));                               \
+	    *p = at.ptr, NEED(cudaFree(*p)))                                                       \
+	WAY(cudaMallocManaged, NEED(cudaMallocManaged(p, n *KIB, cudaMemAttachGlobal)),            \
+	    NEED(cudaFree(*p)))                                                                    \
+	WAY(cudaMallocAsync, NEED(cudaMallocAsync(p, n *KIB, stream)),                             \
+	    NEED(cudaFreeAsync(*p, stream)))                                                       \
+	WAY(cudaMallocFromPoolAsync, NEED(cudaMallocFromPoolAsync(p, n *KIB, pool, stream)),       \
+	    NEED(cudaFreeAsync(*p, stream)))                                                       \
+	WAY(cudaMallocHost, NEED(cudaMallocHost(p, n *KIB)), NEED(cudaFreeHost(*p)))               \
+	WAY(cudaHostAlloc, NEED(cudaHostAlloc(p, n *KIB, 0)), NEED(cudaFreeHost(*p)))              \
+	WAY(cudaHostRegister, *p = program_memory(n);                                              \
+	    NEED(cudaHostRegister(*p, n * KIB, 0)), NEED(cudaHostUnregister(*p)))                  \
+	WAY(cudaMallocArray, struct cudaChannelFormatDesc of = channels();                         \
+	    NEED(cudaMallocArray((cudaArray_t *)p, &of, n, 16, 0)),                                \
+	    NEED(cudaFreeArray((cudaArray_t)*p)))                                                  \
+	WAY(cudaMalloc3DArray, struct cudaChannelFormatDesc of = channels();                       \
+	    NEED(cudaMalloc3DArray((cudaArray_t *)p, &of, (struct cudaExtent){n, 8, 6},            \
+				   cudaArrayLayered)),                                             \
+	    NEED(cudaFreeArray((cudaArray_t)*p)))                                                  \
+	WAY(cudaMallocMipmappedArray, struct cudaChannelFormatDesc of = channels();                \
+	    NEED(cudaMallocMipmappedArray((cudaMipmappedArray_t *)p, &of,                          \
+					  (struct cudaExtent){n, 8, 6}, 4, cudaArrayLayered)),     \
+	    NEED(cudaFreeMipmappedArray((cudaMipmappedArray_t)*p)))                                \
+	WAY(cudaIpcOpenMemHandle, cudaIpcMemHandle_t handle; foreign(&handle, n);                  \
 	    NEED(cudaIpcOpenMemHandle(p, handle, 1)), NEED(cudaIpcCloseMemHandle(*p)))
 
 #define WAY(name, get, give)                                                           \
@@ -175,7 +192,7 @@ static void go_all_ways(void)
 	NEED(cuStreamSynchronize(stream));
 }
 
-/* ---- at random ------------------------------------------------------------------------------------------------------- */
+/* ---- at random ------------------------------------------------------------------------------- */
 
 static void *go_random(void *seed)
 {
@@ -203,12 +220,13 @@ static void go_in_threads(unsigned seed)
 	pthread_t threads[N_THREADS];
 
 	for (unsigned i = 0; i < N_THREADS; i++)
-		pthread_create(&threads[i], NULL, go_random, (void *)(uintptr_t)(seed * N_THREADS + i));
+		pthread_create(&threads[i], NULL, go_random,
+			       (void *)(uintptr_t)(seed * N_THREADS + i));
 	for (unsigned i = 0; i < N_THREADS; i++)
 		pthread_join(threads[i], NULL);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void go_with_context(void)
 {
@@ -260,7 +278,8 @@ static void go_wrong(void)
 	expect_failure((int)cuMemFree(0x1000), "a free of nothing");
 	expect_failure((int)cudaFreeHost((void *)p), "a free of another kind");
 	expect_failure((int)cuMemAlloc(&other, (size_t)1 << 50), "an allocation that is too large");
-	expect_failure((int)cudaMalloc((void **)&other, (size_t)1 << 50), "the same by the runtime");
+	expect_failure((int)cudaMalloc((void **)&other, (size_t)1 << 50),
+		       "the same by the runtime");
 	NEED(cuMemAlloc(&other, 50 * KIB));
 	NEED(cuMemFree(other));
 	expect_failure((int)cuMemFree(other), "a second free");
@@ -271,7 +290,8 @@ static void go_wrong(void)
 static void go_mapping(void)
 {
 	CUmemGenericAllocationHandle first, second, again;
-	CUmemAccessDesc access = {.location = on_device()->location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemAccessDesc access = {.location = on_device()->location,
+				  .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUdeviceptr at;
 
 	NEED(cuMemAddressReserve(&at, 4 * GRANULE, 0, 0, 0));
@@ -287,7 +307,8 @@ static void go_mapping(void)
 	NEED(cuMemUnmap(at + 2 * GRANULE, GRANULE));
 	NEED(cuMemRelease(second));
 	NEED(cuMemUnmap(at, 2 * GRANULE)); /* the end of the first */
-	NEED(cuMemCreate(&first, 3 * GRANULE, on_device(), 0)); /* the peak, with the second, which is still mapped */
+	/* the peak, with the second, which is still mapped */
+	NEED(cuMemCreate(&first, 3 * GRANULE, on_device(), 0));
 	NEED(cuMemRelease(first));
 }
 

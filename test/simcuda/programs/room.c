@@ -41,7 +41,7 @@ static void expect_undisturbed(cudaError_t last)
 	}
 }
 
-/* ---- growth ---------------------------------------------------------------------------------------------------------- */
+/* ---- growth ---------------------------------------------------------------------------------- */
 
 static void map_and_unmap(size_t bytes)
 {
@@ -78,12 +78,14 @@ static void grow(void)
 	NEED(cuStreamSynchronize(stream));
 }
 
-/* ---- refused --------------------------------------------------------------------------------------------------------- */
+/* ---- refused --------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void be_refused(void)
 {
-	CUDA_ARRAY_DESCRIPTOR shape = {
-		.Width = 1 << 20, .Height = 1 << 20, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+	CUDA_ARRAY_DESCRIPTOR shape = {.Width = 1 << 20,
+				       .Height = 1 << 20,
+				       .Format = CU_AD_FORMAT_FLOAT,
+				       .NumChannels = 1};
 	CUmemGenericAllocationHandle handle;
 	CUdeviceptr p;
 	CUarray array;
@@ -115,7 +117,7 @@ static void try_again(void)
 	expect_undisturbed(cudaSuccess);
 }
 
-/* ---- capture --------------------------------------------------------------------------------------------------------- */
+/* ---- capture --------------------------------------------------------------------------------- */
 
 static void *grow_elsewhere(void *unused)
 {
@@ -152,7 +154,7 @@ static void capture(void)
 	expect_undisturbed(cudaSuccess);
 }
 
-/* ---- pools ----------------------------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 #if CUDA_VERSION >= 13000
 static void take_from_pools(void)

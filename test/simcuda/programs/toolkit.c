@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What CUDA 12 and 13 have in different forms: properties of devices, places of memory, graphs and their capture, the driver's
- * entry points; and kernels as the code of nvcc launches them. toolkit [N]: N launches (20). Says what it saw, the same with
- * either's headers but for the first line.
+ * What CUDA 12 and 13 have in different forms: properties of devices, places of memory, graphs and
+ * their capture, the driver's entry points; and kernels as the code of nvcc launches them. toolkit
+ * [N]: N launches (20). Says what it saw, the same with either's headers but for the first line.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -16,8 +16,9 @@ enum { BYTES = 1 << 20, REPLAYS = 3, LAUNCHES = 20 };
 /* What nvcc's code calls before main: in no header. */
 extern void **__cudaRegisterFatBinary(void *image);
 extern void __cudaRegisterFatBinaryEnd(void **handle);
-extern void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub, const char *name,
-				   int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size);
+extern void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub,
+				   const char *name, int thread_limit, void *tid, void *bid,
+				   void *block, void *grid, int *warp_size);
 
 /* Stands for a kernel: its address is what is launched. */
 static void scale(void)
@@ -29,13 +30,15 @@ __attribute__((constructor)) static void register_kernels(void)
 	static char image[] = "image";
 	void **handle = __cudaRegisterFatBinary(image);
 
-	__cudaRegisterFunction(handle, (const char *)scale, "scale", "_Z5scalePffi", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterFunction(handle, (const char *)scale, "scale", "_Z5scalePffi", -1, NULL, NULL,
+			       NULL, NULL, NULL);
 	__cudaRegisterFatBinaryEnd(handle);
 }
 
 static void launch(cudaStream_t stream, unsigned n_blocks)
 {
-	NEED(cudaLaunchKernel((const void *)scale, (dim3){n_blocks, 1, 1}, (dim3){256, 1, 1}, NULL, 64, stream));
+	NEED(cudaLaunchKernel((const void *)scale, (dim3){n_blocks, 1, 1}, (dim3){256, 1, 1}, NULL,
+			      64, stream));
 }
 
 static void describe(void)
@@ -47,9 +50,9 @@ static void describe(void)
 	NEED(cudaGetDeviceCount(&n));
 	NEED(cudaGetDeviceProperties(&prop, 0));
 	printf("CUDA %d, headers %d\n", version, CUDART_VERSION);
-	printf("%d: %s, %d.%d, %d multiprocessors, %zu bytes shared, %zu at most, %zu bytes\n", n, prop.name,
-	       prop.major, prop.minor, prop.multiProcessorCount, prop.sharedMemPerBlock, prop.sharedMemPerBlockOptin,
-	       prop.totalGlobalMem);
+	printf("%d: %s, %d.%d, %d multiprocessors, %zu bytes shared, %zu at most, %zu bytes\n", n,
+	       prop.name, prop.major, prop.minor, prop.multiProcessorCount, prop.sharedMemPerBlock,
+	       prop.sharedMemPerBlockOptin, prop.totalGlobalMem);
 }
 
 static void advise_and_prefetch(cudaStream_t stream)
@@ -120,7 +123,10 @@ static void run_graph(cudaStream_t stream, void *memory)
 	printf("graph of %zu nodes, %zu and %zu before\n", n_nodes, n_before, n_after);
 }
 
-/* The form of cuMemAdvise that this CUDA means: the older one takes a device, the newer one a place. */
+/*
+ * The form of cuMemAdvise that this CUDA means: the older one takes a device, the newer one a
+ * place.
+ */
 static void look_up_entry(void *memory)
 {
 	enum cudaDriverEntryPointQueryResult status;
@@ -129,7 +135,8 @@ static void look_up_entry(void *memory)
 #if CUDART_VERSION >= 13000
 	CUresult (*advise)(CUdeviceptr, size_t, CUmem_advise, CUmemLocation);
 
-	NEED(cudaGetDriverEntryPointByVersion("cuMemAdvise", &entry, CUDART_VERSION, cudaEnableDefault, &status));
+	NEED(cudaGetDriverEntryPointByVersion("cuMemAdvise", &entry, CUDART_VERSION,
+					      cudaEnableDefault, &status));
 	*(void **)&advise = entry;
 	NEED(advise((CUdeviceptr)memory, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY,
 		    (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}));

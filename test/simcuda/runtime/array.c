@@ -23,8 +23,8 @@ static CUarray_format format_of(const struct cudaChannelFormatDesc *desc)
 	}
 }
 
-static CUDA_ARRAY3D_DESCRIPTOR shape_of(const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
-					unsigned flags)
+static CUDA_ARRAY3D_DESCRIPTOR shape_of(const struct cudaChannelFormatDesc *desc,
+					struct cudaExtent extent, unsigned flags)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {
 		.Width = extent.width,
@@ -40,8 +40,8 @@ static CUDA_ARRAY3D_DESCRIPTOR shape_of(const struct cudaChannelFormatDesc *desc
 
 cudaError_t do_cudaMallocArray(const cudaMallocArray_p *p)
 {
-	CUDA_ARRAY3D_DESCRIPTOR shape =
-		shape_of(p->desc, (struct cudaExtent){.width = p->width, .height = p->height}, p->flags);
+	CUDA_ARRAY3D_DESCRIPTOR shape = shape_of(
+		p->desc, (struct cudaExtent){.width = p->width, .height = p->height}, p->flags);
 	CUDA_ARRAY_DESCRIPTOR flat = {
 		.Width = shape.Width,
 		.Height = shape.Height,
@@ -58,7 +58,8 @@ cudaError_t do_cudaMalloc3DArray(const cudaMalloc3DArray_p *p)
 	CUDA_ARRAY3D_DESCRIPTOR shape = shape_of(p->desc, p->extent, p->flags);
 	CUresult result = rt_begin();
 
-	return (cudaError_t)(result ? result : rt_driver.cuArray3DCreate((CUarray *)p->array, &shape));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuArray3DCreate((CUarray *)p->array, &shape));
 }
 
 cudaError_t do_cudaMallocMipmappedArray(const cudaMallocMipmappedArray_p *p)
@@ -67,8 +68,9 @@ cudaError_t do_cudaMallocMipmappedArray(const cudaMallocMipmappedArray_p *p)
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuMipmappedArrayCreate((CUmipmappedArray *)p->mipmappedArray, &shape,
-								       p->numLevels));
+				    : rt_driver.cuMipmappedArrayCreate(
+					      (CUmipmappedArray *)p->mipmappedArray, &shape,
+					      p->numLevels));
 }
 
 cudaError_t do_cudaMalloc3D(const cudaMalloc3D_p *p)
@@ -95,5 +97,6 @@ cudaError_t do_cudaIpcOpenMemHandle(const cudaIpcOpenMemHandle_p *p)
 
 	memcpy(&handle, &p->handle, sizeof(handle));
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuIpcOpenMemHandle((CUdeviceptr *)p->devPtr, handle, p->flags));
+				    : rt_driver.cuIpcOpenMemHandle((CUdeviceptr *)p->devPtr, handle,
+								   p->flags));
 }

@@ -57,7 +57,9 @@ EXPORT const char *cudaGetErrorName(cudaError_t error)
 #include "test/simcuda/runtime/errors.def"
 #undef ERROR
 	default:
-		return !rt_load() && !rt_driver.cuGetErrorName((CUresult)error, &name) ? name : "cudaErrorUnknown";
+		return !rt_load() && !rt_driver.cuGetErrorName((CUresult)error, &name)
+			       ? name
+			       : "cudaErrorUnknown";
 	}
 }
 
@@ -72,8 +74,9 @@ EXPORT const char *cudaGetErrorString(cudaError_t error)
 #include "test/simcuda/runtime/errors.def"
 #undef ERROR
 	default:
-		return !rt_load() && !rt_driver.cuGetErrorString((CUresult)error, &text) ? text
-											 : "unrecognized error code";
+		return !rt_load() && !rt_driver.cuGetErrorString((CUresult)error, &text)
+			       ? text
+			       : "unrecognized error code";
 	}
 }
 
@@ -84,8 +87,10 @@ int rt_version(void)
 
 static void load(void)
 {
-	CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) = NULL;
-	void *library = sim_config()->driver == SIM_DRIVER_ABSENT ? NULL : dlopen("libcuda.so.1", RTLD_NOW);
+	CUresult (*look_up)(const char *, void **, int, cuuint64_t,
+			    CUdriverProcAddressQueryResult *) = NULL;
+	void *library =
+		sim_config()->driver == SIM_DRIVER_ABSENT ? NULL : dlopen("libcuda.so.1", RTLD_NOW);
 
 	if (library)
 		*(void **)&look_up = dlsym(library, "cuGetProcAddress_v2");
@@ -93,8 +98,9 @@ static void load(void)
 		load_result = (CUresult)cudaErrorInsufficientDriver;
 		return;
 	}
-#define CALL(name, version) \
-	load_result = load_result ? load_result : look_up(#name, (void **)&rt_driver.name, version, 0, NULL);
+#define CALL(name, version)                     \
+	load_result = load_result ? load_result \
+				  : look_up(#name, (void **)&rt_driver.name, version, 0, NULL);
 #include "driver_calls.h"
 #undef CALL
 	if (!load_result)

@@ -22,7 +22,9 @@ cudaError_t do_cudaDriverGetVersion(const cudaDriverGetVersion_p *p)
 	if (sim_config()->driver == SIM_DRIVER_ABSENT)
 		return cudaSuccess;
 	rt_load();
-	return rt_driver.cuDriverGetVersion ? (cudaError_t)rt_driver.cuDriverGetVersion(p->driverVersion) : cudaSuccess;
+	return rt_driver.cuDriverGetVersion
+		       ? (cudaError_t)rt_driver.cuDriverGetVersion(p->driverVersion)
+		       : cudaSuccess;
 }
 
 cudaError_t do_cudaGetDeviceCount(const cudaGetDeviceCount_p *p)
@@ -37,21 +39,25 @@ cudaError_t do_cudaDeviceGetAttribute(const cudaDeviceGetAttribute_p *p)
 	CUresult result = rt_load();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuDeviceGetAttribute(p->value, (CUdevice_attribute)p->attr, p->device));
+				    : rt_driver.cuDeviceGetAttribute(
+					      p->value, (CUdevice_attribute)p->attr, p->device));
 }
 
 cudaError_t do_cudaDeviceGetPCIBusId(const cudaDeviceGetPCIBusId_p *p)
 {
 	CUresult result = rt_load();
 
-	return (cudaError_t)(result ? result : rt_driver.cuDeviceGetPCIBusId(p->pciBusId, p->len, p->device));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuDeviceGetPCIBusId(p->pciBusId, p->len,
+								    p->device));
 }
 
 cudaError_t do_cudaDeviceGetByPCIBusId(const cudaDeviceGetByPCIBusId_p *p)
 {
 	CUresult result = rt_load();
 
-	return (cudaError_t)(result ? result : rt_driver.cuDeviceGetByPCIBusId(p->device, p->pciBusId));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuDeviceGetByPCIBusId(p->device, p->pciBusId));
 }
 
 static int attribute(CUdevice_attribute which, int device)
@@ -160,7 +166,9 @@ cudaError_t do_cudaSetDeviceFlags(const cudaSetDeviceFlags_p *p)
 {
 	CUresult result = rt_load();
 
-	return (cudaError_t)(result ? result : rt_driver.cuDevicePrimaryCtxSetFlags(rt_current_device(), p->flags));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuDevicePrimaryCtxSetFlags(rt_current_device(),
+									   p->flags));
 }
 
 cudaError_t do_cudaGetDeviceFlags(const cudaGetDeviceFlags_p *p)
@@ -169,13 +177,16 @@ cudaError_t do_cudaGetDeviceFlags(const cudaGetDeviceFlags_p *p)
 	int is_active;
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuDevicePrimaryCtxGetState(rt_current_device(), p->flags, &is_active));
+				    : rt_driver.cuDevicePrimaryCtxGetState(rt_current_device(),
+									   p->flags, &is_active));
 }
 
-static cudaError_t entry_point(const char *symbol, void **found, unsigned version, unsigned long long flags,
+static cudaError_t entry_point(const char *symbol, void **found, unsigned version,
+			       unsigned long long flags,
 			       enum cudaDriverEntryPointQueryResult *status)
 {
-	CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) = NULL;
+	CUresult (*look_up)(const char *, void **, int, cuuint64_t,
+			    CUdriverProcAddressQueryResult *) = NULL;
 	CUdriverProcAddressQueryResult query = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	CUresult result = rt_load();
 	void *library = result ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -199,5 +210,6 @@ cudaError_t do_cudaGetDriverEntryPointByVersion(const cudaGetDriverEntryPointByV
 
 cudaError_t do_cudaGetDriverEntryPoint(const cudaGetDriverEntryPoint_p *p)
 {
-	return entry_point(p->symbol, p->funcPtr, (unsigned)rt_version(), p->flags, p->driverStatus);
+	return entry_point(p->symbol, p->funcPtr, (unsigned)rt_version(), p->flags,
+			   p->driverStatus);
 }

@@ -4,12 +4,15 @@
 
 #include <string.h>
 
-/* A kernel's launch: the runtime's structs of it are two, and the driver's too, whose fields have the same names. */
-#define KERNEL_LAUNCH(n)                                                                                        \
-	.func = rt_function((n)->func), .gridDimX = (n)->gridDim.x, .gridDimY = (n)->gridDim.y,                 \
-	.gridDimZ = (n)->gridDim.z, .blockDimX = (n)->blockDim.x, .blockDimY = (n)->blockDim.y,                 \
-	.blockDimZ = (n)->blockDim.z, .sharedMemBytes = (n)->sharedMemBytes, .kernelParams = (n)->kernelParams, \
-	.extra = (n)->extra
+/*
+ * A kernel's launch: the runtime's structs of it are two, and the driver's too, whose fields have
+ * the same names.
+ */
+#define KERNEL_LAUNCH(n)                                                                        \
+	.func = rt_function((n)->func), .gridDimX = (n)->gridDim.x, .gridDimY = (n)->gridDim.y, \
+	.gridDimZ = (n)->gridDim.z, .blockDimX = (n)->blockDim.x, .blockDimY = (n)->blockDim.y, \
+	.blockDimZ = (n)->blockDim.z, .sharedMemBytes = (n)->sharedMemBytes,                    \
+	.kernelParams = (n)->kernelParams, .extra = (n)->extra
 
 cudaError_t do_cudaGraphAddKernelNode(const cudaGraphAddKernelNode_p *p)
 {
@@ -17,7 +20,8 @@ cudaError_t do_cudaGraphAddKernelNode(const cudaGraphAddKernelNode_p *p)
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuGraphAddKernelNode(p->pGraphNode, p->graph, p->pDependencies,
+				    : rt_driver.cuGraphAddKernelNode(p->pGraphNode, p->graph,
+								     p->pDependencies,
 								     p->numDependencies, &params));
 }
 
@@ -38,8 +42,9 @@ cudaError_t do_cudaGraphAddMemcpyNode1D(const cudaGraphAddMemcpyNode1D_p *p)
 
 	copy.srcHeight = copy.dstHeight = 1;
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuGraphAddMemcpyNode(p->pGraphNode, p->graph, p->pDependencies,
-								     p->numDependencies, &copy, NULL));
+				    : rt_driver.cuGraphAddMemcpyNode(
+					      p->pGraphNode, p->graph, p->pDependencies,
+					      p->numDependencies, &copy, NULL));
 }
 
 cudaError_t do_cudaGraphAddMemsetNode(const cudaGraphAddMemsetNode_p *p)
@@ -56,13 +61,17 @@ cudaError_t do_cudaGraphAddMemsetNode(const cudaGraphAddMemsetNode_p *p)
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuGraphAddMemsetNode(p->pGraphNode, p->graph, p->pDependencies,
-								     p->numDependencies, &params, NULL));
+				    : rt_driver.cuGraphAddMemsetNode(
+					      p->pGraphNode, p->graph, p->pDependencies,
+					      p->numDependencies, &params, NULL));
 }
 
 /* Those of CUDA 12 have other forms of it, or none. */
 #if CUDART_VERSION >= 13000
-/* But for kernels and copies both libraries describe a node by the same bytes, what is returned among them. */
+/*
+ * But for kernels and copies both libraries describe a node by the same bytes, what is returned
+ * among them.
+ */
 cudaError_t do_cudaGraphAddNode(const cudaGraphAddNode_p *p)
 {
 	CUgraphNodeParams *params = (CUgraphNodeParams *)p->nodeParams, kernel;
@@ -80,7 +89,7 @@ cudaError_t do_cudaGraphAddNode(const cudaGraphAddNode_p *p)
 		params = &kernel;
 	}
 	return (cudaError_t)rt_driver.cuGraphAddNode(p->pGraphNode, p->graph, p->pDependencies,
-						     (const CUgraphEdgeData *)p->dependencyData, p->numDependencies,
-						     params);
+						     (const CUgraphEdgeData *)p->dependencyData,
+						     p->numDependencies, params);
 }
 #endif

@@ -30,7 +30,8 @@ static CUresult copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKi
 	}
 }
 
-static CUresult copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUstream stream)
+static CUresult copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+			   CUstream stream)
 {
 	CUresult result = rt_begin();
 
@@ -61,8 +62,8 @@ cudaError_t do_cudaMemcpyAsync(const cudaMemcpyAsync_p *p)
 	return (cudaError_t)copy_async(p->dst, p->src, p->count, p->kind, p->stream);
 }
 
-static CUDA_MEMCPY2D rows_of(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-			     size_t height)
+static CUDA_MEMCPY2D rows_of(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			     size_t width, size_t height)
 {
 	CUDA_MEMCPY2D rows = {
 		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
@@ -94,7 +95,9 @@ cudaError_t do_cudaMemcpy2DAsync(const cudaMemcpy2DAsync_p *p)
 	return (cudaError_t)(result ? result : rt_driver.cuMemcpy2DAsync(&rows, p->stream));
 }
 
-/* Layers are as many rows apart as the pitched pointer says. Of arrays the driver copies nothing. */
+/*
+ * Layers are as many rows apart as the pitched pointer says. Of arrays the driver copies nothing.
+ */
 static CUDA_MEMCPY3D box_of(const struct cudaMemcpy3DParms *copy)
 {
 	CUDA_MEMCPY3D box = {
@@ -140,7 +143,8 @@ cudaError_t do_cudaGetSymbolAddress(const cudaGetSymbolAddress_p *p)
 {
 	CUresult result = rt_begin();
 
-	return (cudaError_t)(result ? result : rt_variable(p->symbol, (CUdeviceptr *)p->devPtr, NULL));
+	return (cudaError_t)(result ? result
+				    : rt_variable(p->symbol, (CUdeviceptr *)p->devPtr, NULL));
 }
 
 cudaError_t do_cudaGetSymbolSize(const cudaGetSymbolSize_p *p)
@@ -188,7 +192,8 @@ cudaError_t do_cudaMemcpyToSymbolAsync(const cudaMemcpyToSymbolAsync_p *p)
 	char *to;
 	CUresult result = part_of(p->symbol, p->offset, p->count, &to);
 
-	return (cudaError_t)(result ? result : copy_async(to, p->src, p->count, p->kind, p->stream));
+	return (cudaError_t)(result ? result
+				    : copy_async(to, p->src, p->count, p->kind, p->stream));
 }
 
 static enum cudaMemoryType type_of(unsigned type, unsigned is_managed)
@@ -205,16 +210,18 @@ cudaError_t do_cudaPointerGetAttributes(const cudaPointerGetAttributes_p *p)
 	CUdeviceptr device_pointer = 0;
 	void *host_pointer = NULL;
 	int ordinal = 0;
-	CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-					    CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_HOST_POINTER,
-					    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+	CUpointer_attribute attributes[] = {
+		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+		CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_HOST_POINTER,
+		CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
 	void *values[] = {&type, &is_managed, &device_pointer, &host_pointer, &ordinal};
 	CUresult result = rt_begin();
 
 	if (result)
 		return (cudaError_t)result;
 	memset(p->attributes, 0, sizeof(*p->attributes));
-	rt_driver.cuPointerGetAttributes(sizeof(values) / sizeof(values[0]), attributes, values, address_of(p->ptr));
+	rt_driver.cuPointerGetAttributes(sizeof(values) / sizeof(values[0]), attributes, values,
+					 address_of(p->ptr));
 	p->attributes->type = type ? type_of(type, is_managed) : cudaMemoryTypeUnregistered;
 	p->attributes->device = type ? ordinal : -2;
 	p->attributes->devicePointer = (void *)(uintptr_t)device_pointer;
@@ -229,8 +236,8 @@ cudaError_t do_cudaMemAdvise(const cudaMemAdvise_p *p)
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuMemAdvise(address_of(p->devPtr), p->count, (CUmem_advise)p->advice,
-							    p->device));
+				    : rt_driver.cuMemAdvise(address_of(p->devPtr), p->count,
+							    (CUmem_advise)p->advice, p->device));
 }
 
 cudaError_t do_cudaMemPrefetchAsync(const cudaMemPrefetchAsync_p *p)
@@ -238,27 +245,29 @@ cudaError_t do_cudaMemPrefetchAsync(const cudaMemPrefetchAsync_p *p)
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count, p->dstDevice,
-								   p->stream));
+				    : rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count,
+								   p->dstDevice, p->stream));
 }
 #else
 cudaError_t do_cudaMemAdvise(const cudaMemAdvise_p *p)
 {
-	CUmemLocation location = {.type = (CUmemLocationType)p->location.type, .id = p->location.id};
+	CUmemLocation location = {.type = (CUmemLocationType)p->location.type,
+				  .id = p->location.id};
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuMemAdvise(address_of(p->devPtr), p->count, (CUmem_advise)p->advice,
-							    location));
+				    : rt_driver.cuMemAdvise(address_of(p->devPtr), p->count,
+							    (CUmem_advise)p->advice, location));
 }
 
 cudaError_t do_cudaMemPrefetchAsync(const cudaMemPrefetchAsync_p *p)
 {
-	CUmemLocation location = {.type = (CUmemLocationType)p->location.type, .id = p->location.id};
+	CUmemLocation location = {.type = (CUmemLocationType)p->location.type,
+				  .id = p->location.id};
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count, location, p->flags,
-								   p->stream));
+				    : rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count,
+								   location, p->flags, p->stream));
 }
 #endif

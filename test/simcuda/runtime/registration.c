@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the code that nvcc makes calls by itself: it registers fat binaries, kernels and variables before main, and
- * launches through a call configuration. None of these names is in a public header; cupti_runtime_cbid.h has their ids.
+ * What the code that nvcc makes calls by itself: it registers fat binaries, kernels and variables
+ * before main, and launches through a call configuration. None of these names is in a public
+ * header; cupti_runtime_cbid.h has their ids.
  */
 #include "test/simcuda/runtime/runtime.h"
 
@@ -96,9 +97,11 @@ static CUresult kernel_of(struct entry *entry)
 	if (entry->kernel)
 		return CUDA_SUCCESS;
 	if (!entry->binary->library)
-		result = rt_driver.cuLibraryLoadData(&entry->binary->library, entry->binary->image, NULL, NULL, 0, NULL,
-						     NULL, 0);
-	return result ? result : rt_driver.cuLibraryGetKernel(&entry->kernel, entry->binary->library, entry->name);
+		result = rt_driver.cuLibraryLoadData(&entry->binary->library, entry->binary->image,
+						     NULL, NULL, 0, NULL, NULL, 0);
+	return result ? result
+		      : rt_driver.cuLibraryGetKernel(&entry->kernel, entry->binary->library,
+						     entry->name);
 }
 
 CUfunction rt_function(const void *function)
@@ -133,7 +136,7 @@ CUresult rt_variable(const void *symbol, CUdeviceptr *address, size_t *bytes)
 	return result;
 }
 
-/* ---- what nvcc's code calls -------------------------------------------------------------------------------------- */
+/* ---- what nvcc's code calls ------------------------------------------------------------------ */
 
 EXPORT void **__cudaRegisterFatBinary(void *image)
 {
@@ -156,14 +159,15 @@ EXPORT char __cudaInitModule(void **handle)
 	return 1;
 }
 
-EXPORT void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub, const char *name,
-				   int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size)
+EXPORT void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub,
+				   const char *name, int thread_limit, void *tid, void *bid,
+				   void *block, void *grid, int *warp_size)
 {
 	insert(stub, name, (struct binary *)handle, 0);
 }
 
-EXPORT void __cudaRegisterVar(void **handle, char *shadow, char *address, const char *name, int is_external,
-			      size_t bytes, int is_constant, int is_global)
+EXPORT void __cudaRegisterVar(void **handle, char *shadow, char *address, const char *name,
+			      int is_external, size_t bytes, int is_constant, int is_global)
 {
 	insert(shadow, name, (struct binary *)handle, bytes ? bytes : 1);
 }
@@ -174,8 +178,8 @@ EXPORT void __cudaRegisterHostVar(void **handle, const char *name, char *shadow,
 }
 
 /* The program reads a managed variable through a pointer: host memory that the device knows. */
-EXPORT void __cudaRegisterManagedVar(void **handle, void **shadow, char *address, const char *name, int is_external,
-				     size_t bytes, int is_constant, int is_global)
+EXPORT void __cudaRegisterManagedVar(void **handle, void **shadow, char *address, const char *name,
+				     int is_external, size_t bytes, int is_constant, int is_global)
 {
 	*shadow = calloc(1, bytes);
 }
@@ -189,15 +193,18 @@ struct configuration {
 static _Thread_local struct configuration configurations[MAX_CONFIGURATIONS];
 static _Thread_local int n_configurations;
 
-EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, void *stream)
+EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+					    void *stream)
 {
 	if (n_configurations == MAX_CONFIGURATIONS)
 		return 1;
-	configurations[n_configurations++] = (struct configuration){grid, block, shared_bytes, stream};
+	configurations[n_configurations++] =
+		(struct configuration){grid, block, shared_bytes, stream};
 	return 0;
 }
 
-EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes, void *stream)
+EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
+					      void *stream)
 {
 	const struct configuration *top;
 
@@ -224,9 +231,10 @@ EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *stub)
 	return (cudaError_t)result;
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
-static CUresult launch(CUfunction f, dim3 grid, dim3 block, void **arguments, size_t shared_bytes, CUstream stream)
+static CUresult launch(CUfunction f, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+		       CUstream stream)
 {
 	CUresult result = rt_begin();
 
@@ -234,35 +242,41 @@ static CUresult launch(CUfunction f, dim3 grid, dim3 block, void **arguments, si
 		return (CUresult)cudaErrorInvalidDeviceFunction;
 	if (result)
 		return result;
-	return rt_driver.cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared_bytes,
-					stream, arguments, NULL);
+	return rt_driver.cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+					(unsigned)shared_bytes, stream, arguments, NULL);
 }
 
-static cudaError_t launch_compiled(struct sim_api *api, bool is_per_thread, cudaLaunchKernel_v7000_params *p)
+static cudaError_t launch_compiled(struct sim_api *api, bool is_per_thread,
+				   cudaLaunchKernel_v7000_params *p)
 {
-	struct sim_call call = {
-		.api = api, .params = p, .is_per_thread = is_per_thread, .symbol = sim_function_name(p->func)};
+	struct sim_call call = {.api = api,
+				.params = p,
+				.is_per_thread = is_per_thread,
+				.symbol = sim_function_name(p->func)};
 
 	if (sim_call_enter(&call))
-		call.result =
-			(int)launch((CUfunction)p->func, p->gridDim, p->blockDim, p->args, p->sharedMem, p->stream);
+		call.result = (int)launch((CUfunction)p->func, p->gridDim, p->blockDim, p->args,
+					  p->sharedMem, p->stream);
 	return (cudaError_t)rt_call_exit(&call);
 }
 
-EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
-				      cudaStream_t stream)
+EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
+				      size_t shared_bytes, cudaStream_t stream)
 {
-	static struct sim_api api = {.name = "__cudaLaunchKernel", .cbid = CBID_LAUNCH, .domain = SIM_DOMAIN_RUNTIME};
+	static struct sim_api api = {
+		.name = "__cudaLaunchKernel", .cbid = CBID_LAUNCH, .domain = SIM_DOMAIN_RUNTIME};
 	cudaLaunchKernel_v7000_params p = {kernel, grid, block, arguments, shared_bytes, stream};
 
 	return launch_compiled(&api, false, &p);
 }
 
-EXPORT cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
-					   size_t shared_bytes, cudaStream_t stream)
+EXPORT cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block,
+					   void **arguments, size_t shared_bytes,
+					   cudaStream_t stream)
 {
-	static struct sim_api api = {
-		.name = "__cudaLaunchKernel_ptsz", .cbid = CBID_LAUNCH_PTSZ, .domain = SIM_DOMAIN_RUNTIME};
+	static struct sim_api api = {.name = "__cudaLaunchKernel_ptsz",
+				     .cbid = CBID_LAUNCH_PTSZ,
+				     .domain = SIM_DOMAIN_RUNTIME};
 	cudaLaunchKernel_v7000_params p = {kernel, grid, block, arguments, shared_bytes, stream};
 
 	return launch_compiled(&api, true, &p);
@@ -270,7 +284,8 @@ EXPORT cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 
 
 cudaError_t do_cudaLaunchKernel(const cudaLaunchKernel_p *p)
 {
-	return (cudaError_t)launch(rt_function(p->func), p->gridDim, p->blockDim, p->args, p->sharedMem, p->stream);
+	return (cudaError_t)launch(rt_function(p->func), p->gridDim, p->blockDim, p->args,
+				   p->sharedMem, p->stream);
 }
 
 cudaError_t do_cudaLaunchKernelExC(const cudaLaunchKernelExC_p *p)
@@ -291,7 +306,8 @@ cudaError_t do_cudaLaunchKernelExC(const cudaLaunchKernelExC_p *p)
 
 	if (!function)
 		return cudaErrorInvalidDeviceFunction;
-	return (cudaError_t)(result ? result : rt_driver.cuLaunchKernelEx(&config, function, p->args, NULL));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuLaunchKernelEx(&config, function, p->args, NULL));
 }
 
 cudaError_t do_cudaLaunchCooperativeKernel(const cudaLaunchCooperativeKernel_p *p)
@@ -302,10 +318,10 @@ cudaError_t do_cudaLaunchCooperativeKernel(const cudaLaunchCooperativeKernel_p *
 	if (!function)
 		return cudaErrorInvalidDeviceFunction;
 	return (cudaError_t)(result ? result
-				    : rt_driver.cuLaunchCooperativeKernel(function, p->gridDim.x, p->gridDim.y,
-									  p->gridDim.z, p->blockDim.x, p->blockDim.y,
-									  p->blockDim.z, (unsigned)p->sharedMem,
-									  p->stream, p->args));
+				    : rt_driver.cuLaunchCooperativeKernel(
+					      function, p->gridDim.x, p->gridDim.y, p->gridDim.z,
+					      p->blockDim.x, p->blockDim.y, p->blockDim.z,
+					      (unsigned)p->sharedMem, p->stream, p->args));
 }
 
 cudaError_t do_cudaFuncGetAttributes(const cudaFuncGetAttributes_p *p)
@@ -316,9 +332,10 @@ cudaError_t do_cudaFuncGetAttributes(const cudaFuncGetAttributes_p *p)
 	if (!f)
 		return cudaErrorInvalidDeviceFunction;
 	memset(p->attr, 0, sizeof(*p->attr));
-#define READ(field, attribute) \
-	if (!result)           \
-		result = rt_driver.cuFuncGetAttribute(&p->attr->field, CU_FUNC_ATTRIBUTE_##attribute, f);
+#define READ(field, attribute)                                         \
+	if (!result)                                                   \
+		result = rt_driver.cuFuncGetAttribute(&p->attr->field, \
+						      CU_FUNC_ATTRIBUTE_##attribute, f);
 	READ(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK)
 	READ(numRegs, NUM_REGS)
 	READ(ptxVersion, PTX_VERSION)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the files of the simulated libcudart share. As the real one it reaches the driver only through libcuda.so.1 and
- * cuGetProcAddress, so that whoever stands between sees its calls; unlike the real one it wants no private tables.
+ * What the files of the simulated libcudart share. As the real one it reaches the driver only
+ * through libcuda.so.1 and cuGetProcAddress, so that whoever stands between sees its calls; unlike
+ * the real one it wants no private tables.
  */
 #ifndef SIMCUDA_RUNTIME_H
 #define SIMCUDA_RUNTIME_H
@@ -26,7 +27,10 @@ extern struct rt_driver rt_driver;
 /* Load the driver, and make the context of the thread's device current. */
 CUresult rt_begin(void);
 
-/* The version of this library, as cudaRuntimeGetVersion says it: that of its headers, unless it is set. */
+/*
+ * The version of this library, as cudaRuntimeGetVersion says it: that of its headers, unless it is
+ * set.
+ */
 int rt_version(void);
 
 /* Load the driver alone. */
@@ -34,7 +38,9 @@ CUresult rt_load(void);
 
 int rt_current_device(void);
 
-/* What a kernel's stub, cudaKernel_t or cudaFunction_t stands for; NULL where it is none of them. */
+/*
+ * What a kernel's stub, cudaKernel_t or cudaFunction_t stands for; NULL where it is none of them.
+ */
 CUfunction rt_function(const void *function);
 
 /* The name of the same, without asking the driver. */

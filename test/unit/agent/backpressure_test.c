@@ -21,18 +21,24 @@ struct waiting {
 
 static void begin(struct waiting *waiting, uint64_t cpu_ns)
 {
-	*waiting = (struct waiting){.now_ns = 5 * SECOND_NS, .signs = {.heartbeat = 7, .cpu_ns = cpu_ns}};
+	*waiting = (struct waiting){.now_ns = 5 * SECOND_NS,
+				    .signs = {.heartbeat = 7, .cpu_ns = cpu_ns}};
 	torsh_backpressure_begin(&waiting->backpressure, waiting->now_ns, waiting->signs);
 }
 
-/* Asks after each step, in which the writer does what it is said to. Returns how many steps it was waited for. */
-static uint64_t wait_steps(struct waiting *waiting, uint64_t n_most, uint32_t beats, uint64_t cpu_ns)
+/*
+ * Asks after each step, in which the writer does what it is said to. Returns how many steps it was
+ * waited for.
+ */
+static uint64_t wait_steps(struct waiting *waiting, uint64_t n_most, uint32_t beats,
+			   uint64_t cpu_ns)
 {
 	for (uint64_t n = 1; n <= n_most; n++) {
 		waiting->now_ns += BACKPRESSURE_STEP_NS;
 		waiting->signs.heartbeat += beats;
 		waiting->signs.cpu_ns += cpu_ns;
-		if (!torsh_backpressure_lasts(&waiting->backpressure, waiting->now_ns, waiting->signs))
+		if (!torsh_backpressure_lasts(&waiting->backpressure, waiting->now_ns,
+					      waiting->signs))
 			return n;
 	}
 	return n_most;
@@ -56,8 +62,9 @@ static void one_that_computes_slowly_is_waited_for(void **state)
 	(void)state;
 	begin(&waiting, 100);
 	/* One pass of it takes five minutes, on a machine that gives it a hundredth of a CPU. */
-	assert_int_equal(wait_steps(&waiting, 300 * STEPS_OF_A_SECOND, 0, BACKPRESSURE_STEP_NS / 100),
-			 300 * STEPS_OF_A_SECOND);
+	assert_int_equal(
+		wait_steps(&waiting, 300 * STEPS_OF_A_SECOND, 0, BACKPRESSURE_STEP_NS / 100),
+		300 * STEPS_OF_A_SECOND);
 }
 
 static void every_sign_begins_the_two_seconds_anew(void **state)
@@ -67,7 +74,8 @@ static void every_sign_begins_the_two_seconds_anew(void **state)
 	(void)state;
 	begin(&waiting, 100);
 	for (int i = 0; i < 10; i++) {
-		assert_int_equal(wait_steps(&waiting, 2 * STEPS_OF_A_SECOND - 1, 0, 0), 2 * STEPS_OF_A_SECOND - 1);
+		assert_int_equal(wait_steps(&waiting, 2 * STEPS_OF_A_SECOND - 1, 0, 0),
+				 2 * STEPS_OF_A_SECOND - 1);
 		assert_int_equal(wait_steps(&waiting, 1, i % 2, (i + 1) % 2), 1);
 	}
 	assert_int_equal(wait_steps(&waiting, FOR_EVER, 0, 0), 2 * STEPS_OF_A_SECOND);
@@ -79,7 +87,8 @@ static void one_that_turns_in_circles_is_given_up(void **state)
 
 	(void)state;
 	begin(&waiting, 100);
-	assert_int_equal(wait_steps(&waiting, FOR_EVER, 1, BACKPRESSURE_STEP_NS), 30 * STEPS_OF_A_SECOND);
+	assert_int_equal(wait_steps(&waiting, FOR_EVER, 1, BACKPRESSURE_STEP_NS),
+			 30 * STEPS_OF_A_SECOND);
 	begin(&waiting, 0);
 	assert_int_equal(wait_steps(&waiting, FOR_EVER, 1, 0), 30 * STEPS_OF_A_SECOND);
 	/* It does nearly nothing, for ever. */

@@ -29,10 +29,11 @@ static void expect_same(int64_t a, int64_t b)
 }
 
 /* The nanoseconds at which the counter was there: on the line through two moments. */
-static uint64_t ns_at(uint64_t ticks, const struct channel_header *a, const struct channel_header *b)
+static uint64_t ns_at(uint64_t ticks, const struct channel_header *a,
+		      const struct channel_header *b)
 {
-	double rate =
-		(double)(b->start_monotonic_ns - a->start_monotonic_ns) / (double)(b->start_ticks - a->start_ticks);
+	double rate = (double)(b->start_monotonic_ns - a->start_monotonic_ns) /
+		      (double)(b->start_ticks - a->start_ticks);
 
 	return a->start_monotonic_ns + (uint64_t)((double)(ticks - a->start_ticks) * rate);
 }
@@ -50,7 +51,9 @@ static void all_clocks_say_the_same_moment(void **state)
 		torsh_clocks_read(&after);
 		expect_same(between(found.start_monotonic_ns, found.start_realtime_ns),
 			    between(before.start_monotonic_ns, before.start_realtime_ns));
-		expect_same(between(found.start_monotonic_ns, ns_at(found.start_ticks, &before, &after)), 0);
+		expect_same(between(found.start_monotonic_ns,
+				    ns_at(found.start_ticks, &before, &after)),
+			    0);
 	}
 }
 

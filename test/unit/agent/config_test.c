@@ -59,8 +59,9 @@ static void nothing_set_is_the_documented_default(void **state)
 	assert_int_equal(torsh_config.summary, 1);
 	assert_int_equal(torsh_config.record_full, 0);
 	assert_int_equal(torsh_config.ring_bytes, 1 << 20);
-	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
-						   ACTIVITY_CUDA | ACTIVITY_NVTX | ACTIVITY_ITT);
+	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON |
+							  ACTIVITY_TORCH | ACTIVITY_CUDA |
+							  ACTIVITY_NVTX | ACTIVITY_ITT);
 	assert_int_equal(torsh_config.record_shapes, 1);
 	assert_int_equal(torsh_config.with_modules, 1);
 	assert_int_equal(torsh_config.operator_stacks, 0);
@@ -69,10 +70,10 @@ static void nothing_set_is_the_documented_default(void **state)
 
 static void values_are_taken(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_ENABLED=0",    "TORSH_PROFILER_OUTPUT=out/%p",
-		       "TORSH_PROFILER_RECORD=full",  "TORSH_PROFILER_RING=100K",
-		       "TORSH_PROFILER_ACTIVITIES=vm", "TORSH_PROFILER_MAX_SIZE=2G",
-		       "TORSH_PROFILER_FILTER=py*",   "TORSH_PROFILER_CHECK_STACKS=7",
+	char *set[] = {"TORSH_PROFILER_ENABLED=0",	    "TORSH_PROFILER_OUTPUT=out/%p",
+		       "TORSH_PROFILER_RECORD=full",	    "TORSH_PROFILER_RING=100K",
+		       "TORSH_PROFILER_ACTIVITIES=vm",	    "TORSH_PROFILER_MAX_SIZE=2G",
+		       "TORSH_PROFILER_FILTER=py*",	    "TORSH_PROFILER_CHECK_STACKS=7",
 		       "TORSH_PROFILER_ALLOCATOR=jemalloc", NULL};
 
 	(void)state;
@@ -140,7 +141,8 @@ static void counters_without_cuda_are_said_to_be_none(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(said, "TORSH_PROFILER_COUNTERS: nothing is measured without the activity cuda"));
+	assert_non_null(strstr(
+		said, "TORSH_PROFILER_COUNTERS: nothing is measured without the activity cuda"));
 }
 
 /* ACTIVITIES=nvtx turned PyTorch on too, once. */
@@ -169,14 +171,18 @@ static void each_activity_is_one_of_its_own(void **state)
 /* Found at the end of a run of days, it would have been in vain. */
 static void what_would_be_refused_at_the_end_is_refused_at_once(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_EXPORT_FORMAT=chrome,html", "TORSH_PROFILER_ACTIVITIES=perf", NULL};
+	char *set[] = {"TORSH_PROFILER_EXPORT_FORMAT=chrome,html", "TORSH_PROFILER_ACTIVITIES=perf",
+		       NULL};
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(said, "TORSH_PROFILER_EXPORT_FORMAT=chrome,html is not understood and is ignored; accepted: "));
+	assert_non_null(strstr(
+		said,
+		"TORSH_PROFILER_EXPORT_FORMAT=chrome,html is not understood and is ignored; accepted: "));
 	assert_null(torsh_config.export_formats);
 	assert_non_null(strstr(said, "TORSH_PROFILER_ACTIVITIES=perf is not understood"));
-	assert_true(torsh_config.activities & ACTIVITY_HEAP && torsh_config.activities & ACTIVITY_CUDA);
+	assert_true(torsh_config.activities & ACTIVITY_HEAP &&
+		    torsh_config.activities & ACTIVITY_CUDA);
 }
 
 static void profile_memory_0_records_no_memory(void **state)
@@ -208,7 +214,8 @@ static void bad_values_are_named_and_leave_the_default(void **state)
 		{"TORSH_PROFILER_COUNTERS=timeline:1", "timeline:INTERVAL of 50us to 1s"},
 		{"TORSH_PROFILER_COUNTERS=timeline:49us", "timeline:INTERVAL of 50us to 1s"},
 		{"TORSH_PROFILER_COUNTERS=timeline:2s", "timeline:INTERVAL of 50us to 1s"},
-		{"TORSH_PROFILER_COUNTERS=timeline:99999999999999999999s", "timeline:INTERVAL of 50us to 1s"},
+		{"TORSH_PROFILER_COUNTERS=timeline:99999999999999999999s",
+		 "timeline:INTERVAL of 50us to 1s"},
 		{"TORSH_PROFILER_SCHEDULE=", "skip:N,wait:N"},
 		{"TORSH_PROFILER_SCHEDULE=wait:1", "an active of at least 1"},
 		{"TORSH_PROFILER_SCHEDULE=active:0", "an active of at least 1"},
@@ -252,13 +259,16 @@ static void what_comes_later_says_so(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(said, "this version records cpu (which is heap, vm, python, torch, nvtx and itt) and cuda"));
+	assert_non_null(strstr(
+		said,
+		"this version records cpu (which is heap, vm, python, torch, nvtx and itt) and cuda"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 
 static void a_child_of_a_session_does_not_complain_again(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_NONSENSE=1", "TORSH_PROFILER_ENABLED=2", "TORSH_PROFILER_SESSION=/tmp/s", NULL};
+	char *set[] = {"TORSH_PROFILER_NONSENSE=1", "TORSH_PROFILER_ENABLED=2",
+		       "TORSH_PROFILER_SESSION=/tmp/s", NULL};
 
 	(void)state;
 	read_config(set);
@@ -300,12 +310,16 @@ int main(void)
 		cmocka_unit_test_setup(counters_are_off_until_they_are_asked_for, restore_defaults),
 		cmocka_unit_test_setup(counters_without_cuda_are_said_to_be_none, restore_defaults),
 		cmocka_unit_test_setup(each_activity_is_one_of_its_own, restore_defaults),
-		cmocka_unit_test_setup(what_would_be_refused_at_the_end_is_refused_at_once, restore_defaults),
+		cmocka_unit_test_setup(what_would_be_refused_at_the_end_is_refused_at_once,
+				       restore_defaults),
 		cmocka_unit_test_setup(profile_memory_0_records_no_memory, restore_defaults),
-		cmocka_unit_test_setup(bad_values_are_named_and_leave_the_default, restore_defaults),
-		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is, restore_defaults),
+		cmocka_unit_test_setup(bad_values_are_named_and_leave_the_default,
+				       restore_defaults),
+		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is,
+				       restore_defaults),
 		cmocka_unit_test_setup(what_comes_later_says_so, restore_defaults),
-		cmocka_unit_test_setup(a_child_of_a_session_does_not_complain_again, restore_defaults),
+		cmocka_unit_test_setup(a_child_of_a_session_does_not_complain_again,
+				       restore_defaults),
 		cmocka_unit_test_setup(patterns_expand, restore_defaults),
 		cmocka_unit_test(text_that_does_not_fit_is_cut_and_ended),
 	};

@@ -24,7 +24,8 @@ static int count_name(char *const *environment, const char *name)
 	int n = 0;
 
 	for (; *environment; environment++)
-		n += !strncmp(*environment, name, strlen(name)) && (*environment)[strlen(name)] == '=';
+		n += !strncmp(*environment, name, strlen(name)) &&
+		     (*environment)[strlen(name)] == '=';
 	return n;
 }
 
@@ -32,8 +33,9 @@ static int start(void **state)
 {
 	static char output[64] = "CMOCKA_MESSAGE_OUTPUT=";
 	static char record[] = "TORSH_PROFILER_RECORD=full";
-	static char *own[] = {"PATH=/bin", "LD_PRELOAD=build/libtorshagent.so:/x/libother.so", record,
-			      "FOREIGN_INJECTION=/x/tool.so", NULL, NULL};
+	static char *own[] = {"PATH=/bin", "LD_PRELOAD=build/libtorshagent.so:/x/libother.so",
+			      record,	   "FOREIGN_INJECTION=/x/tool.so",
+			      NULL,	   NULL};
 
 	(void)state;
 	if (getenv("CMOCKA_MESSAGE_OUTPUT")) {
@@ -59,7 +61,7 @@ static void own_environment_gets_the_absolute_path_and_the_session(void **state)
 
 static void injections_are_put_where_nobodys_are(void **state)
 {
-	char *scrubbed[] = {NULL}, *slots[16], *const *child;
+	char *scrubbed[] = {NULL}, *slots[16], *const * child;
 
 	(void)state;
 	assert_int_equal(count(environ, "OWN_INJECTION=/abs/libtorshagent.so"), 1);
@@ -79,7 +81,7 @@ static void a_complete_environment_is_passed_on_as_it_is(void **state)
 
 static void a_scrubbed_environment_is_filled_again(void **state)
 {
-	char *scrubbed[] = {"A=1", NULL}, *slots[16], *const *child;
+	char *scrubbed[] = {"A=1", NULL}, *slots[16], *const * child;
 	size_t n = torsh_environment_slots(scrubbed);
 
 	(void)state;
@@ -93,7 +95,8 @@ static void a_scrubbed_environment_is_filled_again(void **state)
 
 static void what_the_caller_changed_for_its_child_stays(void **state)
 {
-	char *changed[] = {"TORSH_PROFILER_RECORD=folded", "TORSH_PROFILER_SESSION=/other", "LD_PRELOAD=", NULL};
+	char *changed[] = {"TORSH_PROFILER_RECORD=folded", "TORSH_PROFILER_SESSION=/other",
+			   "LD_PRELOAD=", NULL};
 	char *slots[24], *const *child;
 
 	(void)state;
@@ -115,7 +118,8 @@ static void what_the_caller_preloads_into_its_child_is_preloaded(void **state)
 	(void)state;
 	assert_in_range(torsh_environment_slots(changed), 1, 32);
 	child = torsh_environment_for_child(changed, slots);
-	assert_int_equal(count(child, "LD_PRELOAD=/abs/libtorshagent.so:/y/libnew.so:/z/libmore.so"), 1);
+	assert_int_equal(
+		count(child, "LD_PRELOAD=/abs/libtorshagent.so:/y/libnew.so:/z/libmore.so"), 1);
 	assert_int_equal(count_name(child, "LD_PRELOAD"), 1);
 	assert_in_range(torsh_environment_slots(empty), 1, 32);
 	child = torsh_environment_for_child(empty, slots);

@@ -24,21 +24,23 @@ static int run(const uint8_t *block, uintptr_t *result)
 	return torsh_expression_run(block, registers, &initial, &known_page, values, result);
 }
 
-#define EXPECT(value, ...)                                                                               \
-	do {                                                                                             \
-		const uint8_t operations[] = {__VA_ARGS__}, block[] = {sizeof(operations), __VA_ARGS__}; \
-		uintptr_t result;                                                                        \
-                                                                                                         \
-		assert_int_equal(run(block, &result), 0);                                                \
-		assert_int_equal(result, (uintptr_t)(value));                                            \
+#define EXPECT(value, ...)                                                 \
+	do {                                                               \
+		const uint8_t operations[] = {__VA_ARGS__},                \
+			      block[] = {sizeof(operations), __VA_ARGS__}; \
+		uintptr_t result;                                          \
+                                                                           \
+		assert_int_equal(run(block, &result), 0);                  \
+		assert_int_equal(result, (uintptr_t)(value));              \
 	} while (0)
 
-#define EXPECT_BAD(...)                                                                                  \
-	do {                                                                                             \
-		const uint8_t operations[] = {__VA_ARGS__}, block[] = {sizeof(operations), __VA_ARGS__}; \
-		uintptr_t result;                                                                        \
-                                                                                                         \
-		assert_int_equal(run(block, &result), -EINVAL);                                          \
+#define EXPECT_BAD(...)                                                    \
+	do {                                                               \
+		const uint8_t operations[] = {__VA_ARGS__},                \
+			      block[] = {sizeof(operations), __VA_ARGS__}; \
+		uintptr_t result;                                          \
+                                                                           \
+		assert_int_equal(run(block, &result), -EINVAL);            \
 	} while (0)
 
 enum { LIT = 0x30, BREG = 0x70, C1S = 0x09, U2 = 0x0a };
@@ -130,7 +132,8 @@ static void what_makes_no_sense_is_refused(void **state)
 	EXPECT_BAD(0xff);
 	EXPECT_BAD(BREG + 31, 0);
 	EXPECT_BAD(U2, 1);
-	EXPECT_BAD(0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12);
+	EXPECT_BAD(0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
+		   0x12, 0x12, 0x12);
 }
 
 int main(void)

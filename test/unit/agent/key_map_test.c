@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table that only grows: what was put in is found, by all threads, with one value for all of them. */
+/*
+ * The table that only grows: what was put in is found, by all threads, with one value for all of
+ * them.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Lines of instructions, from tables as three versions of CPython made them, against what they say of them. */
+/*
+ * Lines of instructions, from tables as three versions of CPython made them, against what they say
+ * of them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,9 +32,10 @@
 static const uint8_t lnotab[] = {0, 1, 2, 1, 2, 1, 2, 255, 4, 2, 10, 1, 2, 255, 8, 5, 12, 1};
 static const uint8_t pairs[] = {2, 1, 2, 1, 2, 1, 4, 255, 10, 2, 2, 1, 8, 255, 4, 5, 4, 1, 6, 255};
 static const uint8_t locations[] = {
-	128, 0,	  240, 2, 8,  5,  14,  216, 13,	 14, 216, 13,  14, 241, 3,   1, 14, 15, 136, 1,	  224, 17,
-	18,  242, 0,   1, 9,  15, 136, 65,  148, 69, 216, 12,  13, 245, 3,   1, 21, 15, 241, 0,	  1,   9,
-	15,  240, 10,  0, 13, 14, 136, 1,   216, 11, 12,  128, 72, 248, 240, 3, 0,  13, 14,  137, 1,   250,
+	128, 0,	  240, 2,   8,	 5,  14,  216, 13, 14, 216, 13,	 14,  241, 3,	1,   14,
+	15,  136, 1,   224, 17,	 18, 242, 0,   1,  9,  15,  136, 65,  148, 69,	216, 12,
+	13,  245, 3,   1,   21,	 15, 241, 0,   1,  9,  15,  240, 10,  0,   13,	14,  136,
+	1,   216, 11,  12,  128, 72, 248, 240, 3,  0,  13,  14,	 137, 1,   250,
 };
 
 /* From this offset on it is this line; 0: none. */
@@ -40,8 +44,8 @@ struct span {
 	uint32_t line;
 };
 
-static void expect_lines(enum cpython_lines how, const uint8_t *table, size_t n_bytes, const struct span *spans,
-			 size_t n, int32_t end)
+static void expect_lines(enum cpython_lines how, const uint8_t *table, size_t n_bytes,
+			 const struct span *spans, size_t n, int32_t end)
 {
 	for (int32_t offset = spans[0].offset; offset < end; offset += 2) {
 		size_t i = n - 1;
@@ -53,31 +57,32 @@ static void expect_lines(enum cpython_lines how, const uint8_t *table, size_t n_
 	assert_int_equal(torsh_python_line(how, table, n_bytes, 2, -1), 2);
 }
 
-#define EXPECT_LINES(how, table, end, ...)                                                             \
-	do {                                                                                           \
-		static const struct span spans[] = {__VA_ARGS__};                                      \
-		expect_lines(how, table, sizeof(table), spans, sizeof(spans) / sizeof(*spans), (end)); \
+#define EXPECT_LINES(how, table, end, ...)                                                     \
+	do {                                                                                   \
+		static const struct span spans[] = {__VA_ARGS__};                              \
+		expect_lines(how, table, sizeof(table), spans, sizeof(spans) / sizeof(*spans), \
+			     (end));                                                           \
 	} while (0)
 
 static void lines_are_those_of_lnotab(void **state)
 {
 	(void)state;
-	EXPECT_LINES(CPYTHON_LNOTAB, lnotab, 46, {0, 3}, {2, 4}, {4, 5}, {6, 4}, {10, 6}, {20, 7}, {22, 6}, {30, 11},
-		     {42, 12});
+	EXPECT_LINES(CPYTHON_LNOTAB, lnotab, 46, {0, 3}, {2, 4}, {4, 5}, {6, 4}, {10, 6}, {20, 7},
+		     {22, 6}, {30, 11}, {42, 12});
 }
 
 static void lines_are_those_of_pairs(void **state)
 {
 	(void)state;
-	EXPECT_LINES(CPYTHON_LINE_PAIRS, pairs, 44, {0, 3}, {2, 4}, {4, 5}, {6, 4}, {10, 6}, {20, 7}, {22, 6}, {30, 11},
-		     {34, 12}, {38, 11});
+	EXPECT_LINES(CPYTHON_LINE_PAIRS, pairs, 44, {0, 3}, {2, 4}, {4, 5}, {6, 4}, {10, 6},
+		     {20, 7}, {22, 6}, {30, 11}, {34, 12}, {38, 11});
 }
 
 static void lines_are_those_of_locations(void **state)
 {
 	(void)state;
-	EXPECT_LINES(CPYTHON_LOCATIONS, locations, 74, {0, 2}, {2, 3}, {4, 4}, {6, 5}, {8, 4}, {14, 6}, {34, 7},
-		     {36, 6}, {52, 11}, {56, 12}, {60, 0}, {62, 11}, {68, 0});
+	EXPECT_LINES(CPYTHON_LOCATIONS, locations, 74, {0, 2}, {2, 3}, {4, 4}, {6, 5}, {8, 4},
+		     {14, 6}, {34, 7}, {36, 6}, {52, 11}, {56, 12}, {60, 0}, {62, 11}, {68, 0});
 }
 
 static void pairs_may_have_no_line(void **state)
@@ -90,8 +95,12 @@ static void pairs_may_have_no_line(void **state)
 
 static void numbers_of_lines_may_be_long(void **state)
 {
-	/* NO_COLUMNS, 2 units: +1000 (2000 = 0b11111_010000); LONG, 1 unit: -70 and four more numbers; NO_COLUMNS: +1. */
-	static const uint8_t table[] = {0xe9, 0x50, 0x1f, 0xf0, 0x4d, 0x02, 0x00, 0x01, 0x01, 0xe8, 0x02};
+	/*
+	 * NO_COLUMNS, 2 units: +1000 (2000 = 0b11111_010000); LONG, 1 unit: -70 and four more
+	 * numbers; NO_COLUMNS: +1.
+	 */
+	static const uint8_t table[] = {0xe9, 0x50, 0x1f, 0xf0, 0x4d, 0x02,
+					0x00, 0x01, 0x01, 0xe8, 0x02};
 
 	(void)state;
 	EXPECT_LINES(CPYTHON_LOCATIONS, table, 8, {0, 1002}, {4, 932}, {6, 933});

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Captures through code that lies about itself, says nothing, or is replaced. Compared with libunwind's. */
+/*
+ * Captures through code that lies about itself, says nothing, or is replaced. Compared with
+ * libunwind's.
+ */
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -32,7 +35,8 @@ typedef void code(void (*function)(void), uintptr_t garbage);
 
 static code *make_code(const uint8_t *bytes, size_t n)
 {
-	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	memcpy(memory, bytes, n);
@@ -76,7 +80,8 @@ static void made_code_without_frame_pointers_ends_the_stack_there(void **state)
 		assert_int_equal(addresses[main_flow->ids[0]].ip, (uintptr_t)garbage + 6);
 		assert_int_equal(addresses[main_flow->ids[1]].flags, ADDRESS_NO_UNWIND_INFO);
 		garbage(call_hook, 1);
-		garbage(call_hook, (uintptr_t)&cut & ~(uintptr_t)4095); /* below the stack pointer, perhaps */
+		/* below the stack pointer, perhaps */
+		garbage(call_hook, (uintptr_t)&cut & ~(uintptr_t)4095);
 		garbage(call_hook, UINTPTR_MAX - 7);
 	}
 	expect_no_mismatch(40);
@@ -116,7 +121,8 @@ static void run_with_pointer_above(void)
 
 static void run_coroutine(void (*function)(void))
 {
-	coroutine.area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	coroutine.area =
+		mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(coroutine.area, MAP_FAILED);
 	getcontext(&coroutine.other);
 	coroutine.other.uc_stack.ss_sp = coroutine.area;
@@ -145,7 +151,10 @@ static void run_hooks(void)
 	assert_int_equal(addresses[main_flow->ids[0]].flags, ADDRESS_RETURN);
 }
 
-/* Nothing describes what lies before the function that it leads to in the end; the frame pointer is another stack's. */
+/*
+ * Nothing describes what lies before the function that it leads to in the end; the frame pointer is
+ * another stack's.
+ */
 static void stacks_of_makecontext_end_where_it_made_them_begin(void **state)
 {
 	uint64_t cut = counters[COUNTER_captures_cut];
@@ -196,10 +205,14 @@ NOINLINE static void assembly_without_information_is_passed_by_the_frame_pointer
 		depth = main_flow->depth;
 		memcpy(outer, main_flow->ids, sizeof(outer));
 		call_without_information(call_hook);
-		/* The function that keeps the frame pointer, this one, is skipped; two are there instead. */
+		/*
+		 * The function that keeps the frame pointer, this one, is skipped; two are there
+		 * instead.
+		 */
 		assert_int_equal(main_flow->depth, depth + 1);
 		assert_memory_equal(main_flow->ids, outer, (depth - 1) * sizeof(*outer));
-		assert_int_equal(addresses[main_flow->ids[depth - 1]].flags, ADDRESS_NO_UNWIND_INFO);
+		assert_int_equal(addresses[main_flow->ids[depth - 1]].flags,
+				 ADDRESS_NO_UNWIND_INFO);
 	}
 }
 
@@ -279,7 +292,9 @@ static void a_library_in_anothers_place_has_its_own_rules(void **state)
 	expect_no_mismatch(35);
 }
 
-/* As when the C library closes its own modules: the first unknown address in the new library tells. */
+/*
+ * As when the C library closes its own modules: the first unknown address in the new library tells.
+ */
 static void a_library_that_was_replaced_unnoticed_is_noticed(void **state)
 {
 	uint32_t generation;
@@ -355,10 +370,14 @@ static void without_its_help_too_a_library_that_stays_is_not_forgotten(void **st
 	closing_a_library_that_stays_forgets_nothing(state);
 }
 
-/* What lies in the program, in the C library, on the heap, and before all of them. Last: files stay closed. */
+/*
+ * What lies in the program, in the C library, on the heap, and before all of them. Last: files stay
+ * closed.
+ */
 static void objects_are_found_without_opening_a_file(void **state)
 {
-	const uintptr_t codes[] = {(uintptr_t)hook, (uintptr_t)qsort, (uintptr_t)dlopen("libtwin_small.so", RTLD_NOW)};
+	const uintptr_t codes[] = {(uintptr_t)hook, (uintptr_t)qsort,
+				   (uintptr_t)dlopen("libtwin_small.so", RTLD_NOW)};
 	struct module read, listed;
 
 	(void)state;

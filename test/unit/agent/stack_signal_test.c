@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Captures in signal handlers, each compared with libunwind. Most come from running code in single steps: the handler
- * of SIGTRAP takes a stack at every instruction, prologues, linkage tables and the dynamic linker's included.
+ * Captures in signal handlers, each compared with libunwind. Most come from running code in single
+ * steps: the handler of SIGTRAP takes a stack at every instruction, prologues, linkage tables and
+ * the dynamic linker's included.
  */
 #include <alloca.h>
 #include <math.h>
@@ -18,8 +19,9 @@
 static _Atomic uint64_t n_cut_in_code;
 
 /*
- * glibc 2.41's __memmove_chk runs into the function behind it through padding, which no unwind information covers: nobody
- * finds a caller there. What fills it are no-operations, nop and nopw with their prefixes.
+ * glibc 2.41's __memmove_chk runs into the function behind it through padding, which no unwind
+ * information covers: nobody finds a caller there. What fills it are no-operations, nop and nopw
+ * with their prefixes.
  */
 static int is_padding(uintptr_t ip)
 {
@@ -58,7 +60,8 @@ static void handle(int number, siginfo_t *info, void *context)
 
 static void set_handler(int number, int flags)
 {
-	struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART | flags};
+	struct sigaction action = {.sa_sigaction = handle,
+				   .sa_flags = SA_SIGINFO | SA_RESTART | flags};
 
 	assert_int_equal(sigaction(number, &action, NULL), 0);
 }
@@ -145,7 +148,10 @@ FRAMELESS static int print_some(int n)
 	return snprintf(text, sizeof(text), "%d %s %.3f", n, "words", 1.5);
 }
 
-/* Bound on first use: the first call runs through the dynamic linker, which saves all argument registers. */
+/*
+ * Bound on first use: the first call runs through the dynamic linker, which saves all argument
+ * registers.
+ */
 FRAMELESS static int bind_lazily(int n)
 {
 	return (int)(strtold("1.5", NULL) + (long double)strcspn("abc", "c")) + n;
@@ -234,7 +240,10 @@ static void handle_within_main_flow(int number, siginfo_t *info, void *context)
 	}
 }
 
-/* Their unwind information says where they will go, in registers, rsp included: libunwind can't follow that. */
+/*
+ * Their unwind information says where they will go, in registers, rsp included: libunwind can't
+ * follow that.
+ */
 NOINLINE static void interrupted_jumps_show_the_frames_that_they_lead_to(void **state)
 {
 	struct sigaction action = {.sa_sigaction = handle_within_main_flow, .sa_flags = SA_SIGINFO};
@@ -277,7 +286,8 @@ static int nest(unsigned seed, int depth)
 
 static void timers_interrupt_captures_in_the_middle(void **state)
 {
-	struct itimerval often = {.it_interval = {.tv_usec = 300}, .it_value = {.tv_usec = 300}}, never = {0};
+	struct itimerval often = {.it_interval = {.tv_usec = 300}, .it_value = {.tv_usec = 300}},
+			 never = {0};
 
 	(void)state;
 	use_signal_stack();

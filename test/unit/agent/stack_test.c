@@ -45,7 +45,10 @@ FRAMELESS static int with_array(unsigned seed, int depth)
 	return nest(seed, depth) + room[0];
 }
 
-/* Aligned beyond what the ABI gives, and of variable size: the frame that is found through a saved pointer. */
+/*
+ * Aligned beyond what the ABI gives, and of variable size: the frame that is found through a saved
+ * pointer.
+ */
 FRAMELESS static int aligned(unsigned seed, int depth)
 {
 	volatile char room[64] __attribute__((aligned(64)));
@@ -68,7 +71,8 @@ FRAMELESS static int with_large_frame(unsigned seed, int depth)
 /* Six registers pushed, rbp among them as one like any other. */
 FRAMELESS static int with_many_registers(unsigned seed, int depth)
 {
-	int a = nest(seed, depth - 2) + zero, b = a + zero, c = b * 3 + zero, d = c ^ zero, e = d + b * zero;
+	int a = nest(seed, depth - 2) + zero, b = a + zero, c = b * 3 + zero, d = c ^ zero,
+	    e = d + b * zero;
 
 	hook();
 	return a + b * c + d * e + zero;
@@ -150,7 +154,10 @@ static void a_loop_pushes_one_frame_a_call(void **state)
 	assert_int_equal(main_flow->last_pop, 1);
 }
 
-/* The same inner frames below another call in the outermost function: only the saved addresses tell. */
+/*
+ * The same inner frames below another call in the outermost function: only the saved addresses
+ * tell.
+ */
 FRAMELESS static int inner(int n)
 {
 	hook();
@@ -233,7 +240,8 @@ static void a_deep_stack_keeps_enough_inner_frames(void **state)
 	(void)state;
 	recurse(5000, 5000);
 	assert_true(is_cut(main_flow) || main_flow->depth < STACK_MAX_FRAMES);
-	assert_int_equal(addresses[main_flow->ids[0]].flags == ADDRESS_CUT_TOO_DEEP, is_cut(main_flow));
+	assert_int_equal(addresses[main_flow->ids[0]].flags == ADDRESS_CUT_TOO_DEEP,
+			 is_cut(main_flow));
 }
 
 /* Two ways to the hook, of two frames each: the second time each is known by its tail. */
@@ -333,7 +341,8 @@ static void coroutine(void)
 
 NOINLINE static void run_coroutine(size_t stack_bytes)
 {
-	void *memory = mmap(NULL, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory =
+		mmap(NULL, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	getcontext(&coroutine_context);
@@ -376,7 +385,9 @@ static void threads_come_and_go(void **state)
 		pthread_t threads[4];
 
 		for (uintptr_t i = 0; i < 4; i++)
-			assert_int_equal(pthread_create(&threads[i], NULL, thread_body, (void *)(round * 4 + i)), 0);
+			assert_int_equal(pthread_create(&threads[i], NULL, thread_body,
+							(void *)(round * 4 + i)),
+					 0);
 		for (int i = 0; i < 4; i++)
 			pthread_join(threads[i], NULL);
 	}
@@ -395,7 +406,10 @@ static void a_forked_child_goes_on_with_its_own_stack(void **state)
 	if (child == 0) {
 		torsh_stack_reset(main_flow->stack);
 		nest(3, 12);
-		_exit(outcome.n_mismatches == 0 && outcome.n_bad_deltas == 0 && outcome.n_compared > 2 ? 0 : 1);
+		_exit(outcome.n_mismatches == 0 && outcome.n_bad_deltas == 0 &&
+				      outcome.n_compared > 2
+			      ? 0
+			      : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The counter is set back, as by a suspend, while threads hand a baton on: none may stamp below what any allocation site stamped
- * before, and time goes on. The counter is a stand-in: the processor's, less what it was set back by.
+ * The counter is set back, as by a suspend, while threads hand a baton on: none may stamp below
+ * what any allocation site stamped before, and time goes on. The counter is a stand-in: the
+ * processor's, less what it was set back by.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -28,7 +29,8 @@ static inline uint64_t read_counter(void)
 
 static inline uint64_t read_counter_ordered(void)
 {
-	return BEGIN + torsh_cpu_ticks_ordered() - atomic_load_explicit(&set_back, memory_order_relaxed);
+	return BEGIN + torsh_cpu_ticks_ordered() -
+	       atomic_load_explicit(&set_back, memory_order_relaxed);
 }
 
 #define torsh_cpu_ticks read_counter
@@ -154,7 +156,8 @@ static void *run(void *argument)
 	for (;;) {
 		uint32_t now;
 
-		while ((now = atomic_load_explicit(&site, memory_order_acquire)) != self && now != NOBODY)
+		while ((now = atomic_load_explicit(&site, memory_order_acquire)) != self &&
+		       now != NOBODY)
 			torsh_cpu_pause();
 		if (now == NOBODY)
 			return NULL;
@@ -162,7 +165,8 @@ static void *run(void *argument)
 			stamp(&flows[self]);
 		atomic_fetch_add_explicit(&n_turns, 1, memory_order_relaxed);
 		now = self;
-		atomic_compare_exchange_strong_explicit(&site, &now, (uint32_t)random_below(&random, N_THREADS),
+		atomic_compare_exchange_strong_explicit(&site, &now,
+							(uint32_t)random_below(&random, N_THREADS),
 							memory_order_release, memory_order_relaxed);
 		work(random_below(&random, LONGEST_WORK));
 	}
@@ -174,7 +178,8 @@ static void set_back_at_random(uint64_t until_ns)
 	uint64_t random = until_ns;
 
 	for (uint32_t i = 0; i < N_RESETS && monotonic_ns() < until_ns; i++) {
-		uint32_t begin_turn = atomic_load(&n_turns), n = (uint32_t)random_below(&random, TURNS_A_RESET);
+		uint32_t begin_turn = atomic_load(&n_turns),
+			 n = (uint32_t)random_below(&random, TURNS_A_RESET);
 
 		while (atomic_load(&n_turns) - begin_turn < n && monotonic_ns() < until_ns)
 			torsh_cpu_pause();

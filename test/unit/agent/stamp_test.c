@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Readings of the counter are ordered as causes are: threads hand a baton on through memory, and none of them may read
- * a time below that of whoever had it before.
+ * Readings of the counter are ordered as causes are: threads hand a baton on through memory, and
+ * none of them may read a time below that of whoever had it before.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,13 +17,17 @@
 #include "test/unit/fixtures/random.h"
 
 #define N_THREADS 2u
-#define N_TURNS 1000000u /* or as many as there are in so long, where the threads must share a CPU */
+/* or as many as there are in so long, where the threads must share a CPU */
+#define N_TURNS 1000000u
 #define LONGEST_NS UINT64_C(5000000000)
 #define LONGEST_WORK 600u
 
 static struct flow flows[N_THREADS];
 
-/* Who has it, and the latest time that any allocation site read. The time belongs to the allocation site. */
+/*
+ * Who has it, and the latest time that any allocation site read. The time belongs to the allocation
+ * site.
+ */
 static _Atomic uint32_t site;
 static uint64_t latest;
 static uint64_t n_turns, n_violations, end_ns;
@@ -39,7 +43,9 @@ static void read_times(const struct flow *flow, uint32_t n)
 	}
 }
 
-/* So that the baton has often come already when it is looked for, and the processor expects it to. */
+/*
+ * So that the baton has often come already when it is looked for, and the processor expects it to.
+ */
 static void work(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -54,7 +60,10 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Asked rarely, so that turns stay as short as they are; where threads share a CPU each turn is long. */
+/*
+ * Asked rarely, so that turns stay as short as they are; where threads share a CPU each turn is
+ * long.
+ */
 static int is_over(void)
 {
 	return (n_turns < 1000 || n_turns % 1024 == 0) && monotonic_ns() > end_ns;
@@ -69,12 +78,15 @@ static void *run(void *argument)
 	for (;;) {
 		uint32_t now;
 
-		while ((now = atomic_load_explicit(&site, memory_order_acquire)) != self && now != N_THREADS)
+		while ((now = atomic_load_explicit(&site, memory_order_acquire)) != self &&
+		       now != N_THREADS)
 			torsh_cpu_pause();
 		if (now == N_THREADS)
 			return NULL;
 		read_times(&flows[self], 1 + (uint32_t)(random_below(&random, burst_max)));
-		atomic_store_explicit(&site, ++n_turns < N_TURNS && !is_over() ? (self + 1) % N_THREADS : N_THREADS,
+		atomic_store_explicit(&site,
+				      ++n_turns < N_TURNS && !is_over() ? (self + 1) % N_THREADS
+									: N_THREADS,
 				      memory_order_release);
 		work(random_below(&random, LONGEST_WORK));
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Pages of files that unwinding has read: which are unmapped again, and that nothing is lost by it. */
+/*
+ * Pages of files that unwinding has read: which are unmapped again, and that nothing is lost by it.
+ */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -31,7 +33,8 @@ static struct module libc_module(struct object_span *span)
 
 	torsh_modules_start(nothing_is_gone, true);
 	if (torsh_modules_find((uintptr_t)dlsym(RTLD_DEFAULT, "qsort"), &module) == MODULE_NONE ||
-	    !torsh_object_clean_span(module.start, &module.memory, (uintptr_t)module.eh_frame_hdr, span))
+	    !torsh_object_clean_span(module.start, &module.memory, (uintptr_t)module.eh_frame_hdr,
+				     span))
 		skip();
 	assert_true(span->start >= module.start && span->end <= module.end);
 	return module;
@@ -46,7 +49,8 @@ static size_t n_resident(const struct object_span *span)
 	for (uintptr_t page = span->start; page < span->end; page += PAGE_BYTES) {
 		uint64_t entry;
 
-		assert_int_equal(pread(fd, &entry, sizeof(entry), (off_t)(page / PAGE_BYTES * sizeof(entry))),
+		assert_int_equal(pread(fd, &entry, sizeof(entry),
+				       (off_t)(page / PAGE_BYTES * sizeof(entry))),
 				 sizeof(entry));
 		n += entry >> 63;
 	}
@@ -90,13 +94,15 @@ static void pages_of_the_process_stay(void **state)
 	struct object_span span;
 	struct module module = libc_module(&span);
 	size_t n_bytes = span.end - span.start;
-	uint8_t *copy = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *copy =
+		mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	memcpy(copy, (const void *)span.start, n_bytes);
 	copy[n_bytes - 1] ^= 0xff;
-	assert_ptr_equal(mremap(copy, n_bytes, n_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)span.start),
-			 (void *)span.start);
+	assert_ptr_equal(
+		mremap(copy, n_bytes, n_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)span.start),
+		(void *)span.start);
 	read_often(&module);
 	assert_int_equal(n_resident(&span), n_bytes / PAGE_BYTES);
 }
@@ -125,12 +131,16 @@ static struct made *make_object(void)
 	made->elf.e_phoff = offsetof(struct made, code);
 	made->elf.e_phentsize = sizeof(ElfW(Phdr));
 	made->elf.e_phnum = 3;
-	made->code = (ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_memsz = 2 * PAGE_BYTES};
+	made->code =
+		(ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_memsz = 2 * PAGE_BYTES};
 	made->code.p_filesz = made->code.p_memsz;
-	made->data =
-		(ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 2 * PAGE_BYTES, .p_memsz = 6 * PAGE_BYTES};
+	made->data = (ElfW(Phdr)){.p_type = PT_LOAD,
+				  .p_flags = PF_R,
+				  .p_vaddr = 2 * PAGE_BYTES,
+				  .p_memsz = 6 * PAGE_BYTES};
 	made->data.p_filesz = made->data.p_memsz;
-	made->dynamic_header = (ElfW(Phdr)){.p_type = PT_DYNAMIC, .p_vaddr = offsetof(struct made, dynamic)};
+	made->dynamic_header =
+		(ElfW(Phdr)){.p_type = PT_DYNAMIC, .p_vaddr = offsetof(struct made, dynamic)};
 	memcpy(hdr, (const uint8_t[]){1, 0x1b, 0x03, 0x3b}, 4);
 	hdr[1] = 64 - 4;
 	hdr[2] = 1;
@@ -141,7 +151,8 @@ static struct made *make_object(void)
 static bool has_clean_span(struct object_span *span)
 {
 	uintptr_t start = (uintptr_t)image;
-	struct object_memory memory = {.n = 1, .spans = {{.start = start, .end = start + IMAGE_BYTES}}};
+	struct object_memory memory = {.n = 1,
+				       .spans = {{.start = start, .end = start + IMAGE_BYTES}}};
 
 	return torsh_object_clean_span(start, &memory, start + HDR_AT, span);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Each rule, at each of its limits from both sides; what is not judged, and why; how findings are weighed. */
+/*
+ * Each rule, at each of its limits from both sides; what is not judged, and why; how findings are
+ * weighed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +68,8 @@ struct setting {
 struct rule_case {
 	enum rule rule;
 	enum limit limit;
-	struct setting common[SETTINGS_MAX]; /* the other limits are passed with these; a value of 0 ends them */
+	/* the other limits are passed with these; a value of 0 ends them */
+	struct setting common[SETTINGS_MAX];
 	size_t field;
 	double clear, fires;
 };
@@ -126,8 +130,18 @@ static const struct rule_case cases[] = {
 	 FIELD(kernel_ns),
 	 225000,
 	 224999},
-	{RULE_DEVICE_UNDERUSED, LIMIT_DEVICE_UNDERUSED_BUSY, {{0}}, FIELD(kernel_ns), 125000, 124999},
-	{RULE_DEVICE_GAP, LIMIT_DEVICE_GAP_GAP, {{0}}, FIELD(pause_ns), 500000000 - 25000, 500000000 - 24999},
+	{RULE_DEVICE_UNDERUSED,
+	 LIMIT_DEVICE_UNDERUSED_BUSY,
+	 {{0}},
+	 FIELD(kernel_ns),
+	 125000,
+	 124999},
+	{RULE_DEVICE_GAP,
+	 LIMIT_DEVICE_GAP_GAP,
+	 {{0}},
+	 FIELD(pause_ns),
+	 500000000 - 25000,
+	 500000000 - 24999},
 	{RULE_EXPOSED_COMMUNICATION,
 	 LIMIT_EXPOSED_COMMUNICATION_EXPOSED,
 	 {{FIELD(kernel_ns), 140000}},
@@ -140,10 +154,25 @@ static const struct rule_case cases[] = {
 	 FIELD(communication_ns),
 	 109000,
 	 109001},
-	{RULE_PAGEABLE_ASYNC_COPY, LIMIT_PAGEABLE_ASYNC_COPY_COPIES, {{0}}, FIELD(copy_is_pageable), 0, 1},
+	{RULE_PAGEABLE_ASYNC_COPY,
+	 LIMIT_PAGEABLE_ASYNC_COPY_COPIES,
+	 {{0}},
+	 FIELD(copy_is_pageable),
+	 0,
+	 1},
 	{RULE_SYNCHRONOUS_COPY, LIMIT_SYNCHRONOUS_COPY_COPIES, {{0}}, FIELD(copy_is_async), 1, 0},
-	{RULE_SYNCHRONOUS_MEMSET, LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, {{0}}, FIELD(memset_is_async), 1, 0},
-	{RULE_EXCESS_SYNCHRONISATION, LIMIT_EXCESS_SYNCHRONISATION_CALLS, {{0}}, FIELD(waits), 1, 2},
+	{RULE_SYNCHRONOUS_MEMSET,
+	 LIMIT_SYNCHRONOUS_MEMSET_MEMSETS,
+	 {{0}},
+	 FIELD(memset_is_async),
+	 1,
+	 0},
+	{RULE_EXCESS_SYNCHRONISATION,
+	 LIMIT_EXCESS_SYNCHRONISATION_CALLS,
+	 {{0}},
+	 FIELD(waits),
+	 1,
+	 2},
 	{RULE_EXCESS_SYNCHRONISATION,
 	 LIMIT_EXCESS_SYNCHRONISATION_CALLS,
 	 {{FIELD(waits), 2}},
@@ -151,7 +180,12 @@ static const struct rule_case cases[] = {
 	 1,
 	 0},
 	{RULE_BLOCKING_CALLS, LIMIT_BLOCKING_CALLS_TIME, {{0}}, FIELD(wait_ns), 50000, 50001},
-	{RULE_ALLOCATION_CHURN, LIMIT_ALLOCATION_CHURN_CALLS, {{0}}, FIELD(first_allocating_step), 2, 1},
+	{RULE_ALLOCATION_CHURN,
+	 LIMIT_ALLOCATION_CHURN_CALLS,
+	 {{0}},
+	 FIELD(first_allocating_step),
+	 2,
+	 1},
 	{RULE_MODULE_LOADS, LIMIT_MODULE_LOADS_CALLS, {{0}}, FIELD(load_late), 0, 1},
 	{RULE_DATA_LOADING, LIMIT_DATA_LOADING_TIME, {{0}}, FIELD(data_ns), 100000, 100001},
 	/* Of two steady steps each is one half; four of a step are there before. */
@@ -173,9 +207,19 @@ static const struct rule_case cases[] = {
 	 118001},
 	{RULE_EVENTS_MISSING, LIMIT_EVENTS_MISSING_EVENTS, {{0}}, FIELD(dropped), 0, 1},
 	{RULE_EVENTS_MISSING, LIMIT_EVENTS_MISSING_EVENTS, {{0}}, FIELD(lost_records), 0, 1},
-	{RULE_COUNTERS_REFUSED, LIMIT_COUNTERS_REFUSED_REFUSALS, {{0}}, FIELD(refused_devices), 0, 1},
+	{RULE_COUNTERS_REFUSED,
+	 LIMIT_COUNTERS_REFUSED_REFUSALS,
+	 {{0}},
+	 FIELD(refused_devices),
+	 0,
+	 1},
 	/* The one thread is there as long as its process: for five seconds, or for one. */
-	{RULE_PROFILER_TOO_HEAVY, LIMIT_PROFILER_TOO_HEAVY_TIME, {{0}}, FIELD(overhead_ns), 1e8, 1e8 + 1},
+	{RULE_PROFILER_TOO_HEAVY,
+	 LIMIT_PROFILER_TOO_HEAVY_TIME,
+	 {{0}},
+	 FIELD(overhead_ns),
+	 1e8,
+	 1e8 + 1},
 	{RULE_PROFILER_TOO_HEAVY,
 	 LIMIT_PROFILER_TOO_HEAVY_LOST,
 	 {{FIELD(run_ns), 1e9}},
@@ -207,7 +251,8 @@ static void expect_evidence(const struct rule_case *one, const struct finding *f
 		assert_true(torsh_limit_passed(one->limit, finding->evidence[i].value));
 		return;
 	}
-	fail_msg("%s does not say that it passed %s", torsh_rules[one->rule].name, torsh_limits[one->limit].name);
+	fail_msg("%s does not say that it passed %s", torsh_rules[one->rule].name,
+		 torsh_limits[one->limit].name);
 }
 
 static void rules_fire_beyond_their_limits_and_not_at_them(void **state)
@@ -215,17 +260,20 @@ static void rules_fire_beyond_their_limits_and_not_at_them(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct rule_case *one = &cases[i];
-		struct scenario clear = scenario_of(one, one->clear), fires = scenario_of(one, one->fires);
+		struct scenario clear = scenario_of(one, one->clear),
+				fires = scenario_of(one, one->fires);
 
 		judge(&clear);
 		if (analysis.rules[one->rule].state != RULE_CLEAR)
-			fail_msg("case %zu: %s is %s, not clear (%s)", i, torsh_rules[one->rule].name,
+			fail_msg("case %zu: %s is %s, not clear (%s)", i,
+				 torsh_rules[one->rule].name,
 				 torsh_unwind_rule_state_names[analysis.rules[one->rule].state],
 				 analysis.rules[one->rule].reason);
 		forget();
 		judge(&fires);
 		if (analysis.rules[one->rule].state != RULE_FIRED)
-			fail_msg("case %zu: %s is %s, not fired (%s)", i, torsh_rules[one->rule].name,
+			fail_msg("case %zu: %s is %s, not fired (%s)", i,
+				 torsh_rules[one->rule].name,
 				 torsh_unwind_rule_state_names[analysis.rules[one->rule].state],
 				 analysis.rules[one->rule].reason);
 		expect_evidence(one, find(one->rule));
@@ -269,7 +317,8 @@ static void nothing_is_found_in_a_healthy_training(void **state)
 	for (int rule = 0; rule < N_RULES; rule++) {
 		if (rule != RULE_LATE_RANK && analysis.rules[rule].state != RULE_CLEAR)
 			fail_msg("%s is %s (%s)", torsh_rules[rule].name,
-				 torsh_unwind_rule_state_names[analysis.rules[rule].state], analysis.rules[rule].reason);
+				 torsh_unwind_rule_state_names[analysis.rules[rule].state],
+				 analysis.rules[rule].reason);
 	}
 	assert_int_equal(analysis.n, 0);
 	forget();
@@ -283,11 +332,13 @@ static void what_comes_behind_the_last_step_is_not_in_it(void **state)
 	told.tail_ns = 100.0 * STEP_NS;
 	judge(&told);
 	for (int rule = 0; rule < N_RULES; rule++)
-		assert_int_equal(analysis.rules[rule].state, rule == RULE_LATE_RANK ? RULE_NOT_JUDGED : RULE_CLEAR);
+		assert_int_equal(analysis.rules[rule].state,
+				 rule == RULE_LATE_RANK ? RULE_NOT_JUDGED : RULE_CLEAR);
 	forget();
 	told.copy_is_async = 0;
 	judge(&told);
-	assert_float_equal(find(RULE_SYNCHRONOUS_COPY)->share_pct, 100 * told.copy_call_ns / STEP_NS, 1e-6);
+	assert_float_equal(find(RULE_SYNCHRONOUS_COPY)->share_pct,
+			   100 * told.copy_call_ns / STEP_NS, 1e-6);
 	forget();
 }
 
@@ -302,12 +353,14 @@ static void what_is_not_recorded_is_not_judged(void **state)
 		assert_int_equal(analysis.rules[rule].state, RULE_NOT_JUDGED);
 		assert_non_null(strstr(analysis.rules[rule].reason, "count"));
 	}
-	assert_string_equal(analysis.rules[RULE_COUNTERS_REFUSED].reason, "counters were not asked for");
+	assert_string_equal(analysis.rules[RULE_COUNTERS_REFUSED].reason,
+			    "counters were not asked for");
 	forget();
 	told = healthy;
 	told.without_steps = 1;
 	judge(&told);
-	assert_string_equal(analysis.rules[RULE_EXCESS_SYNCHRONISATION].reason, "no steps are known");
+	assert_string_equal(analysis.rules[RULE_EXCESS_SYNCHRONISATION].reason,
+			    "no steps are known");
 	assert_int_equal(analysis.rules[RULE_ALLOCATION_CHURN].state, RULE_NOT_JUDGED);
 	assert_int_equal(analysis.rules[RULE_DEVICE_UNDERUSED].state, RULE_CLEAR);
 	forget();
@@ -380,8 +433,9 @@ static void findings_say_how_much_of_the_steps_they_are(void **state)
 	static const struct {
 		double copy_call_ns;
 		enum severity severity;
-	} expected[] = {{19999, SEVERITY_LOW},	 {20000, SEVERITY_MEDIUM}, {99999, SEVERITY_MEDIUM},
-			{100000, SEVERITY_HIGH}, {299999, SEVERITY_HIGH},  {300000, SEVERITY_CRITICAL}};
+	} expected[] = {{19999, SEVERITY_LOW},	  {20000, SEVERITY_MEDIUM},
+			{99999, SEVERITY_MEDIUM}, {100000, SEVERITY_HIGH},
+			{299999, SEVERITY_HIGH},  {300000, SEVERITY_CRITICAL}};
 	struct scenario told = healthy;
 
 	(void)state;
@@ -420,7 +474,10 @@ static void findings_say_where(void **state)
 	assert_string_equal(finding->operator_name, "aten::mm");
 	assert_true(finding->has_device);
 	assert_int_equal(finding->device, 0);
-	/* 4 kernels of 225 us a millisecond; the device is at work for as long, but for copies beside them. */
+	/*
+	 * 4 kernels of 225 us a millisecond; the device is at work for as long, but for copies
+	 * beside them.
+	 */
 	assert_float_equal(finding->share_pct, 90, 0.5);
 	forget();
 }
@@ -461,7 +518,8 @@ static void reports_show_findings(void **state)
 	assert_int_equal(RUN(report, path, "--json"), 0);
 	assert_schema("report");
 	report = parse_output();
-	assert_string_equal(text_of(item_of(report, "inefficiencies", 0), "rule"), "grid_starvation");
+	assert_string_equal(text_of(item_of(report, "inefficiencies", 0), "rule"),
+			    "grid_starvation");
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(report, "rules")), N_RULES);
 	cJSON_Delete(report);
 	assert_int_equal(RUN(export, path, "--format", "profile"), 0);

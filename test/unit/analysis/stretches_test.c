@@ -22,15 +22,19 @@ static int compare(const void *a, const void *b)
 }
 
 /* Each thread's are in order; or, with is_shuffled, none are. All begin at different times. */
-static struct device_stretch some_stretch(uint64_t *random, uint64_t number, uint64_t *clocks, bool is_shuffled)
+static struct device_stretch some_stretch(uint64_t *random, uint64_t number, uint64_t *clocks,
+					  bool is_shuffled)
 {
 	uint64_t *clock = &clocks[random_below(random, THREADS)];
 	struct device_stretch stretch = {.is_communication = random_below(random, 2)};
 
 	*clock += random_below(random, UINT64_C(1) << random_below(random, 40)) + 1;
-	stretch.begin_ns = (is_shuffled ? random_below(random, UINT64_C(1) << 40) : *clock) * N + number;
-	stretch.end_ns = stretch.begin_ns + random_below(random, UINT64_C(1) << random_below(random, 50));
-	stretch.asked_ns = stretch.begin_ns + 1000 - random_below(random, UINT64_C(1) << random_below(random, 30));
+	stretch.begin_ns =
+		(is_shuffled ? random_below(random, UINT64_C(1) << 40) : *clock) * N + number;
+	stretch.end_ns =
+		stretch.begin_ns + random_below(random, UINT64_C(1) << random_below(random, 50));
+	stretch.asked_ns = stretch.begin_ns + 1000 -
+			   random_below(random, UINT64_C(1) << random_below(random, 30));
 	return stretch;
 }
 
@@ -43,7 +47,8 @@ static void compare_all(bool is_shuffled)
 
 	for (uint64_t i = 0; i < N; i++) {
 		plain[i] = some_stretch(&random, i, clocks, is_shuffled);
-		torsh_stretches_add(&stretches, (uint32_t)random_below(&random, STREAMS), &plain[i]);
+		torsh_stretches_add(&stretches, (uint32_t)random_below(&random, STREAMS),
+				    &plain[i]);
 	}
 	qsort(plain, N, sizeof(*plain), compare);
 	torsh_stretches_walk(&walk, &stretches);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Arrays of which few items are in use: what was put is found, nothing else is there, and memory is taken for little more. */
+/*
+ * Arrays of which few items are in use: what was put is found, nothing else is there, and memory is
+ * taken for little more.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,8 @@
 #define ITEM_BYTES 24u
 
 /* Numbers that lie close to each other and far apart, ascending. */
-static const size_t numbers[] = {0, 1, 127, 128, 169, 170, 171, 5000, (1u << 22) - 1, 1u << 22, 1000003u * 7};
+static const size_t numbers[] = {
+	0, 1, 127, 128, 169, 170, 171, 5000, (1u << 22) - 1, 1u << 22, 1000003u * 7};
 
 #define N_NUMBERS (sizeof(numbers) / sizeof(*numbers))
 
@@ -30,7 +34,8 @@ static void fill(struct sparse_array *array)
 	torsh_sparse_array_create(array, sizeof(struct item));
 	/* From the end: a directory that is large already holds the small numbers, too. */
 	for (size_t i = N_NUMBERS; i; i--)
-		((struct item *)torsh_sparse_array_at(array, numbers[i - 1]))->number = numbers[i - 1] + 1;
+		((struct item *)torsh_sparse_array_at(array, numbers[i - 1]))->number =
+			numbers[i - 1] + 1;
 }
 
 static void items_stay_where_they_are(void **state)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a call that asks for much at once comes to: the sum of its bytes, and the direction that all of it has. */
+/*
+ * What a call that asks for much at once comes to: the sum of its bytes, and the direction that all
+ * of it has.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,12 +26,14 @@ static int say_memory(void *value, int attribute, uint64_t address)
 
 static int say_array(struct cuda_array_3d_shape *shape, void *array)
 {
-	*shape = (struct cuda_array_3d_shape){.format = (uintptr_t)array == ARRAY_OF_NO_SIZE ? -1 : FLOAT_FORMAT,
-					      .n_channels = 4};
+	*shape = (struct cuda_array_3d_shape){
+		.format = (uintptr_t)array == ARRAY_OF_NO_SIZE ? -1 : FLOAT_FORMAT,
+		.n_channels = 4};
 	return 0;
 }
 
-static void expect(const struct driver_batch *batch, uint32_t asked, uint32_t direction, uint64_t bytes)
+static void expect(const struct driver_batch *batch, uint32_t asked, uint32_t direction,
+		   uint64_t bytes)
 {
 	struct driver_work work = {.what = DRIVER_COPY, .direction = asked, .batch = batch};
 
@@ -47,12 +52,13 @@ static void copies_of_one_direction_have_it_and_others_none(void **state)
 	const size_t sizes[] = {100, 200, 300};
 
 	(void)state;
-	expect(&(struct driver_batch){.n = 3, .to = device, .from = host, .sizes = sizes}, COPY_UNKNOWN, COPY_HTOD,
-	       600);
-	expect(&(struct driver_batch){.n = 2, .to = host, .from = device, .sizes = sizes}, COPY_UNKNOWN, COPY_DTOH,
-	       300);
+	expect(&(struct driver_batch){.n = 3, .to = device, .from = host, .sizes = sizes},
+	       COPY_UNKNOWN, COPY_HTOD, 600);
+	expect(&(struct driver_batch){.n = 2, .to = host, .from = device, .sizes = sizes},
+	       COPY_UNKNOWN, COPY_DTOH, 300);
 	/* The one that is not alike comes first, and those behind it are. */
-	expect(&(struct driver_batch){.n = 3, .to = to, .from = from, .sizes = sizes}, COPY_UNKNOWN, COPY_UNKNOWN, 600);
+	expect(&(struct driver_batch){.n = 3, .to = to, .from = from, .sizes = sizes}, COPY_UNKNOWN,
+	       COPY_UNKNOWN, 600);
 	expect(&(struct driver_batch){.n = 0}, COPY_UNKNOWN, COPY_UNKNOWN, 0);
 }
 
@@ -61,12 +67,13 @@ static void prefetches_and_decompressions_stay_what_they_are(void **state)
 	const uint64_t at[] = {1, ON_DEVICE};
 	const size_t sizes[] = {4096, 8192};
 	const struct driver_decompress expansions[] = {{.from_bytes = 10, .to_bytes = 100},
-						      {.from_bytes = 20, .to_bytes = 50}};
+						       {.from_bytes = 20, .to_bytes = 50}};
 
 	(void)state;
-	expect(&(struct driver_batch){.n = 2, .to = at, .from = at, .sizes = sizes}, COPY_PREFETCH, COPY_PREFETCH,
-	       12288);
-	expect(&(struct driver_batch){.n = 2, .expansions = expansions}, COPY_DECOMPRESSION, COPY_DECOMPRESSION, 150);
+	expect(&(struct driver_batch){.n = 2, .to = at, .from = at, .sizes = sizes}, COPY_PREFETCH,
+	       COPY_PREFETCH, 12288);
+	expect(&(struct driver_batch){.n = 2, .expansions = expansions}, COPY_DECOMPRESSION,
+	       COPY_DECOMPRESSION, 150);
 }
 
 static struct driver_operand memory(uint64_t address)

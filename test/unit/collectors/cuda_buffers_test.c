@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Buffers for CUPTI's records where it asks for more than there are: what it drops then is counted, and so is what we do. */
+/*
+ * Buffers for CUPTI's records where it asks for more than there are: what it drops then is counted,
+ * and so is what we do.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

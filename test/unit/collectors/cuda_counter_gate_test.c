@@ -47,9 +47,12 @@ static void a_refusal_for_want_of_privileges_says_what_the_driver_says(void **st
 			  no[] = "RmProfilingAdminOnly: 0\n";
 
 	(void)state;
-	assert_non_null(strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, yes), "NVreg_RestrictProfilingToAdminUsers=0"));
-	assert_non_null(strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, yes), "RmProfilingAdminOnly: 1"));
-	assert_non_null(strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, no), "the container or the virtual machine"));
+	assert_non_null(strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, yes),
+			       "NVreg_RestrictProfilingToAdminUsers=0"));
+	assert_non_null(
+		strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, yes), "RmProfilingAdminOnly: 1"));
+	assert_non_null(strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, no),
+			       "the container or the virtual machine"));
 	assert_null(strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, ""), "RmProfilingAdminOnly"));
 	assert_null(strstr(refusal(CUPTI_HARDWARE_BUSY, yes), "RmProfilingAdminOnly"));
 }
@@ -113,7 +116,9 @@ static void nothing_is_measured_behind_a_collective(void **state)
 	assert_true(torsh_counter_gate_close_to_measure());
 	torsh_counter_gate_open();
 
-	/* One that is launched while others wait for the context is not among what they waited for. */
+	/*
+	 * One that is launched while others wait for the context is not among what they waited for.
+	 */
 	torsh_counter_collective_begins(CONTEXT);
 	n = torsh_counter_collectives_of(CONTEXT);
 	torsh_counter_collective_begins(CONTEXT);

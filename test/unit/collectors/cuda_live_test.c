@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the collector knows of live memory says when there is more than ever just as a model that adds everything up anew: with
- * frees that fail, handles that outlive their names, contexts that end, addresses that are got again.
+ * What the collector knows of live memory says when there is more than ever just as a model that
+ * adds everything up anew: with frees that fail, handles that outlive their names, contexts that
+ * end, addresses that are got again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,11 +85,12 @@ static void get_place(uint32_t place)
 	model.places[place].device = below(N_DEVICES);
 	model.places[place].context = 1 + below(N_CONTEXTS);
 	model.places[place].kind = kind;
-	expect(torsh_cuda_live_got(&(struct event_device_alloc){.kind = kind,
-								.address = place_at(place),
-								.bytes = model.places[place].bytes,
-								.device = model.places[place].device,
-								.context = model.places[place].context}),
+	expect(torsh_cuda_live_got(
+		       &(struct event_device_alloc){.kind = kind,
+						    .address = place_at(place),
+						    .bytes = model.places[place].bytes,
+						    .device = model.places[place].device,
+						    .context = model.places[place].context}),
 	       model.places[place].device);
 }
 
@@ -125,10 +127,11 @@ static void create(uint32_t handle)
 	model.handles[handle].bytes = GRANULE * (1 + below(4));
 	model.handles[handle].device = below(N_DEVICES);
 	model.handles[handle].n_names = 1;
-	expect(torsh_cuda_live_got(&(struct event_device_alloc){.kind = BLOCK_PHYSICAL,
-								.address = handle + 1,
-								.bytes = model.handles[handle].bytes,
-								.device = model.handles[handle].device}),
+	expect(torsh_cuda_live_got(
+		       &(struct event_device_alloc){.kind = BLOCK_PHYSICAL,
+						    .address = handle + 1,
+						    .bytes = model.handles[handle].bytes,
+						    .device = model.handles[handle].device}),
 	       model.handles[handle].device);
 }
 
@@ -159,10 +162,11 @@ static void map(uint32_t mapping, uint32_t handle)
 	if (model.mapped[mapping] || !model.handles[handle].bytes)
 		return;
 	model.mapped[mapping] = (int)handle + 1;
-	assert_false(torsh_cuda_live_got(&(struct event_device_alloc){.kind = BLOCK_MAPPING,
-								      .address = MAPPINGS_AT + mapping * GRANULE,
-								      .bytes = GRANULE,
-								      .handle = handle + 1}));
+	assert_false(torsh_cuda_live_got(
+		&(struct event_device_alloc){.kind = BLOCK_MAPPING,
+					     .address = MAPPINGS_AT + mapping * GRANULE,
+					     .bytes = GRANULE,
+					     .handle = handle + 1}));
 }
 
 /* One or more at once, which lie one behind the other. */
@@ -232,10 +236,22 @@ static void what_is_of_no_device_is_not_counted(void **state)
 	static const struct event_device_alloc others[] = {
 		{.kind = BLOCK_PINNED, .address = 1, .bytes = UINT64_C(1) << 50},
 		{.kind = BLOCK_MANAGED, .address = 2, .bytes = UINT64_C(1) << 50},
-		{.kind = BLOCK_PHYSICAL, .flags = BLOCK_IS_OF_HOST, .address = 3, .bytes = UINT64_C(1) << 50},
-		{.kind = BLOCK_DEVICE, .flags = BLOCK_IS_IMPORTED, .address = 4, .bytes = UINT64_C(1) << 50},
-		{.kind = BLOCK_DEVICE, .address = 5, .bytes = UINT64_C(1) << 50, .device = DEVICE_NOT_KNOWN},
-		{.kind = BLOCK_DEVICE, .address = 6, .bytes = UINT64_C(1) << 50, .device = LIVE_DEVICES_MAX},
+		{.kind = BLOCK_PHYSICAL,
+		 .flags = BLOCK_IS_OF_HOST,
+		 .address = 3,
+		 .bytes = UINT64_C(1) << 50},
+		{.kind = BLOCK_DEVICE,
+		 .flags = BLOCK_IS_IMPORTED,
+		 .address = 4,
+		 .bytes = UINT64_C(1) << 50},
+		{.kind = BLOCK_DEVICE,
+		 .address = 5,
+		 .bytes = UINT64_C(1) << 50,
+		 .device = DEVICE_NOT_KNOWN},
+		{.kind = BLOCK_DEVICE,
+		 .address = 6,
+		 .bytes = UINT64_C(1) << 50,
+		 .device = LIVE_DEVICES_MAX},
 	};
 
 	(void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The clock of launches beside the kernel's: when a thread is kept waiting while it reads both, and when the counter is set
- * back or jumps ahead. The counter is a stand-in: the processor's, and what it was moved by.
+ * The clock of launches beside the kernel's: when a thread is kept waiting while it reads both, and
+ * when the counter is set back or jumps ahead. The counter is a stand-in: the processor's, and what
+ * it was moved by.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,9 @@ int torsh_flow_clock_is_monotonic; /* the processor's counter is used, whatever 
 #define FAR_NS UINT64_C(50000000) /* within what is counted on from an anchor */
 #define N_ANCHORS 12
 
-/* An anchor, in which that reading of the kernel's clock comes late; then both clocks are compared. */
+/*
+ * An anchor, in which that reading of the kernel's clock comes late; then both clocks are compared.
+ */
 static void anchor_and_compare(int reading)
 {
 	uint64_t before_ns, found_ns;
@@ -47,7 +50,8 @@ static void anchor_and_compare(int reading)
 
 static void who_waits_while_it_reads_does_not_set_the_clock_wrong(void **state)
 {
-	const struct timespec apart = {.tv_nsec = 6000000}; /* readings closer than 5 ms give no rate */
+	/* readings closer than 5 ms give no rate */
+	const struct timespec apart = {.tv_nsec = 6000000};
 
 	(void)state;
 	for (int i = 0; i < N_ANCHORS; i++) {
@@ -57,7 +61,8 @@ static void who_waits_while_it_reads_does_not_set_the_clock_wrong(void **state)
 }
 
 /* By so many ticks: of 50 ms; and of days, which no rate is for. */
-static const uint64_t moves[] = {UINT64_C(-150000000), UINT64_C(150000000), UINT64_C(-1) << 50, UINT64_C(1) << 50};
+static const uint64_t moves[] = {UINT64_C(-150000000), UINT64_C(150000000), UINT64_C(-1) << 50,
+				 UINT64_C(1) << 50};
 
 static void compare(uint64_t near_ns)
 {
@@ -66,7 +71,10 @@ static void compare(uint64_t near_ns)
 	assert_in_range(found_ns, before_ns - near_ns, torsh_cuda_monotonic_ns() + near_ns);
 }
 
-/* At any time after the move, and from the first anchor after it on as exact as ever; never by way of a division by 0. */
+/*
+ * At any time after the move, and from the first anchor after it on as exact as ever; never by way
+ * of a division by 0.
+ */
 static void the_counter_may_be_moved(void **state)
 {
 	const struct timespec apart = {.tv_nsec = 6000000};

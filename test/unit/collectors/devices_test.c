@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The contract of collectors/device/devices.h, held by each row of the table whose runtime is here; the simulated one is, and
- * CUDA's on the simulated driver where that was built.
+ * The contract of collectors/device/devices.h, held by each row of the table whose runtime is here;
+ * the simulated one is, and CUDA's on the simulated driver where that was built.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,8 +61,8 @@ static void a_row_has_what_must_be_there(void **state)
 	for (unsigned i = 0; i < torsh_n_devices; i++) {
 		const struct device_ops *row = torsh_devices[i];
 
-		assert_true(row->name && row->enabled && row->record && row->elapsed && row->synchronize &&
-			    row->on_each_device);
+		assert_true(row->name && row->enabled && row->record && row->elapsed &&
+			    row->synchronize && row->on_each_device);
 	}
 }
 
@@ -89,7 +89,8 @@ static void marks_are_in_the_order_of_their_calls(void **state)
 		assert_true(elapsed(row, marks[i - 1], marks[i]) >= 0);
 		assert_true(elapsed(row, marks[i], marks[i - 1]) <= 0);
 	}
-	assert_true(elapsed(row, marks[0], marks[N_MARKS - 1]) <= (double)(now_ns() - before) / 1000 + 1e6);
+	assert_true(elapsed(row, marks[0], marks[N_MARKS - 1]) <=
+		    (double)(now_ns() - before) / 1000 + 1e6);
 }
 
 static void a_mark_is_used_again(void **state)
@@ -137,7 +138,8 @@ static int begin_driver(void **state)
 	*(void **)&init = dlsym(library, "cuInit");
 	*(void **)&retain = dlsym(library, "cuDevicePrimaryCtxRetain");
 	*(void **)&set = dlsym(library, "cuCtxSetCurrent");
-	return init(0) || retain(&context, 0) || set(context) || !torsh_device_called("cuda")->enabled();
+	return init(0) || retain(&context, 0) || set(context) ||
+	       !torsh_device_called("cuda")->enabled();
 }
 
 static void marks_of_cuda_keep_the_contract(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Operators on an accelerator whose only witness is its own events: each has its time, however deep it stands; of what has
- * none it is counted, and no other seems to have taken it. The accelerator is one whose clock moves by one microsecond
- * with every event.
+ * Operators on an accelerator whose only witness is its own events: each has its time, however deep
+ * it stands; of what has none it is counted, and no other seems to have taken it. The accelerator
+ * is one whose clock moves by one microsecond with every event.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -78,8 +78,11 @@ static int wait_for_all(void)
 	return 0;
 }
 
-static const struct device_ops row = {
-	.name = "counting", .enabled = is_there, .record = put_event, .elapsed = microseconds, .synchronize = wait_for_all};
+static const struct device_ops row = {.name = "counting",
+				      .enabled = is_there,
+				      .record = put_event,
+				      .elapsed = microseconds,
+				      .synchronize = wait_for_all};
 static const struct device_ops *const rows[] = {&row};
 
 static void take_event(struct flow *flow, const struct event *event, const void *frame)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Doubles as texts: each has to come back as itself, by hardly more digits than printf needs for that. */
+/*
+ * Doubles as texts: each has to come back as itself, by hardly more digits than printf needs for
+ * that.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +69,8 @@ static void numbers_come_back(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100000; i++) {
-		double number = (double)(random_next(&random) % 100000 + 1) / (double)(random_next(&random) % 100000 + 1);
+		double number = (double)(random_next(&random) % 100000 + 1) /
+				(double)(random_next(&random) % 100000 + 1);
 		int n = 1;
 
 		do

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The reading commands on a recording with known contents: what they print, and the schemas that it fits. */
+/*
+ * The reading commands on a recording with known contents: what they print, and the schemas that it
+ * fits.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +19,8 @@
 static char directory[] = "/tmp/torsh-command-XXXXXX";
 
 /*
- * Two processes: one with three leaks, bookkeeping and a peak; its child with a smaller peak. And a program that the
- * child started, which was not followed.
+ * Two processes: one with three leaks, bookkeeping and a peak; its child with a smaller peak. And a
+ * program that the child started, which was not followed.
  */
 static int write_recording(void **state)
 {
@@ -139,7 +142,9 @@ static void options_narrow_leaks_down(void **state)
 	assert_int_equal(number_of(json, "pid"), 200);
 	assert_int_equal(number_of(json, "leaked_bytes"), 300);
 	cJSON_Delete(json);
-	assert_int_equal(RUN(leaks, directory, "--json", "--min-bytes", "50", "--sort=blocks", "--limit=2"), 0);
+	assert_int_equal(
+		RUN(leaks, directory, "--json", "--min-bytes", "50", "--sort=blocks", "--limit=2"),
+		0);
 	assert_schema("leaks");
 	json = parse_output();
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "leaks")), 2);
@@ -149,7 +154,8 @@ static void options_narrow_leaks_down(void **state)
 	cJSON_Delete(json);
 	assert_int_equal(RUN(leaks, directory, "--json", "--depth=1"), 0);
 	json = parse_output();
-	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(item_of(json, "leaks", 0), "stack")), 1);
+	assert_int_equal(
+		cJSON_GetArraySize(cJSON_GetObjectItem(item_of(json, "leaks", 0), "stack")), 1);
 	cJSON_Delete(json);
 }
 
@@ -207,7 +213,8 @@ static void reports_for_people_name_what_was_left_out(void **state)
 	assert_int_equal(RUN_WITH_ERRORS(leaks, directory), 0);
 	assert_non_null(strstr(output, "has 2 sessions; this is the newest, new.torsh"));
 	assert_non_null(strstr(output, "10.4 KiB (10,670 bytes) not freed, 16 blocks"));
-	assert_non_null(strstr(output, "left out: 1.00 KiB (1,024 bytes) in 1 block of bookkeeping"));
+	assert_non_null(
+		strstr(output, "left out: 1.00 KiB (1,024 bytes) in 1 block of bookkeeping"));
 	assert_non_null(strstr(output, "C library: stdio buffers"));
 	assert_non_null(strstr(output, "events: 1,234 produced, 1,234 delivered, 0 dropped"));
 	assert_null(strstr(output, "\033["));
@@ -221,7 +228,8 @@ static void reports_for_people_name_what_was_left_out(void **state)
 /* Its end and all that would have been measured is null, not 0. */
 static void programs_that_were_not_followed_are_listed(void **state)
 {
-	static const char *const unknown[] = {"end_ns", "leaked_bytes", "at_exec_blocks", "inherited", "rank"};
+	static const char *const unknown[] = {"end_ns", "leaked_bytes", "at_exec_blocks",
+					      "inherited", "rank"};
 	const cJSON *process;
 	cJSON *json;
 
@@ -239,9 +247,11 @@ static void programs_that_were_not_followed_are_listed(void **state)
 		assert_true(cJSON_IsNull(cJSON_GetObjectItem(process, unknown[i])));
 	cJSON_Delete(json);
 	assert_int_equal(RUN(report, directory, "--tree"), 0);
-	assert_non_null(strstr(output, "   └─ program (pid 300): from 1 µs, vanished, not followed: it is of"));
+	assert_non_null(strstr(
+		output, "   └─ program (pid 300): from 1 µs, vanished, not followed: it is of"));
 	assert_int_equal(RUN(report, directory), 0);
-	assert_non_null(strstr(output, "program (pid 300): vanished; not followed: it is of another kind\n"));
+	assert_non_null(strstr(
+		output, "program (pid 300): vanished; not followed: it is of another kind\n"));
 	assert_int_equal(RUN_WITH_ERRORS(leaks, directory, "--pid=300"), 2);
 	assert_non_null(strstr(output, "process 300 was not followed: it is of another kind"));
 	assert_int_equal(RUN_WITH_ERRORS(check, directory, "--max-leak=1G"), 0);
@@ -363,7 +373,9 @@ static void a_recording_that_was_cut_is_read_as_far_as_it_goes(void **state)
 	close(out);
 	assert_int_equal(RUN_WITH_ERRORS(leaks, to), 0);
 	assert_non_null(strstr(output, "no whole chunk"));
-	assert_non_null(strstr(output, "Incomplete: the file was cut or the writer was killed before its first checkpoint"));
+	assert_non_null(strstr(
+		output,
+		"Incomplete: the file was cut or the writer was killed before its first checkpoint"));
 	assert_non_null(strstr(output, "(10,670 bytes) not freed"));
 	unlink(to);
 }

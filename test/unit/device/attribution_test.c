@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What texts give away of operators: those of ranges, of kernels, of the code that Inductor leaves behind. */
+/*
+ * What texts give away of operators: those of ranges, of kernels, of the code that Inductor leaves
+ * behind.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +20,8 @@ static void ranges_of_operators_are_told_from_others(void **state)
 		const char *text, *name; /* "": none */
 	} ranges[] = {
 		{"aten::add", "aten::add"},
-		{"aten::add, seq = 5, op_id = 3, sizes = [[2, 2]], input_op_ids = [(1,0)]", "aten::add"},
+		{"aten::add, seq = 5, op_id = 3, sizes = [[2, 2]], input_op_ids = [(1,0)]",
+		 "aten::add"},
 		{"my_library::fused_op", "my_library::fused_op"},
 		{"aten::add.Tensor", "aten::add"},
 		{"quantized::linear_dynamic", "quantized::linear_dynamic"},
@@ -55,7 +59,8 @@ static void kernels_have_the_family_of_their_name(void **state)
 		{"sm80_xmma_fprop_implicit_gemm_f32f32", "conv"},
 		{"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_", "elementwise"},
 		{"_ZN2at6native13reduce_kernelILi512ELi1E", "reduction"},
-		{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "nccl"},
+		{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+		 "nccl"},
 		{"triton_poi_fused_add_relu_0", "triton_pointwise"},
 		{"triton_per_fused_native_layer_norm_1", "triton_reduction"},
 		{"saxpy", NULL},
@@ -72,7 +77,7 @@ static void kernels_have_the_family_of_their_name(void **state)
 	}
 }
 
-/* ---- Inductor ----------------------------------------------------------------------------------------------------- */
+/* ---- Inductor -------------------------------------------------------------------------------- */
 
 static const char code[] =
 	"# AOT ID: ['0_inference']\n"
@@ -115,8 +120,10 @@ static void names_that_two_models_use_for_other_kernels_say_nothing(void **state
 
 	(void)state;
 	torsh_inductor_parse(&inductor, code);
-	torsh_inductor_parse(&inductor, "# Original ATen: [aten.mul]\nx = async_compile.triton('x', '''\n");
-	torsh_inductor_parse(&inductor, "# Original ATen: [aten.mul]\n  triton_poi_fused_add_relu_0.run(a)\n");
+	torsh_inductor_parse(&inductor,
+			     "# Original ATen: [aten.mul]\nx = async_compile.triton('x', '''\n");
+	torsh_inductor_parse(&inductor,
+			     "# Original ATen: [aten.mul]\n  triton_poi_fused_add_relu_0.run(a)\n");
 	torsh_inductor_sort(&inductor);
 	assert_null(torsh_inductor_find(&inductor, "triton_poi_fused_add_relu_0"));
 	assert_non_null(torsh_inductor_find(&inductor, "x"));

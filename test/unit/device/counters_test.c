@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What is read of counters: a kernel's values by its launch, those of launches that are alike, and numbers that can't be. */
+/*
+ * What is read of counters: a kernel's values by its launch, those of launches that are alike, and
+ * numbers that can't be.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,11 +18,13 @@
 
 static struct recorded_process process;
 
-static void see_range(struct counters *counters, uint32_t launch, uint32_t correlation, uint32_t first, uint32_t n,
-		      double value)
+static void see_range(struct counters *counters, uint32_t launch, uint32_t correlation,
+		      uint32_t first, uint32_t n, double value)
 {
-	struct event event = {.id = EVENT_COUNTER_RANGE,
-			      .counter_range = {.launch = launch, .correlation = correlation, .first = first, .n = n}};
+	struct event event = {
+		.id = EVENT_COUNTER_RANGE,
+		.counter_range = {
+			.launch = launch, .correlation = correlation, .first = first, .n = n}};
 	uint64_t *fields = &event.counter_range.value_0;
 
 	for (uint32_t i = 0; i < COUNTER_VALUES; i++) {
@@ -32,8 +37,9 @@ static void see_range(struct counters *counters, uint32_t launch, uint32_t corre
 
 static void see_launch(struct counters *counters, uint32_t number, uint32_t name, uint32_t block)
 {
-	struct event event = {.id = EVENT_COUNTER_LAUNCH,
-			      .counter_launch = {.number = number, .name = name, .grid_x = 4, .block_x = block}};
+	struct event event = {
+		.id = EVENT_COUNTER_LAUNCH,
+		.counter_launch = {.number = number, .name = name, .grid_x = 4, .block_x = block}};
 
 	torsh_counters_see(counters, &process, &event);
 }
@@ -53,7 +59,8 @@ static void a_kernel_has_the_values_of_its_launch(void **state)
 	seen = torsh_counters_process(&counters, &process);
 	kernel = torsh_counters_kernel(seen, 7, 0);
 	assert_non_null(kernel);
-	assert_true(kernel->values[0] == 100 && kernel->values[7] == 107 && kernel->values[10] == 202);
+	assert_true(kernel->values[0] == 100 && kernel->values[7] == 107 &&
+		    kernel->values[10] == 202);
 	assert_true(isnan(kernel->values[11]));
 	assert_true(torsh_counters_kernel(seen, 8, 0)->values[0] == 300);
 	assert_null(torsh_counters_kernel(seen, 9, 0));
@@ -86,7 +93,8 @@ static void kernels_are_found_by_launches_that_are_alike(void **state)
 
 static void numbers_that_can_not_be_are_passed_over(void **state)
 {
-	struct event metric = {.id = EVENT_COUNTER_METRIC, .counter_metric = {.number = 5, .device = 1}};
+	struct event metric = {.id = EVENT_COUNTER_METRIC,
+			       .counter_metric = {.number = 5, .device = 1}};
 	struct event_counter_sample sample = {.first = 31, .n = UINT32_MAX};
 	struct counter_point points[COUNTER_VALUES];
 	struct counters counters;

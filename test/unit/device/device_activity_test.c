@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Tables of what devices did, against plain ones: sums by launch, launches that wait, times in which a device was busy. */
+/*
+ * Tables of what devices did, against plain ones: sums by launch, launches that wait, times in
+ * which a device was busy.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +26,8 @@ static uint64_t some_duration(uint64_t *random)
 {
 	static const uint64_t bounds[] = {1000, UINT64_C(1) << 29, UINT64_C(1) << 40};
 
-	return bounds[random_below(random, sizeof(bounds) / sizeof(*bounds))] - random_below(random, 2);
+	return bounds[random_below(random, sizeof(bounds) / sizeof(*bounds))] -
+	       random_below(random, 2);
 }
 
 /* Some event of the launch with that number, which is counted in the plain table, too. */
@@ -52,7 +56,8 @@ static struct event some_event(uint64_t *random, uint32_t correlation, struct de
 	return event;
 }
 
-static void compare_sums(const struct device_work *work, const struct device_caused *plain, uint32_t stride)
+static void compare_sums(const struct device_work *work, const struct device_caused *plain,
+			 uint32_t stride)
 {
 	for (uint32_t number = 0; number < NUMBERS; number++) {
 		struct device_caused found = torsh_device_work_by(work, number * stride);
@@ -78,10 +83,13 @@ static void sums_by_launch_are_those_of_a_plain_table(void **state)
 		torsh_device_work_create(&work);
 		for (uint32_t i = 0; i < ROUNDS; i++) {
 			uint32_t number = (uint32_t)(random_below(&random, NUMBERS - 1)) + 1;
-			struct event event = some_event(&random, number * strides[s], &plain[number]);
+			struct event event =
+				some_event(&random, number * strides[s], &plain[number]);
 
 			torsh_device_work_add(&work, &event, false);
-			/* While nearly all have one kernel at most, and when nearly all have many. */
+			/*
+			 * While nearly all have one kernel at most, and when nearly all have many.
+			 */
 			if (i == NUMBERS || i == ROUNDS - 1)
 				compare_sums(&work, plain, strides[s]);
 		}
@@ -108,7 +116,8 @@ static void launches_come_and_go(void **state)
 			assert_int_equal(waiting->launch.correlation, number);
 			torsh_launches_remove(&launches, waiting);
 		} else {
-			torsh_launches_add(&launches, &(struct device_launch){.correlation = number}, 1);
+			torsh_launches_add(&launches,
+					   &(struct device_launch){.correlation = number}, 1);
 		}
 		is_there[number] = !is_there[number];
 		n += is_there[number] ? 1 : SIZE_MAX;
@@ -130,7 +139,8 @@ static void busy_times_are_the_union(void **state)
 		size_t next = 0;
 
 		for (int i = 0; i < SPANS; i++) {
-			uint64_t begin = random_below(&random, LENGTH), n = random_below(&random, 20);
+			uint64_t begin = random_below(&random, LENGTH),
+				 n = random_below(&random, 20);
 
 			n = begin + n < LENGTH ? n : LENGTH - begin;
 			memset(is_busy + begin, true, n);

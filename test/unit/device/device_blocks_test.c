@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The fold of devices' memory says the same as a model that adds everything up anew after each event, whatever comes in
- * whatever order: plain memory, physical memory by handles and mappings, tensors in both, frees that fail or go astray.
+ * The fold of devices' memory says the same as a model that adds everything up anew after each
+ * event, whatever comes in whatever order: plain memory, physical memory by handles and mappings,
+ * tensors in both, frees that fail or go astray.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +29,9 @@ static const struct {
 	uint32_t kind, device;
 	const char *scope;
 } kinds[] = {
-	{BLOCK_DEVICE, 0, "cuda:0"}, {BLOCK_DEVICE, 1, "cuda:1"},	  {BLOCK_MANAGED, 0, "managed"},
-	{BLOCK_PINNED, 0, "pinned"}, {BLOCK_REGISTERED, 0, "registered"},
+	{BLOCK_DEVICE, 0, "cuda:0"},	     {BLOCK_DEVICE, 1, "cuda:1"},
+	{BLOCK_MANAGED, 0, "managed"},	     {BLOCK_PINNED, 0, "pinned"},
+	{BLOCK_REGISTERED, 0, "registered"},
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -79,12 +81,13 @@ static void tell_free(uint32_t kind, uint64_t address, uint64_t bytes)
 
 static void tell_failure(uint32_t kind, uint64_t address)
 {
-	give(&(struct event){.id = EVENT_DEVICE_FREE_FAILED,
-			     .device_free_failed = {.kind = kind, .address = address, .result = 1}});
+	give(&(struct event){
+		.id = EVENT_DEVICE_FREE_FAILED,
+		.device_free_failed = {.kind = kind, .address = address, .result = 1}});
 	model.failed_frees++;
 }
 
-/* ---- what happens -------------------------------------------------------------------------------------------------- */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static uint64_t place_address(uint64_t place)
 {
@@ -145,8 +148,9 @@ static void get_handle(void)
 	} else if (!n_mapped(handle)) {
 		model.handles[handle].bytes = 1 + below(PLACE_BYTES);
 		model.handles[handle].n_handles = 1;
-		tell_alloc((struct event_device_alloc){
-			.kind = BLOCK_PHYSICAL, .address = handle + 1, .bytes = model.handles[handle].bytes});
+		tell_alloc((struct event_device_alloc){.kind = BLOCK_PHYSICAL,
+						       .address = handle + 1,
+						       .bytes = model.handles[handle].bytes});
 	}
 }
 
@@ -194,7 +198,10 @@ static void unmap(void)
 		memset(&model.mapped[first], 0, n * sizeof(*model.mapped));
 }
 
-/* Within one place: a tensor never outlives the memory that it is in, nor does anything else move in. */
+/*
+ * Within one place: a tensor never outlives the memory that it is in, nor does anything else move
+ * in.
+ */
 static void change_tensor(void)
 {
 	uint64_t i = below(N_TENSORS), address = place_address(below(N_PLACES)) + 16 * (1 + i);
@@ -208,7 +215,7 @@ static void change_tensor(void)
 	give(&event);
 }
 
-/* ---- what is to be there ------------------------------------------------------------------------------------------- */
+/* ---- what is to be there --------------------------------------------------------------------- */
 
 static const struct device_scope *scope_named(const char *name)
 {
@@ -266,8 +273,8 @@ static void expect_parts(void)
 
 static void any_events_add_up_as_in_a_plain_model(void **state)
 {
-	static void (*const happenings[])(void) = {get_plain, free_plain, get_handle,	release_handle,
-						   map,	      unmap,	  change_tensor};
+	static void (*const happenings[])(void) = {
+		get_plain, free_plain, get_handle, release_handle, map, unmap, change_tensor};
 
 	(void)state;
 	for (uint64_t run = 1; run <= 5; run++) {
@@ -283,7 +290,7 @@ static void any_events_add_up_as_in_a_plain_model(void **state)
 	}
 }
 
-/* ---- single things ------------------------------------------------------------------------------------------------- */
+/* ---- single things --------------------------------------------------------------------------- */
 
 static int create_blocks(void **state)
 {
@@ -302,17 +309,22 @@ static int destroy_blocks(void **state)
 
 static void tell_tensor(uint64_t address, uint64_t bytes, int is_free)
 {
-	give(&(struct event){.id = EVENT_TENSOR,
-			     .tensor = {.device = 1 << 8, .address = address, .bytes = bytes, .is_free = is_free}});
+	give(&(struct event){
+		.id = EVENT_TENSOR,
+		.tensor = {
+			.device = 1 << 8, .address = address, .bytes = bytes, .is_free = is_free}});
 }
 
 static void a_tensor_lies_in_all_the_memory_that_it_covers(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 3; i++) {
-		tell_alloc((struct event_device_alloc){.kind = BLOCK_PHYSICAL, .address = i + 1, .bytes = PLACE_BYTES});
 		tell_alloc((struct event_device_alloc){
-			.kind = BLOCK_MAPPING, .address = mapping_address(i), .bytes = PLACE_BYTES, .handle = i + 1});
+			.kind = BLOCK_PHYSICAL, .address = i + 1, .bytes = PLACE_BYTES});
+		tell_alloc((struct event_device_alloc){.kind = BLOCK_MAPPING,
+						       .address = mapping_address(i),
+						       .bytes = PLACE_BYTES,
+						       .handle = i + 1});
 	}
 	tell_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 0);
 	assert_int_equal(scope_named("cuda:0")->tensor_bytes, 2 * PLACE_BYTES);
@@ -327,9 +339,12 @@ static void what_a_context_had_ends_with_it(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
-		tell_alloc((struct event_device_alloc){
-			.kind = BLOCK_DEVICE, .address = place_address(i), .bytes = 100, .context = 1 + (i & 1)});
-	give(&(struct event){.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT, .context = 2}});
+		tell_alloc((struct event_device_alloc){.kind = BLOCK_DEVICE,
+						       .address = place_address(i),
+						       .bytes = 100,
+						       .context = 1 + (i & 1)});
+	give(&(struct event){.id = EVENT_DEVICE_FREE,
+			     .device_free = {.kind = BLOCK_CONTEXT, .context = 2}});
 	assert_int_equal(scope_named("cuda:0")->bytes, 200);
 	assert_int_equal(blocks.n_left, 2);
 	assert_int_equal(blocks.left[0].address, place_address(1));
@@ -338,8 +353,9 @@ static void what_a_context_had_ends_with_it(void **state)
 static void imported_memory_has_no_bytes_of_its_own(void **state)
 {
 	(void)state;
-	tell_alloc((struct event_device_alloc){
-		.kind = BLOCK_DEVICE, .address = place_address(0), .flags = BLOCK_IS_IMPORTED | BLOCK_IS_UNSIZED});
+	tell_alloc((struct event_device_alloc){.kind = BLOCK_DEVICE,
+					       .address = place_address(0),
+					       .flags = BLOCK_IS_IMPORTED | BLOCK_IS_UNSIZED});
 	assert_int_equal(scope_named("imported")->n, 1);
 	assert_int_equal(scope_named("imported")->n_unsized, 1);
 	assert_int_equal(scope_named("cuda:0")->bytes, 0);
@@ -354,26 +370,31 @@ static void nonsense_is_harmless(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
-		struct event event = {.id = EVENT_DEVICE_ALLOC + (uint32_t)random_below(&numbers, 3)};
+		struct event event = {.id = EVENT_DEVICE_ALLOC +
+					    (uint32_t)random_below(&numbers, 3)};
 
 		if (random_below(&numbers, 4) == 0) {
-			tell_tensor(random_wide(&numbers), random_wide(&numbers), (int)random_below(&numbers, 2));
+			tell_tensor(random_wide(&numbers), random_wide(&numbers),
+				    (int)random_below(&numbers, 2));
 			continue;
 		}
 		if (event.id == EVENT_DEVICE_ALLOC)
-			event.device_alloc = (struct event_device_alloc){.kind = (uint32_t)random_below(&numbers, 11),
-									 .address = random_wide(&numbers),
-									 .bytes = random_wide(&numbers),
-									 .handle = random_wide(&numbers) & 0xff,
-									 .flags = (uint32_t)random_wide(&numbers),
-									 .device = (uint32_t)random_below(&numbers, 4)};
+			event.device_alloc = (struct event_device_alloc){
+				.kind = (uint32_t)random_below(&numbers, 11),
+				.address = random_wide(&numbers),
+				.bytes = random_wide(&numbers),
+				.handle = random_wide(&numbers) & 0xff,
+				.flags = (uint32_t)random_wide(&numbers),
+				.device = (uint32_t)random_below(&numbers, 4)};
 		else if (event.id == EVENT_DEVICE_FREE)
-			event.device_free = (struct event_device_free){.kind = (uint32_t)random_below(&numbers, 11),
-								       .address = random_wide(&numbers),
-								       .bytes = random_wide(&numbers)};
+			event.device_free = (struct event_device_free){
+				.kind = (uint32_t)random_below(&numbers, 11),
+				.address = random_wide(&numbers),
+				.bytes = random_wide(&numbers)};
 		else
 			event.device_free_failed = (struct event_device_free_failed){
-				.kind = (uint32_t)random_below(&numbers, 11), .address = random_wide(&numbers)};
+				.kind = (uint32_t)random_below(&numbers, 11),
+				.address = random_wide(&numbers)};
 		give(&event);
 	}
 	expect_parts();
@@ -383,11 +404,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_events_add_up_as_in_a_plain_model),
-		cmocka_unit_test_setup_teardown(a_tensor_lies_in_all_the_memory_that_it_covers, create_blocks,
+		cmocka_unit_test_setup_teardown(a_tensor_lies_in_all_the_memory_that_it_covers,
+						create_blocks, destroy_blocks),
+		cmocka_unit_test_setup_teardown(what_a_context_had_ends_with_it, create_blocks,
 						destroy_blocks),
-		cmocka_unit_test_setup_teardown(what_a_context_had_ends_with_it, create_blocks, destroy_blocks),
-		cmocka_unit_test_setup_teardown(imported_memory_has_no_bytes_of_its_own, create_blocks, destroy_blocks),
-		cmocka_unit_test_setup_teardown(nonsense_is_harmless, create_blocks, destroy_blocks),
+		cmocka_unit_test_setup_teardown(imported_memory_has_no_bytes_of_its_own,
+						create_blocks, destroy_blocks),
+		cmocka_unit_test_setup_teardown(nonsense_is_harmless, create_blocks,
+						destroy_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

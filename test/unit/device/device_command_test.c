@@ -12,8 +12,8 @@
 
 static char path[] = "/tmp/torsh-device-commands-XXXXXX";
 
-static void put_work(struct fixture *fixture, uint64_t at, uint32_t correlation, uint64_t begin, uint64_t duration_ns,
-		     uint32_t device)
+static void put_work(struct fixture *fixture, uint64_t at, uint32_t correlation, uint64_t begin,
+		     uint64_t duration_ns, uint32_t device)
 {
 	static const char *const names[] = {"first", "second", "third", "fourth"};
 	struct event event = {.id = EVENT_KERNEL};
@@ -55,7 +55,8 @@ static void put_step(struct fixture *fixture, uint64_t at, uint32_t record, uint
 	fixture_op(fixture, at + 200, 0, record + 1, "AddmmBackward0", NULL, OP_BACKWARD, record);
 	put_launch(fixture, at + 250, correlation + 2);
 	fixture_op_end(fixture, at + 400, 0, record + 1);
-	fixture_op(fixture, at + 500, 0, record + 2, "Optimizer.step#SGD.step", NULL, OP_USER, OP_NO_SEQUENCE);
+	fixture_op(fixture, at + 500, 0, record + 2, "Optimizer.step#SGD.step", NULL, OP_USER,
+		   OP_NO_SEQUENCE);
 	put_launch(fixture, at + 550, correlation + 3);
 	fixture_op_end(fixture, at + 700, 0, record + 2);
 	put_work(fixture, at + 900, correlation, at + 40, 100, 0);
@@ -117,7 +118,8 @@ static void steps_have_what_they_launched(void **state)
 	assert_schema("steps");
 	json = parse_output();
 	for (int i = 0; i < 2; i++) {
-		const cJSON *step = item_of(json, "steps", i), *phases = cJSON_GetObjectItem(step, "device_phases");
+		const cJSON *step = item_of(json, "steps", i),
+			    *phases = cJSON_GetObjectItem(step, "device_phases");
 
 		assert_int_equal(number_of(step, "device_ns"), 550);
 		assert_int_equal(number_of(phases, "forward"), 150);
@@ -141,8 +143,9 @@ static void modules_have_that_of_the_modules_called_inside(void **state)
 	static const struct {
 		const char *name;
 		uint64_t device_ns, self_device_ns, backward_ns, self_backward_ns;
-	} expected[] = {
-		{"gen:Gen", 400, 0, 400, 0}, {"gen.0:Linear", 400, 400, 400, 400}, {"gen.1:Disc", 100, 100, 0, 0}};
+	} expected[] = {{"gen:Gen", 400, 0, 400, 0},
+			{"gen.0:Linear", 400, 400, 400, 400},
+			{"gen.1:Disc", 100, 100, 0, 0}};
 	cJSON *json;
 
 	(void)state;
@@ -155,7 +158,8 @@ static void modules_have_that_of_the_modules_called_inside(void **state)
 		assert_int_equal(number_of(module, "device_ns"), expected[i].device_ns);
 		assert_int_equal(number_of(module, "self_device_ns"), expected[i].self_device_ns);
 		assert_int_equal(number_of(module, "backward_ns"), expected[i].backward_ns);
-		assert_int_equal(number_of(module, "self_backward_ns"), expected[i].self_backward_ns);
+		assert_int_equal(number_of(module, "self_backward_ns"),
+				 expected[i].self_backward_ns);
 	}
 	cJSON_Delete(json);
 	assert_int_equal(RUN(modules, path), 0);
@@ -178,7 +182,8 @@ static void operators_have_devices_time_by_every_group(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		assert_int_equal(RUN(ops, path, "--json", "--sort=device", "--group", expected[i].group), 0);
+		assert_int_equal(
+			RUN(ops, path, "--json", "--sort=device", "--group", expected[i].group), 0);
 		assert_schema("ops");
 		json = parse_output();
 		assert_int_equal(number_of(named(json, "ops", expected[i].name), "self_device_ns"),

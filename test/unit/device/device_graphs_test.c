@@ -39,25 +39,33 @@ static void tell(const struct event *event, uint64_t at_ns)
 static void node(uint32_t graph, uint64_t address, uint64_t bytes)
 {
 	tell(&(struct event){.id = EVENT_GRAPH_MEMORY,
-			     .graph_memory = {.graph = graph, .is_free = !bytes, .address = address, .bytes = bytes}},
+			     .graph_memory = {.graph = graph,
+					      .is_free = !bytes,
+					      .address = address,
+					      .bytes = bytes}},
 	     graph);
 }
 
 static void instantiate(uint32_t graph, uint32_t flags)
 {
 	tell(&(struct event){.id = EVENT_GRAPH_EXECUTABLE,
-			     .graph_executable = {.executable = EXECUTABLE, .graph = graph, .flags = flags}},
+			     .graph_executable = {.executable = EXECUTABLE,
+						  .graph = graph,
+						  .flags = flags}},
 	     100);
 }
 
 static void launch(void)
 {
-	tell(&(struct event){.id = EVENT_GRAPH_LAUNCH, .graph_launch = {.executable = EXECUTABLE}}, LAUNCHED_AT);
+	tell(&(struct event){.id = EVENT_GRAPH_LAUNCH, .graph_launch = {.executable = EXECUTABLE}},
+	     LAUNCHED_AT);
 }
 
 static void tell_free(uint64_t address)
 {
-	tell(&(struct event){.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_DEVICE, .address = address}}, 600);
+	tell(&(struct event){.id = EVENT_DEVICE_FREE,
+			     .device_free = {.kind = BLOCK_DEVICE, .address = address}},
+	     600);
 }
 
 static int begin(void **state)
@@ -169,9 +177,11 @@ static void a_free_that_is_captured_frees_nothing(void **state)
 	instantiate(1, 0);
 	launch();
 	tell_free(A);
-	tell(&(struct event){.id = EVENT_GRAPH_MEMORY,
-			     .graph_memory = {.graph = 2, .is_free = 1, .is_told = 1, .address = A}},
-	     700);
+	tell(
+		&(struct event){
+			.id = EVENT_GRAPH_MEMORY,
+			.graph_memory = {.graph = 2, .is_free = 1, .is_told = 1, .address = A}},
+		700);
 	assert_int_equal(live_bytes(), 100);
 	assert_int_equal(blocks.failed_frees, 0);
 	assert_int_equal(blocks.scopes[0].frees, 0);

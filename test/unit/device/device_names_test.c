@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Kernels with names that nobody would choose, and kernels that take no time: reports stay what they are. */
+/*
+ * Kernels with names that nobody would choose, and kernels that take no time: reports stay what
+ * they are.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The common peak of processes on one device is that of a plain replay of all changes in the order of time; which devices are one. */
+/*
+ * The common peak of processes on one device is that of a plain replay of all changes in the order
+ * of time; which devices are one.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,19 +42,23 @@ static void place(const uint32_t *numbers, char *const *uuids)
 {
 	for (size_t i = 0; i < N_PROCESSES; i++) {
 		all.names[i].name = uuids[i];
-		all.processes[i] = (struct recorded_process){.functions = &all.names[i], .n_functions = 1};
+		all.processes[i] =
+			(struct recorded_process){.functions = &all.names[i], .n_functions = 1};
 		all.told[i] = (struct event_device){.device = numbers[i], .uuid = uuids[i] ? 1 : 0};
-		all.surveyed[i] = (struct prepass_process){.process = &all.processes[i],
-							  .devices = {.items = &all.told[i], .n = 1}};
+		all.surveyed[i] = (struct prepass_process){
+			.process = &all.processes[i], .devices = {.items = &all.told[i], .n = 1}};
 		all.scopes[i] = (struct device_scope){.kind = SCOPE_CUDA, .device = numbers[i]};
-		all.places[i] = (struct device_place){.levels = all.levels[i], .n_levels = N_LEVELS};
-		all.items[i] = (struct device_process){.process = &all.processes[i],
-						       .blocks = {.scopes = &all.scopes[i], .n_scopes = 1},
-						       .places = &all.places[i],
-						       .n_places = 1};
+		all.places[i] =
+			(struct device_place){.levels = all.levels[i], .n_levels = N_LEVELS};
+		all.items[i] =
+			(struct device_process){.process = &all.processes[i],
+						.blocks = {.scopes = &all.scopes[i], .n_scopes = 1},
+						.places = &all.places[i],
+						.n_places = 1};
 	}
 	all.prepass = (struct prepass){.items = all.surveyed, .n = N_PROCESSES};
-	all.memory = (struct memory_of_devices){.prepass = &all.prepass, .items = all.items, .n = N_PROCESSES};
+	all.memory = (struct memory_of_devices){
+		.prepass = &all.prepass, .items = all.items, .n = N_PROCESSES};
 }
 
 /* Times of all processes are different ones. */
@@ -62,7 +69,8 @@ static void draw_levels(uint64_t *random)
 
 		for (size_t k = 0; k < N_LEVELS; k++) {
 			at_ns += N_PROCESSES * (1 + random_below(random, 20));
-			all.levels[i][k] = (struct device_level){.at_ns = at_ns, .bytes = random_below(random, 1000)};
+			all.levels[i][k] = (struct device_level){
+				.at_ns = at_ns, .bytes = random_below(random, 1000)};
 		}
 	}
 }
@@ -167,8 +175,9 @@ static void where_one_has_no_uuid_it_is_the_number(void **state)
 
 static void put_alloc(struct fixture *fixture, uint64_t at_ns, uint64_t bytes)
 {
-	const struct event event = {.id = EVENT_DEVICE_ALLOC,
-				    .device_alloc = {.kind = BLOCK_DEVICE, .address = 0x1000, .bytes = bytes}};
+	const struct event event = {
+		.id = EVENT_DEVICE_ALLOC,
+		.device_alloc = {.kind = BLOCK_DEVICE, .address = 0x1000, .bytes = bytes}};
 
 	fixture_event(fixture, at_ns, 0, &event);
 }
@@ -199,7 +208,8 @@ static void a_process_has_nothing_after_it_asked_a_last_time(void **state)
 	recording = torsh_recording_read(path, 0, error, sizeof(error));
 	assert_non_null(recording);
 	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
-	torsh_device_memory_collect(&memory, recording, recording->processes, recording->n_processes, &prepass);
+	torsh_device_memory_collect(&memory, recording, recording->processes,
+				    recording->n_processes, &prepass);
 	torsh_shared_devices_find(&shared, &memory);
 	assert_int_equal(shared.n, 1);
 	assert_int_equal(shared.items[0].peak_bytes, 7);

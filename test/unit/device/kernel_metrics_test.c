@@ -19,31 +19,38 @@ static const struct {
 	const char *field, *counter;
 	double first, second, expected;
 } fields[] = {
-	{METRIC_DRAM_READ, "total_dram_bytes_read", "dram__bytes_read.sum", 67120000, 791040, 67911040},
+	{METRIC_DRAM_READ, "total_dram_bytes_read", "dram__bytes_read.sum", 67120000, 791040,
+	 67911040},
 	{METRIC_DRAM_WRITTEN, "total_dram_bytes_written", "dram__bytes_write.sum", 4096, 100, 4196},
 	{METRIC_MEMORY_THROUGHPUT, "memory_throughput_pct",
 	 "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 40, 80, 50},
-	{METRIC_DRAM_THROUGHPUT, "dram_throughput_pct", "dram__throughput.avg.pct_of_peak_sustained_elapsed", 10, 50,
-	 20},
-	{METRIC_MEM_BUSY, "mem_busy_pct", "l1tex__throughput.avg.pct_of_peak_sustained_active", 0, 100, 25},
+	{METRIC_DRAM_THROUGHPUT, "dram_throughput_pct",
+	 "dram__throughput.avg.pct_of_peak_sustained_elapsed", 10, 50, 20},
+	{METRIC_MEM_BUSY, "mem_busy_pct", "l1tex__throughput.avg.pct_of_peak_sustained_active", 0,
+	 100, 25},
 	{METRIC_L1_HITS, "l1_hit_rate", "l1tex__t_sector_hit_rate.pct", 90, 50, 80},
 	{METRIC_L2_HITS, "l2_hit_rate", "lts__t_sector_hit_rate.pct", 20, 60, 30},
-	{METRIC_SM_THROUGHPUT, "sm_throughput_pct", "sm__throughput.avg.pct_of_peak_sustained_elapsed", 30, 70, 40},
+	{METRIC_SM_THROUGHPUT, "sm_throughput_pct",
+	 "sm__throughput.avg.pct_of_peak_sustained_elapsed", 30, 70, 40},
 	{METRIC_TENSOR_CORES, "tensor_core_active_pct",
 	 "smsp__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", 0, 8, 2},
-	{METRIC_OCCUPANCY, "achieved_occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", 57.366, 57.366,
-	 57.366},
-	{METRIC_WARP_CYCLES, "warp_cycles_per_instruction", "smsp__average_warp_latency_per_inst_issued.ratio", 4, 12,
-	 6},
-	{METRIC_ELIGIBLE, "eligible_cycles_pct", "smsp__issue_active.avg.pct_of_peak_sustained_active", 100, 0, 75},
-	{METRIC_EXECUTED, "total_executed_instructions", "smsp__inst_executed.sum", 1000, 2000, 3000},
+	{METRIC_OCCUPANCY, "achieved_occupancy",
+	 "sm__warps_active.avg.pct_of_peak_sustained_active", 57.366, 57.366, 57.366},
+	{METRIC_WARP_CYCLES, "warp_cycles_per_instruction",
+	 "smsp__average_warp_latency_per_inst_issued.ratio", 4, 12, 6},
+	{METRIC_ELIGIBLE, "eligible_cycles_pct",
+	 "smsp__issue_active.avg.pct_of_peak_sustained_active", 100, 0, 75},
+	{METRIC_EXECUTED, "total_executed_instructions", "smsp__inst_executed.sum", 1000, 2000,
+	 3000},
 	{METRIC_ISSUED, "total_issued_instructions", "smsp__inst_issued.sum", 1001, 2001, 3002},
 	{METRIC_IPC, "ipc_active", "smsp__inst_executed.avg.per_cycle_active", 0.5, 0.9, 0.6},
-	{METRIC_THREADS, "avg_threads_per_warp", "smsp__average_thread_inst_executed_per_inst_executed.ratio", 32, 16,
-	 28},
+	{METRIC_THREADS, "avg_threads_per_warp",
+	 "smsp__average_thread_inst_executed_per_inst_executed.ratio", 32, 16, 28},
 	{METRIC_REGISTERS, "registers_per_thread", "launch__registers_per_thread", 32, 255, 255},
-	{METRIC_SPILLS, "local_memory_spills", "l1tex__t_output_wavefronts_pipe_lsu_mem_local.sum", 0, 7, 7},
-	{METRIC_SHARED, "dynamic_smem_per_block", "launch__shared_mem_per_block_dynamic", 4096, 1024, 4096},
+	{METRIC_SPILLS, "local_memory_spills", "l1tex__t_output_wavefronts_pipe_lsu_mem_local.sum",
+	 0, 7, 7},
+	{METRIC_SHARED, "dynamic_smem_per_block", "launch__shared_mem_per_block_dynamic", 4096,
+	 1024, 4096},
 };
 
 static void every_field_is_what_its_formula_says(void **state)
@@ -73,7 +80,8 @@ static void every_field_is_what_its_formula_says(void **state)
 
 static void only_kernels_that_have_a_metric_count_for_it(void **state)
 {
-	static const struct raw_metric hits = {"l2_hit_rate of nobody", 3}, known = {"lts__t_hit_rate.pct", 40};
+	static const struct raw_metric hits = {"l2_hit_rate of nobody", 3},
+				       known = {"lts__t_hit_rate.pct", 40};
 	struct kernel_sums sums = {0};
 	double value;
 
@@ -88,7 +96,8 @@ static void only_kernels_that_have_a_metric_count_for_it(void **state)
 
 static void a_mean_over_no_time_is_not_known(void **state)
 {
-	static const struct raw_metric raw[] = {{"lts__t_sector_hit_rate.pct", 40}, {"smsp__inst_executed.sum", 5}};
+	static const struct raw_metric raw[] = {{"lts__t_sector_hit_rate.pct", 40},
+						{"smsp__inst_executed.sum", 5}};
 	struct kernel_sums sums = {0};
 	double value;
 
@@ -112,7 +121,8 @@ static void the_first_of_the_longest_kernels_is_dominant(void **state)
 
 static void names_that_exist_are_taken_before_others(void **state)
 {
-	static const struct raw_metric raw[] = {{"dram__bytes_read.sum", 1}, {"fbpa__dram_read_bytes.sum", 2}};
+	static const struct raw_metric raw[] = {{"dram__bytes_read.sum", 1},
+						{"fbpa__dram_read_bytes.sum", 2}};
 	struct kernel_sums sums = {0};
 	double value;
 

@@ -33,7 +33,8 @@ static size_t find(const char *text, struct layer_run **runs)
 	return n;
 }
 
-static void expect_run(const char *text, size_t start, size_t period, size_t n_instances, size_t n_rest)
+static void expect_run(const char *text, size_t start, size_t period, size_t n_instances,
+		       size_t n_rest)
 {
 	struct layer_run *runs;
 
@@ -99,7 +100,9 @@ static bool is_periodic(const uint64_t *items, size_t start, size_t n, size_t pe
 	return true;
 }
 
-/* The most items that a run's whole instances cover: of a period of two items that differ at least. */
+/*
+ * The most items that a run's whole instances cover: of a period of two items that differ at least.
+ */
 static size_t search_coverage(const uint64_t *items, size_t n)
 {
 	size_t best = 0;
@@ -131,14 +134,19 @@ static void random_sequences_have_the_runs_that_a_naive_search_finds(void **stat
 		for (size_t i = 0; i < n; i++)
 			items[i] = random_below(&seed, 1 + (unsigned)round % 4);
 		n_runs = torsh_layers_find(items, n, accept_all, NULL, &runs);
-		assert_int_equal(n_runs ? runs[0].period * runs[0].n_instances : 0, search_coverage(items, n));
+		assert_int_equal(n_runs ? runs[0].period * runs[0].n_instances : 0,
+				 search_coverage(items, n));
 		for (size_t i = 0; i < n_runs; i++) {
 			assert_true(runs[i].n_instances >= 2 && runs[i].period >= 2);
-			assert_true(is_periodic(items, runs[i].start,
-						runs[i].period * runs[i].n_instances + runs[i].n_rest, runs[i].period));
+			assert_true(
+				is_periodic(items, runs[i].start,
+					    runs[i].period * runs[i].n_instances + runs[i].n_rest,
+					    runs[i].period));
 			for (size_t k = 0; k < i; k++)
-				assert_true(runs[k].start + runs[k].period * runs[k].n_instances <= runs[i].start ||
-					    runs[i].start + runs[i].period * runs[i].n_instances <= runs[k].start);
+				assert_true(runs[k].start + runs[k].period * runs[k].n_instances <=
+						    runs[i].start ||
+					    runs[i].start + runs[i].period * runs[i].n_instances <=
+						    runs[k].start);
 		}
 		free(runs);
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Occupancy as it is computed here against CUDA's own calculator, for many launches on many devices. */
+/*
+ * Occupancy as it is computed here against CUDA's own calculator, for many launches on many
+ * devices.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,12 +26,16 @@ int main(void)
 
 #define N_LAUNCHES 20000
 
-/* capability, warps, blocks and shared memory of a multiprocessor, as the programming guide lists them. */
+/*
+ * capability, warps, blocks and shared memory of a multiprocessor, as the programming guide lists
+ * them.
+ */
 static const struct {
 	uint32_t major, minor, warps, blocks, shared_kib;
 } devices[] = {
-	{7, 0, 64, 32, 96},  {7, 5, 32, 16, 64},  {8, 0, 64, 32, 164},	{8, 6, 48, 16, 100},  {8, 7, 48, 16, 164},
-	{8, 9, 48, 24, 100}, {9, 0, 64, 32, 228}, {10, 0, 64, 32, 228}, {10, 3, 64, 32, 228}, {12, 0, 48, 24, 100},
+	{7, 0, 64, 32, 96},   {7, 5, 32, 16, 64},   {8, 0, 64, 32, 164}, {8, 6, 48, 16, 100},
+	{8, 7, 48, 16, 164},  {8, 9, 48, 24, 100},  {9, 0, 64, 32, 228}, {10, 0, 64, 32, 228},
+	{10, 3, 64, 32, 228}, {12, 0, 48, 24, 100},
 };
 
 static uint64_t random_state = 1;
@@ -71,7 +78,8 @@ static struct event_kernel make_kernel(const struct event_device *device)
 }
 
 /* What CUDA's header says of a multiprocessor. */
-static struct cudaOccResult ask_header(const struct event_device *device, const struct event_kernel *kernel)
+static struct cudaOccResult ask_header(const struct event_device *device,
+				       const struct event_kernel *kernel)
 {
 	size_t reserved = device->capability_major >= 8 ? 1024 : 0;
 	struct cudaOccDeviceProp properties = {
@@ -98,10 +106,11 @@ static struct cudaOccResult ask_header(const struct event_device *device, const 
 	struct cudaOccDeviceState state = {.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT};
 	struct cudaOccResult result;
 
-	assert_int_equal(cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state,
-								 (int)(kernel->block_x * kernel->block_y),
-								 kernel->dynamic_shared_bytes),
-			 CUDA_OCC_SUCCESS);
+	assert_int_equal(
+		cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state,
+							(int)(kernel->block_x * kernel->block_y),
+							kernel->dynamic_shared_bytes),
+		CUDA_OCC_SUCCESS);
 	return result;
 }
 
@@ -125,7 +134,8 @@ static void check_launch(const struct event_device *device, const struct event_k
 	assert_int_equal(occupancy.block_registers, by_header.allocatedRegistersPerBlock);
 	assert_int_equal(occupancy.block_shared_bytes, by_header.allocatedSharedMemPerBlock);
 	assert_true(occupancy.share > 0 && occupancy.share <= 1);
-	assert_float_equal(occupancy.waves * expected * device->multiprocessors, kernel->grid_x * kernel->grid_y, 1e-3);
+	assert_float_equal(occupancy.waves * expected * device->multiprocessors,
+			   kernel->grid_x * kernel->grid_y, 1e-3);
 }
 
 static void launches_have_the_blocks_that_cudas_calculator_says(void **state)
@@ -145,7 +155,8 @@ static void launches_have_the_blocks_that_cudas_calculator_says(void **state)
 static void what_is_not_known_is_said_why(void **state)
 {
 	struct event_device device = make_device(0), silent = {.capability_major = 9};
-	struct event_kernel kernel = {.grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 32, .block_y = 1, .block_z = 1};
+	struct event_kernel kernel = {
+		.grid_x = 1, .grid_y = 1, .grid_z = 1, .block_x = 32, .block_y = 1, .block_z = 1};
 	struct occupancy occupancy;
 
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rows of devices come out sorted, each on a lane that is free, however late and out of order they were told. */
+/*
+ * Rows of devices come out sorted, each on a lane that is free, however late and out of order they
+ * were told.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +32,8 @@ static void see_lane(void *context, struct device_lane *lane)
 		lane->device_own = seen->device_own[lane->device] = lane->device + 7;
 }
 
-static void see_row(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns)
+static void see_row(void *context, const struct device_row *row, const struct device_lane *lane,
+		    uint64_t begin_ns)
 {
 	struct seen *seen = context;
 
@@ -46,9 +50,11 @@ static struct recorded_process process = {.number = 1};
 
 static void add(struct device_rows *rows, uint32_t device, uint64_t begin_ns, uint64_t duration_ns)
 {
-	const struct device_row row = {
-		.process = &process,
-		.span = {.device = device, .stream = 7, .begin_ns = begin_ns, .duration_ns = duration_ns}};
+	const struct device_row row = {.process = &process,
+				       .span = {.device = device,
+						.stream = 7,
+						.begin_ns = begin_ns,
+						.duration_ns = duration_ns}};
 
 	torsh_device_rows_add(rows, &row);
 }
@@ -63,7 +69,9 @@ static void rows_come_out_sorted(void **state)
 	(void)state;
 	/* Within the window: a row each 100 ns, and none is told more than 50,000 rows too late. */
 	for (uint64_t i = 0; i < ROWS; i++)
-		add(rows, 0, DISORDER_NS + 100 * i - random_below(&random, 4) / 3 * random_below(&random, DISORDER_NS),
+		add(rows, 0,
+		    DISORDER_NS + 100 * i -
+			    random_below(&random, 4) / 3 * random_below(&random, DISORDER_NS),
 		    50);
 	assert_int_equal(torsh_device_rows_destroy(rows), 0);
 	assert_int_equal(seen.n_rows, ROWS);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did in exports of a timeline: told late, out of order, over one another, without a launch. */
+/*
+ * What devices did in exports of a timeline: told late, out of order, over one another, without a
+ * launch.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,8 @@
 #include "tools/export/trace.h"
 
 /* All bytes of the export; the caller's. */
-static char *write_trace(const struct trace_format *format, uint64_t from_ns, uint64_t to_ns, size_t *n)
+static char *write_trace(const struct trace_format *format, uint64_t from_ns, uint64_t to_ns,
+			 size_t *n)
 {
 	char *bytes = NULL;
 	FILE *file = open_memstream(&bytes, n);
@@ -142,7 +146,8 @@ static void a_graph_that_ran_as_a_whole_is_a_row_without_bytes(void **state)
 static void launches_nest_in_their_operators(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
-	const cJSON *launch = need_row(json, "cudaLaunchKernel_v7000"), *around = need_row(json, "aten::one");
+	const cJSON *launch = need_row(json, "cudaLaunchKernel_v7000"),
+		    *around = need_row(json, "aten::one");
 
 	(void)state;
 	assert_string_equal(cJSON_GetObjectItem(launch, "cat")->valuestring, "cuda_runtime");
@@ -167,7 +172,8 @@ static void other_calls_are_rows_without_arrows(void **state)
 static void devices_say_what_they_have_and_leave_out_the_rest(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
-	const cJSON *devices = cJSON_GetObjectItem(json, "deviceProperties"), *device = cJSON_GetArrayItem(devices, 2);
+	const cJSON *devices = cJSON_GetObjectItem(json, "deviceProperties"),
+		    *device = cJSON_GetArrayItem(devices, 2);
 
 	(void)state;
 	assert_int_equal(cJSON_GetArraySize(devices), 3);
@@ -186,14 +192,16 @@ static void devices_say_what_they_have_and_leave_out_the_rest(void **state)
 static void kernels_have_the_occupancy_of_a_device_that_is_known(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
-	const cJSON *args = args_of(json, "one()"), *occupancy = cJSON_GetObjectItem(args, "occupancy");
+	const cJSON *args = args_of(json, "one()"),
+		    *occupancy = cJSON_GetObjectItem(args, "occupancy");
 
 	(void)state;
 	assert_float_equal(number_of(args, "blocks per SM"), 8. / 132, 1e-6);
 	assert_float_equal(number_of(args, "warps per SM"), 8. / 132 * 2, 1e-6);
 	assert_int_equal(number_of(args, "est. achieved occupancy %"), 0); /* 0.19 */
 	assert_int_equal(number_of(occupancy, "activeBlocksPerMultiprocessor"), 32);
-	assert_string_equal(cJSON_GetObjectItem(occupancy, "limitingFactors")->valuestring, "WARPS|BLOCKS");
+	assert_string_equal(cJSON_GetObjectItem(occupancy, "limitingFactors")->valuestring,
+			    "WARPS|BLOCKS");
 	/* Of the other process's no device was told. */
 	args = args_of(json, "other");
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(args, "block")), 3);
@@ -230,7 +238,8 @@ static void rows_of_a_stream_do_not_overlap(void **state)
 		n++;
 		for (b = a->next; b; b = b->next) {
 			if (!cJSON_GetObjectItem(cJSON_GetObjectItem(b, "args"), "stream") ||
-			    number_of(a, "pid") != number_of(b, "pid") || number_of(a, "tid") != number_of(b, "tid"))
+			    number_of(a, "pid") != number_of(b, "pid") ||
+			    number_of(a, "tid") != number_of(b, "tid"))
 				continue;
 			assert_true(ns_of(a, "ts") + ns_of(a, "dur") <= ns_of(b, "ts") ||
 				    ns_of(b, "ts") + ns_of(b, "dur") <= ns_of(a, "ts"));
@@ -242,7 +251,10 @@ static void rows_of_a_stream_do_not_overlap(void **state)
 	cJSON_Delete(json);
 }
 
-/* From a launch to each of a graph's kernels; not where time would go back, nor where there is no launch. */
+/*
+ * From a launch to each of a graph's kernels; not where time would go back, nor where there is no
+ * launch.
+ */
 static void each_arrow_has_a_begin_and_an_end(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
@@ -288,7 +300,10 @@ static int compare_moments(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* In the order in which a reader sorts them: tracks of threads nest, those of streams have one slice at a time. */
+/*
+ * In the order in which a reader sorts them: tracks of threads nest, those of streams have one
+ * slice at a time.
+ */
 static void perfettos_slices_nest_when_they_are_sorted(void **state)
 {
 	size_t n_bytes, n = 0, depth[32] = {0}, n_flows = 0, n_ends = 0;
@@ -308,7 +323,8 @@ static void perfettos_slices_nest_when_they_are_sorted(void **state)
 		assert_true(n < 256 && event->track_uuid < 32);
 		moments[n].at_ns = packet->has_timestamp_clock_id
 					   ? packet->timestamp
-					   : (last_ns[packet->trusted_packet_sequence_id] += packet->timestamp);
+					   : (last_ns[packet->trusted_packet_sequence_id] +=
+					      packet->timestamp);
 		moments[n].track = event->track_uuid;
 		moments[n].is_begin = event->type == PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN;
 		moments[n].order = n;
@@ -359,7 +375,8 @@ static void json_says_why_there_is_no_operator(void **state)
 			continue;
 		n_rows++;
 		n_reasons += cJSON_IsString(reason);
-		assert_int_equal(cJSON_IsString(reason), cJSON_IsNull(cJSON_GetObjectItem(event, "operator")));
+		assert_int_equal(cJSON_IsString(reason),
+				 cJSON_IsNull(cJSON_GetObjectItem(event, "operator")));
 	}
 	assert_int_equal(n_rows, N_ROWS);
 	assert_int_equal(n_reasons, 7);

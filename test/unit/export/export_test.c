@@ -56,7 +56,8 @@ static char *write_export(const struct exporter *exporter, unsigned what, size_t
 
 	one.values[EXPORT_LEAKED] = (struct export_value){.blocks = 2, .bytes = 100};
 	one.values[EXPORT_PEAK] = (struct export_value){.blocks = 3, .bytes = 150};
-	other.values[EXPORT_PEAK] = (struct export_value){.blocks = 4, .bytes = UINT64_C(1) << 54 | 1};
+	other.values[EXPORT_PEAK] =
+		(struct export_value){.blocks = 4, .bytes = UINT64_C(1) << 54 | 1};
 	exporter->begin(&export);
 	exporter->sample(&export, &one);
 	exporter->sample(&export, &other);
@@ -114,7 +115,8 @@ static void speedscope_has_a_sampled_profile_for_each_weight(void **state)
 
 		assert_string_equal(cJSON_GetObjectItem(one, "type")->valuestring, "sampled");
 		assert_string_equal(cJSON_GetObjectItem(one, "unit")->valuestring, "bytes");
-		assert_int_equal(cJSON_GetArraySize(samples), cJSON_GetArraySize(cJSON_GetObjectItem(one, "weights")));
+		assert_int_equal(cJSON_GetArraySize(samples),
+				 cJSON_GetArraySize(cJSON_GetObjectItem(one, "weights")));
 		cJSON_ArrayForEach(sample, samples)
 		{
 			cJSON_ArrayForEach(index, sample)
@@ -130,7 +132,8 @@ static void speedscope_has_a_sampled_profile_for_each_weight(void **state)
 	one = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "samples"), 0);
 	assert_int_equal(cJSON_GetArraySize(one), 4);
 	assert_string_equal(
-		cJSON_GetObjectItem(cJSON_GetArrayItem(frames, cJSON_GetArrayItem(one, 3)->valueint), "name")
+		cJSON_GetObjectItem(
+			cJSON_GetArrayItem(frames, cJSON_GetArrayItem(one, 3)->valueint), "name")
 			->valuestring,
 		"a;b");
 	one = cJSON_GetArrayItem(profiles, EXPORT_PEAK);
@@ -144,7 +147,10 @@ static Pprof__Profile *read_pprof(unsigned what)
 	static uint8_t raw[65536];
 	size_t n;
 	char *bytes = write_export(&torsh_export_pprof, what, &n);
-	z_stream stream = {.next_in = (Bytef *)bytes, .avail_in = (uInt)n, .next_out = raw, .avail_out = sizeof(raw)};
+	z_stream stream = {.next_in = (Bytef *)bytes,
+			   .avail_in = (uInt)n,
+			   .next_out = raw,
+			   .avail_out = sizeof(raw)};
 	Pprof__Profile *read;
 
 	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
@@ -200,7 +206,8 @@ static void pprof_locations_lead_to_functions_and_mappings(void **state)
 		assert_int_equal(read->location[i]->id, i + 1);
 	location = read->location[read->sample[0]->location_id[0] - 1];
 	assert_int_equal(location->address, fixture.ip[2] - 1);
-	assert_string_equal(text_of(read, read->mapping[location->mapping_id - 1]->filename), "/opt/program");
+	assert_string_equal(text_of(read, read->mapping[location->mapping_id - 1]->filename),
+			    "/opt/program");
 	function = read->function[location->line[0]->function_id - 1];
 	assert_string_equal(text_of(read, function->name), "a;b");
 	assert_int_equal(read->sample[0]->location_id[2], read->sample[1]->location_id[1]);

@@ -47,8 +47,8 @@ static int pour(FILE *file, bool is_compressed, const unsigned char *bytes, size
 
 static void all_bytes_come_out_in_their_order(void **state)
 {
-	static const size_t lengths[] = {0,    1, SINK_BYTES_FIRST, SINK_BYTES_FIRST + 1, SINK_BYTES, SINK_BYTES + 1,
-					 BYTES};
+	static const size_t lengths[] = {
+		0, 1, SINK_BYTES_FIRST, SINK_BYTES_FIRST + 1, SINK_BYTES, SINK_BYTES + 1, BYTES};
 	unsigned char *bytes = make_bytes();
 
 	(void)state;

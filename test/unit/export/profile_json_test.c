@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The operator profile of a recording with known contents: counters of a few kernels, and those that stand for others. */
+/*
+ * The operator profile of a recording with known contents: counters of a few kernels, and those
+ * that stand for others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,14 @@
 
 static char path[] = "/tmp/torsh-profile-json-XXXXXX";
 
-enum { LAYERS = 4, LAYER_NS = 1000, GEMM_NS = 400, RELU_NS = 50, BYTES_READ = 24576, BYTES_WRITTEN = 8192 };
+enum {
+	LAYERS = 4,
+	LAYER_NS = 1000,
+	GEMM_NS = 400,
+	RELU_NS = 50,
+	BYTES_READ = 24576,
+	BYTES_WRITTEN = 8192
+};
 
 /* 2 * 64 * 64 * 64 FLOP in 32768 bytes are 16 FLOP a byte: below this device's ridge of 25.6. */
 #define GEMM_FLOPS 524288.0
@@ -90,7 +100,8 @@ static void put_counters(struct fixture *fixture)
 static void put_kernel(struct fixture *fixture, uint64_t at, const char *name, uint32_t correlation,
 		       uint64_t duration_ns)
 {
-	struct event launch = {.id = EVENT_LAUNCH, .launch = {.correlation = correlation, .begin = at}};
+	struct event launch = {.id = EVENT_LAUNCH,
+			       .launch = {.correlation = correlation, .begin = at}};
 	struct event kernel = {.id = EVENT_KERNEL,
 			       .kernel = {.name = fixture_label(fixture, name),
 					  .begin = at + 5,
@@ -116,10 +127,12 @@ static void put_layer(struct fixture *fixture, uint64_t at, uint32_t number)
 
 	snprintf(module, sizeof(module), "net.h.%u:Block", number);
 	fixture_push(fixture, at, 0, module, NULL, RANGE_BY_MODULE);
-	fixture_op(fixture, at + 10, 0, 2 * number + 1, "aten::mm", "float32[64,64];float32[64,64]", 0, OP_NO_SEQUENCE);
+	fixture_op(fixture, at + 10, 0, 2 * number + 1, "aten::mm", "float32[64,64];float32[64,64]",
+		   0, OP_NO_SEQUENCE);
 	put_kernel(fixture, at + 20, "gemm", 2 * number + 1, GEMM_NS);
 	fixture_op_end(fixture, at + 30, 0, 2 * number + 1);
-	fixture_op(fixture, at + 40, 0, 2 * number + 2, "aten::relu", "float32[64,64]", 0, OP_NO_SEQUENCE);
+	fixture_op(fixture, at + 40, 0, 2 * number + 2, "aten::relu", "float32[64,64]", 0,
+		   OP_NO_SEQUENCE);
 	put_kernel(fixture, at + 50, "relu", 2 * number + 2, RELU_NS);
 	fixture_op_end(fixture, at + 60, 0, 2 * number + 2);
 	fixture_pop(fixture, at + 70, 0, NULL, RANGE_BY_MODULE);
@@ -194,12 +207,14 @@ static void counters_of_one_kernel_stand_for_those_that_are_launched_alike(void 
 	(void)state;
 	for (int i = 0; i < LAYERS; i++) {
 		const cJSON *op = operator_at(recording, 2 * i), *kernel = kernel_of(op);
-		const cJSON *raw = member(member(kernel, "metrics"), "raw"), *sums = member(op, "aggregated");
+		const cJSON *raw = member(member(kernel, "metrics"), "raw"),
+			    *sums = member(op, "aggregated");
 
 		expect_text(kernel, "metrics_source", i ? "propagated" : "measured");
 		assert_float_equal(number_of(raw, "dram__bytes_read.sum"), BYTES_READ, 0);
 		assert_float_equal(number_of(raw, "launch__registers_per_thread"), 32, 0);
-		expect_text(member(member(kernel, "metrics"), "units"), "lts__t_sector_hit_rate.pct", "percent");
+		expect_text(member(member(kernel, "metrics"), "units"),
+			    "lts__t_sector_hit_rate.pct", "percent");
 		assert_float_equal(number_of(sums, "total_dram_bytes_written"), BYTES_WRITTEN, 0);
 		assert_float_equal(number_of(sums, "l2_hit_rate"), 62.5, 0);
 		assert_true(cJSON_IsNull(member(sums, "l1_hit_rate")));
@@ -216,7 +231,8 @@ static void kernels_that_nothing_was_measured_of_say_so(void **state)
 	(void)state;
 	expect_text(kernel, "metrics_source", "none");
 	expect_text(member(kernel, "metrics_status"), "*", "it was not measured, or not asked for");
-	assert_null(cJSON_GetObjectItem(member(member(kernel, "metrics"), "raw"), "dram__bytes_read.sum"));
+	assert_null(cJSON_GetObjectItem(member(member(kernel, "metrics"), "raw"),
+					"dram__bytes_read.sum"));
 	assert_true(cJSON_IsNull(member(operator_at(recording, 1), "mem_bytes")));
 	cJSON_Delete(recording);
 }
@@ -225,13 +241,15 @@ static void rooflines_go_by_the_peaks_of_the_device(void **state)
 {
 	cJSON *recording = read_profile();
 	const cJSON *roofline = member(operator_at(recording, 0), "roofline");
-	double intensity = GEMM_FLOPS / (BYTES_READ + BYTES_WRITTEN), ceiling_gflops = intensity * 1000;
+	double intensity = GEMM_FLOPS / (BYTES_READ + BYTES_WRITTEN),
+	       ceiling_gflops = intensity * 1000;
 
 	(void)state;
 	assert_float_equal(number_of(roofline, "ai"), intensity, 1e-9);
 	expect_text(roofline, "class", "memory_bound");
 	assert_float_equal(number_of(roofline, "ceiling"), ceiling_gflops, 1e-6);
-	assert_float_equal(number_of(roofline, "efficiency_pct"), 100 * GEMM_FLOPS / GEMM_NS / ceiling_gflops, 1e-6);
+	assert_float_equal(number_of(roofline, "efficiency_pct"),
+			   100 * GEMM_FLOPS / GEMM_NS / ceiling_gflops, 1e-6);
 	roofline = member(operator_at(recording, 1), "roofline");
 	assert_true(cJSON_IsNull(member(roofline, "ai")));
 	expect_text(roofline, "reason", "the bytes that it moved were not counted");
@@ -241,14 +259,18 @@ static void rooflines_go_by_the_peaks_of_the_device(void **state)
 static void what_devices_say_of_themselves_is_told(void **state)
 {
 	cJSON *recording = read_profile();
-	const cJSON *metadata = member(recording, "capture_metadata"), *kernel = kernel_of(operator_at(recording, 0));
+	const cJSON *metadata = member(recording, "capture_metadata"),
+		    *kernel = kernel_of(operator_at(recording, 0));
 
 	(void)state;
 	expect_text(metadata, "device_name", "Made up \"device\"");
 	expect_text(metadata, "chip", "GH100");
 	expect_text(metadata, "counter_mode", "operators");
 	expect_text(metadata, "model_name", "Block");
-	/* 4 warps of 32 registers: 16 blocks of 4 warps fill the 64 warps of each of 100 multiprocessors. */
+	/*
+	 * 4 warps of 32 registers: 16 blocks of 4 warps fill the 64 warps of each of 100
+	 * multiprocessors.
+	 */
 	assert_float_equal(number_of(kernel, "theoretical_occupancy_pct"), 100, 0);
 	assert_float_equal(number_of(kernel, "waves_per_sm"), 2.0 / (16 * 100), 1e-9);
 	cJSON_Delete(recording);
@@ -276,11 +298,13 @@ static void windows_hold_what_was_launched_in_them(void **state)
 	cJSON *recording;
 
 	(void)state;
-	assert_int_equal(RUN(export, path, "--format", "profile", "--from", "2us", "--to", "3us"), 0);
+	assert_int_equal(RUN(export, path, "--format", "profile", "--from", "2us", "--to", "3us"),
+			 0);
 	assert_schema("profile");
 	recording = parse_output();
 	assert_int_equal(cJSON_GetArraySize(member(recording, "operators")), 2);
-	expect_text(cJSON_GetArrayItem(member(recording, "operators"), 0), "operator_id", "aten::mm_1");
+	expect_text(cJSON_GetArrayItem(member(recording, "operators"), 0), "operator_id",
+		    "aten::mm_1");
 	cJSON_Delete(recording);
 }
 

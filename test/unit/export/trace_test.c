@@ -46,7 +46,8 @@ static int make(void **state)
 	fixture_thread(&fixture, 100, "main");
 	fixture_thread(&fixture, 101, "other \"thread\"");
 	fixture.event_stack = fixture_stack(&fixture, "%inner:3 %outer:7");
-	fixture_op(&fixture, 1000, 0, 1, "aten::mm", "float32[2,3];float32[3,4](1,3);{1,2};true;-", 0, 9);
+	fixture_op(&fixture, 1000, 0, 1, "aten::mm", "float32[2,3];float32[3,4](1,3);{1,2};true;-",
+		   0, 9);
 	fixture.event_stack = 0;
 	fixture_op(&fixture, 1010, 0, 2, "gloo:all_reduce", NULL, OP_USER, NONE);
 	fixture_op(&fixture, 1020, 0, 3, "odd \"\xff\n\\", NULL, 0, NONE);
@@ -87,7 +88,8 @@ static int let_go(void **state)
 }
 
 /* All bytes of the export; the caller's. */
-static char *write_trace(const struct trace_format *format, uint64_t from_ns, uint64_t to_ns, size_t *n)
+static char *write_trace(const struct trace_format *format, uint64_t from_ns, uint64_t to_ns,
+			 size_t *n)
 {
 	char *bytes = NULL;
 	FILE *file = open_memstream(&bytes, n);
@@ -154,12 +156,14 @@ static void chrome_has_inputs_as_kineto_says_them(void **state)
 	assert_number(event, "dur", 0.1);
 	assert_number(event, "pid", 100);
 	args = cJSON_PrintUnformatted(cJSON_GetObjectItem(event, "args"));
-	assert_string_equal(args, "{\"External id\":1,\"Record function id\":1,\"Ev Idx\":0,\"Sequence number\":9,"
-				  "\"Fwd thread id\":0,\"Input Dims\":[[2,3],[3,4],[],[],[]],"
-				  "\"Input type\":[\"float\",\"float\",\"ScalarList\",\"Scalar\",\"\"],"
-				  "\"Input Strides\":[[3,1],[1,3],[],[],[]],"
-				  "\"Concrete Inputs\":[\"\",\"\",\"[1, 2]\",\"True\",\"\"],"
-				  "\"Call stack\":\"inner.py(3): inner;outer.py(7): outer\"}");
+	assert_string_equal(
+		args,
+		"{\"External id\":1,\"Record function id\":1,\"Ev Idx\":0,\"Sequence number\":9,"
+		"\"Fwd thread id\":0,\"Input Dims\":[[2,3],[3,4],[],[],[]],"
+		"\"Input type\":[\"float\",\"float\",\"ScalarList\",\"Scalar\",\"\"],"
+		"\"Input Strides\":[[3,1],[1,3],[],[],[]],"
+		"\"Concrete Inputs\":[\"\",\"\",\"[1, 2]\",\"True\",\"\"],"
+		"\"Call stack\":\"inner.py(3): inner;outer.py(7): outer\"}");
 	cJSON_free(args);
 	assert_number(json, "baseTimeNanoseconds", 5000);
 	need_event(json, "X", "odd \"\xef\xbf\xbd\n\\");
@@ -227,8 +231,10 @@ static void arrows_have_both_their_ends_in_the_window(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
-		assert_int_equal(count_events(windows[i].from_ns, windows[i].to_ns, "s", "fwdbwd"), windows[i].n);
-		assert_int_equal(count_events(windows[i].from_ns, windows[i].to_ns, "f", "fwdbwd"), windows[i].n);
+		assert_int_equal(count_events(windows[i].from_ns, windows[i].to_ns, "s", "fwdbwd"),
+				 windows[i].n);
+		assert_int_equal(count_events(windows[i].from_ns, windows[i].to_ns, "f", "fwdbwd"),
+				 windows[i].n);
 	}
 }
 

@@ -48,7 +48,8 @@ static void stacks_that_are_alike_up_to_the_depth_are_merged(void **state)
 
 static void holders_are_sorted_as_asked(void **state)
 {
-	uint32_t many = fixture_stack(&fixture, "a main"), large = fixture_stack(&fixture, "b main");
+	uint32_t many = fixture_stack(&fixture, "a main"),
+		 large = fixture_stack(&fixture, "b main");
 	struct allocation_sites sites;
 
 	(void)state;
@@ -133,11 +134,17 @@ static void bookkeeping_and_suppressed_blocks_are_no_leaks(void **state)
 	unsigned line;
 
 	(void)state;
-	assert_int_equal(torsh_suppress_parse(&suppress, "leak:nothing\nleak:^known_\nleak:cache.so\n", &line), 0);
+	assert_int_equal(torsh_suppress_parse(&suppress,
+					      "leak:nothing\nleak:^known_\nleak:cache.so\n", &line),
+			 0);
 	fixture_live(&fixture, fixture_stack(&fixture, "leak@/opt/p main@/opt/p"), 2, 100);
-	fixture_live(&fixture, fixture_stack(&fixture, "alloc@/opt/p known_leak@/opt/p main@/opt/p"), 3, 1000);
+	fixture_live(&fixture,
+		     fixture_stack(&fixture, "alloc@/opt/p known_leak@/opt/p main@/opt/p"), 3,
+		     1000);
 	fixture_live(&fixture, fixture_stack(&fixture, "fill@/lib/cache.so main@/opt/p"), 4, 10000);
-	fixture_live(&fixture, fixture_stack(&fixture, "?@/lib/libc.so.6 printf@/lib/libc.so.6 main@/opt/p"), 1, 1024);
+	fixture_live(&fixture,
+		     fixture_stack(&fixture, "?@/lib/libc.so.6 printf@/lib/libc.so.6 main@/opt/p"),
+		     1, 1024);
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	torsh_leaks_find(&leaks, recording->processes, 1, symbols, &suppress);
 	assert_int_equal(leaks.bytes, 100);

@@ -57,11 +57,14 @@ static void what_the_caller_owns_is_the_programs(void **state)
 static void what_the_c_library_keeps_is_bookkeeping(void **state)
 {
 	(void)state;
-	assert_string_equal(judge("_IO_file_doallocate" LIBC " ?" LIBC " printf" LIBC " main" PROGRAM),
+	assert_string_equal(
+		judge("_IO_file_doallocate" LIBC " ?" LIBC " printf" LIBC " main" PROGRAM),
+		"C library: stdio buffers");
+	assert_string_equal(judge("?" LIBC " __printf_chk" LIBC " main" PROGRAM),
 			    "C library: stdio buffers");
-	assert_string_equal(judge("?" LIBC " __printf_chk" LIBC " main" PROGRAM), "C library: stdio buffers");
 	assert_string_equal(judge("setlocale" LIBC " main" PROGRAM), "C library: locales");
-	assert_string_equal(judge("?" LIBC " setenv" LIBC " main" PROGRAM), "C library: environment");
+	assert_string_equal(judge("?" LIBC " setenv" LIBC " main" PROGRAM),
+			    "C library: environment");
 	assert_string_equal(judge("never_heard_of" LIBC " main" PROGRAM), "C library");
 	assert_string_equal(judge("?" LIBC " ?" LIBC), "C library");
 }
@@ -76,24 +79,29 @@ static void only_the_innermost_run_of_the_c_library_counts(void **state)
 static void the_loaders_blocks_are_bookkeeping(void **state)
 {
 	(void)state;
-	assert_string_equal(judge("_dl_new_object" LOADER " _dl_open" LOADER " dlopen" LIBC " main" PROGRAM), "loader");
+	assert_string_equal(
+		judge("_dl_new_object" LOADER " _dl_open" LOADER " dlopen" LIBC " main" PROGRAM),
+		"loader");
 	assert_string_equal(judge("?" LIBC " dlsym" LIBC " main" PROGRAM), "C library: loader");
-	assert_string_equal(judge("?@/lib/ld-musl-x86_64.so.1 setenv@/lib/ld-musl-x86_64.so.1 main" PROGRAM),
-			    "C library: environment");
+	assert_string_equal(
+		judge("?@/lib/ld-musl-x86_64.so.1 setenv@/lib/ld-musl-x86_64.so.1 main" PROGRAM),
+		"C library: environment");
 	assert_null(judge("strdup@/lib/ld-musl-x86_64.so.1 main" PROGRAM));
 }
 
 static void the_emergency_pool_is_the_cxx_run_times(void **state)
 {
 	(void)state;
-	assert_string_equal(judge("?" CXX " call_init" LOADER " _dl_init" LOADER), "C++ run-time: emergency pool");
+	assert_string_equal(judge("?" CXX " call_init" LOADER " _dl_init" LOADER),
+			    "C++ run-time: emergency pool");
 	assert_null(judge("_Znwm" CXX " _GLOBAL__sub_I_x" PROGRAM " call_init" LOADER));
 }
 
 static void names_of_modules_decide_what_they_are(void **state)
 {
 	(void)state;
-	assert_int_equal(torsh_bookkeeping_module("/lib64/ld-linux-x86-64.so.2"), BOOKKEEPING_LOADER);
+	assert_int_equal(torsh_bookkeeping_module("/lib64/ld-linux-x86-64.so.2"),
+			 BOOKKEEPING_LOADER);
 	assert_int_equal(torsh_bookkeeping_module("/lib/libc.so.6"), BOOKKEEPING_C_LIBRARY);
 	assert_int_equal(torsh_bookkeeping_module("/lib/libc-2.31.so"), BOOKKEEPING_C_LIBRARY);
 	assert_int_equal(torsh_bookkeeping_module("libpthread.so.0"), BOOKKEEPING_C_LIBRARY);

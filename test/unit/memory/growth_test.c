@@ -24,7 +24,10 @@ static void what_every_stretch_leaves_behind_grows(void **state)
 	(void)state;
 	for (uint32_t n = GROWTH_STEPS_MIN; n <= 64; n++)
 		assert_true(torsh_growth_is_steady(mask(0, n, 1), n));
-	/* From when the data came on, and not in the last step, which isn't freed yet; now and then only. */
+	/*
+	 * From when the data came on, and not in the last step, which isn't freed yet; now and then
+	 * only.
+	 */
 	assert_true(torsh_growth_is_steady(mask(10, 64, 1), 64));
 	assert_true(torsh_growth_is_steady(mask(0, 63, 1), 64));
 	assert_true(torsh_growth_is_steady(mask(3, 64, 10), 64));
@@ -66,7 +69,8 @@ static void few_steps_tell_nothing(void **state)
 
 static int begin(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp)
 {
-	struct event event = {.id = EVENT_OP_BEGIN, .op_begin = {.name = label, .scope = OP_USER, .record = label}};
+	struct event event = {.id = EVENT_OP_BEGIN,
+			      .op_begin = {.name = label, .scope = OP_USER, .record = label}};
 
 	return torsh_step_marks_take(marks, &event, name, stamp);
 }
@@ -94,7 +98,8 @@ static void better_rules_begin_anew(void **state)
 	assert_true(end(&marks, 7, 14));
 	assert_false(begin(&marks, 8, "Optimizer.step#Adam.step", 15) || end(&marks, 8, 16));
 	assert_false(begin(&marks, 7, "Optimizer.step#SGD.step", 20));
-	assert_false(begin(&marks, 9, "Optimizer.zero_grad#SGD.zero_grad", 21) || end(&marks, 9, 22));
+	assert_false(begin(&marks, 9, "Optimizer.zero_grad#SGD.zero_grad", 21) ||
+		     end(&marks, 9, 22));
 	assert_true(end(&marks, 7, 23));
 	assert_int_equal(marks.told_by, STEP_BY_OPTIMIZER);
 	assert_int_equal(marks.n_steps, 2);
@@ -121,7 +126,8 @@ static void better_rules_begin_anew(void **state)
 
 static void the_first_step_of_an_optimizer_begins_with_a_module(void **state)
 {
-	const struct event module = {.id = EVENT_RANGE_PUSH, .range_push = {.source = RANGE_BY_MODULE}};
+	const struct event module = {.id = EVENT_RANGE_PUSH,
+				     .range_push = {.source = RANGE_BY_MODULE}};
 	struct step_marks marks = {0};
 
 	(void)state;
@@ -141,12 +147,14 @@ static void the_first_step_of_an_optimizer_begins_with_a_module(void **state)
 static void a_schedule_counts_for_itself(void **state)
 {
 	const struct event schedule = {.id = EVENT_SCHEDULE};
-	const struct event step = {.id = EVENT_SCHEDULE_STEP, .schedule_step = {.number = 9, .told_by = STEP_BY_OPTIMIZER}};
+	const struct event step = {.id = EVENT_SCHEDULE_STEP,
+				   .schedule_step = {.number = 9, .told_by = STEP_BY_OPTIMIZER}};
 	struct step_marks marks = {0};
 
 	(void)state;
 	assert_false(torsh_step_marks_take(&marks, &schedule, NULL, 1));
-	assert_false(mark(&marks, 3, 2) || begin(&marks, 7, "Optimizer.step#SGD.step", 3) || end(&marks, 7, 4));
+	assert_false(mark(&marks, 3, 2) || begin(&marks, 7, "Optimizer.step#SGD.step", 3) ||
+		     end(&marks, 7, 4));
 	assert_true(torsh_step_marks_take(&marks, &step, NULL, 5));
 	assert_int_equal(marks.current, 9 + 1);
 	assert_int_equal(marks.n_steps, 1);

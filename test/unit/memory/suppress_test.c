@@ -76,7 +76,8 @@ static void a_line_of_another_kind_is_named(void **state)
 	unsigned line = 0;
 
 	(void)state;
-	assert_int_equal(torsh_suppress_parse(&suppress, "leak:a\n\nrace:b\nleak:c\n", &line), -EINVAL);
+	assert_int_equal(torsh_suppress_parse(&suppress, "leak:a\n\nrace:b\nleak:c\n", &line),
+			 -EINVAL);
 	assert_int_equal(line, 3);
 	assert_int_equal(torsh_suppress_parse(&suppress, "leak:\n", &line), -EINVAL);
 	assert_int_equal(line, 1);
@@ -126,7 +127,8 @@ static void built_in_rules_come_behind_and_say_so(void **state)
 	(void)state;
 	assert_int_equal(torsh_suppress_parse(&suppress, "leak:own\n", &line), 0);
 	torsh_suppress_add_built_in(&suppress);
-	assert_int_equal(torsh_suppress_read(&file, "tools/memory/leaks/default.suppressions", &line), 0);
+	assert_int_equal(
+		torsh_suppress_read(&file, "tools/memory/leaks/default.suppressions", &line), 0);
 	assert_int_equal(suppress.n, file.n + 1);
 	assert_false(suppress.rules[0].is_built_in);
 	for (size_t i = 0; i < file.n; i++) {

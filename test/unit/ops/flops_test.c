@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Texts of inputs, and the FLOPs of operators whose numbers are known from torch.profiler and FlopCounterMode. */
+/*
+ * Texts of inputs, and the FLOPs of operators whose numbers are known from torch.profiler and
+ * FlopCounterMode.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +22,8 @@ static void inputs_are_taken_apart(void **state)
 
 	(void)state;
 	torsh_inputs_parse(
-		&inputs, "float32[64,128];float32[128,32](1,128)@cuda:0;?;{1,-2};{int64[3],float16[]};-3;0.5;true;-;_");
+		&inputs,
+		"float32[64,128];float32[128,32](1,128)@cuda:0;?;{1,-2};{int64[3],float16[]};-3;0.5;true;-;_");
 	assert_true(inputs.is_whole);
 	assert_int_equal(inputs.n, 10);
 	input = torsh_inputs_get(&inputs, 0);
@@ -159,26 +163,34 @@ static const struct {
 	{"aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1", 16384, 16384},
 	{"aten::add", "float32[10];float32[10];1", 0, 10},
 	/* conv2d 1x3x32x32, 8 of 3x3: 30x30 places */
-	{"aten::convolution", "float32[1,3,32,32];float32[8,3,3,3];float32[8];{1,1};{0,0};{1,1};false;{0,0};1", 388800,
+	{"aten::convolution",
+	 "float32[1,3,32,32];float32[8,3,3,3];float32[8];{1,1};{0,0};{1,1};false;{0,0};1", 388800,
 	 388800},
-	{"aten::mkldnn_convolution", "float32[1,3,32,32];float32[8,3,3,3];float32[8];{0,0};{1,1};{1,1};1", 0, 388800},
-	/* one number for all directions, padding, stride, dilation: (32 + 4 - 2*2 - 1) / 2 + 1 = 16 */
-	{"aten::convolution", "float32[1,3,32,32];float32[8,3,3,3];-;{2};{2};{2};false;{0};1", 110592, 110592},
+	{"aten::mkldnn_convolution",
+	 "float32[1,3,32,32];float32[8,3,3,3];float32[8];{0,0};{1,1};{1,1};1", 0, 388800},
+	/*
+	 * one number for all directions, padding, stride, dilation: (32 + 4 - 2*2 - 1) / 2 + 1 = 16
+	 */
+	{"aten::convolution", "float32[1,3,32,32];float32[8,3,3,3];-;{2};{2};{2};false;{0};1",
+	 110592, 110592},
 	/* transposed: each of 8x8 inputs goes into 3x3x4 */
-	{"aten::convolution", "float32[2,3,8,8];float32[3,4,3,3];-;{2,2};{1,1};{1,1};true;{0,0};1", 27648, 27648},
-	{"aten::convolution", "float32[2,8,16];float32[12,4,3];-;{1};{1};{1};false;{0};2", 9216, 9216},
+	{"aten::convolution", "float32[2,3,8,8];float32[3,4,3,3];-;{2,2};{1,1};{1,1};true;{0,0};1",
+	 27648, 27648},
+	{"aten::convolution", "float32[2,8,16];float32[12,4,3];-;{1};{1};{1};false;{0};2", 9216,
+	 9216},
 	/* groups 2: FlopCounterMode counts the weight's gradient twice */
 	{"aten::convolution_backward",
-	 "float32[2,12,16];float32[2,8,16];float32[12,4,3];{12};{1};{1};{1};false;{0};2;{true,true,true}", 9216 + 18432,
-	 9216 + 9216},
+	 "float32[2,12,16];float32[2,8,16];float32[12,4,3];{12};{1};{1};{1};false;{0};2;{true,true,true}",
+	 9216 + 18432, 9216 + 9216},
 	{"aten::convolution_backward",
-	 "float32[2,12,16];float32[2,8,16];float32[12,4,3];{12};{1};{1};{1};false;{0};2;{false,true,true}", 18432,
-	 9216},
+	 "float32[2,12,16];float32[2,8,16];float32[12,4,3];{12};{1};{1};{1};false;{0};2;{false,true,true}",
+	 18432, 9216},
 	/* 2 * 2 * 4 * 16 * 24 * (8 + 6) */
 	{"aten::_scaled_dot_product_flash_attention_for_cpu",
 	 "float32[2,4,16,8];float32[2,4,24,8];float32[2,4,24,6];0.0;false;-;-", 86016, 86016},
 	{"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
-	 "float32[2,4,16,6];float32[2,4,16,8];float32[2,4,24,8];float32[2,4,24,6];_;_", 221184, 221184},
+	 "float32[2,4,16,6];float32[2,4,16,8];float32[2,4,24,8];float32[2,4,24,6];_;_", 221184,
+	 221184},
 	{"aten::linear", "float32[5,7,64];float32[32,64];float32[32]", 0, 143360},
 	{"aten::mul_", "float32[4,1,3];float32[5,1]", 0, 60},
 	{"aten::_foreach_add_", "{float32[4],float32[2,3]};{float32[4],float32[2,3]};1", 0, 10},
@@ -189,7 +201,8 @@ static const struct {
 	{"aten::mv", "float32[6,7];float32[7]", 0, 84},
 	{"aten::dot", "float32[9];float32[9]", 0, 18},
 	/* 2 * 5 * 3 * (80 * 10 + 80 * 20) */
-	{"aten::mkldnn_rnn_layer", "float32[5,3,10];float32[80,10];float32[80,20];float32[80];float32[80];_", 0, 72000},
+	{"aten::mkldnn_rnn_layer",
+	 "float32[5,3,10];float32[80,10];float32[80,20];float32[80];float32[80];_", 0, 72000},
 	/* 4x4 windows of 2x2 in each of 2x3 */
 	{"aten::max_pool2d_with_indices", "float32[2,3,8,8];{2,2};{2,2};{0,0};{1,1};false", 0, 384},
 };
@@ -202,9 +215,11 @@ static void known_operators_have_known_flops(void **state)
 
 		torsh_inputs_parse(&inputs, known[i].inputs);
 		flops = torsh_flops_of(known[i].name, &inputs);
-		if (flops.status != FLOPS_COUNTED || flops.counter != known[i].counter || flops.all != known[i].all)
-			fail_msg("%s(%s): status %d, counter %llu, all %llu", known[i].name, known[i].inputs,
-				 flops.status, (unsigned long long)flops.counter, (unsigned long long)flops.all);
+		if (flops.status != FLOPS_COUNTED || flops.counter != known[i].counter ||
+		    flops.all != known[i].all)
+			fail_msg("%s(%s): status %d, counter %llu, all %llu", known[i].name,
+				 known[i].inputs, flops.status, (unsigned long long)flops.counter,
+				 (unsigned long long)flops.all);
 	}
 }
 
@@ -221,9 +236,11 @@ static void what_nobody_knows_is_not_0(void **state)
 	assert_int_equal(status_of("mine::op", "float32[4,4]"), FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::mm", ""), FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::mm", "float32[4,4];float32[5,4]"), FLOPS_NO_FORMULA);
-	assert_int_equal(status_of("aten::convolution", "float32[1,3,8,8];float32[8,3,3,3];-;_;_;_;false;_;1"),
+	assert_int_equal(status_of("aten::convolution",
+				   "float32[1,3,8,8];float32[8,3,3,3];-;_;_;_;false;_;1"),
 			 FLOPS_NO_FORMULA);
-	assert_int_equal(status_of("aten::convolution", "float32[1,3,2,2];float32[8,3,3,3];-;{1};{0};{1};false;{0};1"),
+	assert_int_equal(status_of("aten::convolution",
+				   "float32[1,3,2,2];float32[8,3,3,3];-;{1};{0};{1};false;{0};1"),
 			 FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::mm", "_;_"), FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::mm", "_;float32[4,4]"), FLOPS_NO_FORMULA);
@@ -231,9 +248,12 @@ static void what_nobody_knows_is_not_0(void **state)
 	assert_int_equal(status_of("aten::copy_", ""), FLOPS_NONE);
 	assert_int_equal(status_of("detach", ""), FLOPS_NONE);
 	assert_int_equal(status_of("c10d::allreduce_", "{float32[4]}"), FLOPS_NONE);
-	assert_int_equal(status_of("aten::mm", "float32[4,4]@meta;float32[4,4]@meta"), FLOPS_NO_DATA);
-	assert_int_equal(status_of("aten::_foreach_add_", "{float32[4],float32[2]@meta};1"), FLOPS_NO_DATA);
-	assert_int_equal(status_of("aten::mm", "float32[4,4]@cuda:0;float32[4,4]@cuda:0"), FLOPS_COUNTED);
+	assert_int_equal(status_of("aten::mm", "float32[4,4]@meta;float32[4,4]@meta"),
+			 FLOPS_NO_DATA);
+	assert_int_equal(status_of("aten::_foreach_add_", "{float32[4],float32[2]@meta};1"),
+			 FLOPS_NO_DATA);
+	assert_int_equal(status_of("aten::mm", "float32[4,4]@cuda:0;float32[4,4]@cuda:0"),
+			 FLOPS_COUNTED);
 }
 
 static void sums_that_do_not_fit_stay_at_the_top(void **state)
@@ -241,7 +261,8 @@ static void sums_that_do_not_fit_stay_at_the_top(void **state)
 	struct flops flops;
 
 	(void)state;
-	torsh_inputs_parse(&inputs, "float32[1000000000,1000000000];float32[1000000000,1000000000]");
+	torsh_inputs_parse(&inputs,
+			   "float32[1000000000,1000000000];float32[1000000000,1000000000]");
 	flops = torsh_flops_of("aten::mm", &inputs);
 	assert_true(flops.all == UINT64_MAX);
 }

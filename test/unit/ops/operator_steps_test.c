@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Steps as they are told apart by operators, marks and what repeats itself, on small timelines known by heart. */
+/*
+ * Steps as they are told apart by operators, marks and what repeats itself, on small timelines
+ * known by heart.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,8 +65,10 @@ static void profiler_steps_have_their_numbers(void **state)
 
 static void a_sequence_that_repeats_itself_is_a_step(void **state)
 {
-	static const char *const warm_up[] = {"aten::randn", "aten::mul", "aten::randn", "aten::add"};
-	static const char *const step[] = {"aten::mm", "aten::relu", "aten::mm", "aten::sum", "aten::add"};
+	static const char *const warm_up[] = {"aten::randn", "aten::mul", "aten::randn",
+					      "aten::add"};
+	static const char *const step[] = {"aten::mm", "aten::relu", "aten::mm", "aten::sum",
+					   "aten::add"};
 	uint64_t at = 100;
 	uint32_t record = 1;
 
@@ -106,7 +111,8 @@ static void batches_tell_steps_without_an_optimizer(void **state)
 
 	(void)state;
 	for (uint64_t at = 1000; at < 4000; at += 1000) {
-		fixture_op(&fixture, at, 0, record, "enumerate(DataLoader)#_Iter.__next__", NULL, OP_USER, NONE);
+		fixture_op(&fixture, at, 0, record, "enumerate(DataLoader)#_Iter.__next__", NULL,
+			   OP_USER, NONE);
 		fixture_op_end(&fixture, at + 10, 0, record++);
 		fixture_op(&fixture, at + 20, 0, record, "aten::mm", NULL, 0, NONE);
 		fixture_op_end(&fixture, at + 30, 0, record++);
@@ -128,7 +134,8 @@ static void backward_passes_tell_steps_without_batches(void **state)
 		fixture_op(&fixture, at, 0, record, "aten::mm", NULL, 0, NONE);
 		fixture_op_end(&fixture, at + 10, 0, record++);
 		for (uint64_t node = 0; node < at / 1000; node++) {
-			fixture_op(&fixture, at + 100 + 20 * node, 0, record, "MmBackward0", NULL, OP_BACKWARD, NONE);
+			fixture_op(&fixture, at + 100 + 20 * node, 0, record, "MmBackward0", NULL,
+				   OP_BACKWARD, NONE);
 			fixture_op_end(&fixture, at + 110 + 20 * node, 0, record++);
 		}
 	}

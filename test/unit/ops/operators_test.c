@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls rebuilt from a timeline: nesting, self time, memory, FLOPs, modules and phases, on small timelines known by heart. */
+/*
+ * Calls rebuilt from a timeline: nesting, self time, memory, FLOPs, modules and phases, on small
+ * timelines known by heart.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +23,8 @@ static void self_time_is_without_what_is_inside(void **state)
 	fixture_op_end(&fixture, 120, 0, 2);
 	/* A range and a module between do not change what is an operator's own. */
 	fixture_push(&fixture, 120, 0, "m:Linear", NULL, RANGE_BY_MODULE);
-	fixture_op(&fixture, 130, 0, 4, "aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1", 0, 5);
+	fixture_op(&fixture, 130, 0, 4, "aten::addmm",
+		   "float32[32];float32[4,64];float32[64,32];1;1", 0, 5);
 	fixture_op_end(&fixture, 170, 0, 4);
 	fixture_pop(&fixture, 180, 0, NULL, RANGE_BY_MODULE);
 	fixture_op_end(&fixture, 200, 0, 1);
@@ -104,11 +108,12 @@ static void tensors_belong_to_the_innermost_operator_of_their_thread(void **stat
 
 static void flops_count_once(void **state)
 {
-	static const char *const convolution = "float32[1,3,32,32];float32[8,3,3,3];-;{1,1};{0,0};{1,1};false;{0,0};1";
+	static const char *const convolution =
+		"float32[1,3,32,32];float32[8,3,3,3];-;{1,1};{0,0};{1,1};false;{0,0};1";
 
 	(void)state;
-	fixture_op(&fixture, 100, 0, 1, "aten::conv2d", "float32[1,3,32,32];float32[8,3,3,3];-;{1,1};{0,0};{1,1};1", 0,
-		   NONE);
+	fixture_op(&fixture, 100, 0, 1, "aten::conv2d",
+		   "float32[1,3,32,32];float32[8,3,3,3];-;{1,1};{0,0};{1,1};1", 0, NONE);
 	fixture_op(&fixture, 101, 0, 2, "aten::convolution", convolution, 0, NONE);
 	fixture_op(&fixture, 102, 0, 3, "aten::_convolution", convolution, 0, NONE);
 	fixture_op(&fixture, 103, 0, 4, "mine::leaf", NULL, 0, NONE);
@@ -141,7 +146,9 @@ static void flops_count_once(void **state)
 static void what_has_no_data_computes_nothing(void **state)
 {
 	(void)state;
-	/* What torch.compile looks at is around operators on tensors of which only sizes are there. */
+	/*
+	 * What torch.compile looks at is around operators on tensors of which only sizes are there.
+	 */
 	fixture_op(&fixture, 100, 0, 1, "mine::looks", NULL, 0, NONE);
 	fixture_op(&fixture, 101, 0, 2, "aten::mm", "float32[2,3]@meta;float32[3,5]@meta", 0, NONE);
 	fixture_op_end(&fixture, 102, 0, 2);
@@ -171,7 +178,10 @@ static void only_the_innermost_is_unknown(void **state)
 	fixture_op(&fixture, 111, 0, 4, "aten::mm", "float32[2,3];float32[3,5]", 0, NONE);
 	fixture_op_end(&fixture, 112, 0, 4);
 	fixture_op_end(&fixture, 113, 0, 3);
-	/* A library's computes itself, whatever memory it takes inside; a function of the program is made of others. */
+	/*
+	 * A library's computes itself, whatever memory it takes inside; a function of the program
+	 * is made of others.
+	 */
 	fixture_op(&fixture, 120, 0, 5, "mine::kernel", NULL, 0, NONE);
 	fixture_op(&fixture, 121, 0, 6, "aten::empty", "{2}", 0, NONE);
 	fixture_op_end(&fixture, 122, 0, 6);
@@ -192,7 +202,8 @@ static void only_the_innermost_is_unknown(void **state)
 	for (size_t i = 0; i < operators.n_unknown; i++) {
 		const char *name = operators.unknown[i].name;
 
-		assert_true(!strcmp(name, "mine::leaf") || !strcmp(name, "mine::kernel") || !strcmp(name, "function"));
+		assert_true(!strcmp(name, "mine::leaf") || !strcmp(name, "mine::kernel") ||
+			    !strcmp(name, "function"));
 		assert_int_equal(operators.unknown[i].calls, 1);
 	}
 	assert_int_equal(operators.flops, 60);
@@ -244,7 +255,8 @@ static void backward_belongs_to_the_thread_that_ran_forward(void **state)
 
 		number_thread(at, thread, 7 + thread);
 		fixture_push(&fixture, at, thread, modules[thread], NULL, RANGE_BY_MODULE);
-		fixture_op(&fixture, at + 1, thread, 1 + thread, "aten::addmm", NULL, OP_FUNCTION, 5);
+		fixture_op(&fixture, at + 1, thread, 1 + thread, "aten::addmm", NULL, OP_FUNCTION,
+			   5);
 		fixture_op_end(&fixture, at + 2, thread, 1 + thread);
 		fixture_pop(&fixture, at + 3, thread, NULL, RANGE_BY_MODULE);
 	}
@@ -275,7 +287,8 @@ static void overloads_are_told_apart(void **state)
 	collect(OPERATORS_BY_OVERLOAD, 0);
 	assert_int_equal(operators.n, 3);
 	for (size_t i = 0; i < operators.n; i++)
-		assert_int_equal(operators.items[i].calls, strcmp(operators.items[i].overload, "Tensor") ? 1 : 2);
+		assert_int_equal(operators.items[i].calls,
+				 strcmp(operators.items[i].overload, "Tensor") ? 1 : 2);
 	collect(OPERATORS_BY_NAME, 0);
 	assert_int_equal(find("aten::add")->calls, 4);
 }
@@ -297,22 +310,27 @@ static void phases_are_known_by_what_is_around(void **state)
 
 static void losses_are_known_by_their_operators(void **state)
 {
-	static const char *const losses[] = {"aten::cross_entropy_loss", "aten::mse_loss", "aten::kl_div",
-					     "aten::binary_cross_entropy_with_logits", "mine::FocalLoss"};
-	static const char *const others[] = {"aten::softmax", "aten::cross", "aten::mse_loss_backward",
-					     "aten::lossless"};
-	const size_t n_losses = sizeof(losses) / sizeof(*losses), n_others = sizeof(others) / sizeof(*others);
+	static const char *const losses[] = {
+		"aten::cross_entropy_loss", "aten::mse_loss", "aten::kl_div",
+		"aten::binary_cross_entropy_with_logits", "mine::FocalLoss"};
+	static const char *const others[] = {"aten::softmax", "aten::cross",
+					     "aten::mse_loss_backward", "aten::lossless"};
+	const size_t n_losses = sizeof(losses) / sizeof(*losses),
+		     n_others = sizeof(others) / sizeof(*others);
 	uint64_t at = 100;
 
 	(void)state;
 	for (size_t i = 0; i < n_losses + n_others; i++, at += 10) {
-		fixture_op(&fixture, at, 0, (uint32_t)i, i < n_losses ? losses[i] : others[i - n_losses], NULL, 0,
-			   NONE);
+		fixture_op(&fixture, at, 0, (uint32_t)i,
+			   i < n_losses ? losses[i] : others[i - n_losses], NULL, 0, NONE);
 		fixture_op(&fixture, at + 1, 0, 100 + (uint32_t)i, "aten::log", NULL, 0, NONE);
 		fixture_op_end(&fixture, at + 2, 0, 100 + (uint32_t)i);
 		fixture_op_end(&fixture, at + 3, 0, (uint32_t)i);
 	}
-	/* A scope of the program may be called so; in backward a loss is part of it, in an optimizer its closure's. */
+	/*
+	 * A scope of the program may be called so; in backward a loss is part of it, in an
+	 * optimizer its closure's.
+	 */
 	fixture_op(&fixture, at, 0, 50, "findLoss", NULL, 7, NONE);
 	fixture_op_end(&fixture, at + 1, 0, 50);
 	fixture_op(&fixture, at + 2, 0, 51, "MineBackward0", NULL, 1, NONE);
@@ -330,8 +348,8 @@ static void losses_are_known_by_their_operators(void **state)
 }
 
 /* One call on a thread, which nothing is around. */
-static void put_alone(uint64_t at, uint32_t thread, uint32_t record, const char *name, uint32_t scope,
-		      uint64_t sequence)
+static void put_alone(uint64_t at, uint32_t thread, uint32_t record, const char *name,
+		      uint32_t scope, uint64_t sequence)
 {
 	fixture_op(&fixture, at, thread, record, name, NULL, scope, sequence);
 	fixture_op_end(&fixture, at + 1, thread, record);
@@ -341,7 +359,10 @@ static void what_is_between_backward_and_the_optimizer_is_backward(void **state)
 {
 	(void)state;
 	put_step(1000, 1, 0);
-	/* A collective of gradients on a thread of its own, then what a reducer does when all have come. */
+	/*
+	 * A collective of gradients on a thread of its own, then what a reducer does when all have
+	 * come.
+	 */
 	put_alone(1030, 2, 20, "gloo:all_reduce", OP_USER, NONE);
 	put_alone(1037, 0, 21, "torch.distributed.ddp.reducer::copy_bucket_to_grad", 0, 5);
 	put_alone(1060, 0, 22, "aten::randn", 0, NONE);
@@ -411,7 +432,8 @@ static void percentiles_are_as_exact_as_is_said(void **state)
 		double exact = (double)values[(size_t)percent * N / 100 - 1];
 		double found = (double)torsh_histogram_percentile(&histogram, percent / 100.0);
 
-		if (found < exact * (1 - HISTOGRAM_ERROR) - 0.5 || found > exact * (1 + HISTOGRAM_ERROR) + 0.5)
+		if (found < exact * (1 - HISTOGRAM_ERROR) - 0.5 ||
+		    found > exact * (1 + HISTOGRAM_ERROR) + 0.5)
 			fail_msg("%d %%: %f instead of %f", percent, found, exact);
 	}
 	torsh_histogram_free(&histogram);

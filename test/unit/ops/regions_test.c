@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What torsh regions sums, against a naive replay of random events; and that its JSON fits its schema. */
+/*
+ * What torsh regions sums, against a naive replay of random events; and that its JSON fits its
+ * schema.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,11 +71,12 @@ static uint32_t label(struct fixture *fixture, const char *text)
 	return text ? fixture_label(fixture, text) : 0;
 }
 
-static void say_push(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now, uint32_t domain, uint32_t name)
+static void say_push(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
+		     uint32_t domain, uint32_t name)
 {
-	struct event event = {
-		.id = EVENT_RANGE_PUSH,
-		.range_push = {.name = label(fixture, names[name]), .domain = label(fixture, domains[domain])}};
+	struct event event = {.id = EVENT_RANGE_PUSH,
+			      .range_push = {.name = label(fixture, names[name]),
+					     .domain = label(fixture, domains[domain])}};
 	uint32_t *n = &truth.n_open[p][thread][domain];
 
 	if (*n == DEPTH_MAX)
@@ -82,9 +86,11 @@ static void say_push(struct fixture *fixture, uint32_t p, uint32_t thread, uint6
 	fixture_event(fixture, now, thread, &event);
 }
 
-static void say_pop(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now, uint32_t domain)
+static void say_pop(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
+		    uint32_t domain)
 {
-	struct event event = {.id = EVENT_RANGE_POP, .range_pop = {.domain = label(fixture, domains[domain])}};
+	struct event event = {.id = EVENT_RANGE_POP,
+			      .range_pop = {.domain = label(fixture, domains[domain])}};
 	uint32_t *n = &truth.n_open[p][thread][domain];
 
 	fixture_event(fixture, now, thread, &event);
@@ -93,12 +99,13 @@ static void say_pop(struct fixture *fixture, uint32_t p, uint32_t thread, uint64
 		return;
 	}
 	--*n;
-	add(domain, truth.open[p][thread][domain][*n].name, now - truth.open[p][thread][domain][*n].at_ns);
+	add(domain, truth.open[p][thread][domain][*n].name,
+	    now - truth.open[p][thread][domain][*n].at_ns);
 }
 
 /* Numbers are used again after their ranges ended, as ITT's frames do. */
-static void say_started(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now, uint32_t number,
-			uint32_t domain, uint32_t name)
+static void say_started(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
+			uint32_t number, uint32_t domain, uint32_t name)
 {
 	struct event start = {.id = EVENT_RANGE_START,
 			      .range_start = {.name = label(fixture, names[name]),
@@ -116,20 +123,26 @@ static void say_started(struct fixture *fixture, uint32_t p, uint32_t thread, ui
 	}
 	fixture_event(fixture, now, thread, &end);
 	truth.started[p][number].is_open = false;
-	add(truth.started[p][number].domain, truth.started[p][number].name, now - truth.started[p][number].at_ns);
+	add(truth.started[p][number].domain, truth.started[p][number].name,
+	    now - truth.started[p][number].at_ns);
 }
 
-static void say_rest(struct fixture *fixture, uint32_t thread, uint64_t now, uint32_t what, uint32_t name,
-		     double number)
+static void say_rest(struct fixture *fixture, uint32_t thread, uint64_t now, uint32_t what,
+		     uint32_t name, double number)
 {
 	struct event mark = {.id = EVENT_MARK, .mark = {.name = label(fixture, names[name])}};
 	struct event step = {.id = EVENT_STEP, .step = {.number = 1}};
-	struct event value = {.id = EVENT_VALUE,
-			      .value = {.name = label(fixture, names[name]), .payload_type = PAYLOAD_F64}};
+	struct event value = {
+		.id = EVENT_VALUE,
+		.value = {.name = label(fixture, names[name]), .payload_type = PAYLOAD_F64}};
 	struct event unpaired = {.id = EVENT_RANGE_END, .range_end = {.range = N_NUMBERS + 7}};
 
 	memcpy(&value.value.payload, &number, sizeof(number));
-	fixture_event(fixture, now, thread, what == 0 ? &mark : what == 1 ? &step : what == 2 ? &value : &unpaired);
+	fixture_event(fixture, now, thread,
+		      what == 0	  ? &mark
+		      : what == 1 ? &step
+		      : what == 2 ? &value
+				  : &unpaired);
 	truth.marks[name] += what == 0;
 	truth.n_steps += what == 1;
 	truth.n_values[name] += what == 2;
@@ -139,15 +152,18 @@ static void say_rest(struct fixture *fixture, uint32_t thread, uint64_t now, uin
 
 static void say(struct fixture *fixture, uint32_t p, uint64_t now, uint64_t *random)
 {
-	uint32_t thread = (uint32_t)random_below(random, N_THREADS), name = (uint32_t)random_below(random, N_NAMES);
-	uint32_t domain = (uint32_t)random_below(random, N_DOMAINS), what = (uint32_t)random_below(random, 12);
+	uint32_t thread = (uint32_t)random_below(random, N_THREADS),
+		 name = (uint32_t)random_below(random, N_NAMES);
+	uint32_t domain = (uint32_t)random_below(random, N_DOMAINS),
+		 what = (uint32_t)random_below(random, 12);
 
 	if (what < 4)
 		say_push(fixture, p, thread, now, domain, name);
 	else if (what < 8)
 		say_pop(fixture, p, thread, now, domain);
 	else if (what < 11)
-		say_started(fixture, p, thread, now, (uint32_t)random_below(random, N_NUMBERS), domain, name);
+		say_started(fixture, p, thread, now, (uint32_t)random_below(random, N_NUMBERS),
+			    domain, name);
 	else
 		say_rest(fixture, thread, now, (uint32_t)random_below(random, 4), name,
 			 (double)random_below(random, 1000));
@@ -159,14 +175,16 @@ static void close_rest(void)
 		for (uint32_t t = 0; t < N_THREADS; t++)
 			for (uint32_t d = 0; d < N_DOMAINS; d++)
 				for (uint32_t i = 0; i < truth.n_open[p][t][d]; i++) {
-					add(d, truth.open[p][t][d][i].name, END_NS - truth.open[p][t][d][i].at_ns);
+					add(d, truth.open[p][t][d][i].name,
+					    END_NS - truth.open[p][t][d][i].at_ns);
 					truth.ranges[d][truth.open[p][t][d][i].name].n_left_open++;
 				}
 		for (uint32_t i = 0; i < N_NUMBERS; i++)
 			if (truth.started[p][i].is_open) {
 				add(truth.started[p][i].domain, truth.started[p][i].name,
 				    END_NS - truth.started[p][i].at_ns);
-				truth.ranges[truth.started[p][i].domain][truth.started[p][i].name].n_left_open++;
+				truth.ranges[truth.started[p][i].domain][truth.started[p][i].name]
+					.n_left_open++;
 			}
 	}
 }
@@ -213,8 +231,8 @@ static uint32_t index_of(const char *const *texts, uint32_t n, const char *text)
 
 static void assert_range(const struct region *region)
 {
-	const struct sums *sums =
-		&truth.ranges[index_of(domains, N_DOMAINS, region->domain)][index_of(names, N_NAMES, region->name)];
+	const struct sums *sums = &truth.ranges[index_of(domains, N_DOMAINS, region->domain)]
+					       [index_of(names, N_NAMES, region->name)];
 
 	assert_int_equal(region->n, sums->n);
 	assert_int_equal(region->total_ns, sums->total_ns);
@@ -255,10 +273,13 @@ static void sums_are_those_of_a_replay(void **state)
 		if (region->kind == REGION_RANGE) {
 			assert_range(region);
 		} else if (region->kind == REGION_MARK) {
-			assert_int_equal(region->n, truth.marks[index_of(names, N_NAMES, region->name)]);
+			assert_int_equal(region->n,
+					 truth.marks[index_of(names, N_NAMES, region->name)]);
 		} else {
-			assert_int_equal(region->n, truth.n_values[index_of(names, N_NAMES, region->name)]);
-			assert_true(region->sum == truth.value_sum[index_of(names, N_NAMES, region->name)]);
+			assert_int_equal(region->n,
+					 truth.n_values[index_of(names, N_NAMES, region->name)]);
+			assert_true(region->sum ==
+				    truth.value_sum[index_of(names, N_NAMES, region->name)]);
 		}
 	}
 	assert_int_equal(n_of_kind[REGION_RANGE], N_DOMAINS * N_NAMES);
@@ -295,7 +316,8 @@ static void threads_add_up(void **state)
 static void json_fits_its_schema(void **state)
 {
 	static char output[1 << 20];
-	static const char *const options[] = {"--json", "--by-thread", "--sort=calls", "--source=torsh"};
+	static const char *const options[] = {"--json", "--by-thread", "--sort=calls",
+					      "--source=torsh"};
 	struct schema_check check;
 
 	(void)state;

@@ -30,7 +30,8 @@ static void set_loss(int i, const char *cause, uint64_t count, int is_of_events,
 	losses[i].of_events = is_of_events;
 }
 
-static void set_events(Torsh__Process *process, uint64_t produced, uint64_t delivered, uint64_t dropped)
+static void set_events(Torsh__Process *process, uint64_t produced, uint64_t delivered,
+		       uint64_t dropped)
 {
 	process->has_produced = process->has_delivered = process->has_dropped = 1;
 	process->produced = produced;
@@ -73,23 +74,24 @@ static int begins_with(const char *text)
 }
 
 /* The command's report begins so, and its JSON says that the recording isn't complete. */
-#define EXPECT_INCOMPLETE(command, sentence)                                                                       \
-	do {                                                                                                       \
-		cJSON *json;                                                                                       \
-		assert_int_equal(RUN(command, recording), 0);                                                      \
-		assert_true(begins_with(sentence));                                                                \
-		assert_int_equal(RUN(command, recording, "--json"), 0);                                            \
-		assert_schema(#command);                                                                           \
-		json = parse_output();                                                                             \
-		assert_true(cJSON_IsFalse(                                                                         \
-			cJSON_GetObjectItem(cJSON_GetObjectItem(json, "recording"), "complete")));                 \
-		cJSON_Delete(json);                                                                                \
+#define EXPECT_INCOMPLETE(command, sentence)                                                       \
+	do {                                                                                       \
+		cJSON *json;                                                                       \
+		assert_int_equal(RUN(command, recording), 0);                                      \
+		assert_true(begins_with(sentence));                                                \
+		assert_int_equal(RUN(command, recording, "--json"), 0);                            \
+		assert_schema(#command);                                                           \
+		json = parse_output();                                                             \
+		assert_true(cJSON_IsFalse(                                                         \
+			cJSON_GetObjectItem(cJSON_GetObjectItem(json, "recording"), "complete"))); \
+		cJSON_Delete(json);                                                                \
 	} while (0)
 
 static void every_report_begins_with_what_was_lost(void **state)
 {
-	static const char sentence[] = "Incomplete: 15 of 130 events were lost (15 events that found no room); "
-				       "7 names of things. What follows is of the rest.\n";
+	static const char sentence[] =
+		"Incomplete: 15 of 130 events were lost (15 events that found no room); "
+		"7 names of things. What follows is of the rest.\n";
 
 	(void)state;
 	set_loss(0, "names", 7, 0, "names of things");
@@ -153,7 +155,8 @@ static void a_whole_recording_says_nothing_of_it(void **state)
 	assert_null(strstr(output, "Incomplete"));
 	assert_int_equal(RUN(leaks, recording, "--json"), 0);
 	json = parse_output();
-	assert_true(cJSON_IsTrue(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "recording"), "complete")));
+	assert_true(cJSON_IsTrue(
+		cJSON_GetObjectItem(cJSON_GetObjectItem(json, "recording"), "complete")));
 	cJSON_Delete(json);
 	assert_int_equal(RUN(check, recording, "--max-leak", "1G"), 0);
 }
@@ -168,11 +171,15 @@ static void what_does_not_add_up_is_lost(void **state)
 	set_loss(0, "ring_full", 3, 1, "events that found no room");
 	write_with(1, 140, 130, 10);
 	assert_int_equal(RUN(leaks, recording), 0);
-	assert_true(begins_with("Incomplete: 10 of 140 events were lost (7 events that were lost without a cause, "
-				"3 events that found no room)"));
+	assert_true(begins_with(
+		"Incomplete: 10 of 140 events were lost (7 events that were lost without a cause, "
+		"3 events that found no room)"));
 }
 
-/* Before format 2 knew causes, these were in a counter, and neither among those produced nor among those dropped. */
+/*
+ * Before format 2 knew causes, these were in a counter, and neither among those produced nor among
+ * those dropped.
+ */
 static void events_that_old_recordings_did_not_count_are_counted(void **state)
 {
 	static struct fixture fixture;

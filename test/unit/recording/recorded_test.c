@@ -22,7 +22,8 @@ static const struct allocation_site *find_site(const struct allocation_sites *si
 
 static void shares_at_the_peak_are_base_and_what_came_before_it(void **state)
 {
-	uint32_t seen_it = fixture_stack(&fixture, "a main"), came_before = fixture_stack(&fixture, "b main");
+	uint32_t seen_it = fixture_stack(&fixture, "a main"),
+		 came_before = fixture_stack(&fixture, "b main");
 	uint32_t gone = fixture_stack(&fixture, "c main");
 	struct allocation_sites peak = {0}, live = {0};
 
@@ -87,7 +88,8 @@ static void a_later_row_replaces_an_earlier_one(void **state)
 
 static void the_last_live_rows_count(void **state)
 {
-	uint32_t freed = fixture_stack(&fixture, "a main"), kept = fixture_stack(&fixture, "b main");
+	uint32_t freed = fixture_stack(&fixture, "a main"),
+		 kept = fixture_stack(&fixture, "b main");
 	struct allocation_sites live = {0};
 
 	(void)state;
@@ -128,14 +130,17 @@ static void blocks_from_before_a_fork_are_not_live_ones(void **state)
 
 static void stacks_are_walked_from_the_innermost_frame(void **state)
 {
-	uint32_t stack = fixture_stack(&fixture, "inner@/lib/a.so middle@/lib/b.so outer@/lib/a.so"), addresses[8];
+	uint32_t stack = fixture_stack(&fixture,
+				       "inner@/lib/a.so middle@/lib/b.so outer@/lib/a.so"),
+		 addresses[8];
 
 	(void)state;
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	assert_int_equal(torsh_recording_walk(recording->processes[0], stack, addresses, 8), 3);
 	assert_string_equal(torsh_recording_symbol(recording->processes[0], addresses[0]), "inner");
 	assert_string_equal(torsh_recording_symbol(recording->processes[0], addresses[2]), "outer");
-	assert_string_equal(torsh_recording_module(recording->processes[0], addresses[1])->path, "/lib/b.so");
+	assert_string_equal(torsh_recording_module(recording->processes[0], addresses[1])->path,
+			    "/lib/b.so");
 	assert_int_equal(torsh_recording_walk(recording->processes[0], stack, addresses, 1), 3);
 	assert_int_equal(torsh_recording_walk(recording->processes[0], 1000, addresses, 8), 0);
 	assert_int_equal(torsh_recording_walk(recording->processes[0], 0, addresses, 8), 0);
@@ -241,8 +246,9 @@ static void the_end_of_a_process_has_a_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		struct recorded_process process = {
-			.end = ends[i].end, .has_end_code = ends[i].has_code, .end_code = ends[i].code};
+		struct recorded_process process = {.end = ends[i].end,
+						   .has_end_code = ends[i].has_code,
+						   .end_code = ends[i].code};
 		char name[32];
 
 		torsh_recording_end_name(&process, name, sizeof(name));

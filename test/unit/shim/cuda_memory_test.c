@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/cuda/cuda_memory.h says of CUDA's calls, against CUDA's own headers; and how large arrays are. */
+/*
+ * What shim/cuda/cuda_memory.h says of CUDA's calls, against CUDA's own headers; and how large
+ * arrays are.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,9 +28,11 @@ int main(void)
 #include "shim/cuda/cuda_memory.h"
 #include "shim/cuda/cupti.h"
 
-#define SAME(ours, our_field, theirs, their_field)                                                                   \
-	_Static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field), #theirs "." #their_field); \
-	_Static_assert(sizeof(((struct ours *)0)->our_field) == sizeof(((theirs *)0)->their_field),                  \
+#define SAME(ours, our_field, theirs, their_field)                                        \
+	_Static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field), \
+		       #theirs "." #their_field);                                         \
+	_Static_assert(sizeof(((struct ours *)0)->our_field) ==                           \
+			       sizeof(((theirs *)0)->their_field),                        \
 		       "size of " #their_field)
 
 #define ALLOC(Theirs, out_field, bytes_field)              \
@@ -109,7 +114,8 @@ INSTANTIATE(cudaGraphInstantiateWithFlags_v11040, pGraphExec, graph, flags);
 INSTANTIATE(cudaGraphInstantiateWithParams_v12000, pGraphExec, graph, instantiateParams);
 _Static_assert(offsetof(CUDA_GRAPH_INSTANTIATE_PARAMS, flags) == 0, "flags come first");
 _Static_assert(offsetof(cudaGraphInstantiateParams, flags) == 0, "flags come first");
-_Static_assert(GRAPH_FREES_AT_LAUNCH == CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, "the flag");
+_Static_assert(GRAPH_FREES_AT_LAUNCH == CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH,
+	       "the flag");
 SAME(cuda_graph_launch, executable, cuGraphLaunch_params, hGraph);
 SAME(cuda_graph_launch, executable, cudaGraphLaunch_v10000_params, graphExec);
 
@@ -224,9 +230,11 @@ static void numbers_are_those_of_the_headers(void **state)
 	assert_int_equal(CUPTI_CONTEXT_ENDS, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 }
 
-static uint64_t bytes_of_flat(CUarray_format format, unsigned n_channels, size_t width, size_t height)
+static uint64_t bytes_of_flat(CUarray_format format, unsigned n_channels, size_t width,
+			      size_t height)
 {
-	CUDA_ARRAY_DESCRIPTOR shape = {.Width = width, .Height = height, .Format = format, .NumChannels = n_channels};
+	CUDA_ARRAY_DESCRIPTOR shape = {
+		.Width = width, .Height = height, .Format = format, .NumChannels = n_channels};
 	CUarray handle;
 	cuArrayCreate_v2_params parameters = {.pHandle = &handle, .pAllocateArray = &shape};
 
@@ -239,7 +247,8 @@ static void arrays_are_as_large_as_their_texels(void **state)
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_UNSIGNED_INT8, 4, 100, 50), 100 * 50 * 4);
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_SIGNED_INT16, 2, 100, 50), 100 * 50 * 4);
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_HALF, 1, 100, 50), 100 * 50 * 2);
-	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_FLOAT, 4, 100, 0), 100 * 16); /* one dimension */
+	/* one dimension */
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_FLOAT, 4, 100, 0), 100 * 16);
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_UNORM_INT16X4, 4, 100, 50), 100 * 50 * 8);
 	/* Blocks of four by four texels. */
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_BC1_UNORM, 4, 10, 4), 3 * 8);
@@ -278,7 +287,8 @@ static void levels_halve_what_is_no_layer(void **state)
 	(void)state;
 	assert_int_equal(bytes_of_levels(0, 4, 1), 4 * 8 * 4 * 4);
 	assert_int_equal(bytes_of_levels(0, 4, 4), 4 * (8 * 4 * 4 + 4 * 2 * 2 + 2 * 1 * 1 + 1));
-	assert_int_equal(bytes_of_levels(CUDA_ARRAY3D_LAYERED, 6, 3), 4 * 6 * (8 * 4 + 4 * 2 + 2 * 1));
+	assert_int_equal(bytes_of_levels(CUDA_ARRAY3D_LAYERED, 6, 3),
+			 4 * 6 * (8 * 4 + 4 * 2 + 2 * 1));
 	assert_int_equal(bytes_of_levels(CUDA_ARRAY3D_SPARSE, 4, 1), 0);
 	assert_int_equal(bytes_of_levels(CUDA_ARRAY3D_DEFERRED_MAPPING, 4, 1), 0);
 	assert_int_equal(bytes_of_levels(0, 4, 1u << 31), 0);
@@ -286,7 +296,8 @@ static void levels_halve_what_is_no_layer(void **state)
 
 static void the_runtimes_arrays_are_told_by_the_bits_of_their_channels(void **state)
 {
-	struct cudaChannelFormatDesc channels = {.x = 16, .y = 16, .z = 0, .w = 0, .f = cudaChannelFormatKindFloat};
+	struct cudaChannelFormatDesc channels = {
+		.x = 16, .y = 16, .z = 0, .w = 0, .f = cudaChannelFormatKindFloat};
 	cudaMallocArray_v3020_params flat = {.desc = &channels, .width = 30, .height = 20};
 	cudaMalloc3DArray_v3020_params deep = {.desc = &channels, .extent = {30, 20, 10}};
 	cudaMallocMipmappedArray_v5000_params levels = {
@@ -295,7 +306,8 @@ static void the_runtimes_arrays_are_told_by_the_bits_of_their_channels(void **st
 	(void)state;
 	assert_int_equal(torsh_cuda_array_bytes(CUDA_CHANNELS, &flat), 30 * 20 * 4);
 	assert_int_equal(torsh_cuda_array_bytes(CUDA_CHANNELS_3D, &deep), 30 * 20 * 10 * 4);
-	assert_int_equal(torsh_cuda_array_bytes(CUDA_CHANNELS_MIPMAPPED, &levels), 6 * (8 * 4 + 4 * 2) * 4);
+	assert_int_equal(torsh_cuda_array_bytes(CUDA_CHANNELS_MIPMAPPED, &levels),
+			 6 * (8 * 4 + 4 * 2) * 4);
 }
 
 int main(void)

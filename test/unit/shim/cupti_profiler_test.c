@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/cuda/cupti_profiler.h says of CUPTI, against CUPTI's own headers, where these are C (from CUDA 13.1 on). */
+/*
+ * What shim/cuda/cupti_profiler.h says of CUPTI, against CUPTI's own headers, where these are C
+ * (from CUDA 13.1 on).
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,13 +34,17 @@ int main(void)
 
 #include "shim/cuda/cupti_profiler.h"
 
-/* The same place and size; a struct's last field ends where ours does, or theirs has grown since. */
-#define SAME(ours, our_field, Theirs, their_field)                                                                  \
-	_Static_assert(offsetof(struct cupti_##ours, our_field) == offsetof(CUpti_##Theirs, their_field),            \
-		       #Theirs "." #their_field);                                                                   \
-	_Static_assert(sizeof(((struct cupti_##ours *)0)->our_field) == sizeof(((CUpti_##Theirs *)0)->their_field), \
+/*
+ * The same place and size; a struct's last field ends where ours does, or theirs has grown since.
+ */
+#define SAME(ours, our_field, Theirs, their_field)                         \
+	_Static_assert(offsetof(struct cupti_##ours, our_field) ==         \
+			       offsetof(CUpti_##Theirs, their_field),      \
+		       #Theirs "." #their_field);                          \
+	_Static_assert(sizeof(((struct cupti_##ours *)0)->our_field) ==    \
+			       sizeof(((CUpti_##Theirs *)0)->their_field), \
 		       "size of " #Theirs "." #their_field);
-#define STRUCT(ours, Theirs)                   \
+#define STRUCT(ours, Theirs)                    \
 	SAME(ours, n_bytes, Theirs, structSize) \
 	SAME(ours, reserved, Theirs, pPriv)
 
@@ -50,13 +57,16 @@ SAME(chip, name, Device_GetChipName_Params, pChipName)
 
 STRUCT(context_availability, Profiler_GetCounterAvailability_Params)
 SAME(context_availability, context, Profiler_GetCounterAvailability_Params, ctx)
-SAME(context_availability, image_bytes, Profiler_GetCounterAvailability_Params, counterAvailabilityImageSize)
+SAME(context_availability, image_bytes, Profiler_GetCounterAvailability_Params,
+     counterAvailabilityImageSize)
 SAME(context_availability, image, Profiler_GetCounterAvailability_Params, pCounterAvailabilityImage)
 
 STRUCT(device_availability, PmSampling_GetCounterAvailability_Params)
 SAME(device_availability, device, PmSampling_GetCounterAvailability_Params, deviceIndex)
-SAME(device_availability, image_bytes, PmSampling_GetCounterAvailability_Params, counterAvailabilityImageSize)
-SAME(device_availability, image, PmSampling_GetCounterAvailability_Params, pCounterAvailabilityImage)
+SAME(device_availability, image_bytes, PmSampling_GetCounterAvailability_Params,
+     counterAvailabilityImageSize)
+SAME(device_availability, image, PmSampling_GetCounterAvailability_Params,
+     pCounterAvailabilityImage)
 
 STRUCT(host_create, Profiler_Host_Initialize_Params)
 SAME(host_create, type, Profiler_Host_Initialize_Params, profilerType)
@@ -209,8 +219,9 @@ SAME(sampling_times, start, PmSampling_CounterData_GetSampleInfo_Params, startTi
 SAME(sampling_times, end, PmSampling_CounterData_GetSampleInfo_Params, endTimestamp)
 
 /* What a launch's callback has. */
-#define LAUNCH(ours, our_field, Theirs, their_field)                                                        \
-	_Static_assert(offsetof(struct ours, our_field) == offsetof(Theirs, their_field), #Theirs "." #their_field);
+#define LAUNCH(ours, our_field, Theirs, their_field)                                      \
+	_Static_assert(offsetof(struct ours, our_field) == offsetof(Theirs, their_field), \
+		       #Theirs "." #their_field);
 
 LAUNCH(cupti_launch, function, cuLaunchKernel_params, f)
 LAUNCH(cupti_launch, grid, cuLaunchKernel_params, gridDimX)
@@ -222,7 +233,8 @@ LAUNCH(cupti_launch, shared_bytes, cuLaunchCooperativeKernel_params, sharedMemBy
 LAUNCH(cupti_launch_config, grid, CUlaunchConfig, gridDimX)
 LAUNCH(cupti_launch_config, block, CUlaunchConfig, blockDimX)
 LAUNCH(cupti_launch_config, shared_bytes, CUlaunchConfig, sharedMemBytes)
-_Static_assert(offsetof(cuLaunchKernelEx_params, config) == 0, "it begins with a pointer to the configuration");
+_Static_assert(offsetof(cuLaunchKernelEx_params, config) == 0,
+	       "it begins with a pointer to the configuration");
 
 LAUNCH(cupti_resource, context, CUpti_ResourceData, context)
 LAUNCH(cupti_call, context, CUpti_CallbackData, context)
@@ -238,7 +250,8 @@ static void numbers_are_those_of_the_headers(void **state)
 	assert_int_equal(CUPTI_REPLAY_OF_KERNELS, CUPTI_KernelReplay);
 	assert_int_equal(CUPTI_EVERY_CLOCKS, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
 	assert_int_equal(CUPTI_EVERY_NS, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
-	assert_int_equal(CUPTI_KEEP_LATEST, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST);
+	assert_int_equal(CUPTI_KEEP_LATEST,
+			 CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST);
 	assert_int_equal(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
 	assert_int_equal(CUPTI_CONTEXT_ENDS, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 	assert_int_equal(CUPTI_INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER);
@@ -248,7 +261,8 @@ static void numbers_are_those_of_the_headers(void **state)
 	assert_int_equal(CUPTI_VIRTUALIZED, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED);
 	assert_int_equal(CUPTI_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
 	assert_int_equal(CUPTI_OLD_PROFILER, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED);
-	assert_int_equal(CUPTI_VIRTUALIZED_PRIVILEGES, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+	assert_int_equal(CUPTI_VIRTUALIZED_PRIVILEGES,
+			 CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
 	assert_int_equal(CUPTI_CONFIDENTIAL, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED);
 	assert_int_equal(CUPTI_MIG, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
 	assert_int_equal(CUPTI_WSL, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);

@@ -22,44 +22,46 @@ int main(void)
 #include "agent/wire/event.h"
 #include "shim/cuda/cupti.h"
 
-#define SAME(ours, our_field, theirs, their_field)                                                        \
-	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #theirs "." #their_field); \
-	_Static_assert(sizeof(((ours *)0)->our_field) <= sizeof(((theirs *)0)->their_field) * 3, "size of " #their_field)
+#define SAME(ours, our_field, theirs, their_field)                                               \
+	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field),               \
+		       #theirs "." #their_field);                                                \
+	_Static_assert(sizeof(((ours *)0)->our_field) <= sizeof(((theirs *)0)->their_field) * 3, \
+		       "size of " #their_field)
 
-#define KERNEL(Theirs)                                                                         \
-	SAME(struct cupti_kernel, kind, Theirs, kind);                                         \
-	SAME(struct cupti_kernel, registers, Theirs, registersPerThread);                      \
-	SAME(struct cupti_kernel, start, Theirs, start);                                       \
-	SAME(struct cupti_kernel, end, Theirs, end);                                           \
-	SAME(struct cupti_kernel, device, Theirs, deviceId);                                   \
-	SAME(struct cupti_kernel, context, Theirs, contextId);                                 \
-	SAME(struct cupti_kernel, stream, Theirs, streamId);                                   \
-	SAME(struct cupti_kernel, grid, Theirs, gridX);                                        \
-	SAME(struct cupti_kernel, block, Theirs, blockX);                                      \
-	SAME(struct cupti_kernel, static_shared_bytes, Theirs, staticSharedMemory);            \
-	SAME(struct cupti_kernel, dynamic_shared_bytes, Theirs, dynamicSharedMemory);          \
-	SAME(struct cupti_kernel, local_bytes_a_thread, Theirs, localMemoryPerThread);         \
-	SAME(struct cupti_kernel, correlation, Theirs, correlationId);                         \
-	SAME(struct cupti_kernel, name, Theirs, name);                                         \
-	SAME(struct cupti_kernel, node, Theirs, graphNodeId);                                  \
+#define KERNEL(Theirs)                                                                 \
+	SAME(struct cupti_kernel, kind, Theirs, kind);                                 \
+	SAME(struct cupti_kernel, registers, Theirs, registersPerThread);              \
+	SAME(struct cupti_kernel, start, Theirs, start);                               \
+	SAME(struct cupti_kernel, end, Theirs, end);                                   \
+	SAME(struct cupti_kernel, device, Theirs, deviceId);                           \
+	SAME(struct cupti_kernel, context, Theirs, contextId);                         \
+	SAME(struct cupti_kernel, stream, Theirs, streamId);                           \
+	SAME(struct cupti_kernel, grid, Theirs, gridX);                                \
+	SAME(struct cupti_kernel, block, Theirs, blockX);                              \
+	SAME(struct cupti_kernel, static_shared_bytes, Theirs, staticSharedMemory);    \
+	SAME(struct cupti_kernel, dynamic_shared_bytes, Theirs, dynamicSharedMemory);  \
+	SAME(struct cupti_kernel, local_bytes_a_thread, Theirs, localMemoryPerThread); \
+	SAME(struct cupti_kernel, correlation, Theirs, correlationId);                 \
+	SAME(struct cupti_kernel, name, Theirs, name);                                 \
+	SAME(struct cupti_kernel, node, Theirs, graphNodeId);                          \
 	SAME(struct cupti_kernel, graph, Theirs, graphId)
 
-#define SPAN(ours, Theirs)                             \
-	SAME(ours, bytes, Theirs, bytes);              \
-	SAME(ours, start, Theirs, start);              \
-	SAME(ours, end, Theirs, end);                  \
-	SAME(ours, device, Theirs, deviceId);          \
-	SAME(ours, context, Theirs, contextId);        \
-	SAME(ours, stream, Theirs, streamId);          \
+#define SPAN(ours, Theirs)                              \
+	SAME(ours, bytes, Theirs, bytes);               \
+	SAME(ours, start, Theirs, start);               \
+	SAME(ours, end, Theirs, end);                   \
+	SAME(ours, device, Theirs, deviceId);           \
+	SAME(ours, context, Theirs, contextId);         \
+	SAME(ours, stream, Theirs, streamId);           \
 	SAME(ours, correlation, Theirs, correlationId); \
-	SAME(ours, node, Theirs, graphNodeId);         \
+	SAME(ours, node, Theirs, graphNodeId);          \
 	SAME(ours, graph, Theirs, graphId)
 
-#define COPY(ours, Theirs)                        \
-	SPAN(ours, Theirs);                       \
-	SAME(ours, copy_kind, Theirs, copyKind);  \
-	SAME(ours, from, Theirs, srcKind);        \
-	SAME(ours, to, Theirs, dstKind);          \
+#define COPY(ours, Theirs)                       \
+	SPAN(ours, Theirs);                      \
+	SAME(ours, copy_kind, Theirs, copyKind); \
+	SAME(ours, from, Theirs, srcKind);       \
+	SAME(ours, to, Theirs, dstKind);         \
 	SAME(ours, flags, Theirs, flags)
 
 KERNEL(CUpti_ActivityKernel8);
@@ -76,41 +78,43 @@ KERNEL(CUpti_ActivityKernel10);
 COPY(struct cupti_copy, CUpti_ActivityMemcpy6);
 #endif
 
-#define DEVICE(Theirs)                                                                              \
-	SAME(struct cupti_device, bandwidth_kb, Theirs, globalMemoryBandwidth);                     \
-	SAME(struct cupti_device, memory_bytes, Theirs, globalMemorySize);                          \
-	SAME(struct cupti_device, l2_bytes, Theirs, l2CacheSize);                                   \
-	SAME(struct cupti_device, warp_threads, Theirs, numThreadsPerWarp);                         \
-	SAME(struct cupti_device, clock_khz, Theirs, coreClockRate);                                \
-	SAME(struct cupti_device, multiprocessors, Theirs, numMultiprocessors);                     \
-	SAME(struct cupti_device, multiprocessor_warps, Theirs, maxWarpsPerMultiprocessor);         \
-	SAME(struct cupti_device, multiprocessor_blocks, Theirs, maxBlocksPerMultiprocessor);       \
-	SAME(struct cupti_device, multiprocessor_shared_bytes, Theirs, maxSharedMemoryPerMultiprocessor); \
-	SAME(struct cupti_device, multiprocessor_registers, Theirs, maxRegistersPerMultiprocessor); \
-	SAME(struct cupti_device, block_registers, Theirs, maxRegistersPerBlock);                   \
-	SAME(struct cupti_device, block_shared_bytes, Theirs, maxSharedMemoryPerBlock);             \
-	SAME(struct cupti_device, block_threads, Theirs, maxThreadsPerBlock);                       \
-	SAME(struct cupti_device, capability_major, Theirs, computeCapabilityMajor);                \
-	SAME(struct cupti_device, capability_minor, Theirs, computeCapabilityMinor);                \
-	SAME(struct cupti_device, device, Theirs, id);                                              \
-	SAME(struct cupti_device, uuid, Theirs, uuid);                                              \
+#define DEVICE(Theirs)                                                                        \
+	SAME(struct cupti_device, bandwidth_kb, Theirs, globalMemoryBandwidth);               \
+	SAME(struct cupti_device, memory_bytes, Theirs, globalMemorySize);                    \
+	SAME(struct cupti_device, l2_bytes, Theirs, l2CacheSize);                             \
+	SAME(struct cupti_device, warp_threads, Theirs, numThreadsPerWarp);                   \
+	SAME(struct cupti_device, clock_khz, Theirs, coreClockRate);                          \
+	SAME(struct cupti_device, multiprocessors, Theirs, numMultiprocessors);               \
+	SAME(struct cupti_device, multiprocessor_warps, Theirs, maxWarpsPerMultiprocessor);   \
+	SAME(struct cupti_device, multiprocessor_blocks, Theirs, maxBlocksPerMultiprocessor); \
+	SAME(struct cupti_device, multiprocessor_shared_bytes, Theirs,                        \
+	     maxSharedMemoryPerMultiprocessor);                                               \
+	SAME(struct cupti_device, multiprocessor_registers, Theirs,                           \
+	     maxRegistersPerMultiprocessor);                                                  \
+	SAME(struct cupti_device, block_registers, Theirs, maxRegistersPerBlock);             \
+	SAME(struct cupti_device, block_shared_bytes, Theirs, maxSharedMemoryPerBlock);       \
+	SAME(struct cupti_device, block_threads, Theirs, maxThreadsPerBlock);                 \
+	SAME(struct cupti_device, capability_major, Theirs, computeCapabilityMajor);          \
+	SAME(struct cupti_device, capability_minor, Theirs, computeCapabilityMinor);          \
+	SAME(struct cupti_device, device, Theirs, id);                                        \
+	SAME(struct cupti_device, uuid, Theirs, uuid);                                        \
 	SAME(struct cupti_device, name, Theirs, name)
 
-#define WAIT(Theirs)                                           \
-	SAME(struct cupti_wait, wait, Theirs, type);           \
-	SAME(struct cupti_wait, start, Theirs, start);         \
-	SAME(struct cupti_wait, end, Theirs, end);             \
+#define WAIT(Theirs)                                                 \
+	SAME(struct cupti_wait, wait, Theirs, type);                 \
+	SAME(struct cupti_wait, start, Theirs, start);               \
+	SAME(struct cupti_wait, end, Theirs, end);                   \
 	SAME(struct cupti_wait, correlation, Theirs, correlationId); \
-	SAME(struct cupti_wait, context, Theirs, contextId);   \
-	SAME(struct cupti_wait, stream, Theirs, streamId);     \
+	SAME(struct cupti_wait, context, Theirs, contextId);         \
+	SAME(struct cupti_wait, stream, Theirs, streamId);           \
 	SAME(struct cupti_wait, event, Theirs, cudaEventId)
 
-#define OVERHEAD(Theirs)                                              \
-	SAME(struct cupti_overhead, overhead, Theirs, overheadKind);  \
-	SAME(struct cupti_overhead, start, Theirs, start);            \
+#define OVERHEAD(Theirs)                                             \
+	SAME(struct cupti_overhead, overhead, Theirs, overheadKind); \
+	SAME(struct cupti_overhead, start, Theirs, start);           \
 	SAME(struct cupti_overhead, end, Theirs, end)
 
-#define CONTEXT(Theirs)                                        \
+#define CONTEXT(Theirs)                                         \
 	SAME(struct cupti_context, context, Theirs, contextId); \
 	SAME(struct cupti_context, device, Theirs, deviceId);   \
 	SAME(struct cupti_context, null_stream, Theirs, nullStreamId)
@@ -162,7 +166,8 @@ static void numbers_are_those_of_the_headers(void **state)
 	assert_int_equal(CUPTI_NODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 	assert_int_equal(CUPTI_NODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 	assert_int_equal(WAIT_FOR_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
-	assert_int_equal(WAIT_STREAM_FOR_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT);
+	assert_int_equal(WAIT_STREAM_FOR_EVENT,
+			 CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT);
 	assert_int_equal(WAIT_FOR_CONTEXT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
 	assert_int_equal(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 	assert_int_equal(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);

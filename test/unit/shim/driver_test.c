@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/cuda/driver.h says of CUDA's driver, against its own headers; test/e2e/cuda/driver_entries.py has its functions. */
+/*
+ * What shim/cuda/driver.h says of CUDA's driver, against its own headers;
+ * test/e2e/cuda/driver_entries.py has its functions.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +25,11 @@ int main(void)
 #include "agent/wire/event.h"
 #include "shim/cuda/driver.h"
 
-#define SAME(ours, our_field, Theirs, their_field)                                                            \
-	_Static_assert(offsetof(ours, our_field) == offsetof(Theirs, their_field), #Theirs "." #their_field); \
-	_Static_assert(sizeof(((Theirs *)0)->their_field) <= sizeof(((ours *)0)->our_field), "size of " #their_field)
+#define SAME(ours, our_field, Theirs, their_field)                                           \
+	_Static_assert(offsetof(ours, our_field) == offsetof(Theirs, their_field),           \
+		       #Theirs "." #their_field);                                            \
+	_Static_assert(sizeof(((Theirs *)0)->their_field) <= sizeof(((ours *)0)->our_field), \
+		       "size of " #their_field)
 
 SAME(struct driver_launch, grid, CUlaunchConfig, gridDimX);
 SAME(struct driver_launch, block, CUlaunchConfig, blockDimX);
@@ -38,7 +43,7 @@ SAME(struct driver_memcpy_2d, to.device, CUDA_MEMCPY2D, dstDevice);
 SAME(struct driver_memcpy_2d, width_bytes, CUDA_MEMCPY2D, WidthInBytes);
 SAME(struct driver_memcpy_2d, height, CUDA_MEMCPY2D, Height);
 
-#define BOX_OF(Theirs)                                               \
+#define BOX_OF(Theirs)                                                     \
 	SAME(struct driver_memcpy_3d, from.memory, Theirs, srcMemoryType); \
 	SAME(struct driver_memcpy_3d, from.device, Theirs, srcDevice);     \
 	SAME(struct driver_memcpy_3d, to.memory, Theirs, dstMemoryType);   \
@@ -62,8 +67,10 @@ SAME(struct driver_memcpy_3d_copy, depth, CUDA_MEMCPY3D_BATCH_OP, extent.depth);
 SAME(struct driver_decompress, from_bytes, CUmemDecompressParams, srcNumBytes);
 SAME(struct driver_decompress, to_bytes, CUmemDecompressParams, dstNumBytes);
 _Static_assert(sizeof(struct driver_operand) == sizeof(CUmemcpy3DOperand), "CUmemcpy3DOperand");
-_Static_assert(sizeof(struct driver_memcpy_3d_copy) == sizeof(CUDA_MEMCPY3D_BATCH_OP), "CUDA_MEMCPY3D_BATCH_OP");
-_Static_assert(sizeof(struct driver_decompress) == sizeof(CUmemDecompressParams), "CUmemDecompressParams");
+_Static_assert(sizeof(struct driver_memcpy_3d_copy) == sizeof(CUDA_MEMCPY3D_BATCH_OP),
+	       "CUDA_MEMCPY3D_BATCH_OP");
+_Static_assert(sizeof(struct driver_decompress) == sizeof(CUmemDecompressParams),
+	       "CUmemDecompressParams");
 #endif
 
 static void numbers_are_those_of_the_headers(void **state)
@@ -94,7 +101,8 @@ static void directions_are_between_kinds_of_memory(void **state)
 	assert_int_equal(torsh_driver_direction(DRIVER_HOST, DRIVER_DEVICE), COPY_HTOD);
 	assert_int_equal(torsh_driver_direction(DRIVER_DEVICE, DRIVER_HOST), COPY_DTOH);
 	assert_int_equal(torsh_driver_direction(DRIVER_ARRAY, DRIVER_DEVICE), COPY_ATOD);
-	assert_int_equal(torsh_driver_direction(CU_MEMORYTYPE_UNIFIED, DRIVER_DEVICE), COPY_UNKNOWN);
+	assert_int_equal(torsh_driver_direction(CU_MEMORYTYPE_UNIFIED, DRIVER_DEVICE),
+			 COPY_UNKNOWN);
 	assert_int_equal(torsh_driver_direction(0, 17), COPY_UNKNOWN);
 }
 

@@ -14,11 +14,11 @@
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
-#define HARMS(...)                                                              \
-	({                                                                      \
-		struct sock_filter ops[] = {__VA_ARGS__};                       \
+#define HARMS(...)                                                             \
+	({                                                                     \
+		struct sock_filter ops[] = {__VA_ARGS__};                      \
 		struct sock_fprog program = {sizeof(ops) / sizeof(*ops), ops}; \
-		torsh_filter_harms(&program);                                   \
+		torsh_filter_harms(&program);                                  \
 	})
 
 static void a_filter_that_allows_or_refuses_harms_nobody(void **state)
@@ -51,12 +51,12 @@ static void arguments_are_looked_at(void **state)
 {
 	(void)state;
 	/* Sockets but those of AF_UNIX. */
-	assert_false(HARMS(LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3), LOAD(args[0]),
-			   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 1, 0), RETURN(SECCOMP_RET_KILL_PROCESS),
-			   RETURN(SECCOMP_RET_ALLOW)));
-	assert_true(HARMS(LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3), LOAD(args[0]),
-			  BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 1, 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS),
-			  RETURN(SECCOMP_RET_ALLOW)));
+	assert_false(HARMS(LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+			   LOAD(args[0]), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 1, 0),
+			   RETURN(SECCOMP_RET_KILL_PROCESS), RETURN(SECCOMP_RET_ALLOW)));
+	assert_true(HARMS(LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+			  LOAD(args[0]), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 1, 0, 1),
+			  RETURN(SECCOMP_RET_KILL_PROCESS), RETURN(SECCOMP_RET_ALLOW)));
 }
 
 static void a_program_that_makes_no_sense_is_believed_to_harm(void **state)

@@ -3,7 +3,8 @@
 #include "test/simcuda/engine/graph_memory.h"
 #include "test/unit/fixtures/simcuda_fixture.h"
 
-static struct sim_graph_node *add(struct sim_graph *graph, const char *name, struct sim_graph_node *after)
+static struct sim_graph_node *add(struct sim_graph *graph, const char *name,
+				  struct sim_graph_node *after)
 {
 	struct sim_work work = kernel(name);
 
@@ -94,12 +95,15 @@ static void a_graph_within_a_graph_runs_as_one_node(void **state)
 	assert_int_equal(launch(exec, make_stream(1)), 4 * KERNEL_NS);
 }
 
-/* How long a graph takes whose only node runs this one, of a kernel, on a condition of that value. */
+/*
+ * How long a graph takes whose only node runs this one, of a kernel, on a condition of that value.
+ */
 static uint64_t launch_on_condition(enum sim_condition_kind kind, unsigned value)
 {
 	struct sim_graph *body = sim_graph_create(), *outer = sim_graph_create();
-	struct sim_work work = {.kind = SIM_CONDITIONAL,
-				.condition = {.kind = kind, .value = value, .n_bodies = 1, .bodies = &body}};
+	struct sim_work work = {
+		.kind = SIM_CONDITIONAL,
+		.condition = {.kind = kind, .value = value, .n_bodies = 1, .bodies = &body}};
 	struct sim_exec *exec;
 
 	add(body, "a", NULL);
@@ -135,7 +139,9 @@ static void memory_of_a_graph_is_alive_from_a_launch_to_its_free(void **state)
 	struct sim_exec *exec;
 
 	(void)state;
-	assert_int_equal(sim_graph_memory_reserve(context->device, context->id, graph, 1024, &work.address), 0);
+	assert_int_equal(
+		sim_graph_memory_reserve(context->device, context->id, graph, 1024, &work.address),
+		0);
 	sim_graph_add(graph, &work, NULL, 0);
 	assert_int_equal(sim_exec_create(graph, &exec), 0);
 	assert_int_equal(graph_bytes_used(), 0);

@@ -73,9 +73,11 @@ static void a_copy_beyond_an_allocation_is_refused(void **state)
 	(void)state;
 	sim_memory_alloc(sim_device(0), 1, 1000, &address);
 	assert_int_equal(sim_copy_make(&work, address, (uint64_t)(uintptr_t)host, 1000, false), 0);
-	assert_int_equal(sim_copy_make(&work, address, (uint64_t)(uintptr_t)host, 2000, false), SIM_INVALID_VALUE);
+	assert_int_equal(sim_copy_make(&work, address, (uint64_t)(uintptr_t)host, 2000, false),
+			 SIM_INVALID_VALUE);
 	sim_memory_free(address, SIM_MEMORY_DEVICE);
-	assert_int_equal(sim_copy_make(&work, address, (uint64_t)(uintptr_t)host, 1000, false), SIM_INVALID_VALUE);
+	assert_int_equal(sim_copy_make(&work, address, (uint64_t)(uintptr_t)host, 1000, false),
+			 SIM_INVALID_VALUE);
 }
 
 static void memory_that_is_registered_is_pinned_until_it_is_not(void **state)
@@ -85,7 +87,8 @@ static void memory_that_is_registered_is_pinned_until_it_is_not(void **state)
 
 	(void)state;
 	assert_int_equal(sim_memory_register(sim_device(0), 1, p, 4096), 0);
-	assert_int_equal(sim_memory_register(sim_device(0), 1, p + 8, 8), SIM_HOST_MEMORY_ALREADY_REGISTERED);
+	assert_int_equal(sim_memory_register(sim_device(0), 1, p + 8, 8),
+			 SIM_HOST_MEMORY_ALREADY_REGISTERED);
 	assert_true(sim_memory_lookup((uint64_t)(uintptr_t)p + 100, &range));
 	assert_int_equal(range.kind, SIM_MEMORY_PINNED);
 	assert_int_equal(sim_memory_unregister(p), 0);

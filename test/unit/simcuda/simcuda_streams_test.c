@@ -98,7 +98,8 @@ static void elapsed_time_is_that_of_the_device(void **state)
 static void the_legacy_stream_and_blocking_streams_wait_for_each_other(void **state)
 {
 	struct sim_stream *blocking = make_stream(0), *other = make_stream(1);
-	struct sim_op *first = submit(blocking, kernel("slow")), *legacy = submit(context->legacy, kernel("a"));
+	struct sim_op *first = submit(blocking, kernel("slow")),
+		      *legacy = submit(context->legacy, kernel("a"));
 	struct sim_op *last = submit(blocking, kernel("a")), *free_one = submit(other, kernel("a"));
 
 	(void)state;

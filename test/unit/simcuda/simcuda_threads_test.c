@@ -24,7 +24,8 @@ static void *work(void *unused)
 {
 	struct sim_stream *stream;
 	struct sim_pool *pool = sim_device(0)->default_pool;
-	struct sim_work launch = kernel("a"), to_record = record(shared_event), to_wait = wait_for(shared_event);
+	struct sim_work launch = kernel("a"), to_record = record(shared_event),
+			to_wait = wait_for(shared_event);
 
 	(void)unused;
 	if (sim_stream_create(context, 1, 0, &stream))
@@ -32,7 +33,8 @@ static void *work(void *unused)
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t address = 0, pooled = 0;
 
-		if (sim_stream_submit(stream, &launch, NULL) || sim_memory_alloc(sim_device(0), 1, 4096, &address) ||
+		if (sim_stream_submit(stream, &launch, NULL) ||
+		    sim_memory_alloc(sim_device(0), 1, 4096, &address) ||
 		    sim_pool_alloc(pool, stream, 4096, &pooled))
 			return "no memory";
 		if (sim_stream_submit(stream, i % 2 ? &to_record : &to_wait, NULL))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The rules of CUPTI's counters, as the simulated one keeps them, seen by a client that knows only the public headers. */
+/*
+ * The rules of CUPTI's counters, as the simulated one keeps them, seen by a client that knows only
+ * the public headers.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -70,7 +73,8 @@ static int begin(void **state)
 	       cuCtxSetCurrent(context) || cuModuleLoadData(&module, "code") ||
 	       cuModuleGetFunction(&function, module, "_Z4workPf") ||
 	       cuModuleGetFunction(&collective, module, "ncclDevKernel_AllReduce") ||
-	       cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) || cuptiProfilerInitialize(&initialize) ||
+	       cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
+	       cuptiProfilerInitialize(&initialize) ||
 	       cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
@@ -101,7 +105,8 @@ static void launch(CUfunction kernel)
 
 static CUpti_Profiler_Host_Object *make_host(CUpti_ProfilerType type)
 {
-	PARAMETERS(CUpti_Profiler_Host_Initialize_Params, host, .profilerType = type, .pChipName = "GH100");
+	PARAMETERS(CUpti_Profiler_Host_Initialize_Params, host, .profilerType = type,
+		   .pChipName = "GH100");
 
 	assert_int_equal(cuptiProfilerHostInitialize(&host), 0);
 	return host.pHostObject;
@@ -109,17 +114,19 @@ static CUpti_Profiler_Host_Object *make_host(CUpti_ProfilerType type)
 
 static CUptiResult add(CUpti_Profiler_Host_Object *host, const char **names, size_t n)
 {
-	PARAMETERS(CUpti_Profiler_Host_ConfigAddMetrics_Params, metrics, .pHostObject = host, .ppMetricNames = names,
-		   .numMetrics = n);
+	PARAMETERS(CUpti_Profiler_Host_ConfigAddMetrics_Params, metrics, .pHostObject = host,
+		   .ppMetricNames = names, .numMetrics = n);
 
 	return cuptiProfilerHostConfigAddMetrics(&metrics);
 }
 
 /* The config image of what was added; *passes is how many it takes. */
-static size_t make_config(CUpti_Profiler_Host_Object *host, uint8_t *image, size_t room, size_t *passes)
+static size_t make_config(CUpti_Profiler_Host_Object *host, uint8_t *image, size_t room,
+			  size_t *passes)
 {
 	PARAMETERS(CUpti_Profiler_Host_GetConfigImageSize_Params, size, .pHostObject = host);
-	PARAMETERS(CUpti_Profiler_Host_GetConfigImage_Params, config, .pHostObject = host, .pConfigImage = image);
+	PARAMETERS(CUpti_Profiler_Host_GetConfigImage_Params, config, .pHostObject = host,
+		   .pConfigImage = image);
 	PARAMETERS(CUpti_Profiler_Host_GetNumOfPasses_Params, number, .pConfigImage = image);
 
 	assert_int_equal(cuptiProfilerHostGetConfigImageSize(&size), 0);
@@ -138,7 +145,8 @@ static void one_unknown_name_refuses_all(void **state)
 	PARAMETERS(CUpti_Profiler_Host_Initialize_Params, larger, .pChipName = "GH100");
 
 	(void)state;
-	assert_int_equal(add(make_host(CUPTI_PROFILER_TYPE_RANGE_PROFILER), names, 2), CUPTI_ERROR_INVALID_METRIC_NAME);
+	assert_int_equal(add(make_host(CUPTI_PROFILER_TYPE_RANGE_PROFILER), names, 2),
+			 CUPTI_ERROR_INVALID_METRIC_NAME);
 	assert_int_equal(add(make_host(CUPTI_PROFILER_TYPE_RANGE_PROFILER), names, 1), 0);
 	assert_int_equal(cuptiProfilerHostInitialize(&other), CUPTI_ERROR_INVALID_CHIP_NAME);
 	larger.structSize += 8;
@@ -176,12 +184,14 @@ static const char *range_names[] = {"gpu__time_duration.sum", "dram__bytes_read.
 static void make_ranges(void)
 {
 	PARAMETERS(CUpti_RangeProfiler_Enable_Params, enable, .ctx = context);
-	PARAMETERS(CUpti_RangeProfiler_GetCounterDataSize_Params, size, .pMetricNames = range_names, .numMetrics = 2,
-		   .maxNumOfRanges = RANGES, .maxNumRangeTreeNodes = RANGES);
-	PARAMETERS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, initialize, .pCounterData = ranges.image);
+	PARAMETERS(CUpti_RangeProfiler_GetCounterDataSize_Params, size, .pMetricNames = range_names,
+		   .numMetrics = 2, .maxNumOfRanges = RANGES, .maxNumRangeTreeNodes = RANGES);
+	PARAMETERS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, initialize,
+		   .pCounterData = ranges.image);
 	PARAMETERS(CUpti_RangeProfiler_SetConfig_Params, config, .pConfig = ranges.config,
-		   .pCounterDataImage = ranges.image, .range = CUPTI_AutoRange, .replayMode = CUPTI_KernelReplay,
-		   .maxRangesPerPass = RANGES, .numNestingLevels = 1, .minNestingLevel = 1, .targetNestingLevel = 1);
+		   .pCounterDataImage = ranges.image, .range = CUPTI_AutoRange,
+		   .replayMode = CUPTI_KernelReplay, .maxRangesPerPass = RANGES,
+		   .numNestingLevels = 1, .minNestingLevel = 1, .targetNestingLevel = 1);
 	PARAMETERS(CUpti_RangeProfiler_Start_Params, start, .pPriv = NULL);
 	size_t passes;
 
@@ -191,10 +201,12 @@ static void make_ranges(void)
 	ranges.object = enable.pRangeProfilerObject;
 	start.pRangeProfilerObject = ranges.object;
 	assert_int_equal(cuptiRangeProfilerStart(&start), CUPTI_ERROR_INVALID_OPERATION);
-	size.pRangeProfilerObject = initialize.pRangeProfilerObject = config.pRangeProfilerObject = ranges.object;
+	size.pRangeProfilerObject = initialize.pRangeProfilerObject = config.pRangeProfilerObject =
+		ranges.object;
 	assert_int_equal(cuptiRangeProfilerGetCounterDataSize(&size), 0);
 	assert_true(size.counterDataSize <= sizeof(ranges.image));
-	initialize.counterDataSize = config.counterDataImageSize = ranges.image_bytes = size.counterDataSize;
+	initialize.counterDataSize = config.counterDataImageSize = ranges.image_bytes =
+		size.counterDataSize;
 	config.configSize = make_config(ranges.host, ranges.config, sizeof(ranges.config), &passes);
 	/* Before the image is one. */
 	assert_int_equal(cuptiRangeProfilerSetConfig(&config), CUPTI_ERROR_INVALID_PARAMETER);
@@ -219,7 +231,8 @@ static void stop_ranges(void)
 
 static void end_ranges(void)
 {
-	PARAMETERS(CUpti_RangeProfiler_Disable_Params, disable, .pRangeProfilerObject = ranges.object);
+	PARAMETERS(CUpti_RangeProfiler_Disable_Params, disable,
+		   .pRangeProfilerObject = ranges.object);
 
 	assert_int_equal(cuptiRangeProfilerDisable(&disable), 0);
 	memset(&ranges, 0, sizeof(ranges));
@@ -236,18 +249,22 @@ static void kernels_are_counted_between_start_and_stop(void **state)
 	for (int i = 0; i < RANGES + 1; i++)
 		launch(function);
 	{
-		PARAMETERS(CUpti_RangeProfiler_DecodeData_Params, early, .pRangeProfilerObject = ranges.object);
+		PARAMETERS(CUpti_RangeProfiler_DecodeData_Params, early,
+			   .pRangeProfilerObject = ranges.object);
 
-		assert_int_equal(cuptiRangeProfilerDecodeData(&early), CUPTI_ERROR_INVALID_OPERATION);
+		assert_int_equal(cuptiRangeProfilerDecodeData(&early),
+				 CUPTI_ERROR_INVALID_OPERATION);
 	}
 	stop_ranges();
 	launch(function);
-	PARAMETERS(CUpti_RangeProfiler_DecodeData_Params, decode, .pRangeProfilerObject = ranges.object);
-	PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info, .pCounterDataImage = ranges.image,
-		   .counterDataImageSize = ranges.image_bytes);
-	PARAMETERS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, evaluate, .pHostObject = ranges.host,
-		   .pCounterDataImage = ranges.image, .counterDataImageSize = ranges.image_bytes,
-		   .ppMetricNames = range_names, .numMetrics = 2, .pMetricValues = values);
+	PARAMETERS(CUpti_RangeProfiler_DecodeData_Params, decode,
+		   .pRangeProfilerObject = ranges.object);
+	PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info,
+		   .pCounterDataImage = ranges.image, .counterDataImageSize = ranges.image_bytes);
+	PARAMETERS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, evaluate,
+		   .pHostObject = ranges.host, .pCounterDataImage = ranges.image,
+		   .counterDataImageSize = ranges.image_bytes, .ppMetricNames = range_names,
+		   .numMetrics = 2, .pMetricValues = values);
 
 	assert_int_equal(cuptiRangeProfilerDecodeData(&decode), 0);
 	assert_int_equal(decode.numOfRangeDropped, 1);
@@ -262,7 +279,8 @@ static void kernels_are_counted_between_start_and_stop(void **state)
 
 static void each_kernel_of_a_graph_is_a_range(void **state)
 {
-	PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info, .pCounterDataImage = ranges.image);
+	PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info,
+		   .pCounterDataImage = ranges.image);
 	PARAMETERS(CUpti_RangeProfiler_DecodeData_Params, decode, .pPriv = NULL);
 	CUgraphExec exec;
 	CUgraph graph;
@@ -322,7 +340,7 @@ static void counting_while_a_stream_is_captured_is_a_violation(void **state)
 	end_ranges();
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static struct {
 	CUpti_PmSampling_Object *object;
@@ -333,7 +351,8 @@ static struct {
 static CUptiResult configure_samples(const char *name)
 {
 	PARAMETERS(CUpti_PmSampling_SetConfig_Params, config, .pPmSamplingObject = samples.object,
-		   .pConfig = samples.config, .hardwareBufferSize = BUFFER_BYTES, .samplingInterval = INTERVAL_NS,
+		   .pConfig = samples.config, .hardwareBufferSize = BUFFER_BYTES,
+		   .samplingInterval = INTERVAL_NS,
 		   .triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
 	CUpti_Profiler_Host_Object *host = make_host(CUPTI_PROFILER_TYPE_PM_SAMPLING);
 	size_t passes;
@@ -345,8 +364,9 @@ static CUptiResult configure_samples(const char *name)
 
 static void clear_samples(void)
 {
-	PARAMETERS(CUpti_PmSampling_CounterDataImage_Initialize_Params, image, .pPmSamplingObject = samples.object,
-		   .pCounterData = samples.image, .counterDataSize = samples.image_bytes);
+	PARAMETERS(CUpti_PmSampling_CounterDataImage_Initialize_Params, image,
+		   .pPmSamplingObject = samples.object, .pCounterData = samples.image,
+		   .counterDataSize = samples.image_bytes);
 
 	assert_int_equal(cuptiPmSamplingCounterDataImageInitialize(&image), 0);
 }
@@ -355,15 +375,17 @@ static void start_samples(void)
 {
 	static const char *names[] = {"gr__cycles_active.sum"};
 	PARAMETERS(CUpti_PmSampling_Enable_Params, enable, .deviceIndex = 0);
-	PARAMETERS(CUpti_PmSampling_GetCounterDataSize_Params, size, .pMetricNames = names, .numMetrics = 1,
-		   .maxSamples = SAMPLES);
+	PARAMETERS(CUpti_PmSampling_GetCounterDataSize_Params, size, .pMetricNames = names,
+		   .numMetrics = 1, .maxSamples = SAMPLES);
 	PARAMETERS(CUpti_PmSampling_Start_Params, start, .pPriv = NULL);
 
 	assert_int_equal(cuptiPmSamplingEnable(&enable), 0);
 	assert_int_equal(cuptiPmSamplingEnable(&enable), CUPTI_ERROR_INVALID_OPERATION);
-	samples.object = start.pPmSamplingObject = size.pPmSamplingObject = enable.pPmSamplingObject;
+	samples.object = start.pPmSamplingObject = size.pPmSamplingObject =
+		enable.pPmSamplingObject;
 	assert_int_equal(cuptiPmSamplingStart(&start), CUPTI_ERROR_INVALID_OPERATION);
-	assert_int_equal(configure_samples("lts__t_sector_hit_rate.pct"), CUPTI_ERROR_NOT_SUPPORTED);
+	assert_int_equal(configure_samples("lts__t_sector_hit_rate.pct"),
+			 CUPTI_ERROR_NOT_SUPPORTED);
 	assert_int_equal(configure_samples(names[0]), 0);
 	assert_int_equal(cuptiPmSamplingGetCounterDataSize(&size), 0);
 	assert_true(size.counterDataSize <= sizeof(samples.image));
@@ -374,8 +396,8 @@ static void start_samples(void)
 
 static CUptiResult decode_samples(CUpti_PmSampling_DecodeData_Params *decode, size_t *n)
 {
-	PARAMETERS(CUpti_PmSampling_GetCounterDataInfo_Params, info, .pCounterDataImage = samples.image,
-		   .counterDataImageSize = samples.image_bytes);
+	PARAMETERS(CUpti_PmSampling_GetCounterDataInfo_Params, info,
+		   .pCounterDataImage = samples.image, .counterDataImageSize = samples.image_bytes);
 	CUptiResult result;
 
 	*decode = (CUpti_PmSampling_DecodeData_Params){
@@ -416,12 +438,14 @@ static void samples_beyond_the_image_are_lost(void **state)
 	start_samples();
 	run_for(2 * SAMPLES / 2);
 	assert_int_equal(decode_samples(&decode, &n), 0);
-	assert_int_equal(decode.decodeStopReason, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS);
+	assert_int_equal(decode.decodeStopReason,
+			 CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS);
 	assert_true(n > 1 && n <= SAMPLES);
 	clear_samples();
 	run_for(10 * SAMPLES);
 	assert_int_equal(decode_samples(&decode, &n), 0);
-	assert_int_equal(decode.decodeStopReason, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
+	assert_int_equal(decode.decodeStopReason,
+			 CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
 	assert_int_equal(n, SAMPLES);
 	clear_samples();
 	assert_int_equal(decode_samples(&decode, &n), 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Faults of CUPTI and its clock that are injected, so that whoever tests a collector with them knows what it gets. */
+/*
+ * Faults of CUPTI and its clock that are injected, so that whoever tests a collector with them
+ * knows what it gets.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +21,8 @@ static void nothing_is_simulated_without_the_headers_of_cuda(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_simulated_without_the_headers_of_cuda)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_simulated_without_the_headers_of_cuda)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
@@ -52,7 +56,8 @@ static void give_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
 	n_requested++;
 }
 
-static void take_buffer(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size, size_t valid)
+static void take_buffer(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size,
+			size_t valid)
 {
 	CUpti_Activity *record = NULL;
 
@@ -80,7 +85,8 @@ static int begin(void **state)
 	setenv("SIMCUDA_LOST_BUFFERS", "12", 1);
 	setenv("SIMCUDA_MIXED_CLOCKS", "1", 1);
 	return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
-	       cuModuleLoadData(&module, "code") || cuModuleGetFunction(&function, module, "kernel") ||
+	       cuModuleLoadData(&module, "code") ||
+	       cuModuleGetFunction(&function, module, "kernel") ||
 	       cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
 	       cuptiActivityRegisterCallbacks(give_buffer, take_buffer) ||
 	       cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
@@ -90,7 +96,8 @@ static void launch(int n)
 {
 	n_kernels = 0;
 	for (int i = 0; i < n; i++)
-		assert_int_equal(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL), 0);
+		assert_int_equal(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL),
+				 0);
 	cuStreamSynchronize(stream);
 	cuptiActivityFlushAll(0);
 }

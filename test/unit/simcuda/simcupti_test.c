@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the simulated CUPTI does beyond the rules of test/gpu: it finds out who breaks them, and its times
- * are exact. Also run by test/e2e/cuda/simcuda.py with the layouts of other versions.
+ * What the simulated CUPTI does beyond the rules of test/gpu: it finds out who breaks them, and its
+ * times are exact. Also run by test/e2e/cuda/simcuda.py with the layouts of other versions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@ static void nothing_is_simulated_without_the_headers_of_cuda(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_simulated_without_the_headers_of_cuda)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_simulated_without_the_headers_of_cuda)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Events put into columns come out as they were, in their order; bytes that are no columns are refused. */
+/*
+ * Events put into columns come out as they were, in their order; bytes that are no columns are
+ * refused.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,13 +68,16 @@ static void make_trace(struct trace *trace, uint64_t seed)
 		struct columns_event *event = &trace->events[trace->n];
 		uint32_t place = (uint32_t)random_below(&random, N_PLACES);
 
-		now += random_below(&random, 3) ? random_below(&random, 900) : random_wide(&random) >> 30;
+		now += random_below(&random, 3) ? random_below(&random, 900)
+						: random_wide(&random) >> 30;
 		event->at_ns = now;
-		event->thread = random_below(&random, 20) ? (uint32_t)(trace->n / 50 % 5) : (uint32_t)random_wide(&random);
+		event->thread = random_below(&random, 20) ? (uint32_t)(trace->n / 50 % 5)
+							  : (uint32_t)random_wide(&random);
 		if (random_below(&random, 50) == 0) {
 			some_cold(&random, event);
 		} else if (live[place] && random_below(&random, 100)) {
-			event->event.id = random_below(&random, 6) ? EVENT_FREE : EVENT_REALLOC_BEGIN;
+			event->event.id =
+				random_below(&random, 6) ? EVENT_FREE : EVENT_REALLOC_BEGIN;
 			event->event.free.address = live[place];
 			live[place] = 0;
 		} else if (random_below(&random, 100) == 0) {
@@ -81,12 +87,14 @@ static void make_trace(struct trace *trace, uint64_t seed)
 			struct event_alloc *alloc = &event->event.alloc;
 
 			event->event.id = EVENT_ALLOC;
-			event->stack = (uint32_t)random_below(&random, random_below(&random, 30) ? 40 : UINT32_MAX);
+			event->stack = (uint32_t)random_below(
+				&random, random_below(&random, 30) ? 40 : UINT32_MAX);
 			alloc->size = event->stack < 40 ? event->stack * 8 : random_wide(&random);
 			alloc->usable = torsh_codec_expected_usable(alloc->size);
 			if (random_below(&random, 20) == 0)
 				alloc->usable = random_wide(&random);
-			alloc->entry = (uint32_t)random_below(&random, random_below(&random, 10) ? 1 : N_ALLOC_ENTRIES);
+			alloc->entry = (uint32_t)random_below(
+				&random, random_below(&random, 10) ? 1 : N_ALLOC_ENTRIES);
 			alloc->address = 0x555500000000 + 320 * (uint64_t)place;
 			if (random_below(&random, 20) == 0)
 				alloc->address = random_wide(&random) | 1;
@@ -110,7 +118,8 @@ static struct message encode(struct columns_writer *writer, const struct trace *
 	for (uint32_t i = 0; i < trace->n; i++)
 		assert_int_equal(torsh_columns_add(writer, &trace->events[i]), 0);
 	assert_int_equal(torsh_columns_count(writer), trace->n);
-	assert_int_equal(torsh_columns_take(writer, &message.first_ns, &message.n_events, &message.bytes, &message.n_bytes),
+	assert_int_equal(torsh_columns_take(writer, &message.first_ns, &message.n_events,
+					    &message.bytes, &message.n_bytes),
 			 0);
 	return message;
 }
@@ -129,8 +138,8 @@ static void what_goes_in_comes_out(void **state)
 
 		make_trace(&trace, seed);
 		message = encode(writer, &trace);
-		assert_int_equal(torsh_columns_open(&reader, message.first_ns, message.n_events, message.bytes,
-						    message.n_bytes),
+		assert_int_equal(torsh_columns_open(&reader, message.first_ns, message.n_events,
+						    message.bytes, message.n_bytes),
 				 0);
 		for (uint32_t i = 0; i < trace.n; i++) {
 			assert_int_equal(torsh_columns_next(reader, &event), 1);
@@ -177,7 +186,8 @@ static void damaged_columns_are_read_or_refused(void **state)
 	for (size_t n = 0; n < message.n_bytes; n++)
 		read_to_the_end(&message, message.bytes, n);
 	for (int i = 0; i < 20000; i++) {
-		uint8_t *byte = &message.bytes[random_below(&random, message.n_bytes)], before = *byte;
+		uint8_t *byte = &message.bytes[random_below(&random, message.n_bytes)],
+			before = *byte;
 
 		*byte = (uint8_t)random_next(&random);
 		read_to_the_end(&message, message.bytes, message.n_bytes);
@@ -198,7 +208,8 @@ static void a_message_has_a_greatest_length(void **state)
 	for (uint32_t i = 0; i < COLUMNS_EVENTS_MAX; i++)
 		assert_int_equal(torsh_columns_add(writer, &event), 0);
 	assert_int_equal(torsh_columns_add(writer, &event), -ENOSPC);
-	assert_int_equal(torsh_columns_take(writer, &message.first_ns, &message.n_events, &message.bytes, &message.n_bytes),
+	assert_int_equal(torsh_columns_take(writer, &message.first_ns, &message.n_events,
+					    &message.bytes, &message.n_bytes),
 			 0);
 	assert_int_equal(message.n_events, COLUMNS_EVENTS_MAX);
 	assert_int_equal(torsh_columns_add(writer, &event), 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Columns become differences and come back, also through the bytes of a chunk; chunks with plain columns stay so. */
+/*
+ * Columns become differences and come back, also through the bytes of a chunk; chunks with plain
+ * columns stay so.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What is appended to a recording is read from it; a file that was cut or damaged anywhere yields every chunk that is
- * whole, and says that something is missing.
+ * What is appended to a recording is read from it; a file that was cut or damaged anywhere yields
+ * every chunk that is whole, and says that something is missing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,8 @@ static int new_file(void)
 }
 
 /* Chunk number i: a row whose text is long, and incompressible in every third. */
-static int append_numbered(struct recording_file *file, uint32_t i, enum recording_worth worth, size_t n_text)
+static int append_numbered(struct recording_file *file, uint32_t i, enum recording_worth worth,
+			   size_t n_text)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	Torsh__Process row = TORSH__PROCESS__INIT, *rows = &row;
@@ -93,7 +94,10 @@ static void make_bytes(struct bytes *bytes)
 	close(fd);
 }
 
-/* Which numbered chunks are read: a bit each. has_problem is whether the reader says that something is wrong. */
+/*
+ * Which numbered chunks are read: a bit each. has_problem is whether the reader says that something
+ * is wrong.
+ */
 static uint32_t read_chunks(const uint8_t *data, size_t n, int *has_problem)
 {
 	struct recording_reader *reader;
@@ -106,7 +110,8 @@ static uint32_t read_chunks(const uint8_t *data, size_t n, int *has_problem)
 	assert_int_equal(torsh_recording_open_bytes(&reader, copy, n, NULL, 0), 0);
 	while (torsh_recording_next(reader, &chunk) == 1) {
 		assert_int_equal(chunk->n_process, 1);
-		assert_int_equal(strlen(chunk->process[0]->program), 50 + 40 * chunk->process[0]->process);
+		assert_int_equal(strlen(chunk->process[0]->program),
+				 50 + 40 * chunk->process[0]->process);
 		assert_int_equal(seen & 1u << chunk->process[0]->process, 0);
 		seen |= 1u << chunk->process[0]->process;
 		torsh__chunk__free_unpacked(chunk, NULL);
@@ -156,7 +161,8 @@ static void a_damaged_byte_loses_only_its_chunk(void **state)
 	make_bytes(&bytes);
 	for (uint32_t i = 0; i < N_CHUNKS; i++) {
 		for (int k = 0; k < 40; k++) {
-			size_t at = bytes.ends[i] + random_below(&random, bytes.ends[i + 1] - bytes.ends[i]);
+			size_t at = bytes.ends[i] +
+				    random_below(&random, bytes.ends[i + 1] - bytes.ends[i]);
 			uint8_t flip = (uint8_t)(1u << random_below(&random, 8));
 			int has_problem;
 
@@ -198,20 +204,27 @@ static void what_is_no_recording_says_so(void **state)
 
 	(void)state;
 	make_bytes(&bytes);
-	assert_int_equal(torsh_recording_open_bytes(&reader, bytes.data, 0, error, sizeof(error)), -EPROTO);
+	assert_int_equal(torsh_recording_open_bytes(&reader, bytes.data, 0, error, sizeof(error)),
+			 -EPROTO);
 	assert_non_null(strstr(error, "it is empty: its writer was killed"));
-	assert_int_equal(torsh_recording_open_bytes(&reader, "#!/bin/sh\nexit 0 # and some more bytes\n", 39, error,
-						    sizeof(error)),
+	assert_int_equal(torsh_recording_open_bytes(&reader,
+						    "#!/bin/sh\nexit 0 # and some more bytes\n", 39,
+						    error, sizeof(error)),
 			 -EPROTO);
 	assert_string_equal(error, "it is not a recording of torsh");
 	bytes.data[8]++;
-	assert_int_equal(torsh_recording_open_bytes(&reader, bytes.data, bytes.n, error, sizeof(error)), -EPROTO);
+	assert_int_equal(
+		torsh_recording_open_bytes(&reader, bytes.data, bytes.n, error, sizeof(error)),
+		-EPROTO);
 	assert_string_equal(error, "its format is 4, this version of torsh reads 1 to 3");
 	bytes.data[8]--;
 	bytes.data[16] ^= 1;
-	assert_int_equal(torsh_recording_open_bytes(&reader, bytes.data, bytes.n, error, sizeof(error)), -EPROTO);
+	assert_int_equal(
+		torsh_recording_open_bytes(&reader, bytes.data, bytes.n, error, sizeof(error)),
+		-EPROTO);
 	assert_string_equal(error, "its header is damaged");
-	assert_int_equal(torsh_recording_open(&reader, "/nowhere/at.all", error, sizeof(error)), -ENOENT);
+	assert_int_equal(torsh_recording_open(&reader, "/nowhere/at.all", error, sizeof(error)),
+			 -ENOENT);
 	assert_int_equal(torsh_recording_open(&reader, "/tmp", error, sizeof(error)), -EPROTO);
 	free(bytes.data);
 }
@@ -259,7 +272,10 @@ static void a_lock_says_that_it_is_being_written(void **state)
 	assert_int_equal(torsh_recording_is_being_written(path), -ENOENT);
 }
 
-/* First the events stop, then the checkpoints; the last rows still come in, and nothing passes the greatest size. */
+/*
+ * First the events stop, then the checkpoints; the last rows still come in, and nothing passes the
+ * greatest size.
+ */
 static void the_greatest_size_is_kept(void **state)
 {
 	const struct recording_limits limits = {.max_bytes = 1 << 20};
@@ -339,7 +355,10 @@ static void the_reserve_of_free_space_is_kept(void **state)
 	close(fd);
 }
 
-/* A file system of 1 MiB: what was kept back for the last rows is there for them, and every chunk is whole. */
+/*
+ * A file system of 1 MiB: what was kept back for the last rows is there for them, and every chunk
+ * is whole.
+ */
 static void a_full_disk_leaves_room_for_the_last_rows(void **state)
 {
 	const struct recording_limits limits = {0};

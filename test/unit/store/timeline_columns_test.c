@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Events of the timeline come out of their columns as they went in; bytes that are no columns are refused. */
+/*
+ * Events of the timeline come out of their columns as they went in; bytes that are no columns are
+ * refused.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +85,9 @@ static struct message encode(struct timeline_writer *writer, const struct timeli
 	for (uint32_t i = 0; i < N_EVENTS; i++)
 		assert_int_equal(torsh_timeline_add(writer, &events[i]), 0);
 	assert_int_equal(torsh_timeline_count(writer), N_EVENTS);
-	assert_int_equal(torsh_timeline_take(writer, &message.n_events, &message.bytes, &message.n_bytes), 0);
+	assert_int_equal(
+		torsh_timeline_take(writer, &message.n_events, &message.bytes, &message.n_bytes),
+		0);
 	assert_int_equal(torsh_timeline_count(writer), 0);
 	return message;
 }
@@ -100,7 +105,9 @@ static void what_goes_in_comes_out(void **state)
 
 		make_events(events, seed);
 		message = encode(writer, events);
-		assert_int_equal(torsh_timeline_open(&reader, message.n_events, message.bytes, message.n_bytes), 0);
+		assert_int_equal(torsh_timeline_open(&reader, message.n_events, message.bytes,
+						     message.n_bytes),
+				 0);
 		for (uint32_t i = 0; i < N_EVENTS; i++) {
 			assert_int_equal(torsh_timeline_next(reader, &out), 1);
 			assert_same(&events[i], &out);
@@ -132,12 +139,30 @@ static uint32_t read_all(const struct message *message, uint32_t n_events, size_
 	return n;
 }
 
-/* As a version wrote it that didn't know of a step's number: columns 0 to 3 and that of its name. */
+/*
+ * As a version wrote it that didn't know of a step's number: columns 0 to 3 and that of its name.
+ */
 static void fields_of_later_versions_are_0(void **state)
 {
 	enum { NAME = 4 + 8 * EVENT_STEP };
 	static const uint8_t bytes[] = {
-		5, 0, 1, 1, 1, 2, 1, 3, 1, (NAME & 0x7f) | 0x80, NAME >> 7, 1, 2 * EVENT_STEP, 2 * 9, 2 * 2, 0, 2 * 7,
+		5,
+		0,
+		1,
+		1,
+		1,
+		2,
+		1,
+		3,
+		1,
+		(NAME & 0x7f) | 0x80,
+		NAME >> 7,
+		1,
+		2 * EVENT_STEP,
+		2 * 9,
+		2 * 2,
+		0,
+		2 * 7,
 	};
 	struct timeline_reader *reader;
 	struct timeline_event out;
@@ -174,9 +199,11 @@ static void what_was_cut_or_changed_is_refused(void **state)
 	message = encode(writer, events);
 	assert_int_equal(read_all(&message, message.n_events + 1, message.n_bytes), N_EVENTS);
 	for (uint32_t i = 0; i < 200; i++)
-		assert_true(read_all(&message, message.n_events, (size_t)random_below(&random, message.n_bytes)) < N_EVENTS);
+		assert_true(read_all(&message, message.n_events,
+				     (size_t)random_below(&random, message.n_bytes)) < N_EVENTS);
 	for (uint32_t i = 0; i < 200; i++) {
-		message.bytes[random_below(&random, message.n_bytes)] ^= (uint8_t)(1 + random_below(&random, 255));
+		message.bytes[random_below(&random, message.n_bytes)] ^=
+			(uint8_t)(1 + random_below(&random, 255));
 		read_all(&message, message.n_events, message.n_bytes);
 	}
 	free(message.bytes);

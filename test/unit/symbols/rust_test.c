@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Names of Rust's symbols, as rustc 1.95 made them; what they mean is also what binutils 2.40 says, but for hashes. */
+/*
+ * Names of Rust's symbols, as rustc 1.95 made them; what they mean is also what binutils 2.40 says,
+ * but for hashes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,8 +45,7 @@ static void v0_names_are_demangled(void **state)
 		 "re::ops::range::Range<usize>, <r::shop::Box2<alloc::vec::Vec<u8>>>::leak::{closure#0}>>"},
 		{"_RINvNtCs6GmmlP4bgsG_1r4shop2chKc2211_Kb1_Kln5_EB4_",
 		 "r::shop::ch::<'\\u{2211}', true, -5>"},
-		{"_RINvNtCs6GmmlP4bgsG_1r4shop3arrKj11_EB4_",
-		 "r::shop::arr::<17>"},
+		{"_RINvNtCs6GmmlP4bgsG_1r4shop3arrKj11_EB4_", "r::shop::arr::<17>"},
 		{"_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtCs6GmmlP4bgsG_1r4shop4Box2INtNtCslNYArtu"
 		 "3iFV_5alloc3vec3VechEEEBL_",
 		 "core::ptr::drop_in_place::<r::shop::Box2<alloc::vec::Vec<u8>>>"},
@@ -134,8 +136,7 @@ static void v0_names_are_demangled(void **state)
 		 "<rustc_expand::config::StripUnconfigured>::cfg_true"},
 		{"_RNSNvMs8_NtCsgEmfK2I1SDS_4core3numo15overflowing_div5reify",
 		 "<u128>::overflowing_div::{shim:reify#0}"},
-		{"_RNvNtCsjrHSEGnQ3l9_3std3env4__var.cold",
-		 "std::env::_var [clone .cold]"},
+		{"_RNvNtCsjrHSEGnQ3l9_3std3env4__var.cold", "std::env::_var [clone .cold]"},
 		{"_RINvNtCsgEmfK2I1SDS_4core3mem6forgetINtNtCslNYArtu3iFV_5alloc5boxed3BoxDINtNtNtB4_3ops8fu"
 		 "nction6FnOnceuEp6OutputuNtNtB4_6marker4SendEL_EECs6GmmlP4bgsG_1r",
 		 "core::mem::forget::<alloc::boxed::Box<dyn core::ops::function::FnOnce<(), Output = ()> + c"
@@ -148,10 +149,8 @@ static void v0_names_are_demangled(void **state)
 		 "00000000000, 0x7fffffffffffffffffffffffffffffff>>"},
 		{"_RNvXs0_CshkXY8FcjN5v_12wasm_encoderShNtB5_6Encode6encode",
 		 "<[u8] as wasm_encoder::Encode>::encode"},
-		{"_RNvCs5BYJobA566Q_8anstream6stderr",
-		 "anstream::stderr"},
-		{"_RNvNtNtCsgEmfK2I1SDS_4core3fmt3num8exp_u128",
-		 "core::fmt::num::exp_u128"},
+		{"_RNvCs5BYJobA566Q_8anstream6stderr", "anstream::stderr"},
+		{"_RNvNtNtCsgEmfK2I1SDS_4core3fmt3num8exp_u128", "core::fmt::num::exp_u128"},
 		{"_RNvNtNtCsdadwybgsbvk_12rustc_middle2ty7closure16closure_typeinfo",
 		 "rustc_middle::ty::closure::closure_typeinfo"},
 		{"_RNvNvMs_NtCslNYArtu3iFV_5alloc3vecINtB6_3VecppE6remove13assert_failed",
@@ -165,18 +164,13 @@ static void v0_names_are_demangled(void **state)
 static void legacy_names_are_demangled(void **state)
 {
 	static const struct row rows[] = {
-		{"_ZN1r4shop10unsafe_ptr17h46ffb6a584a4cb60E",
-		 "r::shop::unsafe_ptr"},
-		{"_ZN1r4shop13Box2$LT$T$GT$4leak17h52b7f653c124bc73E",
-		 "r::shop::Box2<T>::leak"},
+		{"_ZN1r4shop10unsafe_ptr17h46ffb6a584a4cb60E", "r::shop::unsafe_ptr"},
+		{"_ZN1r4shop13Box2$LT$T$GT$4leak17h52b7f653c124bc73E", "r::shop::Box2<T>::leak"},
 		{"_ZN1r4shop13Box2$LT$T$GT$4leak28_$u7b$$u7b$closure$u7d$$u7d$17he0218aaa8c7e6169E",
 		 "r::shop::Box2<T>::leak::{{closure}}"},
-		{"_ZN1r4shop2ch17h1d987e5d82f61242E",
-		 "r::shop::ch"},
-		{"_ZN1r4shop3arr17h9aa6be326e4ceadbE",
-		 "r::shop::arr"},
-		{"_ZN1r4shop9g$uf6$del17hfd84e7752534a011E",
-		 "r::shop::gvdel"},
+		{"_ZN1r4shop2ch17h1d987e5d82f61242E", "r::shop::ch"},
+		{"_ZN1r4shop3arr17h9aa6be326e4ceadbE", "r::shop::arr"},
+		{"_ZN1r4shop9g$uf6$del17hfd84e7752534a011E", "r::shop::gvdel"},
 		{"_ZN1r4main28_$u7b$$u7b$closure$u7d$$u7d$17hc5ce91686b4c05a9E",
 		 "r::main::{{closure}}"},
 		{"_ZN4core3ptr9const_ptr33_$LT$impl$u20$$BP$const$u20$T$GT$13is_aligned_to17h5590ef23eab063c"
@@ -200,7 +194,8 @@ static void names_of_others_are_left_alone(void **state)
 {
 	static const struct row rows[] = {
 		{"_ZN9container17get_h0123456789abcdefE", NULL},
-		{"_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJRKiEEEvN9__gnu_cxx17__normal_iteratorIPiS1_EEDpOT_", NULL},
+		{"_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJRKiEEEvN9__gnu_cxx17__normal_iteratorIPiS1_EEDpOT_",
+		 NULL},
 		{"_ZN3foo3barEv", NULL},
 		{"_ZN17h0123456789abcdefE", NULL},
 		{"_Rust", NULL},
@@ -217,10 +212,14 @@ static void names_of_others_are_left_alone(void **state)
 static void damaged_names_do_no_harm(void **state)
 {
 	static const char *const symbols[] = {
-		"_RINvNtC1a1bFG_KC20abcRL0_hEuB4_E", "_RNvXs_C1aDG0_INtB2_1tL_EpB2_1ihELB1_NtB2_1t1f", "_RMB_B_",
-		"_RNvC1au8gdel_5qa",		      "_RIC1aKj7fffffffffffffff_Kb1_Kc41_Kan5_Kp_E",
+		"_RINvNtC1a1bFG_KC20abcRL0_hEuB4_E",
+		"_RNvXs_C1aDG0_INtB2_1tL_EpB2_1ihELB1_NtB2_1t1f",
+		"_RMB_B_",
+		"_RNvC1au8gdel_5qa",
+		"_RIC1aKj7fffffffffffffff_Kb1_Kc41_Kan5_Kp_E",
 	};
-	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char digits[] =
+		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char bomb[4000], copy[128];
 	size_t n = 0;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Names, lines and inlined functions of addresses: of this very program, whose source is at hand. */
+/*
+ * Names, lines and inlined functions of addresses: of this very program, whose source is at hand.
+ */
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +24,8 @@ static void read_notes(const char *at, const char *end)
 {
 	while (at + sizeof(ElfW(Nhdr)) <= end) {
 		const ElfW(Nhdr) *note = (const void *)at;
-		const char *name = at + sizeof(*note), *bytes = name + ((note->n_namesz + 3u) & ~3u);
+		const char *name = at + sizeof(*note),
+			   *bytes = name + ((note->n_namesz + 3u) & ~3u);
 
 		if (note->n_type == NT_GNU_BUILD_ID && strcmp(name, "GNU") == 0 &&
 		    note->n_descsz <= sizeof(own_build_id)) {
@@ -147,7 +150,8 @@ static void without_lines_only_the_linkers_name_is_given(void **state)
 	assert_int_equal(frames->n, 1);
 	assert_string_equal(frames->frames[0].function, "outer_function");
 	assert_int_equal(frames->frames[0].offset, 0);
-	assert_string_equal(torsh_symbols_name(symbols, recording->processes[0], unrecorded), "outer_function");
+	assert_string_equal(torsh_symbols_name(symbols, recording->processes[0], unrecorded),
+			    "outer_function");
 	torsh_symbols_destroy(symbols);
 }
 
@@ -215,9 +219,11 @@ static void a_cut_is_no_frame(void **state)
 
 	(void)state;
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
-	assert_string_equal(torsh_symbols_frames(symbols, recording->processes[0], cut)->frames[0].cut,
-			    "deeper than is recorded");
-	assert_non_null(torsh_symbols_frames(symbols, recording->processes[0], 12345)->frames[0].cut);
+	assert_string_equal(
+		torsh_symbols_frames(symbols, recording->processes[0], cut)->frames[0].cut,
+		"deeper than is recorded");
+	assert_non_null(
+		torsh_symbols_frames(symbols, recording->processes[0], 12345)->frames[0].cut);
 	torsh_symbols_destroy(symbols);
 }
 
@@ -228,7 +234,8 @@ static void names_are_demangled_and_interned(void **state)
 
 	(void)state;
 	assert_string_equal(name, "std::vector<int, std::allocator<int> >::push_back(int const&)");
-	assert_ptr_equal(torsh_symbols_demangle(symbols, "_ZNSt6vectorIiSaIiEE9push_backERKi"), name);
+	assert_ptr_equal(torsh_symbols_demangle(symbols, "_ZNSt6vectorIiSaIiEE9push_backERKi"),
+			 name);
 	assert_string_equal(torsh_symbols_demangle(symbols, "_Znonsense"), "_Znonsense");
 	assert_string_equal(torsh_symbols_demangle(symbols, "i"), "i");
 	assert_null(torsh_symbols_demangle(symbols, NULL));

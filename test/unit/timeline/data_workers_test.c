@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which processes are workers of a DataLoader, by what they and those that they descend from call. */
+/*
+ * Which processes are workers of a DataLoader, by what they and those that they descend from call.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,35 +15,46 @@
 #define BATCH_OF_WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 #define BATCH "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
-/* The one that trains, a server that it forks, what that is after its exec, a worker forked by it; and others. */
+/*
+ * The one that trains, a server that it forks, what that is after its exec, a worker forked by it;
+ * and others.
+ */
 enum { TRAINING, SERVER_FORKED, SERVER, WORKER, SPAWNED, N_PROCESSES };
 
 static struct recorded_process processes[N_PROCESSES];
-static struct recorded_process *const all[N_PROCESSES] = {&processes[TRAINING], &processes[SERVER_FORKED],
-							 &processes[SERVER], &processes[WORKER], &processes[SPAWNED]};
+static struct recorded_process *const all[N_PROCESSES] = {
+	&processes[TRAINING], &processes[SERVER_FORKED], &processes[SERVER], &processes[WORKER],
+	&processes[SPAWNED]};
 
 static struct data_workers *start(void)
 {
-	static const struct recording recording = {.processes = (struct recorded_process **)all, .n_processes = N_PROCESSES};
+	static const struct recording recording = {.processes = (struct recorded_process **)all,
+						   .n_processes = N_PROCESSES};
 
 	processes[TRAINING] = (struct recorded_process){.number = 1, .pid = 10};
-	processes[SERVER_FORKED] = (struct recorded_process){.number = 2, .pid = 11, .parent_pid = 10, .forked_from = 1};
-	processes[SERVER] = (struct recorded_process){.number = 3, .pid = 11, .parent_pid = 10, .executed_from = 2};
+	processes[SERVER_FORKED] = (struct recorded_process){
+		.number = 2, .pid = 11, .parent_pid = 10, .forked_from = 1};
+	processes[SERVER] = (struct recorded_process){
+		.number = 3, .pid = 11, .parent_pid = 10, .executed_from = 2};
 	processes[WORKER] = (struct recorded_process){.number = 5,
-						     .pid = 12,
-						     .parent_pid = 11,
-						     .forked_from = 3,
-						     .start_ns = 50,
-						     .end_ns = 500,
-						     .has_end_ns = true};
-	processes[SPAWNED] = (struct recorded_process){.number = 8, .pid = 13, .parent_pid = 10, .start_ns = 50};
+						      .pid = 12,
+						      .parent_pid = 11,
+						      .forked_from = 3,
+						      .start_ns = 50,
+						      .end_ns = 500,
+						      .has_end_ns = true};
+	processes[SPAWNED] =
+		(struct recorded_process){.number = 8, .pid = 13, .parent_pid = 10, .start_ns = 50};
 	return torsh_data_workers_create(&recording);
 }
 
-static void call(struct data_workers *workers, size_t process, const char *name, enum call_phase phase, uint64_t at_ns)
+static void call(struct data_workers *workers, size_t process, const char *name,
+		 enum call_phase phase, uint64_t at_ns)
 {
-	const struct call made = {
-		.process = &processes[process], .traits = torsh_name_traits(name), .phase = phase, .start_ns = at_ns};
+	const struct call made = {.process = &processes[process],
+				  .traits = torsh_name_traits(name),
+				  .phase = phase,
+				  .start_ns = at_ns};
 
 	torsh_data_workers_add(workers, &made);
 }

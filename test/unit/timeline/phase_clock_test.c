@@ -18,10 +18,14 @@
 static struct step items[N_STEPS] = {{0, 10, 20}, {1, 20, 40}, {2, 50, 60}};
 static const struct steps steps = {.items = items, .n = N_STEPS};
 
-static struct call operator_of(uint64_t ordinal, enum call_phase phase, uint64_t start_ns, uint64_t end_ns)
+static struct call operator_of(uint64_t ordinal, enum call_phase phase, uint64_t start_ns,
+			       uint64_t end_ns)
 {
-	return (struct call){
-		.kind = CALL_OPERATOR, .phase = phase, .ordinal = ordinal, .start_ns = start_ns, .end_ns = end_ns};
+	return (struct call){.kind = CALL_OPERATOR,
+			     .phase = phase,
+			     .ordinal = ordinal,
+			     .start_ns = start_ns,
+			     .end_ns = end_ns};
 }
 
 static void a_call_counts_in_each_step_that_it_is_in(void **state)
@@ -46,7 +50,8 @@ static void a_call_counts_in_each_step_that_it_is_in(void **state)
 static void of_several_threads_the_last_that_began_counts(void **state)
 {
 	struct phase_step spent[N_STEPS] = {0};
-	struct call forward = operator_of(0, PHASE_FORWARD, 10, 16), backward = operator_of(1, PHASE_BACKWARD, 12, 18);
+	struct call forward = operator_of(0, PHASE_FORWARD, 10, 16),
+		    backward = operator_of(1, PHASE_BACKWARD, 12, 18);
 	struct phase_clock clock;
 
 	(void)state;
@@ -64,7 +69,11 @@ static void of_several_threads_the_last_that_began_counts(void **state)
 static void what_comes_before_the_first_module_is_setup(void **state)
 {
 	const struct recorded_process process = {.setup_end_ns = 10};
-	struct call whole = {.kind = CALL_OPERATOR, .scope = OP_USER, .process = &process, .start_ns = 1}, inside = whole;
+	struct call whole = {.kind = CALL_OPERATOR,
+			     .scope = OP_USER,
+			     .process = &process,
+			     .start_ns = 1},
+		    inside = whole;
 
 	(void)state;
 	torsh_call_set_phase(&whole, NULL);
@@ -89,7 +98,8 @@ static void what_fsdp_does_around_backward_is_backward(void **state)
 static void what_says_nothing_of_a_phase_changes_nothing(void **state)
 {
 	struct phase_step spent[N_STEPS] = {0};
-	struct call scope = operator_of(0, PHASE_FORWARD, 10, 20), outlives = operator_of(1, PHASE_FORWARD, 10, 20);
+	struct call scope = operator_of(0, PHASE_FORWARD, 10, 20),
+		    outlives = operator_of(1, PHASE_FORWARD, 10, 20);
 	struct phase_clock clock;
 
 	(void)state;
@@ -158,8 +168,9 @@ static void random_calls_are_what_each_moment_says(void **state)
 		for (size_t i = 0; i < N_CALLS; i++) {
 			uint64_t start_ns = random_below(&seed, LAST_NS);
 
-			calls[i] = operator_of(0, random_below(&seed, N_PHASES), start_ns,
-					       start_ns + 1 + random_below(&seed, (uint64_t)round % 30 + 1));
+			calls[i] = operator_of(
+				0, random_below(&seed, N_PHASES), start_ns,
+				start_ns + 1 + random_below(&seed, (uint64_t)round % 30 + 1));
 		}
 		qsort(calls, N_CALLS, sizeof(*calls), compare_starts);
 		for (size_t i = 0; i < N_CALLS; i++)

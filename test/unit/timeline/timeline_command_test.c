@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The commands that read the timeline, on a recording with known contents: what they print, and the schemas that it fits. */
+/*
+ * The commands that read the timeline, on a recording with known contents: what they print, and the
+ * schemas that it fits.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,19 +54,21 @@ static int write_recording(void **state)
 		uint64_t sequence = at / 1000;
 
 		fixture_push(&fixture, at, 0, "net:Linear", NULL, RANGE_BY_MODULE);
-		fixture_op(&fixture, at + 10, 0, record, "aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1",
-			   0, sequence);
+		fixture_op(&fixture, at + 10, 0, record, "aten::addmm",
+			   "float32[32];float32[4,64];float32[64,32];1;1", 0, sequence);
 		fixture_tensor(&fixture, at + 20, 0, 0x1000, 512, false);
 		fixture_op_end(&fixture, at + 110, 0, record++);
 		fixture_pop(&fixture, at + 120, 0, NULL, RANGE_BY_MODULE);
-		fixture_op(&fixture, at + 200, 0, record, "AddmmBackward0", NULL, OP_BACKWARD, sequence);
-		fixture_op(&fixture, at + 210, 0, record + 1, "aten::mm", "float32[64,4];float32[4,32]", 0,
-			   OP_NO_SEQUENCE);
+		fixture_op(&fixture, at + 200, 0, record, "AddmmBackward0", NULL, OP_BACKWARD,
+			   sequence);
+		fixture_op(&fixture, at + 210, 0, record + 1, "aten::mm",
+			   "float32[64,4];float32[4,32]", 0, OP_NO_SEQUENCE);
 		fixture_op_end(&fixture, at + 310, 0, record + 1);
 		fixture_tensor(&fixture, at + 320, 0, 0x1000, 512, true);
 		fixture_op_end(&fixture, at + 400, 0, record);
 		record += 2;
-		fixture_op(&fixture, at + 500, 0, record, "Optimizer.step#SGD.step", NULL, OP_USER, OP_NO_SEQUENCE);
+		fixture_op(&fixture, at + 500, 0, record, "Optimizer.step#SGD.step", NULL, OP_USER,
+			   OP_NO_SEQUENCE);
 		fixture_op_end(&fixture, at + 700, 0, record++);
 	}
 	put_caching_allocator(&fixture, 2750);
@@ -121,7 +126,8 @@ static void ops_are_totals_by_name(void **state)
 
 static void ops_are_grouped_sorted_and_cut_off(void **state)
 {
-	static const char *const groups[] = {"name", "shape", "stack", "overload", "module", "phase", "step"};
+	static const char *const groups[] = {"name",   "shape", "stack", "overload",
+					     "module", "phase", "step"};
 	cJSON *json;
 
 	(void)state;
@@ -169,8 +175,11 @@ static void assert_one_step(const char *option, uint64_t step)
 	assert_int_equal(RUN(modules, path, "--json", option), 0);
 	assert_schema("modules");
 	json = parse_output();
-	assert_int_equal(number_of(named(cJSON_GetObjectItem(json, "modules"), "net:Linear"), "calls"), 1);
-	assert_int_equal(number_of(named(cJSON_GetObjectItem(json, "modules"), "net:Linear"), "flops"), 2 * 16384);
+	assert_int_equal(
+		number_of(named(cJSON_GetObjectItem(json, "modules"), "net:Linear"), "calls"), 1);
+	assert_int_equal(
+		number_of(named(cJSON_GetObjectItem(json, "modules"), "net:Linear"), "flops"),
+		2 * 16384);
 	cJSON_Delete(json);
 	assert_int_equal(RUN(regions, path, "--json", option), 0);
 	assert_schema("regions");
@@ -282,7 +291,8 @@ static void a_caching_allocator_is_fragmented(void **state)
 	(void)state;
 	assert_int_equal(RUN(tensors, path, "--json"), 0);
 	json = parse_output();
-	assert_true(cJSON_IsNull(cJSON_GetObjectItem(item_of(json, "devices", 0), "fragmentation_peak_bytes")));
+	assert_true(cJSON_IsNull(
+		cJSON_GetObjectItem(item_of(json, "devices", 0), "fragmentation_peak_bytes")));
 	device = item_of(json, "devices", 1);
 	assert_string_equal(text_of(device, "device"), "cuda:0");
 	assert_int_equal(number_of(device, "peak_bytes"), 300);
@@ -297,7 +307,8 @@ static void a_caching_allocator_is_fragmented(void **state)
 	assert_int_equal(number_of(device, "fragmentation_peak_ns"), 2753);
 	cJSON_Delete(json);
 	assert_int_equal(RUN(tensors, path), 0);
-	assert_non_null(strstr(output, "at the peak: 300 B allocated, 1000 B reserved, fragmentation 700 B"));
+	assert_non_null(strstr(
+		output, "at the peak: 300 B allocated, 1000 B reserved, fragmentation 700 B"));
 }
 
 static void wrong_usage_ends_with_2(void **state)

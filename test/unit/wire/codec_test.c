@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the encoder of rings writes, its decoder reads; and nothing that anybody writes makes it read beyond its end. */
+/*
+ * What the encoder of rings writes, its decoder reads; and nothing that anybody writes makes it
+ * read beyond its end.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +29,8 @@ struct sent {
 
 static uint64_t some_address(uint64_t *random)
 {
-	static const uint64_t bases[] = {0x55d0c0000000, 0x7f1200000000, 0x10000, 0xffffffffffff0000};
+	static const uint64_t bases[] = {0x55d0c0000000, 0x7f1200000000, 0x10000,
+					 0xffffffffffff0000};
 	uint64_t base = bases[random_below(random, 4)];
 
 	switch (random_below(random, 5)) {
@@ -39,15 +43,18 @@ static uint64_t some_address(uint64_t *random)
 	}
 }
 
-static void some_change(uint64_t *random, struct codec_stack *stack, uint32_t n_max, uint32_t pop_max)
+static void some_change(uint64_t *random, struct codec_stack *stack, uint32_t n_max,
+			uint32_t pop_max)
 {
 	stack->pop = (uint32_t)random_below(random, pop_max + 1);
 	stack->n = (uint32_t)random_below(random, random_below(random, 3) ? 4 : n_max + 1);
 	for (uint32_t i = 0; i < stack->n; i++)
-		stack->ids[i] = (uint32_t)random_below(random, random_below(random, 2) ? 3 : 1 << 24);
+		stack->ids[i] =
+			(uint32_t)random_below(random, random_below(random, 2) ? 3 : 1 << 24);
 }
 
-static uint8_t *encode_alloc(struct codec *codec, uint64_t *random, uint64_t stamp, struct sent *sent)
+static uint8_t *encode_alloc(struct codec *codec, uint64_t *random, uint64_t stamp,
+			     struct sent *sent)
 {
 	struct event_alloc *alloc = &sent->event.alloc;
 	int has_stack = random_below(random, 8) != 0;
@@ -64,13 +71,15 @@ static uint8_t *encode_alloc(struct codec *codec, uint64_t *random, uint64_t sta
 	} else {
 		if (random_below(random, 3))
 			some_change(random, &sent->stack, CODEC_INLINE_IDS, 255);
-		sent->stack.form = sent->stack.pop | sent->stack.n ? CODEC_STACK_GIVEN : CODEC_STACK_SAME;
+		sent->stack.form =
+			sent->stack.pop | sent->stack.n ? CODEC_STACK_GIVEN : CODEC_STACK_SAME;
 	}
-	return torsh_codec_put_alloc(codec, sent->bytes, stamp, alloc, has_stack, sent->stack.pop, sent->stack.n,
-				     sent->stack.ids);
+	return torsh_codec_put_alloc(codec, sent->bytes, stamp, alloc, has_stack, sent->stack.pop,
+				     sent->stack.n, sent->stack.ids);
 }
 
-static uint8_t *encode_stack(struct codec *codec, uint64_t *random, uint64_t stamp, struct sent *sent)
+static uint8_t *encode_stack(struct codec *codec, uint64_t *random, uint64_t stamp,
+			     struct sent *sent)
 {
 	uint8_t payload[8 + 3 * CODEC_STACK_IDS + 1];
 	uint32_t n;
@@ -94,9 +103,9 @@ static void fill_cold(uint64_t *random, struct event *event, uint32_t wanted)
 {
 	uint32_t kind = 0;
 
-#define EVENT(number, NAME, name, text)                                                                                \
-	if (IS_PLAIN(number) && kind++ == wanted) {                                                                    \
-		struct event_##name *e = &event->name;                                                                 \
+#define EVENT(number, NAME, name, text)                \
+	if (IS_PLAIN(number) && kind++ == wanted) {    \
+		struct event_##name *e = &event->name; \
 		event->id = (number);
 #define FIELD(type, name) e->name = (torsh_wire_##type)random_wide(random);
 #define END(NAME) }
@@ -120,7 +129,8 @@ static uint32_t count_cold(void)
 	return n;
 }
 
-static uint8_t *encode_cold(struct codec *codec, uint64_t *random, uint64_t stamp, struct sent *sent)
+static uint8_t *encode_cold(struct codec *codec, uint64_t *random, uint64_t stamp,
+			    struct sent *sent)
 {
 	uint8_t payload[CODEC_PAYLOAD_MAX];
 
@@ -165,7 +175,8 @@ static void assert_same_fields(const struct event *a, const struct event *b)
 	expect_same_event(a, b);
 }
 
-static void assert_received(const struct sent *sent, const struct event *event, const struct codec_stack *stack)
+static void assert_received(const struct sent *sent, const struct event *event,
+			    const struct codec_stack *stack)
 {
 	assert_same_fields(&sent->event, event);
 	assert_int_equal(stack->form, sent->stack.form);
@@ -187,9 +198,12 @@ static void what_is_encoded_is_decoded(void **state)
 		struct codec_stack stack;
 		struct event event;
 
-		stamp += random_below(&random, 4) ? random_below(&random, 300) : random_wide(&random) >> 8;
+		stamp += random_below(&random, 4) ? random_below(&random, 300)
+						  : random_wide(&random) >> 8;
 		encode_some(&encoder, &random, stamp, &sent);
-		assert_int_equal(torsh_codec_decode(&decoder, sent.bytes, sent.n_bytes, &event, &stack), sent.n_bytes);
+		assert_int_equal(
+			torsh_codec_decode(&decoder, sent.bytes, sent.n_bytes, &event, &stack),
+			sent.n_bytes);
 		assert_received(&sent, &event, &stack);
 		assert_memory_equal(&encoder, &decoder, sizeof(encoder));
 	}
@@ -200,10 +214,12 @@ static uint8_t *encode_restart(struct codec *codec, uint64_t stamp, struct sent 
 	uint8_t payload[CODEC_PAYLOAD_MAX];
 
 	memset(sent, 0, sizeof(*sent));
-	sent->event = (struct event){.id = EVENT_RESTART, .stamp = stamp, .restart = {.base_stamp = stamp}};
+	sent->event = (struct event){
+		.id = EVENT_RESTART, .stamp = stamp, .restart = {.base_stamp = stamp}};
 	sent->stack.form = CODEC_STACK_SAME;
 	torsh_codec_start(codec, stamp);
-	return torsh_codec_put_cold(codec, sent->bytes, stamp, EVENT_RESTART, payload, torsh_codec_pack(&sent->event, payload));
+	return torsh_codec_put_cold(codec, sent->bytes, stamp, EVENT_RESTART, payload,
+				    torsh_codec_pack(&sent->event, payload));
 }
 
 /* As after a jump out of the encoder: what it remembers has never been sent. */
@@ -223,9 +239,12 @@ static void an_encoder_that_was_left_begins_anew(void **state)
 		encode_some(&encoder, &random, stamp, &sent);
 		if (i % 50 == 49) {
 			stamp += random_wide(&random) >> 8;
-			sent.n_bytes = (size_t)(encode_restart(&encoder, stamp, &sent) - sent.bytes);
+			sent.n_bytes =
+				(size_t)(encode_restart(&encoder, stamp, &sent) - sent.bytes);
 		}
-		assert_int_equal(torsh_codec_decode(&decoder, sent.bytes, sent.n_bytes, &event, &stack), sent.n_bytes);
+		assert_int_equal(
+			torsh_codec_decode(&decoder, sent.bytes, sent.n_bytes, &event, &stack),
+			sent.n_bytes);
 		assert_received(&sent, &event, &stack);
 		assert_memory_equal(&encoder, &decoder, sizeof(encoder));
 	}
@@ -242,10 +261,15 @@ static void a_restart_into_the_past_is_refused(void **state)
 	(void)state;
 	torsh_codec_start(&decoder, 1000);
 	end = encode_restart(&encoder, 999, &sent);
-	assert_int_equal(torsh_codec_decode(&decoder, sent.bytes, (size_t)(end - sent.bytes), &event, &stack), -EPROTO);
+	assert_int_equal(torsh_codec_decode(&decoder, sent.bytes, (size_t)(end - sent.bytes),
+					    &event, &stack),
+			 -EPROTO);
 }
 
-/* The cut copy lies at the end of its own memory, where AddressSanitizer sees a byte too much being read. */
+/*
+ * The cut copy lies at the end of its own memory, where AddressSanitizer sees a byte too much being
+ * read.
+ */
 static void a_cut_event_waits_for_its_rest(void **state)
 {
 	static struct codec encoder, decoder, before;
@@ -270,7 +294,9 @@ static void a_cut_event_waits_for_its_rest(void **state)
 			assert_memory_equal(&decoder, &before, sizeof(before));
 			free(cut);
 		}
-		assert_int_equal(torsh_codec_decode(&decoder, sent.bytes, sent.n_bytes, &event, &stack), sent.n_bytes);
+		assert_int_equal(
+			torsh_codec_decode(&decoder, sent.bytes, sent.n_bytes, &event, &stack),
+			sent.n_bytes);
 		assert_received(&sent, &event, &stack);
 	}
 }
@@ -316,9 +342,11 @@ static void an_event_of_a_later_version_is_skipped(void **state)
 	torsh_codec_start(&decoder, 5);
 	end = torsh_codec_put_cold(&encoder, bytes, 7, 60, "something new", 13);
 	end = torsh_codec_put_free(&encoder, end, 9, 0x1230, 0);
-	assert_int_equal(torsh_codec_decode(&decoder, bytes, (size_t)(end - bytes), &event, &stack), 4 + 1 + 13);
+	assert_int_equal(torsh_codec_decode(&decoder, bytes, (size_t)(end - bytes), &event, &stack),
+			 4 + 1 + 13);
 	assert_int_equal(event.id, 60);
-	assert_int_equal(torsh_codec_decode(&decoder, bytes + 18, (size_t)(end - bytes) - 18, &event, &stack),
+	assert_int_equal(torsh_codec_decode(&decoder, bytes + 18, (size_t)(end - bytes) - 18,
+					    &event, &stack),
 			 (long)(end - bytes) - 18);
 	assert_int_equal(event.id, EVENT_FREE);
 	assert_int_equal(event.stamp, 9);
@@ -339,12 +367,15 @@ static void fields_that_an_earlier_version_did_not_send_are_0(void **state)
 	torsh_codec_start(&decoder, 0);
 	memset(&event, 0xff, sizeof(event));
 	end = torsh_codec_put_cold(&encoder, bytes, 1, EVENT_UNMAP, &address, sizeof(address));
-	assert_int_equal(torsh_codec_decode(&decoder, bytes, (size_t)(end - bytes), &event, &stack), end - bytes);
+	assert_int_equal(torsh_codec_decode(&decoder, bytes, (size_t)(end - bytes), &event, &stack),
+			 end - bytes);
 	assert_int_equal(event.unmap.address, 0x7000);
 	assert_int_equal(event.unmap.length, 0);
 }
 
-/* DESIGN: at most 8 bytes an event. A program that allocates and frees in a loop with a few stacks. */
+/*
+ * DESIGN: at most 8 bytes an event. A program that allocates and frees in a loop with a few stacks.
+ */
 static void a_usual_event_takes_few_bytes(void **state)
 {
 	static struct codec codec;
@@ -355,15 +386,20 @@ static void a_usual_event_takes_few_bytes(void **state)
 	(void)state;
 	torsh_codec_start(&codec, 0);
 	for (int i = 0; i < 10000; i++) {
-		uint32_t site = (uint32_t)random_below(&random, 20), ids[CODEC_CHANGE_IDS] = {site, site + 1, site + 2};
+		uint32_t site = (uint32_t)random_below(&random, 20),
+			 ids[CODEC_CHANGE_IDS] = {site, site + 1, site + 2};
 		struct event_alloc alloc = {
 			.address = 0x55d0c0000000 + 64 * random_below(&random, 1000),
 			.size = 16 + site,
 			.usable = torsh_codec_expected_usable(16 + site),
 		};
 
-		n_bytes += (size_t)(torsh_codec_put_alloc(&codec, bytes, stamp += 3, &alloc, 1, 3, 3, ids) - bytes);
-		n_bytes += (size_t)(torsh_codec_put_free(&codec, bytes, stamp += 2, alloc.address, 0) - bytes);
+		n_bytes += (size_t)(torsh_codec_put_alloc(&codec, bytes, stamp += 3, &alloc, 1, 3,
+							  3, ids) -
+				    bytes);
+		n_bytes +=
+			(size_t)(torsh_codec_put_free(&codec, bytes, stamp += 2, alloc.address, 0) -
+				 bytes);
 	}
 	assert_true(n_bytes < 20000 * 8);
 }

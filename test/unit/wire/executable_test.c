@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which programs the agent can be preloaded into: files of every kind, #! lines that lead to them, and the rights that a
- * process gets by executing them.
+ * Which programs the agent can be preloaded into: files of every kind, #! lines that lead to them,
+ * and the rights that a process gets by executing them.
  */
 #include <elf.h>
 #include <errno.h>
@@ -87,7 +87,10 @@ static void close_file(long fd)
 static void empty_disk(void)
 {
 	disk = (struct disk){
-		.source = {.open = open_file, .read = read_file, .read_rights = read_rights, .close = close_file},
+		.source = {.open = open_file,
+			   .read = read_file,
+			   .read_rights = read_rights,
+			   .close = close_file},
 	};
 }
 
@@ -118,7 +121,8 @@ static struct file *put_elf(const char *path, const char *loader)
 	} elf = {
 		.header =
 			{
-				.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+				.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					    ELFDATA2LSB, EV_CURRENT},
 				.e_type = ET_DYN,
 				.e_machine = OWN_MACHINE,
 				.e_phoff = sizeof(elf.header),
@@ -192,7 +196,8 @@ static void a_loader_run_as_a_command(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		empty_disk();
 		put_elf(rows[i].path, NULL);
-		assert_int_equal(torsh_executable_inspect(&disk.source, rows[i].path), rows[i].problem);
+		assert_int_equal(torsh_executable_inspect(&disk.source, rows[i].path),
+				 rows[i].problem);
 	}
 }
 
@@ -254,7 +259,10 @@ static void scripts(void **state)
 		{"#! \t /bin/other -e argument\necho\n", PROGRAM_OTHER_LIBC},
 		{"#!/bin/other\targument", PROGRAM_OTHER_LIBC},
 		{"#!/bin/own\n", PROGRAM_FINE},
-		/* As the kernel: an interpreter isn't searched, and a carriage return is a part of its name. */
+		/*
+		 * As the kernel: an interpreter isn't searched, and a carriage return is a part of
+		 * its name.
+		 */
 		{"#!other\n", -ENOENT},
 		{"#!/bin/other\r\n", -ENOENT},
 		{"#!\n/bin/other\n", -ENOEXEC},
@@ -302,12 +310,14 @@ static void chains_of_scripts(void **state)
 
 		empty_disk();
 		for (unsigned i = 0; i < n; i++) {
-			snprintf(line, sizeof(line), "#!%s\n", i + 1 < n ? paths[i + 1] : "/bin/other");
+			snprintf(line, sizeof(line), "#!%s\n",
+				 i + 1 < n ? paths[i + 1] : "/bin/other");
 			put_text(paths[i], line);
 		}
 		put_elf("/bin/other", "/lib/ld-musl-x86_64.so.1");
 		expect(n <= EXECUTABLE_SCRIPTS_MAX ? PROGRAM_OTHER_LIBC : -ELOOP);
-		assert_string_equal(disk.opened, n <= EXECUTABLE_SCRIPTS_MAX ? "/bin/other" : paths[n - 1]);
+		assert_string_equal(disk.opened,
+				    n <= EXECUTABLE_SCRIPTS_MAX ? "/bin/other" : paths[n - 1]);
 	}
 	empty_disk();
 	put_text(PROGRAM, "#!" PROGRAM "\n");
@@ -335,16 +345,48 @@ static void rights(void **state)
 		{02755, ROOT, USER, NULL, false, {USER, USER, USER, USER, false}, false},
 		/* Without the right to execute this bit means locks. */
 		{02745, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, false},
-		/* The real numbers count: who took others on has more rights for its children, too. */
+		/*
+		 * The real numbers count: who took others on has more rights for its children, too.
+		 */
 		{0755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, false}, true},
 		{0755, ROOT, ROOT, NULL, false, {USER, USER, USER, OTHER, false}, true},
 		{0755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, true}, true},
 		{04755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, false}, false},
-		{0755, ROOT, ROOT, "\1\0\0\2\0\x20\0\0\0\0\0\0", false, {USER, USER, USER, USER, false}, true},
-		{0755, ROOT, ROOT, "\0\0\0\2\0\x20\0\0\0\0\0\0", false, {USER, USER, USER, USER, true}, true},
-		{0755, ROOT, ROOT, "\1\0\0\2\0\x20\0\0\0\0\0\0", true, {USER, USER, USER, USER, false}, false},
-		{0755, ROOT, ROOT, "\1\0\0\2\0\x20\0\0\0\0\0\0", false, {ROOT, ROOT, ROOT, ROOT, false}, false},
-		{0755, ROOT, ROOT, "\0\0\0\2\0\0\0\0\0\x20\0\0", false, {USER, USER, USER, USER, false}, false},
+		{0755,
+		 ROOT,
+		 ROOT,
+		 "\1\0\0\2\0\x20\0\0\0\0\0\0",
+		 false,
+		 {USER, USER, USER, USER, false},
+		 true},
+		{0755,
+		 ROOT,
+		 ROOT,
+		 "\0\0\0\2\0\x20\0\0\0\0\0\0",
+		 false,
+		 {USER, USER, USER, USER, true},
+		 true},
+		{0755,
+		 ROOT,
+		 ROOT,
+		 "\1\0\0\2\0\x20\0\0\0\0\0\0",
+		 true,
+		 {USER, USER, USER, USER, false},
+		 false},
+		{0755,
+		 ROOT,
+		 ROOT,
+		 "\1\0\0\2\0\x20\0\0\0\0\0\0",
+		 false,
+		 {ROOT, ROOT, ROOT, ROOT, false},
+		 false},
+		{0755,
+		 ROOT,
+		 ROOT,
+		 "\0\0\0\2\0\0\0\0\0\x20\0\0",
+		 false,
+		 {USER, USER, USER, USER, false},
+		 false},
 	};
 
 	(void)state;
@@ -363,7 +405,9 @@ static void rights(void **state)
 			empty_disk();
 			put_elf(PROGRAM, is_static ? NULL : LOADER)->rights = file;
 			disk.source.caller = rows[i].caller;
-			expect(rows[i].gains ? PROGRAM_PRIVILEGED : is_static ? PROGRAM_STATIC : PROGRAM_FINE);
+			expect(rows[i].gains ? PROGRAM_PRIVILEGED
+			       : is_static   ? PROGRAM_STATIC
+					     : PROGRAM_FINE);
 		}
 	}
 }
@@ -374,7 +418,8 @@ static void rights_are_the_interpreters(void **state)
 	(void)state;
 	empty_disk();
 	disk.source.caller = (struct executable_caller){USER, USER, USER, USER, false};
-	put_text(PROGRAM, "#!/bin/own\n")->rights = (struct executable_rights){.mode = S_IFREG | 04755};
+	put_text(PROGRAM, "#!/bin/own\n")->rights =
+		(struct executable_rights){.mode = S_IFREG | 04755};
 	put_elf("/bin/own", LOADER);
 	expect(PROGRAM_FINE);
 	disk.files[1].rights.mode = S_IFREG | 04755;

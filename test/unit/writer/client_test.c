@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What comes in at the session's socket: a hello with its one descriptor or a request without any is understood, all else
- * is refused, and no descriptor stays open.
+ * What comes in at the session's socket: a hello with its one descriptor or a request without any
+ * is understood, all else is refused, and no descriptor stays open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,10 @@ static void say(int fd, const void *bytes, size_t n, int n_fds)
 	assert_int_equal(sendmsg(fd, &message, 0), n);
 }
 
-/* What is heard when that is said; descriptors that are open afterwards and were not before are counted. */
+/*
+ * What is heard when that is said; descriptors that are open afterwards and were not before are
+ * counted.
+ */
 static int hear_said(const void *bytes, size_t n, int n_fds, struct client_message *message)
 {
 	struct line line = connect_line();
@@ -84,7 +87,8 @@ static int lowest_free(void)
 	return fd;
 }
 
-static const struct channel_hello hello = {.magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = 1};
+static const struct channel_hello hello = {
+	.magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = 1};
 
 static struct request make_request(uint32_t verb)
 {
@@ -111,7 +115,8 @@ static void a_hello_comes_with_its_channel(void **state)
 
 static void a_request_comes_without_descriptors(void **state)
 {
-	static const uint32_t verbs[] = {REQUEST_STATUS, REQUEST_SNAPSHOT, REQUEST_PAUSE, REQUEST_RESUME, REQUEST_END};
+	static const uint32_t verbs[] = {REQUEST_STATUS, REQUEST_SNAPSHOT, REQUEST_PAUSE,
+					 REQUEST_RESUME, REQUEST_END};
 	struct client_message message;
 	int free_before = lowest_free();
 
@@ -124,7 +129,8 @@ static void a_request_comes_without_descriptors(void **state)
 		assert_int_equal(message.request.verb, verbs[i]);
 		assert_int_equal(message.channel_fd, -1);
 		for (int n_fds = 1; n_fds <= PASSED_MAX; n_fds++)
-			assert_int_equal(hear_said(&request, sizeof(request), n_fds, &message), -EPROTO);
+			assert_int_equal(hear_said(&request, sizeof(request), n_fds, &message),
+					 -EPROTO);
 	}
 	assert_int_equal(lowest_free(), free_before);
 }
@@ -138,7 +144,8 @@ static void a_request_fits_to_the_byte(void **state)
 	(void)state;
 	memcpy(longer, &good, sizeof(good));
 	for (size_t n = 0; n <= sizeof(longer); n++)
-		assert_int_equal(hear_said(longer, n, 0, &message), n == sizeof(good) ? 0 : -EPROTO);
+		assert_int_equal(hear_said(longer, n, 0, &message),
+				 n == sizeof(good) ? 0 : -EPROTO);
 #define REFUSED(field, value) \
 	bad = good;           \
 	bad.field = (value);  \
@@ -167,7 +174,9 @@ static void any_other_bytes_are_refused(void **state)
 
 		for (size_t k = 0; k < n; k++)
 			bytes[k] = (uint8_t)random_below(&random, 256);
-		assert_int_equal(hear_said(bytes, n, (int)random_below(&random, PASSED_MAX), &message), -EPROTO);
+		assert_int_equal(
+			hear_said(bytes, n, (int)random_below(&random, PASSED_MAX), &message),
+			-EPROTO);
 	}
 	assert_int_equal(lowest_free(), free_before);
 }
@@ -205,9 +214,12 @@ static void an_answer_never_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hello_comes_with_its_channel), cmocka_unit_test(a_request_comes_without_descriptors),
-		cmocka_unit_test(a_request_fits_to_the_byte),	  cmocka_unit_test(any_other_bytes_are_refused),
-		cmocka_unit_test(nothing_said_is_no_error),	  cmocka_unit_test(an_answer_never_waits),
+		cmocka_unit_test(a_hello_comes_with_its_channel),
+		cmocka_unit_test(a_request_comes_without_descriptors),
+		cmocka_unit_test(a_request_fits_to_the_byte),
+		cmocka_unit_test(any_other_bytes_are_refused),
+		cmocka_unit_test(nothing_said_is_no_error),
+		cmocka_unit_test(an_answer_never_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The writer's clock when the counter is set back, or jumps ahead: its peak tracker goes on as CLOCK_MONOTONIC does. */
+/*
+ * The writer's clock when the counter is set back, or jumps ahead: its peak tracker goes on as
+ * CLOCK_MONOTONIC does.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -59,7 +62,8 @@ static int begin(void **state)
 	now_ns = 1000 * S;
 	atomic_store(&lift, 0);
 	torsh_ticks_start(&rate);
-	target = (struct clock_conversion){.rate = &rate, .start_ticks = fake_counter(), .start_ns = now_ns, .lift = &lift};
+	target = (struct clock_conversion){
+		.rate = &rate, .start_ticks = fake_counter(), .start_ns = now_ns, .lift = &lift};
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(pass(100 * MS), TICKS_STEADY);
 	return 0;
@@ -123,8 +127,10 @@ static void it_is_published_as_if_nothing_had_been(void **state)
 	assert_int_equal(pass(200 * MS), TICKS_SET_BACK);
 	torsh_ticks_publish(&rate, 0, &reference);
 	known = torsh_clock_look(&reference);
-	assert_true(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt) > ticks_of_ns(4999 * S));
-	assert_int_equal(torsh_clock_missing(&known, fake_counter() + rate.lift, now_ns, &doubt), 0);
+	assert_true(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt) >
+		    ticks_of_ns(4999 * S));
+	assert_int_equal(torsh_clock_missing(&known, fake_counter() + rate.lift, now_ns, &doubt),
+			 0);
 	/* A process that begins now. */
 	torsh_ticks_publish(&rate, rate.lift, &reference);
 	known = torsh_clock_look(&reference);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which seccomp filters of a process the writer takes for new ones, with those that the agent counted as harmless. */
+/*
+ * Which seccomp filters of a process the writer takes for new ones, with those that the agent
+ * counted as harmless.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -27,7 +30,8 @@ static void start(struct pair *pair, uint32_t n_filters)
 	*pair = (struct pair){0};
 	fake_channel_create(&pair->channel, 4);
 	pair->channel.header->n_filters = n_filters;
-	assert_int_equal(torsh_target_create(&pair->target, dup(pair->channel.fd), getpid(), -1), 0);
+	assert_int_equal(torsh_target_create(&pair->target, dup(pair->channel.fd), getpid(), -1),
+			 0);
 	torsh_target_begin(pair->target, &clock);
 	pair->target->status_fd = memfd_create("status", MFD_CLOEXEC);
 	assert_true(pair->target->status_fd >= 0);
@@ -41,14 +45,16 @@ static void finish(struct pair *pair)
 
 static void count(struct pair *pair, uint64_t n_harmless, uint64_t n_under_way)
 {
-	atomic_store(&pair->channel.header->harmless_filters, n_under_way * CHANNEL_FILTER_UNDER_WAY + n_harmless);
+	atomic_store(&pair->channel.header->harmless_filters,
+		     n_under_way * CHANNEL_FILTER_UNDER_WAY + n_harmless);
 }
 
 /* The next look, where the kernel says so many. Whether there is an unknown one by now. */
 static bool look(struct pair *pair, unsigned int n_filters)
 {
 	char status[128];
-	int n = snprintf(status, sizeof(status), "Name:\tx\nVmHWM:\t 8 kB\nVmRSS:\t 8 kB\nSeccomp_filters:\t%u\n",
+	int n = snprintf(status, sizeof(status),
+			 "Name:\tx\nVmHWM:\t 8 kB\nVmRSS:\t 8 kB\nSeccomp_filters:\t%u\n",
 			 n_filters);
 
 	assert_int_equal(pwrite(pair->target->status_fd, status, (size_t)n, 0), n);

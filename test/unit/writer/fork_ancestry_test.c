@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Whose fork a process is, and what it inherited: also when pids come back, and when parents are gone. */
+/*
+ * Whose fork a process is, and what it inherited: also when pids come back, and when parents are
+ * gone.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +33,8 @@ static int end_lineage(void **state)
 }
 
 /* parent may be NULL. */
-static void begin(struct image *image, uint32_t pid, uint64_t start_ticks, const struct image *parent)
+static void begin(struct image *image, uint32_t pid, uint64_t start_ticks,
+		  const struct image *parent)
 {
 	const struct clock_conversion clock = {0};
 
@@ -41,7 +45,8 @@ static void begin(struct image *image, uint32_t pid, uint64_t start_ticks, const
 		image->channel.header->forked_from = parent->channel.header->pid;
 		image->channel.header->forked_from_ticks = parent->channel.header->start_ticks;
 	}
-	assert_int_equal(torsh_target_create(&image->target, dup(image->channel.fd), (pid_t)pid, -1), 0);
+	assert_int_equal(
+		torsh_target_create(&image->target, dup(image->channel.fd), (pid_t)pid, -1), 0);
 	image->target->number = ancestry.n + 1;
 	torsh_target_begin(image->target, &clock);
 	torsh_fork_ancestry_begin(&ancestry, image->target);
@@ -176,7 +181,10 @@ static void a_fork_of_a_fork_inherits_from_both(void **state)
 	end(&parent);
 }
 
-/* Two images had the pid, of two processes or of one that called exec: a fork is of the one that it names. */
+/*
+ * Two images had the pid, of two processes or of one that called exec: a fork is of the one that it
+ * names.
+ */
 static void pids_that_come_back_lead_to_the_right_parent(void **state)
 {
 	struct image first, second, of_first, of_second;

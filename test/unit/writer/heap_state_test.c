@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The heap as folded says the same as a naive replay that keeps every block in an array and, after every event, the
- * shares of all stacks: sums, exact peak with its allocation sites, temporaries, realloc, and what the program did wrong. The same
- * where blocks lose their stacks in between.
+ * The heap as folded says the same as a naive replay that keeps every block in an array and, after
+ * every event, the shares of all stacks: sums, exact peak with its allocation sites, temporaries,
+ * realloc, and what the program did wrong. The same where blocks lose their stacks in between.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,14 +45,15 @@ struct replay {
 	uint64_t allocs_of[N_SITES], temporary_of[N_SITES];
 };
 
-static void add_up(const struct replay *replay, uint64_t *bytes, uint64_t *blocks, uint64_t *bytes_of,
-		   uint64_t *blocks_of)
+static void add_up(const struct replay *replay, uint64_t *bytes, uint64_t *blocks,
+		   uint64_t *bytes_of, uint64_t *blocks_of)
 {
 	*bytes = *blocks = 0;
 	memset(bytes_of, 0, N_SHARES * sizeof(*bytes_of));
 	memset(blocks_of, 0, N_SHARES * sizeof(*blocks_of));
 	for (uint32_t i = 0; i < N_PLACES + N_FLOWS; i++) {
-		const struct block *block = i < N_PLACES ? &replay->places[i] : &replay->hand[i - N_PLACES];
+		const struct block *block =
+			i < N_PLACES ? &replay->places[i] : &replay->hand[i - N_PLACES];
 
 		if (!block->is_live)
 			continue;
@@ -78,7 +79,8 @@ static void look_at_peak(struct replay *replay, uint64_t time)
 	memcpy(replay->peak_blocks_of, blocks_of, sizeof(blocks_of));
 }
 
-static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, uint64_t size, uint32_t site, int is_realloc)
+static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, uint64_t size,
+			 uint32_t site, int is_realloc)
 {
 	if (replay->places[place].is_live)
 		replay->implicit++;
@@ -91,7 +93,8 @@ static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, u
 	}
 	if (is_realloc)
 		replay->hand_is_unknown[flow] = 0;
-	replay->places[place] = (struct block){.is_live = 1, .size = size, .site = site, .flow = flow};
+	replay->places[place] =
+		(struct block){.is_live = 1, .size = size, .site = site, .flow = flow};
 	if (replay->leaves_out && size <= SMALL_SIZE_MAX) {
 		replay->places[place].site = SMALL;
 		replay->left_out++;
@@ -127,7 +130,8 @@ static void replay_free(struct replay *replay, uint32_t flow, uint32_t place)
 	replay->frees++;
 	if (replay->last[flow] == place + 1 && (block->flow == flow || block->site == SMALL)) {
 		replay->temporary++;
-		replay->temporary_of[block->site == SMALL ? replay->last_site[flow] : block->site]++;
+		replay->temporary_of[block->site == SMALL ? replay->last_site[flow]
+							  : block->site]++;
 		replay->last[flow] = 0;
 	}
 	block->is_live = 0;
@@ -172,8 +176,9 @@ static void start(struct folded *folded)
 	torsh_heap_create(&folded->heap, 0);
 	torsh_stacks_create(&folded->stacks);
 	for (uint32_t i = 0; i < N_SITES; i++)
-		folded->sites[i] = torsh_heap_site(&folded->heap, &folded->stacks,
-						   torsh_stacks_push(&folded->stacks, 0, i, torsh_stacks_hash(0, i)));
+		folded->sites[i] = torsh_heap_site(
+			&folded->heap, &folded->stacks,
+			torsh_stacks_push(&folded->stacks, 0, i, torsh_stacks_hash(0, i)));
 	for (uint32_t i = 0; i < N_FLOWS; i++)
 		folded->flows[i].number = i;
 }
@@ -189,10 +194,13 @@ static uint64_t address_of(uint32_t place)
 	return 0x1000 + 32 * (uint64_t)place;
 }
 
-static void both_alloc(struct replay *replay, struct folded *folded, uint64_t time, uint64_t *random, int is_realloc)
+static void both_alloc(struct replay *replay, struct folded *folded, uint64_t time,
+		       uint64_t *random, int is_realloc)
 {
-	static const uint64_t sizes[] = {0, 0, 1, 8, 8, 16, 24, 100, SMALL_SIZE_MAX, SMALL_SIZE_MAX + 1};
-	uint32_t flow = (uint32_t)random_below(random, N_FLOWS), place = (uint32_t)random_below(random, N_PLACES);
+	static const uint64_t sizes[] = {
+		0, 0, 1, 8, 8, 16, 24, 100, SMALL_SIZE_MAX, SMALL_SIZE_MAX + 1};
+	uint32_t flow = (uint32_t)random_below(random, N_FLOWS),
+		 place = (uint32_t)random_below(random, N_PLACES);
 	uint32_t site = (uint32_t)random_below(random, N_SITES);
 	uint64_t size = sizes[random_below(random, sizeof(sizes) / sizeof(sizes[0]))];
 
@@ -211,9 +219,11 @@ static void both_alloc(struct replay *replay, struct folded *folded, uint64_t ti
 			 });
 }
 
-static void both_change(struct replay *replay, struct folded *folded, uint64_t time, uint64_t *random)
+static void both_change(struct replay *replay, struct folded *folded, uint64_t time,
+			uint64_t *random)
 {
-	uint32_t flow = (uint32_t)random_below(random, N_FLOWS), place = (uint32_t)random_below(random, N_PLACES);
+	uint32_t flow = (uint32_t)random_below(random, N_FLOWS),
+		 place = (uint32_t)random_below(random, N_PLACES);
 
 	/* Often the thread's latest block, so that there are temporaries. */
 	if (replay->last[flow] && random_below(random, 3) == 0)
@@ -222,7 +232,8 @@ static void both_change(struct replay *replay, struct folded *folded, uint64_t t
 	case 0:
 	case 1:
 		replay_begin(replay, flow, place);
-		torsh_heap_realloc_begin(&folded->heap, &folded->flows[flow], time, address_of(place));
+		torsh_heap_realloc_begin(&folded->heap, &folded->flows[flow], time,
+					 address_of(place));
 		break;
 	case 2:
 		both_alloc(replay, folded, time, random, 1);
@@ -320,14 +331,18 @@ static void assert_same_peak(const struct replay *replay, struct folded *folded)
 	for (uint32_t i = 0; i < N_SITES; i++) {
 		const struct site_usage *share = &heap->sites[folded->sites[i]].live;
 
-		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker), replay->peak_bytes_of[i]);
-		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker), replay->peak_blocks_of[i]);
+		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker),
+				 replay->peak_bytes_of[i]);
+		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker),
+				 replay->peak_blocks_of[i]);
 	}
 	if (heap->small_site) {
 		const struct site_usage *share = &heap->sites[heap->small_site].live;
 
-		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker), replay->peak_bytes_of[SMALL]);
-		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker), replay->peak_blocks_of[SMALL]);
+		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker),
+				 replay->peak_bytes_of[SMALL]);
+		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker),
+				 replay->peak_blocks_of[SMALL]);
 	}
 }
 
@@ -365,7 +380,8 @@ static void without_stacks_of_small_blocks_sums_and_peaks_are_the_same(void **st
 	fold_traces(1);
 }
 
-static void alloc(struct folded *folded, uint64_t time, uint64_t address, uint64_t size, uint32_t site, int is_realloc)
+static void alloc(struct folded *folded, uint64_t time, uint64_t address, uint64_t size,
+		  uint32_t site, int is_realloc)
 {
 	torsh_heap_alloc(&folded->heap, &folded->flows[0],
 			 &(struct heap_alloc){
@@ -389,8 +405,12 @@ static void of_equal_peaks_the_first_counts(void **state)
 	torsh_heap_free(&folded.heap, &folded.flows[0], 40, 0x200);
 	torsh_peak_tracker_settle(&folded.heap.tracker);
 	assert_int_equal(folded.heap.tracker.peak_stamp, 10);
-	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[0]].live, &folded.heap.tracker), 50);
-	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[1]].live, &folded.heap.tracker), 0);
+	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[0]].live,
+						     &folded.heap.tracker),
+			 50);
+	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[1]].live,
+						     &folded.heap.tracker),
+			 0);
 	finish(&folded);
 }
 
@@ -422,8 +442,10 @@ static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
 	start(&folded);
 	alloc(&folded, 10, 0x100, 100, 0, 0);
 	torsh_heap_realloc_begin(&folded.heap, &folded.flows[0], 20, 0x100);
-	torsh_heap_alloc(&folded.heap, &folded.flows[1],
-			 &(struct heap_alloc){.stamp = 25, .address = 0x100, .size = 7, .site = folded.sites[2]});
+	torsh_heap_alloc(
+		&folded.heap, &folded.flows[1],
+		&(struct heap_alloc){
+			.stamp = 25, .address = 0x100, .size = 7, .site = folded.sites[2]});
 	alloc(&folded, 30, 0x900, 130, 1, 1);
 	assert_int_equal(folded.heap.implicit_frees, 0);
 	assert_int_equal(folded.heap.tracker.bytes, 137);
@@ -436,7 +458,8 @@ static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
 	static const struct {
 		uint64_t size;
 		uint32_t class;
-	} sizes[] = {{0, 0}, {1, 1}, {2, 2}, {3, 2}, {4, 3}, {1023, 10}, {1024, 11}, {LIVE_SIZE_MAX, 48}};
+	} sizes[] = {{0, 0}, {1, 1},	 {2, 2},     {3, 2},
+		     {4, 3}, {1023, 10}, {1024, 11}, {LIVE_SIZE_MAX, 48}};
 	struct folded folded;
 
 	(void)state;
@@ -450,7 +473,10 @@ static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
 	finish(&folded);
 }
 
-/* Steps and reports compare the times of blocks: of a run of months they are as exact as of one of seconds. */
+/*
+ * Steps and reports compare the times of blocks: of a run of months they are as exact as of one of
+ * seconds.
+ */
 static void blocks_of_a_run_of_a_year_have_their_times(void **state)
 {
 	const uint64_t first = 1000, year = UINT64_C(365) * 86400 * 3000000000 >> 4;
@@ -460,7 +486,10 @@ static void blocks_of_a_run_of_a_year_have_their_times(void **state)
 	(void)state;
 	torsh_heap_create(&heap, first);
 	for (uint32_t i = 0; i < 2; i++)
-		torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = first + year + i, .address = 16 + 16 * i, .size = 1});
+		torsh_heap_alloc(&heap, &flow,
+				 &(struct heap_alloc){.stamp = first + year + i,
+						      .address = 16 + 16 * i,
+						      .size = 1});
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(torsh_live_find(&heap.live, 16 + 16 * i)->stamp, year + i);
 	torsh_heap_destroy(&heap);
@@ -479,7 +508,8 @@ static void blocks_that_are_ignored_have_a_site_of_their_own(void **state)
 	alloc(&folded, 10, 0x100, 100, 0, 0);
 	alloc(&folded, 11, 0x200, 50, 0, 0);
 	torsh_heap_ignore(heap, &folded.stacks, 12, 0x100, marked);
-	torsh_heap_leave_out_stacks(heap, &folded.stacks, true, torsh_stacks_below(&folded.stacks, 0, N_SITES));
+	torsh_heap_leave_out_stacks(heap, &folded.stacks, true,
+				    torsh_stacks_below(&folded.stacks, 0, N_SITES));
 	heap->next_move = 0;
 	torsh_heap_move_small(heap);
 	alloc(&folded, 20, 0x300, 7, 0, 0);

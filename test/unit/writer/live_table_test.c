@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of live blocks says the same as a plain array, whatever is added and removed in whatever order. */
+/*
+ * The table of live blocks says the same as a plain array, whatever is added and removed in
+ * whatever order.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +75,8 @@ static void assert_same_blocks(const struct live_table *table, const struct mode
 
 static void a_table_is_like_an_array(void **state)
 {
-	struct model model = {.is_live = calloc(N_PLACES, 1), .size = calloc(N_PLACES, sizeof(uint64_t))};
+	struct model model = {.is_live = calloc(N_PLACES, 1),
+			      .size = calloc(N_PLACES, sizeof(uint64_t))};
 	struct live_table table;
 	uint64_t random = 1;
 
@@ -84,7 +88,8 @@ static void a_table_is_like_an_array(void **state)
 			uint32_t place = (uint32_t)random_below(&random, N_PLACES);
 
 			if (model.is_live[place] == (round & 1) || random_below(&random, 4) == 0)
-				change_one(&table, &model, place, random_next(&random) & LIVE_SIZE_MAX);
+				change_one(&table, &model, place,
+					   random_next(&random) & LIVE_SIZE_MAX);
 		}
 		assert_same_blocks(&table, &model);
 	}
@@ -105,7 +110,10 @@ static uint64_t address_with_hash(uint64_t hash)
 
 #define N_COLLIDING 300u /* fewer than make the first page grow */
 
-/* All belong into one line of the first page, which has 256: add them all, look for them, remove them in any order. */
+/*
+ * All belong into one line of the first page, which has 256: add them all, look for them, remove
+ * them in any order.
+ */
 static void crowd_one_line(struct live_table *table, uint32_t line, uint64_t *random)
 {
 	uint64_t order[N_COLLIDING];
@@ -177,7 +185,8 @@ static bool is_of_others(void *context, const struct live_block *block)
 
 static void what_is_sifted_out_is_gone_with_its_memory(void **state)
 {
-	struct model model = {.is_live = calloc(N_PLACES, 1), .size = calloc(N_PLACES, sizeof(uint64_t))};
+	struct model model = {.is_live = calloc(N_PLACES, 1),
+			      .size = calloc(N_PLACES, sizeof(uint64_t))};
 	struct live_table table;
 	uint64_t random = 5, before;
 

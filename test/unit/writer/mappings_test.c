@@ -32,7 +32,8 @@ static uint64_t count_pieces(const struct pages *pages)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < N_PAGES; i++)
-		n += pages->owner[i] && (!i || !pages->owner[i - 1] || pages->piece[i - 1] != pages->piece[i]);
+		n += pages->owner[i] &&
+		     (!i || !pages->owner[i - 1] || pages->piece[i - 1] != pages->piece[i]);
 	return n;
 }
 
@@ -66,7 +67,8 @@ static void cut_pages(struct pages *pages, uint32_t first, uint32_t n)
 		uint32_t old = pages->piece[end];
 
 		pages->n_pieces_made++;
-		for (uint32_t i = end; i < N_PAGES && pages->piece[i] == old && pages->owner[i]; i++)
+		for (uint32_t i = end; i < N_PAGES && pages->piece[i] == old && pages->owner[i];
+		     i++)
 			pages->piece[i] = pages->n_pieces_made;
 	}
 	set_pages(pages, first, n, 0);
@@ -121,7 +123,8 @@ static struct place some_place(uint64_t *random)
 {
 	struct place place = {.first = (uint32_t)random_below(random, N_PAGES)};
 
-	place.n = 1 + (uint32_t)random_below(random, N_PAGES - place.first < 12 ? N_PAGES - place.first : 12);
+	place.n = 1 + (uint32_t)random_below(
+			      random, N_PAGES - place.first < 12 ? N_PAGES - place.first : 12);
 	return place;
 }
 
@@ -143,7 +146,9 @@ static void map_some(struct both *both, uint64_t time, uint64_t *random)
 	const struct event event = {
 		.id = EVENT_MAP,
 		.stamp = time,
-		.map = {.address = address_of(place.first), .length = some_length(random, place), .flags = MAP_PRIVATE},
+		.map = {.address = address_of(place.first),
+			.length = some_length(random, place),
+			.flags = MAP_PRIVATE},
 	};
 
 	cut_pages(&both->pages, place.first, place.n);
@@ -177,7 +182,8 @@ static void remap_some(struct both *both, uint64_t time, uint64_t *random)
 		to.first = from.first;
 	if (to.first + to.n > N_PAGES)
 		to.n = N_PAGES - to.first;
-	if (to.first != from.first && to.first < from.first + from.n && from.first < to.first + to.n)
+	if (to.first != from.first && to.first < from.first + from.n &&
+	    from.first < to.first + to.n)
 		return;
 	event.remap = (struct event_remap){
 		.old_address = address_of(from.first),
@@ -201,7 +207,8 @@ static void remap_some(struct both *both, uint64_t time, uint64_t *random)
 
 static void move_break(struct both *both, uint64_t time, uint64_t *random)
 {
-	uint32_t old = (uint32_t)random_below(random, N_PAGES), new = (uint32_t)random_below(random, N_PAGES);
+	uint32_t old = (uint32_t)random_below(random, N_PAGES),
+		 new = (uint32_t)random_below(random, N_PAGES);
 	uint32_t owner = 1 + (uint32_t)random_below(random, N_SITES);
 	const struct event event = {
 		.id = EVENT_PROGRAM_BREAK,
@@ -227,18 +234,21 @@ static void assert_same_now(const struct both *both)
 	assert_int_equal(both->mappings.tracker.bytes, sum);
 	assert_int_equal(both->mappings.tracker.n, count_pieces(&both->pages));
 	for (uint32_t i = 1; i <= N_SITES; i++) {
-		const struct map_site *site = &both->mappings.sites[both->stacks.rows[both->stack_of[i]].map_site];
+		const struct map_site *site =
+			&both->mappings.sites[both->stacks.rows[both->stack_of[i]].map_site];
 
 		assert_int_equal(site->live.bytes, sum_of[i]);
 		assert_int_equal(site->total_bytes, both->pages.total_of[i]);
 	}
 	for (uint32_t i = 0; i < N_PAGES; i++) {
-		const struct range *range = torsh_ranges_above(&both->mappings.ranges, address_of(i));
+		const struct range *range =
+			torsh_ranges_above(&both->mappings.ranges, address_of(i));
 		int is_mapped = range && range->start <= address_of(i);
 
 		assert_int_equal(is_mapped, both->pages.owner[i] != 0);
 		if (is_mapped)
-			assert_int_equal(both->mappings.sites[range->owner].stack, both->stack_of[both->pages.owner[i]]);
+			assert_int_equal(both->mappings.sites[range->owner].stack,
+					 both->stack_of[both->pages.owner[i]]);
 	}
 }
 
@@ -250,9 +260,11 @@ static void assert_same_peak(struct both *both)
 	assert_int_equal(tracker->peak_bytes, both->pages.peak);
 	assert_int_equal(tracker->peak_stamp, both->pages.peak_time);
 	for (uint32_t i = 1; i <= N_SITES; i++) {
-		const struct map_site *site = &both->mappings.sites[both->stacks.rows[both->stack_of[i]].map_site];
+		const struct map_site *site =
+			&both->mappings.sites[both->stacks.rows[both->stack_of[i]].map_site];
 
-		assert_int_equal(torsh_site_usage_peak_bytes(&site->live, tracker), both->pages.peak_of[i]);
+		assert_int_equal(torsh_site_usage_peak_bytes(&site->live, tracker),
+				 both->pages.peak_of[i]);
 	}
 }
 
@@ -291,7 +303,8 @@ static void a_mapping_over_others_is_one_change(void **state)
 		torsh_mappings_fold(&both.mappings, &both.stacks, &event, both.stack_of[1]);
 	}
 	event.stamp = 9;
-	event.map = (struct event_map){.address = address_of(1), .length = 4 * PAGE, .flags = MAP_FIXED};
+	event.map = (struct event_map){
+		.address = address_of(1), .length = 4 * PAGE, .flags = MAP_FIXED};
 	torsh_mappings_fold(&both.mappings, &both.stacks, &event, both.stack_of[2]);
 	torsh_peak_tracker_settle(&both.mappings.tracker);
 	assert_int_equal(both.mappings.tracker.bytes, 6 * PAGE);
@@ -306,7 +319,9 @@ static void huge_pages_are_counted_whole(void **state)
 	const struct event event = {
 		.id = EVENT_MAP,
 		.stamp = 1,
-		.map = {.address = UINT64_C(1) << 30, .length = 5000, .flags = MAP_PRIVATE | MAP_HUGETLB},
+		.map = {.address = UINT64_C(1) << 30,
+			.length = 5000,
+			.flags = MAP_PRIVATE | MAP_HUGETLB},
 	};
 	struct both both;
 
@@ -324,8 +339,13 @@ static void what_can_not_be_changes_nothing(void **state)
 		{.id = EVENT_MAP, .map = {.address = 4096, .length = UINT64_MAX}},
 		{.id = EVENT_UNMAP, .unmap = {.address = UINT64_MAX, .length = UINT64_MAX}},
 		{.id = EVENT_UNMAP, .unmap = {.address = 0, .length = 0}},
-		{.id = EVENT_REMAP, .remap = {.old_address = UINT64_MAX, .old_length = 5, .address = 0, .length = UINT64_MAX}},
-		{.id = EVENT_PROGRAM_BREAK, .program_break = {.old_break = UINT64_MAX, .new_break = UINT64_MAX}},
+		{.id = EVENT_REMAP,
+		 .remap = {.old_address = UINT64_MAX,
+			   .old_length = 5,
+			   .address = 0,
+			   .length = UINT64_MAX}},
+		{.id = EVENT_PROGRAM_BREAK,
+		 .program_break = {.old_break = UINT64_MAX, .new_break = UINT64_MAX}},
 	};
 	struct both both;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What is left of a memory control group is found in trees of folders like those that a kernel shows. */
+/*
+ * What is left of a memory control group is found in trees of folders like those that a kernel
+ * shows.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +21,8 @@
 #define MIB(n) ((uint64_t)(n) << 20)
 #define MOUNT_V2 "33 27 0:28 / /fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 #define MOUNT_V1 "35 27 0:30 / /fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n"
-#define MOUNTS_OTHER "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n34 27 0:29 / /fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+#define MOUNTS_OTHER \
+	"22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n34 27 0:29 / /fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
 #define NO_LIMIT_V1 "9223372036854771712\n"
 
 static char root[64];
@@ -30,7 +34,8 @@ static void put(const char *path, const char *text)
 	FILE *file;
 
 	snprintf(full, sizeof(full), "%s/%s", root, path);
-	for (char *slash = strchr(full + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(full + strlen(root) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		assert_true(!mkdir(full, 0700) || errno == EEXIST);
 		*slash = '/';
@@ -59,14 +64,16 @@ static void put_group(const char *folder, const char *const (*files)[2], size_t 
 
 static void put_v2(const char *folder, const char *most, const char *high, const char *usage)
 {
-	const char *const files[][2] = {{"memory.max", most}, {"memory.high", high}, {"memory.current", usage}};
+	const char *const files[][2] = {
+		{"memory.max", most}, {"memory.high", high}, {"memory.current", usage}};
 
 	put_group(folder, files, 3);
 }
 
 static void put_v1(const char *folder, const char *limit, const char *usage)
 {
-	const char *const files[][2] = {{"memory.limit_in_bytes", limit}, {"memory.usage_in_bytes", usage}};
+	const char *const files[][2] = {{"memory.limit_in_bytes", limit},
+					{"memory.usage_in_bytes", usage}};
 
 	put_group(folder, files, 2);
 }
@@ -204,7 +211,8 @@ static void a_part_of_the_hierarchy_may_be_mounted(void **state)
 	put_v2("fs/cgroup/x", "max\n", "max\n", "104857600\n");
 	put_v2("fs/cgroup", "419430400\n", "max\n", "104857600\n");
 	expect_left(2, MIB(300), MIB(400));
-	put_own("0::/docker/idle/x\n", "33 27 0:28 /docker/id /fs/cgroup rw - cgroup2 cgroup2 rw\n");
+	put_own("0::/docker/idle/x\n",
+		"33 27 0:28 /docker/id /fs/cgroup rw - cgroup2 cgroup2 rw\n");
 	expect_left(0, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 }
 

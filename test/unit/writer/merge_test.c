@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The events of all threads are folded in the order of their stamps, whatever the moments at which they are published
- * and the rings looked at.
+ * The events of all threads are folded in the order of their stamps, whatever the moments at which
+ * they are published and the rings looked at.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,9 +45,10 @@ static void start(struct story *story, uint32_t n_threads)
 		fake_thread_open(&story->threads[i], &story->channel, i, i, 0);
 		story->consumers[i] = torsh_ring_consumer_create();
 		torsh_ring_consumer_start(story->consumers[i], torsh_view_slot(&story->view, i),
-				   torsh_view_map_ring(&story->view, i, 0), FAKE_RING, 0, 0);
+					  torsh_view_map_ring(&story->view, i, 0), FAKE_RING, 0, 0);
 		story->consumers[i]->slot = story->consumers[i]->heap.number = i;
-		story->consumers[i]->thread = torsh_process_state_add_thread(&story->process_state, i, "t", 0, 0);
+		story->consumers[i]->thread =
+			torsh_process_state_add_thread(&story->process_state, i, "t", 0, 0);
 	}
 }
 
@@ -68,7 +69,8 @@ static uint64_t pass(struct story *story, uint64_t limit, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < story->n_threads; i++)
 		torsh_ring_consumer_copy(story->consumers[i], limit, now_ns);
-	return torsh_merge_fold(&story->process_state, story->consumers, story->n_threads, limit, UINT64_MAX);
+	return torsh_merge_fold(&story->process_state, story->consumers, story->n_threads, limit,
+				UINT64_MAX);
 }
 
 struct expected {
@@ -86,7 +88,9 @@ static void assert_folded(struct story *story, const struct expected *expected, 
 	uint8_t *bytes;
 	size_t n_bytes;
 
-	assert_int_equal(torsh_columns_take(story->process_state.columns, &first_ns, &n_events, &bytes, &n_bytes), 0);
+	assert_int_equal(torsh_columns_take(story->process_state.columns, &first_ns, &n_events,
+					    &bytes, &n_bytes),
+			 0);
 	assert_int_equal(n_events, n);
 	assert_int_equal(torsh_columns_open(&reader, first_ns, n_events, bytes, n_bytes), 0);
 	for (uint32_t i = 0; i < n; i++) {
@@ -99,9 +103,9 @@ static void assert_folded(struct story *story, const struct expected *expected, 
 }
 
 /*
- * Time goes on in steps. In each step some thread takes a stamp, that very step, and publishes it at once or only after
- * some more steps, in which others publish theirs and the writer looks. What it does is a free of the step's number, so
- * that the order in which it is folded shows.
+ * Time goes on in steps. In each step some thread takes a stamp, that very step, and publishes it
+ * at once or only after some more steps, in which others publish theirs and the writer looks. What
+ * it does is a free of the step's number, so that the order in which it is folded shows.
  */
 static void publish_at_random(struct story *story, uint64_t seed)
 {
@@ -233,12 +237,16 @@ static void a_ring_that_is_not_copied_whole_holds_back_too(void **state)
 
 	(void)state;
 	start(&story, 2);
-	/* Thread 1 is busy since 1: nothing of thread 0 can be folded, so that its bytes pile up. */
+	/*
+	 * Thread 1 is busy since 1: nothing of thread 0 can be folded, so that its bytes pile up.
+	 */
 	fake_begin(&story.threads[1]);
-	while (story.consumers[0]->capacity < 4u << 20 || story.threads[0].ring.head - story.consumers[0]->ring.head < 1000) {
+	while (story.consumers[0]->capacity < 4u << 20 ||
+	       story.threads[0].ring.head - story.consumers[0]->ring.head < 1000) {
 		while (torsh_ring_has_room(&story.threads[0].ring, CODEC_EVENT_MAX)) {
 			fake_begin(&story.threads[0]);
-			fake_commit_free(&story.threads[0], ++now, 16 * random_below(&random, 1 << 30), 0);
+			fake_commit_free(&story.threads[0], ++now,
+					 16 * random_below(&random, 1 << 30), 0);
 			n++;
 		}
 		assert_int_equal(pass(&story, now, 0), 0);
@@ -259,7 +267,10 @@ static void a_ring_that_is_not_copied_whole_holds_back_too(void **state)
 	finish(&story);
 }
 
-/* Blocks that one thread allocates and another frees at once: any event out of order would be an unknown free. */
+/*
+ * Blocks that one thread allocates and another frees at once: any event out of order would be an
+ * unknown free.
+ */
 static void blocks_go_from_thread_to_thread(void **state)
 {
 	uint64_t random = 5, now = 100, n_live = 0, live[64];
@@ -270,7 +281,8 @@ static void blocks_go_from_thread_to_thread(void **state)
 	for (int i = 0; i < 200000; i++) {
 		struct fake_thread *thread = &story.threads[random_below(&random, 4)];
 
-		if (!torsh_ring_has_room(&thread->ring, CODEC_EVENT_MAX) || random_below(&random, 500) == 0) {
+		if (!torsh_ring_has_room(&thread->ring, CODEC_EVENT_MAX) ||
+		    random_below(&random, 500) == 0) {
 			pass(&story, now, 0);
 			torsh_columns_destroy(story.process_state.columns);
 			story.process_state.columns = NULL;

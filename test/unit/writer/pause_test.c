@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Pauses and holds of a target: what is recorded follows from the stamps of events alone, whoever noticed when.
+ * Pauses and holds of a target: what is recorded follows from the stamps of events alone, whoever
+ * noticed when.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,8 @@ static void start(struct paused *paused)
 
 	memset(paused, 0, sizeof(*paused));
 	fake_channel_create(&paused->channel, 2);
-	assert_int_equal(torsh_target_create(&paused->target, dup(paused->channel.fd), getpid(), -1), 0);
+	assert_int_equal(
+		torsh_target_create(&paused->target, dup(paused->channel.fd), getpid(), -1), 0);
 	torsh_target_begin(paused->target, &clock);
 	fake_thread_open(&paused->thread, &paused->channel, 0, 1, 10);
 }
@@ -61,16 +63,19 @@ static const struct heap *heap_of(const struct paused *paused)
 
 static void resize(struct paused *paused, uint64_t stamp, uint64_t from, uint64_t to, uint64_t size)
 {
-	const struct event_alloc alloc = {
-		.address = to, .size = size, .usable = torsh_codec_expected_usable(size), .entry = ALLOC_REALLOC};
+	const struct event_alloc alloc = {.address = to,
+					  .size = size,
+					  .usable = torsh_codec_expected_usable(size),
+					  .entry = ALLOC_REALLOC};
 
 	fake_begin(&paused->thread);
 	fake_commit_free(&paused->thread, stamp, from, 1);
 	fake_begin(&paused->thread);
 	/* As agents send it in a pause: without a stack. */
 	torsh_ring_commit(&paused->thread.ring, paused->thread.begin,
-			  torsh_codec_put_alloc(&paused->thread.codec, paused->thread.begin, stamp + 1, &alloc, 0, 0, 0,
-						(uint32_t[CODEC_INLINE_IDS + CODEC_CHANGE_IDS]){0}));
+			  torsh_codec_put_alloc(
+				  &paused->thread.codec, paused->thread.begin, stamp + 1, &alloc, 0,
+				  0, 0, (uint32_t[CODEC_INLINE_IDS + CODEC_CHANGE_IDS]){0}));
 }
 
 static uint64_t bytes_of_stack(const struct paused *paused, uint32_t site)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Peaks of a sum over time: of all of it, and of each stretch between two marks, against a list of all its values. */
+/*
+ * Peaks of a sum over time: of all of it, and of each stretch between two marks, against a list of
+ * all its values.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

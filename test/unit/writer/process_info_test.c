@@ -24,7 +24,8 @@ static int put_under_a_filter(void)
 	struct sock_filter allow = {.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW};
 	struct sock_fprog program = {.len = 1, .filter = &allow};
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static int look_in_many_groups(void)
@@ -42,9 +43,12 @@ static int look_in_many_groups(void)
 	n_filters = torsh_process_filters(fd);
 	if (put_under_a_filter())
 		return MAY_NOT;
-	if (torsh_process_read_status(fd, &status) || !status.rss_bytes || status.rss_peak_bytes < status.rss_bytes)
+	if (torsh_process_read_status(fd, &status) || !status.rss_bytes ||
+	    status.rss_peak_bytes < status.rss_bytes)
 		return HAS_NO_MEMORY;
-	return torsh_process_filters(fd) == n_filters + 1 && status.n_filters == n_filters + 1 ? IS_READ : HAS_NO_FILTER;
+	return torsh_process_filters(fd) == n_filters + 1 && status.n_filters == n_filters + 1
+		       ? IS_READ
+		       : HAS_NO_FILTER;
 }
 
 static void a_status_of_any_length_is_read(void **state)

@@ -32,12 +32,14 @@ static void make_stacks(void)
 	stacks = malloc(N_ADDRESSES * N_ADDRESSES * sizeof(*stacks));
 	assert_non_null(stacks);
 	for (uint32_t i = 0; i < N_ADDRESSES; i++) {
-		uint32_t outer = torsh_stacks_below(&target->process_state.stacks, 0,
-						    (uint32_t)torsh_code_number(&target->process_state.code, i + 1));
+		uint32_t outer = torsh_stacks_below(
+			&target->process_state.stacks, 0,
+			(uint32_t)torsh_code_number(&target->process_state.code, i + 1));
 
 		for (uint32_t k = 0; k < N_ADDRESSES; k++)
 			stacks[i * N_ADDRESSES + k] = torsh_stacks_below(
-				&target->process_state.stacks, outer, (uint32_t)torsh_code_number(&target->process_state.code, k + 1));
+				&target->process_state.stacks, outer,
+				(uint32_t)torsh_code_number(&target->process_state.code, k + 1));
 	}
 }
 
@@ -71,14 +73,20 @@ static void allocate(void)
 	uint64_t stamp = 1;
 
 	for (uint32_t step = 0; step <= N_STEPS; step++) {
-		uint32_t n = step < N_STEPS / 4 || step == N_STEPS ? 0 : N_BLOCKS / (N_STEPS - N_STEPS / 4) + 1;
+		uint32_t n = step < N_STEPS / 4 || step == N_STEPS
+				     ? 0
+				     : N_BLOCKS / (N_STEPS - N_STEPS / 4) + 1;
 
-		assert_true(torsh_step_marks_mark(&target->process_state.steps, STEP_BY_MARK, step, stamp++));
+		assert_true(torsh_step_marks_mark(&target->process_state.steps, STEP_BY_MARK, step,
+						  stamp++));
 		for (uint32_t i = 0; i < n && heap->tracker.n < N_BLOCKS; i++) {
-			struct heap_alloc alloc = {
-				.stamp = stamp, .address = 4096 + 64 * stamp, .size = 100 + step, .usable = 128};
+			struct heap_alloc alloc = {.stamp = stamp,
+						   .address = 4096 + 64 * stamp,
+						   .size = 100 + step,
+						   .usable = 128};
 
-			alloc.site = torsh_heap_site(heap, &target->process_state.stacks, stacks[heap->tracker.n]);
+			alloc.site = torsh_heap_site(heap, &target->process_state.stacks,
+						     stacks[heap->tracker.n]);
 			torsh_heap_alloc(heap, &flow, &alloc);
 			stamp++;
 		}
@@ -163,7 +171,8 @@ static void totals_of_more_than_a_chunk_are_whole(void **state)
 			torsh_recording_row(&process->mappings, stacks[i], sizeof(*mapping));
 
 		assert_non_null(mapping);
-		assert_int_equal(mapping->total_bytes, target->process_state.mappings.sites[i].total_bytes);
+		assert_int_equal(mapping->total_bytes,
+				 target->process_state.mappings.sites[i].total_bytes);
 	}
 	assert_int_equal(process->steps.n_steps, N_STEPS + 1);
 	assert_int_equal(process->survivors.n, N_BLOCKS);
@@ -197,13 +206,15 @@ static void names_of_more_than_a_chunk_are_whole(void **state)
 		for (uint32_t k = 0; k < NAME_BYTES; k++)
 			name[k] = (char)('a' + random_below(&random, 26));
 		name[NAME_BYTES] = '\0';
-		code->functions[i] = (struct code_function){.name = name, .file = calloc(1, 1), .first_line = i};
+		code->functions[i] =
+			(struct code_function){.name = name, .file = calloc(1, 1), .first_line = i};
 	}
 	code->n_functions = code->function_capacity = N_FUNCTIONS;
 	recording = write_and_read(fd);
 	assert_int_equal(recording->processes[0]->n_functions, N_FUNCTIONS);
 	for (uint32_t i = 0; i < N_FUNCTIONS; i++)
-		assert_string_equal(recording->processes[0]->functions[i].name, code->functions[i].name);
+		assert_string_equal(recording->processes[0]->functions[i].name,
+				    code->functions[i].name);
 	torsh_recording_destroy(recording);
 	close(fd);
 	unlink(path);
@@ -212,8 +223,10 @@ static void names_of_more_than_a_chunk_are_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(totals_of_more_than_a_chunk_are_whole, start, finish),
-		cmocka_unit_test_setup_teardown(names_of_more_than_a_chunk_are_whole, start, finish),
+		cmocka_unit_test_setup_teardown(totals_of_more_than_a_chunk_are_whole, start,
+						finish),
+		cmocka_unit_test_setup_teardown(names_of_more_than_a_chunk_are_whole, start,
+						finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,15 +10,18 @@
 #include "tools/writer/fold/heap_state.h"
 #include "tools/writer/fold/scopes.h"
 
-static const struct scope *begin(struct scopes *scopes, uint32_t slot, uint32_t label, uint32_t record)
+static const struct scope *begin(struct scopes *scopes, uint32_t slot, uint32_t label,
+				 uint32_t record)
 {
 	return torsh_scopes_take(scopes, slot,
-				 &(struct event){.id = EVENT_OP_BEGIN, .op_begin = {.name = label, .record = record}});
+				 &(struct event){.id = EVENT_OP_BEGIN,
+						 .op_begin = {.name = label, .record = record}});
 }
 
 static const struct scope *end(struct scopes *scopes, uint32_t slot, uint32_t record)
 {
-	return torsh_scopes_take(scopes, slot, &(struct event){.id = EVENT_OP_END, .op_end.record = record});
+	return torsh_scopes_take(scopes, slot,
+				 &(struct event){.id = EVENT_OP_END, .op_end.record = record});
 }
 
 static void operators_nest_on_each_thread(void **state)
@@ -78,9 +81,11 @@ static void what_is_too_deep_is_counted(void **state)
 
 static void modules_are_those_that_are_called(void **state)
 {
-	struct event push = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 7, .source = RANGE_BY_MODULE}};
+	struct event push = {.id = EVENT_RANGE_PUSH,
+			     .range_push = {.name = 7, .source = RANGE_BY_MODULE}};
 	struct event pop = {.id = EVENT_RANGE_POP, .range_pop.source = RANGE_BY_MODULE};
-	struct event other = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 9, .source = RANGE_BY_NVTX}};
+	struct event other = {.id = EVENT_RANGE_PUSH,
+			      .range_push = {.name = 9, .source = RANGE_BY_NVTX}};
 	struct scopes scopes = {0};
 
 	(void)state;
@@ -98,22 +103,26 @@ static void modules_are_those_that_are_called(void **state)
 
 static void blocks_of_a_stack_are_in_one_scope_or_in_several(void **state)
 {
-	struct scope in = {.operator = 3, .module = 4};
+	struct scope in = {.operator= 3, .module = 4};
 	struct heap_flow flow = {.scope = &in};
 	struct heap heap;
 
 	(void)state;
 	torsh_heap_create(&heap, 0);
 	for (uint32_t i = 1; i <= 3; i++)
-		torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = i, .address = 0x1000 * i, .size = 8});
+		torsh_heap_alloc(
+			&heap, &flow,
+			&(struct heap_alloc){.stamp = i, .address = 0x1000 * i, .size = 8});
 	assert_int_equal(heap.sites[0].scope.operator, 3);
 	assert_int_equal(heap.sites[0].scope.module, 4);
 	in.module = 5;
-	torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = 4, .address = 0x9000, .size = 8});
+	torsh_heap_alloc(&heap, &flow,
+			 &(struct heap_alloc){.stamp = 4, .address = 0x9000, .size = 8});
 	assert_int_equal(heap.sites[0].scope.operator, 3);
 	assert_int_equal(heap.sites[0].scope.module, HEAP_SCOPES_DIFFER);
 	flow.scope = NULL;
-	torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = 5, .address = 0xa000, .size = 8});
+	torsh_heap_alloc(&heap, &flow,
+			 &(struct heap_alloc){.stamp = 5, .address = 0xa000, .size = 8});
 	assert_int_equal(heap.sites[0].scope.operator, HEAP_SCOPES_DIFFER);
 	torsh_heap_destroy(&heap);
 }

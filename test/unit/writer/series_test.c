@@ -17,13 +17,15 @@ static void run(struct series *series, uint64_t n_stamps, uint64_t step)
 	torsh_series_start(series, START, step);
 	for (uint64_t stamp = START; stamp < START + n_stamps; stamp++) {
 		if (stamp >= series->next_stamp)
-			torsh_series_add(series, &(struct series_point){.stamp = stamp, .heap_bytes = stamp});
+			torsh_series_add(series, &(struct series_point){.stamp = stamp,
+									.heap_bytes = stamp});
 	}
 }
 
 static void a_full_series_covers_the_whole_run(void **state)
 {
-	static const uint64_t runs[] = {SERIES_POINTS, SERIES_POINTS + 1, 10 * SERIES_POINTS + 7, 3000000};
+	static const uint64_t runs[] = {SERIES_POINTS, SERIES_POINTS + 1, 10 * SERIES_POINTS + 7,
+					3000000};
 	struct series series;
 
 	(void)state;
@@ -34,7 +36,8 @@ static void a_full_series_covers_the_whole_run(void **state)
 		assert_in_range(series.n_points, SERIES_POINTS / 2, SERIES_POINTS);
 		assert_int_equal(series.points[0].stamp, START);
 		for (uint32_t k = 1; k < series.n_points; k++) {
-			assert_in_range(series.points[k].stamp - series.points[k - 1].stamp, 1, series.step);
+			assert_in_range(series.points[k].stamp - series.points[k - 1].stamp, 1,
+					series.step);
 			assert_int_equal(series.points[k].heap_bytes, series.points[k].stamp);
 		}
 		assert_in_range(last - series.points[series.n_points - 1].stamp, 0, series.step);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The sum of several heaps says the same as a naive replay that looks at all of them after every event: the peak, its
- * moment, and what each stack of each process had of it. Processes are folded in turns of random length, come and end.
+ * The sum of several heaps says the same as a naive replay that looks at all of them after every
+ * event: the peak, its moment, and what each stack of each process had of it. Processes are folded
+ * in turns of random length, come and end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,8 +100,9 @@ static void begin(struct process *process)
 	torsh_heap_create(&process->heap, 0);
 	torsh_stacks_create(&process->stacks);
 	for (uint32_t i = 0; i < N_SITES; i++)
-		process->sites[i] = torsh_heap_site(&process->heap, &process->stacks,
-						    torsh_stacks_push(&process->stacks, 0, i, torsh_stacks_hash(0, i)));
+		process->sites[i] = torsh_heap_site(
+			&process->heap, &process->stacks,
+			torsh_stacks_push(&process->stacks, 0, i, torsh_stacks_hash(0, i)));
 }
 
 static void destroy(struct process *process)
@@ -134,7 +136,8 @@ static void fold(struct process *process, const struct turn *event, uint64_t sta
 }
 
 /* Fold the process's events up to number `until`, stamps being numbers and 1. */
-static void fold_some(struct process *process, uint32_t number, const struct turn *events, uint32_t until)
+static void fold_some(struct process *process, uint32_t number, const struct turn *events,
+		      uint32_t until)
 {
 	for (; process->next < until; process->next++) {
 		if (events[process->next].process == number)
@@ -151,7 +154,8 @@ static uint32_t least_next(const struct process *processes)
 	return least;
 }
 
-static const struct session_member *find_member(const struct session_heap *session_heap, uint32_t process)
+static const struct session_member *find_member(const struct session_heap *session_heap,
+						uint32_t process)
 {
 	const struct session_member *member = session_heap->members;
 
@@ -160,7 +164,8 @@ static const struct session_member *find_member(const struct session_heap *sessi
 	return member;
 }
 
-static void compare(struct session_heap *session_heap, const struct replay *replay, const struct process *processes)
+static void compare(struct session_heap *session_heap, const struct replay *replay,
+		    const struct process *processes)
 {
 	torsh_session_heap_settle(session_heap, UINT64_MAX);
 	torsh_peak_tracker_settle(&session_heap->tracker);
@@ -177,7 +182,8 @@ static void compare(struct session_heap *session_heap, const struct replay *repl
 			uint64_t bytes = 0;
 
 			if (member && site < member->n_shares)
-				bytes = torsh_session_heap_peak_bytes(session_heap, &member->shares[site]);
+				bytes = torsh_session_heap_peak_bytes(session_heap,
+								      &member->shares[site]);
 			assert_int_equal(bytes, replay->peak_of[p][i]);
 		}
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of small blocks says the same as a plain array, whatever is added and taken in whatever order. */
+/*
+ * The table of small blocks says the same as a plain array, whatever is added and taken in whatever
+ * order.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +29,8 @@ static uint64_t address_of(uint32_t place)
 	return bases[place % 3] + (uint64_t)place * 8;
 }
 
-static void change_one(struct small_table *table, struct model *model, uint32_t place, uint64_t *random)
+static void change_one(struct small_table *table, struct model *model, uint32_t place,
+		       uint64_t *random)
 {
 	static const uint64_t excesses[] = {0, 8, 24, 254};
 	struct small_block *known = &model->blocks[place], block = {.address = address_of(place)};
@@ -42,7 +46,9 @@ static void change_one(struct small_table *table, struct model *model, uint32_t 
 	} else {
 		assert_false(torsh_small_take(table, block.address, &block));
 		block.size = random_below(random, SMALL_SIZE_MAX + 1);
-		block.usable = random_below(random, 8) ? block.size + excesses[random_below(random, 4)] : 0;
+		block.usable = random_below(random, 8)
+				       ? block.size + excesses[random_below(random, 4)]
+				       : 0;
 		assert_true(torsh_small_fits(&block));
 		torsh_small_add(table, &block);
 		model->n++;
@@ -116,7 +122,9 @@ static void a_block_takes_some_ten_bytes(void **state)
 
 	(void)state;
 	for (uint32_t i = 1; i <= 2000000; i++) {
-		torsh_small_add(&table, &(struct small_block){.address = 0x7f0000000000 + (uint64_t)i * 64, .size = 48});
+		torsh_small_add(&table,
+				&(struct small_block){.address = 0x7f0000000000 + (uint64_t)i * 64,
+						      .size = 48});
 		if (i > 400000 && i % 1000 == 0)
 			assert_true(torsh_small_bytes(&table) < i * UINT64_C(23) / 2);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the writer does with a channel over its life: slots come and go, rings run full, processes end in the middle of
- * an event. produced = delivered + dropped holds after any end.
+ * What the writer does with a channel over its life: slots come and go, rings run full, processes
+ * end in the middle of an event. produced = delivered + dropped holds after any end.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -34,7 +34,8 @@ static void start(struct pair *pair)
 
 	memset(pair, 0, sizeof(*pair));
 	fake_channel_create(&pair->channel, N_SLOTS);
-	assert_int_equal(torsh_target_create(&pair->target, dup(pair->channel.fd), getpid(), -1), 0);
+	assert_int_equal(torsh_target_create(&pair->target, dup(pair->channel.fd), getpid(), -1),
+			 0);
 	torsh_target_begin(pair->target, &clock);
 }
 
@@ -89,7 +90,8 @@ static void a_slot_is_used_again_and_again(void **state)
 		fake_thread_close(&thread);
 		drain(&pair);
 		assert_int_equal(atomic_load(&thread.ring.slot->state), THREAD_SLOT_FREE);
-		assert_int_equal(atomic_load(&thread.ring.slot->head), atomic_load(&thread.ring.slot->tail) << 1);
+		assert_int_equal(atomic_load(&thread.ring.slot->head),
+				 atomic_load(&thread.ring.slot->tail) << 1);
 	}
 	end(&pair, TARGET_DIED);
 	assert_int_equal(counts_of(&pair).delivered, 10 + 11 + 12 + 13 + 14);
@@ -118,7 +120,8 @@ static void what_no_ring_had_is_counted(void **state)
 	atomic_store(&thread.ring.slot->dropped, 3);
 	atomic_store(&pair.channel.header->counters[COUNTER_interrupts_lost], 5);
 	atomic_store(&pair.channel.header->counters[COUNTER_shared_stream_lost], 6);
-	atomic_store(&pair.channel.header->counters[COUNTER_threads_without_slot], 2); /* no events */
+	/* no events */
+	atomic_store(&pair.channel.header->counters[COUNTER_threads_without_slot], 2);
 	fake_thread_leave(&thread);
 	end(&pair, TARGET_DIED);
 	assert_int_equal(counts_of(&pair).produced, 15);
@@ -164,7 +167,8 @@ static void many_rings_full_go_through(void **state)
 	for (int round = 0; round < 50; round++) {
 		uint64_t n_before = n;
 
-		while (torsh_ring_has_room(&thread.ring, CODEC_EVENT_MAX) && random_below(&random, 20000)) {
+		while (torsh_ring_has_room(&thread.ring, CODEC_EVENT_MAX) &&
+		       random_below(&random, 20000)) {
 			fake_alloc(&thread, n, 0x1000 + 16 * (n % 5000), n % 100, 1 + n % 50);
 			n++;
 		}
@@ -385,7 +389,8 @@ static void a_stack_may_be_as_deep_as_agents_go_and_no_deeper(void **state)
 
 		fake_begin(&thread);
 		torsh_ring_commit(&thread.ring, thread.begin,
-				  torsh_codec_put_cold(&thread.codec, thread.begin, stamp, EVENT_STACK, payload, n));
+				  torsh_codec_put_cold(&thread.codec, thread.begin, stamp,
+						       EVENT_STACK, payload, n));
 		drain(&pair);
 		depth += 200;
 		if (depth > STACK_DEPTH_MAX)
@@ -400,7 +405,9 @@ static void a_stack_may_be_as_deep_as_agents_go_and_no_deeper(void **state)
 
 static void a_head_that_makes_no_sense_holds_up_nobody(void **state)
 {
-	static const uint64_t heads[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, (FAKE_RING + 2) << 1, (FAKE_RING + FAKE_LARGE_RING + 2) << 1};
+	static const uint64_t heads[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63,
+					 (FAKE_RING + 2) << 1,
+					 (FAKE_RING + FAKE_LARGE_RING + 2) << 1};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
@@ -436,7 +443,8 @@ static void *wait_for_room(void *argument)
 
 		atomic_store(&waiter->slot->producer_waits, 1);
 		if (atomic_load(&waiter->slot->tail) == waiter->suffix_before)
-			syscall(SYS_futex, &waiter->slot->progress, FUTEX_WAIT, progress, NULL, NULL, 0);
+			syscall(SYS_futex, &waiter->slot->progress, FUTEX_WAIT, progress, NULL,
+				NULL, 0);
 	}
 	return NULL;
 }
@@ -488,7 +496,8 @@ static void a_target_that_is_left_may_go_on_forever(void **state)
 
 static void what_the_agent_lost_is_counted(void **state)
 {
-	const struct event lost = {.id = EVENT_LOST, .lost = {.allocs = 3, .frees = 4, .others = 5}};
+	const struct event lost = {.id = EVENT_LOST,
+				   .lost = {.allocs = 3, .frees = 4, .others = 5}};
 	struct fake_thread thread;
 	struct pair pair;
 
@@ -569,8 +578,10 @@ static void a_layout_that_can_not_be_is_refused(void **state)
 
 		fake_channel_create(&channel, N_SLOTS);
 		memcpy((char *)channel.header + damages[i].at, &damages[i].value, damages[i].n);
-		assert_int_equal(torsh_target_create(&target, dup(channel.fd), getpid(), -1), -EPROTO);
-		assert_int_equal(atomic_load(&channel.header->writer_state), CHANNEL_WRITER_REFUSED);
+		assert_int_equal(torsh_target_create(&target, dup(channel.fd), getpid(), -1),
+				 -EPROTO);
+		assert_int_equal(atomic_load(&channel.header->writer_state),
+				 CHANNEL_WRITER_REFUSED);
 		fake_channel_destroy(&channel);
 	}
 }
@@ -607,7 +618,10 @@ static void notes_of_the_writer_that_find_no_room_are_counted(void **state)
 	finish(&pair);
 }
 
-/* Within what a thread is in, deeper operators than there is room for seem to be the outer ones: said as a loss. */
+/*
+ * Within what a thread is in, deeper operators than there is room for seem to be the outer ones:
+ * said as a loss.
+ */
 static void operators_nested_too_deep_are_a_loss(void **state)
 {
 	uint64_t losses[N_WRITER_LOSSES];
@@ -617,7 +631,8 @@ static void operators_nested_too_deep_are_a_loss(void **state)
 	start(&pair);
 	for (uint32_t i = 0; i < 1u << 17; i++)
 		torsh_scopes_take(&pair.target->process_state.scopes, 0,
-				  &(struct event){.id = EVENT_OP_BEGIN, .op_begin = {.name = 1, .record = i}});
+				  &(struct event){.id = EVENT_OP_BEGIN,
+						  .op_begin = {.name = 1, .record = i}});
 	torsh_target_losses(pair.target, losses);
 	assert_int_equal(losses[WRITER_LOSS_scopes_unkept], 1u << 16);
 	assert_true(torsh_target_is_lossy(pair.target));

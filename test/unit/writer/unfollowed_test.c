@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Programs that can't be followed: from the events of who starts them to the rows that readers get. */
+/*
+ * Programs that can't be followed: from the events of who starts them to the rows that readers get.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,12 +60,16 @@ static int tear_down(void **state)
 	return unlink(path);
 }
 
-static void put_program(uint64_t stamp, uint32_t child, enum program_problem problem, const char *text, uint32_t n)
+static void put_program(uint64_t stamp, uint32_t child, enum program_problem problem,
+			const char *text, uint32_t n)
 {
 	struct channel_text place = n ? fake_text(&channel, text, n) : (struct channel_text){0};
 	const struct event event = {
 		.id = EVENT_PROGRAM,
-		.program = {.child = child, .problem = problem, .text = place.offset, .length = place.length},
+		.program = {.child = child,
+			    .problem = problem,
+			    .text = place.offset,
+			    .length = place.length},
 	};
 
 	fake_begin(&thread);
@@ -195,16 +201,22 @@ static void who_became_one_ends_as_it_does(void **state)
 	assert_int_equal(row->end, TORSH__PROCESS__END_KIND__SIGNALED);
 	assert_int_equal(row->end_code, 9);
 	assert_int_equal(row->end_ns, 70);
-	assert_non_null(strstr(row->not_followed, "its interpreter /opt/interpreter is statically linked"));
+	assert_non_null(
+		strstr(row->not_followed, "its interpreter /opt/interpreter is statically linked"));
 	torsh_recording_destroy(recording);
 }
 
-/* What the other process says is not trusted: neither the place of the text, nor the kind of problem. */
+/*
+ * What the other process says is not trusted: neither the place of the text, nor the kind of
+ * problem.
+ */
 static void damaged_events_do_no_harm(void **state)
 {
 	const struct event events[] = {
-		{.id = EVENT_PROGRAM, .program = {.child = CHILD, .problem = 1, .text = UINT32_MAX - 8, .length = 100}},
-		{.id = EVENT_PROGRAM, .program = {.child = CHILD, .problem = 1, .text = 0, .length = UINT32_MAX}},
+		{.id = EVENT_PROGRAM,
+		 .program = {.child = CHILD, .problem = 1, .text = UINT32_MAX - 8, .length = 100}},
+		{.id = EVENT_PROGRAM,
+		 .program = {.child = CHILD, .problem = 1, .text = 0, .length = UINT32_MAX}},
 		{.id = EVENT_PROGRAM, .program = {.child = CHILD, .problem = 0x7fffffff}},
 		{.id = EVENT_PROGRAM, .program = {.child = UINT32_MAX, .problem = 2}},
 	};

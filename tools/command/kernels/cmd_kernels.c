@@ -51,8 +51,8 @@ enum { OPTION_SORT = 0x2000, OPTION_COUNTERS };
 
 static const struct argp_option own_options[] = {
 	{"sort", OPTION_SORT, "KEY", 0, "total (default), calls, average, max, bytes or name", 0},
-	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)",
-	 0},
+	{"counters", OPTION_COUNTERS, NULL, 0,
+	 "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)", 0},
 	{0},
 };
 
@@ -94,17 +94,20 @@ static int compare_groups(const void *a, const void *b, void *sort_by)
 
 static const char *shown_name(const struct view *view, const struct kernel_row *row)
 {
-	return row->what == DEVICE_KERNEL ? torsh_symbols_demangle(view->reading->symbols, row->name) : row->name;
+	return row->what == DEVICE_KERNEL
+		       ? torsh_symbols_demangle(view->reading->symbols, row->name)
+		       : row->name;
 }
 
 /* By what evidence it is where it is. */
 static void set_method(cJSON *object, enum attribution_method method)
 {
 	torsh_json_set(object, "method", torsh_json_text(torsh_attribution_words[method].detail));
-	torsh_json_set(object, "confidence", torsh_json_text(torsh_attribution_words[method].confidence));
+	torsh_json_set(object, "confidence",
+		       torsh_json_text(torsh_attribution_words[method].confidence));
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* null: none of them has times. */
 static cJSON *make_time(uint64_t n_timed, uint64_t ns)
@@ -139,8 +142,9 @@ static cJSON *make_group(const struct view *view, const struct kernel_group *gro
 	if (group->rows->what == DEVICE_KERNEL) {
 		torsh_json_set(object, "name", torsh_json_text(shown_name(view, group->rows)));
 		torsh_json_set(object, "symbol", torsh_json_text(group->rows->name));
-		torsh_json_set(object, "counters",
-			       torsh_kernel_counters_json(&view->kernels.counters, group->rows->name));
+		torsh_json_set(
+			object, "counters",
+			torsh_kernel_counters_json(&view->kernels.counters, group->rows->name));
 	} else if (group->rows->what != DEVICE_GRAPH) {
 		torsh_json_set(object, "kind", torsh_json_text(group->rows->name));
 		torsh_json_set(object, "bytes", torsh_json_u64(group->bytes));
@@ -151,9 +155,11 @@ static cJSON *make_group(const struct view *view, const struct kernel_group *gro
 	torsh_json_set(object, "min_ns", make_time(group->timed, group->min_ns));
 	torsh_json_set(object, "max_ns", make_time(group->timed, group->max_ns));
 	torsh_json_set(object, "ops", make_operators(group));
-	torsh_kernels_set_lines(object, &view->kernels, group->rows, group->calls, view->reading->symbols);
+	torsh_kernels_set_lines(object, &view->kernels, group->rows, group->calls,
+				view->reading->symbols);
 	if (group->rows->what == DEVICE_KERNEL)
-		torsh_json_set(object, "launches", torsh_kernels_shapes(&view->kernels.calls, group->rows->name));
+		torsh_json_set(object, "launches",
+			       torsh_kernels_shapes(&view->kernels.calls, group->rows->name));
 	return object;
 }
 
@@ -222,15 +228,19 @@ static void print_json(const struct view *view)
 	}
 	torsh_json_array_end(&json);
 	torsh_kernel_counters_modes_json(&json, &kernels->counters);
-	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "events",
+			  torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* Below the calls and the time of the group theirs; where there are no operators at all, the heading has said so. */
+/*
+ * Below the calls and the time of the group theirs; where there are no operators at all, the
+ * heading has said so.
+ */
 static void print_operators(const struct view *view, const struct kernel_group *group)
 {
 	char text[SIZE_TEXT_BYTES];
@@ -241,9 +251,12 @@ static void print_operators(const struct view *view, const struct kernel_group *
 		if (row->reason == KERNEL_NO_OPERATOR && !view->has_operators)
 			continue;
 		torsh_text_cell(stdout, torsh_size_grouped(row->calls, text));
-		torsh_text_cell(stdout, row->timed ? torsh_size_duration(row->total_ns, text) : "-");
-		printf("%*s%-12s  ", KERNELS_INDENT, "", torsh_attribution_words[row->method].confidence);
-		torsh_text_function(stdout, row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
+		torsh_text_cell(stdout,
+				row->timed ? torsh_size_duration(row->total_ns, text) : "-");
+		printf("%*s%-12s  ", KERNELS_INDENT, "",
+		       torsh_attribution_words[row->method].confidence);
+		torsh_text_function(stdout, row->reason ? torsh_kernel_reasons[row->reason]
+							: row->operator_name);
 		if (row->reason && row->family && row->what == DEVICE_KERNEL)
 			printf("; its name says %s", row->family);
 		puts(row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
@@ -260,10 +273,13 @@ static void print_group(const struct view *view, const struct kernel_group *grou
 	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
 	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout, group->timed ? torsh_size_duration(torsh_kernel_group_average(group), text) : "-");
-	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
-					? "-"
-					: torsh_size_human(group->bytes, text));
+	torsh_text_cell(stdout,
+			group->timed ? torsh_size_duration(torsh_kernel_group_average(group), text)
+				     : "-");
+	torsh_text_cell(stdout,
+			group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
+				? "-"
+				: torsh_size_human(group->bytes, text));
 	fputs(group->rows->what == DEVICE_COPY ? "  copy " : "  ", stdout);
 	torsh_text_function(stdout, shown_name(view, group->rows));
 	putchar('\n');
@@ -279,7 +295,8 @@ static void print_text(const struct view *view)
 	size_t n = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT);
 	char total[SIZE_TEXT_BYTES];
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
+			 PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
@@ -297,7 +314,8 @@ static void print_text(const struct view *view)
 	else
 		torsh_text_heading(stdout, "%s of devices' time, launched without operators",
 				   torsh_size_duration(view->kernels.total_ns, total));
-	printf("%10s %10s %6s %10s %10s  name, confidence and operators\n", "calls", "total", "", "average", "bytes");
+	printf("%10s %10s %6s %10s %10s  name, confidence and operators\n", "calls", "total", "",
+	       "average", "bytes");
 	for (size_t i = 0; i < n; i++)
 		print_group(view, &view->groups[i]);
 	if (n < view->n_groups)
@@ -305,7 +323,7 @@ static void print_text(const struct view *view)
 	torsh_kernels_show_calls(&view->kernels.calls);
 }
 
-/* ---- the command -------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static bool find_sort(const char *text, enum sort *sort)
 {
@@ -336,7 +354,9 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	case OPTION_SORT:
 		if (find_sort(argument, &view->sort))
 			return 0;
-		argp_error(state, "--sort takes total, calls, average, max, bytes or name, not \"%s\"", argument);
+		argp_error(state,
+			   "--sort takes total, calls, average, max, bytes or name, not \"%s\"",
+			   argument);
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -352,8 +372,10 @@ int torsh_command_kernels(int argc, char **argv)
 	torsh_options_parse_steps(argc, argv, doc, own_options, parse_own, &view, &options);
 	torsh_reading_open(&reading, &options);
 	torsh_reading_prepass(&view.prepass, &reading, &options);
-	torsh_kernels_collect(&view.kernels, reading.recording, reading.processes, reading.n_processes, &view.prepass);
-	view.has_operators = torsh_prepass_has_operators(&view.prepass) || view.kernels.attributed_ns;
+	torsh_kernels_collect(&view.kernels, reading.recording, reading.processes,
+			      reading.n_processes, &view.prepass);
+	view.has_operators =
+		torsh_prepass_has_operators(&view.prepass) || view.kernels.attributed_ns;
 	view.groups = torsh_kernel_groups_make(&view.kernels, &view.n_groups);
 	qsort_r(view.groups, view.n_groups, sizeof(*view.groups), compare_groups, &view.sort);
 	if (options.is_json)

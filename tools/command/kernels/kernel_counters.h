@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What torsh kernels shows of counters: the measured kernels of one name together, and how each process was measured. */
+/*
+ * What torsh kernels shows of counters: the measured kernels of one name together, and how each
+ * process was measured.
+ */
 #ifndef TORSH_COMMAND_KERNELS_KERNEL_COUNTERS_H
 #define TORSH_COMMAND_KERNELS_KERNEL_COUNTERS_H
 

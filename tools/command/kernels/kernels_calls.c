@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/kernels/kernels_calls.h. */
 #include "tools/command/kernels/kernels_calls.h"
 
 #include <inttypes.h>
@@ -26,9 +25,12 @@ static cJSON *make_device(const struct process_device *of)
 		 device->capability_minor);
 	torsh_json_set(object, "pid", torsh_json_u64(of->process->pid));
 	torsh_json_set(object, "device", torsh_json_u64(device->device));
-	torsh_json_set(object, "name", torsh_json_text(torsh_timeline_label(of->process, device->name)));
-	torsh_json_set(object, "uuid", torsh_json_text(torsh_timeline_label(of->process, device->uuid)));
-	torsh_json_set(object, "compute_capability", torsh_json_text(device->capability_major ? capability : NULL));
+	torsh_json_set(object, "name",
+		       torsh_json_text(torsh_timeline_label(of->process, device->name)));
+	torsh_json_set(object, "uuid",
+		       torsh_json_text(torsh_timeline_label(of->process, device->uuid)));
+	torsh_json_set(object, "compute_capability",
+		       torsh_json_text(device->capability_major ? capability : NULL));
 #define NUMBER(field) torsh_json_set(object, #field, number_or_null(device->field));
 	NUMBER(memory_bytes)
 	NUMBER(memory_bandwidth)
@@ -51,7 +53,8 @@ static cJSON *make_time(const struct device_time *row)
 {
 	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, row->kind == TIME_CALL ? "name" : "kind", torsh_json_text(row->name));
+	torsh_json_set(object, row->kind == TIME_CALL ? "name" : "kind",
+		       torsh_json_text(row->name));
 	if (row->kind == TIME_WAIT)
 		torsh_json_set(object, "op", torsh_json_text(row->operator_name));
 	torsh_json_set(object, "calls", torsh_json_u64(row->calls));
@@ -94,13 +97,17 @@ static cJSON *make_triple(uint32_t x, uint32_t y, uint32_t z)
 static void set_occupancy(cJSON *object, const struct launch_shape *shape)
 {
 	struct occupancy occupancy = {0};
-	const char *reason = shape->device ? torsh_occupancy_of(shape->device, &shape->launch, &occupancy)
-					   : "the device was not told";
+	const char *reason = shape->device
+				     ? torsh_occupancy_of(shape->device, &shape->launch, &occupancy)
+				     : "the device was not told";
 
-	torsh_json_set(object, "occupancy", reason ? torsh_json_text(NULL) : torsh_json_double(occupancy.share));
-	torsh_json_set(object, "waves", reason ? torsh_json_text(NULL) : torsh_json_double(occupancy.waves));
-	torsh_json_set(object, "limited_by",
-		       torsh_json_text(reason ? NULL : torsh_occupancy_limit_names[occupancy.limit]));
+	torsh_json_set(object, "occupancy",
+		       reason ? torsh_json_text(NULL) : torsh_json_double(occupancy.share));
+	torsh_json_set(object, "waves",
+		       reason ? torsh_json_text(NULL) : torsh_json_double(occupancy.waves));
+	torsh_json_set(
+		object, "limited_by",
+		torsh_json_text(reason ? NULL : torsh_occupancy_limit_names[occupancy.limit]));
 	torsh_json_set(object, "occupancy_reason", torsh_json_text(reason));
 }
 
@@ -111,10 +118,12 @@ static cJSON *make_shape(const struct launch_shape *shape)
 
 	torsh_json_set(object, "device", torsh_json_u64(launch->device));
 	torsh_json_set(object, "grid", make_triple(launch->grid_x, launch->grid_y, launch->grid_z));
-	torsh_json_set(object, "block", make_triple(launch->block_x, launch->block_y, launch->block_z));
+	torsh_json_set(object, "block",
+		       make_triple(launch->block_x, launch->block_y, launch->block_z));
 	torsh_json_set(object, "registers", torsh_json_u64(launch->registers));
 	torsh_json_set(object, "static_shared_bytes", torsh_json_u64(launch->static_shared_bytes));
-	torsh_json_set(object, "dynamic_shared_bytes", torsh_json_u64(launch->dynamic_shared_bytes));
+	torsh_json_set(object, "dynamic_shared_bytes",
+		       torsh_json_u64(launch->dynamic_shared_bytes));
 	torsh_json_set(object, "local_bytes", torsh_json_u64(launch->local_bytes));
 	torsh_json_set(object, "calls", torsh_json_u64(shape->calls));
 	torsh_json_set(object, "total_ns", torsh_json_u64(shape->total_ns));
@@ -143,7 +152,8 @@ cJSON *torsh_kernels_shapes(const struct device_calls *calls, const char *name)
 	return list;
 }
 
-static void show_times(const struct device_calls *calls, enum device_time_kind kind, const char *heading)
+static void show_times(const struct device_calls *calls, enum device_time_kind kind,
+		       const char *heading)
 {
 	char text[SIZE_TEXT_BYTES];
 	size_t n = 0;

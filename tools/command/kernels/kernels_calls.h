@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The parts of torsh kernels that are about devices and calls, and about how kernels were launched. */
+/*
+ * The parts of torsh kernels that are about devices and calls, and about how kernels were launched.
+ */
 #ifndef TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
 #define TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/kernels/kernels_lines.h. */
 #include "tools/command/kernels/kernels_lines.h"
 
 #include <stdlib.h>
@@ -24,7 +23,8 @@ struct shown_lines {
 	size_t n, n_room;
 };
 
-static bool is_of(const struct recorded_process *process, const struct kernel_line *line, const struct kernel_row *row)
+static bool is_of(const struct recorded_process *process, const struct kernel_line *line,
+		  const struct kernel_row *row)
 {
 	const char *label;
 
@@ -41,16 +41,20 @@ static bool is_of(const struct recorded_process *process, const struct kernel_li
 /* Texts of frames are interned: the same is the same pointer. */
 static bool is_same_place(const struct frame *a, const struct frame *b)
 {
-	return a->function == b->function && a->file == b->file && a->line == b->line && a->module == b->module;
+	return a->function == b->function && a->file == b->file && a->line == b->line &&
+	       a->module == b->module;
 }
 
-static struct shown_line *find_line(struct shown_lines *lines, const struct frame *frame, bool is_captured)
+static struct shown_line *find_line(struct shown_lines *lines, const struct frame *frame,
+				    bool is_captured)
 {
 	for (size_t i = 0; i < lines->n; i++) {
-		if (lines->items[i].is_captured == is_captured && is_same_place(lines->items[i].frame, frame))
+		if (lines->items[i].is_captured == is_captured &&
+		    is_same_place(lines->items[i].frame, frame))
 			return &lines->items[i];
 	}
-	lines->items = torsh_need_room(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
+	lines->items =
+		torsh_need_room(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
 	lines->items[lines->n] = (struct shown_line){.frame = frame, .is_captured = is_captured};
 	return &lines->items[lines->n++];
 }
@@ -65,8 +69,8 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* The longest first; returns how many calls they have. */
-static uint64_t collect(struct shown_lines *lines, const struct kernels *kernels, const struct kernel_row *row,
-			struct symbols *symbols)
+static uint64_t collect(struct shown_lines *lines, const struct kernels *kernels,
+			const struct kernel_row *row, struct symbols *symbols)
 {
 	uint64_t n_calls = 0;
 
@@ -102,16 +106,19 @@ static cJSON *make_line(const struct shown_line *line)
 
 	torsh_json_set(object, "function", torsh_json_text(frame->function));
 	torsh_json_set(object, "file", torsh_json_text(frame->file));
-	torsh_json_set(object, "line", frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
+	torsh_json_set(object, "line",
+		       frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
 	torsh_json_set(object, "module", torsh_json_text(frame->module));
 	torsh_json_set(object, "captured", torsh_json_bool(line->is_captured));
 	torsh_json_set(object, "calls", torsh_json_u64(line->calls));
-	torsh_json_set(object, "total_ns", line->timed ? torsh_json_u64(line->total_ns) : torsh_json_text(NULL));
+	torsh_json_set(object, "total_ns",
+		       line->timed ? torsh_json_u64(line->total_ns) : torsh_json_text(NULL));
 	return object;
 }
 
-void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels, const struct kernel_row *row,
-			     uint64_t n_calls, struct symbols *symbols)
+void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels,
+			     const struct kernel_row *row, uint64_t n_calls,
+			     struct symbols *symbols)
 {
 	struct shown_lines lines = {0};
 	uint64_t n_known = collect(&lines, kernels, row, symbols);
@@ -124,7 +131,8 @@ void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels, const
 	free(lines.items);
 }
 
-void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row, struct symbols *symbols)
+void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row,
+			      struct symbols *symbols)
 {
 	struct shown_lines lines = {0};
 	char text[SIZE_TEXT_BYTES];
@@ -134,11 +142,14 @@ void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel
 		const struct shown_line *line = &lines.items[i];
 
 		torsh_text_cell(stdout, torsh_size_grouped(line->calls, text));
-		torsh_text_cell(stdout, line->timed ? torsh_size_duration(line->total_ns, text) : "-");
-		printf("%*s%s at ", KERNELS_INDENT, "", line->is_captured ? "captured" : "launched");
+		torsh_text_cell(stdout,
+				line->timed ? torsh_size_duration(line->total_ns, text) : "-");
+		printf("%*s%s at ", KERNELS_INDENT, "",
+		       line->is_captured ? "captured" : "launched");
 		torsh_text_frame(stdout, line->frame);
 	}
 	if (lines.n > LINES_SHOWN)
-		printf("%22s%*s... and %zu more lines\n", "", KERNELS_INDENT, "", lines.n - LINES_SHOWN);
+		printf("%22s%*s... and %zu more lines\n", "", KERNELS_INDENT, "",
+		       lines.n - LINES_SHOWN);
 	free(lines.items);
 }

@@ -7,14 +7,22 @@
 #include "tools/device/kernels/kernels.h"
 #include "tools/symbols/symbols.h"
 
-/* Blanks between calls and time of a part of a kernel's and what these are of, which stands below the kernel's name. */
+/*
+ * Blanks between calls and time of a part of a kernel's and what these are of, which stands below
+ * the kernel's name.
+ */
 #define KERNELS_INDENT 33
 
-/* Whatever has that name, which is so many calls, by the line that captured or launched it: "lines", "calls_without_line". */
-void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels, const struct kernel_row *row,
-			     uint64_t n_calls, struct symbols *symbols);
+/*
+ * Whatever has that name, which is so many calls, by the line that captured or launched it:
+ * "lines", "calls_without_line".
+ */
+void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels,
+			     const struct kernel_row *row, uint64_t n_calls,
+			     struct symbols *symbols);
 
 /* The first few of the same. */
-void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row, struct symbols *symbols);
+void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row,
+			      struct symbols *symbols);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/attribution.h. */
 #include "tools/device/kernels/attribution.h"
 
 #include <stdlib.h>
@@ -49,7 +48,8 @@ struct process_state {
 	struct site *sites;
 	size_t n_sites, sites_room;
 	struct sparse_array threads; /* of struct open_ranges */
-	char **operators; /* by label: what a range's text names; "": no operator. NULL: not looked at */
+	/* by label: what a range's text names; "": no operator. NULL: not looked at */
+	char **operators;
 	struct known_kernel *kernels; /* by label */
 };
 
@@ -67,7 +67,8 @@ struct attributor {
 	struct process_state *last;
 };
 
-static struct process_state *find_state(const struct attributor *attributor, const struct recorded_process *process)
+static struct process_state *find_state(const struct attributor *attributor,
+					const struct recorded_process *process)
 {
 	struct attributor *own = (struct attributor *)attributor;
 
@@ -80,11 +81,12 @@ static struct process_state *find_state(const struct attributor *attributor, con
 	return NULL;
 }
 
-/* ---- what names give away ---------------------------------------------------------------------------------------- */
+/* ---- what names give away -------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
-	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
 }
 
 static size_t n_word(const char *text)
@@ -118,7 +120,10 @@ size_t torsh_attribution_operator_in(const char *text)
 	if (!n_name)
 		return 0;
 	n += n_name;
-	/* An overload, or what emit_nvtx says behind the name; another scope or other words make it a text of its own. */
+	/*
+	 * An overload, or what emit_nvtx says behind the name; another scope or other words make it
+	 * a text of its own.
+	 */
 	if (text[n] == '.' && n_word(text + n + 1))
 		return text[n + 1 + n_word(text + n + 1)] == '\0' ? n : 0;
 	return text[n] == '\0' || text[n] == ',' ? n : 0;
@@ -148,16 +153,20 @@ static const char *operator_of_range(struct process_state *state, uint32_t label
 	if (!text)
 		return "";
 	if (!state->operators)
-		state->operators = torsh_need(calloc(state->process->n_functions + 1, sizeof(*state->operators)));
+		state->operators = torsh_need(
+			calloc(state->process->n_functions + 1, sizeof(*state->operators)));
 	if (!state->operators[label])
-		state->operators[label] = torsh_need(strndup(text, torsh_attribution_operator_in(text)));
+		state->operators[label] =
+			torsh_need(strndup(text, torsh_attribution_operator_in(text)));
 	return state->operators[label];
 }
 
 /* What a process's torch.compile left behind. */
-static const struct inductor *inductor_of(struct attributor *attributor, const struct process_state *state)
+static const struct inductor *inductor_of(struct attributor *attributor,
+					  const struct process_state *state)
 {
-	const struct process_attributes *facts = &torsh_prepass_of(attributor->prepass, state->process)->facts;
+	const struct process_attributes *facts =
+		&torsh_prepass_of(attributor->prepass, state->process)->facts;
 	const char *path = torsh_process_attributes_find(facts, "inductor_cache");
 	struct folder *folder = attributor->folders;
 
@@ -173,16 +182,16 @@ static const struct inductor *inductor_of(struct attributor *attributor, const s
 	return &folder->inductor;
 }
 
-static const struct inductor_kernel *find_fused(struct attributor *attributor, const struct process_state *state,
-						const char *symbol)
+static const struct inductor_kernel *
+find_fused(struct attributor *attributor, const struct process_state *state, const char *symbol)
 {
 	if (strncmp(symbol, "triton_", 7) != 0)
 		return NULL;
 	return torsh_inductor_find(inductor_of(attributor, state), symbol);
 }
 
-static const struct known_kernel *know_kernel(struct attributor *attributor, struct process_state *state,
-					      uint32_t label)
+static const struct known_kernel *know_kernel(struct attributor *attributor,
+					      struct process_state *state, uint32_t label)
 {
 	static const struct known_kernel nothing;
 	const char *symbol = torsh_timeline_label(state->process, label);
@@ -191,7 +200,8 @@ static const struct known_kernel *know_kernel(struct attributor *attributor, str
 	if (!symbol)
 		return &nothing;
 	if (!state->kernels)
-		state->kernels = torsh_need(calloc(state->process->n_functions + 1, sizeof(*state->kernels)));
+		state->kernels = torsh_need(
+			calloc(state->process->n_functions + 1, sizeof(*state->kernels)));
 	known = &state->kernels[label];
 	if (!known->is_known)
 		*known = (struct known_kernel){.is_known = true,
@@ -200,7 +210,7 @@ static const struct known_kernel *know_kernel(struct attributor *attributor, str
 	return known;
 }
 
-/* ---- ranges that look like operators ----------------------------------------------------------------------------- */
+/* ---- ranges that look like operators --------------------------------------------------------- */
 
 static struct open_ranges *ranges_of(struct process_state *state, uint32_t thread)
 {
@@ -224,7 +234,8 @@ void torsh_attributor_begin(struct attributor *attributor, const struct call *ca
 	ranges = ranges_of(state, call->thread);
 	if (!ranges)
 		return;
-	ranges->calls = torsh_need_room(ranges->calls, ranges->n, &ranges->n_room, sizeof(*ranges->calls));
+	ranges->calls =
+		torsh_need_room(ranges->calls, ranges->n, &ranges->n_room, sizeof(*ranges->calls));
 	ranges->calls[ranges->n++] = (struct call *)call;
 }
 
@@ -239,33 +250,38 @@ void torsh_attributor_end(struct attributor *attributor, const struct call *call
 	for (size_t i = ranges ? ranges->n : 0; i; i--) {
 		if (ranges->calls[i - 1] != call)
 			continue;
-		memmove(&ranges->calls[i - 1], &ranges->calls[i], (ranges->n - i) * sizeof(*ranges->calls));
+		memmove(&ranges->calls[i - 1], &ranges->calls[i],
+			(ranges->n - i) * sizeof(*ranges->calls));
 		ranges->n--;
 		return;
 	}
 }
 
-struct call *torsh_attributor_range(const struct attributor *attributor, const struct recorded_process *process,
-				    uint32_t thread)
+struct call *torsh_attributor_range(const struct attributor *attributor,
+				    const struct recorded_process *process, uint32_t thread)
 {
 	const struct process_state *state = find_state(attributor, process);
-	const struct open_ranges *ranges = state ? torsh_sparse_array_find(&state->threads, thread) : NULL;
+	const struct open_ranges *ranges =
+		state ? torsh_sparse_array_find(&state->threads, thread) : NULL;
 
 	return ranges && ranges->n ? ranges->calls[ranges->n - 1] : NULL;
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 /* A path is never below its parent: the labels of one come to an end. */
 static uint32_t add_to_path(struct process_state *state, uint32_t parent, uint32_t label)
 {
-	struct key_slot *slot = torsh_key_index_find(&state->path_index, ((uint64_t)parent << 32 | label) + 1);
+	struct key_slot *slot =
+		torsh_key_index_find(&state->path_index, ((uint64_t)parent << 32 | label) + 1);
 
 	if (slot->key)
 		return slot->number;
-	state->paths = torsh_need_room(state->paths, state->n_paths, &state->paths_room, sizeof(*state->paths));
+	state->paths = torsh_need_room(state->paths, state->n_paths, &state->paths_room,
+				       sizeof(*state->paths));
 	state->paths[state->n_paths] = (struct path){.parent = parent, .label = label};
-	torsh_key_index_fill(&state->path_index, slot, ((uint64_t)parent << 32 | label) + 1, (uint32_t)state->n_paths);
+	torsh_key_index_fill(&state->path_index, slot, ((uint64_t)parent << 32 | label) + 1,
+			     (uint32_t)state->n_paths);
 	return (uint32_t)state->n_paths++;
 }
 
@@ -274,7 +290,8 @@ static uint32_t path_of(struct process_state *state, const struct call *innermos
 	uint32_t labels[PATH_MAX_OPERATORS], path = 0;
 	size_t n = 0;
 
-	for (; innermost && n < PATH_MAX_OPERATORS; innermost = torsh_call_outer_operator(innermost))
+	for (; innermost && n < PATH_MAX_OPERATORS;
+	     innermost = torsh_call_outer_operator(innermost))
 		labels[n++] = innermost->name;
 	while (n)
 		path = add_to_path(state, path, labels[--n]);
@@ -289,7 +306,8 @@ static uint32_t find_site(struct process_state *state, const struct site *site)
 
 	if (slot->key)
 		return slot->number;
-	state->sites = torsh_need_room(state->sites, state->n_sites, &state->sites_room, sizeof(*state->sites));
+	state->sites = torsh_need_room(state->sites, state->n_sites, &state->sites_room,
+				       sizeof(*state->sites));
 	state->sites[state->n_sites] = *site;
 	torsh_key_index_fill(&state->site_index, slot, key, (uint32_t)state->n_sites);
 	return (uint32_t)state->n_sites++;
@@ -298,7 +316,8 @@ static uint32_t find_site(struct process_state *state, const struct site *site)
 static uint32_t site_of(struct attributor *attributor, struct process_state *state, uint32_t thread,
 			const struct call *innermost)
 {
-	const struct call *range = innermost ? NULL : torsh_attributor_range(attributor, state->process, thread);
+	const struct call *range =
+		innermost ? NULL : torsh_attributor_range(attributor, state->process, thread);
 	struct site site = {0};
 
 	if (innermost) {
@@ -311,20 +330,25 @@ static uint32_t site_of(struct attributor *attributor, struct process_state *sta
 	return find_site(state, &site);
 }
 
-uint64_t torsh_attributor_place(struct attributor *attributor, const struct recorded_process *process,
-				const struct timeline_event *event, const struct call *innermost, uint32_t owner)
+uint64_t torsh_attributor_place(struct attributor *attributor,
+				const struct recorded_process *process,
+				const struct timeline_event *event, const struct call *innermost,
+				uint32_t owner)
 {
 	struct process_state *state = find_state(attributor, process);
 
-	return state ? (uint64_t)site_of(attributor, state, event->thread, innermost) << 32 | owner : 0;
+	return state ? (uint64_t)site_of(attributor, state, event->thread, innermost) << 32 | owner
+		     : 0;
 }
 
-/* ---- the chain --------------------------------------------------------------------------------------------------- */
+/* ---- the chain ------------------------------------------------------------------------------- */
 
 /* Is there an operator by where the launch was? */
-static bool by_site(struct process_state *state, const struct site *site, struct attribution *attribution)
+static bool by_site(struct process_state *state, const struct site *site,
+		    struct attribution *attribution)
 {
-	static const enum attribution_method by_source[] = {[RANGE_BY_TORSH] = ATTRIBUTION_BY_REGION,
+	static const enum attribution_method by_source[] = {[RANGE_BY_TORSH] =
+								    ATTRIBUTION_BY_REGION,
 							    [RANGE_BY_NVTX] = ATTRIBUTION_BY_NVTX,
 							    [RANGE_BY_ITT] = ATTRIBUTION_BY_ITT};
 	const char *name;
@@ -357,12 +381,15 @@ static void by_name(const struct known_kernel *known, struct attribution *attrib
 	}
 }
 
-void torsh_attribute(struct attributor *attributor, const struct device_row *row, struct attribution *attribution)
+void torsh_attribute(struct attributor *attributor, const struct device_row *row,
+		     struct attribution *attribution)
 {
-	static const struct known_kernel copy = {.family = "memcpy"}, memset_ = {.family = "memset"};
+	static const struct known_kernel copy = {.family = "memcpy"},
+					 memset_ = {.family = "memset"};
 	struct process_state *state = find_state(attributor, row->process);
 	const struct device_span *span = &row->span;
-	const struct known_kernel *known = span->what == DEVICE_KERNEL ? know_kernel(attributor, state, span->name)
+	const struct known_kernel *known = span->what == DEVICE_KERNEL
+						   ? know_kernel(attributor, state, span->name)
 					   : span->what == DEVICE_COPY ? &copy
 								       : &memset_;
 	uint32_t site = (uint32_t)(row->cause.own >> 32);
@@ -376,7 +403,8 @@ void torsh_attribute(struct attributor *attributor, const struct device_row *row
 		attribution->site = (site + 1) << 1 | row->is_captured;
 		attribution->path = state->sites[site].path;
 		if (by_site(state, &state->sites[site], attribution)) {
-			attribution->method = row->is_captured ? ATTRIBUTION_BY_CAPTURE : attribution->method;
+			attribution->method =
+				row->is_captured ? ATTRIBUTION_BY_CAPTURE : attribution->method;
 			return;
 		}
 	}
@@ -384,7 +412,8 @@ void torsh_attribute(struct attributor *attributor, const struct device_row *row
 	by_name(known, attribution);
 }
 
-size_t torsh_attribution_path(const struct attributor *attributor, const struct recorded_process *process, uint32_t path,
+size_t torsh_attribution_path(const struct attributor *attributor,
+			      const struct recorded_process *process, uint32_t path,
 			      uint32_t *labels, size_t n_max)
 {
 	const struct process_state *state = find_state(attributor, process);
@@ -401,10 +430,10 @@ size_t torsh_attribution_path(const struct attributor *attributor, const struct 
 	return n;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
-struct attributor *torsh_attributor_create(struct recorded_process *const *processes, size_t n_processes,
-					   const struct prepass *prepass)
+struct attributor *torsh_attributor_create(struct recorded_process *const *processes,
+					   size_t n_processes, const struct prepass *prepass)
 {
 	struct attributor *attributor = torsh_need(calloc(1, sizeof(*attributor)));
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/counters.h. */
 #include "tools/device/kernels/counters.h"
 
 #include <math.h>
@@ -14,15 +13,17 @@ enum { LAUNCHES_MAX = 1 << 20, DEVICES_MAX = 64 };
 
 const char *torsh_counter_mode_name(uint32_t mode)
 {
-	static const char *const names[] = {
-		[COUNTERS_OFF] = "off", [COUNTERS_OF_OPERATORS] = "operators", [COUNTERS_OF_TIMELINE] = "timeline"};
+	static const char *const names[] = {[COUNTERS_OFF] = "off",
+					    [COUNTERS_OF_OPERATORS] = "operators",
+					    [COUNTERS_OF_TIMELINE] = "timeline"};
 
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
 }
 
 const char *torsh_counter_aggregate_name(enum counter_aggregate aggregate)
 {
-	static const char *const names[] = {[COUNTER_SUM] = "sum", [COUNTER_MEAN] = "mean", [COUNTER_MAX] = "max"};
+	static const char *const names[] = {
+		[COUNTER_SUM] = "sum", [COUNTER_MEAN] = "mean", [COUNTER_MAX] = "max"};
 
 	return (unsigned)aggregate < sizeof(names) / sizeof(*names) ? names[aggregate] : "?";
 }
@@ -46,7 +47,8 @@ void torsh_counters_destroy(struct counters *counters)
 	free(counters->processes);
 }
 
-static struct counter_process *find_process(const struct counters *counters, const struct recorded_process *process)
+static struct counter_process *find_process(const struct counters *counters,
+					    const struct recorded_process *process)
 {
 	for (size_t i = 0; i < counters->n; i++)
 		if (counters->processes[i].process == process)
@@ -60,14 +62,15 @@ const struct counter_process *torsh_counters_process(const struct counters *coun
 	return find_process(counters, process);
 }
 
-static struct counter_process *need_process(struct counters *counters, const struct recorded_process *process)
+static struct counter_process *need_process(struct counters *counters,
+					    const struct recorded_process *process)
 {
 	struct counter_process *found = find_process(counters, process);
 
 	if (found)
 		return found;
-	counters->processes =
-		torsh_need_room(counters->processes, counters->n, &counters->n_room, sizeof(*counters->processes));
+	counters->processes = torsh_need_room(counters->processes, counters->n, &counters->n_room,
+					      sizeof(*counters->processes));
 	found = &counters->processes[counters->n++];
 	*found = (struct counter_process){.process = process};
 	torsh_key_index_create(&found->by_correlation);
@@ -90,14 +93,15 @@ static struct counter_device *need_device(struct counter_process *process, uint3
 
 	if (found || process->n_devices == DEVICES_MAX)
 		return found;
-	process->devices = torsh_need_room(process->devices, process->n_devices, &process->devices_room,
-					   sizeof(*process->devices));
+	process->devices = torsh_need_room(process->devices, process->n_devices,
+					   &process->devices_room, sizeof(*process->devices));
 	found = &process->devices[process->n_devices++];
 	*found = (struct counter_device){.device = device};
 	return found;
 }
 
-const struct counter_metric *torsh_counters_metric(const struct counter_process *process, uint32_t device, uint32_t i)
+const struct counter_metric *torsh_counters_metric(const struct counter_process *process,
+						   uint32_t device, uint32_t i)
 {
 	static const struct counter_metric none;
 	const struct counter_device *found = find_device(process, device);
@@ -128,17 +132,23 @@ static void see_metric(struct counter_process *process, const struct event_count
 	};
 }
 
-/* A key of what launches are alike in, which others may have too; never 0. Labels are the same where their texts are. */
-static uint64_t key_of_shape(uint32_t name, const uint32_t grid[3], const uint32_t block[3], uint32_t shared_bytes)
+/*
+ * A key of what launches are alike in, which others may have too; never 0. Labels are the same
+ * where their texts are.
+ */
+static uint64_t key_of_shape(uint32_t name, const uint32_t grid[3], const uint32_t block[3],
+			     uint32_t shared_bytes)
 {
-	const uint32_t words[] = {name, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes};
+	const uint32_t words[] = {name,	    grid[0],  grid[1],	grid[2],
+				  block[0], block[1], block[2], shared_bytes};
 
 	return XXH64(words, sizeof(words), 0) | 1;
 }
 
-#define KEY_OF(launch)                                                                                          \
-	key_of_shape((launch)->name, (const uint32_t[3]){(launch)->grid_x, (launch)->grid_y, (launch)->grid_z}, \
-		     (const uint32_t[3]){(launch)->block_x, (launch)->block_y, (launch)->block_z},              \
+#define KEY_OF(launch)                                                                             \
+	key_of_shape((launch)->name,                                                               \
+		     (const uint32_t[3]){(launch)->grid_x, (launch)->grid_y, (launch)->grid_z},    \
+		     (const uint32_t[3]){(launch)->block_x, (launch)->block_y, (launch)->block_z}, \
 		     (launch)->dynamic_shared_bytes)
 
 static void see_launch(struct counter_process *process, const struct event_counter_launch *launch)
@@ -148,8 +158,9 @@ static void see_launch(struct counter_process *process, const struct event_count
 	if (launch->number >= LAUNCHES_MAX)
 		return;
 	while (process->n_launches <= launch->number) {
-		process->launches = torsh_need_room(process->launches, process->n_launches, &process->launches_room,
-						    sizeof(*process->launches));
+		process->launches =
+			torsh_need_room(process->launches, process->n_launches,
+					&process->launches_room, sizeof(*process->launches));
 		process->launches[process->n_launches++] = (struct counter_launch){0};
 	}
 	process->launches[launch->number].like = *launch;
@@ -159,15 +170,17 @@ static void see_launch(struct counter_process *process, const struct event_count
 }
 
 /* The kernel of the correlation, new where its values begin. */
-static struct counter_kernel *need_kernel(struct counter_process *process, const struct event_counter_range *range)
+static struct counter_kernel *need_kernel(struct counter_process *process,
+					  const struct event_counter_range *range)
 {
-	struct key_slot *slot = torsh_key_index_find(&process->by_correlation, (uint64_t)range->correlation + 1);
+	struct key_slot *slot =
+		torsh_key_index_find(&process->by_correlation, (uint64_t)range->correlation + 1);
 	struct counter_kernel *kernel;
 
 	if (slot->key)
 		return &process->kernels[slot->number];
-	process->kernels = torsh_need_room(process->kernels, process->n_kernels, &process->kernels_room,
-					   sizeof(*process->kernels));
+	process->kernels = torsh_need_room(process->kernels, process->n_kernels,
+					   &process->kernels_room, sizeof(*process->kernels));
 	kernel = &process->kernels[process->n_kernels];
 	*kernel = (struct counter_kernel){
 		.correlation = range->correlation,
@@ -191,8 +204,10 @@ uint32_t torsh_counters_values(uint32_t n, const uint64_t *fields, double *value
 	return n;
 }
 
-size_t torsh_counters_points(const struct counters *counters, const struct recorded_process *process,
-			     const struct event_counter_sample *sample, struct counter_point points[COUNTER_VALUES])
+size_t torsh_counters_points(const struct counters *counters,
+			     const struct recorded_process *process,
+			     const struct event_counter_sample *sample,
+			     struct counter_point points[COUNTER_VALUES])
 {
 	const struct counter_process *seen = find_process(counters, process);
 	double values[COUNTER_VALUES];
@@ -201,7 +216,8 @@ size_t torsh_counters_points(const struct counters *counters, const struct recor
 
 	for (uint32_t i = 0; seen && i < n_values; i++) {
 		uint32_t number = sample->first % COUNTERS_A_DEVICE + i;
-		const struct counter_metric *metric = torsh_counters_metric(seen, sample->device, number);
+		const struct counter_metric *metric =
+			torsh_counters_metric(seen, sample->device, number);
 
 		/* Viewers hang on what is infinite. */
 		if (metric->field && isfinite(values[i]))
@@ -226,7 +242,8 @@ static void see_range(struct counter_process *process, const struct event_counte
 			kernel->values[range->first % COUNTERS_A_DEVICE + i] = values[i];
 }
 
-void torsh_counters_see(struct counters *counters, const struct recorded_process *process, const struct event *event)
+void torsh_counters_see(struct counters *counters, const struct recorded_process *process,
+			const struct event *event)
 {
 	struct counter_process *seen;
 
@@ -255,8 +272,8 @@ void torsh_counters_see(struct counters *counters, const struct recorded_process
 	}
 }
 
-const struct counter_kernel *torsh_counters_kernel(const struct counter_process *process, uint32_t correlation,
-						   uint32_t graph)
+const struct counter_kernel *torsh_counters_kernel(const struct counter_process *process,
+						   uint32_t correlation, uint32_t graph)
 {
 	const struct key_slot *slot;
 
@@ -268,8 +285,10 @@ const struct counter_kernel *torsh_counters_kernel(const struct counter_process 
 
 int torsh_counters_launch(const struct counter_process *process, const struct event_kernel *kernel)
 {
-	const struct key_slot *slot = process ? torsh_key_index_find(&process->by_shape, KEY_OF(kernel)) : NULL;
-	const struct counter_launch *launch = slot && slot->key ? &process->launches[slot->number] : NULL;
+	const struct key_slot *slot =
+		process ? torsh_key_index_find(&process->by_shape, KEY_OF(kernel)) : NULL;
+	const struct counter_launch *launch =
+		slot && slot->key ? &process->launches[slot->number] : NULL;
 
 	if (!launch || !launch->n_kernels || launch->like.name != kernel->name)
 		return -1;

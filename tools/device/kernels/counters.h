@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Counters of devices: what was measured of kernels, by their launch; and samples of devices over time. Fed with every
- * event of the timeline, by whoever walks it.
+ * Counters of devices: what was measured of kernels, by their launch; and samples of devices over
+ * time. Fed with every event of the timeline, by whoever walks it.
  */
 #ifndef TORSH_DEVICE_KERNELS_COUNTERS_H
 #define TORSH_DEVICE_KERNELS_COUNTERS_H
@@ -10,7 +10,8 @@
 #include "tools/recording/timeline.h"
 
 /* Why kernels of graphs have none of their own. */
-#define COUNTERS_NOT_OF_GRAPHS "kernels of CUDA graphs are not measured, only launches that are alike without a graph"
+#define COUNTERS_NOT_OF_GRAPHS \
+	"kernels of CUDA graphs are not measured, only launches that are alike without a graph"
 
 enum { COUNTERS_A_DEVICE = 32 /* numbers of metrics that a device has */ };
 
@@ -65,24 +66,31 @@ void torsh_counters_create(struct counters *counters);
 void torsh_counters_destroy(struct counters *counters);
 
 /* Take an event of the process, whatever it is. */
-void torsh_counters_see(struct counters *counters, const struct recorded_process *process, const struct event *event);
+void torsh_counters_see(struct counters *counters, const struct recorded_process *process,
+			const struct event *event);
 
 /* What is known of the process; NULL: nothing. */
 const struct counter_process *torsh_counters_process(const struct counters *counters,
 						     const struct recorded_process *process);
 
-/* What was measured of the kernel that this launch caused; NULL: nothing, as of all kernels of a graph. */
-const struct counter_kernel *torsh_counters_kernel(const struct counter_process *process, uint32_t correlation,
-						   uint32_t graph);
+/*
+ * What was measured of the kernel that this launch caused; NULL: nothing, as of all kernels of a
+ * graph.
+ */
+const struct counter_kernel *torsh_counters_kernel(const struct counter_process *process,
+						   uint32_t correlation, uint32_t graph);
 
 /*
- * The number of the launches that are like that of the kernel, for what was measured of others of them; -1: none was.
- * Kernels with kernels[i].launch of that number have it.
+ * The number of the launches that are like that of the kernel, for what was measured of others of
+ * them; -1: none was. Kernels with kernels[i].launch of that number have it.
  */
 int torsh_counters_launch(const struct counter_process *process, const struct event_kernel *kernel);
 
-/* The metric that values[i] of the kernels of a device is of; its name is NULL where there is none. */
-const struct counter_metric *torsh_counters_metric(const struct counter_process *process, uint32_t device, uint32_t i);
+/*
+ * The metric that values[i] of the kernels of a device is of; its name is NULL where there is none.
+ */
+const struct counter_metric *torsh_counters_metric(const struct counter_process *process,
+						   uint32_t device, uint32_t i);
 
 /* The values of a sample or a range as numbers; returns how many. */
 uint32_t torsh_counters_values(uint32_t n, const uint64_t *fields, double *values);
@@ -95,8 +103,10 @@ struct counter_point {
 };
 
 /* Those of the sample that there are; returns how many of points. */
-size_t torsh_counters_points(const struct counters *counters, const struct recorded_process *process,
-			     const struct event_counter_sample *sample, struct counter_point points[COUNTER_VALUES]);
+size_t torsh_counters_points(const struct counters *counters,
+			     const struct recorded_process *process,
+			     const struct event_counter_sample *sample,
+			     struct counter_point points[COUNTER_VALUES]);
 
 const char *torsh_counter_mode_name(uint32_t mode);
 const char *torsh_counter_aggregate_name(enum counter_aggregate aggregate);

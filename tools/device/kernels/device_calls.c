@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/device_calls.h. */
 #include "tools/device/kernels/device_calls.h"
 
 #include <search.h>
@@ -42,7 +41,7 @@ static const char *overhead_name(uint32_t kind)
 	return i < sizeof(names) / sizeof(*names) ? names[i] : "unknown";
 }
 
-/* ---- rows by what they are of ------------------------------------------------------------------------------------ */
+/* ---- rows by what they are of ---------------------------------------------------------------- */
 
 struct known_time {
 	enum device_time_kind kind;
@@ -57,7 +56,9 @@ static int compare_known_times(const void *a, const void *b)
 
 	if (rc == 0)
 		rc = strcmp(x->name, y->name);
-	return rc ? rc : strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
+	return rc ? rc
+		  : strcmp(x->operator_name ? x->operator_name : "",
+			   y->operator_name ? y->operator_name : "");
 }
 
 static void free_known_time(void *known)
@@ -67,10 +68,13 @@ static void free_known_time(void *known)
 	free(known);
 }
 
-static struct device_time *find_time(struct device_calls *calls, enum device_time_kind kind, const char *name,
-				     const char *operator_name)
+static struct device_time *find_time(struct device_calls *calls, enum device_time_kind kind,
+				     const char *name, const char *operator_name)
 {
-	struct known_time key = {.kind = kind, .name = (char *)name, .operator_name = (char *)operator_name}, *made;
+	struct known_time key = {.kind = kind,
+				 .name = (char *)name,
+				 .operator_name = (char *)operator_name},
+			  *made;
 	struct known_time **found = tfind(&key, &calls->known_times, compare_known_times);
 
 	if (found)
@@ -83,7 +87,8 @@ static struct device_time *find_time(struct device_calls *calls, enum device_tim
 		.row = calls->n_times,
 	};
 	torsh_need(tsearch(made, &calls->known_times, compare_known_times));
-	calls->times = torsh_need_room(calls->times, calls->n_times, &calls->times_room, sizeof(*calls->times));
+	calls->times = torsh_need_room(calls->times, calls->n_times, &calls->times_room,
+				       sizeof(*calls->times));
 	calls->times[calls->n_times] = (struct device_time){
 		.kind = kind,
 		.name = torsh_need(strdup(name)),
@@ -100,14 +105,15 @@ static void add_time(struct device_time *row, uint64_t duration_ns, bool has_fai
 	row->max_ns = duration_ns > row->max_ns ? duration_ns : row->max_ns;
 }
 
-static const char *label_or(const struct recorded_process *process, uint32_t label, const char *otherwise)
+static const char *label_or(const struct recorded_process *process, uint32_t label,
+			    const char *otherwise)
 {
 	const char *text = torsh_timeline_label(process, label);
 
 	return text ? text : otherwise;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 struct known_shape {
 	const struct recorded_process *process;
@@ -142,7 +148,8 @@ static int compare_known_shapes(const void *a, const void *b)
 static void add_shape(struct device_calls *calls, const struct recorded_process *process,
 		      const struct event_kernel *kernel)
 {
-	struct known_shape key = {.process = process, .launch = *kernel, .row = calls->n_shapes}, *made;
+	struct known_shape key = {.process = process, .launch = *kernel, .row = calls->n_shapes},
+			   *made;
 	struct known_shape **found = tfind(&key, &calls->known_shapes, compare_known_shapes);
 	struct launch_shape *shape;
 
@@ -150,27 +157,30 @@ static void add_shape(struct device_calls *calls, const struct recorded_process 
 		made = torsh_need(malloc(sizeof(*made)));
 		*made = key;
 		found = torsh_need(tsearch(made, &calls->known_shapes, compare_known_shapes));
-		calls->shapes =
-			torsh_need_room(calls->shapes, calls->n_shapes, &calls->shapes_room, sizeof(*calls->shapes));
-		calls->shapes[calls->n_shapes++] = (struct launch_shape){.process = process, .launch = *kernel};
+		calls->shapes = torsh_need_room(calls->shapes, calls->n_shapes, &calls->shapes_room,
+						sizeof(*calls->shapes));
+		calls->shapes[calls->n_shapes++] =
+			(struct launch_shape){.process = process, .launch = *kernel};
 	}
 	shape = &calls->shapes[(*found)->row];
 	shape->calls++;
 	shape->total_ns += kernel->duration_ns;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void add_device(struct device_calls *calls, const struct recorded_process *process,
 		       const struct event_device *device)
 {
 	for (size_t i = 0; i < calls->n_devices; i++) {
-		if (calls->devices[i].process == process && calls->devices[i].device.device == device->device)
+		if (calls->devices[i].process == process &&
+		    calls->devices[i].device.device == device->device)
 			return;
 	}
-	calls->devices =
-		torsh_need_room(calls->devices, calls->n_devices, &calls->devices_room, sizeof(*calls->devices));
-	calls->devices[calls->n_devices++] = (struct process_device){.process = process, .device = *device};
+	calls->devices = torsh_need_room(calls->devices, calls->n_devices, &calls->devices_room,
+					 sizeof(*calls->devices));
+	calls->devices[calls->n_devices++] =
+		(struct process_device){.process = process, .device = *device};
 }
 
 void torsh_device_calls_create(struct device_calls *calls)
@@ -179,9 +189,9 @@ void torsh_device_calls_create(struct device_calls *calls)
 }
 
 /* A launch is a call too. */
-#define ADD_CALL(says)                                                                                        \
-	add_time(find_time(calls, TIME_CALL, label_or(process, (says)->api, "?"), NULL), (says)->duration_ns, \
-		 (says)->result)
+#define ADD_CALL(says)                                                                   \
+	add_time(find_time(calls, TIME_CALL, label_or(process, (says)->api, "?"), NULL), \
+		 (says)->duration_ns, (says)->result)
 
 void torsh_device_calls_add(struct device_calls *calls, const struct recorded_process *process,
 			    const struct event *event, uint32_t operator_label)
@@ -205,7 +215,8 @@ void torsh_device_calls_add(struct device_calls *calls, const struct recorded_pr
 			 event->device_wait.duration_ns, false);
 		break;
 	case EVENT_DEVICE_OVERHEAD:
-		add_time(find_time(calls, TIME_OVERHEAD, overhead_name(event->device_overhead.kind), NULL),
+		add_time(find_time(calls, TIME_OVERHEAD, overhead_name(event->device_overhead.kind),
+				   NULL),
 			 event->device_overhead.duration_ns, false);
 		break;
 	default:
@@ -232,7 +243,8 @@ static int compare_shapes(const void *a, const void *b)
 	return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
 }
 
-static const struct event_device *device_of(const struct device_calls *calls, const struct launch_shape *shape)
+static const struct event_device *device_of(const struct device_calls *calls,
+					    const struct launch_shape *shape)
 {
 	for (size_t i = 0; i < calls->n_devices; i++) {
 		if (calls->devices[i].process == shape->process &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What there is about devices beside what they did: the devices themselves, calls of CUDA by name, waits with the operators
- * that waited, what CUPTI and the driver took for themselves, and how full kernels made their devices.
+ * What there is about devices beside what they did: the devices themselves, calls of CUDA by name,
+ * waits with the operators that waited, what CUPTI and the driver took for themselves, and how full
+ * kernels made their devices.
  */
 #ifndef TORSH_DEVICE_KERNELS_DEVICE_CALLS_H
 #define TORSH_DEVICE_KERNELS_DEVICE_CALLS_H

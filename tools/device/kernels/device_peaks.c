@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/device_peaks.h. */
 #include "tools/device/kernels/device_peaks.h"
 
 #include <stddef.h>
 
-/* FP32 units of a multiprocessor, which the device does not say itself; 0: not known. By compute capability. */
+/*
+ * FP32 units of a multiprocessor, which the device does not say itself; 0: not known. By compute
+ * capability.
+ */
 static uint32_t fp32_units(const struct event_device *device)
 {
-	if (device->capability_major == 7 || (device->capability_major == 8 && device->capability_minor == 0))
+	if (device->capability_major == 7 ||
+	    (device->capability_major == 8 && device->capability_minor == 0))
 		return 64;
 	return device->capability_major >= 8 && device->capability_major <= 12 ? 128 : 0;
 }

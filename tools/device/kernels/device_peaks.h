@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How fast a device can be at most, by what it says of itself. Nothing is measured, and nothing known of its model by name. */
+/*
+ * How fast a device can be at most, by what it says of itself. Nothing is measured, and nothing
+ * known of its model by name.
+ */
 #ifndef TORSH_DEVICE_KERNELS_DEVICE_PEAKS_H
 #define TORSH_DEVICE_KERNELS_DEVICE_PEAKS_H
 
 #include "agent/wire/event.h"
 
-#define PEAK_GFLOPS_SOURCE "FP32 units by compute capability, times multiprocessors, clock and 2; without tensor cores"
+#define PEAK_GFLOPS_SOURCE \
+	"FP32 units by compute capability, times multiprocessors, clock and 2; without tensor cores"
 #define PEAK_BANDWIDTH_SOURCE "memory clock and bus width, as the device says them"
 
 struct device_peaks {

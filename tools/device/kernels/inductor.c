@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/inductor.h. */
 #include "tools/device/kernels/inductor.h"
 
 #include <fcntl.h>
@@ -13,7 +12,8 @@
 
 #define FILES_MAX 65536u /* of a directory, which several programs may share */
 #define ENTRIES_MAX \
-	(1u << 20) /* files and folders that are looked at: the path comes from a file that anybody may have written */
+	(1u         \
+	 << 20) /* files and folders that are looked at: the path comes from a file that anybody may have written */
 #define FILE_BYTES_MAX (16u << 20) /* Inductor's own code of a large model has some megabytes */
 #define OPERATORS_MAX 256u /* of one kernel */
 
@@ -27,10 +27,11 @@ struct list {
 
 static bool is_name(char c)
 {
-	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
 }
 
-/* ---- a kernel ---------------------------------------------------------------------------------------------------- */
+/* ---- a kernel -------------------------------------------------------------------------------- */
 
 static void free_operators(struct inductor_kernel *kernel)
 {
@@ -56,13 +57,14 @@ static void add_operator(struct inductor_kernel *kernel, const char *text, size_
 
 	if (!dot || dot == text || dot + 1 == text + n || kernel->n_operators == OPERATORS_MAX)
 		return;
-	name = torsh_need_text("%.*s::%.*s", (int)(dot - text), text, (int)(text + n - dot - 1), dot + 1);
+	name = torsh_need_text("%.*s::%.*s", (int)(dot - text), text, (int)(text + n - dot - 1),
+			       dot + 1);
 	if (has_operator(kernel, name)) {
 		free(name);
 		return;
 	}
-	kernel->operators = torsh_need_items(kernel->operators, kernel->n_operators, kernel->n_operators + 1,
-					     sizeof(*kernel->operators));
+	kernel->operators = torsh_need_items(kernel->operators, kernel->n_operators,
+					     kernel->n_operators + 1, sizeof(*kernel->operators));
 	kernel->operators[kernel->n_operators++] = name;
 }
 
@@ -90,7 +92,8 @@ static bool are_equal(const struct inductor_kernel *a, const struct inductor_ker
 	return true;
 }
 
-static void add_kernel(struct inductor *inductor, const char *name, size_t n, const struct list *list)
+static void add_kernel(struct inductor *inductor, const char *name, size_t n,
+		       const struct list *list)
 {
 	struct inductor_kernel kernel = {0};
 
@@ -98,14 +101,17 @@ static void add_kernel(struct inductor *inductor, const char *name, size_t n, co
 	if (!kernel.n_operators)
 		return;
 	kernel.name = torsh_need(strndup(name, n));
-	inductor->kernels =
-		torsh_need_room(inductor->kernels, inductor->n, &inductor->n_room, sizeof(*inductor->kernels));
+	inductor->kernels = torsh_need_room(inductor->kernels, inductor->n, &inductor->n_room,
+					    sizeof(*inductor->kernels));
 	inductor->kernels[inductor->n++] = kernel;
 }
 
-/* ---- a file ------------------------------------------------------------------------------------------------------ */
+/* ---- a file ---------------------------------------------------------------------------------- */
 
-/* "NAME = async_compile.triton(" and "NAME.run(": what the line defines or launches. Returns the name's bytes, 0: none. */
+/*
+ * "NAME = async_compile.triton(" and "NAME.run(": what the line defines or launches. Returns the
+ * name's bytes, 0: none.
+ */
 static size_t find_kernel(const char *line, size_t n, const char **name)
 {
 	size_t from = strspn(line, " \t"), n_name = 0;
@@ -114,7 +120,8 @@ static size_t find_kernel(const char *line, size_t n, const char **name)
 		n_name++;
 	*name = line + from;
 	line += from + n_name;
-	if (!n_name || (strncmp(line, ".run(", 5) != 0 && strncmp(line, " = async_compile.triton(", 24) != 0))
+	if (!n_name ||
+	    (strncmp(line, ".run(", 5) != 0 && strncmp(line, " = async_compile.triton(", 24) != 0))
 		return 0;
 	return n_name;
 }
@@ -125,7 +132,8 @@ void torsh_inductor_parse(struct inductor *inductor, const char *text)
 
 	while (*text) {
 		size_t n = strcspn(text, "\n"), n_name;
-		const char *said = *text ? memmem(text, n, comment, sizeof(comment) - 1) : NULL, *name;
+		const char *said = *text ? memmem(text, n, comment, sizeof(comment) - 1) : NULL,
+			   *name;
 
 		if (said) {
 			list.text = said + sizeof(comment) - 1;
@@ -157,8 +165,8 @@ static void read_file(struct inductor *inductor, const char *path, size_t n_byte
 static bool is_code(const FTSENT *entry)
 {
 	return entry->fts_info == FTS_F && entry->fts_namelen > 3 &&
-	       strcmp(entry->fts_name + entry->fts_namelen - 3, ".py") == 0 && entry->fts_statp->st_size > 0 &&
-	       entry->fts_statp->st_size <= FILE_BYTES_MAX;
+	       strcmp(entry->fts_name + entry->fts_namelen - 3, ".py") == 0 &&
+	       entry->fts_statp->st_size > 0 && entry->fts_statp->st_size <= FILE_BYTES_MAX;
 }
 
 void torsh_inductor_read(struct inductor *inductor, const char *folder)
@@ -168,7 +176,8 @@ void torsh_inductor_read(struct inductor *inductor, const char *folder)
 	FTSENT *entry;
 	size_t n = 0;
 
-	while (walk && inductor->n_files < FILES_MAX && n++ < ENTRIES_MAX && (entry = fts_read(walk))) {
+	while (walk && inductor->n_files < FILES_MAX && n++ < ENTRIES_MAX &&
+	       (entry = fts_read(walk))) {
 		if (is_code(entry))
 			read_file(inductor, entry->fts_path, (size_t)entry->fts_statp->st_size);
 	}
@@ -177,11 +186,12 @@ void torsh_inductor_read(struct inductor *inductor, const char *folder)
 	torsh_inductor_sort(inductor);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int compare_kernels(const void *a, const void *b)
 {
-	return strcmp(((const struct inductor_kernel *)a)->name, ((const struct inductor_kernel *)b)->name);
+	return strcmp(((const struct inductor_kernel *)a)->name,
+		      ((const struct inductor_kernel *)b)->name);
 }
 
 static void free_kernel(struct inductor_kernel *kernel)
@@ -197,7 +207,8 @@ void torsh_inductor_sort(struct inductor *inductor)
 	if (inductor->n)
 		qsort(inductor->kernels, inductor->n, sizeof(*inductor->kernels), compare_kernels);
 	for (size_t i = 0; i < inductor->n; i++) {
-		struct inductor_kernel *kernel = &inductor->kernels[i], *before = n ? &inductor->kernels[n - 1] : NULL;
+		struct inductor_kernel *kernel = &inductor->kernels[i],
+				       *before = n ? &inductor->kernels[n - 1] : NULL;
 
 		if (before && strcmp(before->name, kernel->name) == 0) {
 			before->is_ambiguous |= kernel->is_ambiguous || !are_equal(before, kernel);
@@ -214,7 +225,8 @@ const struct inductor_kernel *torsh_inductor_find(const struct inductor *inducto
 	const struct inductor_kernel key = {.name = (char *)name}, *found = NULL;
 
 	if (inductor && inductor->n && name)
-		found = bsearch(&key, inductor->kernels, inductor->n, sizeof(*inductor->kernels), compare_kernels);
+		found = bsearch(&key, inductor->kernels, inductor->n, sizeof(*inductor->kernels),
+				compare_kernels);
 	return found && !found->is_ambiguous ? found : NULL;
 }
 

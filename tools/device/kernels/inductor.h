@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What torch.compile's kernels were made of, out of the code that Inductor left in its cache directory: before each call of
- * a kernel stands a comment "Original ATen: [aten.add, aten.relu]". The directory may hold what anybody wrote.
+ * What torch.compile's kernels were made of, out of the code that Inductor left in its cache
+ * directory: before each call of a kernel stands a comment "Original ATen: [aten.add, aten.relu]".
+ * The directory may hold what anybody wrote.
  */
 #ifndef TORSH_DEVICE_KERNELS_INDUCTOR_H
 #define TORSH_DEVICE_KERNELS_INDUCTOR_H
@@ -25,12 +26,16 @@ struct inductor {
 /* Read all code below the folder. What isn't there, or can't be read, is left out. */
 void torsh_inductor_read(struct inductor *inductor, const char *folder);
 
-/* Take the kernels of one file's text. For torsh_inductor_read, and for tests; torsh_inductor_sort comes after the last. */
+/*
+ * Take the kernels of one file's text. For torsh_inductor_read, and for tests; torsh_inductor_sort
+ * comes after the last.
+ */
 void torsh_inductor_parse(struct inductor *inductor, const char *text);
 void torsh_inductor_sort(struct inductor *inductor);
 
 /* The kernel of that name, NULL: none, or an ambiguous one. inductor may be NULL. */
-const struct inductor_kernel *torsh_inductor_find(const struct inductor *inductor, const char *name);
+const struct inductor_kernel *torsh_inductor_find(const struct inductor *inductor,
+						  const char *name);
 
 void torsh_inductor_free(struct inductor *inductor);
 

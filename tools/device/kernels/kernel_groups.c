@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/kernel_groups.h. */
 #include "tools/device/kernels/kernel_groups.h"
 
 #include <string.h>
@@ -25,7 +24,8 @@ uint64_t torsh_kernel_group_average(const struct kernel_group *group)
 /* Rows of a name lie together. */
 struct kernel_group *torsh_kernel_groups_make(const struct kernels *kernels, size_t *n)
 {
-	struct kernel_group *groups = torsh_need_items(NULL, 0, kernels->n ? kernels->n : 1, sizeof(*groups));
+	struct kernel_group *groups =
+		torsh_need_items(NULL, 0, kernels->n ? kernels->n : 1, sizeof(*groups));
 
 	*n = 0;
 	for (size_t i = 0; i < kernels->n; i++) {

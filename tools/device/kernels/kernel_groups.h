@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did, by name alone: rows of one name are what different operators launched, and what none did. */
+/*
+ * What devices did, by name alone: rows of one name are what different operators launched, and what
+ * none did.
+ */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_GROUPS_H
 #define TORSH_DEVICE_KERNELS_KERNEL_GROUPS_H
 
@@ -11,7 +14,10 @@ struct kernel_group {
 	uint64_t calls, bytes, timed, total_ns, min_ns, max_ns;
 };
 
-/* In the order of the rows, which stay the caller's and outlive them; to be freed. Dies without memory. */
+/*
+ * In the order of the rows, which stay the caller's and outlive them; to be freed. Dies without
+ * memory.
+ */
 struct kernel_group *torsh_kernel_groups_make(const struct kernels *kernels, size_t *n);
 
 /* Of the calls that have times; 0: none has. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/kernel_lines.h. */
 #include "tools/device/kernels/kernel_lines.h"
 
 #include <stdlib.h>
@@ -21,30 +20,34 @@ void torsh_kernel_lines_destroy(struct kernel_lines *lines)
 static struct kernel_line *find_line(struct kernel_lines *lines, const struct kernel_line *wanted)
 {
 	/* Labels are below 2^30: an agent has 2^18 of them at most. */
-	uint64_t key = ((uint64_t)wanted->name << 34 | (uint64_t)wanted->stack << 2 | (uint64_t)wanted->what) + 1;
+	uint64_t key = ((uint64_t)wanted->name << 34 | (uint64_t)wanted->stack << 2 |
+			(uint64_t)wanted->what) +
+		       1;
 	struct key_slot *slot = torsh_key_index_find(&lines->index, key);
 
 	if (slot->key)
 		return &lines->items[slot->number];
-	lines->items = torsh_need_room(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
+	lines->items =
+		torsh_need_room(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
 	lines->items[lines->n] = *wanted;
 	torsh_key_index_fill(&lines->index, slot, key, (uint32_t)lines->n);
 	return &lines->items[lines->n++];
 }
 
-void torsh_kernel_lines_add(struct kernel_lines *lines, const struct device_span *span, uint32_t stack,
-			    bool is_captured)
+void torsh_kernel_lines_add(struct kernel_lines *lines, const struct device_span *span,
+			    uint32_t stack, bool is_captured)
 {
 	struct kernel_line *line;
 
 	if (!stack)
 		return;
-	line = find_line(lines, &(struct kernel_line){
-					.what = span->what,
-					.name = span->what == DEVICE_KERNEL ? span->name : span->kind,
-					.stack = stack,
-					.is_captured = is_captured,
-				});
+	line = find_line(lines,
+			 &(struct kernel_line){
+				 .what = span->what,
+				 .name = span->what == DEVICE_KERNEL ? span->name : span->kind,
+				 .stack = stack,
+				 .is_captured = is_captured,
+			 });
 	line->calls++;
 	if (!span->is_timed)
 		return;

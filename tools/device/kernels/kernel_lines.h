@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, by the stack of the call that asked for it: of a graph's node that which captured or added it, else the
- * launch. Only where these were taken (TORSH_PROFILER_WITH_STACK, TORSH_PROFILER_OPERATOR_STACKS).
+ * What devices did, by the stack of the call that asked for it: of a graph's node that which
+ * captured or added it, else the launch. Only where these were taken (TORSH_PROFILER_WITH_STACK,
+ * TORSH_PROFILER_OPERATOR_STACKS).
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_LINES_H
 #define TORSH_DEVICE_KERNELS_KERNEL_LINES_H
@@ -29,7 +30,7 @@ void torsh_kernel_lines_create(struct kernel_lines *lines);
 void torsh_kernel_lines_destroy(struct kernel_lines *lines);
 
 /* Count it; stack 0: none was taken, and it is in no line. */
-void torsh_kernel_lines_add(struct kernel_lines *lines, const struct device_span *span, uint32_t stack,
-			    bool is_captured);
+void torsh_kernel_lines_add(struct kernel_lines *lines, const struct device_span *span,
+			    uint32_t stack, bool is_captured);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/kernel_metrics.h. */
 #include "tools/device/kernels/kernel_metrics.h"
 
 #include <math.h>
@@ -39,11 +38,13 @@ enum kernel_metric torsh_metric_of(const char *counter)
 	return N_KERNEL_METRICS;
 }
 
-static bool find_raw(const struct raw_metric *raw, size_t n_raw, enum kernel_metric metric, double *value)
+static bool find_raw(const struct raw_metric *raw, size_t n_raw, enum kernel_metric metric,
+		     double *value)
 {
 	for (size_t i = 0; i < COUNTERS_MAX && counters[metric][i]; i++) {
 		for (size_t k = 0; k < n_raw; k++) {
-			if (strcmp(counters[metric][i], raw[k].name) == 0 && isfinite(raw[k].value)) {
+			if (strcmp(counters[metric][i], raw[k].name) == 0 &&
+			    isfinite(raw[k].value)) {
 				*value = raw[k].value;
 				return true;
 			}
@@ -52,7 +53,8 @@ static bool find_raw(const struct raw_metric *raw, size_t n_raw, enum kernel_met
 	return false;
 }
 
-static void add_metric(struct kernel_sums *sums, enum kernel_metric metric, double value, uint64_t duration_ns)
+static void add_metric(struct kernel_sums *sums, enum kernel_metric metric, double value,
+		       uint64_t duration_ns)
 {
 	double *sum = &sums->metrics[metric].value;
 
@@ -66,7 +68,8 @@ static void add_metric(struct kernel_sums *sums, enum kernel_metric metric, doub
 	sums->metrics[metric].is_known = true;
 }
 
-void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const struct raw_metric *raw, size_t n_raw)
+void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const struct raw_metric *raw,
+		       size_t n_raw)
 {
 	double value;
 
@@ -101,8 +104,8 @@ bool torsh_metrics_value(const struct kernel_sums *sums, enum kernel_metric metr
 	return true;
 }
 
-bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double peak_gflops, double peak_gb_per_s,
-		       struct roofline *roofline)
+bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double peak_gflops,
+		       double peak_gb_per_s, struct roofline *roofline)
 {
 	double bandwidth_gflops, achieved_gflops;
 
@@ -124,6 +127,7 @@ enum tensor_use torsh_metrics_tensor_use(const struct kernel_sums *sums)
 
 	if (!has_active && !sums->has_tensor_instructions)
 		return TENSOR_CORES_UNKNOWN;
-	return (has_active && active_pct > 0) || sums->tensor_instructions > 0 ? TENSOR_CORES_USED
-									       : TENSOR_CORES_UNUSED;
+	return (has_active && active_pct > 0) || sums->tensor_instructions > 0
+		       ? TENSOR_CORES_USED
+		       : TENSOR_CORES_UNUSED;
 }

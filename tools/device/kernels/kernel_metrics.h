@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What counters say of several kernels together: the fields of the operator recording's AggregatedMetrics, by its formulas. And
- * what the roofline of a device says of an operator. Nothing is measured here.
+ * What counters say of several kernels together: the fields of the operator recording's
+ * AggregatedMetrics, by its formulas. And what the roofline of a device says of an operator.
+ * Nothing is measured here.
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_METRICS_H
 #define TORSH_DEVICE_KERNELS_KERNEL_METRICS_H
@@ -32,7 +33,8 @@ struct raw_metric {
 
 struct kernel_sums {
 	uint64_t total_ns, n_kernels;
-	size_t dominant; /* which of the kernels took longest, the first of equals; where n_kernels isn't 0 */
+	/* which of the kernels took longest, the first of equals; where n_kernels isn't 0 */
+	size_t dominant;
 	uint64_t dominant_ns;
 	struct {
 		bool is_known;
@@ -44,9 +46,13 @@ struct kernel_sums {
 };
 
 /* {0} is no kernel; the next one is that with the number n_kernels. */
-void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const struct raw_metric *raw, size_t n_raw);
+void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const struct raw_metric *raw,
+		       size_t n_raw);
 
-/* A field of all that were added. Returns false where no kernel has it, or a mean is one of no time. */
+/*
+ * A field of all that were added. Returns false where no kernel has it, or a mean is one of no
+ * time.
+ */
 bool torsh_metrics_value(const struct kernel_sums *sums, enum kernel_metric metric, double *value);
 
 enum tensor_use { TENSOR_CORES_UNKNOWN, TENSOR_CORES_UNUSED, TENSOR_CORES_USED };
@@ -66,7 +72,7 @@ struct roofline {
 };
 
 /* Returns false where one of the five is 0: not known. */
-bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double peak_gflops, double peak_gb_per_s,
-		       struct roofline *roofline);
+bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double peak_gflops,
+		       double peak_gb_per_s, struct roofline *roofline);
 
 #endif

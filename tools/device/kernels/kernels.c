@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/kernels.h. */
 #include "tools/device/kernels/kernels.h"
 
 #include <search.h>
@@ -63,7 +62,8 @@ static size_t find_row(struct collector *collector, const struct recorded_proces
 	struct known_row *key = torsh_need(malloc(sizeof(*key))), **found;
 
 	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)by->reason, (int)by->method, name,
+		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)by->reason,
+					(int)by->method, name,
 					by->operator_name ? by->operator_name : ""),
 		.row = kernels->n,
 	};
@@ -72,7 +72,8 @@ static size_t find_row(struct collector *collector, const struct recorded_proces
 		free_known(key);
 		return (*found)->row;
 	}
-	kernels->rows = torsh_need_room(kernels->rows, kernels->n, &kernels->n_room, sizeof(*kernels->rows));
+	kernels->rows = torsh_need_room(kernels->rows, kernels->n, &kernels->n_room,
+					sizeof(*kernels->rows));
 	kernels->rows[kernels->n] = (struct kernel_row){
 		.what = span->what,
 		.name = torsh_need(strdup(name)),
@@ -91,7 +92,9 @@ static struct kernel_row *row_of(struct collector *collector, struct process_sta
 {
 	/* Labels are below 2^30: an agent has 2^18 of them at most. */
 	uint64_t name = span->what == DEVICE_KERNEL ? span->name : span->kind;
-	uint64_t key = ((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 | (uint64_t)span->what) + 1;
+	uint64_t key =
+		((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 | (uint64_t)span->what) +
+		1;
 	struct key_slot *slot = torsh_key_index_find(&state->rows, key);
 	size_t number = slot->number;
 
@@ -102,14 +105,18 @@ static struct kernel_row *row_of(struct collector *collector, struct process_sta
 	return &collector->kernels->rows[number];
 }
 
-/* What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that in which it began. */
+/*
+ * What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that
+ * in which it began.
+ */
 static bool is_of_a_step(const struct process_state *state, const struct device_row *did)
 {
-	return torsh_steps_have(state->steps, did->is_captured ? did->span.begin_ns : torsh_device_row_asked_ns(did));
+	return torsh_steps_have(state->steps, did->is_captured ? did->span.begin_ns
+							       : torsh_device_row_asked_ns(did));
 }
 
-static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
-		const struct attribution *by)
+static void add(struct collector *collector, struct process_state *state,
+		const struct device_span *span, const struct attribution *by)
 {
 	struct kernel_row *row = row_of(collector, state, span, by);
 
@@ -127,7 +134,8 @@ static void add(struct collector *collector, struct process_state *state, const 
 		collector->kernels->attributed_ns += span->duration_ns;
 }
 
-static struct process_state *find_state(struct collector *collector, const struct recorded_process *process)
+static struct process_state *find_state(struct collector *collector,
+					const struct recorded_process *process)
 {
 	for (size_t i = 0; i < collector->kernels->n_processes; i++) {
 		if (collector->states[i].seen->process == process)
@@ -137,15 +145,17 @@ static struct process_state *find_state(struct collector *collector, const struc
 }
 
 /* A wait is told after the call that waited, whose number it has. */
-static void see_call(struct collector *collector, struct process_state *state, const struct event *event,
-		     const struct call *innermost)
+static void see_call(struct collector *collector, struct process_state *state,
+		     const struct event *event, const struct call *innermost)
 {
 	uint32_t operator_label = 0;
 
 	if (event->id == EVENT_DEVICE_WAIT &&
-	    !torsh_call_window_find(&state->labels, event->device_wait.correlation, &operator_label))
+	    !torsh_call_window_find(&state->labels, event->device_wait.correlation,
+				    &operator_label))
 		operator_label = 0;
-	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event, operator_label);
+	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event,
+			       operator_label);
 	if (event->id == EVENT_DEVICE_CALL || event->id == EVENT_LAUNCH)
 		torsh_call_window_add(&state->labels,
 				      event->id == EVENT_LAUNCH ? event->launch.correlation
@@ -153,14 +163,15 @@ static void see_call(struct collector *collector, struct process_state *state, c
 				      innermost ? innermost->name : 0);
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
-static uint64_t place_of(void *context, const struct recorded_process *process, const struct timeline_event *event,
-			 const struct calls_around *around)
+static uint64_t place_of(void *context, const struct recorded_process *process,
+			 const struct timeline_event *event, const struct calls_around *around)
 {
 	const struct collector *collector = context;
 
-	return torsh_attributor_place(collector->attributor, process, event, around->in_operator, 0);
+	return torsh_attributor_place(collector->attributor, process, event, around->in_operator,
+				      0);
 }
 
 static void see_row(void *context, const struct device_row *row)
@@ -175,7 +186,7 @@ static void see_row(void *context, const struct device_row *row)
 	add(collector, state, &row->span, &by);
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static void see_begin(void *context, struct call *call)
 {
@@ -191,8 +202,8 @@ static void see_end(void *context, struct call *call)
 	torsh_attributor_end(collector->attributor, call);
 }
 
-static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       const struct calls_around *around)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct calls_around *around)
 {
 	struct collector *collector = context;
 	struct process_state *state = find_state(collector, process);
@@ -203,8 +214,8 @@ static void see_launch(void *context, const struct recorded_process *process, co
 	torsh_device_join_launch(collector->join, process, event, around);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct collector *collector = context;
 	struct process_state *state;
@@ -248,15 +259,19 @@ static int compare_rows(const void *a, const void *b)
 		rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
 	if (rc == 0)
 		rc = (x->reason > y->reason) - (x->reason < y->reason);
-	return rc ? rc : strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
+	return rc ? rc
+		  : strcmp(x->operator_name ? x->operator_name : "",
+			   y->operator_name ? y->operator_name : "");
 }
 
 void torsh_kernels_collect(struct kernels *kernels, const struct recording *recording,
-			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass)
+			   struct recorded_process *const *processes, size_t n_processes,
+			   const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct device_visitor devices = {.wants_untimed = true, .own = place_of, .row = see_row};
+	static const struct device_visitor devices = {
+		.wants_untimed = true, .own = place_of, .row = see_row};
 	struct collector collector = {.kernels = kernels};
 	int rc;
 
@@ -275,7 +290,8 @@ void torsh_kernels_collect(struct kernels *kernels, const struct recording *reco
 	}
 	collector.attributor = torsh_attributor_create(processes, n_processes, prepass);
 	collector.join = torsh_device_join_create(prepass, &devices, &collector);
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &collector, NULL);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			      &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(collector.join);

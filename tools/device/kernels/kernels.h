@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did by name, and the operator that launched it: the innermost one that was open on the launching thread
- * when the call returned which CUPTI names as the cause; else what other evidence there is (tools/device/kernels/attribution.h).
+ * What devices did by name, and the operator that launched it: the innermost one that was open on
+ * the launching thread when the call returned which CUPTI names as the cause; else what other
+ * evidence there is (tools/device/kernels/attribution.h).
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNELS_H
 #define TORSH_DEVICE_KERNELS_KERNELS_H
@@ -45,7 +46,8 @@ struct kernels {
 
 /* What was launched in the pre-pass's steps. Dies where the recording can't be read. */
 void torsh_kernels_collect(struct kernels *kernels, const struct recording *recording,
-			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass);
+			   struct recorded_process *const *processes, size_t n_processes,
+			   const struct prepass *prepass);
 void torsh_kernels_free(struct kernels *kernels);
 
 /* The part of the time that is on operators, 0 to 1; 0 where there is no time. */

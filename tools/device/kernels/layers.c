@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/layers.h. */
 #include "tools/device/kernels/layers.h"
 
 #include <stdlib.h>
@@ -10,7 +9,10 @@
 
 #define BASE UINT64_C(0x9e3779b97f4a7c15) /* of the polynomial, modulo 2^64; odd */
 
-/* Of every prefix its polynomial, and the powers of its base: two stretches are compared by one subtraction. */
+/*
+ * Of every prefix its polynomial, and the powers of its base: two stretches are compared by one
+ * subtraction.
+ */
 struct sequence {
 	const uint64_t *items;
 	size_t n;
@@ -20,7 +22,8 @@ struct sequence {
 struct candidates {
 	struct layer_run *items;
 	size_t n, n_room;
-	struct key_index known; /* by first and last item: of several periods the shortest comes first */
+	/* by first and last item: of several periods the shortest comes first */
+	struct key_index known;
 };
 
 static uint64_t mix(uint64_t item)
@@ -100,14 +103,18 @@ static void add_candidate(struct candidates *candidates, size_t start, size_t n,
 	/* That of period 1 has to be known, so that its multiples are not taken for more. */
 	if (period < 2)
 		return;
-	candidates->items =
-		torsh_need_room(candidates->items, candidates->n, &candidates->n_room, sizeof(*candidates->items));
-	candidates->items[candidates->n++] =
-		(struct layer_run){.start = start, .period = period, .n_instances = n / period, .n_rest = n % period};
+	candidates->items = torsh_need_room(candidates->items, candidates->n, &candidates->n_room,
+					    sizeof(*candidates->items));
+	candidates->items[candidates->n++] = (struct layer_run){
+		.start = start, .period = period, .n_instances = n / period, .n_rest = n % period};
 }
 
-/* Every run of this period is there where an anchor, of those that lie a period apart, is like the next. */
-static void find_period(const struct sequence *sequence, size_t period, struct candidates *candidates)
+/*
+ * Every run of this period is there where an anchor, of those that lie a period apart, is like the
+ * next.
+ */
+static void find_period(const struct sequence *sequence, size_t period,
+			struct candidates *candidates)
 {
 	for (size_t i = 0, end = 0; i + period < sequence->n; i += period) {
 		size_t before, after;
@@ -141,8 +148,8 @@ static bool is_free(const bool *is_taken, const struct layer_run *run)
 	return !is_taken[run->start] && !is_taken[run->start + run->period * run->n_instances - 1];
 }
 
-static size_t choose_runs(const struct candidates *candidates, size_t n, layers_accept *accept, void *context,
-			  struct layer_run **runs)
+static size_t choose_runs(const struct candidates *candidates, size_t n, layers_accept *accept,
+			  void *context, struct layer_run **runs)
 {
 	bool *is_taken = torsh_need(calloc(n + 1, sizeof(*is_taken)));
 	size_t n_runs = 0, n_room = 0;
@@ -160,7 +167,8 @@ static size_t choose_runs(const struct candidates *candidates, size_t n, layers_
 	return n_runs;
 }
 
-size_t torsh_layers_find(const uint64_t *items, size_t n, layers_accept *accept, void *context, struct layer_run **runs)
+size_t torsh_layers_find(const uint64_t *items, size_t n, layers_accept *accept, void *context,
+			 struct layer_run **runs)
 {
 	struct candidates candidates = {0};
 	struct sequence sequence;

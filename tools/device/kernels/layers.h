@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What repeats itself in a sequence: the layers of a model, of whose launches only numbers are known that are equal where
- * launches are alike. A run is a stretch with a period: s[i] == s[i + period], at least twice as long as that.
+ * What repeats itself in a sequence: the layers of a model, of whose launches only numbers are
+ * known that are equal where launches are alike. A run is a stretch with a period: s[i] == s[i +
+ * period], at least twice as long as that.
  */
 #ifndef TORSH_DEVICE_KERNELS_LAYERS_H
 #define TORSH_DEVICE_KERNELS_LAYERS_H
@@ -23,8 +24,9 @@ struct layer_run {
 typedef bool layers_accept(void *context, struct layer_run *run);
 
 /*
- * Find runs that don't overlap, of two different items at least in a period: those that cover most first, as accepted.
- * O(n log^2 n). Returns how many, in the order in which they were accepted; *runs is the caller's to free.
+ * Find runs that don't overlap, of two different items at least in a period: those that cover most
+ * first, as accepted. O(n log^2 n). Returns how many, in the order in which they were accepted;
+ * *runs is the caller's to free.
  */
 size_t torsh_layers_find(const uint64_t *items, size_t n, layers_accept *accept, void *context,
 			 struct layer_run **runs);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/kernels/occupancy.h. */
 #include "tools/device/kernels/occupancy.h"
 
 #include <stdbool.h>
@@ -33,12 +32,13 @@ static uint64_t warp_registers(const struct event_device *device, uint32_t regis
 }
 
 /* How many blocks the registers of a multiprocessor are enough for. */
-static uint64_t blocks_by_registers(const struct event_device *device, uint32_t registers, uint64_t block_warps)
+static uint64_t blocks_by_registers(const struct event_device *device, uint32_t registers,
+				    uint64_t block_warps)
 {
 	if (!registers)
 		return OCCUPANCY_UNLIMITED;
-	return device->multiprocessor_registers / PARTITIONS / warp_registers(device, registers) * PARTITIONS /
-	       block_warps;
+	return device->multiprocessor_registers / PARTITIONS / warp_registers(device, registers) *
+	       PARTITIONS / block_warps;
 }
 
 static uint64_t reserved_shared(const struct event_device *device)
@@ -50,13 +50,15 @@ static uint64_t block_shared(const struct event_device *device, const struct eve
 {
 	uint32_t unit = device->capability_major >= FIRST_RESERVING_MAJOR ? 128 : 256;
 
-	return round_up((uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes + reserved_shared(device),
+	return round_up((uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes +
+				reserved_shared(device),
 			unit);
 }
 
 static uint64_t blocks_by_shared(const struct event_device *device, uint64_t block_bytes)
 {
-	return block_bytes ? device->multiprocessor_shared_bytes / block_bytes : OCCUPANCY_UNLIMITED;
+	return block_bytes ? device->multiprocessor_shared_bytes / block_bytes
+			   : OCCUPANCY_UNLIMITED;
 }
 
 static bool has_rules(const struct event_device *device)
@@ -118,7 +120,8 @@ const char *torsh_occupancy_of(const struct event_device *device, const struct e
 		.share = (double)(blocks[limit] * block_warps) / device->multiprocessor_warps,
 		.waves = grid / ((double)blocks[limit] * device->multiprocessors),
 		.limit = limit,
-		.block_registers = (uint32_t)(warp_registers(device, kernel->registers) * block_warps),
+		.block_registers =
+			(uint32_t)(warp_registers(device, kernel->registers) * block_warps),
 		.block_shared_bytes = (uint32_t)shared_bytes,
 	};
 	for (int i = 0; i < N_OCCUPANCY_LIMITS; i++)

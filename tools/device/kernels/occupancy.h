@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How full a kernel can make a device at best: the warps that fit into a multiprocessor at a time, of those that it has room
- * for, and how often all multiprocessors must be filled for the whole grid. From what the launch asked for and the device
- * says of itself, by the rules of CUDA's occupancy calculator for compute capabilities 7.0 to 12.x. Clusters and barriers,
- * which can make it less, are not looked at.
+ * How full a kernel can make a device at best: the warps that fit into a multiprocessor at a time,
+ * of those that it has room for, and how often all multiprocessors must be filled for the whole
+ * grid. From what the launch asked for and the device says of itself, by the rules of CUDA's
+ * occupancy calculator for compute capabilities 7.0 to 12.x. Clusters and barriers, which can make
+ * it less, are not looked at.
  */
 #ifndef TORSH_DEVICE_KERNELS_OCCUPANCY_H
 #define TORSH_DEVICE_KERNELS_OCCUPANCY_H
@@ -30,8 +31,10 @@ extern const char *const torsh_occupancy_limit_names[N_OCCUPANCY_LIMITS];
 
 struct occupancy {
 	uint32_t blocks; /* on a multiprocessor at a time */
-	uint32_t blocks_by[N_OCCUPANCY_LIMITS]; /* how many there is enough of each for; blocks is the least */
-	uint32_t block_registers, block_shared_bytes; /* that a block is given, which is more than it asked for */
+	/* how many there is enough of each for; blocks is the least */
+	uint32_t blocks_by[N_OCCUPANCY_LIMITS];
+	/* that a block is given, which is more than it asked for */
+	uint32_t block_registers, block_shared_bytes;
 	uint32_t warps; /* the same in warps */
 	double share; /* of the warps that a multiprocessor has room for: 0 to 1 */
 	double waves; /* how often the grid fills the device */
@@ -42,7 +45,10 @@ struct occupancy {
 const char *torsh_occupancy_of(const struct event_device *device, const struct event_kernel *kernel,
 			       struct occupancy *occupancy);
 
-/* Shared memory that a block can have at most, where its kernel opts in to more than others have; 0: not known. */
+/*
+ * Shared memory that a block can have at most, where its kernel opts in to more than others have;
+ * 0: not known.
+ */
 uint64_t torsh_occupancy_shared_max(const struct event_device *device);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/memory/device_blocks.h. */
 #include "tools/device/memory/device_blocks.h"
 
 #include <inttypes.h>
@@ -23,7 +22,10 @@ struct range {
 	uint32_t block;
 };
 
-/* What a thread's latest free ended, until it is known to have succeeded: with the thread's next one. */
+/*
+ * What a thread's latest free ended, until it is known to have succeeded: with the thread's next
+ * one.
+ */
 struct device_undo {
 	uint32_t kind;
 	uint64_t address;
@@ -44,7 +46,8 @@ static int compare_ranges(const void *a, const void *b)
 	return x->end <= y->begin ? -1 : x->begin >= y->end;
 }
 
-static struct range *find_range(const struct device_blocks *blocks, enum space space, uint64_t begin, uint64_t end)
+static struct range *find_range(const struct device_blocks *blocks, enum space space,
+				uint64_t begin, uint64_t end)
 {
 	struct range wanted = {.begin = begin, .end = end > begin ? end : begin + 1}, **found;
 
@@ -96,7 +99,7 @@ void torsh_device_blocks_destroy(struct device_blocks *blocks)
 	*blocks = (struct device_blocks){0};
 }
 
-/* ---- blocks and what they add up to -------------------------------------------------------------------------------- */
+/* ---- blocks and what they add up to ---------------------------------------------------------- */
 
 static enum device_scope_kind scope_kind(uint32_t kind, uint32_t flags)
 {
@@ -114,7 +117,8 @@ static enum device_scope_kind scope_kind(uint32_t kind, uint32_t flags)
 	}
 }
 
-static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind kind, uint32_t device)
+static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind kind,
+			   uint32_t device)
 {
 	if (kind != SCOPE_CUDA)
 		device = DEVICE_NOT_KNOWN;
@@ -124,13 +128,14 @@ static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind 
 	}
 	if (blocks->n_scopes >= SCOPES_MAX && device != DEVICE_NOT_KNOWN)
 		return find_scope(blocks, kind, DEVICE_NOT_KNOWN);
-	blocks->scopes =
-		torsh_need_room(blocks->scopes, blocks->n_scopes, &blocks->scopes_room, sizeof(*blocks->scopes));
+	blocks->scopes = torsh_need_room(blocks->scopes, blocks->n_scopes, &blocks->scopes_room,
+					 sizeof(*blocks->scopes));
 	blocks->scopes[blocks->n_scopes] = (struct device_scope){.kind = kind, .device = device};
 	return (uint32_t)blocks->n_scopes++;
 }
 
-uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags, uint32_t device)
+uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags,
+				   uint32_t device)
 {
 	return find_scope(blocks, scope_kind(kind, flags), device);
 }
@@ -156,8 +161,8 @@ static uint32_t put_block(struct device_blocks *blocks, const struct device_bloc
 {
 	uint32_t number;
 
-	blocks->blocks =
-		torsh_need_room(blocks->blocks, blocks->n_blocks, &blocks->blocks_room, sizeof(*blocks->blocks));
+	blocks->blocks = torsh_need_room(blocks->blocks, blocks->n_blocks, &blocks->blocks_room,
+					 sizeof(*blocks->blocks));
 	number = take_number(blocks->free_blocks, &blocks->n_free_blocks, &blocks->n_blocks);
 	blocks->blocks[number] = *block;
 	blocks->blocks[number].is_alive = true;
@@ -171,12 +176,13 @@ static void end_block(struct device_blocks *blocks, uint32_t number)
 
 	count_block(blocks, block, -1);
 	block->is_alive = false;
-	blocks->free_blocks = torsh_need_room(blocks->free_blocks, blocks->n_free_blocks, &blocks->free_blocks_room,
-					      sizeof(*blocks->free_blocks));
+	blocks->free_blocks =
+		torsh_need_room(blocks->free_blocks, blocks->n_free_blocks,
+				&blocks->free_blocks_room, sizeof(*blocks->free_blocks));
 	blocks->free_blocks[blocks->n_free_blocks++] = number;
 }
 
-/* ---- what comes ---------------------------------------------------------------------------------------------------- */
+/* ---- what comes ------------------------------------------------------------------------------ */
 
 static void drop_reference(struct device_blocks *blocks, enum space space, struct range *range)
 {
@@ -188,7 +194,8 @@ static void drop_reference(struct device_blocks *blocks, enum space space, struc
 }
 
 /* Nothing can live where something new was got: the end of what did was not seen. */
-static void end_what_was_there(struct device_blocks *blocks, enum space space, uint64_t begin, uint64_t end)
+static void end_what_was_there(struct device_blocks *blocks, enum space space, uint64_t begin,
+			       uint64_t end)
 {
 	struct range *range;
 
@@ -206,7 +213,8 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
 }
 
 /* One more name for a physical block, if its handle is known. */
-static void add_reference(struct device_blocks *blocks, enum space space, uint64_t handle, uint64_t begin, uint64_t end)
+static void add_reference(struct device_blocks *blocks, enum space space, uint64_t handle,
+			  uint64_t begin, uint64_t end)
 {
 	struct range *of_handle = find_range(blocks, SPACE_HANDLE, handle, handle + 1);
 	struct range range;
@@ -228,7 +236,8 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 		       const struct device_origin *origin)
 {
 	enum space space = space_of(alloc->kind);
-	uint64_t bytes = space == SPACE_HANDLE ? 0 : alloc->bytes, end = end_of(alloc->address, bytes);
+	uint64_t bytes = space == SPACE_HANDLE ? 0 : alloc->bytes,
+		 end = end_of(alloc->address, bytes);
 	struct device_block block = {
 		.kind = (uint8_t)alloc->kind,
 		.flags = (uint8_t)alloc->flags,
@@ -251,21 +260,23 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 	end_what_was_there(blocks, space, alloc->address, end);
 	block.scope = torsh_device_blocks_scope(blocks, alloc->kind, alloc->flags, alloc->device);
 	blocks->scopes[block.scope].allocs++;
-	blocks->is_managed = torsh_need_room(blocks->is_managed, blocks->n_ordinals, &blocks->managed_room,
-					     sizeof(*blocks->is_managed));
+	blocks->is_managed = torsh_need_room(blocks->is_managed, blocks->n_ordinals,
+					     &blocks->managed_room, sizeof(*blocks->is_managed));
 	blocks->is_managed[blocks->n_ordinals++] = false;
 	add_range(blocks, space,
-		  &(struct range){.begin = alloc->address, .end = end, .block = put_block(blocks, &block)});
+		  &(struct range){
+			  .begin = alloc->address, .end = end, .block = put_block(blocks, &block)});
 }
 
-/* ---- what goes ----------------------------------------------------------------------------------------------------- */
+/* ---- what goes ------------------------------------------------------------------------------- */
 
 static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thread,
 				      const struct event_device_free *freed)
 {
 	thread %= THREADS_MAX;
 	while (blocks->n_undo <= thread) {
-		blocks->undo = torsh_need_room(blocks->undo, blocks->n_undo, &blocks->undo_room, sizeof(*blocks->undo));
+		blocks->undo = torsh_need_room(blocks->undo, blocks->n_undo, &blocks->undo_room,
+					       sizeof(*blocks->undo));
 		blocks->undo[blocks->n_undo++] = (struct device_undo){0};
 	}
 	blocks->undo[thread].kind = freed->kind;
@@ -278,11 +289,12 @@ static void keep_undo(struct device_undo *undo, enum space space, const struct r
 		      const struct device_block *block)
 {
 	undo->items = torsh_need_room(undo->items, undo->n, &undo->n_room, sizeof(*undo->items));
-	undo->items[undo->n++] =
-		(struct undone){.range = *range, .space = space, .block = *block, .number = range->block};
+	undo->items[undo->n++] = (struct undone){
+		.range = *range, .space = space, .block = *block, .number = range->block};
 }
 
-static void free_range(struct device_blocks *blocks, struct device_undo *undo, enum space space, struct range *range)
+static void free_range(struct device_blocks *blocks, struct device_undo *undo, enum space space,
+		       struct range *range)
 {
 	struct device_block *block = &blocks->blocks[range->block];
 
@@ -306,14 +318,16 @@ static void end_context(struct device_blocks *blocks, uint32_t context)
 		if (!block->is_alive || block->context != context || space == SPACE_HANDLE)
 			continue;
 		range = find_range(blocks, space, block->address, block->address + 1);
-		blocks->left = torsh_need_room(blocks->left, blocks->n_left, &blocks->left_room, sizeof(*blocks->left));
+		blocks->left = torsh_need_room(blocks->left, blocks->n_left, &blocks->left_room,
+					       sizeof(*blocks->left));
 		blocks->left[blocks->n_left++] = *block;
 		if (range)
 			drop_reference(blocks, space, range);
 	}
 }
 
-static void take_free(struct device_blocks *blocks, const struct event_device_free *freed, uint32_t thread)
+static void take_free(struct device_blocks *blocks, const struct event_device_free *freed,
+		      uint32_t thread)
 {
 	enum space space = space_of(freed->kind);
 	uint64_t end = end_of(freed->address, freed->kind == BLOCK_MAPPING ? freed->bytes : 0);
@@ -332,7 +346,8 @@ static void take_free(struct device_blocks *blocks, const struct event_device_fr
 	}
 	do {
 		free_range(blocks, undo, space, range);
-	} while (freed->kind == BLOCK_MAPPING && (range = find_range(blocks, space, freed->address, end)));
+	} while (freed->kind == BLOCK_MAPPING &&
+		 (range = find_range(blocks, space, freed->address, end)));
 }
 
 static void restore(struct device_blocks *blocks, const struct undone *undone)
@@ -343,7 +358,10 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 	bool is_same = now->is_alive && now->ordinal == undone->block.ordinal;
 
 	if (find_range(blocks, undone->space, range.begin, range.end)) {
-		/* A handle that is still retained; otherwise nobody can have got it, and the recording is damaged. */
+		/*
+		 * A handle that is still retained; otherwise nobody can have got it, and the
+		 * recording is damaged.
+		 */
 		if (is_same && undone->space == SPACE_HANDLE) {
 			blocks->blocks[undone->number].n_refs++;
 			blocks->blocks[undone->number].n_retained++;
@@ -361,9 +379,11 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 }
 
 /* The thread's latest free of that did not happen. */
-static void undo_free(struct device_blocks *blocks, uint32_t kind, uint64_t address, uint32_t thread)
+static void undo_free(struct device_blocks *blocks, uint32_t kind, uint64_t address,
+		      uint32_t thread)
 {
-	struct device_undo *undo = thread % THREADS_MAX < blocks->n_undo ? &blocks->undo[thread % THREADS_MAX] : NULL;
+	struct device_undo *undo =
+		thread % THREADS_MAX < blocks->n_undo ? &blocks->undo[thread % THREADS_MAX] : NULL;
 
 	if (!undo || undo->kind != kind || undo->address != address)
 		return;
@@ -374,13 +394,14 @@ static void undo_free(struct device_blocks *blocks, uint32_t kind, uint64_t addr
 	*undo = (struct device_undo){.items = undo->items, .n_room = undo->n_room};
 }
 
-static void take_failure(struct device_blocks *blocks, const struct event_device_free_failed *failed, uint32_t thread)
+static void take_failure(struct device_blocks *blocks,
+			 const struct event_device_free_failed *failed, uint32_t thread)
 {
 	blocks->failed_frees++;
 	undo_free(blocks, failed->kind, failed->address, thread);
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 struct tensor_node {
 	uint64_t address;
@@ -395,7 +416,8 @@ static int compare_tensors(const void *a, const void *b)
 }
 
 /* Count the tensor's bytes in the blocks that it lies in. Returns how many of them do. */
-static uint64_t count_inside(struct device_blocks *blocks, const struct device_tensor *tensor, int sign)
+static uint64_t count_inside(struct device_blocks *blocks, const struct device_tensor *tensor,
+			     int sign)
 {
 	uint64_t at = tensor->address, end = end_of(at, tensor->bytes), inside = 0;
 	const struct range *range;
@@ -424,8 +446,9 @@ static void end_tensor(struct device_blocks *blocks, struct tensor_node *node)
 
 	count_inside(blocks, tensor, -1);
 	tensor->is_alive = false;
-	blocks->free_tensors = torsh_need_room(blocks->free_tensors, blocks->n_free_tensors, &blocks->free_tensors_room,
-					       sizeof(*blocks->free_tensors));
+	blocks->free_tensors =
+		torsh_need_room(blocks->free_tensors, blocks->n_free_tensors,
+				&blocks->free_tensors_room, sizeof(*blocks->free_tensors));
 	blocks->free_tensors[blocks->n_free_tensors++] = node->tensor;
 	tdelete(node, &blocks->tensor_tree, compare_tensors);
 	free(node);
@@ -444,19 +467,24 @@ static void take_tensor(struct device_blocks *blocks, const struct event_tensor 
 		end_tensor(blocks, *found);
 	if (event->is_free || !event->bytes)
 		return;
-	blocks->tensors =
-		torsh_need_room(blocks->tensors, blocks->n_tensors, &blocks->tensors_room, sizeof(*blocks->tensors));
+	blocks->tensors = torsh_need_room(blocks->tensors, blocks->n_tensors, &blocks->tensors_room,
+					  sizeof(*blocks->tensors));
 	node = torsh_need(malloc(sizeof(*node)));
 	node->address = event->address;
-	node->tensor = take_number(blocks->free_tensors, &blocks->n_free_tensors, &blocks->n_tensors);
+	node->tensor =
+		take_number(blocks->free_tensors, &blocks->n_free_tensors, &blocks->n_tensors);
 	torsh_need(tsearch(node, &blocks->tensor_tree, compare_tensors));
 	tensor = &blocks->tensors[node->tensor];
-	*tensor = (struct device_tensor){
-		.is_alive = true, .address = event->address, .bytes = event->bytes, .origin = *origin};
+	*tensor = (struct device_tensor){.is_alive = true,
+					 .address = event->address,
+					 .bytes = event->bytes,
+					 .origin = *origin};
 	tensor->inside_bytes = count_inside(blocks, tensor, 1);
 }
 
-/* -------------------------------------------------------------------------------------------------------------------- */
+/*
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
 			      const struct device_origin *origin)
@@ -474,7 +502,8 @@ bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *
 	case EVENT_GRAPH_MEMORY:
 		/* The call made a node of a graph, which frees it when it is launched. */
 		if (event->graph_memory.is_told)
-			undo_free(blocks, BLOCK_DEVICE, event->graph_memory.address, origin->thread);
+			undo_free(blocks, BLOCK_DEVICE, event->graph_memory.address,
+				  origin->thread);
 		break;
 	case EVENT_TENSOR:
 		take_tensor(blocks, &event->tensor, origin);
@@ -486,7 +515,8 @@ bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *
 	return true;
 }
 
-const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address)
+const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks,
+						  uint64_t address)
 {
 	const struct range *range = find_range(blocks, SPACE_ADDRESS, address, address + 1);
 

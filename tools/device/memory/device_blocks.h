@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The memory that one process has from CUDA, folded from its events in the order of time: what is alive, by where it lies, and
- * which of it a framework's allocator has given out as tensors.
+ * The memory that one process has from CUDA, folded from its events in the order of time: what is
+ * alive, by where it lies, and which of it a framework's allocator has given out as tensors.
  *
- * Addresses that are mapped show physical memory: that counts from cuMemCreate until its handle was released and nothing
- * shows it any more. Memory of other processes is counted, and has no bytes of its own. What the recording lacks is
- * counted and never fatal: a free of what nobody knows (unknown_frees), an allocation where something lives (implicit_frees).
+ * Addresses that are mapped show physical memory: that counts from cuMemCreate until its handle was
+ * released and nothing shows it any more. Memory of other processes is counted, and has no bytes of
+ * its own. What the recording lacks is counted and never fatal: a free of what nobody knows
+ * (unknown_frees), an allocation where something lives (implicit_frees).
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_BLOCKS_H
 #define TORSH_DEVICE_MEMORY_DEVICE_BLOCKS_H
@@ -53,7 +54,8 @@ struct device_block {
 	bool is_alive;
 	uint8_t kind, flags; /* enum device_block_kind, device_block_flag */
 	uint32_t scope, context;
-	uint32_t n_refs; /* of physical memory: its handle, each time that it was retained, and its mappings */
+	/* of physical memory: its handle, each time that it was retained, and its mappings */
+	uint32_t n_refs;
 	uint32_t n_retained; /* of these the times */
 	uint64_t address, bytes;
 	uint64_t ordinal; /* which of the process's blocks it is, from 0 */
@@ -100,11 +102,16 @@ void torsh_device_blocks_destroy(struct device_blocks *blocks);
 bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
 			      const struct device_origin *origin);
 
-/* The scope in which such an allocation lies, whether or not one was ever got there: its index in scopes. */
-uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags, uint32_t device);
+/*
+ * The scope in which such an allocation lies, whether or not one was ever got there: its index in
+ * scopes.
+ */
+uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags,
+				   uint32_t device);
 
 /* The block that the address lies in, NULL: none that is known. */
-const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address);
+const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks,
+						  uint64_t address);
 
 /* "cuda:0", "managed". Returns out, which holds DEVICE_SCOPE_NAME_BYTES. */
 const char *torsh_device_scope_name(const struct device_scope *scope, char *out);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/memory/device_graphs.h. */
 #include "tools/device/memory/device_graphs.h"
 
 #include <stdlib.h>
@@ -38,14 +37,16 @@ static uint64_t key_of(uint32_t number)
 
 static struct graph_with_memory *find_graph(const struct device_graphs *graphs, uint32_t number)
 {
-	const struct key_slot *slot = torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
+	const struct key_slot *slot =
+		torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
 
 	return slot->key ? &graphs->graphs[slot->number] : NULL;
 }
 
 static struct executable_graph *find_executable(const struct device_graphs *graphs, uint64_t handle)
 {
-	const struct key_slot *slot = handle ? torsh_key_index_find(&graphs->executables_by_handle, handle) : NULL;
+	const struct key_slot *slot =
+		handle ? torsh_key_index_find(&graphs->executables_by_handle, handle) : NULL;
 
 	return slot && slot->key ? &graphs->executables[slot->number] : NULL;
 }
@@ -54,10 +55,11 @@ static struct graph_with_memory *add_graph(struct device_graphs *graphs, uint32_
 {
 	struct key_slot *slot = torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
 
-	graphs->graphs =
-		torsh_need_room(graphs->graphs, graphs->n_graphs, &graphs->graphs_room, sizeof(*graphs->graphs));
+	graphs->graphs = torsh_need_room(graphs->graphs, graphs->n_graphs, &graphs->graphs_room,
+					 sizeof(*graphs->graphs));
 	graphs->graphs[graphs->n_graphs] = (struct graph_with_memory){0};
-	torsh_key_index_fill(&graphs->graphs_by_number, slot, key_of(number), (uint32_t)graphs->n_graphs);
+	torsh_key_index_fill(&graphs->graphs_by_number, slot, key_of(number),
+			     (uint32_t)graphs->n_graphs);
 	return &graphs->graphs[graphs->n_graphs++];
 }
 
@@ -65,10 +67,12 @@ static struct executable_graph *add_executable(struct device_graphs *graphs, uin
 {
 	struct key_slot *slot = torsh_key_index_find(&graphs->executables_by_handle, handle);
 
-	graphs->executables = torsh_need_room(graphs->executables, graphs->n_executables, &graphs->executables_room,
-					      sizeof(*graphs->executables));
+	graphs->executables =
+		torsh_need_room(graphs->executables, graphs->n_executables,
+				&graphs->executables_room, sizeof(*graphs->executables));
 	graphs->executables[graphs->n_executables] = (struct executable_graph){0};
-	torsh_key_index_fill(&graphs->executables_by_handle, slot, handle, (uint32_t)graphs->n_executables);
+	torsh_key_index_fill(&graphs->executables_by_handle, slot, handle,
+			     (uint32_t)graphs->n_executables);
 	return &graphs->executables[graphs->n_executables++];
 }
 
@@ -79,12 +83,14 @@ static void take_memory(struct device_graphs *graphs, const struct event_graph_m
 
 	if (!graph)
 		graph = add_graph(graphs, memory->graph);
-	graph->steps = torsh_need_room(graph->steps, graph->n, &graph->n_room, sizeof(*graph->steps));
+	graph->steps =
+		torsh_need_room(graph->steps, graph->n, &graph->n_room, sizeof(*graph->steps));
 	graph->steps[graph->n++] = (struct graph_step){.memory = *memory, .origin = *origin};
 }
 
 /* Graphs without memory are none of ours, but where their handle was one's that had some. */
-static void take_executable(struct device_graphs *graphs, const struct event_graph_executable *event)
+static void take_executable(struct device_graphs *graphs,
+			    const struct event_graph_executable *event)
 {
 	const struct graph_with_memory *graph = find_graph(graphs, event->graph);
 	struct executable_graph *executable = find_executable(graphs, event->executable);
@@ -98,7 +104,7 @@ static void take_executable(struct device_graphs *graphs, const struct event_gra
 	executable->n = graph ? graph->n : 0;
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static struct event make_alloc(const struct event_graph_memory *memory)
 {
@@ -120,7 +126,9 @@ static struct event make_free(const struct event_graph_memory *memory)
 {
 	return (struct event){
 		.id = EVENT_DEVICE_FREE,
-		.device_free = {.api = memory->api, .kind = BLOCK_DEVICE, .address = memory->address},
+		.device_free = {.api = memory->api,
+				.kind = BLOCK_DEVICE,
+				.address = memory->address},
 	};
 }
 
@@ -138,7 +146,8 @@ static void free_what_is_left(const struct launch *launch)
 {
 	for (size_t i = 0; i < launch->n; i++) {
 		const struct event_graph_memory *memory = &launch->steps[i].memory;
-		const struct device_block *block = torsh_device_blocks_at(launch->blocks, memory->address);
+		const struct device_block *block =
+			torsh_device_blocks_at(launch->blocks, memory->address);
 		struct event event = make_free(memory);
 
 		if (!memory->is_free && block && block->address == memory->address)
@@ -150,7 +159,8 @@ static void do_steps(const struct launch *launch)
 {
 	for (size_t i = 0; i < launch->n; i++) {
 		const struct graph_step *step = &launch->steps[i];
-		struct event event = step->memory.is_free ? make_free(&step->memory) : make_alloc(&step->memory);
+		struct event event =
+			step->memory.is_free ? make_free(&step->memory) : make_alloc(&step->memory);
 		struct device_origin origin = step->origin;
 
 		origin.at_ns = launch->origin->at_ns;
@@ -161,10 +171,11 @@ static void do_steps(const struct launch *launch)
 }
 
 bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_blocks *blocks,
-			      const struct event *event, const struct device_origin *origin, device_graphs_visit *visit,
-			      void *context)
+			      const struct event *event, const struct device_origin *origin,
+			      device_graphs_visit *visit, void *context)
 {
-	struct launch launch = {.blocks = blocks, .origin = origin, .visit = visit, .context = context};
+	struct launch launch = {
+		.blocks = blocks, .origin = origin, .visit = visit, .context = context};
 	const struct executable_graph *executable;
 
 	switch (event->id) {

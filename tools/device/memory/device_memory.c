@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/memory/device_memory.h. */
 #include "tools/device/memory/device_memory.h"
 
 #include <stdlib.h>
@@ -10,9 +9,10 @@
 
 #define TENSOR_ON_CUDA 1u
 
-/* ---- one walk over the timeline ------------------------------------------------------------------------------------ */
+/* ---- one walk over the timeline -------------------------------------------------------------- */
 
-static struct device_process *find_process(struct memory_of_devices *memory, const struct recorded_process *process)
+static struct device_process *find_process(struct memory_of_devices *memory,
+					   const struct recorded_process *process)
 {
 	for (size_t i = 0; i < memory->n; i++) {
 		if (memory->items[i].process == process)
@@ -22,7 +22,8 @@ static struct device_process *find_process(struct memory_of_devices *memory, con
 }
 
 /* The number of the step in which it happened, and 1. */
-static uint32_t step_at(const struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns)
+static uint32_t step_at(const struct prepass *prepass, const struct recorded_process *process,
+			uint64_t at_ns)
 {
 	const struct prepass_process *of = torsh_prepass_of(prepass, process);
 	size_t i = of ? torsh_steps_at(&of->steps, at_ns) : STEP_NONE;
@@ -30,8 +31,10 @@ static uint32_t step_at(const struct prepass *prepass, const struct recorded_pro
 	return i == STEP_NONE ? 0 : (uint32_t)of->steps.items[i].number + 1;
 }
 
-static struct device_origin origin_of(const struct prepass *prepass, const struct recorded_process *process,
-				      const struct timeline_event *event, const struct call *innermost)
+static struct device_origin origin_of(const struct prepass *prepass,
+				      const struct recorded_process *process,
+				      const struct timeline_event *event,
+				      const struct call *innermost)
 {
 	const struct call *call = torsh_call_telling(innermost);
 
@@ -51,8 +54,9 @@ static struct device_framework *find_framework(struct device_process *process, u
 		if (process->frameworks[i].device == device)
 			return &process->frameworks[i];
 	}
-	process->frameworks = torsh_need_room(process->frameworks, process->n_frameworks, &process->frameworks_room,
-					      sizeof(*process->frameworks));
+	process->frameworks =
+		torsh_need_room(process->frameworks, process->n_frameworks,
+				&process->frameworks_room, sizeof(*process->frameworks));
 	process->frameworks[process->n_frameworks].device = device;
 	return &process->frameworks[process->n_frameworks++];
 }
@@ -72,8 +76,8 @@ static void see_framework(struct device_process *process, const struct event_ten
 static void follow_scopes(struct device_process *process)
 {
 	while (process->n_places < process->blocks.n_scopes) {
-		process->places = torsh_need_room(process->places, process->n_places, &process->places_room,
-						  sizeof(*process->places));
+		process->places = torsh_need_room(process->places, process->n_places,
+						  &process->places_room, sizeof(*process->places));
 		process->places[process->n_places++] = (struct device_place){0};
 	}
 }
@@ -96,9 +100,11 @@ static void see_peaks(struct device_process *process, uint64_t at_ns)
 		struct device_place *place = &process->places[i];
 
 		if (scope->bytes < place->peak_bytes ||
-		    (scope->bytes == place->peak_bytes && scope->tensor_bytes <= place->peak_tensor_bytes))
+		    (scope->bytes == place->peak_bytes &&
+		     scope->tensor_bytes <= place->peak_tensor_bytes))
 			continue;
-		place->peak = (struct device_moment){.at_ns = at_ns, .change = process->blocks.n_changes};
+		place->peak =
+			(struct device_moment){.at_ns = at_ns, .change = process->blocks.n_changes};
 		place->peak_bytes = scope->bytes;
 		place->peak_n = scope->n;
 		place->peak_tensor_bytes = scope->tensor_bytes;
@@ -113,7 +119,8 @@ static void keep_level(struct device_place *place, uint64_t at_ns, uint64_t byte
 
 	if (bytes == last)
 		return;
-	place->levels = torsh_need_room(place->levels, place->n_levels, &place->levels_room, sizeof(*place->levels));
+	place->levels = torsh_need_room(place->levels, place->n_levels, &place->levels_room,
+					sizeof(*place->levels));
 	place->levels[place->n_levels++] = (struct device_level){.at_ns = at_ns, .bytes = bytes};
 }
 
@@ -127,10 +134,14 @@ static void see_levels(struct device_process *process, uint64_t at_ns)
 
 bool torsh_device_is_joint(const struct device_scope *scope)
 {
-	return scope->kind == SCOPE_CUDA || scope->kind == SCOPE_MANAGED || scope->kind == SCOPE_PINNED;
+	return scope->kind == SCOPE_CUDA || scope->kind == SCOPE_MANAGED ||
+	       scope->kind == SCOPE_PINNED;
 }
 
-/* The heap's highest moment since the last change: the devices had all the while what they have now. */
+/*
+ * The heap's highest moment since the last change: the devices had all the while what they have
+ * now.
+ */
 static void see_joint(struct device_process *process, const struct event_heap_mark *mark)
 {
 	uint64_t bytes = mark->peak_bytes;
@@ -151,7 +162,8 @@ static void see_joint(struct device_process *process, const struct event_heap_ma
 		process->places[i].joint_bytes = process->blocks.scopes[i].bytes;
 }
 
-static void see_room(struct device_process *process, const struct event_device_room *room, uint64_t at_ns)
+static void see_room(struct device_process *process, const struct event_device_room *room,
+		     uint64_t at_ns)
 {
 	for (size_t i = 0; i < process->n_places; i++) {
 		const struct device_scope *scope = &process->blocks.scopes[i];
@@ -173,10 +185,13 @@ static void see_room(struct device_process *process, const struct event_device_r
 static void see_refusal(struct device_process *process, const struct event_device_refused *refused,
 			const struct device_origin *origin)
 {
-	uint32_t scope = torsh_device_blocks_scope(&process->blocks, refused->kind, refused->flags, refused->device);
-	struct device_refusal refusal = {
-		.said = *refused, .origin = *origin, .live_bytes = process->blocks.scopes[scope].bytes};
-	const struct device_framework *framework = framework_of(process, &process->blocks.scopes[scope]);
+	uint32_t scope = torsh_device_blocks_scope(&process->blocks, refused->kind, refused->flags,
+						   refused->device);
+	struct device_refusal refusal = {.said = *refused,
+					 .origin = *origin,
+					 .live_bytes = process->blocks.scopes[scope].bytes};
+	const struct device_framework *framework =
+		framework_of(process, &process->blocks.scopes[scope]);
 
 	follow_scopes(process);
 	refusal.has_framework = framework != NULL;
@@ -197,7 +212,8 @@ static void see_out_of_memory(struct device_process *process, const struct event
 	process->places[scope].refusals.n_given_up++;
 }
 
-static void see_change(struct device_process *process, const struct event *event, const struct device_origin *origin)
+static void see_change(struct device_process *process, const struct event *event,
+		       const struct device_origin *origin)
 {
 	if (!torsh_device_blocks_take(&process->blocks, event, origin))
 		return;
@@ -208,7 +224,8 @@ static void see_change(struct device_process *process, const struct event *event
 }
 
 /* A launch of a graph is several changes at one time; the heap does not change between them. */
-static void see_graphs_change(void *context, const struct event *event, const struct device_origin *origin)
+static void see_graphs_change(void *context, const struct event *event,
+			      const struct device_origin *origin)
 {
 	struct device_process *process = context;
 	struct event_heap_mark mark = {.peak_bytes = process->heap_bytes, .peak_ns = origin->at_ns};
@@ -217,8 +234,8 @@ static void see_graphs_change(void *context, const struct event *event, const st
 	see_joint(process, &mark);
 }
 
-static void see_event(void *context, const struct recorded_process *of, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *of,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct memory_of_devices *memory = context;
 	struct device_process *process = find_process(memory, of);
@@ -251,23 +268,25 @@ static void see_event(void *context, const struct recorded_process *of, const st
 	if (event->event.id == EVENT_DEVICE_REFUSED)
 		see_refusal(process, &event->event.device_refused, &origin);
 	see_change(process, &event->event, &origin);
-	torsh_device_graphs_take(&process->graphs, &process->blocks, &event->event, &origin, see_graphs_change,
-				 process);
+	torsh_device_graphs_take(&process->graphs, &process->blocks, &event->event, &origin,
+				 see_graphs_change, process);
 }
 
-static void walk(const struct memory_of_devices *memory, struct recorded_process *const *processes, size_t n_processes,
-		 const struct calls_visitor *visitor, void *context)
+static void walk(const struct memory_of_devices *memory, struct recorded_process *const *processes,
+		 size_t n_processes, const struct calls_visitor *visitor, void *context)
 {
-	int rc = torsh_calls_walk(memory->recording, processes, n_processes, memory->prepass->unnested, NULL, visitor,
-				  context, NULL);
+	int rc = torsh_calls_walk(memory->recording, processes, n_processes,
+				  memory->prepass->unnested, NULL, visitor, context, NULL);
 
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", memory->recording->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", memory->recording->path,
+			  strerror(-rc));
 }
 
 /*
- * What a process had goes with it. When it ended itself it asked the driver a last time just before; end_ns is when the writer
- * heard of it, and another process may have got the memory by then.
+ * What a process had goes with it. When it ended itself it asked the driver a last time just
+ * before; end_ns is when the writer heard of it, and another process may have got the memory by
+ * then.
  */
 static void end_levels(const struct device_process *process, struct device_place *place)
 {
@@ -284,7 +303,8 @@ static void end_levels(const struct device_process *process, struct device_place
 static void end_process(struct device_process *process)
 {
 	for (size_t i = 0; i < process->n_places; i++) {
-		const struct device_framework *framework = framework_of(process, &process->blocks.scopes[i]);
+		const struct device_framework *framework =
+			framework_of(process, &process->blocks.scopes[i]);
 
 		end_levels(process, &process->places[i]);
 		process->places[i].has_framework = framework != NULL;
@@ -293,13 +313,15 @@ static void end_process(struct device_process *process)
 	}
 }
 
-void torsh_device_memory_collect(struct memory_of_devices *memory, const struct recording *recording,
+void torsh_device_memory_collect(struct memory_of_devices *memory,
+				 const struct recording *recording,
 				 struct recorded_process *const *processes, size_t n_processes,
 				 const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {.event = see_event};
 
-	*memory = (struct memory_of_devices){.recording = recording, .prepass = prepass, .n = n_processes};
+	*memory = (struct memory_of_devices){
+		.recording = recording, .prepass = prepass, .n = n_processes};
 	memory->items = torsh_need_items(NULL, 0, n_processes, sizeof(*memory->items));
 	for (size_t i = 0; i < n_processes; i++) {
 		memory->items[i].process = processes[i];
@@ -343,25 +365,25 @@ size_t torsh_device_place(const struct device_process *process, const char *name
 	return DEVICE_NO_PLACE;
 }
 
-/* ---- who holds it -------------------------------------------------------------------------------------------------- */
+/* ---- who holds it ---------------------------------------------------------------------------- */
 
-static void put(struct allocation_sites *sites, const struct recorded_process *process, const struct device_origin *origin,
-		enum holder_what what, uint64_t bytes)
+static void put(struct allocation_sites *sites, const struct recorded_process *process,
+		const struct device_origin *origin, enum holder_what what, uint64_t bytes)
 {
 	torsh_sites_put(sites, &(struct allocation_site){
-					   .process = process,
-					   .what = what,
-					   .stack = torsh_cuda_frames_shown(process, origin->stack),
-					   .blocks = 1,
-					   .bytes = bytes,
-					   .has_times = true,
-					   .first_ns = origin->at_ns,
-					   .last_ns = origin->at_ns,
-					   .operator= origin->operator,
-					   .module = origin->module,
-					   .first_step = origin->step,
-					   .last_step = origin->step,
-				   });
+				       .process = process,
+				       .what = what,
+				       .stack = torsh_cuda_frames_shown(process, origin->stack),
+				       .blocks = 1,
+				       .bytes = bytes,
+				       .has_times = true,
+				       .first_ns = origin->at_ns,
+				       .last_ns = origin->at_ns,
+				       .operator= origin->operator,
+				       .module = origin->module,
+				       .first_step = origin->step,
+				       .last_step = origin->step,
+			       });
 }
 
 /* In which of the places that are asked for? */
@@ -370,15 +392,17 @@ struct wanted {
 	const bool *is_managed; /* by ordinal, as of the end */
 };
 
-static bool is_wanted(const struct wanted *wanted, const struct device_blocks *blocks, const struct device_block *block)
+static bool is_wanted(const struct wanted *wanted, const struct device_blocks *blocks,
+		      const struct device_block *block)
 {
 	if (wanted->place == DEVICE_NO_PLACE)
 		return torsh_device_is_joint(&blocks->scopes[block->scope]);
 	return block->scope == wanted->place;
 }
 
-static void put_blocks(struct allocation_sites *sites, const struct device_process *of, const struct device_blocks *blocks,
-		       const struct wanted *wanted, struct device_sum *cached)
+static void put_blocks(struct allocation_sites *sites, const struct device_process *of,
+		       const struct device_blocks *blocks, const struct wanted *wanted,
+		       struct device_sum *cached)
 {
 	for (size_t i = 0; i < blocks->n_blocks; i++) {
 		const struct device_block *block = &blocks->blocks[i];
@@ -391,13 +415,14 @@ static void put_blocks(struct allocation_sites *sites, const struct device_proce
 			cached->blocks++;
 			cached->bytes += block->bytes - block->tensor_bytes;
 		} else if (block->bytes > block->tensor_bytes) {
-			put(sites, of->process, &block->origin, SITE_OF_CACHE, block->bytes - block->tensor_bytes);
+			put(sites, of->process, &block->origin, SITE_OF_CACHE,
+			    block->bytes - block->tensor_bytes);
 		}
 	}
 }
 
-static void put_tensors(struct allocation_sites *sites, const struct device_process *of, const struct device_blocks *blocks,
-			const struct wanted *wanted)
+static void put_tensors(struct allocation_sites *sites, const struct device_process *of,
+			const struct device_blocks *blocks, const struct wanted *wanted)
 {
 	for (size_t i = 0; i < blocks->n_tensors; i++) {
 		const struct device_tensor *tensor = &blocks->tensors[i];
@@ -407,12 +432,13 @@ static void put_tensors(struct allocation_sites *sites, const struct device_proc
 			continue;
 		block = torsh_device_blocks_at(blocks, tensor->address);
 		if (block && is_wanted(wanted, blocks, block))
-			put(sites, of->process, &tensor->origin, SITE_OF_TENSORS, tensor->inside_bytes);
+			put(sites, of->process, &tensor->origin, SITE_OF_TENSORS,
+			    tensor->inside_bytes);
 	}
 }
 
-void torsh_device_memory_alive(struct allocation_sites *sites, const struct device_process *process, size_t place,
-			       struct device_sum *cached, struct device_sum *left)
+void torsh_device_memory_alive(struct allocation_sites *sites, const struct device_process *process,
+			       size_t place, struct device_sum *cached, struct device_sum *left)
 {
 	const struct device_blocks *blocks = &process->blocks;
 	struct wanted wanted = {.place = place, .is_managed = blocks->is_managed};
@@ -422,13 +448,14 @@ void torsh_device_memory_alive(struct allocation_sites *sites, const struct devi
 	for (size_t i = 0; i < blocks->n_left; i++) {
 		if (!is_wanted(&wanted, blocks, &blocks->left[i]))
 			continue;
-		put(sites, process->process, &blocks->left[i].origin, SITE_OF_BLOCKS, blocks->left[i].bytes);
+		put(sites, process->process, &blocks->left[i].origin, SITE_OF_BLOCKS,
+		    blocks->left[i].bytes);
 		left->blocks++;
 		left->bytes += blocks->left[i].bytes;
 	}
 }
 
-/* ---- a second walk, up to a moment --------------------------------------------------------------------------------- */
+/* ---- a second walk, up to a moment ----------------------------------------------------------- */
 
 struct revisit {
 	const struct memory_of_devices *memory;
@@ -437,7 +464,8 @@ struct revisit {
 	uint64_t until; /* changes */
 };
 
-static void change_again(void *context, const struct event *event, const struct device_origin *origin)
+static void change_again(void *context, const struct event *event,
+			 const struct device_origin *origin)
 {
 	struct revisit *revisit = context;
 
@@ -446,8 +474,8 @@ static void change_again(void *context, const struct event *event, const struct 
 		torsh_device_blocks_take(&revisit->blocks, event, origin);
 }
 
-static void see_again(void *context, const struct recorded_process *of, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_again(void *context, const struct recorded_process *of,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct revisit *revisit = context;
 	struct device_origin origin;
@@ -456,11 +484,13 @@ static void see_again(void *context, const struct recorded_process *of, const st
 		return;
 	origin = origin_of(revisit->memory->prepass, of, event, innermost);
 	change_again(revisit, &event->event, &origin);
-	torsh_device_graphs_take(&revisit->graphs, &revisit->blocks, &event->event, &origin, change_again, revisit);
+	torsh_device_graphs_take(&revisit->graphs, &revisit->blocks, &event->event, &origin,
+				 change_again, revisit);
 }
 
 void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_of_devices *memory,
-			    const struct device_process *process, size_t place, const struct device_moment *moment)
+			    const struct device_process *process, size_t place,
+			    const struct device_moment *moment)
 {
 	static const struct calls_visitor visitor = {.event = see_again};
 	struct wanted wanted = {.place = place, .is_managed = process->blocks.is_managed};

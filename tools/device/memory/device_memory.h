@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The memory of devices as reports tell it: for each process and each place where memory lies what is alive at the end, and who
- * held it when most of it was held; beside that what frameworks and the driver say themselves.
+ * The memory of devices as reports tell it: for each process and each place where memory lies what
+ * is alive at the end, and who held it when most of it was held; beside that what frameworks and
+ * the driver say themselves.
  *
- * The peak of a place is the first moment at which the sum of what the driver gave was at its highest; where a framework's
- * allocator holds that memory, the one of these moments at which most of it was given out as tensors.
+ * The peak of a place is the first moment at which the sum of what the driver gave was at its
+ * highest; where a framework's allocator holds that memory, the one of these moments at which most
+ * of it was given out as tensors.
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_MEMORY_H
 #define TORSH_DEVICE_MEMORY_DEVICE_MEMORY_H
@@ -42,11 +44,15 @@ struct device_place {
 	struct device_room last_room;
 	struct device_refusals refusals;
 	uint64_t joint_bytes; /* at the joint peak */
-	struct device_level *levels; /* of a device, where other processes may share it: all there were */
+	/* of a device, where other processes may share it: all there were */
+	struct device_level *levels;
 	size_t n_levels, levels_room;
 };
 
-/* Where the heap and the memory of all devices together were largest; memory that was only registered is not added. */
+/*
+ * Where the heap and the memory of all devices together were largest; memory that was only
+ * registered is not added.
+ */
 struct device_joint {
 	struct device_moment at;
 	uint64_t bytes, heap_bytes;
@@ -75,13 +81,19 @@ struct memory_of_devices {
 	size_t n;
 };
 
-/* recording and pre-pass stay the caller's, and outlive it. Dies where the recording can't be read. */
-void torsh_device_memory_collect(struct memory_of_devices *memory, const struct recording *recording,
+/*
+ * recording and pre-pass stay the caller's, and outlive it. Dies where the recording can't be read.
+ */
+void torsh_device_memory_collect(struct memory_of_devices *memory,
+				 const struct recording *recording,
 				 struct recorded_process *const *processes, size_t n_processes,
 				 const struct prepass *prepass);
 void torsh_device_memory_free(struct memory_of_devices *memory);
 
-/* Is it a part of the joint sum? Registered memory is in the heap already, imported memory another process's. */
+/*
+ * Is it a part of the joint sum? Registered memory is in the heap already, imported memory another
+ * process's.
+ */
 bool torsh_device_is_joint(const struct device_scope *scope);
 
 #define DEVICE_NO_PLACE SIZE_MAX
@@ -95,14 +107,18 @@ struct device_sum {
 };
 
 /*
- * Add what is alive at the end, with what ended with its context: that is in *left too. What an allocator keeps for its
- * cache is in *cached only.
+ * Add what is alive at the end, with what ended with its context: that is in *left too. What an
+ * allocator keeps for its cache is in *cached only.
  */
-void torsh_device_memory_alive(struct allocation_sites *sites, const struct device_process *process, size_t place,
-			       struct device_sum *cached, struct device_sum *left);
+void torsh_device_memory_alive(struct allocation_sites *sites, const struct device_process *process,
+			       size_t place, struct device_sum *cached, struct device_sum *left);
 
-/* Add what there was in a place at a moment of the process, caches too; DEVICE_NO_PLACE: in all that joint is the sum of. */
+/*
+ * Add what there was in a place at a moment of the process, caches too; DEVICE_NO_PLACE: in all
+ * that joint is the sum of.
+ */
 void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_of_devices *memory,
-			    const struct device_process *process, size_t place, const struct device_moment *moment);
+			    const struct device_process *process, size_t place,
+			    const struct device_moment *moment);
 
 #endif

@@ -6,16 +6,18 @@
 
 #include "tools/base/die.h"
 
-void torsh_device_refusals_add(struct device_refusals *refusals, const struct device_refusal *refusal)
+void torsh_device_refusals_add(struct device_refusals *refusals,
+			       const struct device_refusal *refusal)
 {
 	if (!refusals->n++ || refusal->said.bytes > refusals->largest.said.bytes)
 		refusals->largest = *refusal;
 	if (refusals->n_latest == REFUSALS_KEPT) {
 		refusals->n_latest--;
-		memmove(refusals->latest, refusals->latest + 1, refusals->n_latest * sizeof(*refusals->latest));
+		memmove(refusals->latest, refusals->latest + 1,
+			refusals->n_latest * sizeof(*refusals->latest));
 	}
-	refusals->latest = torsh_need_room(refusals->latest, refusals->n_latest, &refusals->latest_room,
-					   sizeof(*refusals->latest));
+	refusals->latest = torsh_need_room(refusals->latest, refusals->n_latest,
+					   &refusals->latest_room, sizeof(*refusals->latest));
 	refusals->latest[refusals->n_latest++] = *refusal;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Allocations of a device's memory that the driver refused, for it was out of memory. A framework's allocator may make room and
- * try again: what it could not get at last either is counted apart.
+ * Allocations of a device's memory that the driver refused, for it was out of memory. A framework's
+ * allocator may make room and try again: what it could not get at last either is counted apart.
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_REFUSALS_H
 #define TORSH_DEVICE_MEMORY_DEVICE_REFUSALS_H
@@ -31,7 +31,8 @@ struct device_refusals {
 	size_t n_latest, latest_room;
 };
 
-void torsh_device_refusals_add(struct device_refusals *refusals, const struct device_refusal *refusal);
+void torsh_device_refusals_add(struct device_refusals *refusals,
+			       const struct device_refusal *refusal);
 void torsh_device_refusals_free(struct device_refusals *refusals);
 
 #endif

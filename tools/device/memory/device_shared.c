@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/device/memory/device_shared.h. */
 #include "tools/device/memory/device_shared.h"
 
 #include <stdlib.h>
@@ -7,7 +6,7 @@
 
 #include "tools/base/die.h"
 
-/* ---- which are the same --------------------------------------------------------------------------------------------- */
+/* ---- which are the same ---------------------------------------------------------------------- */
 
 static uint32_t number_of(const struct device_part *part)
 {
@@ -18,12 +17,14 @@ static const char *uuid_of(const struct memory_of_devices *memory, const struct 
 {
 	const struct recorded_process *process = part->process->process;
 	const struct prepass_process *of = torsh_prepass_of(memory->prepass, process);
-	const struct event_device *told = of ? torsh_device_list_find(&of->devices, number_of(part)) : NULL;
+	const struct event_device *told =
+		of ? torsh_device_list_find(&of->devices, number_of(part)) : NULL;
 
 	return told ? torsh_timeline_label(process, told->uuid) : NULL;
 }
 
-static bool is_same(const struct shared_device *device, const char *uuid, const struct device_part *part)
+static bool is_same(const struct shared_device *device, const char *uuid,
+		    const struct device_part *part)
 {
 	if (device->uuid && uuid)
 		return strcmp(device->uuid, uuid) == 0;
@@ -44,15 +45,17 @@ static void add_part(struct shared_devices *shared, const struct memory_of_devic
 	while (i < shared->n && !is_same(&shared->items[i], uuid, part))
 		i++;
 	if (i == shared->n) {
-		shared->items = torsh_need_room(shared->items, shared->n, &shared->n_room, sizeof(*shared->items));
+		shared->items = torsh_need_room(shared->items, shared->n, &shared->n_room,
+						sizeof(*shared->items));
 		shared->items[shared->n++] = (struct shared_device){.uuid = uuid};
 	}
 	device = &shared->items[i];
-	device->parts = torsh_need_room(device->parts, device->n_parts, &device->parts_room, sizeof(*device->parts));
+	device->parts = torsh_need_room(device->parts, device->n_parts, &device->parts_room,
+					sizeof(*device->parts));
 	device->parts[device->n_parts++] = *part;
 }
 
-/* ---- when they held most -------------------------------------------------------------------------------------------- */
+/* ---- when they held most --------------------------------------------------------------------- */
 
 struct cursor {
 	const struct device_place *place;
@@ -76,7 +79,8 @@ static struct cursor *next_change(struct cursor *cursors, size_t n)
 	struct cursor *first = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		if (cursors[i].next < cursors[i].place->n_levels && (!first || is_before(&cursors[i], first)))
+		if (cursors[i].next < cursors[i].place->n_levels &&
+		    (!first || is_before(&cursors[i], first)))
 			first = &cursors[i];
 	}
 	return first;
@@ -84,7 +88,8 @@ static struct cursor *next_change(struct cursor *cursors, size_t n)
 
 static void find_peak(struct shared_device *device)
 {
-	struct cursor *cursors = torsh_need_items(NULL, 0, device->n_parts, sizeof(*cursors)), *cursor;
+	struct cursor *cursors = torsh_need_items(NULL, 0, device->n_parts, sizeof(*cursors)),
+		      *cursor;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < device->n_parts; i++)
@@ -104,7 +109,9 @@ static void find_peak(struct shared_device *device)
 	free(cursors);
 }
 
-/* -------------------------------------------------------------------------------------------------------------------- */
+/*
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Keep those of several processes; where a part has no UUID, the whole has none. */
 static void keep_shared(struct shared_devices *shared, const struct memory_of_devices *memory)
@@ -126,7 +133,8 @@ static void keep_shared(struct shared_devices *shared, const struct memory_of_de
 	shared->n = n;
 }
 
-void torsh_shared_devices_find(struct shared_devices *shared, const struct memory_of_devices *memory)
+void torsh_shared_devices_find(struct shared_devices *shared,
+			       const struct memory_of_devices *memory)
 {
 	*shared = (struct shared_devices){0};
 	for (size_t i = 0; i < memory->n; i++) {
@@ -157,8 +165,9 @@ bool torsh_shared_device_is_called(const struct shared_device *device, const cha
 	for (size_t i = 0; i < device->n_parts; i++) {
 		const struct device_part *part = &device->parts[i];
 
-		if (!name ||
-		    strcmp(torsh_device_scope_name(&part->process->blocks.scopes[part->place], buffer), name) == 0)
+		if (!name || strcmp(torsh_device_scope_name(
+					    &part->process->blocks.scopes[part->place], buffer),
+				    name) == 0)
 			return true;
 	}
 	return false;

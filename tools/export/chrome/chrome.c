@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Chrome's JSON in the dialect of PyTorch's Kineto, for HTA, TensorBoard's plugin, chrome://tracing and Perfetto: an event
- * a line, times in microseconds since baseTimeNanoseconds. Calls of a thread nest strictly; those that don't are
- * asynchronous events. Streams; what is held are labels as they are printed, and the open calls.
+ * Chrome's JSON in the dialect of PyTorch's Kineto, for HTA, TensorBoard's plugin, chrome://tracing
+ * and Perfetto: an event a line, times in microseconds since baseTimeNanoseconds. Calls of a thread
+ * nest strictly; those that don't are asynchronous events. Streams; what is held are labels as they
+ * are printed, and the open calls.
  */
 #include "tools/export/chrome/chrome.h"
 
@@ -23,10 +24,10 @@ static const char *inputs_of(struct chrome *chrome, struct string_cache *texts, 
 	return texts->inputs[label];
 }
 
-/* ---- pieces of an event ------------------------------------------------------------------------------------------ */
+/* ---- pieces of an event ---------------------------------------------------------------------- */
 
-char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name,
-			 const char *thread, uint64_t at_ns)
+char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix,
+			 const char *name, const char *thread, uint64_t at_ns)
 {
 	char *at = torsh_sink_room(chrome->sink, SINK_ROOM_MAX);
 
@@ -75,7 +76,8 @@ static char *put_collective(char *at, struct chrome *chrome, const struct call *
 	return at;
 }
 
-static char *put_operator_args(char *at, struct chrome *chrome, struct string_cache *texts, const struct call *call)
+static char *put_operator_args(char *at, struct chrome *chrome, struct string_cache *texts,
+			       const struct call *call)
 {
 	const char *inputs = inputs_of(chrome, texts, call->inputs);
 	size_t n_inputs = strlen(inputs);
@@ -85,7 +87,8 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct string_ca
 	at = NUMBER(at, ",\"Ev Idx\":", call->ordinal);
 	if (call->sequence != OP_NO_SEQUENCE) {
 		at = NUMBER(at, ",\"Sequence number\":", call->sequence);
-		at = NUMBER(at, ",\"Fwd thread id\":", call->scope == OP_BACKWARD ? call->forward_thread : 0);
+		at = NUMBER(at, ",\"Fwd thread id\":",
+			    call->scope == OP_BACKWARD ? call->forward_thread : 0);
 	}
 	if (call->overload) {
 		at = PUT(at, ",\"Overload Name\":\"");
@@ -122,7 +125,8 @@ static char *put_range_args(char *at, struct string_cache *texts, const struct c
 	double payload;
 
 	at += sprintf(at, "\"Source\":\"%s\"",
-		      call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source] : "?");
+		      call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source]
+									: "?");
 	if (call->domain) {
 		at = PUT(at, ",\"Domain\":\"");
 		at = torsh_put_text(at, torsh_string_cache_name(texts, call->domain));
@@ -138,7 +142,8 @@ static char *put_range_args(char *at, struct string_cache *texts, const struct c
 	return at;
 }
 
-static char *put_args(char *at, struct chrome *chrome, struct string_cache *texts, const struct call *call)
+static char *put_args(char *at, struct chrome *chrome, struct string_cache *texts,
+		      const struct call *call)
 {
 	at = PUT(at, ",\"args\":{");
 	if (call->kind == CALL_OPERATOR)
@@ -151,16 +156,18 @@ static char *put_args(char *at, struct chrome *chrome, struct string_cache *text
 	return PUT(at, "}");
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void put_nested(struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
-	const char *kind = call->is_module					? "\"X\",\"cat\":\"python_function\""
-			   : call->kind == CALL_RANGE || call->scope == OP_USER ? "\"X\",\"cat\":\"user_annotation\""
-										: "\"X\",\"cat\":\"cpu_op\"";
-	char *at = torsh_chrome_begin(chrome, kind, call->is_module ? "nn.Module: " : "",
-				      torsh_string_cache_name(texts, call->name), torsh_string_cache_thread(texts, call->thread),
-				      call->start_ns);
+	const char *kind = call->is_module ? "\"X\",\"cat\":\"python_function\""
+			   : call->kind == CALL_RANGE || call->scope == OP_USER
+				   ? "\"X\",\"cat\":\"user_annotation\""
+				   : "\"X\",\"cat\":\"cpu_op\"";
+	char *at =
+		torsh_chrome_begin(chrome, kind, call->is_module ? "nn.Module: " : "",
+				   torsh_string_cache_name(texts, call->name),
+				   torsh_string_cache_thread(texts, call->thread), call->start_ns);
 
 	at = PUT(at, ",\"dur\":");
 	at = torsh_digits_us(at, call->end_ns - call->start_ns);
@@ -170,23 +177,31 @@ static void put_nested(struct chrome *chrome, struct string_cache *texts, const 
 /* A pair of begin and end that viewers show on a track of its own. */
 static void put_async(struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
-	const char *name = torsh_string_cache_name(texts, call->name), *thread = torsh_string_cache_thread(texts, call->thread);
-	char *at = torsh_chrome_begin(chrome, "\"b\",\"cat\":\"async\"", "", name, thread, call->start_ns);
+	const char *name = torsh_string_cache_name(texts, call->name),
+		   *thread = torsh_string_cache_thread(texts, call->thread);
+	char *at = torsh_chrome_begin(chrome, "\"b\",\"cat\":\"async\"", "", name, thread,
+				      call->start_ns);
 
-	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number, call->ordinal);
+	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number,
+		      call->ordinal);
 	torsh_chrome_end(chrome, put_args(at, chrome, texts, call));
 	at = torsh_chrome_begin(chrome, "\"e\",\"cat\":\"async\"", "", name, thread, call->end_ns);
-	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number, call->ordinal);
+	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number,
+		      call->ordinal);
 	torsh_chrome_end(chrome, at);
 }
 
-/* An arrow from a forward operator to its backward. Both slices are written: arrows bind to what came before. */
+/*
+ * An arrow from a forward operator to its backward. Both slices are written: arrows bind to what
+ * came before.
+ */
 static void put_arrow(struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
 	struct forward forward;
 	char *at;
 
-	if (!torsh_forward_take(chrome->forward, call, &forward) || !torsh_trace_has(chrome->trace, forward.start_ns))
+	if (!torsh_forward_take(chrome->forward, call, &forward) ||
+	    !torsh_trace_has(chrome->trace, forward.start_ns))
 		return;
 	chrome->n_flows++;
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd",
@@ -219,25 +234,30 @@ static void see_end(void *context, struct call *call)
 	put_arrow(chrome, &of->texts, call);
 }
 
-/* ---- other events ------------------------------------------------------------------------------------------------ */
+/* ---- other events ---------------------------------------------------------------------------- */
 
-/* What the allocator says that it has given out; where it says nothing, what its events add up to. */
+/*
+ * What the allocator says that it has given out; where it says nothing, what its events add up to.
+ */
 static uint64_t held_bytes(struct chrome_process *of, const struct event_tensor *tensor)
 {
 	size_t device = tensor->device & 0xffff;
 
 	if (device >= of->n_devices) {
-		of->held_bytes = torsh_need_items(of->held_bytes, of->n_devices, device + 1, sizeof(*of->held_bytes));
+		of->held_bytes = torsh_need_items(of->held_bytes, of->n_devices, device + 1,
+						  sizeof(*of->held_bytes));
 		of->n_devices = device + 1;
 	}
-	of->held_bytes[device] += tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
+	of->held_bytes[device] +=
+		tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
 	if (tensor->allocated)
 		return tensor->allocated;
 	/* What was given out before the recording began is freed in it. */
 	return of->held_bytes[device] > 0 ? (uint64_t)of->held_bytes[device] : 0;
 }
 
-static void put_tensor(struct chrome *chrome, struct chrome_process *of, const struct timeline_event *event)
+static void put_tensor(struct chrome *chrome, struct chrome_process *of,
+		       const struct timeline_event *event)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	uint64_t held = held_bytes(of, tensor);
@@ -246,24 +266,29 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of, const s
 
 	if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
-	at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[memory]",
-				torsh_string_cache_thread(&of->texts, event->thread), event->at_ns);
+	at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "",
+				"[memory]", torsh_string_cache_thread(&of->texts, event->thread),
+				event->at_ns);
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", tensor->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", held);
-	at = tensor->is_free ? NUMBER(at, ",\"Bytes\":-", tensor->bytes) : NUMBER(at, ",\"Bytes\":", tensor->bytes);
+	at = tensor->is_free ? NUMBER(at, ",\"Bytes\":-", tensor->bytes)
+			     : NUMBER(at, ",\"Bytes\":", tensor->bytes);
 	at = NUMBER(at, ",\"Addr\":", tensor->address);
 	at = NUMBER(at, ",\"Device Type\":", type);
 	/* PyTorch numbers no CPU. */
-	at = type ? NUMBER(at, ",\"Device Id\":", tensor->device & 0xff) : PUT(at, ",\"Device Id\":-1");
+	at = type ? NUMBER(at, ",\"Device Id\":", tensor->device & 0xff)
+		  : PUT(at, ",\"Device Id\":-1");
 	at = NUMBER(at, ",\"Ev Idx\":", chrome->n_memory++);
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
-static void put_out_of_memory(struct chrome *chrome, struct string_cache *texts, const struct timeline_event *event)
+static void put_out_of_memory(struct chrome *chrome, struct string_cache *texts,
+			      const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
-	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
-				      torsh_string_cache_thread(texts, event->thread), event->at_ns);
+	char *at = torsh_chrome_begin(
+		chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
+		torsh_string_cache_thread(texts, event->thread), event->at_ns);
 
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", failed->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", failed->allocated);
@@ -273,17 +298,20 @@ static void put_out_of_memory(struct chrome *chrome, struct string_cache *texts,
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
-static void put_mark(struct chrome *chrome, struct string_cache *texts, const struct timeline_event *event)
+static void put_mark(struct chrome *chrome, struct string_cache *texts,
+		     const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
-	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "",
-				      torsh_string_cache_name(texts, mark->name), torsh_string_cache_thread(texts, event->thread),
-				      event->at_ns);
+	char *at =
+		torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "",
+				   torsh_string_cache_name(texts, mark->name),
+				   torsh_string_cache_thread(texts, event->thread), event->at_ns);
 
 	torsh_chrome_end(chrome, at);
 }
 
-static void put_value(struct chrome *chrome, struct string_cache *texts, const struct timeline_event *event)
+static void put_value(struct chrome *chrome, struct string_cache *texts,
+		      const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
 	double number;
@@ -292,15 +320,16 @@ static void put_value(struct chrome *chrome, struct string_cache *texts, const s
 	/* Viewers hang on counters that are infinite. */
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
-	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "", torsh_string_cache_name(texts, value->name),
+	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "",
+				torsh_string_cache_name(texts, value->name),
 				torsh_string_cache_thread(texts, event->thread), event->at_ns);
 	at += sprintf(at, ",\"args\":{\"value\":%.17g}", number);
 	torsh_chrome_end(chrome, at);
 }
 
 /* A device's counters: each value is that of the time until the next. */
-static void put_sample(struct chrome *chrome, const struct recorded_process *process, struct string_cache *texts,
-		       const struct timeline_event *event)
+static void put_sample(struct chrome *chrome, const struct recorded_process *process,
+		       struct string_cache *texts, const struct timeline_event *event)
 {
 	const struct event_counter_sample *sample = &event->event.counter_sample;
 	struct counter_point points[COUNTER_VALUES];
@@ -309,17 +338,18 @@ static void put_sample(struct chrome *chrome, const struct recorded_process *pro
 
 	snprintf(prefix, sizeof(prefix), "GPU %" PRIu32 " ", sample->device);
 	for (size_t i = 0; i < n && torsh_trace_has(chrome->trace, sample->begin); i++) {
-		char *at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"gpu_counter\"", prefix,
-				       torsh_string_cache_name(texts, points[i].metric->field_label),
-				       torsh_string_cache_thread(texts, event->thread), sample->begin);
+		char *at = torsh_chrome_begin(
+			chrome, "\"C\",\"cat\":\"gpu_counter\"", prefix,
+			torsh_string_cache_name(texts, points[i].metric->field_label),
+			torsh_string_cache_thread(texts, event->thread), sample->begin);
 
 		at += sprintf(at, ",\"args\":{\"value\":%.17g}", points[i].value);
 		torsh_chrome_end(chrome, at);
 	}
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct chrome *chrome = context;
 	struct chrome_process *of = torsh_chrome_process(chrome, process);
@@ -344,8 +374,10 @@ static void see_event(void *context, const struct recorded_process *process, con
 
 static int write_chrome(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct chrome chrome = {.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event};
+	struct chrome chrome = {
+		.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};
 	int rc;
 
 	chrome.processes = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*chrome.processes));

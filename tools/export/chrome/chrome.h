@@ -28,7 +28,8 @@ struct chrome {
 	uint64_t n_flows;
 };
 
-static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome, const struct recorded_process *process)
+static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome,
+							  const struct recorded_process *process)
 {
 	struct chrome_process *of = chrome->last;
 
@@ -40,16 +41,17 @@ static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome,
 }
 
 /*
- * Begin a line in the sink's room: kind is its ph and cat, prefix and name are its name, thread says whose it is (members
- * pid and tid). Returns where it goes on.
+ * Begin a line in the sink's room: kind is its ph and cat, prefix and name are its name, thread
+ * says whose it is (members pid and tid). Returns where it goes on.
  */
-char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name,
-			 const char *thread, uint64_t at_ns);
+char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix,
+			 const char *name, const char *thread, uint64_t at_ns);
 /* End it there. */
 void torsh_chrome_end(struct chrome *chrome, char *at);
 
 /*
- * ,"name":"text", where there is a text, as it is: quoted already. torch.profiler has stacks, with with_stack, as "Call stack".
+ * ,"name":"text", where there is a text, as it is: quoted already. torch.profiler has stacks, with
+ * with_stack, as "Call stack".
  */
 char *torsh_chrome_put_text(char *at, const char *name, const char *text);
 
@@ -60,20 +62,23 @@ void torsh_chrome_put_header(struct trace *trace);
 void torsh_chrome_put_process(struct trace *trace, const struct recorded_process *process);
 
 /* A line of metadata; argument is a member. */
-void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument);
+void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid,
+			       const char *argument);
 /* The same that gives a name, which is escaped. */
-void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid, const char *name);
+void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid,
+			    const char *name);
 
 /*
- * What a kernel's launch asked for and what that makes of its device, as members of its args, each with a comma before it:
- * chrome_kernel.c. It is written once for launches that are alike.
+ * What a kernel's launch asked for and what that makes of its device, as members of its args, each
+ * with a comma before it: chrome_kernel.c. It is written once for launches that are alike.
  */
 struct chrome_kernels *torsh_chrome_kernels_create(void);
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);
-char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct recorded_process *process,
+char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
+			      const struct recorded_process *process,
 			      const struct event_kernel *kernel);
 
-/* ---- what devices did: chrome_device.c ---------------------------------------------------------------------------- */
+/* ---- what devices did: chrome_device.c ------------------------------------------------------- */
 
 extern const struct device_visitor torsh_chrome_device_visitor; /* its context is the chrome */
 

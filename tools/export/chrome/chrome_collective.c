@@ -31,7 +31,8 @@ static const char *type_name(const struct input *tensor)
 	};
 
 	for (size_t i = 0; tensor && i < sizeof(types) / sizeof(*types); i++) {
-		if (strlen(types[i].torch) == tensor->n_type && !strncmp(types[i].torch, tensor->text, tensor->n_type))
+		if (strlen(types[i].torch) == tensor->n_type &&
+		    !strncmp(types[i].torch, tensor->text, tensor->n_type))
 			return types[i].name;
 	}
 	return NULL;
@@ -61,16 +62,18 @@ char *torsh_chrome_collective(const struct collective *collective)
 {
 	const struct process_group *group = collective->group;
 	const char *type = type_name(collective->tensor);
-	char *name = torsh_trace_escape(group->name), *description = torsh_trace_escape(group->description);
+	char *name = torsh_trace_escape(group->name),
+	     *description = torsh_trace_escape(group->description);
 	char *ranks = list_ranks(group->ranks ? group->ranks : ""), *text;
 
-	text = torsh_need_text("\"Collective name\":\"%.*s\",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64
-			       "%s%s%s,\"Group size\":%" PRIu32
+	text = torsh_need_text("\"Collective name\":\"%.*s\",\"In msg nelems\":%" PRIu64
+			       ",\"Out msg nelems\":%" PRIu64 "%s%s%s,\"Group size\":%" PRIu32
 			       ",\"Process Group Name\":\"%s\",\"Process Group Description\":\"%s\""
 			       ",\"Process Group Ranks\":\"%s\"",
 			       (int)collective->n_name, collective->name, collective->in_elements,
-			       collective->out_elements, type ? ",\"dtype\":\"" : "", type ? type : "",
-			       type ? "\"" : "", group->n_ranks, name, description, ranks);
+			       collective->out_elements, type ? ",\"dtype\":\"" : "",
+			       type ? type : "", type ? "\"" : "", group->n_ranks, name,
+			       description, ranks);
 	free(name);
 	free(description);
 	free(ranks);

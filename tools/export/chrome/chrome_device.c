@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, in Chrome's JSON as Kineto writes it: rows of a GPU are a process with the device's number, its streams
- * are threads; calls of CUDA are rows of the CPU's thread; an arrow goes from each launch to all that it caused.
+ * What devices did, in Chrome's JSON as Kineto writes it: rows of a GPU are a process with the
+ * device's number, its streams are threads; calls of CUDA are rows of the CPU's thread; an arrow
+ * goes from each launch to all that it caused.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,16 +33,18 @@ static bool is_new(struct key_index *index, uint64_t key)
 	return true;
 }
 
-/* ---- rows of a GPU ------------------------------------------------------------------------------------------------ */
+/* ---- rows of a GPU --------------------------------------------------------------------------- */
 
 static void put_device(struct sink *sink, uint32_t device, const struct recorded_process *process)
 {
 	char argument[48];
 
-	torsh_chrome_put_named(sink, "process_name", device, 0, torsh_recording_program_name(process));
+	torsh_chrome_put_named(sink, "process_name", device, 0,
+			       torsh_recording_program_name(process));
 	snprintf(argument, sizeof(argument), "\"labels\":\"GPU %" PRIu32 "\"", device);
 	torsh_chrome_put_metadata(sink, "process_labels", device, 0, argument);
-	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, UINT64_C(0) + GPU_SORT_INDEX + device);
+	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64,
+		 UINT64_C(0) + GPU_SORT_INDEX + device);
 	torsh_chrome_put_metadata(sink, "process_sort_index", device, 0, argument);
 }
 
@@ -49,12 +52,13 @@ static void put_device(struct sink *sink, uint32_t device, const struct recorded
 static char *name_lane(const struct device_lane *lane, bool is_first)
 {
 	if (lane->number)
-		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ", overlapping %" PRIu32
-				       ")",
-				       lane->stream, lane->context, lane->process->pid, lane->number);
+		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32
+				       ", overlapping %" PRIu32 ")",
+				       lane->stream, lane->context, lane->process->pid,
+				       lane->number);
 	if (!is_first)
-		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ")", lane->stream,
-				       lane->context, lane->process->pid);
+		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ")",
+				       lane->stream, lane->context, lane->process->pid);
 	return torsh_need_text("stream %" PRIu32, lane->stream);
 }
 
@@ -62,7 +66,8 @@ static void put_lane(void *context, struct device_lane *lane)
 {
 	struct chrome *chrome = context;
 	struct chrome_devices *devices = chrome->devices;
-	bool is_first = !lane->number && is_new(&devices->streams, (uint64_t)lane->device << 32 | lane->stream);
+	bool is_first = !lane->number &&
+			is_new(&devices->streams, (uint64_t)lane->device << 32 | lane->stream);
 	uint64_t tid = is_first ? lane->stream : OTHER_TID_BASE + devices->n_threads;
 	char *name = name_lane(lane, is_first), argument[48];
 
@@ -72,8 +77,8 @@ static void put_lane(void *context, struct device_lane *lane)
 	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, tid);
 	torsh_chrome_put_metadata(chrome->sink, "thread_sort_index", lane->device, tid, argument);
 	free(name);
-	devices->threads =
-		torsh_need_room(devices->threads, devices->n_threads, &devices->threads_room, sizeof(char *));
+	devices->threads = torsh_need_room(devices->threads, devices->n_threads,
+					   &devices->threads_room, sizeof(char *));
 	devices->threads[devices->n_threads] =
 		torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, lane->device, tid);
 	lane->own = devices->n_threads++;
@@ -96,38 +101,46 @@ static char *put_copy_args(char *at, const struct device_span *span)
 {
 	at = NUMBER(at, ",\"bytes\":", span->bytes);
 	if (span->duration_ns)
-		at += sprintf(at, ",\"memory bandwidth (GB/s)\":%.6g", (double)span->bytes / (double)span->duration_ns);
+		at += sprintf(at, ",\"memory bandwidth (GB/s)\":%.6g",
+			      (double)span->bytes / (double)span->duration_ns);
 	return at;
 }
 
 /* By id, which no other arrow has: that of a launch of a graph goes to many. */
-static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread, uint64_t begin_ns)
+static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread,
+		      uint64_t begin_ns)
 {
 	struct string_cache *texts = &torsh_chrome_process(chrome, row->process)->texts;
 	char *at;
 
 	chrome->n_flows++;
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g",
-				torsh_string_cache_thread(texts, row->launch.thread), row->launch.shown_ns);
+				torsh_string_cache_thread(texts, row->launch.thread),
+				row->launch.shown_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
-	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread, begin_ns);
+	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread,
+				begin_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
-static void put_row(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns)
+static void put_row(void *context, const struct device_row *row, const struct device_lane *lane,
+		    uint64_t begin_ns)
 {
 	static const char *const kinds[N_DEVICE_WHATS] = {
 		[DEVICE_KERNEL] = "\"X\",\"cat\":\"kernel\"",
 		[DEVICE_COPY] = "\"X\",\"cat\":\"gpu_memcpy\"",
 		[DEVICE_MEMSET] = "\"X\",\"cat\":\"gpu_memset\"",
-		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"", /* no word of Kineto's, which doesn't have it */
+		/* no word of Kineto's, which doesn't have it */
+		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"",
 	};
 	struct chrome *chrome = context;
 	struct string_cache *texts = &torsh_chrome_process(chrome, row->process)->texts;
 	const char *thread = chrome->devices->threads[lane->own], *name;
 	char title[DEVICE_TITLE_BYTES], *at;
 
-	name = torsh_device_title(&row->event, title) ? title : torsh_string_cache_kernel(texts, row->span.name);
+	name = torsh_device_title(&row->event, title)
+		       ? title
+		       : torsh_string_cache_kernel(texts, row->span.name);
 	at = torsh_chrome_begin(chrome, kinds[row->span.what], "", name, thread, begin_ns);
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), row->span.duration_ns);
 	at = PUT(at, ",\"args\":{");
@@ -149,7 +162,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		put_arrow(chrome, row, thread, begin_ns);
 }
 
-/* ---- calls of CUDA ---------------------------------------------------------------------------------------------------- */
+/* ---- calls of CUDA --------------------------------------------------------------------------- */
 
 /* HTA knows launches by the names that they had before CUDA 13. */
 static const char *plain_name(const char *api)
@@ -157,14 +170,17 @@ static const char *plain_name(const char *api)
 	return strncmp(api, "__cuda", 6) == 0 ? api + 2 : api;
 }
 
-static void see_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct device_launch *launch)
 {
 	struct chrome *chrome = context;
 	struct string_cache *texts = &torsh_chrome_process(chrome, process)->texts;
 	const char *name = plain_name(torsh_string_cache_name(texts, launch->api));
-	char *at = torsh_chrome_begin(
-		chrome, torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\"" : "\"X\",\"cat\":\"cuda_driver\"",
-		"", name, torsh_string_cache_thread(texts, launch->thread), launch->shown_ns);
+	char *at = torsh_chrome_begin(chrome,
+				      torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\""
+								 : "\"X\",\"cat\":\"cuda_driver\"",
+				      "", name, torsh_string_cache_thread(texts, launch->thread),
+				      launch->shown_ns);
 
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
 	at = PUT(at, ",\"args\":{");
@@ -173,7 +189,8 @@ static void see_launch(void *context, const struct recorded_process *process, co
 	at = NUMBER(at, "\"correlation\":", launch->correlation);
 	if (launch->result)
 		at += sprintf(at, ",\"result\":%" PRId32, launch->result);
-	at = torsh_chrome_put_text(at, "Call stack", torsh_string_cache_stack(texts, launch->stack));
+	at = torsh_chrome_put_text(at, "Call stack",
+				   torsh_string_cache_stack(texts, launch->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
@@ -184,7 +201,8 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(chrome->devices->rows, row);
 }
 
-const struct device_visitor torsh_chrome_device_visitor = {.launch = see_launch, .call = see_launch, .row = see_row};
+const struct device_visitor torsh_chrome_device_visitor = {
+	.launch = see_launch, .call = see_launch, .row = see_row};
 
 void torsh_chrome_devices_create(struct chrome *chrome)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a trace in Chrome's JSON says once: its head, the names of processes and threads, steps. See tools/export/chrome/chrome.h. */
+/*
+ * What a trace in Chrome's JSON says once: its head, the names of processes and threads, steps. See
+ * tools/export/chrome/chrome.h.
+ */
 #include "tools/export/chrome/chrome.h"
 
 #include <inttypes.h>
@@ -9,9 +12,11 @@
 #include "tools/device/kernels/occupancy.h"
 
 #define STEP_TID_BASE 0x40000000u /* beyond any thread's: the row of the steps */
-#define LAST_STEP_NS 1000 /* of the step that stands for the end: TensorBoard's plugin divides by it */
+/* of the step that stands for the end: TensorBoard's plugin divides by it */
+#define LAST_STEP_NS 1000
 
-void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument)
+void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid,
+			       const char *argument)
 {
 	torsh_sink_print(sink,
 			 ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
@@ -19,9 +24,11 @@ void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid
 			 name, pid, tid, argument);
 }
 
-void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid, const char *name)
+void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid,
+			    const char *name)
 {
-	char *escaped = torsh_trace_escape(name), *argument = torsh_need_text("\"name\":\"%s\"", escaped);
+	char *escaped = torsh_trace_escape(name),
+	     *argument = torsh_need_text("\"name\":\"%s\"", escaped);
 
 	torsh_chrome_put_metadata(sink, what, pid, tid, argument);
 	free(argument);
@@ -32,7 +39,8 @@ static void put_thread(struct sink *sink, const struct recorded_process *process
 {
 	uint32_t tid = torsh_trace_tid(process, (uint32_t)row);
 	const char *name = process->threads[row].name;
-	char *shown = torsh_need_text(name ? "thread %" PRIu32 " (%s)" : "thread %" PRIu32, tid, name);
+	char *shown =
+		torsh_need_text(name ? "thread %" PRIu32 " (%s)" : "thread %" PRIu32, tid, name);
 
 	torsh_chrome_put_named(sink, "thread_name", process->pid, tid, shown);
 	free(shown);
@@ -42,7 +50,8 @@ static void put_names(struct sink *sink, const struct recorded_process *process)
 {
 	char order[48];
 
-	torsh_chrome_put_named(sink, "process_name", process->pid, 0, torsh_recording_program_name(process));
+	torsh_chrome_put_named(sink, "process_name", process->pid, 0,
+			       torsh_recording_program_name(process));
 	torsh_chrome_put_metadata(sink, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
 	snprintf(order, sizeof(order), "\"sort_index\":%" PRIu32, process->pid);
 	torsh_chrome_put_metadata(sink, "process_sort_index", process->pid, 0, order);
@@ -52,19 +61,25 @@ static void put_names(struct sink *sink, const struct recorded_process *process)
 	}
 }
 
-static void put_step(const struct trace *trace, uint32_t pid, const struct step *step, const char *rule)
+static void put_step(const struct trace *trace, uint32_t pid, const struct step *step,
+		     const char *rule)
 {
 	char start[32], duration[32];
 
 	*torsh_digits_us(start, step->start_ns) = '\0';
 	*torsh_digits_us(duration, step->end_ns - step->start_ns) = '\0';
-	torsh_sink_print(trace->sink,
-			 ",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%" PRIu64
-			 "\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":%s,\"dur\":%s,\"args\":{\"Rule\":\"%s\"}}",
-			 step->number, pid, STEP_TID_BASE + pid, start, duration, rule);
+	torsh_sink_print(
+		trace->sink,
+		",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%" PRIu64
+		"\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+		",\"ts\":%s,\"dur\":%s,\"args\":{\"Rule\":\"%s\"}}",
+		step->number, pid, STEP_TID_BASE + pid, start, duration, rule);
 }
 
-/* Steps as torch.profiler's schedule would mark them, where it didn't: on a row of their own, as they need not nest. */
+/*
+ * Steps as torch.profiler's schedule would mark them, where it didn't: on a row of their own, as
+ * they need not nest.
+ */
 static void put_steps(const struct trace *trace, const struct recorded_process *process)
 {
 	const struct prepass_process *of = torsh_prepass_of(trace->prepass, process);
@@ -76,18 +91,24 @@ static void put_steps(const struct trace *trace, const struct recorded_process *
 	if (!steps->n || steps->rule == STEPS_BY_PROFILER)
 		return;
 	name = torsh_need_text("steps (%s)", torsh_step_rule_texts[steps->rule]);
-	torsh_chrome_put_named(trace->sink, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid, name);
+	torsh_chrome_put_named(trace->sink, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid,
+			       name);
 	free(name);
 	for (size_t i = 0; i < steps->n; i++) {
 		struct step step = steps->items[i];
 
-		/* Readers add in floating point: what ends where the next begins would overlap it. */
-		step.end_ns -=
-			i + 1 < steps->n && step.end_ns == steps->items[i + 1].start_ns && step.end_ns > step.start_ns;
+		/*
+		 * Readers add in floating point: what ends where the next begins would overlap it.
+		 */
+		step.end_ns -= i + 1 < steps->n && step.end_ns == steps->items[i + 1].start_ns &&
+			       step.end_ns > step.start_ns;
 		if (torsh_trace_has(trace, step.start_ns))
 			put_step(trace, pid, &step, torsh_step_rule_names[steps->rule]);
 	}
-	/* HTA leaves out what began with the last step or after it, which torch.profiler leaves unfinished. */
+	/*
+	 * HTA leaves out what began with the last step or after it, which torch.profiler leaves
+	 * unfinished.
+	 */
 	last.number = steps->items[steps->n - 1].number + 1;
 	last.start_ns = of->last_ns + 1;
 	if (last.start_ns > trace->to_ns)
@@ -102,7 +123,7 @@ void torsh_chrome_put_process(struct trace *trace, const struct recorded_process
 	put_steps(trace, process);
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 /* What is 0 was not said. */
 static void put_property(struct sink *sink, const char *name, uint64_t value)
@@ -111,7 +132,8 @@ static void put_property(struct sink *sink, const char *name, uint64_t value)
 		torsh_sink_print(sink, ", \"%s\": %" PRIu64, name, value);
 }
 
-static void put_device(struct sink *sink, const struct recorded_process *process, const struct event_device *device)
+static void put_device(struct sink *sink, const struct recorded_process *process,
+		       const struct event_device *device)
 {
 	const char *name = torsh_timeline_label(process, device->name);
 	uint64_t warp = device->warp_threads;
@@ -139,13 +161,17 @@ static void put_device(struct sink *sink, const struct recorded_process *process
 	torsh_sink_text(sink, "}");
 }
 
-/* Who said most about the devices: processes of one run see the same ones, but not all of them look. */
+/*
+ * Who said most about the devices: processes of one run see the same ones, but not all of them
+ * look.
+ */
 static const struct prepass_process *find_owner(const struct trace *trace)
 {
 	const struct prepass_process *owner = NULL;
 
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		const struct prepass_process *of = torsh_prepass_of(trace->prepass, trace->processes[i]);
+		const struct prepass_process *of =
+			torsh_prepass_of(trace->prepass, trace->processes[i]);
 
 		if (of->devices.n && (!owner || of->devices.n > owner->devices.n))
 			owner = of;
@@ -163,13 +189,14 @@ static void put_devices(const struct trace *trace)
 		const struct event_device *device = &owner->devices.items[i];
 
 		for (; number < device->device; number++)
-			torsh_sink_print(trace->sink, "%s{\"id\": %" PRIu32 "}", number ? ", " : "", number);
+			torsh_sink_print(trace->sink, "%s{\"id\": %" PRIu32 "}", number ? ", " : "",
+					 number);
 		torsh_sink_text(trace->sink, number++ ? ",\n" : "");
 		put_device(trace->sink, owner->process, device);
 	}
 }
 
-/* ---- the head ---------------------------------------------------------------------------------------------------- */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 /* A process that no launcher gave a rank is the only one of its run. */
 static void put_distributed(const struct trace *trace, struct sink *sink)
@@ -190,7 +217,8 @@ void torsh_chrome_put_header(struct trace *trace)
 	char *host = torsh_trace_escape(trace->recording->host);
 
 	for (size_t i = 0; i < trace->n_processes; i++)
-		has_tensors = has_tensors || torsh_prepass_of(trace->prepass, trace->processes[i])->n_tensors;
+		has_tensors = has_tensors ||
+			      torsh_prepass_of(trace->prepass, trace->processes[i])->n_tensors;
 	torsh_sink_text(trace->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
 	put_devices(trace);
 	torsh_sink_text(trace->sink, "],\n");
@@ -198,7 +226,8 @@ void torsh_chrome_put_header(struct trace *trace)
 	torsh_sink_print(
 		trace->sink,
 		"\"record_shapes\": %d,\n\"profile_memory\": %d,\n\"with_stack\": %d,\n\"host_name\": \"%s\",\n"
-		"\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRIu64 ",\n\"traceEvents\":[\n"
+		"\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRIu64
+		",\n\"traceEvents\":[\n"
 		"{\"ph\":\"M\",\"name\":\"torsh\",\"pid\":0,\"tid\":0,\"ts\":0.000,\"args\":{}}",
 		trace->prepass->has_inputs, has_tensors, trace->prepass->has_stacks, host,
 		trace->recording->start_realtime_ns);

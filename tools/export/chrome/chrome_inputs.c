@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/chrome/chrome_inputs.h. */
 #include "tools/export/chrome/chrome_inputs.h"
 
 #include <inttypes.h>
@@ -46,8 +45,8 @@ static void print_type(FILE *out, const struct input *input)
 		return;
 	}
 	if (input->kind != INPUT_TENSOR) {
-		bool is_number =
-			input->kind == INPUT_INTEGER || input->kind == INPUT_DOUBLE || input->kind == INPUT_BOOL;
+		bool is_number = input->kind == INPUT_INTEGER || input->kind == INPUT_DOUBLE ||
+				 input->kind == INPUT_BOOL;
 
 		fputs(is_number ? "Scalar" : "", out);
 		return;
@@ -72,7 +71,8 @@ static void print_numbers(FILE *out, const int64_t *numbers, uint32_t n)
 
 static void print_dims(FILE *out, const struct input *input)
 {
-	bool is_tensors = input->kind == INPUT_LIST && input->n_items && input[1].kind == INPUT_TENSOR;
+	bool is_tensors =
+		input->kind == INPUT_LIST && input->n_items && input[1].kind == INPUT_TENSOR;
 
 	if (!is_tensors) {
 		print_numbers(out, input->dims, input->kind == INPUT_TENSOR ? input->n_dims : 0);
@@ -81,7 +81,8 @@ static void print_dims(FILE *out, const struct input *input)
 	putc('[', out);
 	for (uint32_t i = 1; i <= input->n_items; i++) {
 		fputs(i > 1 ? "," : "", out);
-		print_numbers(out, input[i].dims, input[i].kind == INPUT_TENSOR ? input[i].n_dims : 0);
+		print_numbers(out, input[i].dims,
+			      input[i].kind == INPUT_TENSOR ? input[i].n_dims : 0);
 	}
 	putc(']', out);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a kernel's launch asked for, as Kineto has it in a kernel's args: registers, shared memory, grid and block; and what
- * these make of its device, as far as that said what it has: blocks and warps per multiprocessor, and its occupancy.
+ * What a kernel's launch asked for, as Kineto has it in a kernel's args: registers, shared memory,
+ * grid and block; and what these make of its device, as far as that said what it has: blocks and
+ * warps per multiprocessor, and its occupancy.
  *
  * Of launches that are alike the text is the same, and kept: a program has few kinds of them.
  */
@@ -14,7 +15,8 @@
 #include "tools/device/kernels/occupancy.h"
 #include "tools/export/chrome/chrome.h"
 
-#define KEPT_TEXTS 1024u /* more than a training has kinds of launches; what two share one place is written anew */
+/* more than a training has kinds of launches; what two share one place is written anew */
+#define KEPT_TEXTS 1024u
 #define TEXT_BYTES 1024u /* of the longest, with 25 numbers */
 #define WARP_THREADS 32u /* as Kineto has it, for all devices */
 
@@ -57,11 +59,13 @@ static uint64_t hash_of(const struct shape *shape)
 static bool is_same(const struct shape *a, const struct shape *b)
 {
 	return a->process == b->process && a->device == b->device && a->registers == b->registers &&
-	       a->static_shared_bytes == b->static_shared_bytes && a->dynamic_shared_bytes == b->dynamic_shared_bytes &&
-	       memcmp(a->grid, b->grid, sizeof(a->grid)) == 0 && memcmp(a->block, b->block, sizeof(a->block)) == 0;
+	       a->static_shared_bytes == b->static_shared_bytes &&
+	       a->dynamic_shared_bytes == b->dynamic_shared_bytes &&
+	       memcmp(a->grid, b->grid, sizeof(a->grid)) == 0 &&
+	       memcmp(a->block, b->block, sizeof(a->block)) == 0;
 }
 
-/* ---- the text ---------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static char *put_three(char *at, const uint32_t *three)
 {
@@ -85,8 +89,8 @@ static char *put_limits(char *at, const struct occupancy *occupancy)
 		[OCCUPANCY_SHARED] = "SMEM",
 		[OCCUPANCY_BLOCKS] = "BLOCKS",
 	};
-	static const enum occupancy_limit order[] = {OCCUPANCY_WARPS, OCCUPANCY_REGISTERS, OCCUPANCY_SHARED,
-						     OCCUPANCY_BLOCKS};
+	static const enum occupancy_limit order[] = {OCCUPANCY_WARPS, OCCUPANCY_REGISTERS,
+						     OCCUPANCY_SHARED, OCCUPANCY_BLOCKS};
 	const char *separator = "";
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
@@ -113,9 +117,9 @@ static char *put_occupancy(char *at, const struct occupancy *occupancy)
 }
 
 /*
- * Kineto's achieved occupancy is that of a multiprocessor that gets its share of the grid's blocks, at most as many as it
- * has room for; in float, so that it is rounded alike. (With more than 48 KiB of shared memory Kineto says 0, as it doesn't
- * know that a kernel may ask for more.)
+ * Kineto's achieved occupancy is that of a multiprocessor that gets its share of the grid's blocks,
+ * at most as many as it has room for; in float, so that it is rounded alike. (With more than 48 KiB
+ * of shared memory Kineto says 0, as it doesn't know that a kernel may ask for more.)
  */
 static char *put_by_device(char *at, const struct shape *shape, const struct event_device *device)
 {
@@ -138,7 +142,8 @@ static char *put_by_device(char *at, const struct shape *shape, const struct eve
 	blocks = blocks < (float)occupancy.blocks ? blocks : (float)occupancy.blocks;
 	at += sprintf(at, ",\"est. achieved occupancy %%\":%ld",
 		      lround((double)(blocks * threads /
-				      ((float)device->multiprocessor_warps * (float)device->warp_threads)) *
+				      ((float)device->multiprocessor_warps *
+				       (float)device->warp_threads)) *
 			     100));
 	return put_occupancy(at, &occupancy);
 }
@@ -146,15 +151,17 @@ static char *put_by_device(char *at, const struct shape *shape, const struct eve
 static char *put_shape(char *at, const struct shape *shape, const struct event_device *device)
 {
 	at = NUMBER(at, ",\"registers per thread\":", shape->registers);
-	at = NUMBER(at, ",\"shared memory\":", (uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes);
+	at = NUMBER(at, ",\"shared memory\":",
+		    (uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes);
 	at = put_three(PUT(at, ",\"grid\":"), shape->grid);
 	at = put_three(PUT(at, ",\"block\":"), shape->block);
 	return put_by_device(at, shape, device);
 }
 
-/* ---- kept -------------------------------------------------------------------------------------------------------- */
+/* ---- kept ------------------------------------------------------------------------------------ */
 
-char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct recorded_process *process,
+char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
+			      const struct recorded_process *process,
 			      const struct event_kernel *kernel)
 {
 	const struct shape shape = {
@@ -166,13 +173,16 @@ char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct reco
 		.grid = {kernel->grid_x, kernel->grid_y, kernel->grid_z},
 		.block = {kernel->block_x, kernel->block_y, kernel->block_z},
 	};
-	struct kept_text *kept = torsh_sparse_array_at(&chrome->kernels->texts, hash_of(&shape) % KEPT_TEXTS);
+	struct kept_text *kept =
+		torsh_sparse_array_at(&chrome->kernels->texts, hash_of(&shape) % KEPT_TEXTS);
 
 	if (!is_same(&kept->shape, &shape)) {
-		const struct device_list *devices = &torsh_prepass_of(chrome->trace->prepass, process)->devices;
+		const struct device_list *devices =
+			&torsh_prepass_of(chrome->trace->prepass, process)->devices;
 
 		kept->shape = shape;
-		kept->n = (size_t)(put_shape(kept->text, &shape, torsh_device_list_find(devices, shape.device)) -
+		kept->n = (size_t)(put_shape(kept->text, &shape,
+					     torsh_device_list_find(devices, shape.device)) -
 				   kept->text);
 	}
 	memcpy(at, kept->text, kept->n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Perfetto's native trace format: calls as slices on a track for each thread, memory as counters, forward and backward
- * joined by flows. Streams: what is held is which labels have been named, and the open calls.
+ * Perfetto's native trace format: calls as slices on a track for each thread, memory as counters,
+ * forward and backward joined by flows. Streams: what is held is which labels have been named, and
+ * the open calls.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/base/die.h"
 
-struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct recorded_process *process)
+struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto,
+					 const struct recorded_process *process)
 {
 	struct sequence *sequence = perfetto->last;
 
@@ -20,7 +22,7 @@ struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct
 	return perfetto->last = sequence;
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static enum category category_of(const struct call *call)
 {
@@ -33,9 +35,12 @@ static enum category category_of(const struct call *call)
 					      : CATEGORY_USER;
 }
 
-/* Texts are named in packets of their own, which have to come first: before the event begins to be put together. */
-static void annotate_call(struct perfetto *perfetto, struct sequence *sequence, struct event_bytes *event,
-			  const struct call *call)
+/*
+ * Texts are named in packets of their own, which have to come first: before the event begins to be
+ * put together.
+ */
+static void annotate_call(struct perfetto *perfetto, struct sequence *sequence,
+			  struct event_bytes *event, const struct call *call)
 {
 	uint64_t stack = torsh_perfetto_stack(perfetto, sequence, call->stack), bits;
 	double payload;
@@ -47,9 +52,11 @@ static void annotate_call(struct perfetto *perfetto, struct sequence *sequence, 
 		torsh_perfetto_annotate(event, ANNOTATION_OVERLOAD, ANNOTATION_TEXT,
 					torsh_perfetto_text(perfetto, sequence, call->overload));
 	if (call->sequence != OP_NO_SEQUENCE)
-		torsh_perfetto_annotate(event, ANNOTATION_SEQUENCE, ANNOTATION_UINT, call->sequence);
+		torsh_perfetto_annotate(event, ANNOTATION_SEQUENCE, ANNOTATION_UINT,
+					call->sequence);
 	if (call->scope == OP_BACKWARD && call->forward_thread)
-		torsh_perfetto_annotate(event, ANNOTATION_FORWARD_THREAD, ANNOTATION_UINT, call->forward_thread);
+		torsh_perfetto_annotate(event, ANNOTATION_FORWARD_THREAD, ANNOTATION_UINT,
+					call->forward_thread);
 	if (call->module)
 		torsh_perfetto_annotate(event, ANNOTATION_MODULE, ANNOTATION_TEXT,
 					torsh_perfetto_text(perfetto, sequence, call->module));
@@ -68,8 +75,8 @@ static void annotate_call(struct perfetto *perfetto, struct sequence *sequence, 
 }
 
 /* Any forward operator may have a backward; an arrow that ends nowhere isn't shown. */
-static void put_flow(struct perfetto *perfetto, const struct sequence *sequence, struct event_bytes *event,
-		     const struct call *call)
+static void put_flow(struct perfetto *perfetto, const struct sequence *sequence,
+		     struct event_bytes *event, const struct call *call)
 {
 	struct forward forward;
 
@@ -117,16 +124,18 @@ static void see_end(void *context, struct call *call)
 		torsh_perfetto_free_async(sequence, track);
 }
 
-/* ---- other events ------------------------------------------------------------------------------------------------- */
+/* ---- other events ---------------------------------------------------------------------------- */
 
-static void put_tensor(struct perfetto *perfetto, struct sequence *sequence, const struct timeline_event *event)
+static void put_tensor(struct perfetto *perfetto, struct sequence *sequence,
+		       const struct timeline_event *event)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct event_bytes bytes;
 	struct counter *counter;
 	char name[64];
 
-	snprintf(name, sizeof(name), tensor->device >> 8 ? "tensors on device %u:%u" : "tensors on the CPU",
+	snprintf(name, sizeof(name),
+		 tensor->device >> 8 ? "tensors on device %u:%u" : "tensors on the CPU",
 		 tensor->device >> 8, tensor->device & 0xff);
 	counter = torsh_perfetto_counter(perfetto, sequence, tensor->device, name,
 					 PERFETTO__COUNTER_DESCRIPTOR__UNIT__SIZE_BYTES);
@@ -142,7 +151,8 @@ static void put_tensor(struct perfetto *perfetto, struct sequence *sequence, con
 	torsh_perfetto_event(perfetto, sequence, &bytes, event->at_ns);
 }
 
-static void put_value(struct perfetto *perfetto, struct sequence *sequence, const struct timeline_event *event)
+static void put_value(struct perfetto *perfetto, struct sequence *sequence,
+		      const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
 	const char *name = torsh_timeline_label(sequence->process, value->name);
@@ -154,7 +164,8 @@ static void put_value(struct perfetto *perfetto, struct sequence *sequence, cons
 	/* Viewers hang on counters that are infinite. */
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
-	counter = torsh_perfetto_counter(perfetto, sequence, value->name | COUNTER_OF_LABEL, name ? name : "?",
+	counter = torsh_perfetto_counter(perfetto, sequence, value->name | COUNTER_OF_LABEL,
+					 name ? name : "?",
 					 PERFETTO__COUNTER_DESCRIPTOR__UNIT__UNSPECIFIED);
 	memcpy(&bits, &number, sizeof(bits));
 	perfetto_start(&bytes, PERFETTO__TRACK_EVENT__TYPE__COUNTER, counter->track);
@@ -163,7 +174,8 @@ static void put_value(struct perfetto *perfetto, struct sequence *sequence, cons
 }
 
 /* A device's counters: each value is that of the time until the next. */
-static void put_sample(struct perfetto *perfetto, struct sequence *sequence, const struct timeline_event *event)
+static void put_sample(struct perfetto *perfetto, struct sequence *sequence,
+		       const struct timeline_event *event)
 {
 	const struct event_counter_sample *sample = &event->event.counter_sample;
 	struct counter_point points[COUNTER_VALUES];
@@ -175,8 +187,10 @@ static void put_sample(struct perfetto *perfetto, struct sequence *sequence, con
 		uint64_t bits;
 		char name[128];
 
-		snprintf(name, sizeof(name), "GPU %" PRIu32 " %s", sample->device, points[i].metric->field);
-		counter = torsh_perfetto_counter(perfetto, sequence, points[i].key | COUNTER_OF_DEVICE, name,
+		snprintf(name, sizeof(name), "GPU %" PRIu32 " %s", sample->device,
+			 points[i].metric->field);
+		counter = torsh_perfetto_counter(perfetto, sequence,
+						 points[i].key | COUNTER_OF_DEVICE, name,
 						 PERFETTO__COUNTER_DESCRIPTOR__UNIT__UNSPECIFIED);
 		memcpy(&bits, &points[i].value, sizeof(bits));
 		perfetto_start(&bytes, PERFETTO__TRACK_EVENT__TYPE__COUNTER, counter->track);
@@ -185,7 +199,8 @@ static void put_sample(struct perfetto *perfetto, struct sequence *sequence, con
 	}
 }
 
-static void put_mark(struct perfetto *perfetto, struct sequence *sequence, const struct timeline_event *event)
+static void put_mark(struct perfetto *perfetto, struct sequence *sequence,
+		     const struct timeline_event *event)
 {
 	uint64_t track = torsh_perfetto_thread_track(perfetto, sequence, event->thread);
 	uint64_t name = torsh_perfetto_name(perfetto, sequence, event->event.mark.name);
@@ -197,8 +212,8 @@ static void put_mark(struct perfetto *perfetto, struct sequence *sequence, const
 	torsh_perfetto_event(perfetto, sequence, &bytes, event->at_ns);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
@@ -219,13 +234,17 @@ static void see_event(void *context, const struct recorded_process *process, con
 
 static int write_perfetto(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct perfetto perfetto = {.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event};
+	struct perfetto perfetto = {
+		.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};
 	int rc;
 
-	perfetto.sequences = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*perfetto.sequences));
+	perfetto.sequences =
+		torsh_need_items(NULL, 0, trace->n_processes, sizeof(*perfetto.sequences));
 	for (size_t i = 0; i < trace->n_processes; i++)
-		torsh_perfetto_start(&perfetto, &perfetto.sequences[i], trace->processes[i], (uint32_t)i + 1);
+		torsh_perfetto_start(&perfetto, &perfetto.sequences[i], trace->processes[i],
+				     (uint32_t)i + 1);
 	torsh_perfetto_devices_create(&perfetto);
 	rc = torsh_trace_walk(trace, &visitor, &torsh_perfetto_device_visitor, &perfetto);
 	torsh_perfetto_devices_destroy(&perfetto);

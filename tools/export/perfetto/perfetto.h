@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the parts of the exporter for Perfetto share: sequences, the numbers of its fields, and events under way.
+ * What the parts of the exporter for Perfetto share: sequences, the numbers of its fields, and
+ * events under way.
  *
- * Each process is a sequence of packets of its own, with times as differences to the packet before and names as numbers.
- * Packets that are rare are made by protobuf-c; events, of which there are millions, are put together here from the
- * same field numbers (perfetto.proto): test/unit/export/trace_test.c reads them back through protobuf-c.
+ * Each process is a sequence of packets of its own, with times as differences to the packet before
+ * and names as numbers. Packets that are rare are made by protobuf-c; events, of which there are
+ * millions, are put together here from the same field numbers (perfetto.proto):
+ * test/unit/export/trace_test.c reads them back through protobuf-c.
  */
 #ifndef TORSH_EXPORT_PERFETTO_PERFETTO_H
 #define TORSH_EXPORT_PERFETTO_PERFETTO_H
@@ -17,7 +19,10 @@
 enum clock { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6, CLOCK_ID_STEP = 64 };
 enum flags { STATE_BEGINS = 1, STATE_NEEDED = 2 };
 
-/* Tags of the fields that are put together by hand: number << 3, and 0 varint, 1 eight bytes, 2 bytes with their length. */
+/*
+ * Tags of the fields that are put together by hand: number << 3, and 0 varint, 1 eight bytes, 2
+ * bytes with their length.
+ */
 enum tag {
 	TRACE_PACKET = 1 << 3 | 2,
 	PACKET_TIMESTAMP = 8 << 3,
@@ -85,7 +90,8 @@ struct perfetto;
 struct sequence;
 
 /* The process's. */
-struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct recorded_process *process);
+struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto,
+					 const struct recorded_process *process);
 
 enum category {
 	NO_CATEGORY,
@@ -110,7 +116,8 @@ enum annotation {
 
 /* A counter that began: by what it counts. */
 struct counter {
-	uint64_t key; /* device, label with COUNTER_OF_LABEL, or a metric's with COUNTER_OF_DEVICE */
+	/* device, label with COUNTER_OF_LABEL, or a metric's with COUNTER_OF_DEVICE */
+	uint64_t key;
 	uint64_t track;
 	int64_t sum;
 };
@@ -183,21 +190,23 @@ static inline void perfetto_eight(struct event_bytes *event, enum tag tag, uint6
 	event->at += 8;
 }
 
-static inline void perfetto_start(struct event_bytes *event, Perfetto__TrackEvent__Type type, uint64_t track)
+static inline void perfetto_start(struct event_bytes *event, Perfetto__TrackEvent__Type type,
+				  uint64_t track)
 {
 	event->at = event->bytes;
 	perfetto_field(event, EVENT_TYPE, type);
 	perfetto_field(event, EVENT_TRACK, track);
 }
 
-/* ---- packets: perfetto_packets.c ---------------------------------------------------------------------------------- */
+/* ---- packets: perfetto_packets.c ------------------------------------------------------------- */
 
 /* An annotation's fields are few and small: its length is one byte. */
-void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, enum tag tag, uint64_t value);
+void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, enum tag tag,
+			     uint64_t value);
 
 /* The packet around an event. Times are differences; one that goes back is given whole. */
-void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence, const struct event_bytes *event,
-			  uint64_t at_ns);
+void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
+			  const struct event_bytes *event, uint64_t at_ns);
 
 /* The same with its time whole: of what was before the event that was written last. */
 void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence *sequence,
@@ -207,7 +216,7 @@ void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence 
 Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence);
 void torsh_perfetto_packet(struct sink *sink, const Perfetto__TracePacket *packet);
 
-/* ---- names: perfetto_names.c -------------------------------------------------------------------------------------- */
+/* ---- names: perfetto_names.c ----------------------------------------------------------------- */
 
 /* Categories and names of annotations, once at the beginning. */
 void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *sequence);
@@ -222,46 +231,49 @@ uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequenc
 uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack);
 
 /* The number of a kernel's name, without its mangling, among the names of events. */
-uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
+uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *sequence,
+			       uint32_t label);
 
 /*
- * The number of a text that no label has, by a key of the caller's, which is not 0. *is_new: it has not been used, and is to be told first by one
- * of the two below.
+ * The number of a text that no label has, by a key of the caller's, which is not 0. *is_new: it has
+ * not been used, and is to be told first by one of the two below.
  */
 uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new);
 
 /* Among the names of events, and among those of annotations; the text is told where it is given. */
-uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
-				  const char *text);
-uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
-				  const char *text);
+uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence,
+				  uint64_t number, const char *text);
+uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence,
+				  uint64_t number, const char *text);
 
-/* ---- tracks: perfetto_tracks.c ------------------------------------------------------------------------------------ */
+/* ---- tracks: perfetto_tracks.c --------------------------------------------------------------- */
 
 /* Give the track a number and write it. */
 void torsh_perfetto_put_track(struct perfetto *perfetto, const struct sequence *sequence,
 			      Perfetto__TrackDescriptor *track);
 
 /* A track below another one that only holds slices. Returns its number. */
-uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequence *sequence, uint64_t outer,
-				  const char *name);
+uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequence *sequence,
+				  uint64_t outer, const char *name);
 
 /* A track of the process that is no thread; counter NULL: of slices. Returns its number. */
-uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequence *sequence, const char *name,
-				  const Perfetto__CounterDescriptor *counter);
+uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequence *sequence,
+				  const char *name, const Perfetto__CounterDescriptor *counter);
 
 /* That of a thread's row; made when it is first needed. */
-uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence, uint32_t row);
+uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence,
+				     uint32_t row);
 
 /* A track for a call that doesn't nest, its own until it is freed. */
 uint64_t torsh_perfetto_take_async(struct perfetto *perfetto, struct sequence *sequence);
 void torsh_perfetto_free_async(struct sequence *sequence, uint64_t track);
 
 /* The counter of that key; made, with its name, when it is first needed. */
-struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequence *sequence, uint64_t key,
-				       const char *name, Perfetto__CounterDescriptor__Unit unit);
+struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequence *sequence,
+				       uint64_t key, const char *name,
+				       Perfetto__CounterDescriptor__Unit unit);
 
-/* ---- what devices did: perfetto_device.c -------------------------------------------------------------------------- */
+/* ---- what devices did: perfetto_device.c ----------------------------------------------------- */
 
 extern const struct device_visitor torsh_perfetto_device_visitor; /* its context is the perfetto */
 
@@ -269,11 +281,11 @@ void torsh_perfetto_devices_create(struct perfetto *perfetto);
 /* With the rows that were held back. */
 void torsh_perfetto_devices_destroy(struct perfetto *perfetto);
 
-/* ---- what a process begins with: perfetto_process.c --------------------------------------------------------------- */
+/* ---- what a process begins with: perfetto_process.c ------------------------------------------ */
 
 /* Clocks, names, the process itself, its steps and what the writer saw of its memory. */
-void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, const struct recorded_process *process,
-			  uint32_t id);
+void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence,
+			  const struct recorded_process *process, uint32_t id);
 void torsh_perfetto_free(struct sequence *sequence);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, in a trace for Perfetto: a track for each device of a process, below it one for each stream, and arrows
- * from the calls that launched it, which are slices of their threads. See tools/export/perfetto/perfetto.h.
+ * What devices did, in a trace for Perfetto: a track for each device of a process, below it one for
+ * each stream, and arrows from the calls that launched it, which are slices of their threads. See
+ * tools/export/perfetto/perfetto.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 #define FLOW_PROCESS_MASK UINT64_C(0x7ffff)
 #define FLOW_CORRELATION_SHIFT 12u
 
-_Static_assert(FLOWS_MAX <= 1u << FLOW_CORRELATION_SHIFT, "each arrow of a launch has a number of its own");
+_Static_assert(FLOWS_MAX <= 1u << FLOW_CORRELATION_SHIFT,
+	       "each arrow of a launch has a number of its own");
 
 static uint64_t flow_of(const struct sequence *sequence, uint32_t correlation, uint32_t index)
 {
@@ -25,9 +27,10 @@ static uint64_t flow_of(const struct sequence *sequence, uint32_t correlation, u
 	       (uint64_t)correlation << FLOW_CORRELATION_SHIFT | index;
 }
 
-/* ---- tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
-static uint64_t add_device(struct perfetto *perfetto, const struct sequence *sequence, uint32_t device)
+static uint64_t add_device(struct perfetto *perfetto, const struct sequence *sequence,
+			   uint32_t device)
 {
 	char name[32];
 
@@ -51,11 +54,12 @@ static void put_lane(void *context, struct device_lane *lane)
 	if (lane->context == sequence->first_context)
 		snprintf(name, sizeof(name), "stream %" PRIu32, lane->stream);
 	else
-		snprintf(name, sizeof(name), "stream %" PRIu32 " (context %" PRIu32 ")", lane->stream, lane->context);
+		snprintf(name, sizeof(name), "stream %" PRIu32 " (context %" PRIu32 ")",
+			 lane->stream, lane->context);
 	lane->own = torsh_perfetto_add_inner(perfetto, sequence, lane->device_own, name);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Of a grid; no device has more. */
 #define X_BITS 31u
@@ -69,12 +73,14 @@ static uint64_t title_key(const struct event *event)
 
 	/* What is beyond a byte is none of CUPTI's numbers, and shares a title with another. */
 	if (event->id == EVENT_COPY)
-		return UINT64_C(1) << 25 | (uint64_t)(copy->kind & 0xff) << 16 | (copy->from & 0xff) << 8 |
-		       (copy->to & 0xff);
-	return (event->id == EVENT_MEMSET ? UINT64_C(1) << 24 | (event->memset.to & 0xff) : UINT64_C(1) << 26);
+		return UINT64_C(1) << 25 | (uint64_t)(copy->kind & 0xff) << 16 |
+		       (copy->from & 0xff) << 8 | (copy->to & 0xff);
+	return (event->id == EVENT_MEMSET ? UINT64_C(1) << 24 | (event->memset.to & 0xff)
+					  : UINT64_C(1) << 26);
 }
 
-static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence, const struct device_row *row)
+static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence,
+			const struct device_row *row)
 {
 	char title[DEVICE_TITLE_BYTES];
 	uint64_t number;
@@ -89,7 +95,8 @@ static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence, co
 }
 
 /* The number of the text "[x, y, z]"; 0: no device has such. */
-static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequence, uint32_t x, uint32_t y, uint32_t z)
+static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequence, uint32_t x,
+			      uint32_t y, uint32_t z)
 {
 	uint64_t key = (uint64_t)x << 2 * Y_BITS | (uint64_t)y << Y_BITS | z, number;
 	char text[64];
@@ -106,8 +113,12 @@ static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequen
 /* Beyond the titles' keys. */
 #define LINE_KEY (UINT64_C(1) << 40)
 
-/* The number of the text "file(line): function" where it was captured or launched; 0: that is not known. */
-static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence, const struct device_row *row)
+/*
+ * The number of the text "file(line): function" where it was captured or launched; 0: that is not
+ * known.
+ */
+static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence,
+			const struct device_row *row)
 {
 	uint64_t number;
 	char *text = NULL;
@@ -115,7 +126,8 @@ static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence, co
 
 	if (!row->stack || !perfetto->trace->symbols)
 		return 0;
-	number = torsh_perfetto_made(sequence, (LINE_KEY | row->stack) << 1 | KEY_OF_TITLE, &is_new);
+	number =
+		torsh_perfetto_made(sequence, (LINE_KEY | row->stack) << 1 | KEY_OF_TITLE, &is_new);
 	if (is_new)
 		text = torsh_stack_line_text(row->process, row->stack, perfetto->trace->symbols);
 	number = torsh_perfetto_made_text(perfetto, sequence, number, text);
@@ -128,7 +140,8 @@ struct row_names {
 	uint64_t name, operator_text, grid, block, line;
 };
 
-static void annotate_kernel(struct event_bytes *event, const struct event_kernel *kernel, const struct row_names *names)
+static void annotate_kernel(struct event_bytes *event, const struct event_kernel *kernel,
+			    const struct row_names *names)
 {
 	if (names->grid)
 		torsh_perfetto_annotate(event, ANNOTATION_GRID, ANNOTATION_TEXT, names->grid);
@@ -136,15 +149,19 @@ static void annotate_kernel(struct event_bytes *event, const struct event_kernel
 		torsh_perfetto_annotate(event, ANNOTATION_BLOCK, ANNOTATION_TEXT, names->block);
 	torsh_perfetto_annotate(event, ANNOTATION_REGISTERS, ANNOTATION_UINT, kernel->registers);
 	torsh_perfetto_annotate(event, ANNOTATION_SHARED, ANNOTATION_UINT,
-				(uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes);
+				(uint64_t)kernel->static_shared_bytes +
+					kernel->dynamic_shared_bytes);
 }
 
-static void annotate_row(struct event_bytes *event, const struct device_row *row, const struct row_names *names)
+static void annotate_row(struct event_bytes *event, const struct device_row *row,
+			 const struct row_names *names)
 {
 	if (row->span.correlation)
-		torsh_perfetto_annotate(event, ANNOTATION_CORRELATION, ANNOTATION_UINT, row->span.correlation);
+		torsh_perfetto_annotate(event, ANNOTATION_CORRELATION, ANNOTATION_UINT,
+					row->span.correlation);
 	if (names->operator_text)
-		torsh_perfetto_annotate(event, ANNOTATION_OPERATOR, ANNOTATION_TEXT, names->operator_text);
+		torsh_perfetto_annotate(event, ANNOTATION_OPERATOR, ANNOTATION_TEXT,
+					names->operator_text);
 	if (row->span.what == DEVICE_KERNEL)
 		annotate_kernel(event, &row->event.kernel, names);
 	else if (row->span.what != DEVICE_GRAPH)
@@ -161,7 +178,8 @@ static void annotate_row(struct event_bytes *event, const struct device_row *row
 					row->launch.shown_ns - row->span.begin_ns);
 }
 
-static void put_row(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns)
+static void put_row(void *context, const struct device_row *row, const struct device_lane *lane,
+		    uint64_t begin_ns)
 {
 	static const enum category categories[N_DEVICE_WHATS] = {[DEVICE_KERNEL] = CATEGORY_KERNEL,
 								 [DEVICE_COPY] = CATEGORY_COPY,
@@ -174,10 +192,13 @@ static void put_row(void *context, const struct device_row *row, const struct de
 	struct event_bytes event;
 
 	if (!row->reason)
-		names.operator_text = torsh_perfetto_text(perfetto, sequence, row->cause.operator_name);
+		names.operator_text =
+			torsh_perfetto_text(perfetto, sequence, row->cause.operator_name);
 	if (row->span.what == DEVICE_KERNEL) {
-		names.grid = dimensions_of(perfetto, sequence, kernel->grid_x, kernel->grid_y, kernel->grid_z);
-		names.block = dimensions_of(perfetto, sequence, kernel->block_x, kernel->block_y, kernel->block_z);
+		names.grid = dimensions_of(perfetto, sequence, kernel->grid_x, kernel->grid_y,
+					   kernel->grid_z);
+		names.block = dimensions_of(perfetto, sequence, kernel->block_x, kernel->block_y,
+					    kernel->block_z);
 	}
 	names.line = line_of(perfetto, sequence, row);
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN, lane->own);
@@ -185,17 +206,20 @@ static void put_row(void *context, const struct device_row *row, const struct de
 	perfetto_field(&event, EVENT_CATEGORY, categories[row->span.what]);
 	annotate_row(&event, row, &names);
 	if (begin_ns != row->span.begin_ns)
-		torsh_perfetto_annotate(&event, ANNOTATION_LATE, ANNOTATION_UINT, begin_ns - row->span.begin_ns);
+		torsh_perfetto_annotate(&event, ANNOTATION_LATE, ANNOTATION_UINT,
+					begin_ns - row->span.begin_ns);
 	if (row->index < FLOWS_MAX && torsh_trace_has_launch(perfetto->trace, row))
-		perfetto_eight(&event, EVENT_LAST_FLOW, flow_of(sequence, row->span.correlation, row->index));
+		perfetto_eight(&event, EVENT_LAST_FLOW,
+			       flow_of(sequence, row->span.correlation, row->index));
 	torsh_perfetto_past_event(perfetto, sequence, &event, begin_ns);
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_END, lane->own);
 	torsh_perfetto_past_event(perfetto, sequence, &event, begin_ns + row->span.duration_ns);
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
-static void see_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct device_launch *launch)
 {
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
@@ -207,11 +231,14 @@ static void see_launch(void *context, const struct recorded_process *process, co
 
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN, track);
 	perfetto_field(&event, EVENT_NAME, name);
-	perfetto_field(&event, EVENT_CATEGORY, api && torsh_api_is_runtime(api) ? CATEGORY_RUNTIME : CATEGORY_DRIVER);
+	perfetto_field(&event, EVENT_CATEGORY,
+		       api && torsh_api_is_runtime(api) ? CATEGORY_RUNTIME : CATEGORY_DRIVER);
 	if (launch->correlation)
-		torsh_perfetto_annotate(&event, ANNOTATION_CORRELATION, ANNOTATION_UINT, launch->correlation);
+		torsh_perfetto_annotate(&event, ANNOTATION_CORRELATION, ANNOTATION_UINT,
+					launch->correlation);
 	if (launch->result)
-		torsh_perfetto_annotate(&event, ANNOTATION_RESULT, ANNOTATION_UINT, (uint32_t)launch->result);
+		torsh_perfetto_annotate(&event, ANNOTATION_RESULT, ANNOTATION_UINT,
+					(uint32_t)launch->result);
 	if (stack)
 		torsh_perfetto_annotate(&event, ANNOTATION_STACK, ANNOTATION_TEXT, stack);
 	for (uint32_t i = 0; i < launch->n_caused && i < FLOWS_MAX; i++)
@@ -228,7 +255,8 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(perfetto->rows, row);
 }
 
-const struct device_visitor torsh_perfetto_device_visitor = {.launch = see_launch, .call = see_launch, .row = see_row};
+const struct device_visitor torsh_perfetto_device_visitor = {
+	.launch = see_launch, .call = see_launch, .row = see_row};
 
 void torsh_perfetto_devices_create(struct perfetto *perfetto)
 {

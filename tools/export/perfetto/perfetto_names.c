@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Names that a trace for Perfetto tells once and then uses by number; see tools/export/perfetto/perfetto.h. */
+/*
+ * Names that a trace for Perfetto tells once and then uses by number; see
+ * tools/export/perfetto/perfetto.h.
+ */
 #include <stdlib.h>
 
 #include "tools/base/die.h"
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/symbols/frame_text.h"
 
-static void put_interned(struct sink *sink, const struct sequence *sequence, Perfetto__InternedData *data)
+static void put_interned(struct sink *sink, const struct sequence *sequence,
+			 Perfetto__InternedData *data)
 {
 	Perfetto__TracePacket packet = torsh_perfetto_make_packet(sequence);
 
@@ -28,7 +32,8 @@ void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *
 		ANNOTATIONS
 #undef ANNOTATION
 	};
-	Perfetto__InternedString entries[CATEGORIES_END + ANNOTATIONS_END], *all[CATEGORIES_END + ANNOTATIONS_END];
+	Perfetto__InternedString entries[CATEGORIES_END + ANNOTATIONS_END],
+		*all[CATEGORIES_END + ANNOTATIONS_END];
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
 	size_t n = CATEGORIES_END - 1, n_all = n + ANNOTATIONS_END - 1;
 
@@ -46,7 +51,8 @@ void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *
 	put_interned(perfetto->sink, sequence, &data);
 }
 
-static void put_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid, const char *name)
+static void put_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid,
+		     const char *name)
 {
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
 	Perfetto__InternedString entry = PERFETTO__INTERNED_STRING__INIT, *entries = &entry;
@@ -66,7 +72,8 @@ uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequenc
 		label = 0;
 	if (!(sequence->named[label] & NAMED_EVENT)) {
 		sequence->named[label] |= NAMED_EVENT;
-		put_name(perfetto, sequence, (uint64_t)label + 1, torsh_timeline_label(sequence->process, label));
+		put_name(perfetto, sequence, (uint64_t)label + 1,
+			 torsh_timeline_label(sequence->process, label));
 	}
 	return (uint64_t)label + 1;
 }
@@ -84,12 +91,14 @@ uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *seque
 	if (!(sequence->named[label] & NAMED_KERNEL)) {
 		sequence->named[label] |= NAMED_KERNEL;
 		name = torsh_timeline_label(sequence->process, label);
-		put_name(perfetto, sequence, iid, name && symbols ? torsh_symbols_demangle(symbols, name) : name);
+		put_name(perfetto, sequence, iid,
+			 name && symbols ? torsh_symbols_demangle(symbols, name) : name);
 	}
 	return iid;
 }
 
-static void put_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid, const char *text)
+static void put_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid,
+		     const char *text)
 {
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
 	Perfetto__InternedBytes entry = PERFETTO__INTERNED_BYTES__INIT, *entries = &entry;
@@ -148,8 +157,8 @@ uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_n
 }
 
 /* Behind those of kernels. */
-uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
-				  const char *text)
+uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence,
+				  uint64_t number, const char *text)
 {
 	uint64_t iid = 2 * (sequence->process->n_functions + UINT64_C(2)) + number;
 
@@ -159,8 +168,8 @@ uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequen
 }
 
 /* Behind those of stacks. */
-uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
-				  const char *text)
+uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence,
+				  uint64_t number, const char *text)
 {
 	uint64_t iid = sequence->process->n_functions + 1 + sequence->n_stacks + 1 + number;
 

@@ -27,7 +27,8 @@ Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence
 	return packet;
 }
 
-void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, enum tag tag, uint64_t value)
+void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, enum tag tag,
+			     uint64_t value)
 {
 	uint8_t *length;
 
@@ -41,8 +42,8 @@ void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, en
 	*length = (uint8_t)(event->at - length - 1);
 }
 
-static void put_event(struct perfetto *perfetto, const struct sequence *sequence, const struct event_bytes *event,
-		      uint64_t at, bool is_whole)
+static void put_event(struct perfetto *perfetto, const struct sequence *sequence,
+		      const struct event_bytes *event, uint64_t at, bool is_whole)
 {
 	size_t n_event = (size_t)(event->at - event->bytes);
 	uint8_t packet[64], *end = packet, *out;
@@ -63,8 +64,8 @@ static void put_event(struct perfetto *perfetto, const struct sequence *sequence
 	perfetto->sink->n = (size_t)((char *)out - perfetto->sink->buffer);
 }
 
-void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence, const struct event_bytes *event,
-			  uint64_t at_ns)
+void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
+			  const struct event_bytes *event, uint64_t at_ns)
 {
 	bool is_late = at_ns < sequence->last_ns;
 

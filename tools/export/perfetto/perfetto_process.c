@@ -7,8 +7,8 @@
 #include "tools/export/perfetto/perfetto.h"
 
 /*
- * Times of the trace are since the recording began; the wall clock stands beside them. Those of a sequence are
- * differences, the first one to 0.
+ * Times of the trace are since the recording began; the wall clock stands beside them. Those of a
+ * sequence are differences, the first one to 0.
  */
 static void put_clocks(struct perfetto *perfetto, const struct sequence *sequence)
 {
@@ -30,7 +30,8 @@ static void put_clocks(struct perfetto *perfetto, const struct sequence *sequenc
 	snapshot.clocks = all;
 	defaults.has_timestamp_clock_id = 1;
 	defaults.timestamp_clock_id = CLOCK_ID_STEP;
-	packet.has_sequence_flags = packet.has_first_packet_on_sequence = packet.first_packet_on_sequence = 1;
+	packet.has_sequence_flags = packet.has_first_packet_on_sequence =
+		packet.first_packet_on_sequence = 1;
 	packet.sequence_flags = STATE_BEGINS;
 	packet.clock_snapshot = &snapshot;
 	packet.trace_packet_defaults = &defaults;
@@ -54,8 +55,8 @@ static void put_process(struct perfetto *perfetto, struct sequence *sequence)
 }
 
 /* A slice whose times are known, before the events: its packets tell their times whole. */
-static void put_whole(struct perfetto *perfetto, const struct sequence *sequence, Perfetto__TrackEvent *event,
-		      uint64_t at_ns)
+static void put_whole(struct perfetto *perfetto, const struct sequence *sequence,
+		      Perfetto__TrackEvent *event, uint64_t at_ns)
 {
 	Perfetto__TracePacket packet = torsh_perfetto_make_packet(sequence);
 
@@ -91,7 +92,8 @@ static void put_step(struct perfetto *perfetto, const struct sequence *sequence,
 
 static void put_steps(struct perfetto *perfetto, const struct sequence *sequence)
 {
-	const struct steps *steps = &torsh_prepass_of(perfetto->trace->prepass, sequence->process)->steps;
+	const struct steps *steps =
+		&torsh_prepass_of(perfetto->trace->prepass, sequence->process)->steps;
 	uint64_t track;
 	char *name;
 
@@ -109,18 +111,21 @@ static void put_steps(struct perfetto *perfetto, const struct sequence *sequence
 /* What the writer saw of the process's memory now and then. */
 static void put_series(struct perfetto *perfetto, const struct sequence *sequence)
 {
-	static const char *const names[] = {"heap (sampled)", "mapped (sampled)", "resident set (sampled)"};
+	static const char *const names[] = {"heap (sampled)", "mapped (sampled)",
+					    "resident set (sampled)"};
 	const struct recorded_process *process = sequence->process;
 	Perfetto__CounterDescriptor descriptor = PERFETTO__COUNTER_DESCRIPTOR__INIT;
 
 	descriptor.has_unit = 1;
 	descriptor.unit = PERFETTO__COUNTER_DESCRIPTOR__UNIT__SIZE_BYTES;
 	for (size_t k = 0; k < 3 && process->n_series; k++) {
-		uint64_t track = torsh_perfetto_add_track(perfetto, sequence, names[k], &descriptor);
+		uint64_t track =
+			torsh_perfetto_add_track(perfetto, sequence, names[k], &descriptor);
 
 		for (size_t i = 0; i < process->n_series; i++) {
 			const struct recorded_sample *sample = &process->series[i];
-			const uint64_t values[] = {sample->heap_bytes, sample->mapped_bytes, sample->rss_bytes};
+			const uint64_t values[] = {sample->heap_bytes, sample->mapped_bytes,
+						   sample->rss_bytes};
 			Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
 
 			if (!torsh_trace_has(perfetto->trace, sample->at_ns))
@@ -134,15 +139,19 @@ static void put_series(struct perfetto *perfetto, const struct sequence *sequenc
 	}
 }
 
-void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, const struct recorded_process *process,
-			  uint32_t id)
+void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence,
+			  const struct recorded_process *process, uint32_t id)
 {
-	*sequence = (struct sequence){.process = process, .id = id, .flow_base = (uint64_t)id << 40};
+	*sequence =
+		(struct sequence){.process = process, .id = id, .flow_base = (uint64_t)id << 40};
 	sequence->n_threads = process->n_threads + 1;
-	sequence->threads = torsh_need_items(NULL, 0, sequence->n_threads, sizeof(*sequence->threads));
+	sequence->threads =
+		torsh_need_items(NULL, 0, sequence->n_threads, sizeof(*sequence->threads));
 	sequence->n_stacks = process->n_stacks;
-	sequence->named_stacks = torsh_need_items(NULL, 0, sequence->n_stacks + 1, sizeof(*sequence->named_stacks));
-	sequence->named = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*sequence->named));
+	sequence->named_stacks =
+		torsh_need_items(NULL, 0, sequence->n_stacks + 1, sizeof(*sequence->named_stacks));
+	sequence->named =
+		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*sequence->named));
 	torsh_key_index_create(&sequence->texts);
 	put_clocks(perfetto, sequence);
 	torsh_perfetto_put_names(perfetto, sequence);

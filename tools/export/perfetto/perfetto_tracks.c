@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The rows of a trace for Perfetto: threads, asynchronous calls, counters; see tools/export/perfetto/perfetto.h. */
+/*
+ * The rows of a trace for Perfetto: threads, asynchronous calls, counters; see
+ * tools/export/perfetto/perfetto.h.
+ */
 #include <stdlib.h>
 
 #include "tools/base/die.h"
@@ -16,8 +19,8 @@ void torsh_perfetto_put_track(struct perfetto *perfetto, const struct sequence *
 	torsh_perfetto_packet(perfetto->sink, &packet);
 }
 
-uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequence *sequence, const char *name,
-				  const Perfetto__CounterDescriptor *counter)
+uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequence *sequence,
+				  const char *name, const Perfetto__CounterDescriptor *counter)
 {
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 
@@ -29,8 +32,8 @@ uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequen
 	return track.uuid;
 }
 
-uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequence *sequence, uint64_t outer,
-				  const char *name)
+uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequence *sequence,
+				  uint64_t outer, const char *name)
 {
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 
@@ -41,7 +44,8 @@ uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequen
 	return track.uuid;
 }
 
-uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence, uint32_t row)
+uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence,
+				     uint32_t row)
 {
 	const struct recorded_process *process = sequence->process;
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
@@ -70,10 +74,11 @@ uint64_t torsh_perfetto_take_async(struct perfetto *perfetto, struct sequence *s
 			return sequence->async[i].track;
 		}
 	}
-	sequence->async =
-		torsh_need_room(sequence->async, sequence->n_async, &sequence->async_room, sizeof(*sequence->async));
+	sequence->async = torsh_need_room(sequence->async, sequence->n_async, &sequence->async_room,
+					  sizeof(*sequence->async));
 	sequence->async[sequence->n_async++] = (struct async_track){
-		.track = torsh_perfetto_add_track(perfetto, sequence, "asynchronous", NULL), .is_used = true};
+		.track = torsh_perfetto_add_track(perfetto, sequence, "asynchronous", NULL),
+		.is_used = true};
 	return sequence->async[sequence->n_async - 1].track;
 }
 
@@ -85,8 +90,9 @@ void torsh_perfetto_free_async(struct sequence *sequence, uint64_t track)
 	}
 }
 
-struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequence *sequence, uint64_t key,
-				       const char *name, Perfetto__CounterDescriptor__Unit unit)
+struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequence *sequence,
+				       uint64_t key, const char *name,
+				       Perfetto__CounterDescriptor__Unit unit)
 {
 	Perfetto__CounterDescriptor descriptor = PERFETTO__COUNTER_DESCRIPTOR__INIT;
 	struct counter *counter;
@@ -95,8 +101,8 @@ struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequenc
 		if (sequence->counters[i].key == key)
 			return &sequence->counters[i];
 	}
-	sequence->counters = torsh_need_room(sequence->counters, sequence->n_counters, &sequence->counters_room,
-					     sizeof(*sequence->counters));
+	sequence->counters = torsh_need_room(sequence->counters, sequence->n_counters,
+					     &sequence->counters_room, sizeof(*sequence->counters));
 	counter = &sequence->counters[sequence->n_counters++];
 	counter->key = key;
 	descriptor.has_unit = 1;

@@ -77,7 +77,10 @@ static int write_profile(struct trace *trace)
 	return rc;
 }
 
-/* The map of layers alone, as the operator profiler keeps it beside: {"duplicate": "representative"}. */
+/*
+ * The map of layers alone, as the operator profiler keeps it beside: {"duplicate":
+ * "representative"}.
+ */
 static int write_part(struct trace *trace)
 {
 	struct profile_json profile;

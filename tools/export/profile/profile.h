@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The operator profile, profile.json 1.0: each kernel once, below the call of the operator that launched it. The form is that
- * of the published models of the operator profiler (yottalabsai/Profiler), which ignore what we add; tools/schema/profile.json
- * says all of it.
+ * The operator profile, profile.json 1.0: each kernel once, below the call of the operator that
+ * launched it. The form is that of the published models of the operator profiler
+ * (yottalabsai/Profiler), which ignore what we add; tools/schema/profile.json says all of it.
  *
- * What devices did comes later than the calls that asked for it, so that a record of each kernel and of each call with
- * kernels is held until all is known (some 300 bytes a kernel); what is written is put out as it is made.
+ * What devices did comes later than the calls that asked for it, so that a record of each kernel
+ * and of each call with kernels is held until all is known (some 300 bytes a kernel); what is
+ * written is put out as it is made.
  */
 #ifndef TORSH_EXPORT_PROFILE_PROFILE_H
 #define TORSH_EXPORT_PROFILE_PROFILE_H
@@ -29,7 +30,10 @@ struct call_id {
 	uint64_t index;
 };
 
-/* A call that launched something; or, where none is known, what stands for one: a range, a fused kernel, a family. */
+/*
+ * A call that launched something; or, where none is known, what stands for one: a range, a fused
+ * kernel, a family.
+ */
 struct profile_operator {
 	const struct recorded_process *process;
 	struct call_id id, forward; /* forward: of a backward call */
@@ -61,7 +65,10 @@ struct profile_work {
 /* Whose counters a kernel has: its own, those of one that was launched alike, or none. */
 enum metrics_source { METRICS_MEASURED, METRICS_PROPAGATED, METRICS_NONE };
 
-/* What is kept of a process: what is missing, and its texts as they stand inside of JSON strings, made when first needed. */
+/*
+ * What is kept of a process: what is missing, and its texts as they stand inside of JSON strings,
+ * made when first needed.
+ */
 struct profile_texts {
 	const struct recorded_process *process;
 	struct event_device_loss losses; /* sums: the last ones count */
@@ -69,7 +76,8 @@ struct profile_texts {
 	char **names, **demangled; /* by label */
 	char **lines; /* by stack */
 	size_t n_stacks;
-	uint32_t *measured; /* by the number of launches that are alike: the first kernel that was measured, and 1 */
+	/* by the number of launches that are alike: the first kernel that was measured, and 1 */
+	uint32_t *measured;
 };
 
 /* A layer; those of one group launch the same. */
@@ -109,7 +117,8 @@ struct profile_json {
 	size_t n_operators, operators_room;
 	struct profile_work *work; /* by start */
 	size_t n_work, work_room;
-	uint32_t *order; /* places in work, by operator and then by start; those without one come last */
+	/* places in work, by operator and then by start; those without one come last */
+	uint32_t *order;
 	size_t n_unattributed; /* of these */
 	struct profile_texts *texts; /* of each of the trace's processes */
 	struct profile_layer *layers;
@@ -144,33 +153,44 @@ struct profile_raw {
 	enum metrics_source source;
 };
 
-void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work, struct profile_raw *raw);
+void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work,
+		       struct profile_raw *raw);
 
 /* Why something in the process has no counters, or not all; and why this kernel hasn't. */
-const char *torsh_profile_uncounted(const struct profile_json *profile, const struct recorded_process *process);
-const char *torsh_profile_uncounted_work(const struct profile_json *profile, const struct profile_work *work);
+const char *torsh_profile_uncounted(const struct profile_json *profile,
+				    const struct recorded_process *process);
+const char *torsh_profile_uncounted_work(const struct profile_json *profile,
+					 const struct profile_work *work);
 
-/* How counters were read in the process, on the device that is asked for; mode COUNTERS_OFF: not. */
+/*
+ * How counters were read in the process, on the device that is asked for; mode COUNTERS_OFF: not.
+ */
 struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
 						     const struct recorded_process *process);
 
 /* What is known of the device of a piece of work, or NULL. */
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
-						const struct recorded_process *process, uint32_t device);
+						const struct recorded_process *process,
+						uint32_t device);
 
 /* A label's text, inside of a JSON string; never NULL. */
-const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process, uint32_t label);
-const char *torsh_profile_demangled(struct profile_json *profile, const struct recorded_process *process,
-				    uint32_t label);
+const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process,
+			       uint32_t label);
+const char *torsh_profile_demangled(struct profile_json *profile,
+				    const struct recorded_process *process, uint32_t label);
 
-/* The line of the program where a stack of CUDA's calls was taken, inside of a JSON string; "": none is known. */
-const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process, uint32_t stack);
+/*
+ * The line of the program where a stack of CUDA's calls was taken, inside of a JSON string; "":
+ * none is known.
+ */
+const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process,
+			       uint32_t stack);
 
 /* "init", "warmup" or "steady" of what began then; NULL: no steps are known. */
-const char *torsh_profile_phase(const struct profile_json *profile, const struct recorded_process *process,
-				uint64_t at_ns);
+const char *torsh_profile_phase(const struct profile_json *profile,
+				const struct recorded_process *process, uint64_t at_ns);
 
-/* ---- writers: one item each, without commas around it --------------------------------------------------------------- */
+/* ---- writers: one item each, without commas around it ---------------------------------------- */
 
 void torsh_profile_put_kernel(struct profile_json *profile, const struct profile_work *work);
 void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work);
@@ -178,11 +198,14 @@ void torsh_profile_put_range(struct profile_json *profile, const struct profile_
 void torsh_profile_put_operator(struct profile_json *profile, const struct profile_operator *op);
 
 /* Those work items of a list that are kernels, or those that aren't, with commas between. */
-void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n, bool are_kernels);
+void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n,
+			    bool are_kernels);
 
 /* What bounds an operator, which is counted so for its device: to be asked once of each. */
-struct operator_roofline torsh_profile_bind(struct profile_json *profile, const struct profile_operator *op,
-					    const struct kernel_sums *sums, const struct flops *flops);
+struct operator_roofline torsh_profile_bind(struct profile_json *profile,
+					    const struct profile_operator *op,
+					    const struct kernel_sums *sums,
+					    const struct flops *flops);
 
 /* The value of analysis.roofline, when all operators have been written. Once. */
 cJSON *torsh_profile_roofline(struct profile_json *profile);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did, and the calls that asked for it: one walk over the timeline. See tools/export/profile/profile.h. */
+/*
+ * What devices did, and the calls that asked for it: one walk over the timeline. See
+ * tools/export/profile/profile.h.
+ */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +45,7 @@ struct collector {
 	struct process_names *names, *last;
 };
 
-/* ---- names of calls ---------------------------------------------------------------------------------------------- */
+/* ---- names of calls -------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -74,7 +77,8 @@ static struct call_id next_id(struct known_name *name)
 	return (struct call_id){.name = name->text, .index = name->n_calls++};
 }
 
-static struct process_names *names_of(struct collector *collector, const struct recorded_process *process)
+static struct process_names *names_of(struct collector *collector,
+				      const struct recorded_process *process)
 {
 	struct process_names *names = collector->last;
 
@@ -107,25 +111,28 @@ static struct call_id id_of(struct collector *collector, const struct call *call
 
 	if (call->name > call->process->n_functions)
 		return next_id(name_of(collector, call));
-	known = call->kind == CALL_OPERATOR ? &names->by_label[call->name] : &names->ranges[call->name];
+	known = call->kind == CALL_OPERATOR ? &names->by_label[call->name]
+					    : &names->ranges[call->name];
 	if (!*known)
 		*known = name_of(collector, call);
 	return next_id(*known);
 }
 
-/* ---- from backward to forward ------------------------------------------------------------------------------------ */
+/* ---- from backward to forward ---------------------------------------------------------------- */
 
 /* The last operator with a number, before the node of that number runs, is the one that made it. */
-static void remember_forward(struct collector *collector, const struct call *call, const struct open_call *own)
+static void remember_forward(struct collector *collector, const struct call *call,
+			     const struct open_call *own)
 {
 	struct process_names *names = names_of(collector, call->process);
 	struct forward_call *forward;
 
-	if (call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE || call->phase == PHASE_BACKWARD ||
-	    call->is_async)
+	if (call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE ||
+	    call->phase == PHASE_BACKWARD || call->is_async)
 		return;
 	forward = torsh_sparse_array_at(&names->forward, torsh_call_slot(call, FORWARD_CALLS));
-	*forward = (struct forward_call){.sequence = call->sequence, .thread = call->forward_thread, .id = own->id};
+	*forward = (struct forward_call){
+		.sequence = call->sequence, .thread = call->forward_thread, .id = own->id};
 }
 
 static struct call_id find_forward(struct collector *collector, const struct call *call)
@@ -135,19 +142,24 @@ static struct call_id find_forward(struct collector *collector, const struct cal
 	const struct forward_call *found;
 
 	if (call->scope == OP_BACKWARD && call->sequence != OP_NO_SEQUENCE) {
-		found = torsh_sparse_array_find(&names->forward, torsh_call_slot(call, FORWARD_CALLS));
-		if (found && found->sequence == call->sequence && found->thread == call->forward_thread)
+		found = torsh_sparse_array_find(&names->forward,
+						torsh_call_slot(call, FORWARD_CALLS));
+		if (found && found->sequence == call->sequence &&
+		    found->thread == call->forward_thread)
 			return found->id;
 	}
 	/* What a node of autograd calls belongs to the forward call that the node does. */
-	return outer && outer->own ? ((const struct open_call *)outer->own)->forward : (struct call_id){0};
+	return outer && outer->own ? ((const struct open_call *)outer->own)->forward
+				   : (struct call_id){0};
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct profile_json *profile, const struct recorded_process *process, uint64_t at_ns)
+static bool is_wanted(const struct profile_json *profile, const struct recorded_process *process,
+		      uint64_t at_ns)
 {
-	return torsh_trace_has(profile->trace, at_ns) && torsh_prepass_has(profile->trace->prepass, process, at_ns);
+	return torsh_trace_has(profile->trace, at_ns) &&
+	       torsh_prepass_has(profile->trace->prepass, process, at_ns);
 }
 
 static void see_begin(void *context, struct call *call)
@@ -170,7 +182,8 @@ static void see_begin(void *context, struct call *call)
 	remember_forward(collector, call, own);
 }
 
-static void fill_operator(struct profile_operator *op, const struct call *call, const struct open_call *own)
+static void fill_operator(struct profile_operator *op, const struct call *call,
+			  const struct open_call *own)
 {
 	op->start_ns = call->start_ns;
 	op->end_ns = call->end_ns;
@@ -191,15 +204,16 @@ static void see_end(void *context, struct call *call)
 	call->own = NULL;
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
-static struct profile_operator *add_operator(struct profile_json *profile, const struct recorded_process *process,
+static struct profile_operator *add_operator(struct profile_json *profile,
+					     const struct recorded_process *process,
 					     struct call_id id, enum attribution_method method)
 {
-	profile->operators = torsh_need_room(profile->operators, profile->n_operators, &profile->operators_room,
-					     sizeof(*profile->operators));
-	profile->operators[profile->n_operators] =
-		(struct profile_operator){.process = process, .id = id, .method = method, .sequence = OP_NO_SEQUENCE};
+	profile->operators = torsh_need_room(profile->operators, profile->n_operators,
+					     &profile->operators_room, sizeof(*profile->operators));
+	profile->operators[profile->n_operators] = (struct profile_operator){
+		.process = process, .id = id, .method = method, .sequence = OP_NO_SEQUENCE};
 	return &profile->operators[profile->n_operators++];
 }
 
@@ -207,7 +221,8 @@ static struct profile_operator *add_operator(struct profile_json *profile, const
 static uint32_t find_layer_tag(const struct call *call)
 {
 	for (; call; call = call->outer) {
-		if (call->kind == CALL_RANGE && !call->is_module && strncmp(torsh_call_name(call), "layer::", 7) == 0)
+		if (call->kind == CALL_RANGE && !call->is_module &&
+		    strncmp(torsh_call_name(call), "layer::", 7) == 0)
 			return call->name;
 	}
 	return 0;
@@ -222,7 +237,10 @@ static uint32_t count_ranges(const struct call *call)
 	return n;
 }
 
-/* The operator that an open call, or a range in place of one, is; made at its first launch. Returns its number and 1. */
+/*
+ * The operator that an open call, or a range in place of one, is; made at its first launch. Returns
+ * its number and 1.
+ */
 static uint32_t operator_of_call(struct profile_json *profile, struct call *call)
 {
 	struct open_call *own = call->own;
@@ -247,8 +265,8 @@ static uint32_t operator_of_call(struct profile_json *profile, struct call *call
 	return own->number;
 }
 
-static uint64_t place_of(void *context, const struct recorded_process *process, const struct timeline_event *event,
-			 const struct calls_around *around)
+static uint64_t place_of(void *context, const struct recorded_process *process,
+			 const struct timeline_event *event, const struct calls_around *around)
 {
 	struct profile_json *profile = ((struct collector *)context)->profile;
 	struct call *range = torsh_attributor_range(profile->attributor, process, event->thread);
@@ -261,18 +279,19 @@ static uint64_t place_of(void *context, const struct recorded_process *process, 
 		owner = OWNER_LEFT_OUT;
 	else if (call && (is_node || event->event.launch.correlation))
 		owner = operator_of_call(profile, call) - 1 + OWNER_FIRST;
-	return torsh_attributor_place(profile->attributor, process, event, around->in_operator, owner);
+	return torsh_attributor_place(profile->attributor, process, event, around->in_operator,
+				      owner);
 }
 
-static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       const struct calls_around *around)
+static void see_launch(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, const struct calls_around *around)
 {
 	const struct collector *collector = context;
 
 	torsh_device_join_launch(collector->join, process, event, around);
 }
 
-/* ---- what devices did -------------------------------------------------------------------------------------------- */
+/* ---- what devices did ------------------------------------------------------------------------ */
 
 static void see_row(void *context, const struct device_row *row)
 {
@@ -280,15 +299,18 @@ static void see_row(void *context, const struct device_row *row)
 	const struct event_kernel *kernel = &row->event.kernel;
 	struct profile_work *work;
 
-	profile->work = torsh_need_room(profile->work, profile->n_work, &profile->work_room, sizeof(*profile->work));
+	profile->work = torsh_need_room(profile->work, profile->n_work, &profile->work_room,
+					sizeof(*profile->work));
 	work = &profile->work[profile->n_work++];
 	work->process = row->process;
 	work->span = row->span;
 	torsh_attribute(profile->attributor, row, &work->by);
 	if (row->event.id != EVENT_KERNEL)
 		return;
-	memcpy(work->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z}, sizeof(work->grid));
-	memcpy(work->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z}, sizeof(work->block));
+	memcpy(work->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z},
+	       sizeof(work->grid));
+	memcpy(work->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z},
+	       sizeof(work->block));
 	work->registers = kernel->registers;
 	work->static_bytes = kernel->static_shared_bytes;
 	work->dynamic_bytes = kernel->dynamic_shared_bytes;
@@ -317,8 +339,8 @@ static void see_loss(struct profile_json *profile, const struct recorded_process
 	texts->has_losses = true;
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	const struct collector *collector = context;
 	struct profile_json *profile = collector->profile;
@@ -341,30 +363,36 @@ static void see_event(void *context, const struct recorded_process *process, con
 	}
 }
 
-/* ---- afterwards: everything in its place --------------------------------------------------------------------------- */
+/* ---- afterwards: everything in its place ----------------------------------------------------- */
 
-/* A kernel of torch.compile's that no operator launched is a call of the first one it was made of. */
+/*
+ * A kernel of torch.compile's that no operator launched is a call of the first one it was made of.
+ */
 static uint32_t operator_of_fused(struct profile_json *profile, const struct profile_work *work)
 {
 	struct known_name *name = find_name(profile, work->by.operator_name);
-	struct profile_operator *op = add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_INDUCTOR);
+	struct profile_operator *op =
+		add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_INDUCTOR);
 
 	op->start_ns = work->span.begin_ns;
 	return (uint32_t)profile->n_operators - 1;
 }
 
 /* All of one family and process, whose calls are not known, are one. */
-static uint32_t operator_of_family(struct profile_json *profile, const struct profile_work *work, size_t from)
+static uint32_t operator_of_family(struct profile_json *profile, const struct profile_work *work,
+				   size_t from)
 {
 	char *text = torsh_need_text("kernel_family::%s", work->by.family);
 	struct known_name *name = find_name(profile, text);
 
 	free(text);
 	for (size_t i = from; i < profile->n_operators; i++) {
-		if (profile->operators[i].id.name == name->text && profile->operators[i].process == work->process)
+		if (profile->operators[i].id.name == name->text &&
+		    profile->operators[i].process == work->process)
 			return (uint32_t)i;
 	}
-	add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_FAMILY)->start_ns = work->span.begin_ns;
+	add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_FAMILY)->start_ns =
+		work->span.begin_ns;
 	return (uint32_t)profile->n_operators - 1;
 }
 
@@ -374,7 +402,8 @@ static bool place_work(struct profile_json *profile, struct profile_work *work, 
 	work->op = NO_OPERATOR;
 	if (work->by.owner == OWNER_LEFT_OUT)
 		return false;
-	if (work->by.method == ATTRIBUTION_BY_CAPTURE && !is_wanted(profile, work->process, work->span.begin_ns))
+	if (work->by.method == ATTRIBUTION_BY_CAPTURE &&
+	    !is_wanted(profile, work->process, work->span.begin_ns))
 		return false;
 	if (work->by.owner >= OWNER_FIRST) {
 		work->op = work->by.owner - OWNER_FIRST;
@@ -441,8 +470,9 @@ static void order_work(struct profile_json *profile)
 		profile->operators[i].n = 0;
 	}
 	for (size_t i = 0; i < profile->n_work; i++) {
-		struct profile_operator *op =
-			profile->work[i].op != NO_OPERATOR ? &profile->operators[profile->work[i].op] : NULL;
+		struct profile_operator *op = profile->work[i].op != NO_OPERATOR
+						      ? &profile->operators[profile->work[i].op]
+						      : NULL;
 
 		if (op)
 			profile->order[op->first + op->n++] = (uint32_t)i;
@@ -461,20 +491,23 @@ int torsh_profile_collect(struct profile_json *profile)
 	int rc;
 
 	torsh_counters_create(&profile->counters);
-	profile->attributor = torsh_attributor_create(trace->processes, trace->n_processes, trace->prepass);
+	profile->attributor =
+		torsh_attributor_create(trace->processes, trace->n_processes, trace->prepass);
 	profile->texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->texts));
 	collector.names = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*collector.names));
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		size_t n_labels = trace->processes[i]->n_functions + 1;
 
 		profile->texts[i].process = collector.names[i].process = trace->processes[i];
-		collector.names[i].by_label = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
-		collector.names[i].ranges = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
+		collector.names[i].by_label =
+			torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
+		collector.names[i].ranges =
+			torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
 		torsh_sparse_array_create(&collector.names[i].forward, sizeof(struct forward_call));
 	}
 	collector.join = torsh_device_join_create(trace->prepass, &devices, &collector);
-	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes, trace->prepass->unnested, NULL,
-			      &visitor, &collector, NULL);
+	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes,
+			      trace->prepass->unnested, NULL, &visitor, &collector, NULL);
 	torsh_device_join_destroy(collector.join);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		free(collector.names[i].by_label);

@@ -6,7 +6,8 @@
 #include "tools/base/die.h"
 #include "tools/export/profile/profile.h"
 
-static struct profile_texts *texts_of(const struct profile_json *profile, const struct recorded_process *process)
+static struct profile_texts *texts_of(const struct profile_json *profile,
+				      const struct recorded_process *process)
 {
 	struct profile_texts *texts = profile->texts;
 
@@ -21,7 +22,10 @@ static void add_raw(struct profile_raw *raw, const char *name, const char *unit,
 	raw->units[raw->n++] = unit;
 }
 
-/* Every kernel has threads and registers: where these are 0 its launch parameters were not recorded. */
+/*
+ * Every kernel has threads and registers: where these are 0 its launch parameters were not
+ * recorded.
+ */
 static void add_launch(struct profile_raw *raw, const struct profile_work *work)
 {
 	if (!work->block[0] || !work->registers)
@@ -30,8 +34,12 @@ static void add_launch(struct profile_raw *raw, const struct profile_work *work)
 	add_raw(raw, "launch__shared_mem_per_block_dynamic", "bytes", work->dynamic_bytes);
 }
 
-/* The kernel that was measured in place of those that are launched alike: the first one. NULL: there is none. */
-static const struct counter_kernel *find_alike(struct profile_json *profile, const struct counter_process *counted,
+/*
+ * The kernel that was measured in place of those that are launched alike: the first one. NULL:
+ * there is none.
+ */
+static const struct counter_kernel *find_alike(struct profile_json *profile,
+					       const struct counter_process *counted,
 					       const struct profile_work *work)
 {
 	struct profile_texts *texts = texts_of(profile, work->process);
@@ -45,7 +53,8 @@ static const struct counter_kernel *find_alike(struct profile_json *profile, con
 	if (launch < 0)
 		return NULL;
 	if (!texts->measured) {
-		texts->measured = torsh_need_items(NULL, 0, counted->n_launches, sizeof(*texts->measured));
+		texts->measured =
+			torsh_need_items(NULL, 0, counted->n_launches, sizeof(*texts->measured));
 		for (size_t i = counted->n_kernels; i; i--) {
 			if (counted->kernels[i - 1].launch < counted->n_launches)
 				texts->measured[counted->kernels[i - 1].launch] = (uint32_t)i;
@@ -54,9 +63,11 @@ static const struct counter_kernel *find_alike(struct profile_json *profile, con
 	return texts->measured[launch] ? &counted->kernels[texts->measured[launch] - 1] : NULL;
 }
 
-void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work, struct profile_raw *raw)
+void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work,
+		       struct profile_raw *raw)
 {
-	const struct counter_process *counted = torsh_counters_process(&profile->counters, work->process);
+	const struct counter_process *counted =
+		torsh_counters_process(&profile->counters, work->process);
 	const struct counter_kernel *kernel = NULL;
 
 	raw->n = 0;
@@ -70,7 +81,8 @@ void torsh_profile_raw(struct profile_json *profile, const struct profile_work *
 	else if ((kernel = find_alike(profile, counted, work)))
 		raw->source = METRICS_PROPAGATED;
 	for (uint32_t i = 0; kernel && i < COUNTERS_A_DEVICE; i++) {
-		const struct counter_metric *metric = torsh_counters_metric(counted, kernel->device, i);
+		const struct counter_metric *metric =
+			torsh_counters_metric(counted, kernel->device, i);
 
 		if (metric->name && isfinite(kernel->values[i]))
 			add_raw(raw, metric->name, metric->unit, kernel->values[i]);
@@ -91,7 +103,8 @@ struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *
 	return mode;
 }
 
-const char *torsh_profile_uncounted_work(const struct profile_json *profile, const struct profile_work *work)
+const char *torsh_profile_uncounted_work(const struct profile_json *profile,
+					 const struct profile_work *work)
 {
 	struct event_counter_mode mode = torsh_profile_counter_mode(profile, work->process);
 
@@ -100,7 +113,8 @@ const char *torsh_profile_uncounted_work(const struct profile_json *profile, con
 	return torsh_profile_uncounted(profile, work->process);
 }
 
-const char *torsh_profile_uncounted(const struct profile_json *profile, const struct recorded_process *process)
+const char *torsh_profile_uncounted(const struct profile_json *profile,
+				    const struct recorded_process *process)
 {
 	struct event_counter_mode mode = torsh_profile_counter_mode(profile, process);
 	const char *reason = torsh_timeline_label(process, mode.reason);

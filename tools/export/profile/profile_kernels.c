@@ -11,9 +11,10 @@
 
 #define PATH_OPERATORS_MAX 64u
 
-/* ---- texts ------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
-static struct profile_texts *texts_of(const struct profile_json *profile, const struct recorded_process *process)
+static struct profile_texts *texts_of(const struct profile_json *profile,
+				      const struct recorded_process *process)
 {
 	struct profile_texts *texts = profile->texts;
 
@@ -22,7 +23,8 @@ static struct profile_texts *texts_of(const struct profile_json *profile, const 
 	return texts;
 }
 
-const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process, uint32_t label)
+const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process,
+			       uint32_t label)
 {
 	struct profile_texts *texts = texts_of(profile, process);
 	const char *text = torsh_timeline_label(process, label);
@@ -30,13 +32,15 @@ const char *torsh_profile_text(struct profile_json *profile, const struct record
 	if (!text)
 		return "?";
 	if (!texts->names)
-		texts->names = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
+		texts->names =
+			torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
 	if (!texts->names[label])
 		texts->names[label] = torsh_trace_escape(text);
 	return texts->names[label];
 }
 
-const char *torsh_profile_demangled(struct profile_json *profile, const struct recorded_process *process, uint32_t label)
+const char *torsh_profile_demangled(struct profile_json *profile,
+				    const struct recorded_process *process, uint32_t label)
 {
 	struct profile_texts *texts = texts_of(profile, process);
 	const char *text = torsh_timeline_label(process, label);
@@ -44,13 +48,16 @@ const char *torsh_profile_demangled(struct profile_json *profile, const struct r
 	if (!text || !profile->trace->symbols)
 		return torsh_profile_text(profile, process, label);
 	if (!texts->demangled)
-		texts->demangled = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->demangled));
+		texts->demangled = torsh_need_items(NULL, 0, process->n_functions + 1,
+						    sizeof(*texts->demangled));
 	if (!texts->demangled[label])
-		texts->demangled[label] = torsh_trace_escape(torsh_symbols_demangle(profile->trace->symbols, text));
+		texts->demangled[label] =
+			torsh_trace_escape(torsh_symbols_demangle(profile->trace->symbols, text));
 	return texts->demangled[label];
 }
 
-const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process, uint32_t stack)
+const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process,
+			       uint32_t stack)
 {
 	struct profile_texts *texts = texts_of(profile, process);
 
@@ -79,7 +86,10 @@ static void put_text(struct sink *sink, const char *name, const char *text)
 	torsh_sink_text(sink, "\"");
 }
 
-/* A text in quotes that may need to be escaped; those of counters don't, unless somebody made them up. */
+/*
+ * A text in quotes that may need to be escaped; those of counters don't, unless somebody made them
+ * up.
+ */
 static void put_quoted(struct sink *sink, const char *text)
 {
 	static const char plain[] =
@@ -94,10 +104,10 @@ static void put_quoted(struct sink *sink, const char *text)
 	free(escaped);
 }
 
-/* ---- what all three have in common ------------------------------------------------------------------------------- */
+/* ---- what all three have in common ----------------------------------------------------------- */
 
-const char *torsh_profile_phase(const struct profile_json *profile, const struct recorded_process *process,
-				uint64_t at_ns)
+const char *torsh_profile_phase(const struct profile_json *profile,
+				const struct recorded_process *process, uint64_t at_ns)
 {
 	const struct steps *steps = &torsh_prepass_of(profile->trace->prepass, process)->steps;
 
@@ -106,19 +116,21 @@ const char *torsh_profile_phase(const struct profile_json *profile, const struct
 	if (at_ns < steps->items[0].start_ns)
 		return "init";
 	/* A schedule's own warm-up is not among the steps. */
-	return !steps->is_restricted && steps->n > 1 && at_ns < steps->items[0].end_ns ? "warmup" : "steady";
+	return !steps->is_restricted && steps->n > 1 && at_ns < steps->items[0].end_ns ? "warmup"
+										       : "steady";
 }
 
 static void put_path(struct profile_json *profile, const struct profile_work *work)
 {
 	uint32_t labels[PATH_OPERATORS_MAX];
-	size_t n =
-		torsh_attribution_path(profile->attributor, work->process, work->by.path, labels, PATH_OPERATORS_MAX);
+	size_t n = torsh_attribution_path(profile->attributor, work->process, work->by.path, labels,
+					  PATH_OPERATORS_MAX);
 
 	torsh_sink_text(profile->sink, ",\"op_path\":[");
 	for (size_t i = 0; i < n; i++) {
 		torsh_sink_text(profile->sink, i ? ",\"" : "\"");
-		torsh_sink_text(profile->sink, torsh_profile_text(profile, work->process, labels[i]));
+		torsh_sink_text(profile->sink,
+				torsh_profile_text(profile, work->process, labels[i]));
 		torsh_sink_text(profile->sink, "\"");
 	}
 	torsh_sink_text(profile->sink, "]");
@@ -130,17 +142,19 @@ static void put_span(struct profile_json *profile, const struct profile_work *wo
 	const struct device_span *span = &work->span;
 
 	torsh_sink_print(profile->sink,
-			 ",\"stream_id\":%" PRIu32 ",\"device_id\":%" PRIu32 ",\"start_ns\":%" PRIu64
-			 ",\"end_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64,
-			 span->stream, span->device, span->begin_ns, span->begin_ns + span->duration_ns,
-			 span->duration_ns);
+			 ",\"stream_id\":%" PRIu32 ",\"device_id\":%" PRIu32
+			 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
+			 ",\"duration_ns\":%" PRIu64,
+			 span->stream, span->device, span->begin_ns,
+			 span->begin_ns + span->duration_ns, span->duration_ns);
 }
 
 /* By whom. */
 static void put_attribution(struct profile_json *profile, const struct profile_work *work)
 {
 	const struct attribution_words *words = &torsh_attribution_words[work->by.method];
-	const struct profile_operator *op = work->op != NO_OPERATOR ? &profile->operators[work->op] : NULL;
+	const struct profile_operator *op =
+		work->op != NO_OPERATOR ? &profile->operators[work->op] : NULL;
 	uint64_t at_ns = op && op->is_call ? op->start_ns : work->span.begin_ns;
 
 	torsh_sink_print(
@@ -149,7 +163,8 @@ static void put_attribution(struct profile_json *profile, const struct profile_w
 		words->method, words->confidence, words->detail);
 	torsh_profile_put_range(profile, op);
 	put_path(profile, work);
-	put_text(profile->sink, "reason_unattributed", work->by.reason ? torsh_kernel_reasons[work->by.reason] : NULL);
+	put_text(profile->sink, "reason_unattributed",
+		 work->by.reason ? torsh_kernel_reasons[work->by.reason] : NULL);
 	put_text(profile->sink, "phase", torsh_profile_phase(profile, work->process, at_ns));
 }
 
@@ -180,9 +195,12 @@ static void put_ids(struct profile_json *profile, const struct profile_work *wor
 	put_known(profile->sink, "context_id", span->context, span->context);
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Every kernel has threads and registers: where these are 0 its launch parameters were not recorded. */
+/*
+ * Every kernel has threads and registers: where these are 0 its launch parameters were not
+ * recorded.
+ */
 static bool has_parameters(const struct profile_work *work)
 {
 	return work->block[0] && work->registers;
@@ -190,8 +208,9 @@ static bool has_parameters(const struct profile_work *work)
 
 static void put_metrics(struct profile_json *profile, const struct profile_work *work)
 {
-	static const char *const sources[] = {
-		[METRICS_MEASURED] = "measured", [METRICS_PROPAGATED] = "propagated", [METRICS_NONE] = "none"};
+	static const char *const sources[] = {[METRICS_MEASURED] = "measured",
+					      [METRICS_PROPAGATED] = "propagated",
+					      [METRICS_NONE] = "none"};
 	struct sink *sink = profile->sink;
 	struct profile_raw raw;
 	const char *separator = "";
@@ -213,20 +232,24 @@ static void put_metrics(struct profile_json *profile, const struct profile_work 
 		put_quoted(sink, raw.units[i]);
 		separator = ",";
 	}
-	torsh_sink_print(sink, "}},\"metrics_source\":\"%s\",\"metrics_status\":{\"*\":", sources[raw.source]);
+	torsh_sink_print(sink, "}},\"metrics_source\":\"%s\",\"metrics_status\":{\"*\":",
+			 sources[raw.source]);
 	put_quoted(sink, torsh_profile_uncounted_work(profile, work));
 	torsh_sink_text(sink, "}");
 }
 
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
-						const struct recorded_process *process, uint32_t device)
+						const struct recorded_process *process,
+						uint32_t device)
 {
-	return torsh_device_list_find(&torsh_prepass_of(profile->trace->prepass, process)->devices, device);
+	return torsh_device_list_find(&torsh_prepass_of(profile->trace->prepass, process)->devices,
+				      device);
 }
 
 static void put_occupancy(struct profile_json *profile, const struct profile_work *work)
 {
-	const struct event_device *device = torsh_profile_device(profile, work->process, work->span.device);
+	const struct event_device *device =
+		torsh_profile_device(profile, work->process, work->span.device);
 	const struct event_kernel kernel = {
 		EVENT_SHAPE(work->grid, work->block),
 		.registers = work->registers,
@@ -236,17 +259,19 @@ static void put_occupancy(struct profile_json *profile, const struct profile_wor
 	struct occupancy occupancy;
 
 	if (device && has_parameters(work) && !torsh_occupancy_of(device, &kernel, &occupancy))
-		torsh_sink_print(profile->sink, ",\"theoretical_occupancy_pct\":%.9g,\"waves_per_sm\":%.9g",
+		torsh_sink_print(profile->sink,
+				 ",\"theoretical_occupancy_pct\":%.9g,\"waves_per_sm\":%.9g",
 				 100 * occupancy.share, occupancy.waves);
 	else
-		torsh_sink_text(profile->sink, ",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null");
+		torsh_sink_text(profile->sink,
+				",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null");
 }
 
 static void put_dimensions(struct sink *sink, const char *name, const uint32_t *sizes)
 {
 	if (sizes[0])
-		torsh_sink_print(sink, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name, sizes[0], sizes[1],
-				 sizes[2]);
+		torsh_sink_print(sink, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name,
+				 sizes[0], sizes[1], sizes[2]);
 	else
 		torsh_sink_print(sink, ",\"%s\":null", name);
 }
@@ -258,7 +283,8 @@ void torsh_profile_put_kernel(struct profile_json *profile, const struct profile
 
 	torsh_sink_print(sink, "{\"kernel_id\":\"k_%05" PRIu64 "\"", work->number);
 	put_text(sink, "kernel_name", torsh_profile_text(profile, work->process, work->span.name));
-	put_text(sink, "demangled_name", torsh_profile_demangled(profile, work->process, work->span.name));
+	put_text(sink, "demangled_name",
+		 torsh_profile_demangled(profile, work->process, work->span.name));
 	put_span(profile, work);
 	put_dimensions(sink, "grid_dim", work->grid);
 	put_dimensions(sink, "block_dim", work->block);
@@ -273,17 +299,18 @@ void torsh_profile_put_kernel(struct profile_json *profile, const struct profile
 	torsh_sink_text(sink, "}");
 }
 
-/* ---- copies and memsets ------------------------------------------------------------------------------------------ */
+/* ---- copies and memsets ---------------------------------------------------------------------- */
 
 /* A graph of which only the whole was timed stands here too. */
 void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work)
 {
 	const struct device_span *span = &work->span;
-	const char *kind =
-		span->what == DEVICE_COPY ? torsh_copy_name(span->kind) : torsh_device_what_names[span->what];
+	const char *kind = span->what == DEVICE_COPY ? torsh_copy_name(span->kind)
+						     : torsh_device_what_names[span->what];
 
-	torsh_sink_print(profile->sink, "{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":", work->number,
-			 kind);
+	torsh_sink_print(
+		profile->sink,
+		"{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":", work->number, kind);
 	if (span->what == DEVICE_GRAPH)
 		torsh_sink_text(profile->sink, "null");
 	else
@@ -295,7 +322,8 @@ void torsh_profile_put_copy(struct profile_json *profile, const struct profile_w
 	torsh_sink_text(profile->sink, "}");
 }
 
-void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n, bool are_kernels)
+void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n,
+			    bool are_kernels)
 {
 	bool has_items = false;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The layers of a model in an operator profile: operators whose launches repeat themselves, of each step and process. Where
- * modules were recorded these have to be different ones in each repetition, and name it; a loop over one module has no layers.
- * Ranges layer::unique::NAME and layer::duplicate::NAME say by themselves what is one. See tools/export/profile/profile.h.
+ * The layers of a model in an operator profile: operators whose launches repeat themselves, of each
+ * step and process. Where modules were recorded these have to be different ones in each repetition,
+ * and name it; a loop over one module has no layers. Ranges layer::unique::NAME and
+ * layer::duplicate::NAME say by themselves what is one. See tools/export/profile/profile.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ struct sequence {
 	size_t n_labels;
 };
 
-/* ---- what makes launches alike ----------------------------------------------------------------------------------- */
+/* ---- what makes launches alike --------------------------------------------------------------- */
 
 static uint64_t add_to_hash(uint64_t hash, uint64_t number)
 {
@@ -44,7 +45,8 @@ static uint64_t hash_inputs(const struct profile_operator *op, struct inputs *in
 {
 	uint64_t hash = 0;
 
-	torsh_inputs_parse(inputs, op->inputs ? torsh_timeline_label(op->process, op->inputs) : NULL);
+	torsh_inputs_parse(inputs,
+			   op->inputs ? torsh_timeline_label(op->process, op->inputs) : NULL);
 	for (uint32_t i = 0; i < inputs->n_items; i++) {
 		const struct input *input = &inputs->items[i];
 
@@ -60,13 +62,15 @@ static uint64_t hash_inputs(const struct profile_operator *op, struct inputs *in
 static uint64_t hash_work(uint64_t hash, const struct profile_work *work)
 {
 	hash = add_to_hash(hash, (uint64_t)work->span.what << 32 | work->span.name);
-	hash = add_to_hash(hash, work->span.what == DEVICE_KERNEL ? work->dynamic_bytes : work->span.bytes);
+	hash = add_to_hash(hash, work->span.what == DEVICE_KERNEL ? work->dynamic_bytes
+								  : work->span.bytes);
 	for (int axis = 0; axis < 3; axis++)
 		hash = add_to_hash(hash, (uint64_t)work->grid[axis] << 32 | work->block[axis]);
 	return hash;
 }
 
-static uint64_t sign(const struct profile_json *profile, const struct profile_operator *op, struct inputs *inputs)
+static uint64_t sign(const struct profile_json *profile, const struct profile_operator *op,
+		     struct inputs *inputs)
 {
 	uint64_t hash = add_to_hash((uintptr_t)op->id.name, hash_inputs(op, inputs));
 
@@ -75,7 +79,7 @@ static uint64_t sign(const struct profile_json *profile, const struct profile_op
 	return hash;
 }
 
-/* ---- names of instances ------------------------------------------------------------------------------------------ */
+/* ---- names of instances ---------------------------------------------------------------------- */
 
 /* "Model.h.0" of "Model.h.0:Block"; "" where there is none. Returns its bytes. */
 static size_t module_path(const struct profile_operator *op, const char **path)
@@ -99,7 +103,10 @@ static size_t common_path(const char *a, size_t n_a, const char *b, size_t n_b)
 	return n_whole;
 }
 
-/* The innermost module that all operators of an instance are in, of those that are in any; the caller's. */
+/*
+ * The innermost module that all operators of an instance are in, of those that are in any; the
+ * caller's.
+ */
 static char *label_of(const struct sequence *sequence, size_t from, size_t n)
 {
 	const struct profile_operator *operators = sequence->profile->operators;
@@ -154,7 +161,8 @@ static bool label_instances(struct sequence *sequence, const struct layer_run *r
 		sequence->labels[i] = label_of(sequence, run->start + i * run->period, run->period);
 		sequence->n_labels = i + 1;
 		/* Two instances in one module: all others need not be looked at. */
-		if (!*sequence->labels[i] || (i && strcmp(sequence->labels[i], sequence->labels[i - 1]) == 0))
+		if (!*sequence->labels[i] ||
+		    (i && strcmp(sequence->labels[i], sequence->labels[i - 1]) == 0))
 			return false;
 	}
 	return are_different(sequence->labels, run->n_instances);
@@ -177,7 +185,7 @@ static bool accept_run(void *context, struct layer_run *run)
 	return false;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /* The group of what launches like this, by a number of its first period: the same in every step. */
 struct groups {
@@ -193,14 +201,18 @@ static size_t find_group(struct groups *groups, uint64_t hash)
 	if (slot->key)
 		return slot->number;
 	torsh_key_index_fill(&groups->index, slot, hash ? hash : 1, (uint32_t)profile->n_groups);
-	profile->groups =
-		torsh_need_room(profile->groups, profile->n_groups, &profile->groups_room, sizeof(*profile->groups));
+	profile->groups = torsh_need_room(profile->groups, profile->n_groups, &profile->groups_room,
+					  sizeof(*profile->groups));
 	profile->groups[profile->n_groups] = torsh_need_text("layers_%zu", profile->n_groups);
 	return profile->n_groups++;
 }
 
-/* A label of a group, once; the group's first one that is its own representative is that of all. Returns which it is. */
-static uint32_t add_layer(struct profile_json *profile, const char *group, const char *label, bool is_representative)
+/*
+ * A label of a group, once; the group's first one that is its own representative is that of all.
+ * Returns which it is.
+ */
+static uint32_t add_layer(struct profile_json *profile, const char *group, const char *label,
+			  bool is_representative)
 {
 	uint32_t instance = 0;
 
@@ -211,15 +223,18 @@ static uint32_t add_layer(struct profile_json *profile, const char *group, const
 			return instance;
 		instance++;
 	}
-	profile->layers =
-		torsh_need_room(profile->layers, profile->n_layers, &profile->layers_room, sizeof(*profile->layers));
-	profile->layers[profile->n_layers++] = (struct profile_layer){
-		.group = group, .label = torsh_need(strdup(label)), .is_representative = is_representative};
+	profile->layers = torsh_need_room(profile->layers, profile->n_layers, &profile->layers_room,
+					  sizeof(*profile->layers));
+	profile->layers[profile->n_layers++] =
+		(struct profile_layer){.group = group,
+				       .label = torsh_need(strdup(label)),
+				       .is_representative = is_representative};
 	return instance;
 }
 
 /* "Model.h.0", of backward "Model.h.0:backward"; without modules "layers_0_0". The caller's. */
-static char *name_instance(const struct profile_operator *op, const char *group, const char *module, size_t instance)
+static char *name_instance(const struct profile_operator *op, const char *group, const char *module,
+			   size_t instance)
 {
 	if (!module)
 		return torsh_need_text("%s_%zu", group, instance);
@@ -227,15 +242,18 @@ static char *name_instance(const struct profile_operator *op, const char *group,
 }
 
 /* labels: of its instances, or NULL. */
-static void put_run(struct sequence *sequence, struct groups *groups, const struct layer_run *run, char *const *labels)
+static void put_run(struct sequence *sequence, struct groups *groups, const struct layer_run *run,
+		    char *const *labels)
 {
 	struct profile_json *profile = sequence->profile;
-	size_t number = find_group(groups, torsh_layers_hash(sequence->signatures + run->start, run->period));
+	size_t number = find_group(
+		groups, torsh_layers_hash(sequence->signatures + run->start, run->period));
 	const char *group = profile->groups[number];
 
 	for (size_t i = 0; i < run->n_instances; i++) {
 		const uint32_t *operators = sequence->operators + run->start + i * run->period;
-		char *label = name_instance(&profile->operators[*operators], group, labels ? labels[i] : NULL, i);
+		char *label = name_instance(&profile->operators[*operators], group,
+					    labels ? labels[i] : NULL, i);
 		uint32_t instance = add_layer(profile, group, label, !i);
 
 		for (size_t k = 0; k < run->period; k++) {
@@ -249,12 +267,13 @@ static void put_run(struct sequence *sequence, struct groups *groups, const stru
 	}
 }
 
-/* ---- sequences --------------------------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------- */
 
 static void find_in(struct sequence *sequence, struct groups *groups)
 {
 	struct layer_run *runs;
-	size_t n = torsh_layers_find(sequence->signatures, sequence->n, accept_run, sequence, &runs);
+	size_t n =
+		torsh_layers_find(sequence->signatures, sequence->n, accept_run, sequence, &runs);
 
 	for (size_t i = 0; i < n; i++) {
 		bool is_labelled = sequence->has_modules && label_instances(sequence, &runs[i]);
@@ -276,17 +295,19 @@ static bool has_kernels(const struct profile_json *profile, const struct profile
 
 static bool may_be_of_layer(const struct profile_json *profile, const struct profile_operator *op)
 {
-	return (op->is_call || op->range) && op->phase != PHASE_OPTIMIZER && op->phase != PHASE_DATA &&
-	       has_kernels(profile, op);
+	return (op->is_call || op->range) && op->phase != PHASE_OPTIMIZER &&
+	       op->phase != PHASE_DATA && has_kernels(profile, op);
 }
 
 static size_t step_of(const struct profile_json *profile, const struct profile_operator *op)
 {
-	return torsh_steps_at(&torsh_prepass_of(profile->trace->prepass, op->process)->steps, op->start_ns);
+	return torsh_steps_at(&torsh_prepass_of(profile->trace->prepass, op->process)->steps,
+			      op->start_ns);
 }
 
 /* Operators come in the order of their first launches, of each process by itself. */
-static void find_of_process(struct profile_json *profile, const struct recorded_process *process, struct groups *groups)
+static void find_of_process(struct profile_json *profile, const struct recorded_process *process,
+			    struct groups *groups)
 {
 	struct sequence sequence = {
 		.profile = profile,
@@ -295,8 +316,10 @@ static void find_of_process(struct profile_json *profile, const struct recorded_
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
 	size_t step = STEP_NONE;
 
-	sequence.operators = torsh_need_items(NULL, 0, profile->n_operators + 1, sizeof(*sequence.operators));
-	sequence.signatures = torsh_need_items(NULL, 0, profile->n_operators + 1, sizeof(*sequence.signatures));
+	sequence.operators =
+		torsh_need_items(NULL, 0, profile->n_operators + 1, sizeof(*sequence.operators));
+	sequence.signatures =
+		torsh_need_items(NULL, 0, profile->n_operators + 1, sizeof(*sequence.signatures));
 	for (size_t i = 0; i < profile->n_operators; i++) {
 		const struct profile_operator *op = &profile->operators[i];
 
@@ -316,7 +339,7 @@ static void find_of_process(struct profile_json *profile, const struct recorded_
 	free(inputs);
 }
 
-/* ---- layers that the program names --------------------------------------------------------------------------------- */
+/* ---- layers that the program names ----------------------------------------------------------- */
 
 /* An instance: the operators in a row that have its tag. */
 struct tagged {
@@ -349,7 +372,9 @@ static const char *read_tag(const struct profile_operator *op, bool *is_unique)
 	*is_unique = text && strncmp(text, unique, sizeof(unique) - 1) == 0;
 	if (*is_unique)
 		return text + sizeof(unique) - 1;
-	return text && strncmp(text, duplicate, sizeof(duplicate) - 1) == 0 ? text + sizeof(duplicate) - 1 : NULL;
+	return text && strncmp(text, duplicate, sizeof(duplicate) - 1) == 0
+		       ? text + sizeof(duplicate) - 1
+		       : NULL;
 }
 
 /* Returns false where the program named none. */
@@ -365,9 +390,11 @@ static bool take_tags(struct profile_json *profile, struct groups *groups)
 		bool is_unique;
 		const char *label = read_tag(op, &is_unique);
 
-		if (label && (!n || op->layer_tag != last || all[n - 1].first + all[n - 1].n != i)) {
+		if (label &&
+		    (!n || op->layer_tag != last || all[n - 1].first + all[n - 1].n != i)) {
 			all = torsh_need_room(all, n, &n_room, sizeof(*all));
-			all[n++] = (struct tagged){.label = label, .is_unique = is_unique, .first = i};
+			all[n++] =
+				(struct tagged){.label = label, .is_unique = is_unique, .first = i};
 		}
 		last = op->layer_tag;
 		if (!label)
@@ -394,10 +421,12 @@ void torsh_profile_find_layers(struct profile_json *profile)
 	torsh_key_index_destroy(&groups.index);
 }
 
-static const char *find_representative(const struct profile_json *profile, const struct profile_layer *layer)
+static const char *find_representative(const struct profile_json *profile,
+				       const struct profile_layer *layer)
 {
 	for (size_t i = 0; i < profile->n_layers; i++) {
-		if (profile->layers[i].group == layer->group && profile->layers[i].is_representative)
+		if (profile->layers[i].group == layer->group &&
+		    profile->layers[i].is_representative)
 			return profile->layers[i].label;
 	}
 	return NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What an operator profile says as a whole: where it is from, what is missing, where the time went. See tools/export/profile/profile.h. */
+/*
+ * What an operator profile says as a whole: where it is from, what is missing, where the time went.
+ * See tools/export/profile/profile.h.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,7 @@ static cJSON *make_number(bool is_known, uint64_t number)
 	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
-/* ---- capture_metadata -------------------------------------------------------------------------------------------- */
+/* ---- capture_metadata ------------------------------------------------------------------------ */
 
 /* The process that it is about: the first with a device. */
 static const struct recorded_process *main_process(const struct profile_json *profile)
@@ -31,7 +34,8 @@ static const struct recorded_process *main_process(const struct profile_json *pr
 
 static const char *find_fact(const struct profile_json *profile, const char *name)
 {
-	const struct prepass_process *of = torsh_prepass_of(profile->trace->prepass, main_process(profile));
+	const struct prepass_process *of =
+		torsh_prepass_of(profile->trace->prepass, main_process(profile));
 
 	return of ? torsh_process_attributes_find(&of->facts, name) : NULL;
 }
@@ -41,7 +45,8 @@ static cJSON *make_model(const struct profile_json *profile)
 {
 	const char *class = profile->model ? strrchr(profile->model, ':') : NULL;
 
-	return torsh_json_text(class ? class + 1 : torsh_recording_program_name(main_process(profile)));
+	return torsh_json_text(class ? class + 1
+				     : torsh_recording_program_name(main_process(profile)));
 }
 
 /* By the surest sign of it. */
@@ -90,11 +95,13 @@ static void set_published(cJSON *object, const struct profile_json *profile)
 
 	torsh_json_set(object, "model_name", make_model(profile));
 	torsh_json_set(object, "torch_version", torsh_json_text(torch ? torch : "unknown"));
-	torsh_json_set(object, "cuda_version", torsh_json_text(find_fact(profile, "torch_cuda_version")));
+	torsh_json_set(object, "cuda_version",
+		       torsh_json_text(find_fact(profile, "torch_cuda_version")));
 	torsh_json_set(object, "compile_mode", torsh_json_text(compile_mode(profile)));
 	torsh_json_set(object, "nsys_report_path", torsh_json_text(NULL));
 	torsh_json_set(object, "ncu_report_path", torsh_json_text(NULL));
-	torsh_json_set(object, "capture_timestamp_utc", make_time(profile->trace->recording->start_realtime_ns));
+	torsh_json_set(object, "capture_timestamp_utc",
+		       make_time(profile->trace->recording->start_realtime_ns));
 	torsh_json_set(object, "device_name", torsh_json_text(find_device_name(profile)));
 }
 
@@ -105,14 +112,16 @@ static void set_process(cJSON *object, const struct profile_json *profile)
 	uint32_t rank;
 	bool has_rank = torsh_recording_rank(process->rank, &rank);
 
-	torsh_json_set(object, "agent_version", torsh_json_text(profile->trace->recording->agent_version));
+	torsh_json_set(object, "agent_version",
+		       torsh_json_text(profile->trace->recording->agent_version));
 	torsh_json_set(object, "host", torsh_json_text(profile->trace->recording->host));
 	torsh_json_set(object, "pid", torsh_json_u64(process->pid));
 	torsh_json_set(object, "rank", make_number(has_rank, has_rank ? rank : 0));
 	torsh_json_set(object, "world_size", torsh_json_text(NULL));
 	torsh_json_set(object, "batch", torsh_json_text(NULL));
 	torsh_json_set(object, "steps",
-		       of && of->steps.rule != STEPS_BY_NONE ? torsh_json_u64(of->steps.n) : torsh_json_text(NULL));
+		       of && of->steps.rule != STEPS_BY_NONE ? torsh_json_u64(of->steps.n)
+							     : torsh_json_text(NULL));
 }
 
 /* Of all processes: what is missing, and the widest bracket around a reading of a clock. */
@@ -138,21 +147,28 @@ static struct losses sum_losses(const struct profile_json *profile)
 
 static void set_capture(cJSON *object, const struct profile_json *profile)
 {
-	static const char *const modes[] = {
-		[DEVICE_HOST_ONLY] = "HOST_ONLY", [DEVICE_BY_EVENTS] = "EVENTS", [DEVICE_BY_CUPTI] = "CUPTI"};
+	static const char *const modes[] = {[DEVICE_HOST_ONLY] = "HOST_ONLY",
+					    [DEVICE_BY_EVENTS] = "EVENTS",
+					    [DEVICE_BY_CUPTI] = "CUPTI"};
 	const struct recorded_process *of = profile->mode_of;
 	struct losses losses = sum_losses(profile);
-	struct event_counter_mode counters = torsh_profile_counter_mode(profile, main_process(profile));
-	const char *mode = of && profile->mode.mode < sizeof(modes) / sizeof(*modes) ? modes[profile->mode.mode] : NULL;
+	struct event_counter_mode counters =
+		torsh_profile_counter_mode(profile, main_process(profile));
+	const char *mode = of && profile->mode.mode < sizeof(modes) / sizeof(*modes)
+				   ? modes[profile->mode.mode]
+				   : NULL;
 
 	torsh_json_set(object, "clock_source", torsh_json_text(main_process(profile)->clock));
-	torsh_json_set(object, "clock_uncertainty_ns", make_number(losses.is_known, losses.clock_width_ns));
+	torsh_json_set(object, "clock_uncertainty_ns",
+		       make_number(losses.is_known, losses.clock_width_ns));
 	torsh_json_set(object, "capture_mode", torsh_json_text(mode));
 	torsh_json_set(object, "capture_mode_reason",
 		       torsh_json_text(of ? torsh_timeline_label(of, profile->mode.reason)
 					  : "no device was seen in the process"));
-	torsh_json_set(object, "counter_mode", torsh_json_text(torsh_counter_mode_name(counters.mode)));
-	torsh_json_set(object, "chip", torsh_json_text(torsh_timeline_label(main_process(profile), counters.chip)));
+	torsh_json_set(object, "counter_mode",
+		       torsh_json_text(torsh_counter_mode_name(counters.mode)));
+	torsh_json_set(object, "chip",
+		       torsh_json_text(torsh_timeline_label(main_process(profile), counters.chip)));
 	torsh_json_set(object, "driver_version", torsh_json_text(NULL));
 	torsh_json_set(object, "dropped_events", make_number(losses.is_known, losses.dropped));
 	torsh_json_set(object, "overhead_ns", torsh_json_text(NULL));
@@ -168,7 +184,7 @@ cJSON *torsh_profile_metadata(const struct profile_json *profile)
 	return object;
 }
 
-/* ---- analysis ---------------------------------------------------------------------------------------------------- */
+/* ---- analysis -------------------------------------------------------------------------------- */
 
 /* Time in which something of it was at work; work is in the order of its starts. */
 struct busy {
@@ -214,7 +230,8 @@ struct budget {
 
 #define DEVICES_MAX 1024u /* a number beyond is made up */
 
-static void add_budget(struct budget *budget, const struct profile_work *work, const struct profile_work *first)
+static void add_budget(struct budget *budget, const struct profile_work *work,
+		       const struct profile_work *first)
 {
 	const struct device_span *span = &work->span;
 	uint64_t end_ns = span->begin_ns + span->duration_ns;
@@ -292,7 +309,8 @@ static size_t total_names(const struct profile_json *profile, struct name_total 
 	for (size_t i = 0; i < profile->n_operators; i++) {
 		const struct profile_operator *op = &profile->operators[i];
 
-		totals[i] = (struct name_total){.name = op->id.name, .total_ns = work_ns(profile, op), .n_calls = 1};
+		totals[i] = (struct name_total){
+			.name = op->id.name, .total_ns = work_ns(profile, op), .n_calls = 1};
 	}
 	if (profile->n_operators)
 		qsort(totals, profile->n_operators, sizeof(*totals), compare_by_name);
@@ -312,7 +330,8 @@ static size_t total_names(const struct profile_json *profile, struct name_total 
 /* The operators that devices were at work for longest. */
 static cJSON *make_bottlenecks(const struct profile_json *profile, uint64_t all_ns)
 {
-	struct name_total *totals = torsh_need_items(NULL, 0, profile->n_operators + 1, sizeof(*totals));
+	struct name_total *totals =
+		torsh_need_items(NULL, 0, profile->n_operators + 1, sizeof(*totals));
 	size_t n = total_names(profile, totals);
 	cJSON *list = torsh_json_list();
 
@@ -323,7 +342,8 @@ static cJSON *make_bottlenecks(const struct profile_json *profile, uint64_t all_
 		torsh_json_set(object, "calls", torsh_json_u64(totals[i].n_calls));
 		torsh_json_set(object, "total_ns", torsh_json_u64(totals[i].total_ns));
 		torsh_json_set(object, "share_pct",
-			       all_ns ? torsh_json_double(100.0 * (double)totals[i].total_ns / (double)all_ns)
+			       all_ns ? torsh_json_double(100.0 * (double)totals[i].total_ns /
+							  (double)all_ns)
 				      : torsh_json_text(NULL));
 		torsh_json_add(list, object);
 	}
@@ -358,14 +378,14 @@ cJSON *torsh_profile_analysis(struct profile_json *profile)
 	torsh_json_set(object, "flags", make_flags(&budget));
 	torsh_json_set(object, "time_budget", make_budget(profile, &budget));
 	torsh_json_set(object, "bottlenecks",
-		       make_bottlenecks(profile,
-					budget.ns[DEVICE_KERNEL] + budget.ns[DEVICE_COPY] + budget.ns[DEVICE_MEMSET]));
+		       make_bottlenecks(profile, budget.ns[DEVICE_KERNEL] + budget.ns[DEVICE_COPY] +
+							 budget.ns[DEVICE_MEMSET]));
 	set_findings(object, profile->trace);
 	torsh_json_set(object, "roofline", torsh_profile_roofline(profile));
 	return object;
 }
 
-/* ---- what is missing --------------------------------------------------------------------------------------------- */
+/* ---- what is missing ------------------------------------------------------------------------- */
 
 /* One sentence for each reason, with how many and an example. */
 cJSON *torsh_profile_warnings(struct profile_json *profile)
@@ -379,14 +399,16 @@ cJSON *torsh_profile_warnings(struct profile_json *profile)
 		char *text;
 
 		for (size_t i = 0; i < profile->n_work; i++) {
-			if (profile->work[i].span.what != DEVICE_KERNEL || (int)profile->work[i].by.reason != reason)
+			if (profile->work[i].span.what != DEVICE_KERNEL ||
+			    (int)profile->work[i].by.reason != reason)
 				continue;
 			example = example ? example : &profile->work[i];
 			n++;
 		}
 		if (!n)
 			continue;
-		text = torsh_need_text("%" PRIu64 " kernels have no operator: %s (%s)", n, torsh_kernel_reasons[reason],
+		text = torsh_need_text("%" PRIu64 " kernels have no operator: %s (%s)", n,
+				       torsh_kernel_reasons[reason],
 				       torsh_timeline_label(example->process, example->span.name));
 		torsh_json_add(list, torsh_json_text(text));
 		free(text);
@@ -428,7 +450,8 @@ cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 {
 	static const struct missing always[] = {
 		{"capture_metadata.driver_version", "it was not recorded"},
-		{"capture_metadata.world_size", "launchers' variables are not recorded beside the rank"},
+		{"capture_metadata.world_size",
+		 "launchers' variables are not recorded beside the rank"},
 		{"capture_metadata.batch", "nothing says which size of a tensor is the batch"},
 		{"capture_metadata.overhead_ns", "it was not measured in this run"},
 	};
@@ -441,17 +464,20 @@ cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 		{"capture_metadata.chip", reason},
 	};
 	static const struct missing without_device[] = {
-		{"operators[].kernels[].theoretical_occupancy_pct", "the devices' properties were not recorded"},
+		{"operators[].kernels[].theoretical_occupancy_pct",
+		 "the devices' properties were not recorded"},
 		{"operators[].kernels[].waves_per_sm", "the devices' properties were not recorded"},
 		{"capture_metadata.device_name", "the devices' properties were not recorded"},
 	};
-	static const struct missing without_torch = {"capture_metadata.torch_version",
-						     "no PyTorch with Python was seen in the process"};
+	static const struct missing without_torch = {
+		"capture_metadata.torch_version", "no PyTorch with Python was seen in the process"};
 	cJSON *list = torsh_json_list();
 
 	add_missing(list, always, sizeof(always) / sizeof(*always));
-	if (torsh_profile_counter_mode(profile, main_process(profile)).mode != COUNTERS_OF_OPERATORS)
-		add_missing(list, without_counters, sizeof(without_counters) / sizeof(*without_counters));
+	if (torsh_profile_counter_mode(profile, main_process(profile)).mode !=
+	    COUNTERS_OF_OPERATORS)
+		add_missing(list, without_counters,
+			    sizeof(without_counters) / sizeof(*without_counters));
 	if (!has_devices(profile->trace))
 		add_missing(list, without_device, sizeof(without_device) / sizeof(*without_device));
 	if (!find_fact(profile, "torch_version"))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Operators of an operator profile, with what their kernels come to. See tools/export/profile/profile.h. */
+/*
+ * Operators of an operator profile, with what their kernels come to. See
+ * tools/export/profile/profile.h.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +11,7 @@
 #include "tools/export/profile/profile.h"
 #include "tools/timeline/inputs.h"
 
-/* ---- sums over its kernels --------------------------------------------------------------------------------------- */
+/* ---- sums over its kernels ------------------------------------------------------------------- */
 
 struct sums {
 	struct kernel_sums kernels;
@@ -17,7 +20,8 @@ struct sums {
 	bool is_fused;
 };
 
-static void sum_work(struct profile_json *profile, const struct profile_operator *op, struct sums *sums)
+static void sum_work(struct profile_json *profile, const struct profile_operator *op,
+		     struct sums *sums)
 {
 	uint64_t until_ns = 0;
 
@@ -36,7 +40,8 @@ static void sum_work(struct profile_json *profile, const struct profile_operator
 		torsh_metrics_add(&sums->kernels, work->span.duration_ns, raw.items, raw.n);
 		if (sums->kernels.dominant == sums->kernels.n_kernels - 1)
 			sums->dominant_id = work->number;
-		sums->is_fused = sums->is_fused || (work->by.fused && work->by.fused->n_operators > 1);
+		sums->is_fused =
+			sums->is_fused || (work->by.fused && work->by.fused->n_operators > 1);
 	}
 }
 
@@ -49,7 +54,8 @@ static cJSON *make_metric(const struct kernel_sums *sums, enum kernel_metric met
 		return form == METRIC_count ? torsh_json_u64(0) : torsh_json_text(NULL);
 	/* What is below 0 or beyond the numbers of that type can't be a count. */
 	if (form != METRIC_number)
-		return value >= 0 && value < 0x1p63 ? torsh_json_i64((int64_t)value) : torsh_json_text(NULL);
+		return value >= 0 && value < 0x1p63 ? torsh_json_i64((int64_t)value)
+						    : torsh_json_text(NULL);
 	return torsh_json_double(value);
 }
 
@@ -57,18 +63,20 @@ static cJSON *make_aggregated(const struct sums *sums)
 {
 	const struct kernel_sums *kernels = &sums->kernels;
 	cJSON *object = torsh_json_object();
-	char *dominant = kernels->n_kernels ? torsh_need_text("k_%05" PRIu64, sums->dominant_id) : NULL;
+	char *dominant =
+		kernels->n_kernels ? torsh_need_text("k_%05" PRIu64, sums->dominant_id) : NULL;
 
 	torsh_json_set(object, "total_duration_ns", torsh_json_u64(kernels->total_ns));
 	torsh_json_set(object, "kernel_count", torsh_json_u64(kernels->n_kernels));
 	torsh_json_set(object, "dominant_kernel_id", torsh_json_text(dominant));
 	for (int metric = 0; metric < N_KERNEL_METRICS; metric++)
-		torsh_json_set(object, torsh_metric_fields[metric].name, make_metric(kernels, metric));
+		torsh_json_set(object, torsh_metric_fields[metric].name,
+			       make_metric(kernels, metric));
 	free(dominant);
 	return object;
 }
 
-/* ---- what is known of the call ----------------------------------------------------------------------------------- */
+/* ---- what is known of the call --------------------------------------------------------------- */
 
 static cJSON *make_id(const struct call_id *id)
 {
@@ -118,7 +126,9 @@ static cJSON *make_number(bool is_known, uint64_t number)
 	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
-/* By its name and inputs: what the operators around and inside of it are worth is not subtracted. */
+/*
+ * By its name and inputs: what the operators around and inside of it are worth is not subtracted.
+ */
 static void set_flops(cJSON *object, const struct flops *flops, uint64_t total_ns)
 {
 	bool is_known = flops->status == FLOPS_COUNTED || flops->status == FLOPS_NONE;
@@ -126,8 +136,9 @@ static void set_flops(cJSON *object, const struct flops *flops, uint64_t total_n
 	torsh_json_set(object, "flops", make_number(is_known, flops->all));
 	torsh_json_set(object, "flops_source", torsh_json_text(is_known ? "analytic" : NULL));
 	torsh_json_set(object, "gflops_per_s",
-		       is_known && total_ns ? torsh_json_double((double)flops->all / (double)total_ns)
-					    : torsh_json_text(NULL));
+		       is_known && total_ns
+			       ? torsh_json_double((double)flops->all / (double)total_ns)
+			       : torsh_json_text(NULL));
 }
 
 static void set_roofline(cJSON *object, const struct operator_roofline *found)
@@ -138,12 +149,15 @@ static void set_roofline(cJSON *object, const struct operator_roofline *found)
 	bool is_known = found->bound != BOUND_UNKNOWN;
 	cJSON *value = torsh_json_object();
 
-	torsh_json_set(value, "ai", is_known ? torsh_json_double(roofline->intensity) : torsh_json_text(NULL));
+	torsh_json_set(value, "ai",
+		       is_known ? torsh_json_double(roofline->intensity) : torsh_json_text(NULL));
 	torsh_json_set(value, "class", torsh_json_text(classes[found->bound]));
 	torsh_json_set(value, "ceiling",
-		       is_known ? torsh_json_double(roofline->ceiling_gflops) : torsh_json_text(NULL));
+		       is_known ? torsh_json_double(roofline->ceiling_gflops)
+				: torsh_json_text(NULL));
 	torsh_json_set(value, "efficiency_pct",
-		       is_known ? torsh_json_double(roofline->efficiency_pct) : torsh_json_text(NULL));
+		       is_known ? torsh_json_double(roofline->efficiency_pct)
+				: torsh_json_text(NULL));
 	torsh_json_set(value, "reason", torsh_json_text(found->reason));
 	torsh_json_set(object, "roofline", value);
 }
@@ -161,8 +175,8 @@ static void set_bytes(cJSON *object, const struct sums *sums)
 			       : torsh_json_text(NULL));
 }
 
-static void set_inputs(cJSON *object, struct profile_json *profile, const struct profile_operator *op,
-		       const struct sums *sums)
+static void set_inputs(cJSON *object, struct profile_json *profile,
+		       const struct profile_operator *op, const struct sums *sums)
 {
 	const char *text = op->inputs ? torsh_timeline_label(op->process, op->inputs) : NULL;
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
@@ -193,7 +207,8 @@ static void set_call(cJSON *object, struct profile_json *profile, const struct p
 	torsh_json_set(object, "seq", make_number(op->sequence != OP_NO_SEQUENCE, op->sequence));
 	torsh_json_set(object, "fwd_op_id", make_id(&op->forward));
 	torsh_json_set(object, "module_path", torsh_json_text(module));
-	torsh_json_set(object, "training_phase", torsh_json_text(op->is_call ? torsh_phase_names[op->phase] : NULL));
+	torsh_json_set(object, "training_phase",
+		       torsh_json_text(op->is_call ? torsh_phase_names[op->phase] : NULL));
 	torsh_json_set(object, "pid", torsh_json_u64(op->process->pid));
 }
 
@@ -225,10 +240,12 @@ static cJSON *make_fused_with(const struct profile_json *profile, const struct p
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < op->n; i++) {
-		const struct inductor_kernel *fused = profile->work[profile->order[op->first + i]].by.fused;
+		const struct inductor_kernel *fused =
+			profile->work[profile->order[op->first + i]].by.fused;
 
 		for (size_t k = 0; fused && k < fused->n_operators; k++) {
-			if (strcmp(fused->operators[k], op->id.name) != 0 && !is_in(list, fused->operators[k]))
+			if (strcmp(fused->operators[k], op->id.name) != 0 &&
+			    !is_in(list, fused->operators[k]))
 				torsh_json_add(list, torsh_json_text(fused->operators[k]));
 		}
 	}
@@ -236,7 +253,8 @@ static cJSON *make_fused_with(const struct profile_json *profile, const struct p
 }
 
 /* The first members, with a comma behind. */
-static cJSON *make_head(struct profile_json *profile, const struct profile_operator *op, const struct sums *sums)
+static cJSON *make_head(struct profile_json *profile, const struct profile_operator *op,
+			const struct sums *sums)
 {
 	cJSON *object = torsh_json_object();
 
@@ -252,10 +270,12 @@ static cJSON *make_head(struct profile_json *profile, const struct profile_opera
 }
 
 /* Why fields of aggregated are null, or 0 where they can't be null: as its first kernel says. */
-static void set_status(cJSON *object, const struct profile_json *profile, const struct profile_operator *op)
+static void set_status(cJSON *object, const struct profile_json *profile,
+		       const struct profile_operator *op)
 {
 	cJSON *status = torsh_json_object();
-	const char *reason = op->n ? torsh_profile_uncounted_work(profile, &profile->work[profile->order[op->first]])
+	const char *reason = op->n ? torsh_profile_uncounted_work(
+					     profile, &profile->work[profile->order[op->first]])
 				   : torsh_profile_uncounted(profile, op->process);
 
 	torsh_json_set(status, "*", torsh_json_text(reason));
@@ -270,10 +290,13 @@ void torsh_profile_put_range(struct profile_json *profile, const struct profile_
 	}
 	torsh_sink_text(profile->sink, "{\"text\":\"");
 	torsh_sink_text(profile->sink, torsh_profile_text(profile, op->process, op->range));
-	torsh_sink_print(profile->sink, "\",\"depth\":%" PRIu32 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
+	torsh_sink_print(profile->sink,
+			 "\",\"depth\":%" PRIu32 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
 			 op->depth, op->start_ns, op->end_ns);
 	torsh_sink_text(profile->sink, ",\"domain\":\"");
-	torsh_sink_text(profile->sink, op->domain ? torsh_profile_text(profile, op->process, op->domain) : "default");
+	torsh_sink_text(profile->sink,
+			op->domain ? torsh_profile_text(profile, op->process, op->domain)
+				   : "default");
 	torsh_sink_text(profile->sink, "\"}");
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What bounds the operators of an operator profile, and how their time on each device falls. See tools/export/profile/profile.h. */
+/*
+ * What bounds the operators of an operator profile, and how their time on each device falls. See
+ * tools/export/profile/profile.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +11,8 @@
 #include "tools/export/profile/profile.h"
 
 /* NULL: it ran on one device, which is *device. */
-static const char *find_device(const struct profile_json *profile, const struct profile_operator *op, uint32_t *device)
+static const char *find_device(const struct profile_json *profile,
+			       const struct profile_operator *op, uint32_t *device)
 {
 	*device = profile->work[profile->order[op->first]].span.device;
 	for (size_t i = 1; i < op->n; i++) {
@@ -19,8 +23,9 @@ static const char *find_device(const struct profile_json *profile, const struct 
 }
 
 /* Returns NULL, or why it is not known. */
-static const char *find_roofline(const struct profile_json *profile, const struct profile_operator *op,
-				 const struct kernel_sums *sums, const struct flops *flops, struct roofline *roofline)
+static const char *find_roofline(const struct profile_json *profile,
+				 const struct profile_operator *op, const struct kernel_sums *sums,
+				 const struct flops *flops, struct roofline *roofline)
 {
 	enum tensor_use tensor_use = torsh_metrics_tensor_use(sums);
 	struct device_peaks peaks;
@@ -35,11 +40,12 @@ static const char *find_roofline(const struct profile_json *profile, const struc
 		return "its FLOPs are not known";
 	reason = find_device(profile, op, &device);
 	if (!reason)
-		reason = torsh_device_peaks(torsh_profile_device(profile, op->process, device), &peaks);
+		reason = torsh_device_peaks(torsh_profile_device(profile, op->process, device),
+					    &peaks);
 	if (reason)
 		return reason;
-	if (!torsh_roofline_of((double)flops->all, read + written, sums->total_ns, peaks.gflops, peaks.gb_per_s,
-			       roofline))
+	if (!torsh_roofline_of((double)flops->all, read + written, sums->total_ns, peaks.gflops,
+			       peaks.gb_per_s, roofline))
 		return "it took no time, or moved nothing";
 	/* What is bound by memory without tensor cores is so with them. */
 	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_USED)
@@ -49,8 +55,8 @@ static const char *find_roofline(const struct profile_json *profile, const struc
 	return NULL;
 }
 
-static struct device_bounds *find_bounds(struct profile_json *profile, const struct recorded_process *process,
-					 uint32_t device)
+static struct device_bounds *find_bounds(struct profile_json *profile,
+					 const struct recorded_process *process, uint32_t device)
 {
 	struct device_bounds *made;
 
@@ -58,8 +64,8 @@ static struct device_bounds *find_bounds(struct profile_json *profile, const str
 		if (profile->bounds[i].process == process && profile->bounds[i].device == device)
 			return &profile->bounds[i];
 	}
-	profile->bounds =
-		torsh_need_room(profile->bounds, profile->n_bounds, &profile->bounds_room, sizeof(*profile->bounds));
+	profile->bounds = torsh_need_room(profile->bounds, profile->n_bounds, &profile->bounds_room,
+					  sizeof(*profile->bounds));
 	made = &profile->bounds[profile->n_bounds++];
 	made->process = process;
 	made->device = device;
@@ -73,43 +79,50 @@ static void add_unbound(struct profile_json *profile, const char *reason, uint64
 	while (i < profile->n_unbound && strcmp(profile->unbound[i].reason, reason) != 0)
 		i++;
 	if (i == profile->n_unbound) {
-		profile->unbound = torsh_need_room(profile->unbound, profile->n_unbound, &profile->unbound_room,
-						   sizeof(*profile->unbound));
+		profile->unbound =
+			torsh_need_room(profile->unbound, profile->n_unbound,
+					&profile->unbound_room, sizeof(*profile->unbound));
 		profile->unbound[profile->n_unbound++].reason = reason;
 	}
 	profile->unbound[i].operators++;
 	profile->unbound[i].ns += ns;
 }
 
-static void add_kernels(struct profile_json *profile, const uint32_t *order, size_t n, enum operator_bound bound)
+static void add_kernels(struct profile_json *profile, const uint32_t *order, size_t n,
+			enum operator_bound bound)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_work *work = &profile->work[order[i]];
 
 		if (work->span.what == DEVICE_KERNEL)
-			find_bounds(profile, work->process, work->span.device)->ns[bound] += work->span.duration_ns;
+			find_bounds(profile, work->process, work->span.device)->ns[bound] +=
+				work->span.duration_ns;
 	}
 }
 
-struct operator_roofline torsh_profile_bind(struct profile_json *profile, const struct profile_operator *op,
-					    const struct kernel_sums *sums, const struct flops *flops)
+struct operator_roofline torsh_profile_bind(struct profile_json *profile,
+					    const struct profile_operator *op,
+					    const struct kernel_sums *sums,
+					    const struct flops *flops)
 {
 	struct operator_roofline found = {.bound = BOUND_UNKNOWN};
 
 	found.reason = find_roofline(profile, op, sums, flops, &found.roofline);
 	if (!found.reason)
-		found.bound = found.roofline.is_compute_bound ? BOUND_BY_COMPUTING : BOUND_BY_MEMORY;
+		found.bound =
+			found.roofline.is_compute_bound ? BOUND_BY_COMPUTING : BOUND_BY_MEMORY;
 	add_kernels(profile, profile->order + op->first, op->n, found.bound);
 	if (found.reason && sums->n_kernels)
 		add_unbound(profile, found.reason, sums->total_ns);
 	return found;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static cJSON *make_device(const struct profile_json *profile, const struct device_bounds *bounds)
 {
-	const struct event_device *device = torsh_profile_device(profile, bounds->process, bounds->device);
+	const struct event_device *device =
+		torsh_profile_device(profile, bounds->process, bounds->device);
 	struct device_peaks peaks;
 	const char *reason = torsh_device_peaks(device, &peaks);
 	cJSON *object = torsh_json_object();
@@ -117,7 +130,8 @@ static cJSON *make_device(const struct profile_json *profile, const struct devic
 	torsh_json_set(object, "pid", torsh_json_u64(bounds->process->pid));
 	torsh_json_set(object, "device_id", torsh_json_u64(bounds->device));
 	torsh_json_set(object, "device_name",
-		       torsh_json_text(device ? torsh_timeline_label(bounds->process, device->name) : NULL));
+		       torsh_json_text(device ? torsh_timeline_label(bounds->process, device->name)
+					      : NULL));
 #define SET(name, value) torsh_json_set(object, name, reason ? torsh_json_text(NULL) : (value))
 	SET("peak_gflops", torsh_json_double(peaks.gflops));
 	SET("peak_gflops_source", torsh_json_text(PEAK_GFLOPS_SOURCE));
@@ -144,10 +158,13 @@ static cJSON *make_unbound(const struct profile_json *profile, uint64_t without_
 			break;
 		object = torsh_json_object();
 		torsh_json_set(object, "reason",
-			       torsh_json_text(is_last ? "kernels without an operator" : profile->unbound[i].reason));
-		torsh_json_set(object, "operators", torsh_json_u64(is_last ? 0 : profile->unbound[i].operators));
-		torsh_json_set(object, "total_ns",
-			       torsh_json_u64(is_last ? without_operator_ns : profile->unbound[i].ns));
+			       torsh_json_text(is_last ? "kernels without an operator"
+						       : profile->unbound[i].reason));
+		torsh_json_set(object, "operators",
+			       torsh_json_u64(is_last ? 0 : profile->unbound[i].operators));
+		torsh_json_set(
+			object, "total_ns",
+			torsh_json_u64(is_last ? without_operator_ns : profile->unbound[i].ns));
 		torsh_json_add(list, object);
 	}
 	return list;

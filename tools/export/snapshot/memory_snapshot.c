@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Tensors as a memory snapshot of PyTorch, for https://pytorch.org/memory_viz and torch.cuda._memory_viz: what was
- * allocated and freed on each device (device_traces), and what is held at the end of the window (segments).
+ * Tensors as a memory snapshot of PyTorch, for https://pytorch.org/memory_viz and
+ * torch.cuda._memory_viz: what was allocated and freed on each device (device_traces), and what is
+ * held at the end of the window (segments).
  *
- * A device is one of a process; "devices" names them in the order of their numbers. Each block is shown as a segment of
- * its own: where the allocator's segments lie isn't recorded, and on the CPU there are none. The innermost frame of a
- * stack is the operator, in its module. A walk over the timeline for each device; what is held are its live blocks, and
- * the numbers of frames that were written.
+ * A device is one of a process; "devices" names them in the order of their numbers. Each block is
+ * shown as a segment of its own: where the allocator's segments lie isn't recorded, and on the CPU
+ * there are none. The innermost frame of a stack is the operator, in its module. A walk over the
+ * timeline for each device; what is held are its live blocks, and the numbers of frames that were
+ * written.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,7 +39,8 @@ struct device {
 	struct allocator *allocators; /* from 1; 0: no operator */
 	size_t n_allocators, allocators_room;
 	struct key_index numbers; /* of allocators */
-	struct key_index frames, stacks; /* memos of what was written: frames, and stacks with their allocator */
+	/* memos of what was written: frames, and stacks with their allocator */
+	struct key_index frames, stacks;
 };
 
 /* WORD(NAME, text): keys and values that come again and again. */
@@ -83,7 +86,7 @@ struct snapshot {
 	struct pickle_list events;
 };
 
-/* ---- values that come again -------------------------------------------------------------------------------------- */
+/* ---- values that come again ------------------------------------------------------------------ */
 
 static void put_word(struct snapshot *snapshot, enum word word)
 {
@@ -118,7 +121,8 @@ static bool put_known(struct snapshot *snapshot, const struct key_slot *slot)
 /* The value that was just written is what the key stands for. */
 static void learn(struct snapshot *snapshot, struct key_index *index, uint64_t key)
 {
-	torsh_key_index_fill(index, torsh_key_index_find(index, key), key, torsh_pickle_remember(&snapshot->pickle));
+	torsh_key_index_fill(index, torsh_key_index_find(index, key), key,
+			     torsh_pickle_remember(&snapshot->pickle));
 }
 
 static void put_frame(struct snapshot *snapshot, const char *name, const char *file, int line)
@@ -140,7 +144,8 @@ static void put_stack_frame(struct snapshot *snapshot, const struct frame *frame
 
 	if (put_known(snapshot, torsh_key_index_find(&snapshot->at->frames, key)))
 		return;
-	put_frame(snapshot, torsh_frame_name(frame, name, sizeof(name)), file ? file : "", frame->line);
+	put_frame(snapshot, torsh_frame_name(frame, name, sizeof(name)), file ? file : "",
+		  frame->line);
 	learn(snapshot, &snapshot->at->frames, key);
 }
 
@@ -156,9 +161,10 @@ static uint32_t allocator_number(struct device *device, const struct call *call)
 	slot = torsh_key_index_find(&device->numbers, key);
 	if (slot->key)
 		return slot->number;
-	device->allocators = torsh_need_room(device->allocators, device->n_allocators, &device->allocators_room,
-					     sizeof(*device->allocators));
-	device->allocators[device->n_allocators++] = (struct allocator){.name = call->name, .module = call->module};
+	device->allocators = torsh_need_room(device->allocators, device->n_allocators,
+					     &device->allocators_room, sizeof(*device->allocators));
+	device->allocators[device->n_allocators++] =
+		(struct allocator){.name = call->name, .module = call->module};
 	torsh_key_index_fill(&device->numbers, slot, key, (uint32_t)device->n_allocators);
 	return (uint32_t)device->n_allocators;
 }
@@ -188,7 +194,8 @@ static void put_frames(struct snapshot *snapshot, uint32_t stack, uint32_t alloc
 		torsh_pickle_item(&snapshot->pickle, &list);
 		put_allocator(snapshot, allocator);
 	}
-	frames = torsh_stack_frames(snapshot->at->process, stack, snapshot->trace->symbols, STACK_VIEW_MERGED, &n);
+	frames = torsh_stack_frames(snapshot->at->process, stack, snapshot->trace->symbols,
+				    STACK_VIEW_MERGED, &n);
 	for (size_t i = 0; i < n; i++) {
 		torsh_pickle_item(&snapshot->pickle, &list);
 		put_stack_frame(snapshot, frames[i]);
@@ -198,11 +205,11 @@ static void put_frames(struct snapshot *snapshot, uint32_t stack, uint32_t alloc
 	learn(snapshot, &snapshot->at->stacks, key);
 }
 
-/* ---- what was allocated and freed -------------------------------------------------------------------------------- */
+/* ---- what was allocated and freed ------------------------------------------------------------ */
 
 /* An entry of a device's trace. */
-static void put_event(struct snapshot *snapshot, enum word action, const struct timeline_event *event, uint64_t bytes,
-		      uint32_t allocator)
+static void put_event(struct snapshot *snapshot, enum word action,
+		      const struct timeline_event *event, uint64_t bytes, uint32_t allocator)
 {
 	uint64_t at_ns = snapshot->trace->recording->start_realtime_ns + event->at_ns;
 
@@ -218,7 +225,8 @@ static void put_event(struct snapshot *snapshot, enum word action, const struct 
 	torsh_pickle_dict_end(&snapshot->pickle);
 }
 
-static void put_free(struct snapshot *snapshot, const struct timeline_event *event, uint64_t bytes, uint32_t allocator)
+static void put_free(struct snapshot *snapshot, const struct timeline_event *event, uint64_t bytes,
+		     uint32_t allocator)
 {
 	put_event(snapshot, WORD_FREE_REQUESTED, event, bytes, allocator);
 	put_event(snapshot, WORD_FREE_COMPLETED, event, bytes, allocator);
@@ -226,7 +234,8 @@ static void put_free(struct snapshot *snapshot, const struct timeline_event *eve
 }
 
 /* What is before the window counts for what is held in it, and has no entry. */
-static void take_alloc(struct snapshot *snapshot, const struct timeline_event *event, uint32_t allocator)
+static void take_alloc(struct snapshot *snapshot, const struct timeline_event *event,
+		       uint32_t allocator)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	uint64_t bytes = tensor->bytes <= LIVE_SIZE_MAX ? tensor->bytes : LIVE_SIZE_MAX;
@@ -247,7 +256,8 @@ static void take_alloc(struct snapshot *snapshot, const struct timeline_event *e
 	put_event(snapshot, WORD_ALLOC, event, bytes, allocator);
 }
 
-static void take_free(struct snapshot *snapshot, const struct timeline_event *event, uint32_t allocator)
+static void take_free(struct snapshot *snapshot, const struct timeline_event *event,
+		      uint32_t allocator)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct live_block *block = torsh_live_find(&snapshot->at->live, tensor->address);
@@ -258,15 +268,16 @@ static void take_free(struct snapshot *snapshot, const struct timeline_event *ev
 		torsh_live_remove(&snapshot->at->live, block);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct snapshot *snapshot = context;
 	const struct event_tensor *tensor = &event->event.tensor;
 	uint32_t allocator;
 
 	if (event->event.id != EVENT_TENSOR || process != snapshot->at->process ||
-	    tensor->device != snapshot->at->device || !tensor->address || event->at_ns >= snapshot->trace->to_ns)
+	    tensor->device != snapshot->at->device || !tensor->address ||
+	    event->at_ns >= snapshot->trace->to_ns)
 		return;
 	allocator = allocator_number(snapshot->at, innermost);
 	if (tensor->is_free)
@@ -287,11 +298,12 @@ static int put_device(struct snapshot *snapshot, struct device *device)
 	return rc;
 }
 
-/* ---- what is held ------------------------------------------------------------------------------------------------ */
+/* ---- what is held ---------------------------------------------------------------------------- */
 
 static void put_segment(struct snapshot *snapshot, size_t device, const struct live_block *block)
 {
-	static const enum word sizes[] = {WORD_TOTAL_SIZE, WORD_ALLOCATED_SIZE, WORD_ACTIVE_SIZE, WORD_REQUESTED_SIZE};
+	static const enum word sizes[] = {WORD_TOTAL_SIZE, WORD_ALLOCATED_SIZE, WORD_ACTIVE_SIZE,
+					  WORD_REQUESTED_SIZE};
 	struct pickle *pickle = &snapshot->pickle;
 	struct pickle_list blocks;
 
@@ -319,12 +331,16 @@ static void put_segment(struct snapshot *snapshot, size_t device, const struct l
 
 static int compare_blocks(const void *a, const void *b)
 {
-	uint64_t x = ((const struct live_block *)a)->address, y = ((const struct live_block *)b)->address;
+	uint64_t x = ((const struct live_block *)a)->address,
+		 y = ((const struct live_block *)b)->address;
 
 	return (x > y) - (x < y);
 }
 
-/* In the order of their addresses. Blocks of no bytes lie nowhere: readers divide by a segment's size. */
+/*
+ * In the order of their addresses. Blocks of no bytes lie nowhere: readers divide by a segment's
+ * size.
+ */
 static void put_held(struct snapshot *snapshot, size_t device, struct pickle_list *segments)
 {
 	const struct live_table *live = &snapshot->devices[device].live;
@@ -346,14 +362,15 @@ static void put_held(struct snapshot *snapshot, size_t device, struct pickle_lis
 	free(blocks);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
-static void add_device(struct snapshot *snapshot, const struct recorded_process *process, uint32_t number)
+static void add_device(struct snapshot *snapshot, const struct recorded_process *process,
+		       uint32_t number)
 {
 	struct device *device;
 
-	snapshot->devices = torsh_need_room(snapshot->devices, snapshot->n_devices, &snapshot->devices_room,
-					    sizeof(*snapshot->devices));
+	snapshot->devices = torsh_need_room(snapshot->devices, snapshot->n_devices,
+					    &snapshot->devices_room, sizeof(*snapshot->devices));
 	device = &snapshot->devices[snapshot->n_devices++];
 	*device = (struct device){.process = process, .device = number};
 	torsh_live_create(&device->live);
@@ -371,8 +388,8 @@ static void free_device(struct device *device)
 	free(device->allocators);
 }
 
-static void see_device(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		       struct call *innermost)
+static void see_device(void *context, const struct recorded_process *process,
+		       const struct timeline_event *event, struct call *innermost)
 {
 	struct snapshot *snapshot = context;
 	uint32_t device = event->event.tensor.device;
@@ -381,7 +398,8 @@ static void see_device(void *context, const struct recorded_process *process, co
 	if (event->event.id != EVENT_TENSOR || snapshot->n_devices == DEVICES_MAX)
 		return;
 	for (size_t i = 0; i < snapshot->n_devices; i++) {
-		if (snapshot->devices[i].process == process && snapshot->devices[i].device == device)
+		if (snapshot->devices[i].process == process &&
+		    snapshot->devices[i].device == device)
 			return;
 	}
 	add_device(snapshot, process, device);
@@ -396,8 +414,9 @@ static void put_names(struct snapshot *snapshot)
 	torsh_pickle_list_begin(&snapshot->pickle, &names);
 	for (size_t i = 0; i < snapshot->n_devices; i++) {
 		const struct device *of = &snapshot->devices[i];
-		char *name = torsh_need_text("%s of process %" PRIu32, torsh_device_name(of->device, device),
-					     of->process->pid);
+		char *name =
+			torsh_need_text("%s of process %" PRIu32,
+					torsh_device_name(of->device, device), of->process->pid);
 
 		torsh_pickle_item(&snapshot->pickle, &names);
 		torsh_pickle_text(&snapshot->pickle, name);
@@ -446,5 +465,8 @@ static int write_memory(struct trace *trace)
 	return rc;
 }
 
-const struct trace_format torsh_trace_memory = {
-	.name = "memory", .ending = ".pickle", .is_binary = true, .needs = TRACE_NEEDS_TENSORS, .write = write_memory};
+const struct trace_format torsh_trace_memory = {.name = "memory",
+						.ending = ".pickle",
+						.is_binary = true,
+						.needs = TRACE_NEEDS_TENSORS,
+						.write = write_memory};

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/snapshot/pickle.h. */
 #include "tools/export/snapshot/pickle.h"
 
 #include <stdlib.h>

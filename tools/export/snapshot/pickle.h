@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Writes Python's pickle, protocol 4, with the opcodes that torch/utils/viz/MemoryViz.js understands as well: dicts and
- * lists of texts and whole numbers, and values that come again by their number (the memo).
+ * Writes Python's pickle, protocol 4, with the opcodes that torch/utils/viz/MemoryViz.js
+ * understands as well: dicts and lists of texts and whole numbers, and values that come again by
+ * their number (the memo).
  */
 #ifndef TORSH_EXPORT_SNAPSHOT_PICKLE_H
 #define TORSH_EXPORT_SNAPSHOT_PICKLE_H
 
 #include "tools/export/output_stream.h"
 
-#define PICKLE_BATCH 1000u /* items of a list that are added at once, as Python does: readers hold them on a stack */
+/* items of a list that are added at once, as Python does: readers hold them on a stack */
+#define PICKLE_BATCH 1000u
 
 struct pickle {
 	struct sink *sink;

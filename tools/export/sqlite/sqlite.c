@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The timeline as an SQLite database, and who held memory at its peaks; tools/export/sqlite/sqlite_tables.h says what is in it. */
+/*
+ * The timeline as an SQLite database, and who held memory at its peaks;
+ * tools/export/sqlite/sqlite_tables.h says what is in it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,9 +18,10 @@
 #include "tools/symbols/frame_text.h"
 #include "tools/symbols/stack_view.h"
 
-#define DATABASE_FORMAT 2 /* of the tables: one that is renamed or means something else makes it another */
+/* of the tables: one that is renamed or means something else makes it another */
+#define DATABASE_FORMAT 2
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct recorded_process *process)
 {
@@ -30,7 +34,8 @@ struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct recorded_pr
 
 static void insert_frames(struct sqlite *sqlite, struct known *known, uint32_t address)
 {
-	const struct frames *frames = torsh_symbols_frames(sqlite->trace->symbols, known->process, address);
+	const struct frames *frames =
+		torsh_symbols_frames(sqlite->trace->symbols, known->process, address);
 	struct database *database = &sqlite->database;
 	char name[256];
 
@@ -64,7 +69,8 @@ static void make_room(struct known *known)
 	known->n_stacks = n;
 }
 
-uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process, uint32_t stack)
+uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process,
+			    uint32_t stack)
 {
 	struct known *known = torsh_sqlite_known(sqlite, process);
 	struct database *database = &sqlite->database;
@@ -80,14 +86,15 @@ uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process
 		torsh_database_fill(database, INSERT_STACK);
 		torsh_database_number(database, process->number);
 		torsh_database_number(database, at);
-		torsh_database_known(database, process->stacks[at].parent, process->stacks[at].parent);
+		torsh_database_known(database, process->stacks[at].parent,
+				     process->stacks[at].parent);
 		torsh_database_number(database, process->stacks[at].address);
 		torsh_database_insert(database);
 	}
 	return shown;
 }
 
-/* ---- who there was ----------------------------------------------------------------------------------------------- */
+/* ---- who there was --------------------------------------------------------------------------- */
 
 static void insert_threads(struct database *database, const struct recorded_process *process)
 {
@@ -150,7 +157,7 @@ static void insert_process(struct sqlite *sqlite, const struct recorded_process 
 	insert_steps(sqlite, process);
 }
 
-/* ---- who held memory when it was most ---------------------------------------------------------------------------- */
+/* ---- who held memory when it was most -------------------------------------------------------- */
 
 static void insert_holder(struct sqlite *sqlite, const struct allocation_site *site)
 {
@@ -170,7 +177,8 @@ static void insert_holder(struct sqlite *sqlite, const struct allocation_site *s
 static void insert_peak(struct sqlite *sqlite)
 {
 	const struct trace *trace = sqlite->trace;
-	struct peak peak = torsh_peak_choose(trace->recording, trace->processes, trace->n_processes);
+	struct peak peak =
+		torsh_peak_choose(trace->recording, trace->processes, trace->n_processes);
 	struct allocation_sites sites = {.view = STACK_VIEW_MERGED};
 	struct database *database = &sqlite->database;
 
@@ -215,14 +223,14 @@ static void insert_peak_tensors(struct sqlite *sqlite)
 	const struct trace *trace = sqlite->trace;
 	struct tensors tensors;
 
-	torsh_tensors_collect(&tensors, TENSORS_BY_OPERATOR, trace->recording, trace->processes, trace->n_processes,
-			      trace->prepass);
+	torsh_tensors_collect(&tensors, TENSORS_BY_OPERATOR, trace->recording, trace->processes,
+			      trace->n_processes, trace->prepass);
 	for (size_t i = 0; i < tensors.n; i++)
 		insert_peak_of_device(&sqlite->database, &tensors.items[i]);
 	torsh_tensors_free(&tensors);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void insert_meta(struct sqlite *sqlite)
 {
@@ -251,7 +259,8 @@ static int insert_all(struct sqlite *sqlite)
 		insert_process(sqlite, trace->processes[i]);
 	insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
-	return torsh_trace_walk(trace, &torsh_sqlite_calls_visitor, &torsh_sqlite_device_visitor, sqlite);
+	return torsh_trace_walk(trace, &torsh_sqlite_calls_visitor, &torsh_sqlite_device_visitor,
+				sqlite);
 }
 
 static void know_processes(struct sqlite *sqlite)
@@ -263,9 +272,10 @@ static void know_processes(struct sqlite *sqlite)
 		struct known *known = &sqlite->known[i];
 
 		known->process = trace->processes[i];
-		known->addresses =
-			torsh_need_items(NULL, 0, known->process->n_addresses + 1, sizeof(*known->addresses));
-		known->kernels = torsh_need_items(NULL, 0, known->process->n_functions + 1, sizeof(*known->kernels));
+		known->addresses = torsh_need_items(NULL, 0, known->process->n_addresses + 1,
+						    sizeof(*known->addresses));
+		known->kernels = torsh_need_items(NULL, 0, known->process->n_functions + 1,
+						  sizeof(*known->kernels));
 		make_room(known);
 	}
 }
@@ -307,5 +317,8 @@ static int write_sqlite(struct trace *trace)
 	return rc;
 }
 
-const struct trace_format torsh_trace_sqlite = {
-	.name = "sqlite", .ending = ".sqlite", .is_binary = true, .needs_path = true, .write = write_sqlite};
+const struct trace_format torsh_trace_sqlite = {.name = "sqlite",
+						.ending = ".sqlite",
+						.is_binary = true,
+						.needs_path = true,
+						.write = write_sqlite};

@@ -27,21 +27,22 @@ struct sqlite {
 struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct recorded_process *process);
 
 /*
- * The number of a stack as it is shown, interpreters replaced by lines of Python; 0: none. It gets its rows when it is
- * first named: to be called before the row that names it is begun.
+ * The number of a stack as it is shown, interpreters replaced by lines of Python; 0: none. It gets
+ * its rows when it is first named: to be called before the row that names it is begun.
  */
-uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process, uint32_t stack);
+uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process,
+			    uint32_t stack);
 
 static inline void torsh_sqlite_label(struct database *database, uint32_t label)
 {
 	torsh_database_known(database, label, label);
 }
 
-/* ---- calls and events: sqlite_calls.c -------------------------------------------------------------------------------- */
+/* ---- calls and events: sqlite_calls.c -------------------------------------------------------- */
 
 extern const struct calls_visitor torsh_sqlite_calls_visitor; /* its context is the sqlite */
 
-/* ---- what devices did: sqlite_device.c ----------------------------------------------------------------------------- */
+/* ---- what devices did: sqlite_device.c ------------------------------------------------------- */
 
 extern const struct device_visitor torsh_sqlite_device_visitor; /* its context is the sqlite */
 

@@ -9,8 +9,8 @@
 #include "tools/ops/operators.h"
 
 /* A row of what happened at a moment: whose, and when. */
-static void begin_moment(struct database *database, enum statement statement, const struct recorded_process *process,
-			 const struct timeline_event *event)
+static void begin_moment(struct database *database, enum statement statement,
+			 const struct recorded_process *process, const struct timeline_event *event)
 {
 	torsh_database_fill(database, statement);
 	torsh_database_number(database, process->number);
@@ -35,7 +35,9 @@ static void insert_collective(struct sqlite *sqlite, const struct call *call)
 	if (!torsh_collectives_read(&sqlite->collectives, call, &collective))
 		return;
 	name = torsh_need(strndup(collective.name, collective.n_name));
-	type = collective.tensor ? torsh_need(strndup(collective.tensor->text, collective.tensor->n_type)) : NULL;
+	type = collective.tensor
+		       ? torsh_need(strndup(collective.tensor->text, collective.tensor->n_type))
+		       : NULL;
 	torsh_database_fill(database, INSERT_COLLECTIVE);
 	torsh_database_number(database, call->process->number);
 	torsh_database_number(database, call->ordinal);
@@ -65,7 +67,8 @@ static void insert_operator(struct sqlite *sqlite, const struct call *call, cons
 	torsh_database_number(database, call->thread);
 	torsh_database_number(database, call->start_ns);
 	torsh_database_number(database, call->end_ns);
-	torsh_database_number(database, duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
+	torsh_database_number(database,
+			      duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
 	torsh_sqlite_label(database, call->name);
 	torsh_sqlite_label(database, call->inputs);
 	torsh_sqlite_label(database, call->module);
@@ -73,7 +76,8 @@ static void insert_operator(struct sqlite *sqlite, const struct call *call, cons
 	torsh_database_number(database, call->scope);
 	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE, call->sequence);
 	torsh_database_word(database, torsh_phase_names[call->phase]);
-	torsh_database_known(database, step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+	torsh_database_known(database, step != STEP_NONE,
+			     step != STEP_NONE ? steps->items[step].number : 0);
 	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->counter);
 	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->all);
 	torsh_database_number(database, call->self_allocated_bytes);
@@ -82,7 +86,8 @@ static void insert_operator(struct sqlite *sqlite, const struct call *call, cons
 	torsh_database_number(database, call->is_cut);
 	torsh_database_known(database, stack, stack);
 	torsh_sqlite_label(database, call->overload);
-	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE && call->forward_thread, call->forward_thread);
+	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE && call->forward_thread,
+			     call->forward_thread);
 	torsh_database_insert(database);
 	insert_collective(sqlite, call);
 }
@@ -105,7 +110,9 @@ static void insert_range(struct sqlite *sqlite, const struct call *call)
 	torsh_sqlite_label(database, call->name);
 	torsh_sqlite_label(database, call->domain);
 	torsh_sqlite_label(database, call->category);
-	torsh_database_word(database, call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source] : NULL);
+	torsh_database_word(database, call->source < sizeof(sources) / sizeof(*sources)
+					      ? sources[call->source]
+					      : NULL);
 	torsh_database_real(database, has_payload, payload);
 	torsh_database_number(database, call->is_async);
 	torsh_database_number(database, call->is_cut);
@@ -128,8 +135,8 @@ static void see_end(void *context, struct call *call)
 		insert_range(sqlite, call);
 }
 
-static void see_tensor(struct sqlite *sqlite, const struct recorded_process *process, const struct timeline_event *event,
-		       struct call *innermost)
+static void see_tensor(struct sqlite *sqlite, const struct recorded_process *process,
+		       const struct timeline_event *event, struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct database *database = &sqlite->database;
@@ -181,7 +188,8 @@ static void insert_value(struct database *database, const struct recorded_proces
 
 	begin_moment(database, INSERT_VALUE, process, event);
 	torsh_sqlite_label(database, value->name);
-	torsh_database_word(database, value->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[value->kind] : NULL);
+	torsh_database_word(
+		database, value->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[value->kind] : NULL);
 	torsh_database_real(database, has_number, number);
 	torsh_database_insert(database);
 }
@@ -204,8 +212,8 @@ static void see_group(struct sqlite *sqlite, const struct recorded_process *proc
 	torsh_database_insert(database);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct sqlite *sqlite = context;
 
@@ -223,4 +231,5 @@ static void see_event(void *context, const struct recorded_process *process, con
 		insert_value(&sqlite->database, process, event);
 }
 
-const struct calls_visitor torsh_sqlite_calls_visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+const struct calls_visitor torsh_sqlite_calls_visitor = {
+	.begin = see_begin, .end = see_end, .event = see_event};

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/sqlite/sqlite_database.h. */
 #include "tools/export/sqlite/sqlite_database.h"
 
 #include <dlfcn.h>
@@ -93,7 +92,8 @@ void torsh_database_open(struct database *database, const char *path)
 		torsh_die("can't write %s: %s", path, database->errmsg(database->handle));
 	execute(database, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" TABLES "BEGIN;");
 	for (size_t i = 0; i < N_STATEMENTS; i++) {
-		if (database->prepare_v2(database->handle, inserts[i], -1, &database->statements[i], NULL))
+		if (database->prepare_v2(database->handle, inserts[i], -1, &database->statements[i],
+					 NULL))
 			torsh_die("SQLite: %s", database->errmsg(database->handle));
 	}
 }

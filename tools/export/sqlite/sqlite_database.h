@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An SQLite database that is written row by row, all in one transaction. The library is opened when it is needed: nothing
- * else depends on it.
+ * An SQLite database that is written row by row, all in one transaction. The library is opened when
+ * it is needed: nothing else depends on it.
  */
 #ifndef TORSH_EXPORT_SQLITE_SQLITE_DATABASE_H
 #define TORSH_EXPORT_SQLITE_SQLITE_DATABASE_H
@@ -12,18 +12,20 @@
 #include "tools/export/sqlite/sqlite_tables.h"
 
 /* FUNCTION(result, name, parameters): of the library, which has had them for twenty years. */
-#define FUNCTIONS                                                                                                \
-	FUNCTION(int, open, (const char *path, void **database))                                                 \
-	FUNCTION(int, close, (void *database))                                                                   \
-	FUNCTION(int, exec, (void *database, const char *sql, void *row, void *of, char **error))                \
-	FUNCTION(int, prepare_v2, (void *database, const char *sql, int n, void **statement, const char **rest)) \
-	FUNCTION(int, bind_int64, (void *statement, int i, int64_t value))                                       \
-	FUNCTION(int, bind_double, (void *statement, int i, double value))                                       \
-	FUNCTION(int, bind_text, (void *statement, int i, const char *text, int n, void (*let_go)(void *)))      \
-	FUNCTION(int, bind_null, (void *statement, int i))                                                       \
-	FUNCTION(int, step, (void *statement))                                                                   \
-	FUNCTION(int, reset, (void *statement))                                                                  \
-	FUNCTION(int, finalize, (void *statement))                                                               \
+#define FUNCTIONS                                                                                 \
+	FUNCTION(int, open, (const char *path, void **database))                                  \
+	FUNCTION(int, close, (void *database))                                                    \
+	FUNCTION(int, exec, (void *database, const char *sql, void *row, void *of, char **error)) \
+	FUNCTION(int, prepare_v2,                                                                 \
+		 (void *database, const char *sql, int n, void **statement, const char **rest))   \
+	FUNCTION(int, bind_int64, (void *statement, int i, int64_t value))                        \
+	FUNCTION(int, bind_double, (void *statement, int i, double value))                        \
+	FUNCTION(int, bind_text,                                                                  \
+		 (void *statement, int i, const char *text, int n, void (*let_go)(void *)))       \
+	FUNCTION(int, bind_null, (void *statement, int i))                                        \
+	FUNCTION(int, step, (void *statement))                                                    \
+	FUNCTION(int, reset, (void *statement))                                                   \
+	FUNCTION(int, finalize, (void *statement))                                                \
 	FUNCTION(const char *, errmsg, (void *database))
 
 struct database {

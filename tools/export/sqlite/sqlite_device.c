@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did, and the calls that launched it, as rows of a database; see tools/export/sqlite/sqlite_tables.h. */
+/*
+ * What devices did, and the calls that launched it, as rows of a database; see
+ * tools/export/sqlite/sqlite_tables.h.
+ */
 #include "tools/export/sqlite/sqlite.h"
 
 /* To be called before the row that has the name is begun. */
-static void meet_kernel(struct sqlite *sqlite, const struct recorded_process *process, uint32_t label)
+static void meet_kernel(struct sqlite *sqlite, const struct recorded_process *process,
+			uint32_t label)
 {
 	struct known *known = torsh_sqlite_known(sqlite, process);
 	const char *name = torsh_timeline_label(process, label);
@@ -14,12 +18,14 @@ static void meet_kernel(struct sqlite *sqlite, const struct recorded_process *pr
 	torsh_database_fill(&sqlite->database, INSERT_KERNEL_NAME);
 	torsh_database_number(&sqlite->database, process->number);
 	torsh_database_number(&sqlite->database, label);
-	torsh_database_text(&sqlite->database, torsh_symbols_demangle(sqlite->trace->symbols, name));
+	torsh_database_text(&sqlite->database,
+			    torsh_symbols_demangle(sqlite->trace->symbols, name));
 	torsh_database_text(&sqlite->database, name);
 	torsh_database_insert(&sqlite->database);
 }
 
-static void insert_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
+static void insert_launch(void *context, const struct recorded_process *process,
+			  const struct device_launch *launch)
 {
 	struct sqlite *sqlite = context;
 	struct database *database = &sqlite->database;
@@ -60,7 +66,8 @@ static void fill_span(struct sqlite *sqlite, enum statement statement, const str
 	torsh_database_word(database, row->reason ? torsh_kernel_reasons[row->reason] : NULL);
 	torsh_sqlite_label(database, row->cause.module);
 	torsh_database_word(database, torsh_device_row_phase(row));
-	torsh_database_known(database, step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+	torsh_database_known(database, step != STEP_NONE,
+			     step != STEP_NONE ? steps->items[step].number : 0);
 }
 
 static void insert_kernel(struct sqlite *sqlite, const struct device_row *row)
@@ -122,12 +129,14 @@ static void insert_graph(struct sqlite *sqlite, const struct device_row *row)
 static void insert_row(void *context, const struct device_row *row)
 {
 	static void (*const inserters[N_DEVICE_WHATS])(struct sqlite * sqlite,
-						       const struct device_row *row) = {[DEVICE_KERNEL] = insert_kernel,
-											[DEVICE_COPY] = insert_copy,
-											[DEVICE_MEMSET] = insert_memset,
-											[DEVICE_GRAPH] = insert_graph};
+						       const struct device_row *row) = {
+		[DEVICE_KERNEL] = insert_kernel,
+		[DEVICE_COPY] = insert_copy,
+		[DEVICE_MEMSET] = insert_memset,
+		[DEVICE_GRAPH] = insert_graph};
 
 	inserters[row->span.what](context, row);
 }
 
-const struct device_visitor torsh_sqlite_device_visitor = {.launch = insert_launch, .row = insert_row};
+const struct device_visitor torsh_sqlite_device_visitor = {.launch = insert_launch,
+							   .row = insert_row};

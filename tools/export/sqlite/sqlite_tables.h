@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The tables of an export as a database, in SQL. SQLite keeps the statements, comments included: `.schema` shows them. */
+/*
+ * The tables of an export as a database, in SQL. SQLite keeps the statements, comments included:
+ * `.schema` shows them.
+ */
 #ifndef TORSH_EXPORT_SQLITE_SQLITE_TABLES_H
 #define TORSH_EXPORT_SQLITE_SQLITE_TABLES_H
 
@@ -153,31 +156,35 @@
 	"CREATE INDEX memsets_by_start ON memsets (process, device, stream, start_ns);"
 
 /* STATEMENT(NAME, table and number of its values) */
-#define STATEMENTS                                                                                              \
-	STATEMENT(META, "meta VALUES (?, ?)")                                                                   \
-	STATEMENT(PROCESS, "processes VALUES (?, ?, ?, ?, ?, ?, ?)")                                            \
-	STATEMENT(THREAD, "threads VALUES (?, ?, ?, ?)")                                                        \
-	STATEMENT(LABEL, "labels VALUES (?, ?, ?)")                                                             \
-	STATEMENT(STACK, "stacks VALUES (?, ?, ?, ?)")                                                          \
-	STATEMENT(FRAME, "frames VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                              \
-	STATEMENT(STEP, "steps VALUES (?, ?, ?, ?, ?)")                                                         \
-	STATEMENT(OP, "ops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")       \
-	STATEMENT(PROCESS_GROUP, "process_groups VALUES (?, ?, ?, ?, ?, ?, ?)")                                 \
-	STATEMENT(COLLECTIVE, "collectives VALUES (?, ?, ?, ?, ?, ?, ?)")                                       \
-	STATEMENT(RANGE, "ranges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                               \
-	STATEMENT(TENSOR, "tensors VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                            \
-	STATEMENT(OUT_OF_MEMORY, "out_of_memory VALUES (?, ?, ?, ?, ?, ?, ?)")                                  \
-	STATEMENT(MARK, "marks VALUES (?, ?, ?, ?)")                                                            \
-	STATEMENT(VALUE, "user_values VALUES (?, ?, ?, ?, ?, ?)")                                               \
-	STATEMENT(LAUNCH, "launches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                     \
-	STATEMENT(KERNEL,                                                                                       \
-		  "kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-	STATEMENT(KERNEL_NAME, "kernel_names VALUES (?, ?, ?, ?)")                                              \
-	STATEMENT(COPY, "copies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")           \
-	STATEMENT(MEMSET, "memsets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")              \
-	STATEMENT(GRAPH, "graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                            \
-	STATEMENT(PEAK, "peaks VALUES (?, ?, ?, ?)")                                                            \
-	STATEMENT(PEAK_ALLOCATION, "peak_allocations VALUES (?, ?, ?, ?, ?, ?)")                                \
+#define STATEMENTS                                                                                            \
+	STATEMENT(META, "meta VALUES (?, ?)")                                                                 \
+	STATEMENT(PROCESS, "processes VALUES (?, ?, ?, ?, ?, ?, ?)")                                          \
+	STATEMENT(THREAD, "threads VALUES (?, ?, ?, ?)")                                                      \
+	STATEMENT(LABEL, "labels VALUES (?, ?, ?)")                                                           \
+	STATEMENT(STACK, "stacks VALUES (?, ?, ?, ?)")                                                        \
+	STATEMENT(FRAME, "frames VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                            \
+	STATEMENT(STEP, "steps VALUES (?, ?, ?, ?, ?)")                                                       \
+	STATEMENT(                                                                                            \
+		OP,                                                                                           \
+		"ops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")           \
+	STATEMENT(PROCESS_GROUP, "process_groups VALUES (?, ?, ?, ?, ?, ?, ?)")                               \
+	STATEMENT(COLLECTIVE, "collectives VALUES (?, ?, ?, ?, ?, ?, ?)")                                     \
+	STATEMENT(RANGE, "ranges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                             \
+	STATEMENT(TENSOR, "tensors VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                          \
+	STATEMENT(OUT_OF_MEMORY, "out_of_memory VALUES (?, ?, ?, ?, ?, ?, ?)")                                \
+	STATEMENT(MARK, "marks VALUES (?, ?, ?, ?)")                                                          \
+	STATEMENT(VALUE, "user_values VALUES (?, ?, ?, ?, ?, ?)")                                             \
+	STATEMENT(LAUNCH, "launches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                   \
+	STATEMENT(                                                                                            \
+		KERNEL,                                                                                       \
+		"kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+	STATEMENT(KERNEL_NAME, "kernel_names VALUES (?, ?, ?, ?)")                                            \
+	STATEMENT(COPY,                                                                                       \
+		  "copies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")               \
+	STATEMENT(MEMSET, "memsets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")            \
+	STATEMENT(GRAPH, "graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                          \
+	STATEMENT(PEAK, "peaks VALUES (?, ?, ?, ?)")                                                          \
+	STATEMENT(PEAK_ALLOCATION, "peak_allocations VALUES (?, ?, ?, ?, ?, ?)")                              \
 	STATEMENT(PEAK_TENSOR, "peak_tensors VALUES (?, ?, ?, ?, ?, ?, ?)")
 
 enum statement {

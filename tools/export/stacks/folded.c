@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Folded stacks: "root;child;leaf 123" a line, bytes at the end, as flame graph tools take them. Streams. */
+/*
+ * Folded stacks: "root;child;leaf 123" a line, bytes at the end, as flame graph tools take them.
+ * Streams.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 

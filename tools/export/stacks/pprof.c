@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * pprof's profile: gzip over one protobuf message. Locations are addresses of a process, with the functions inlined
- * there; a sample's values are blocks and bytes for each weight. The whole message is built in memory, because
- * protobuf wants its length first.
+ * pprof's profile: gzip over one protobuf message. Locations are addresses of a process, with the
+ * functions inlined there; a sample's values are blocks and bytes for each weight. The whole
+ * message is built in memory, because protobuf wants its length first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,10 @@
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
-/* What was given a number already: location ids by address and mapping ids by module, for one process. */
+/*
+ * What was given a number already: location ids by address and mapping ids by module, for one
+ * process.
+ */
 struct numbered_process {
 	const struct recorded_process *process;
 	uint64_t *locations, *mappings; /* 0: none yet */
@@ -43,21 +46,24 @@ struct pprof {
 };
 
 /* Append a new message, made with its type's init, to a repeated field. */
-#define ADD_MESSAGE(state, field, room, made)                                                                \
-	do {                                                                                                 \
-		(state)->recording.field = torsh_need_room((state)->recording.field, (state)->recording.n_##field, \
-							 &(state)->room, sizeof(*(state)->recording.field));   \
-		(state)->recording.field[(state)->recording.n_##field++] = (made);                               \
+#define ADD_MESSAGE(state, field, room, made)                                                   \
+	do {                                                                                    \
+		(state)->recording.field =                                                      \
+			torsh_need_room((state)->recording.field, (state)->recording.n_##field, \
+					&(state)->room, sizeof(*(state)->recording.field));     \
+		(state)->recording.field[(state)->recording.n_##field++] = (made);              \
 	} while (0)
 
 static int compare_texts(const void *a, const void *b)
 {
-	return strcmp(((const struct numbered_text *)a)->text, ((const struct numbered_text *)b)->text);
+	return strcmp(((const struct numbered_text *)a)->text,
+		      ((const struct numbered_text *)b)->text);
 }
 
 static int64_t number_text(struct pprof *state, const char *text)
 {
-	struct numbered_text key = {.text = text ? text : ""}, **found = tfind(&key, &state->texts, compare_texts);
+	struct numbered_text key = {.text = text ? text : ""},
+			     **found = tfind(&key, &state->texts, compare_texts);
 	struct numbered_text *made;
 
 	if (found)
@@ -100,7 +106,8 @@ static uint64_t number_function(struct pprof *state, const struct frame *frame)
 	made = torsh_need(malloc(sizeof(*made)));
 	*made = key;
 	torsh_need(tsearch(made, &state->functions, compare_functions));
-	function->has_id = function->has_name = function->has_system_name = function->has_filename = 1;
+	function->has_id = function->has_name = function->has_system_name = function->has_filename =
+		1;
 	function->id = key.id;
 	function->name = key.name;
 	function->system_name = key.system_name;
@@ -129,7 +136,8 @@ static uint64_t number_mapping(struct pprof *state, struct numbered_process *num
 	mapping = torsh_need(malloc(sizeof(*mapping)));
 	pprof__mapping__init(mapping);
 	*id = state->recording.n_mapping + 1;
-	mapping->has_id = mapping->has_memory_start = mapping->has_memory_limit = mapping->has_filename = 1;
+	mapping->has_id = mapping->has_memory_start = mapping->has_memory_limit =
+		mapping->has_filename = 1;
 	mapping->has_build_id = mapping->has_has_functions = mapping->has_has_filenames = 1;
 	mapping->has_has_line_numbers = mapping->has_has_inline_frames = 1;
 	mapping->id = *id;
@@ -144,7 +152,8 @@ static uint64_t number_mapping(struct pprof *state, struct numbered_process *num
 	return *id;
 }
 
-static struct numbered_process *number_process(struct pprof *state, const struct recorded_process *process)
+static struct numbered_process *number_process(struct pprof *state,
+					       const struct recorded_process *process)
 {
 	struct numbered_process *numbered;
 
@@ -152,8 +161,8 @@ static struct numbered_process *number_process(struct pprof *state, const struct
 		if (state->processes[i].process == process)
 			return &state->processes[i];
 	}
-	state->processes =
-		torsh_need_room(state->processes, state->n_processes, &state->processes_room, sizeof(*numbered));
+	state->processes = torsh_need_room(state->processes, state->n_processes,
+					   &state->processes_room, sizeof(*numbered));
 	numbered = &state->processes[state->n_processes++];
 	*numbered = (struct numbered_process){
 		.process = process,
@@ -185,7 +194,8 @@ static void add_lines(struct pprof *state, Pprof__Location *location, const stru
 	}
 }
 
-static uint64_t number_location(struct export *export, struct numbered_process *numbered, uint32_t address)
+static uint64_t number_location(struct export *export, struct numbered_process *numbered,
+				uint32_t address)
 {
 	struct pprof *state = export->state;
 	const struct recorded_process *process = numbered->process;
@@ -203,7 +213,8 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	location->has_id = location->has_address = 1;
 	location->id = state->recording.n_location + 1;
 	/* The tool takes it for the call, as the return address may belong to the next line. */
-	location->address = frames->frames[0].address - (frames->frames[0].address && !frames->frames[0].is_exact);
+	location->address = frames->frames[0].address -
+			    (frames->frames[0].address && !frames->frames[0].is_exact);
 	if (module) {
 		location->has_mapping_id = 1;
 		location->mapping_id = number_mapping(state, numbered, module);
@@ -213,7 +224,8 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	return numbered->locations[address] = location->id;
 }
 
-static void add_type(struct pprof *state, size_t i, const char *weight, const char *of, const char *unit)
+static void add_type(struct pprof *state, size_t i, const char *weight, const char *of,
+		     const char *unit)
 {
 	Pprof__ValueType *type = torsh_need(malloc(sizeof(*type)));
 	char name[64];
@@ -234,22 +246,28 @@ static void begin_pprof(struct export *export)
 	export->state = state;
 	pprof__profile__init(recording);
 	number_text(state, "");
-	recording->sample_type = torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*recording->sample_type));
+	recording->sample_type =
+		torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*recording->sample_type));
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
 		if (!torsh_export_has(export, i))
 			continue;
-		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "objects", "count");
-		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "space", "bytes");
+		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "objects",
+			 "count");
+		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "space",
+			 "bytes");
 	}
-	recording->has_time_nanos = recording->has_duration_nanos = recording->has_default_sample_type = 1;
+	recording->has_time_nanos = recording->has_duration_nanos =
+		recording->has_default_sample_type = 1;
 	recording->time_nanos = (int64_t) export->recording->start_realtime_ns;
 	recording->duration_nanos = (int64_t) export->recording->end_ns;
 	recording->default_sample_type = recording->sample_type[1]->type;
 }
 
-static void label_process(struct pprof *state, Pprof__Sample *sample, const struct recorded_process *process)
+static void label_process(struct pprof *state, Pprof__Sample *sample,
+			  const struct recorded_process *process)
 {
-	Pprof__Label *pid = torsh_need(malloc(sizeof(*pid))), *program = torsh_need(malloc(sizeof(*program)));
+	Pprof__Label *pid = torsh_need(malloc(sizeof(*pid))),
+		     *program = torsh_need(malloc(sizeof(*program)));
 
 	pprof__label__init(pid);
 	pid->has_key = pid->has_num = 1;
@@ -276,7 +294,8 @@ static void sample_pprof(struct export *export, const struct export_sample *samp
 	torsh_recording_walk(sample->process, sample->stack, addresses, n);
 	made->location_id = torsh_need_items(NULL, 0, n, sizeof(*made->location_id));
 	for (size_t i = 0; i < n; i++)
-		made->location_id[made->n_location_id++] = number_location(export, numbered, addresses[i]);
+		made->location_id[made->n_location_id++] =
+			number_location(export, numbered, addresses[i]);
 	made->value = torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*made->value));
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
 		if (!torsh_export_has(export, i))
@@ -296,7 +315,8 @@ static int write_gzip(FILE *file, const uint8_t *bytes, size_t n_bytes)
 	uint8_t out[65536];
 	int rc;
 
-	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	do {
 		size_t n = n_bytes < (1u << 30) ? n_bytes : 1u << 30;
@@ -308,7 +328,8 @@ static int write_gzip(FILE *file, const uint8_t *bytes, size_t n_bytes)
 		stream.next_out = out;
 		stream.avail_out = sizeof(out);
 		rc = deflate(&stream, n_bytes ? Z_NO_FLUSH : Z_FINISH);
-		if (fwrite(out, 1, sizeof(out) - stream.avail_out, file) != sizeof(out) - stream.avail_out) {
+		if (fwrite(out, 1, sizeof(out) - stream.avail_out, file) !=
+		    sizeof(out) - stream.avail_out) {
 			deflateEnd(&stream);
 			return -errno;
 		}

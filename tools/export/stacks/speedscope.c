@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * speedscope's file format (https://www.speedscope.app/file-format-schema.json): frames shared by all, and a sampled
- * profile for each weight, in bytes. Samples wait in memory as numbers, and are written without a tree of JSON values:
- * a large program has millions of frames.
+ * speedscope's file format (https://www.speedscope.app/file-format-schema.json): frames shared by
+ * all, and a sampled profile for each weight, in bytes. Samples wait in memory as numbers, and are
+ * written without a tree of JSON values: a large program has millions of frames.
  */
 #include <inttypes.h>
 #include <search.h>
@@ -68,8 +68,10 @@ static uint32_t number_frame(struct speedscope *state, const char *name, const c
 	if (found)
 		return (*found)->number;
 	made = torsh_need(malloc(sizeof(*made)));
-	*made = (struct seen_frame){
-		.name = torsh_need(strdup(name)), .file = file, .line = line, .number = (uint32_t)state->n_seen};
+	*made = (struct seen_frame){.name = torsh_need(strdup(name)),
+				    .file = file,
+				    .line = line,
+				    .number = (uint32_t)state->n_seen};
 	torsh_need(tsearch(made, &state->tree, compare_seen));
 	state->seen = torsh_need_room(state->seen, state->n_seen, &state->seen_room, sizeof(made));
 	state->seen[state->n_seen++] = made;
@@ -86,22 +88,24 @@ static int compare_known(const void *a, const void *b)
 
 static uint32_t number_of(struct speedscope *state, const struct frame *frame)
 {
-	struct known_frame key = {.frame = frame}, **found = tfind(&key, &state->known, compare_known), *made;
+	struct known_frame key = {.frame = frame},
+			   **found = tfind(&key, &state->known, compare_known), *made;
 	char name[256];
 
 	if (found)
 		return (*found)->number;
 	made = torsh_need(malloc(sizeof(*made)));
 	made->frame = frame;
-	made->number = number_frame(state, torsh_frame_name(frame, name, sizeof(name)), frame->file, frame->line);
+	made->number = number_frame(state, torsh_frame_name(frame, name, sizeof(name)), frame->file,
+				    frame->line);
 	torsh_need(tsearch(made, &state->known, compare_known));
 	return made->number;
 }
 
 static void keep_number(struct speedscope *state, struct kept_sample *kept, uint32_t number)
 {
-	state->numbers =
-		torsh_need_room(state->numbers, state->n_numbers, &state->numbers_room, sizeof(*state->numbers));
+	state->numbers = torsh_need_room(state->numbers, state->n_numbers, &state->numbers_room,
+					 sizeof(*state->numbers));
 	state->numbers[state->n_numbers++] = number;
 	kept->n++;
 }
@@ -115,12 +119,13 @@ static void sample_speedscope(struct export *export, const struct export_sample 
 
 	for (size_t i = 0; i < N_EXPORT_WEIGHTS; i++)
 		kept.bytes[i] = sample->values[i].bytes;
-	snprintf(name, sizeof(name), "%s (%" PRIu32 ")", torsh_recording_program_name(sample->process),
-		 sample->process->pid);
+	snprintf(name, sizeof(name), "%s (%" PRIu32 ")",
+		 torsh_recording_program_name(sample->process), sample->process->pid);
 	keep_number(state, &kept, number_frame(state, name, NULL, 0));
 	for (size_t i = 0; i < n; i++)
 		keep_number(state, &kept, number_of(state, state->frames[i]));
-	state->samples = torsh_need_room(state->samples, state->n_samples, &state->samples_room, sizeof(kept));
+	state->samples = torsh_need_room(state->samples, state->n_samples, &state->samples_room,
+					 sizeof(kept));
 	state->samples[state->n_samples++] = kept;
 }
 
@@ -135,7 +140,8 @@ static cJSON *make_shared(const struct speedscope *state)
 		if (state->seen[i]->file)
 			torsh_json_set(frame, "file", torsh_json_text(state->seen[i]->file));
 		if (state->seen[i]->line)
-			torsh_json_set(frame, "line", torsh_json_u64((uint64_t)state->seen[i]->line));
+			torsh_json_set(frame, "line",
+				       torsh_json_u64((uint64_t)state->seen[i]->line));
 		torsh_json_add(frames, frame);
 	}
 	torsh_json_set(shared, "frames", frames);
@@ -155,7 +161,8 @@ static void print_profile(FILE *file, const struct speedscope *state, enum expor
 	uint64_t sum = 0;
 	bool is_first = true;
 
-	fprintf(file, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"bytes\",\"samples\":[", name);
+	fprintf(file, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"bytes\",\"samples\":[",
+		name);
 	for (size_t i = 0; i < state->n_samples; i++) {
 		const struct kept_sample *kept = &state->samples[i];
 
@@ -204,11 +211,13 @@ static int end_speedscope(struct export *export)
 	struct json json;
 
 	torsh_json_begin(&json, export->file);
-	torsh_json_member(&json, "$schema", torsh_json_text("https://www.speedscope.app/file-format-schema.json"));
+	torsh_json_member(&json, "$schema",
+			  torsh_json_text("https://www.speedscope.app/file-format-schema.json"));
 	torsh_json_member(&json, "exporter", torsh_json_text("torsh"));
-	torsh_json_member(
-		&json, "name",
-		torsh_json_text(recording->n_processes ? torsh_recording_program_name(recording->processes[0]) : NULL));
+	torsh_json_member(&json, "name",
+			  torsh_json_text(recording->n_processes ? torsh_recording_program_name(
+									   recording->processes[0])
+								 : NULL));
 	torsh_json_member(&json, "activeProfileIndex", torsh_json_u64(0));
 	torsh_json_member(&json, "shared", make_shared(state));
 	torsh_json_array(&json, "profiles");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A directory for TensorBoard: an event file with scalars for each step (time, phases, FLOP/s, memory of each device),
- * the program's own values, histograms and the graph of a step; and beside it the trace that its profiler plugin reads.
- * Of several processes each is a run, in a directory of its own; their traces are workers of one run of the plugin.
+ * A directory for TensorBoard: an event file with scalars for each step (time, phases, FLOP/s,
+ * memory of each device), the program's own values, histograms and the graph of a step; and beside
+ * it the trace that its profiler plugin reads. Of several processes each is a run, in a directory
+ * of its own; their traces are workers of one run of the plugin.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -55,7 +56,8 @@ struct tensorboard {
 	struct tensorboard_file file;
 	struct tensorboard_graph *graph;
 	struct tensorboard_histogram histograms[N_HISTOGRAMS];
-	struct tensorboard_histogram kernels; /* durations, of the whole run: devices tell of a step when it is over */
+	/* durations, of the whole run: devices tell of a step when it is over */
+	struct tensorboard_histogram kernels;
 	struct samples *samples;
 	size_t n_samples, samples_room;
 	struct device_held devices[DEVICES_MAX];
@@ -64,7 +66,7 @@ struct tensorboard {
 	uint64_t n_values; /* of the program, outside of steps, so far */
 };
 
-/* ---- what each step is told of ----------------------------------------------------------------------------------- */
+/* ---- what each step is told of --------------------------------------------------------------- */
 
 static void put_memory(struct tensorboard *board, const struct step *step)
 {
@@ -76,10 +78,10 @@ static void put_memory(struct tensorboard *board, const struct step *step)
 		torsh_device_name(device->device, name);
 		snprintf(tag, sizeof(tag), "memory/%s/live_MiB", name);
 		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
-				   (double)device->live_bytes / MEBIBYTE);
+					 (double)device->live_bytes / MEBIBYTE);
 		snprintf(tag, sizeof(tag), "memory/%s/peak_MiB", name);
 		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
-				   (double)device->peak_bytes / MEBIBYTE);
+					 (double)device->peak_bytes / MEBIBYTE);
 	}
 }
 
@@ -92,12 +94,13 @@ static void put_histograms(struct tensorboard *board, uint64_t number, uint64_t 
 	};
 
 	for (size_t i = 0; i < N_HISTOGRAMS; i++)
-		torsh_tensorboard_histogram_flush(&board->histograms[i], &board->file, tags[i], number, at_ns);
+		torsh_tensorboard_histogram_flush(&board->histograms[i], &board->file, tags[i],
+						  number, at_ns);
 	for (size_t i = 0; i < board->n_samples; i++) {
 		const char *name = torsh_timeline_label(board->process, board->samples[i].label);
 
-		torsh_tensorboard_histogram_flush(&board->samples[i].histogram, &board->file, name ? name : "?", number,
-					    at_ns);
+		torsh_tensorboard_histogram_flush(&board->samples[i].histogram, &board->file,
+						  name ? name : "?", number, at_ns);
 	}
 }
 
@@ -127,7 +130,7 @@ static void enter_steps(struct tensorboard *board, uint64_t at_ns)
 	}
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void see_begin(void *context, struct call *call)
 {
@@ -143,8 +146,10 @@ static void see_end(void *context, struct call *call)
 	uint64_t duration_ns = call->end_ns - call->start_ns;
 
 	enter_steps(board, call->end_ns);
-	if (call->kind == CALL_OPERATOR && call->scope != OP_USER && torsh_trace_has(board->trace, call->start_ns))
-		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_OPERATORS], (double)duration_ns / 1e3);
+	if (call->kind == CALL_OPERATOR && call->scope != OP_USER &&
+	    torsh_trace_has(board->trace, call->start_ns))
+		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_OPERATORS],
+						(double)duration_ns / 1e3);
 }
 
 static void see_row(void *context, const struct device_row *row)
@@ -152,7 +157,8 @@ static void see_row(void *context, const struct device_row *row)
 	struct tensorboard *board = context;
 
 	if (row->span.what == DEVICE_KERNEL)
-		torsh_tensorboard_histogram_add(&board->kernels, (double)row->span.duration_ns / 1e3);
+		torsh_tensorboard_histogram_add(&board->kernels,
+						(double)row->span.duration_ns / 1e3);
 }
 
 static struct device_held *find_device(struct tensorboard *board, uint32_t device)
@@ -173,7 +179,8 @@ static void see_tensor(struct tensorboard *board, const struct timeline_event *e
 	struct device_held *device = find_device(board, tensor->device);
 
 	if (!tensor->is_free && torsh_trace_has(board->trace, event->at_ns))
-		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_TENSORS], (double)tensor->bytes);
+		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_TENSORS],
+						(double)tensor->bytes);
 	if (!device)
 		return;
 	device->sum += tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
@@ -189,8 +196,8 @@ static struct tensorboard_histogram *find_samples(struct tensorboard *board, uin
 		if (board->samples[i].label == label)
 			return &board->samples[i].histogram;
 	}
-	board->samples =
-		torsh_need_room(board->samples, board->n_samples, &board->samples_room, sizeof(*board->samples));
+	board->samples = torsh_need_room(board->samples, board->n_samples, &board->samples_room,
+					 sizeof(*board->samples));
 	board->samples[board->n_samples] = (struct samples){.label = label};
 	return &board->samples[board->n_samples++].histogram;
 }
@@ -210,12 +217,13 @@ static void see_value(struct tensorboard *board, const struct timeline_event *ev
 		torsh_tensorboard_histogram_add(find_samples(board, value->name), number);
 	else
 		torsh_tensorboard_scalar(&board->file, name ? name : "?",
-				   step != STEP_NONE ? board->of->steps.items[step].number : board->n_values++,
-				   event->at_ns, number);
+					 step != STEP_NONE ? board->of->steps.items[step].number
+							   : board->n_values++,
+					 event->at_ns, number);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct tensorboard *board = context;
 
@@ -228,45 +236,51 @@ static void see_event(void *context, const struct recorded_process *process, con
 		see_value(board, event);
 }
 
-/* ---- scalars of steps -------------------------------------------------------------------------------------------- */
+/* ---- scalars of steps ------------------------------------------------------------------------ */
 
-static void put_step(struct tensorboard *board, const struct step *step, const struct step_total *total)
+static void put_step(struct tensorboard *board, const struct step *step,
+		     const struct step_total *total)
 {
 	double seconds = (double)(step->end_ns - step->start_ns) / 1e9;
 	char tag[TAG_BYTES_MAX];
 
-	torsh_tensorboard_scalar(&board->file, "step/ms", step->number, step->end_ns, seconds * 1e3);
+	torsh_tensorboard_scalar(&board->file, "step/ms", step->number, step->end_ns,
+				 seconds * 1e3);
 	if (seconds > 0 && !board->trace->recording->without_flops)
-		torsh_tensorboard_scalar(&board->file, "step/GFLOPs_per_second", step->number, step->end_ns,
-				   (double)total->flops_all / 1e9 / seconds);
+		torsh_tensorboard_scalar(&board->file, "step/GFLOPs_per_second", step->number,
+					 step->end_ns, (double)total->flops_all / 1e9 / seconds);
 	if (board->of->n_tensors)
 		torsh_tensorboard_scalar(&board->file, "step/peak_MiB", step->number, step->end_ns,
-				   (double)total->peak_bytes / MEBIBYTE);
+					 (double)total->peak_bytes / MEBIBYTE);
 	for (size_t i = 0; i < N_PHASES; i++) {
 		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
 		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
-				   (double)total->spent.phase_ns[i] / 1e6);
+					 (double)total->spent.phase_ns[i] / 1e6);
 	}
 	torsh_tensorboard_scalar(&board->file, "phase/other_ms", step->number, step->end_ns,
-			   (double)total->spent.other_ns / 1e6);
+				 (double)total->spent.other_ns / 1e6);
 }
 
-static void put_step_devices(struct tensorboard *board, const struct step *step, const struct step_totals *totals, size_t i)
+static void put_step_devices(struct tensorboard *board, const struct step *step,
+			     const struct step_totals *totals, size_t i)
 {
 	const struct step_device *devices = torsh_step_devices(totals, i);
 	uint64_t duration_ns = step->end_ns - step->start_ns;
 	char tag[TAG_BYTES_MAX];
 
 	torsh_tensorboard_scalar(&board->file, "step/device_ms", step->number, step->end_ns,
-			   (double)totals->items[i].device_ns / 1e6);
+				 (double)totals->items[i].device_ns / 1e6);
 	for (size_t k = 0; k < totals->n_devices; k++) {
-		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/launched_ms", totals->devices[k]);
-		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns, (double)devices[k].device_ns / 1e6);
+		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/launched_ms",
+			 totals->devices[k]);
+		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
+					 (double)devices[k].device_ns / 1e6);
 		if (!duration_ns)
 			continue;
-		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/busy_percent", totals->devices[k]);
+		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/busy_percent",
+			 totals->devices[k]);
 		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
-				   100.0 * (double)devices[k].busy_ns / (double)duration_ns);
+					 100.0 * (double)devices[k].busy_ns / (double)duration_ns);
 	}
 }
 
@@ -288,17 +302,22 @@ static void put_steps(struct tensorboard *board, struct recorded_process *proces
 		put_step(board, last, &totals.items[i]);
 		if (totals.has_devices)
 			put_step_devices(board, last, &totals, i);
-		torsh_tensorboard_histogram_add(&durations, (double)(last->end_ns - last->start_ns) / 1e6);
+		torsh_tensorboard_histogram_add(&durations,
+						(double)(last->end_ns - last->start_ns) / 1e6);
 	}
 	if (last)
-		torsh_tensorboard_histogram_flush(&durations, &board->file, "durations/steps_ms", last->number, last->end_ns);
+		torsh_tensorboard_histogram_flush(&durations, &board->file, "durations/steps_ms",
+						  last->number, last->end_ns);
 	torsh_tensorboard_histogram_free(&durations);
 	torsh_step_totals_free(&totals);
 }
 
-/* ---- runs -------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
-/* The graph's: the second step of the window, as the first one may be warming up; without steps all of it. */
+/*
+ * The graph's: the second step of the window, as the first one may be warming up; without steps all
+ * of it.
+ */
 static struct tensorboard_graph *make_graph(const struct tensorboard *board)
 {
 	const struct steps *steps = &board->of->steps;
@@ -321,8 +340,9 @@ static void put_kernels(struct tensorboard *board)
 	const struct steps *steps = &board->of->steps;
 	const struct step *last = steps->n ? &steps->items[steps->n - 1] : NULL;
 
-	torsh_tensorboard_histogram_flush(&board->kernels, &board->file, "durations/kernels_us", last ? last->number : 0,
-				    last ? last->end_ns : board->of->last_ns);
+	torsh_tensorboard_histogram_flush(&board->kernels, &board->file, "durations/kernels_us",
+					  last ? last->number : 0,
+					  last ? last->end_ns : board->of->last_ns);
 }
 
 static void free_board(struct tensorboard *board)
@@ -336,16 +356,21 @@ static void free_board(struct tensorboard *board)
 	torsh_tensorboard_graph_destroy(board->graph);
 }
 
-static int write_run(struct trace *trace, struct recorded_process *process, const char *directory, const char *host)
+static int write_run(struct trace *trace, struct recorded_process *process, const char *directory,
+		     const char *host)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.row = see_row};
-	struct tensorboard board = {.trace = trace, .process = process, .of = torsh_prepass_of(trace->prepass, process)};
+	struct tensorboard board = {.trace = trace,
+				    .process = process,
+				    .of = torsh_prepass_of(trace->prepass, process)};
 	struct trace own = *trace;
 	int rc = torsh_private_directory(directory), closed;
 
 	if (rc == 0)
-		rc = torsh_tensorboard_open(&board.file, directory, trace->recording->start_realtime_ns, host);
+		rc = torsh_tensorboard_open(&board.file, directory,
+					    trace->recording->start_realtime_ns, host);
 	if (rc < 0)
 		return rc;
 	board.graph = make_graph(&board);
@@ -366,10 +391,12 @@ static int write_run(struct trace *trace, struct recorded_process *process, cons
 }
 
 /* DIR/HOST_PID.TIME.pt.trace.json.gz, as the profiler's plugin looks for it. */
-static int write_plugin_trace(const struct trace *trace, struct recorded_process *process, const char *host)
+static int write_plugin_trace(const struct trace *trace, struct recorded_process *process,
+			      const char *host)
 {
-	char *path = torsh_need_text("%s/%s_%" PRIu32 ".%" PRIu64 ".pt.trace.json.gz", trace->path, host, process->pid,
-				     trace->recording->start_realtime_ns / 1000000);
+	char *path =
+		torsh_need_text("%s/%s_%" PRIu32 ".%" PRIu64 ".pt.trace.json.gz", trace->path, host,
+				process->pid, trace->recording->start_realtime_ns / 1000000);
 	struct trace own = *trace;
 	int rc;
 
@@ -381,7 +408,9 @@ static int write_plugin_trace(const struct trace *trace, struct recorded_process
 	return rc;
 }
 
-/* A run's directory below the trace's, the caller's: named by its rank where no other run has it. */
+/*
+ * A run's directory below the trace's, the caller's: named by its rank where no other run has it.
+ */
 static char *run_directory(const struct trace *trace, const struct recorded_process *process)
 {
 	uint32_t rank, other;
@@ -390,17 +419,22 @@ static char *run_directory(const struct trace *trace, const struct recorded_proc
 	for (size_t i = 0; i < trace->n_processes && has_rank; i++) {
 		const struct recorded_process *one = trace->processes[i];
 
-		if (one != process && trace->prepass->items[i].has_events && torsh_recording_rank(one->rank, &other))
+		if (one != process && trace->prepass->items[i].has_events &&
+		    torsh_recording_rank(one->rank, &other))
 			has_rank = other != rank;
 	}
 	return has_rank ? torsh_need_text("%s/rank-%" PRIu32, trace->path, rank)
 			: torsh_need_text("%s/pid-%" PRIu32, trace->path, process->pid);
 }
 
-/* The recording's host as a part of a file's name, the caller's: letters, digits, dots and hyphens stay. */
+/*
+ * The recording's host as a part of a file's name, the caller's: letters, digits, dots and hyphens
+ * stay.
+ */
 static char *name_host(const struct recording *recording)
 {
-	char *host = torsh_need(strndup(recording->host && *recording->host ? recording->host : "host", HOST_BYTES_MAX));
+	char *host = torsh_need(strndup(
+		recording->host && *recording->host ? recording->host : "host", HOST_BYTES_MAX));
 
 	for (char *at = host; *at; at++) {
 		if (!isalnum((unsigned char)*at) && *at != '-' && (*at != '.' || at == host))
@@ -413,7 +447,8 @@ static int write_process(struct trace *trace, size_t i, bool is_only)
 {
 	char *host = name_host(trace->recording);
 	struct recorded_process *process = trace->processes[i];
-	char *directory = is_only ? torsh_need_text("%s", trace->path) : run_directory(trace, process);
+	char *directory =
+		is_only ? torsh_need_text("%s", trace->path) : run_directory(trace, process);
 	int rc = write_run(trace, process, directory, host);
 
 	free(directory);

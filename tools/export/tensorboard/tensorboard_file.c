@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/tensorboard/tensorboard_file.h. */
 #include "tools/export/tensorboard/tensorboard_file.h"
 
 #include <errno.h>
@@ -61,8 +60,8 @@ static Tensorboard__Event make_event(const struct tensorboard_file *board, uint6
 }
 
 /* value has all but its tag. */
-static void put_value(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns,
-		      Tensorboard__Summary__Value *value)
+static void put_value(struct tensorboard_file *board, const char *tag, uint64_t step,
+		      uint64_t at_ns, Tensorboard__Summary__Value *value)
 {
 	Tensorboard__Event event = make_event(board, at_ns);
 	Tensorboard__Summary summary = TENSORBOARD__SUMMARY__INIT;
@@ -77,7 +76,8 @@ static void put_value(struct tensorboard_file *board, const char *tag, uint64_t 
 	free(value->tag);
 }
 
-void torsh_tensorboard_scalar(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns, double number)
+void torsh_tensorboard_scalar(struct tensorboard_file *board, const char *tag, uint64_t step,
+			      uint64_t at_ns, double number)
 {
 	Tensorboard__Summary__Value value = TENSORBOARD__SUMMARY__VALUE__INIT;
 
@@ -86,8 +86,8 @@ void torsh_tensorboard_scalar(struct tensorboard_file *board, const char *tag, u
 	put_value(board, tag, step, at_ns, &value);
 }
 
-void torsh_tensorboard_histogram(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns,
-			   Tensorboard__HistogramProto *histogram)
+void torsh_tensorboard_histogram(struct tensorboard_file *board, const char *tag, uint64_t step,
+				 uint64_t at_ns, Tensorboard__HistogramProto *histogram)
 {
 	Tensorboard__Summary__Value value = TENSORBOARD__SUMMARY__VALUE__INIT;
 
@@ -107,11 +107,12 @@ void torsh_tensorboard_graph(struct tensorboard_file *board, const Tensorboard__
 	free(event.graph_def.data);
 }
 
-int torsh_tensorboard_open(struct tensorboard_file *board, const char *directory, uint64_t start_realtime_ns, const char *host)
+int torsh_tensorboard_open(struct tensorboard_file *board, const char *directory,
+			   uint64_t start_realtime_ns, const char *host)
 {
 	static char version[] = "brain.Event:2";
-	char *path = torsh_need_text("%s/events.out.tfevents.%" PRIu64 ".%s", directory, start_realtime_ns / 1000000000,
-				     host);
+	char *path = torsh_need_text("%s/events.out.tfevents.%" PRIu64 ".%s", directory,
+				     start_realtime_ns / 1000000000, host);
 	Tensorboard__Event event;
 	int rc;
 

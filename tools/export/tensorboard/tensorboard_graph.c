@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/tensorboard/tensorboard_graph.h. */
 #include "tools/export/tensorboard/tensorboard_graph.h"
 
 #include <ctype.h>
@@ -62,7 +61,10 @@ void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph)
 	free(graph);
 }
 
-/* Characters that names of nodes can't have become one '.'; what is a dot becomes `dot`, as slashes part scopes. */
+/*
+ * Characters that names of nodes can't have become one '.'; what is a dot becomes `dot`, as slashes
+ * part scopes.
+ */
 static void clean_name(char *name, char dot)
 {
 	char *to = name;
@@ -78,18 +80,22 @@ static void clean_name(char *name, char dot)
 	*to = '\0';
 }
 
-/* "forward/net/0/aten.addmm_17": the phase, the module's path without its class, the operator, the node's number. */
+/*
+ * "forward/net/0/aten.addmm_17": the phase, the module's path without its class, the operator, the
+ * node's number.
+ */
 static char *make_name(const struct call *call, size_t number)
 {
 	const char *module = torsh_timeline_label(call->process, call->module), *end;
 	char *operator= torsh_need(strdup(torsh_call_name(call))), *path, *name;
 
 	end = module ? strchr(module, ':') : NULL;
-	path = torsh_need(strndup(module ? module : "", end ? (size_t)(end - module) : strlen(module ? module : "")));
+	path = torsh_need(strndup(module ? module : "",
+				  end ? (size_t)(end - module) : strlen(module ? module : "")));
 	clean_name(path, '/');
 	clean_name(operator, '.');
-	name = torsh_need_text("%s/%s%s%s_%zu", torsh_phase_names[call->phase], path, *path ? "/" : "", operator,
-			       number);
+	name = torsh_need_text("%s/%s%s%s_%zu", torsh_phase_names[call->phase], path,
+			       *path ? "/" : "", operator, number);
 	free(operator);
 	free(path);
 	return name;
@@ -124,7 +130,8 @@ static struct node *add_node(struct tensorboard_graph *graph, const struct call 
 	node->thread = call->thread;
 	set_attribute(node, "inputs", torsh_timeline_label(call->process, call->inputs));
 	set_attribute(node, "module", torsh_timeline_label(call->process, call->module));
-	graph->nodes = torsh_need_room(graph->nodes, graph->n, &graph->n_room, sizeof(*graph->nodes));
+	graph->nodes =
+		torsh_need_room(graph->nodes, graph->n, &graph->n_room, sizeof(*graph->nodes));
 	return graph->nodes[graph->n++] = node;
 }
 
@@ -144,15 +151,19 @@ static void join_node(struct tensorboard_graph *graph, struct node *node)
 	}
 }
 
-/* The node that a call is, or is inside of; a new one where it is an outermost one. Returns NULL where it is none. */
+/*
+ * The node that a call is, or is inside of; a new one where it is an outermost one. Returns NULL
+ * where it is none.
+ */
 static struct node *find_node(struct tensorboard_graph *graph, struct call *call)
 {
 	const struct call *outer = torsh_call_outer_operator(call);
 	size_t number = outer ? (size_t)(uintptr_t)outer->own : 0;
 
 	/* Scopes of the program are around operators. */
-	if (call->kind != CALL_OPERATOR || call->scope == OP_USER || call->start_ns < graph->from_ns ||
-	    call->start_ns >= graph->to_ns || graph->n == NODES_MAX)
+	if (call->kind != CALL_OPERATOR || call->scope == OP_USER ||
+	    call->start_ns < graph->from_ns || call->start_ns >= graph->to_ns ||
+	    graph->n == NODES_MAX)
 		return NULL;
 	if (!number) {
 		join_node(graph, add_node(graph, call));
@@ -171,16 +182,19 @@ void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct call 
 	if (!node)
 		return;
 	slot = torsh_key_index_find(&graph->ordinals, call->ordinal + 1);
-	torsh_key_index_fill(&graph->ordinals, slot, call->ordinal + 1, (uint32_t)(uintptr_t)call->own);
+	torsh_key_index_fill(&graph->ordinals, slot, call->ordinal + 1,
+			     (uint32_t)(uintptr_t)call->own);
 	torsh_forward_add(graph->forward, call);
 	if (!torsh_forward_take(graph->forward, call, &forward))
 		return;
 	slot = torsh_key_index_find(&graph->ordinals, forward.ordinal + 1);
-	if (slot->key && node->message.n_input < INPUTS_MAX && graph->nodes[slot->number - 1] != node)
+	if (slot->key && node->message.n_input < INPUTS_MAX &&
+	    graph->nodes[slot->number - 1] != node)
 		add_edge(node, "^", graph->nodes[slot->number - 1]);
 }
 
-void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph, struct tensorboard_file *board)
+void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,
+				   struct tensorboard_file *board)
 {
 	Tensorboard__GraphDef message = TENSORBOARD__GRAPH_DEF__INIT;
 	Tensorboard__VersionDef versions = TENSORBOARD__VERSION_DEF__INIT;

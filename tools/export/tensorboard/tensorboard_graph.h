@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A graph for TensorBoard of what one step did: its outermost operators as nodes, in scopes of their phase and module.
- * Which tensor went where isn't recorded: an edge leads to what the same thread ran next, and a control edge from a
- * forward operator to its backward.
+ * A graph for TensorBoard of what one step did: its outermost operators as nodes, in scopes of
+ * their phase and module. Which tensor went where isn't recorded: an edge leads to what the same
+ * thread ran next, and a control edge from a forward operator to its backward.
  */
 #ifndef TORSH_EXPORT_TENSORBOARD_TENSORBOARD_GRAPH_H
 #define TORSH_EXPORT_TENSORBOARD_TENSORBOARD_GRAPH_H
@@ -20,6 +20,7 @@ void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph);
 void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct call *call);
 
 /* Write what was there, if anything was. */
-void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph, struct tensorboard_file *board);
+void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,
+				   struct tensorboard_file *board);
 
 #endif

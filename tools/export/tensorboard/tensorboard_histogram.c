@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/tensorboard/tensorboard_histogram.h. */
 #include "tools/export/tensorboard/tensorboard_histogram.h"
 
 #include <float.h>
@@ -55,7 +54,8 @@ void torsh_tensorboard_histogram_add(struct tensorboard_histogram *histogram, do
 	if (!limits.n)
 		make_limits();
 	if (!histogram->buckets)
-		histogram->buckets = torsh_need_items(NULL, 0, limits.n, sizeof(*histogram->buckets));
+		histogram->buckets =
+			torsh_need_items(NULL, 0, limits.n, sizeof(*histogram->buckets));
 	histogram->min = histogram->n && histogram->min < number ? histogram->min : number;
 	histogram->max = histogram->n && histogram->max > number ? histogram->max : number;
 	histogram->sum += number;
@@ -78,15 +78,17 @@ static size_t fill(const struct tensorboard_histogram *histogram, double *ends, 
 	return n;
 }
 
-void torsh_tensorboard_histogram_flush(struct tensorboard_histogram *histogram, struct tensorboard_file *board, const char *tag,
-				 uint64_t step, uint64_t at_ns)
+void torsh_tensorboard_histogram_flush(struct tensorboard_histogram *histogram,
+				       struct tensorboard_file *board, const char *tag,
+				       uint64_t step, uint64_t at_ns)
 {
 	Tensorboard__HistogramProto message = TENSORBOARD__HISTOGRAM_PROTO__INIT;
 	double ends[LIMITS_MAX], counts[LIMITS_MAX];
 
 	if (!histogram->n)
 		return;
-	message.has_min = message.has_max = message.has_num = message.has_sum = message.has_sum_squares = 1;
+	message.has_min = message.has_max = message.has_num = message.has_sum =
+		message.has_sum_squares = 1;
 	message.min = histogram->min;
 	message.max = histogram->max;
 	message.num = (double)histogram->n;

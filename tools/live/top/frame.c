@@ -88,11 +88,13 @@ static void put_line(struct top_frame *frame, bool is_heading, char *text)
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
 			*at = '?';
 	}
-	frame->lines = torsh_need_room(frame->lines, frame->n, &frame->n_room, sizeof(*frame->lines));
+	frame->lines =
+		torsh_need_room(frame->lines, frame->n, &frame->n_room, sizeof(*frame->lines));
 	frame->lines[frame->n++] = (struct top_line){.text = text, .is_heading = is_heading};
 }
 
-static const struct top_past *find_past(const struct top *top, uint32_t writer_pid, uint32_t process)
+static const struct top_past *find_past(const struct top *top, uint32_t writer_pid,
+					uint32_t process)
 {
 	for (size_t i = 0; i < top->n_past; i++) {
 		if (top->past[i].writer_pid == writer_pid && top->past[i].process == process)
@@ -111,7 +113,8 @@ static struct row make_row(const struct top *top, const struct live_session *ses
 	if (!past || now_ns <= past->at_ns || process->produced < past->produced)
 		return row;
 	row.has_rate = true;
-	row.rate = (uint64_t)((double)(process->produced - past->produced) * 1e9 / (double)(now_ns - past->at_ns));
+	row.rate = (uint64_t)((double)(process->produced - past->produced) * 1e9 /
+			      (double)(now_ns - past->at_ns));
 	return row;
 }
 
@@ -127,10 +130,12 @@ static int compare_rows(const void *a, const void *b, void *order)
 
 	switch (*(enum top_order *)order) {
 	case TOP_BY_LIVE:
-		rc = compare_numbers(one->process->heap.current_bytes, other->process->heap.current_bytes);
+		rc = compare_numbers(one->process->heap.current_bytes,
+				     other->process->heap.current_bytes);
 		break;
 	case TOP_BY_PEAK:
-		rc = compare_numbers(one->process->heap.peak_bytes, other->process->heap.peak_bytes);
+		rc = compare_numbers(one->process->heap.peak_bytes,
+				     other->process->heap.peak_bytes);
 		break;
 	case TOP_BY_RATE:
 		rc = compare_numbers(one->rate, other->rate);
@@ -149,8 +154,10 @@ static void collect_rows(struct rows *rows, const struct top *top)
 		const struct live_session *session = &top->sessions.items[i];
 
 		for (size_t k = 0; k < session->recording->n_processes; k++) {
-			rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room, sizeof(*rows->items));
-			rows->items[rows->n++] = make_row(top, session, session->recording->processes[k]);
+			rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room,
+						      sizeof(*rows->items));
+			rows->items[rows->n++] =
+				make_row(top, session, session->recording->processes[k]);
 		}
 	}
 	if (rows->n)
@@ -168,12 +175,15 @@ static bool is_paused(const struct live_sessions *sessions)
 	return false;
 }
 
-static void put_sums(struct top_frame *frame, const struct top *top, const struct rows *rows, uint64_t *live_bytes)
+static void put_sums(struct top_frame *frame, const struct top *top, const struct rows *rows,
+		     uint64_t *live_bytes)
 {
 	uint64_t blocks = 0, produced = 0, dropped = 0, rate = 0;
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES], d[SIZE_TEXT_BYTES];
-	const char *order[] = {
-		[TOP_BY_LIVE] = "live", [TOP_BY_PEAK] = "peak", [TOP_BY_RATE] = "rate", [TOP_BY_PID] = "pid"};
+	const char *order[] = {[TOP_BY_LIVE] = "live",
+			       [TOP_BY_PEAK] = "peak",
+			       [TOP_BY_RATE] = "rate",
+			       [TOP_BY_PID] = "pid"};
 	bool has_rate = false;
 
 	*live_bytes = 0;
@@ -186,33 +196,37 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 		has_rate = has_rate || rows->items[i].has_rate;
 	}
 	put_line(frame, true,
-		 torsh_need_text("torsh top: %zu session%s, %zu process%s, sorted by %s%s%s", top->sessions.n,
-				 top->sessions.n == 1 ? "" : "s", rows->n, rows->n == 1 ? "" : "es", order[top->order],
+		 torsh_need_text("torsh top: %zu session%s, %zu process%s, sorted by %s%s%s",
+				 top->sessions.n, top->sessions.n == 1 ? "" : "s", rows->n,
+				 rows->n == 1 ? "" : "es", order[top->order],
 				 is_paused(&top->sessions) ? "; recording is paused" : "",
 				 top->is_held ? "; view is held" : ""));
 	put_line(frame, false,
-		 torsh_need_text("live %s in %s blocks; events %s, %s dropped%s%s", torsh_size_human(*live_bytes, a),
-				 torsh_size_grouped(blocks, b), torsh_size_grouped(produced, c),
-				 torsh_size_grouped(dropped, d), has_rate ? ", a second " : "",
-				 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : ""));
+		 torsh_need_text("live %s in %s blocks; events %s, %s dropped%s%s",
+				 torsh_size_human(*live_bytes, a), torsh_size_grouped(blocks, b),
+				 torsh_size_grouped(produced, c), torsh_size_grouped(dropped, d),
+				 has_rate ? ", a second " : "",
+				 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0})
+					  : ""));
 }
 
 static void put_processes(struct top_frame *frame, const struct rows *rows, size_t n)
 {
 	put_line(frame, false, torsh_need_text("%s", ""));
 	put_line(frame, true,
-		 torsh_need_text("%8s %5s %11s %12s %11s %12s %9s  %s", "PID", "RANK", "LIVE", "BLOCKS", "PEAK",
-				 "EVENTS/S", "DROPPED", "PROGRAM"));
+		 torsh_need_text("%8s %5s %11s %12s %11s %12s %9s  %s", "PID", "RANK", "LIVE",
+				 "BLOCKS", "PEAK", "EVENTS/S", "DROPPED", "PROGRAM"));
 	for (size_t i = 0; i < n; i++) {
 		const struct recorded_process *process = rows->items[i].process;
-		char live[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], rate[SIZE_TEXT_BYTES] = "-";
+		char live[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES],
+			rate[SIZE_TEXT_BYTES] = "-";
 		char dropped[SIZE_TEXT_BYTES];
 
 		if (rows->items[i].has_rate)
 			torsh_size_grouped(rows->items[i].rate, rate);
 		put_line(frame, false,
-			 torsh_need_text("%8" PRIu32 " %5s %11s %12s %11s %12s %9s  %s", process->pid,
-					 process->rank ? process->rank : "-",
+			 torsh_need_text("%8" PRIu32 " %5s %11s %12s %11s %12s %9s  %s",
+					 process->pid, process->rank ? process->rank : "-",
 					 torsh_size_human(process->heap.current_bytes, live),
 					 torsh_size_grouped(process->heap.current_blocks, blocks),
 					 torsh_size_human(process->heap.peak_bytes, peak), rate,
@@ -247,7 +261,8 @@ static void put_site(struct top_frame *frame, const struct top_site *site, uint6
 	free(place);
 }
 
-static void put_sites(struct top_frame *frame, const struct top *top, uint64_t live_bytes, size_t n_most)
+static void put_sites(struct top_frame *frame, const struct top *top, uint64_t live_bytes,
+		      size_t n_most)
 {
 	struct top_sites sites = {0};
 
@@ -259,13 +274,15 @@ static void put_sites(struct top_frame *frame, const struct top *top, uint64_t l
 	}
 	torsh_top_sites_settle(&sites);
 	put_line(frame, false, torsh_need_text("%s", ""));
-	put_line(frame, true, torsh_need_text("%11s %12s %8s  HELD BY", "BYTES", "BLOCKS", "SHARE"));
+	put_line(frame, true,
+		 torsh_need_text("%11s %12s %8s  HELD BY", "BYTES", "BLOCKS", "SHARE"));
 	for (size_t i = 0; i < sites.n && (!n_most || i < n_most); i++)
 		put_site(frame, &sites.items[i], live_bytes);
 	torsh_top_sites_free(&sites);
 }
 
-void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_sites)
+void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes,
+		     size_t n_sites)
 {
 	struct rows rows = {0};
 	uint64_t live_bytes;

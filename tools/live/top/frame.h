@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One frame of `torsh top` as lines of text: the sessions that were asked, their processes, and the lines of source
- * that hold most. What draws it knows nothing of sessions.
+ * One frame of `torsh top` as lines of text: the sessions that were asked, their processes, and the
+ * lines of source that hold most. What draws it knows nothing of sessions.
  */
 #ifndef TORSH_LIVE_TOP_FRAME_H
 #define TORSH_LIVE_TOP_FRAME_H
@@ -47,7 +47,8 @@ struct top_frame {
 };
 
 /* At most so many processes and allocation sites; 0: all. */
-void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_sites);
+void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes,
+		     size_t n_sites);
 void torsh_top_frame_free(struct top_frame *frame);
 
 #endif

@@ -44,7 +44,8 @@ static void draw(const struct top *top)
 	erase();
 	for (size_t i = 0; i < frame.n && (int)i < LINES - 1; i++) {
 		attrset(frame.lines[i].is_heading ? A_BOLD : A_NORMAL);
-		mvaddnstr((int)i, 0, frame.lines[i].text, bytes_in_columns(frame.lines[i].text, COLS));
+		mvaddnstr((int)i, 0, frame.lines[i].text,
+			  bytes_in_columns(frame.lines[i].text, COLS));
 	}
 	attrset(A_REVERSE);
 	mvaddnstr(LINES - 1, 0, KEYS, COLS - 1);

@@ -7,21 +7,26 @@
 #include "tools/base/die.h"
 #include "tools/memory/allocation_sites.h"
 
-/* Of functions that were inlined into each other the innermost one that is not a library's header. */
+/*
+ * Of functions that were inlined into each other the innermost one that is not a library's header.
+ */
 static const struct frame *own_frame(const struct frames *frames)
 {
 	for (size_t i = 0; i < frames->n; i++) {
-		if (frames->frames[i].file && strncmp(frames->frames[i].file, "/usr/include/", 13) != 0)
+		if (frames->frames[i].file &&
+		    strncmp(frames->frames[i].file, "/usr/include/", 13) != 0)
 			return &frames->frames[i];
 	}
 	return &frames->frames[0];
 }
 
-static void add(struct top_sites *sites, const struct allocation_site *held, const struct frame *frame)
+static void add(struct top_sites *sites, const struct allocation_site *held,
+		const struct frame *frame)
 {
 	struct top_site *site;
 
-	sites->items = torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
+	sites->items =
+		torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
 	site = &sites->items[sites->n++];
 	*site = (struct top_site){.bytes = held->bytes, .blocks = held->blocks};
 	if (!frame)
@@ -32,7 +37,8 @@ static void add(struct top_sites *sites, const struct allocation_site *held, con
 	site->line = frame->file ? frame->line : 0;
 }
 
-void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process *process, struct symbols *symbols)
+void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process *process,
+			 struct symbols *symbols)
 {
 	struct allocation_sites held = {0};
 
@@ -41,7 +47,8 @@ void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process 
 		uint32_t stack = held.items[i].stack, address;
 
 		if (torsh_recording_walk(process, stack, &address, 1))
-			add(sites, &held.items[i], own_frame(torsh_symbols_frames(symbols, process, address)));
+			add(sites, &held.items[i],
+			    own_frame(torsh_symbols_frames(symbols, process, address)));
 		else
 			add(sites, &held.items[i], NULL);
 	}

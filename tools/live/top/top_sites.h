@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Who holds memory, by line of source: what `torsh top` shows of the allocation sites that it was given. */
+/*
+ * Who holds memory, by line of source: what `torsh top` shows of the allocation sites that it was
+ * given.
+ */
 #ifndef TORSH_LIVE_TOP_TOP_SITES_H
 #define TORSH_LIVE_TOP_TOP_SITES_H
 
@@ -18,7 +21,8 @@ struct top_sites {
 };
 
 /* Add those of a process, which are stacks of one frame. */
-void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process *process, struct symbols *symbols);
+void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process *process,
+			 struct symbols *symbols);
 
 /* One for each line, after the last one was added. */
 void torsh_top_sites_settle(struct top_sites *sites);

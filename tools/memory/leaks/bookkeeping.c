@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/leaks/bookkeeping.h. */
 #include "tools/memory/leaks/bookkeeping.h"
 
 #include <fnmatch.h>
@@ -64,7 +63,8 @@ enum bookkeeping_kind torsh_bookkeeping_module(const char *path)
 
 static int compare_functions(const void *a, const void *b)
 {
-	return strcmp(((const struct known_function *)a)->name, ((const struct known_function *)b)->name);
+	return strcmp(((const struct known_function *)a)->name,
+		      ((const struct known_function *)b)->name);
 }
 
 static bool cut_end(char *name, const char *end)
@@ -100,8 +100,8 @@ static const struct known_function *find_function(const char *function)
 		qsort(functions, N_FUNCTIONS, sizeof(*functions), compare_functions);
 	is_sorted = true;
 	plain_name(function, name);
-	return bsearch(&(struct known_function){.name = name}, functions, N_FUNCTIONS, sizeof(*functions),
-		       compare_functions);
+	return bsearch(&(struct known_function){.name = name}, functions, N_FUNCTIONS,
+		       sizeof(*functions), compare_functions);
 }
 
 bool torsh_bookkeeping_is_owned(const char *function)
@@ -118,7 +118,8 @@ static enum bookkeeping_kind kind_of(const struct recorded_process *process, uin
 	return module ? torsh_bookkeeping_module(module->path) : BOOKKEEPING_NONE;
 }
 
-static const char *judge_c_library(struct symbols *symbols, const struct recorded_process *process, uint32_t entry)
+static const char *judge_c_library(struct symbols *symbols, const struct recorded_process *process,
+				   uint32_t entry)
 {
 	const char *name = torsh_symbols_name(symbols, process, entry);
 	const struct known_function *found = name ? find_function(name) : NULL;
@@ -136,8 +137,8 @@ static uint32_t without_frames(const struct recorded_process *process, uint32_t 
 	return stack < process->n_stacks ? stack : 0;
 }
 
-const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_process *process, uint32_t stack,
-				 uint32_t *caller)
+const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_process *process,
+				 uint32_t stack, uint32_t *caller)
 {
 	uint32_t addresses[FRAMES_MAX];
 	size_t n = torsh_recording_walk(process, stack, addresses, FRAMES_MAX), i = 0;
@@ -160,7 +161,10 @@ const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_
 		return "loader";
 	if (kind == BOOKKEEPING_C_LIBRARY)
 		return judge_c_library(symbols, process, addresses[i - 1]);
-	/* Its constructors are run by the loader; whatever else it allocates, the program asked for. */
+	/*
+	 * Its constructors are run by the loader; whatever else it allocates, the program asked
+	 * for.
+	 */
 	if (i < n && kind_of(process, addresses[i]) == BOOKKEEPING_LOADER)
 		return "C++ run-time: emergency pool";
 	return NULL;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/leaks/leaks.h. */
 #include "tools/memory/leaks/leaks.h"
 
 #include <stdlib.h>
@@ -21,8 +20,8 @@ static void keep_book(struct leaks *leaks, const char *what, const struct alloca
 			kept = &leaks->bookkeeping[i];
 	}
 	if (!kept) {
-		leaks->bookkeeping = torsh_need_room(leaks->bookkeeping, leaks->n_bookkeeping, &leaks->bookkeeping_room,
-						     sizeof(*kept));
+		leaks->bookkeeping = torsh_need_room(leaks->bookkeeping, leaks->n_bookkeeping,
+						     &leaks->bookkeeping_room, sizeof(*kept));
 		kept = &leaks->bookkeeping[leaks->n_bookkeeping++];
 		*kept = (struct leaks_kept){.what = what};
 	}
@@ -39,10 +38,13 @@ struct rules {
 	const struct recorded_process *process;
 	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
 	uint64_t *import_bytes; /* by the stack that an import ends at: what its rules would take */
-	uint64_t *kept_bytes; /* by rule, where it is of the kind SUPPRESS_KEPT: what it would take */
+	/* by rule, where it is of the kind SUPPRESS_KEPT: what it would take */
+	uint64_t *kept_bytes;
 };
 
-/* A rule for a stack; import: the stack of the import that it is for, 0 where it's of another kind. */
+/*
+ * A rule for a stack; import: the stack of the import that it is for, 0 where it's of another kind.
+ */
 struct ruling {
 	long rule;
 	uint32_t import;
@@ -50,11 +52,13 @@ struct ruling {
 
 static long find_rule(const struct rules *rules, enum suppress_kind kind, const struct frame *frame)
 {
-	long rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, frame->function);
+	long rule =
+		torsh_suppress_find(rules->suppress, kind, rules->process->number, frame->function);
 	char *both;
 
 	if (rule < 0)
-		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, frame->file);
+		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number,
+					   frame->file);
 	if (rule >= 0 || !frame->is_python || !frame->file || !frame->function)
 		return rule;
 	both = torsh_need_text("%s:%s", frame->file, frame->function);
@@ -63,13 +67,17 @@ static long find_rule(const struct rules *rules, enum suppress_kind kind, const 
 	return rule;
 }
 
-/* The rule for an address: by the names that are there first, by DWARF's only when these say nothing. */
+/*
+ * The rule for an address: by the names that are there first, by DWARF's only when these say
+ * nothing.
+ */
 static long rule_of_address(const struct rules *rules, enum suppress_kind kind, uint32_t address)
 {
 	const struct recorded_module *module = torsh_recording_module(rules->process, address);
 	const char *name = torsh_symbols_name(rules->symbols, rules->process, address);
 	const struct frames *frames;
-	long rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, module ? module->path : NULL);
+	long rule = torsh_suppress_find(rules->suppress, kind, rules->process->number,
+					module ? module->path : NULL);
 
 	if (rule < 0 && name)
 		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, name);
@@ -98,7 +106,8 @@ static bool is_import(const struct recorded_process *process, uint32_t address)
 {
 	const struct recorded_function *function = torsh_recording_function(process, address);
 
-	return function && function->file && !strcmp(function->file, "<frozen importlib._bootstrap>") &&
+	return function && function->file &&
+	       !strcmp(function->file, "<frozen importlib._bootstrap>") &&
 	       !strcmp(function->name, "_find_and_load");
 }
 
@@ -143,8 +152,10 @@ static void start_rules(struct rules *rules)
 		for (size_t i = 0; i < n; i++)
 			rules->of[kind][i] = NOT_ASKED;
 	}
-	rules->import_bytes = torsh_need_items(NULL, 0, rules->process->n_stacks, sizeof(*rules->import_bytes));
-	rules->kept_bytes = torsh_need_items(NULL, 0, rules->suppress->n, sizeof(*rules->kept_bytes));
+	rules->import_bytes =
+		torsh_need_items(NULL, 0, rules->process->n_stacks, sizeof(*rules->import_bytes));
+	rules->kept_bytes =
+		torsh_need_items(NULL, 0, rules->suppress->n, sizeof(*rules->kept_bytes));
 }
 
 static void end_rules(struct rules *rules)
@@ -156,7 +167,8 @@ static void end_rules(struct rules *rules)
 }
 
 /* Of each of the allocation sites; the caller frees it. */
-static struct ruling *find_rulings(struct rules *rules, const struct allocation_site *sites, size_t n)
+static struct ruling *find_rulings(struct rules *rules, const struct allocation_site *sites,
+				   size_t n)
 {
 	struct ruling *rulings = torsh_need_items(NULL, 0, n, sizeof(*rulings));
 
@@ -172,8 +184,8 @@ static struct ruling *find_rulings(struct rules *rules, const struct allocation_
 }
 
 /* Is it suppressed? Then it is counted for its rule. */
-static bool suppress_holder(struct leaks *leaks, const struct rules *rules, const struct ruling *ruling,
-			    const struct allocation_site *site)
+static bool suppress_holder(struct leaks *leaks, const struct rules *rules,
+			    const struct ruling *ruling, const struct allocation_site *site)
 {
 	struct suppress_rule *rule;
 
@@ -213,10 +225,12 @@ static void collect_device(struct leaks *leaks, const struct recorded_process *p
 
 	for (size_t i = 0; i < leaks->devices->n; i++) {
 		const struct device_process *of = &leaks->devices->items[i];
-		size_t place = of->process == process ? torsh_device_place(of, leaks->device) : DEVICE_NO_PLACE;
+		size_t place = of->process == process ? torsh_device_place(of, leaks->device)
+						      : DEVICE_NO_PLACE;
 
 		if (place != DEVICE_NO_PLACE)
-			torsh_device_memory_alive(&leaks->found, of, place, &cached, &leaks->with_context);
+			torsh_device_memory_alive(&leaks->found, of, place, &cached,
+						  &leaks->with_context);
 	}
 	keep_cached(leaks, &cached);
 }
@@ -229,7 +243,8 @@ static void collect_alive(struct leaks *leaks, const struct recorded_process *pr
 		torsh_sites_collect(&leaks->found, process, SITES_LIVE);
 }
 
-static void count_at_exec(struct leaks *leaks, const struct recorded_process *process, struct leaks_process *sum)
+static void count_at_exec(struct leaks *leaks, const struct recorded_process *process,
+			  struct leaks_process *sum)
 {
 	struct leaks live = {.devices = leaks->devices, .device = leaks->device};
 	struct allocation_sites alive;
@@ -243,13 +258,18 @@ static void count_at_exec(struct leaks *leaks, const struct recorded_process *pr
 	leaks->exec_bytes += sum->exec_bytes;
 }
 
-/* For each of the allocation sites whose bookkeeping it is, NULL where it's none; the caller frees it. */
-static const char **find_bookkeeping(const struct recorded_process *process, struct symbols *symbols,
-				     const struct allocation_site *sites, size_t n)
+/*
+ * For each of the allocation sites whose bookkeeping it is, NULL where it's none; the caller frees
+ * it.
+ */
+static const char **find_bookkeeping(const struct recorded_process *process,
+				     struct symbols *symbols, const struct allocation_site *sites,
+				     size_t n)
 {
 	const char **found = torsh_need_items(NULL, 0, n, sizeof(*found));
 	uint32_t *callers = torsh_need_items(NULL, 0, n, sizeof(*callers));
-	uint64_t *bytes = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*bytes)); /* by caller */
+	/* by caller */
+	uint64_t *bytes = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*bytes));
 
 	for (size_t i = 0; i < n; i++) {
 		found[i] = torsh_bookkeeping_of(symbols, process, sites[i].stack, &callers[i]);
@@ -264,8 +284,9 @@ static const char **find_bookkeeping(const struct recorded_process *process, str
 	return found;
 }
 
-static void find_in_process(struct leaks *leaks, const struct recorded_process *process, struct leaks_process *sum,
-			    struct symbols *symbols, struct suppress *suppress)
+static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
+			    struct leaks_process *sum, struct symbols *symbols,
+			    struct suppress *suppress)
 {
 	struct rules rules = {.suppress = suppress, .symbols = symbols, .process = process};
 	struct ruling *rulings = NULL;
@@ -274,7 +295,8 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 
 	collect_alive(leaks, process);
 	if (suppress)
-		torsh_suppress_add_own(suppress, process->number, process->program, process->lsan_suppressions);
+		torsh_suppress_add_own(suppress, process->number, process->program,
+				       process->lsan_suppressions);
 	if (suppress && suppress->n) {
 		start_rules(&rules);
 		rulings = find_rulings(&rules, leaks->found.items + first, leaks->found.n - first);
@@ -286,7 +308,8 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		leaks->alive_bytes += site->bytes;
 	}
 	if (!leaks->devices)
-		kept = find_bookkeeping(process, symbols, leaks->found.items + first, leaks->found.n - first);
+		kept = find_bookkeeping(process, symbols, leaks->found.items + first,
+					leaks->found.n - first);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct allocation_site *site = &leaks->found.items[i];
 
@@ -310,8 +333,8 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		count_inherited(leaks, process);
 }
 
-void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes, size_t n_processes,
-		      struct symbols *symbols, struct suppress *suppress)
+void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
+		      size_t n_processes, struct symbols *symbols, struct suppress *suppress)
 {
 	leaks->usable_is_known = true;
 	leaks->n_processes = n_processes;
@@ -322,7 +345,8 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 		if (is_exec)
 			count_at_exec(leaks, processes[i], &leaks->processes[i]);
 		if (is_exec == leaks->at_exec)
-			find_in_process(leaks, processes[i], &leaks->processes[i], symbols, suppress);
+			find_in_process(leaks, processes[i], &leaks->processes[i], symbols,
+					suppress);
 		leaks->blocks += leaks->processes[i].blocks;
 		leaks->bytes += leaks->processes[i].bytes;
 	}

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The leaks of processes: blocks that were not freed when the process ended, less the bookkeeping of the libraries
- * and what a rule suppresses. Both are counted apart.
+ * The leaks of processes: blocks that were not freed when the process ended, less the bookkeeping
+ * of the libraries and what a rule suppresses. Both are counted apart.
  *
- * What is kept on purpose is made once; what is made again and again is a leak, whoever keeps it. So no more than
- * LEAKS_KEPT_BYTES are left out of what one caller of a library made it keep as bookkeeping, of what a rule of the kind
- * SUPPRESS_KEPT takes of a process, and of what such rules as SUPPRESS_IMPORT take of what the innermost import of a stack did:
- * where it is more all of it is a leak.
+ * What is kept on purpose is made once; what is made again and again is a leak, whoever keeps it.
+ * So no more than LEAKS_KEPT_BYTES are left out of what one caller of a library made it keep as
+ * bookkeeping, of what a rule of the kind SUPPRESS_KEPT takes of a process, and of what such rules
+ * as SUPPRESS_IMPORT take of what the innermost import of a stack did: where it is more all of it
+ * is a leak.
  *
- * What was alive when a process became another program is no leak: exec gives all memory back, and a program that
- * is about to call it has no reason to free anything.
+ * What was alive when a process became another program is no leak: exec gives all memory back, and
+ * a program that is about to call it has no reason to free anything.
  *
- * Of a device likewise: what was not freed when the process ended. What nobody freed before its context was destroyed is a leak
- * too, and also counted apart. Memory that a framework's allocator has got and not given out is bookkeeping.
+ * Of a device likewise: what was not freed when the process ended. What nobody freed before its
+ * context was destroyed is a leak too, and also counted apart. Memory that a framework's allocator
+ * has got and not given out is bookkeeping.
  */
 #ifndef TORSH_MEMORY_LEAKS_LEAKS_H
 #define TORSH_MEMORY_LEAKS_LEAKS_H
@@ -35,10 +37,12 @@ struct leaks_process {
 };
 
 struct leaks {
-	const struct memory_of_devices *devices; /* NULL: leaks of the heap are found; else those of this device */
+	/* NULL: leaks of the heap are found; else those of this device */
+	const struct memory_of_devices *devices;
 	const char *device;
 	struct device_sum with_context; /* of those found: that ended with their context */
-	bool at_exec; /* in place of leaks, what was alive when a process became another program is found */
+	/* in place of leaks, what was alive when a process became another program is found */
+	bool at_exec;
 	struct allocation_sites found;
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
@@ -48,17 +52,18 @@ struct leaks {
 	size_t n_bookkeeping, bookkeeping_room;
 	uint64_t bookkeeping_blocks, bookkeeping_bytes;
 	uint64_t suppressed_blocks, suppressed_bytes; /* by which rules: in suppress */
-	uint64_t alive_blocks, alive_bytes; /* when their process ended, or at an exec: found, bookkeeping and suppressed */
+	/* when their process ended, or at an exec: found, bookkeeping and suppressed */
+	uint64_t alive_blocks, alive_bytes;
 	uint64_t exec_blocks, exec_bytes; /* of all processes */
 	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */
 };
 
 /*
- * suppress may be NULL. leaks->devices and ->device, ->at_exec, ->found.depth and .view may be set before; the found are neither sorted nor
- * named.
+ * suppress may be NULL. leaks->devices and ->device, ->at_exec, ->found.depth and .view may be set
+ * before; the found are neither sorted nor named.
  */
-void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes, size_t n_processes,
-		      struct symbols *symbols, struct suppress *suppress);
+void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
+		      size_t n_processes, struct symbols *symbols, struct suppress *suppress);
 
 void torsh_leaks_free(struct leaks *leaks);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/memory/leaks/suppress.h. */
 #include "tools/memory/leaks/suppress.h"
 
 #include <ctype.h>
@@ -10,8 +9,12 @@
 
 #include "tools/base/die.h"
 
-/* Match the pattern as far as end: from name's start unless is_free, to its end if is_tied. `*` is tried from the shortest. */
-static bool match_part(const char *pattern, const char *end, const char *name, bool is_free, bool is_tied)
+/*
+ * Match the pattern as far as end: from name's start unless is_free, to its end if is_tied. `*` is
+ * tried from the shortest.
+ */
+static bool match_part(const char *pattern, const char *end, const char *name, bool is_free,
+		       bool is_tied)
 {
 	const char *retry_pattern = is_free ? pattern : NULL, *retry_name = name;
 
@@ -61,7 +64,8 @@ const char *torsh_suppress_kind(const struct suppress_rule *rule)
 	return kinds[rule->kind];
 }
 
-long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process, const char *name)
+long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process,
+			 const char *name)
 {
 	for (size_t i = 0; name && i < suppress->n; i++) {
 		if (suppress->rules[i].kind == kind &&
@@ -72,13 +76,17 @@ long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kin
 	return -1;
 }
 
-/* What the line begins with, a colon included, is taken off; N_SUPPRESS_KINDS: nothing that is known. */
+/*
+ * What the line begins with, a colon included, is taken off; N_SUPPRESS_KINDS: nothing that is
+ * known.
+ */
 static enum suppress_kind take_kind(char **line)
 {
 	size_t n = strcspn(*line, ":");
 	int kind = 0;
 
-	while (kind < N_SUPPRESS_KINDS && (strlen(kinds[kind]) != n || strncmp(*line, kinds[kind], n) != 0))
+	while (kind < N_SUPPRESS_KINDS &&
+	       (strlen(kinds[kind]) != n || strncmp(*line, kinds[kind], n) != 0))
 		kind++;
 	*line += n + ((*line)[n] == ':');
 	return (enum suppress_kind)kind;
@@ -107,7 +115,8 @@ static int parse_line(struct suppress *suppress, char *line)
 	kind = take_kind(&line);
 	if (kind == N_SUPPRESS_KINDS || !*line)
 		return -EINVAL;
-	suppress->rules = torsh_need_room(suppress->rules, suppress->n, &suppress->n_room, sizeof(*suppress->rules));
+	suppress->rules = torsh_need_room(suppress->rules, suppress->n, &suppress->n_room,
+					  sizeof(*suppress->rules));
 	suppress->rules[suppress->n++] =
 		(struct suppress_rule){.pattern = torsh_need(strdup(line)), .kind = kind};
 	return 0;
@@ -161,7 +170,8 @@ void torsh_suppress_add_built_in(struct suppress *suppress)
 		suppress->rules[i].is_built_in = true;
 }
 
-void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program, const char *text)
+void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program,
+			    const char *text)
 {
 	size_t first = suppress->n;
 	unsigned bad_line;
@@ -170,8 +180,9 @@ void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const c
 		if (suppress->rules[i].process == process)
 			return;
 	if (text && torsh_suppress_parse(suppress, text, &bad_line) < 0)
-		torsh_warn("%s: its __lsan_default_suppressions is not understood from line %u on: the rest is left out",
-			   program, bad_line);
+		torsh_warn(
+			"%s: its __lsan_default_suppressions is not understood from line %u on: the rest is left out",
+			program, bad_line);
 	for (size_t i = first; i < suppress->n; i++)
 		suppress->rules[i].process = process;
 }

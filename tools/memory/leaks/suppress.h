@@ -4,10 +4,12 @@
  *
  *	leak:PATTERN	# a comment
  *
- * PATTERN is looked for in the names of functions, source files and modules of the whole stack; a line of Python has the
- * name "FILE:FUNCTION" too. `*` stands for anything; `^` at the start and `$` at the end tie it to the name's ends.
- * With "kept:" in place of "leak:" only native frames inside of the innermost line of Python are looked at; with "import:"
- * too, and only what Python's import of a module did counts; both as long as it is no more than is kept on purpose: see tools/memory/leaks/leaks.h.
+ * PATTERN is looked for in the names of functions, source files and modules of the whole stack; a
+ * line of Python has the name "FILE:FUNCTION" too. `*` stands for anything; `^` at the start and
+ * `$` at the end tie it to the name's ends. With "kept:" in place of "leak:" only native frames
+ * inside of the innermost line of Python are looked at; with "import:" too, and only what Python's
+ * import of a module did counts; both as long as it is no more than is kept on purpose: see
+ * tools/memory/leaks/leaks.h.
  */
 #ifndef TORSH_MEMORY_LEAKS_SUPPRESS_H
 #define TORSH_MEMORY_LEAKS_SUPPRESS_H
@@ -32,7 +34,8 @@ struct suppress {
 };
 
 /*
- * Add the rules of a file. Returns 0, -errno, or -EINVAL with *bad_line (from 1) where the syntax is another.
+ * Add the rules of a file. Returns 0, -errno, or -EINVAL with *bad_line (from 1) where the syntax
+ * is another.
  */
 int torsh_suppress_read(struct suppress *suppress, const char *path, unsigned *bad_line);
 
@@ -51,12 +54,15 @@ const char *torsh_suppress_kind(const struct suppress_rule *rule);
 bool torsh_suppress_matches(const char *pattern, const char *name);
 
 /* The first rule of that kind, for leaks of this process, that matches, as index, or -1. */
-long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process, const char *name);
+long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process,
+			 const char *name);
 
 /*
- * Add the rules that a process gives itself (the program's __lsan_default_suppressions), where they aren't there yet; text may be
- * NULL. Where a line is not understood the rest is left out, which is said on stderr.
+ * Add the rules that a process gives itself (the program's __lsan_default_suppressions), where they
+ * aren't there yet; text may be NULL. Where a line is not understood the rest is left out, which is
+ * said on stderr.
  */
-void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program, const char *text);
+void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program,
+			    const char *text);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/device/busy.h. */
 #include "tools/timeline/device/busy.h"
 
 #include <stdlib.h>
@@ -35,7 +34,10 @@ void torsh_busy_settle(struct busy *busy)
 	if (!n)
 		return;
 	qsort(busy->spans, n, sizeof(*busy->spans), compare_spans);
-	/* Adding them again, in their order, puts together all that touch: never more than were read. */
+	/*
+	 * Adding them again, in their order, puts together all that touch: never more than were
+	 * read.
+	 */
 	busy->n = 0;
 	for (size_t i = 0; i < n; i++)
 		torsh_busy_add(busy, busy->spans[i].begin_ns, busy->spans[i].end_ns);
@@ -48,7 +50,8 @@ uint64_t torsh_busy_within(const struct busy *busy, uint64_t from_ns, uint64_t t
 	while (*next < busy->n && busy->spans[*next].end_ns <= from_ns)
 		++*next;
 	for (size_t i = *next; i < busy->n && busy->spans[i].begin_ns < to_ns; i++) {
-		uint64_t begin_ns = busy->spans[i].begin_ns > from_ns ? busy->spans[i].begin_ns : from_ns;
+		uint64_t begin_ns =
+			busy->spans[i].begin_ns > from_ns ? busy->spans[i].begin_ns : from_ns;
 		uint64_t end_ns = busy->spans[i].end_ns < to_ns ? busy->spans[i].end_ns : to_ns;
 
 		busy_ns += end_ns - begin_ns;

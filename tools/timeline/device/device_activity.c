@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/device/device_activity.h. */
 #include "tools/timeline/device/device_activity.h"
 
 #include <stdio.h>
@@ -9,20 +8,23 @@ const char *const torsh_device_what_names[N_DEVICE_WHATS] = {"kernel", "copy", "
 const char *torsh_copy_name(uint32_t kind)
 {
 	static const char *const names[N_COPY_KINDS] = {
-		[COPY_HTOD] = "HtoD", [COPY_DTOH] = "DtoH",	    [COPY_HTOA] = "HtoA",
-		[COPY_ATOH] = "AtoH", [COPY_ATOA] = "AtoA",	    [COPY_ATOD] = "AtoD",
-		[COPY_DTOA] = "DtoA", [COPY_DTOD] = "DtoD",	    [COPY_HTOH] = "HtoH",
-		[COPY_PTOP] = "PtoP", [COPY_PREFETCH] = "prefetch", [COPY_DECOMPRESSION] = "decompression",
+		[COPY_HTOD] = "HtoD",	      [COPY_DTOH] = "DtoH",
+		[COPY_HTOA] = "HtoA",	      [COPY_ATOH] = "AtoH",
+		[COPY_ATOA] = "AtoA",	      [COPY_ATOD] = "AtoD",
+		[COPY_DTOA] = "DtoA",	      [COPY_DTOD] = "DtoD",
+		[COPY_HTOH] = "HtoH",	      [COPY_PTOP] = "PtoP",
+		[COPY_PREFETCH] = "prefetch", [COPY_DECOMPRESSION] = "decompression",
 	};
 
 	return kind < N_COPY_KINDS && names[kind] ? names[kind] : "?";
 }
 
 /* What the three have in common. */
-#define COMMON(event)                                                                                \
-	.is_timed = true, .begin_ns = (event)->begin, .duration_ns = (event)->duration_ns,           \
-	.correlation = (event)->correlation, .device = (event)->device, .context = (event)->context, \
-	.stream = (event)->stream, .graph = (event)->graph, .node = (event)->node
+#define COMMON(event)                                                                      \
+	.is_timed = true, .begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, \
+	.correlation = (event)->correlation, .device = (event)->device,                    \
+	.context = (event)->context, .stream = (event)->stream, .graph = (event)->graph,   \
+	.node = (event)->node
 
 static void make_submission(const struct event_submission *submission, struct device_span *span)
 {
@@ -60,7 +62,8 @@ bool torsh_device_span(const struct event *event, struct device_span *span)
 {
 	switch (event->id) {
 	case EVENT_KERNEL:
-		*span = (struct device_span){.what = DEVICE_KERNEL, .name = event->kernel.name, COMMON(&event->kernel)};
+		*span = (struct device_span){
+			.what = DEVICE_KERNEL, .name = event->kernel.name, COMMON(&event->kernel)};
 		return true;
 	case EVENT_COPY:
 		*span = (struct device_span){.what = DEVICE_COPY,
@@ -69,8 +72,9 @@ bool torsh_device_span(const struct event *event, struct device_span *span)
 					     COMMON(&event->copy)};
 		return true;
 	case EVENT_MEMSET:
-		*span = (struct device_span){
-			.what = DEVICE_MEMSET, .bytes = event->memset.bytes, COMMON(&event->memset)};
+		*span = (struct device_span){.what = DEVICE_MEMSET,
+					     .bytes = event->memset.bytes,
+					     COMMON(&event->memset)};
 		return true;
 	case EVENT_SUBMISSION:
 		/* Anything else that has times is an event of its own. */
@@ -104,10 +108,12 @@ const char *torsh_memory_name(uint32_t memory)
 bool torsh_device_title(const struct event *event, char *out)
 {
 	if (event->id == EVENT_COPY)
-		snprintf(out, DEVICE_TITLE_BYTES, "Memcpy %s (%s -> %s)", torsh_copy_name(event->copy.kind),
-			 torsh_memory_name(event->copy.from), torsh_memory_name(event->copy.to));
+		snprintf(out, DEVICE_TITLE_BYTES, "Memcpy %s (%s -> %s)",
+			 torsh_copy_name(event->copy.kind), torsh_memory_name(event->copy.from),
+			 torsh_memory_name(event->copy.to));
 	else if (event->id == EVENT_MEMSET)
-		snprintf(out, DEVICE_TITLE_BYTES, "Memset (%s)", torsh_memory_name(event->memset.to));
+		snprintf(out, DEVICE_TITLE_BYTES, "Memset (%s)",
+			 torsh_memory_name(event->memset.to));
 	else if (event->id == EVENT_SUBMISSION)
 		snprintf(out, DEVICE_TITLE_BYTES, "CUDA graph");
 	return event->id != EVENT_KERNEL;

@@ -49,9 +49,9 @@ static inline bool torsh_api_is_runtime(const char *name)
 #define DEVICE_TITLE_BYTES 64
 
 /*
- * What viewers of Kineto's traces know a copy or a memset by: "Memcpy HtoD (Pinned -> Device)"; a graph of which no more is
- * known than when it ran as a whole is a "CUDA graph". out has room for DEVICE_TITLE_BYTES. Returns false of a kernel, which
- * has its name.
+ * What viewers of Kineto's traces know a copy or a memset by: "Memcpy HtoD (Pinned -> Device)"; a
+ * graph of which no more is known than when it ran as a whole is a "CUDA graph". out has room for
+ * DEVICE_TITLE_BYTES. Returns false of a kernel, which has its name.
  */
 bool torsh_device_title(const struct event *event, char *out);
 

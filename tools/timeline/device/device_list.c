@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/device/device_list.h. */
 #include "tools/timeline/device/device_list.h"
 
 #include <stdlib.h>

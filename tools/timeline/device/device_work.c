@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/device/device_work.h. */
 #include "tools/timeline/device/device_work.h"
 
 #include <stdlib.h>
@@ -11,15 +10,18 @@
 #define PAGE_NUMBERS 64u /* correlations that share a page: the bits of its mask */
 
 /*
- * What a launch caused, in 32 bits: whether it was seen, whether one kernel came of it, and that one's nanoseconds. Anything
- * else stands whole elsewhere, at the index that the bits below the highest are.
+ * What a launch caused, in 32 bits: whether it was seen, whether one kernel came of it, and that
+ * one's nanoseconds. Anything else stands whole elsewhere, at the index that the bits below the
+ * highest are.
  */
 #define IS_WHOLE (UINT32_C(1) << 31)
 #define IS_LAUNCHED (UINT32_C(1) << 30)
 #define HAS_ONE (UINT32_C(1) << 29)
 #define NS_MASK (HAS_ONE - 1)
 
-/* Those of a page that came, in their order: numbers are dense, but not all of them are launches. */
+/*
+ * Those of a page that came, in their order: numbers are dense, but not all of them are launches.
+ */
 struct device_page {
 	uint64_t present;
 	uint32_t *items;
@@ -48,14 +50,15 @@ void torsh_device_work_destroy(struct device_work *work)
 	free(work->whole);
 }
 
-/* ---- one launch's sums ------------------------------------------------------------------------------------------- */
+/* ---- one launch's sums ----------------------------------------------------------------------- */
 
 static struct device_caused unpack(const struct device_work *work, uint32_t item)
 {
 	if (item & IS_WHOLE)
 		return work->whole[item & ~IS_WHOLE];
-	return (struct device_caused){
-		.ns = item & NS_MASK, .n = (item & HAS_ONE) != 0, .is_launched = (item & IS_LAUNCHED) != 0};
+	return (struct device_caused){.ns = item & NS_MASK,
+				      .n = (item & HAS_ONE) != 0,
+				      .is_launched = (item & IS_LAUNCHED) != 0};
 }
 
 static void pack(struct device_work *work, uint32_t *item, const struct device_caused *caused)
@@ -63,9 +66,11 @@ static void pack(struct device_work *work, uint32_t *item, const struct device_c
 	if (*item & IS_WHOLE) {
 		work->whole[*item & ~IS_WHOLE] = *caused;
 	} else if (caused->n <= 1 && !caused->n_untimed && caused->ns <= NS_MASK) {
-		*item = (caused->is_launched ? IS_LAUNCHED : 0) | (caused->n ? HAS_ONE : 0) | (uint32_t)caused->ns;
+		*item = (caused->is_launched ? IS_LAUNCHED : 0) | (caused->n ? HAS_ONE : 0) |
+			(uint32_t)caused->ns;
 	} else {
-		work->whole = torsh_need_room(work->whole, work->n_whole, &work->n_whole_room, sizeof(*work->whole));
+		work->whole = torsh_need_room(work->whole, work->n_whole, &work->n_whole_room,
+					      sizeof(*work->whole));
 		work->whole[work->n_whole] = *caused;
 		*item = IS_WHOLE | (uint32_t)work->n_whole++;
 	}
@@ -105,7 +110,8 @@ static uint32_t *find_item(struct device_work *work, uint32_t correlation)
 	if (page->present & bit)
 		return &page->items[place];
 	if ((n & (n - 1)) == 0) /* none, or as many as there is room for */
-		page->items = torsh_need(reallocarray(page->items, n ? 2 * n : 1, sizeof(*page->items)));
+		page->items =
+			torsh_need(reallocarray(page->items, n ? 2 * n : 1, sizeof(*page->items)));
 	memmove(page->items + place + 1, page->items + place, (n - place) * sizeof(*page->items));
 	page->items[place] = 0;
 	page->present |= bit;
@@ -124,7 +130,7 @@ static void add(struct device_work *work, uint32_t correlation, struct device_ca
 	pack(work, item, &caused);
 }
 
-/* ---- what comes -------------------------------------------------------------------------------------------------- */
+/* ---- what comes ------------------------------------------------------------------------------ */
 
 static void add_span(struct device_work *work, const struct device_span *span)
 {
@@ -150,7 +156,8 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 	if (event->id == EVENT_LAUNCH) {
 		work->n_launches++;
 		if (event->launch.correlation)
-			add(work, event->launch.correlation, (struct device_caused){.is_launched = 1});
+			add(work, event->launch.correlation,
+			    (struct device_caused){.is_launched = 1});
 	}
 	if (event->id == EVENT_GRAPH_NODE)
 		torsh_graph_nodes_see(&work->captured, &event->graph_node, is_in_operator);
@@ -165,11 +172,12 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 		add_span(work, &span);
 }
 
-/* ---- what is asked ----------------------------------------------------------------------------------------------- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 struct device_caused torsh_device_work_by(const struct device_work *work, uint32_t correlation)
 {
-	const struct key_slot *slot = correlation ? torsh_key_index_find(&work->index, page_key(correlation)) : NULL;
+	const struct key_slot *slot =
+		correlation ? torsh_key_index_find(&work->index, page_key(correlation)) : NULL;
 	const struct device_page *page = slot && slot->key ? &work->pages[slot->number] : NULL;
 
 	if (!page || !(page->present >> correlation % PAGE_NUMBERS & 1))

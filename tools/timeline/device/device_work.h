@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How much devices did for each launch of one process. A first walk adds it up; a second one knows it when it comes to the
- * launch, before the kernels are told.
+ * How much devices did for each launch of one process. A first walk adds it up; a second one knows
+ * it when it comes to the launch, before the kernels are told.
  */
 #ifndef TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
 #define TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
@@ -41,7 +41,8 @@ void torsh_device_work_create(struct device_work *work);
 void torsh_device_work_destroy(struct device_work *work);
 
 /* Take whatever event of the process there is, told inside of an operator or not. */
-void torsh_device_work_add(struct device_work *work, const struct event *event, bool is_in_operator);
+void torsh_device_work_add(struct device_work *work, const struct event *event,
+			   bool is_in_operator);
 
 /* What the launch with this number caused; zeros: nothing that was seen. */
 struct device_caused torsh_device_work_by(const struct device_work *work, uint32_t correlation);

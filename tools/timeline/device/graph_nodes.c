@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/device/graph_nodes.h. */
 #include "tools/timeline/device/graph_nodes.h"
 
 #include <stddef.h>
@@ -14,7 +13,8 @@ void torsh_graph_nodes_destroy(struct graph_nodes *nodes)
 	torsh_key_index_destroy(&nodes->index);
 }
 
-void torsh_graph_nodes_see(struct graph_nodes *nodes, const struct event_graph_node *node, uint32_t capture)
+void torsh_graph_nodes_see(struct graph_nodes *nodes, const struct event_graph_node *node,
+			   uint32_t capture)
 {
 	struct key_slot *slot;
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/device/launch_join.h. */
 #include "tools/timeline/device/launch_join.h"
 
 #include <stdlib.h>
@@ -47,8 +46,8 @@ struct device_join {
 	size_t n_states;
 };
 
-struct device_join *torsh_device_join_create(const struct prepass *prepass, const struct device_visitor *visitor,
-					     void *context)
+struct device_join *torsh_device_join_create(const struct prepass *prepass,
+					     const struct device_visitor *visitor, void *context)
 {
 	struct device_join *join = torsh_need(calloc(1, sizeof(*join)));
 
@@ -67,7 +66,8 @@ struct device_join *torsh_device_join_create(const struct prepass *prepass, cons
 	return join;
 }
 
-static struct process_state *find_state(struct device_join *join, const struct recorded_process *process)
+static struct process_state *find_state(struct device_join *join,
+					const struct recorded_process *process)
 {
 	if (join->last && join->last->process == process)
 		return join->last;
@@ -78,11 +78,15 @@ static struct process_state *find_state(struct device_join *join, const struct r
 	return NULL;
 }
 
-/* reason: why there is no operator, if there is none. A node that was captured in one is that one's, whatever launched it. */
-static void tell(struct device_join *join, const struct process_state *state, struct device_row *row,
-		 enum kernel_reason reason)
+/*
+ * reason: why there is no operator, if there is none. A node that was captured in one is that
+ * one's, whatever launched it.
+ */
+static void tell(struct device_join *join, const struct process_state *state,
+		 struct device_row *row, enum kernel_reason reason)
 {
-	uint32_t capture = row->span.node ? torsh_graph_nodes_find(&state->nodes, row->span.node) : 0;
+	uint32_t capture =
+		row->span.node ? torsh_graph_nodes_find(&state->nodes, row->span.node) : 0;
 
 	row->is_captured = capture != 0;
 	row->cause = capture ? state->captures[capture - 1] : row->launch.cause;
@@ -91,9 +95,11 @@ static void tell(struct device_join *join, const struct process_state *state, st
 }
 
 /* Returns false where its launch has not been told. */
-static bool tell_with_launch(struct device_join *join, struct process_state *state, struct device_row *row)
+static bool tell_with_launch(struct device_join *join, struct process_state *state,
+			     struct device_row *row)
 {
-	struct launch_waiting *waiting = torsh_launches_find(&state->waiting, row->span.correlation);
+	struct launch_waiting *waiting =
+		torsh_launches_find(&state->waiting, row->span.correlation);
 
 	if (!waiting)
 		return false;
@@ -107,7 +113,7 @@ static bool tell_with_launch(struct device_join *join, struct process_state *sta
 	return true;
 }
 
-/* ---- what comes too early ---------------------------------------------------------------------------------------- */
+/* ---- what comes too early -------------------------------------------------------------------- */
 
 static struct early_list *list_of(struct process_state *state, uint32_t correlation)
 {
@@ -115,7 +121,8 @@ static struct early_list *list_of(struct process_state *state, uint32_t correlat
 
 	if (slot->key)
 		return &state->lists[slot->number];
-	state->lists = torsh_need_room(state->lists, state->n_lists, &state->lists_room, sizeof(*state->lists));
+	state->lists = torsh_need_room(state->lists, state->n_lists, &state->lists_room,
+				       sizeof(*state->lists));
 	state->lists[state->n_lists] = (struct early_list){.first = NO_ROW};
 	torsh_key_index_fill(&state->index, slot, correlation, (uint32_t)state->n_lists);
 	return &state->lists[state->n_lists++];
@@ -125,7 +132,8 @@ static void keep_early(struct process_state *state, const struct device_row *row
 {
 	struct early_list *list = list_of(state, row->span.correlation);
 
-	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
+	state->early = torsh_need_room(state->early, state->n_early, &state->early_room,
+				       sizeof(*state->early));
 	state->early[state->n_early] = (struct early_row){.row = *row, .next = NO_ROW};
 	if (list->first == NO_ROW)
 		list->first = state->n_early;
@@ -149,7 +157,7 @@ static void tell_early(struct device_join *join, struct process_state *state, ui
 	list->first = NO_ROW;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static struct device_cause make_cause(const struct calls_around *around)
 {
@@ -185,7 +193,8 @@ static struct event_launch said_of(const struct event *event)
 				     .duration_ns = call->duration_ns};
 }
 
-static struct device_launch make_launch(const struct timeline_event *event, const struct calls_around *around,
+static struct device_launch make_launch(const struct timeline_event *event,
+					const struct calls_around *around,
 					const struct device_cause *cause)
 {
 	const struct event_launch said = said_of(&event->event);
@@ -208,17 +217,19 @@ static struct device_launch make_launch(const struct timeline_event *event, cons
 	return launch;
 }
 
-static void see_node(struct process_state *state, const struct timeline_event *event, const struct device_cause *cause)
+static void see_node(struct process_state *state, const struct timeline_event *event,
+		     const struct device_cause *cause)
 {
 	const struct event_graph_node *node = &event->event.graph_node;
 
 	torsh_graph_nodes_see(&state->stacks, node, event->stack);
 	if (cause->has_operator) {
-		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
-						  sizeof(*state->captures));
+		state->captures = torsh_need_room(state->captures, state->n_captures,
+						  &state->captures_room, sizeof(*state->captures));
 		state->captures[state->n_captures++] = *cause;
 	}
-	torsh_graph_nodes_see(&state->nodes, node, cause->has_operator ? (uint32_t)state->n_captures : 0);
+	torsh_graph_nodes_see(&state->nodes, node,
+			      cause->has_operator ? (uint32_t)state->n_captures : 0);
 }
 
 void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
@@ -253,7 +264,8 @@ void torsh_device_join_launch(struct device_join *join, const struct recorded_pr
 		tell_early(join, state, launch.correlation);
 }
 
-void torsh_device_join_event(struct device_join *join, const struct recorded_process *process, const struct event *event)
+void torsh_device_join_event(struct device_join *join, const struct recorded_process *process,
+			     const struct event *event)
 {
 	struct device_row row = {.process = process};
 	struct process_state *state;

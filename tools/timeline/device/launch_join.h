@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who made a device work: kernels, copies and memsets, each with the call that launched it and what was open around that.
+ * Who made a device work: kernels, copies and memsets, each with the call that launched it and what
+ * was open around that.
  *
- * A device's work is told some time after it was done, which is after its launch was told, but for rare races; what
- * comes too early waits for its launch. What is held are launches whose work has not all come (the pre-pass knows how
- * much there is), so that memory is bounded by what was under way at once.
+ * A device's work is told some time after it was done, which is after its launch was told, but for
+ * rare races; what comes too early waits for its launch. What is held are launches whose work has
+ * not all come (the pre-pass knows how much there is), so that memory is bounded by what was under
+ * way at once.
  *
- * torsh ops does without: it adds up by operators that are still open, and needs of a launch no more than the time that all
- * of its work took, which the pre-pass has when the launch is told.
+ * torsh ops does without: it adds up by operators that are still open, and needs of a launch no
+ * more than the time that all of its work took, which the pre-pass has when the launch is told.
  */
 #ifndef TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
 #define TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
@@ -33,7 +35,8 @@ extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
 /* What was open around something. */
 struct device_cause {
 	bool has_operator, has_phase;
-	enum call_phase phase; /* of the innermost operator; where there is none, of whatever is open */
+	/* of the innermost operator; where there is none, of whatever is open */
+	enum call_phase phase;
 	uint64_t operator_call; /* ordinal of the innermost operator */
 	uint32_t operator_name, module; /* labels; 0: none */
 	const struct module_chain *modules; /* around it, as long as the walk lasts; NULL: none */
@@ -48,8 +51,9 @@ struct device_launch {
 	uint32_t thread; /* row */
 	uint64_t begin_ns, duration_ns;
 	/*
-	 * The same for pictures, in which what is on a thread nests: not before what last began or ended there, and over
-	 * when the call was told. Both clocks agree to less than a microsecond.
+	 * The same for pictures, in which what is on a thread nests: not before what last began or
+	 * ended there, and over when the call was told. Both clocks agree to less than a
+	 * microsecond.
 	 */
 	uint64_t shown_ns, shown_end_ns;
 	struct device_cause cause;
@@ -60,13 +64,18 @@ struct device_launch {
 /* What a device did. */
 struct device_row {
 	const struct recorded_process *process;
-	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
+	/* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
+	struct event event;
 	struct device_span span; /* of it */
-	/* What it belongs to: of a graph's node where it was captured, else where it was launched; zeros where that isn't known. */
+	/*
+	 * What it belongs to: of a graph's node where it was captured, else where it was launched;
+	 * zeros where that isn't known.
+	 */
 	struct device_cause cause;
 	bool is_captured; /* the cause is that of its node */
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
-	uint32_t stack; /* of a graph's node where it was captured, else of the launch; 0: none was taken */
+	/* of a graph's node where it was captured, else of the launch; 0: none was taken */
+	uint32_t stack;
 	bool has_node_stack; /* stack is that of the node */
 	uint32_t index; /* which one of its launch's it is, from 0 */
 	bool has_launch;
@@ -88,15 +97,20 @@ static inline const char *torsh_device_row_phase(const struct device_row *row)
 struct device_visitor {
 	bool wants_untimed; /* also what has no times (torsh_device_untimed) */
 	/*
-	 * What the visitor wants to know again of a launch, or of a node of a graph, with each row that comes of it
-	 * (cause.own); asked before launch is told of it. May be NULL.
+	 * What the visitor wants to know again of a launch, or of a node of a graph, with each row
+	 * that comes of it (cause.own); asked before launch is told of it. May be NULL.
 	 */
-	uint64_t (*own)(void *context, const struct recorded_process *process, const struct timeline_event *event,
-			const struct calls_around *around);
+	uint64_t (*own)(void *context, const struct recorded_process *process,
+			const struct timeline_event *event, const struct calls_around *around);
 	/* A launch, when it is told, before all that it caused. May be NULL. */
-	void (*launch)(void *context, const struct recorded_process *process, const struct device_launch *launch);
-	/* A call that gives devices nothing to do (it waits, allocates, ...), when it is told. May be NULL. */
-	void (*call)(void *context, const struct recorded_process *process, const struct device_launch *call);
+	void (*launch)(void *context, const struct recorded_process *process,
+		       const struct device_launch *launch);
+	/*
+	 * A call that gives devices nothing to do (it waits, allocates, ...), when it is told. May
+	 * be NULL.
+	 */
+	void (*call)(void *context, const struct recorded_process *process,
+		     const struct device_launch *call);
 	/* In the order in which devices told it, not that in which it began. */
 	void (*row)(void *context, const struct device_row *row);
 };
@@ -104,14 +118,18 @@ struct device_visitor {
 struct device_join;
 
 /* All of these are to outlive it. */
-struct device_join *torsh_device_join_create(const struct prepass *prepass, const struct device_visitor *visitor,
-					     void *context);
+struct device_join *torsh_device_join_create(const struct prepass *prepass,
+					     const struct device_visitor *visitor, void *context);
 /* Let go of it, after telling what still waits. */
 void torsh_device_join_destroy(struct device_join *join);
 
-/* For the callbacks of a walk (struct calls_visitor): to be told of what its launch is, and of all other events. */
+/*
+ * For the callbacks of a walk (struct calls_visitor): to be told of what its launch is, and of all
+ * other events.
+ */
 void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
-			      const struct timeline_event *event, const struct calls_around *around);
+			      const struct timeline_event *event,
+			      const struct calls_around *around);
 void torsh_device_join_event(struct device_join *join, const struct recorded_process *process,
 			     const struct event *event);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/device/launches.h. */
 #include "tools/timeline/device/launches.h"
 
 #include <stdlib.h>
@@ -35,7 +34,8 @@ static struct launch_waiting *slot_of(const struct launches *launches, uint32_t 
 {
 	size_t i = home_of(launches, correlation);
 
-	while (launches->slots[i].launch.correlation && launches->slots[i].launch.correlation != correlation)
+	while (launches->slots[i].launch.correlation &&
+	       launches->slots[i].launch.correlation != correlation)
 		i = next_of(launches, i);
 	return &launches->slots[i];
 }
@@ -61,7 +61,8 @@ static void double_slots(struct launches *launches)
 	free(old);
 }
 
-void torsh_launches_add(struct launches *launches, const struct device_launch *launch, uint32_t n_awaited)
+void torsh_launches_add(struct launches *launches, const struct device_launch *launch,
+			uint32_t n_awaited)
 {
 	struct launch_waiting *slot;
 
@@ -86,7 +87,8 @@ void torsh_launches_remove(struct launches *launches, struct launch_waiting *wai
 	size_t hole = (size_t)(waiting - launches->slots);
 
 	launches->n--;
-	for (size_t i = next_of(launches, hole); launches->slots[i].launch.correlation; i = next_of(launches, i)) {
+	for (size_t i = next_of(launches, hole); launches->slots[i].launch.correlation;
+	     i = next_of(launches, i)) {
 		if (is_between(hole, home_of(launches, launches->slots[i].launch.correlation), i))
 			continue;
 		launches->slots[hole] = launches->slots[i];

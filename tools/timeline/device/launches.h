@@ -19,7 +19,8 @@ void torsh_launches_create(struct launches *launches);
 void torsh_launches_destroy(struct launches *launches);
 
 /* Keep it until n_awaited rows were told, where none has its correlation, which is not 0. */
-void torsh_launches_add(struct launches *launches, const struct device_launch *launch, uint32_t n_awaited);
+void torsh_launches_add(struct launches *launches, const struct device_launch *launch,
+			uint32_t n_awaited);
 
 /* The one with that correlation, or NULL; until the next change. */
 struct launch_waiting *torsh_launches_find(const struct launches *launches, uint32_t correlation);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/prepass/data_workers.h. */
 #include "tools/timeline/prepass/data_workers.h"
 
 #include <stdlib.h>
@@ -35,7 +34,10 @@ void torsh_data_workers_destroy(struct data_workers *workers)
 	free(workers);
 }
 
-/* The place of the process with that number, or n_processes: they are in the order of their numbers. */
+/*
+ * The place of the process with that number, or n_processes: they are in the order of their
+ * numbers.
+ */
 static size_t find_number(const struct recording *recording, uint32_t number)
 {
 	size_t low = 0, high = recording->n_processes;
@@ -48,10 +50,15 @@ static size_t find_number(const struct recording *recording, uint32_t number)
 		else
 			high = middle;
 	}
-	return low < recording->n_processes && recording->processes[low]->number == number ? low : recording->n_processes;
+	return low < recording->n_processes && recording->processes[low]->number == number
+		       ? low
+		       : recording->n_processes;
 }
 
-/* What a process was before an exec or a fork, else who has its parent's pid; n_processes: nobody. Always before it. */
+/*
+ * What a process was before an exec or a fork, else who has its parent's pid; n_processes: nobody.
+ * Always before it.
+ */
 static size_t find_parent(const struct recording *recording, size_t child)
 {
 	const struct recorded_process *process = recording->processes[child];
@@ -73,7 +80,8 @@ void torsh_data_workers_add(struct data_workers *workers, const struct call *cal
 	struct signs *signs = &workers->signs[i];
 
 	signs->has_calls = true;
-	signs->has_own = signs->has_own || call->traits & (NAME_DATA | NAME_OPTIMIZER) || call->phase == PHASE_BACKWARD;
+	signs->has_own = signs->has_own || call->traits & (NAME_DATA | NAME_OPTIMIZER) ||
+			 call->phase == PHASE_BACKWARD;
 	if (!(call->traits & NAME_DATA_OF_WORKERS))
 		return;
 	if (!signs->has_workers || call->start_ns < signs->first_batch_ns)
@@ -88,7 +96,7 @@ static bool may_be_worker(const struct signs *signs)
 	return signs->has_calls && !signs->has_own;
 }
 
-/* ---- processes that were not among those reported ----------------------------------------------------------------- */
+/* ---- processes that were not among those reported -------------------------------------------- */
 
 static void see_begin(void *context, struct call *call)
 {
@@ -100,15 +108,16 @@ static int add_ancestors(struct data_workers *workers)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin};
 	const struct recording *recording = workers->recording;
-	struct recorded_process **ancestors =
-		torsh_need_items(NULL, 0, recording->n_processes, sizeof(struct recorded_process *));
+	struct recorded_process **ancestors = torsh_need_items(NULL, 0, recording->n_processes,
+							       sizeof(struct recorded_process *));
 	size_t n = 0;
 	int rc = 0;
 
 	for (size_t child = 0; child < recording->n_processes; child++) {
 		if (!may_be_worker(&workers->signs[child]))
 			continue;
-		for (size_t i = find_parent(recording, child); i < recording->n_processes; i = find_parent(recording, i)) {
+		for (size_t i = find_parent(recording, child); i < recording->n_processes;
+		     i = find_parent(recording, i)) {
 			if (workers->signs[i].is_added)
 				continue;
 			workers->signs[i].is_added = true;
@@ -121,7 +130,7 @@ static int add_ancestors(struct data_workers *workers)
 	return rc;
 }
 
-/* ---- the decision ------------------------------------------------------------------------------------------------- */
+/* ---- the decision ---------------------------------------------------------------------------- */
 
 /* Does the process live while that one gets batches from workers? */
 static bool lives_with(const struct recorded_process *process, const struct signs *of)
@@ -136,24 +145,27 @@ static bool is_worker(const struct data_workers *workers, size_t child)
 
 	if (!may_be_worker(&workers->signs[child]))
 		return false;
-	for (size_t i = find_parent(recording, child); i < recording->n_processes; i = find_parent(recording, i)) {
+	for (size_t i = find_parent(recording, child); i < recording->n_processes;
+	     i = find_parent(recording, i)) {
 		if (lives_with(recording->processes[child], &workers->signs[i]))
 			return true;
 	}
 	return false;
 }
 
-int torsh_data_workers_decide(struct data_workers *workers, struct recorded_process *const *processes,
-			      size_t n_processes)
+int torsh_data_workers_decide(struct data_workers *workers,
+			      struct recorded_process *const *processes, size_t n_processes)
 {
 	int rc;
 
 	for (size_t i = 0; i < n_processes; i++)
-		workers->signs[find_number(workers->recording, processes[i]->number)].is_added = true;
+		workers->signs[find_number(workers->recording, processes[i]->number)].is_added =
+			true;
 	rc = add_ancestors(workers);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < n_processes; i++)
-		processes[i]->is_data_worker = is_worker(workers, find_number(workers->recording, processes[i]->number));
+		processes[i]->is_data_worker =
+			is_worker(workers, find_number(workers->recording, processes[i]->number));
 	return 0;
 }

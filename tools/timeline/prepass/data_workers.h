@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which processes are workers of a DataLoader: all that they do is loading batches, whatever operators and modules
- * they call. Such a process descends from one that gets batches from workers in its lifetime, and neither trains nor
- * has batches of its own.
+ * Which processes are workers of a DataLoader: all that they do is loading batches, whatever
+ * operators and modules they call. Such a process descends from one that gets batches from workers
+ * in its lifetime, and neither trains nor has batches of its own.
  */
 #ifndef TORSH_TIMELINE_PREPASS_DATA_WORKERS_H
 #define TORSH_TIMELINE_PREPASS_DATA_WORKERS_H
@@ -18,10 +18,10 @@ void torsh_data_workers_destroy(struct data_workers *workers);
 void torsh_data_workers_add(struct data_workers *workers, const struct call *call);
 
 /*
- * Set is_data_worker of these processes, whose calls were reported. Where it is needed, reads the timeline of those
- * that they descend from and that are not among them. Returns 0 or -errno.
+ * Set is_data_worker of these processes, whose calls were reported. Where it is needed, reads the
+ * timeline of those that they descend from and that are not among them. Returns 0 or -errno.
  */
-int torsh_data_workers_decide(struct data_workers *workers, struct recorded_process *const *processes,
-			      size_t n_processes);
+int torsh_data_workers_decide(struct data_workers *workers,
+			      struct recorded_process *const *processes, size_t n_processes);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/prepass/passes.h. */
 #include "tools/timeline/prepass/passes.h"
 
 #include <stdlib.h>
@@ -9,8 +8,8 @@
 #define CANDIDATES 65536u /* a power of two; where more are one pass's, its setup seems longer */
 
 /*
- * Of the operators with a sequence number the last outermost one: it made the node of autograd with this number. A
- * start_ns of 0 is none.
+ * Of the operators with a sequence number the last outermost one: it made the node of autograd with
+ * this number. A start_ns of 0 is none.
  */
 struct candidate {
 	uint64_t sequence, start_ns;
@@ -21,7 +20,8 @@ struct pass_finder {
 	struct profile_pass *passes;
 	size_t n, n_room;
 	bool is_open; /* the last one of passes */
-	bool has_recorded; /* since its last node autograd recorded operators: the next node is of another pass */
+	/* since its last node autograd recorded operators: the next node is of another pass */
+	bool has_recorded;
 	bool has_start; /* of the first module or batch */
 	uint64_t start_ns;
 	struct candidate *candidates; /* before the first pass, by torsh_call_slot; NULL: none */
@@ -42,16 +42,21 @@ void torsh_pass_finder_destroy(struct pass_finder *finder)
 
 static bool is_node(const struct call *call)
 {
-	return (call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD;
+	return (call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) ||
+	       call->traits & NAME_BACKWARD;
 }
 
-/* A gradient that a module's forward computes, or that a compiler traces there, is no pass of the training. */
+/*
+ * A gradient that a module's forward computes, or that a compiler traces there, is no pass of the
+ * training.
+ */
 static bool is_in_forward(const struct call *call)
 {
-	return torsh_call_outer_module(call) && torsh_call_outer_module(call)->phase == PHASE_FORWARD;
+	return torsh_call_outer_module(call) &&
+	       torsh_call_outer_module(call)->phase == PHASE_FORWARD;
 }
 
-/* ---- the end of the setup, where no module and no batch shows it -------------------------------------------------- */
+/* ---- the end of the setup, where no module and no batch shows it ----------------------------- */
 
 static void add_candidate(struct pass_finder *finder, const struct call *call)
 {
@@ -61,8 +66,10 @@ static void add_candidate(struct pass_finder *finder, const struct call *call)
 		return;
 	if (!finder->candidates)
 		finder->candidates = torsh_need(calloc(CANDIDATES, sizeof(*finder->candidates)));
-	finder->candidates[torsh_call_slot(call, CANDIDATES)] = (struct candidate){
-		.sequence = call->sequence, .start_ns = call->start_ns, .forward_thread = call->forward_thread};
+	finder->candidates[torsh_call_slot(call, CANDIDATES)] =
+		(struct candidate){.sequence = call->sequence,
+				   .start_ns = call->start_ns,
+				   .forward_thread = call->forward_thread};
 }
 
 static void see_first_pass(struct pass_finder *finder, const struct call *call)
@@ -78,12 +85,13 @@ static void see_first_pass(struct pass_finder *finder, const struct call *call)
 		finder->first_ns = candidate->start_ns;
 }
 
-/* ---- passes ------------------------------------------------------------------------------------------------------ */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 static void see_node(struct pass_finder *finder, const struct call *call)
 {
 	if (!finder->is_open || finder->has_recorded) {
-		finder->passes = torsh_need_room(finder->passes, finder->n, &finder->n_room, sizeof(*finder->passes));
+		finder->passes = torsh_need_room(finder->passes, finder->n, &finder->n_room,
+						 sizeof(*finder->passes));
 		finder->passes[finder->n++] =
 			(struct profile_pass){.start_ns = call->start_ns, .end_ns = call->start_ns};
 		finder->is_open = true;
@@ -115,7 +123,8 @@ void torsh_pass_finder_begin(struct pass_finder *finder, const struct call *call
 		finder->passes[finder->n - 1].end_ns = call->start_ns;
 	if (call->traits & NAME_OPTIMIZER || is_next(call))
 		finder->is_open = false;
-	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE)
+	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION ||
+	    call->sequence == OP_NO_SEQUENCE)
 		return;
 	if (call->phase == PHASE_FORWARD || call->is_phase_of_time)
 		finder->has_recorded = true;

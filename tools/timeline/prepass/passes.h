@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The backward passes of a process, and with them the end of its setup. What follows a pass until an optimizer is
- * called works on gradients (reducers, clipping), and so do the threads of a collective: only the time shows that.
+ * The backward passes of a process, and with them the end of its setup. What follows a pass until
+ * an optimizer is called works on gradients (reducers, clipping), and so do the threads of a
+ * collective: only the time shows that.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PASSES_H
 #define TORSH_TIMELINE_PREPASS_PASSES_H

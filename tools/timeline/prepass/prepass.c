@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/prepass/prepass.h. */
 #include "tools/timeline/prepass/prepass.h"
 
 #include <stdlib.h>
@@ -7,7 +6,8 @@
 
 #include "tools/base/die.h"
 
-const struct prepass_process *torsh_prepass_of(const struct prepass *prepass, const struct recorded_process *process)
+const struct prepass_process *torsh_prepass_of(const struct prepass *prepass,
+					       const struct recorded_process *process)
 {
 	for (size_t i = 0; i < prepass->n; i++) {
 		if (prepass->items[i].process == process)
@@ -16,7 +16,8 @@ const struct prepass_process *torsh_prepass_of(const struct prepass *prepass, co
 	return NULL;
 }
 
-static struct prepass_process *find(struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns)
+static struct prepass_process *find(struct prepass *prepass, const struct recorded_process *process,
+				    uint64_t at_ns)
 {
 	struct prepass_process *of = (struct prepass_process *)torsh_prepass_of(prepass, process);
 
@@ -51,8 +52,8 @@ static void see_end(void *context, struct call *call)
 	torsh_step_finder_end(of->finder, call);
 }
 
-static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
-		      struct call *innermost)
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct call *innermost)
 {
 	struct prepass_process *of;
 
@@ -67,10 +68,11 @@ static void see_event(void *context, const struct recorded_process *process, con
 	torsh_process_attributes_add(&of->facts, process, &event->event);
 }
 
-void torsh_prepass_make(struct prepass *prepass, const struct recording *recording, struct recorded_process *const *processes,
-		       size_t n_processes)
+void torsh_prepass_make(struct prepass *prepass, const struct recording *recording,
+			struct recorded_process *const *processes, size_t n_processes)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event};
 	int rc;
 
 	*prepass = (struct prepass){.n = n_processes, .unnested = torsh_unnested_spans_create()};
@@ -82,8 +84,8 @@ void torsh_prepass_make(struct prepass *prepass, const struct recording *recordi
 		prepass->items[i].passes = torsh_pass_finder_create();
 		torsh_device_work_create(&prepass->items[i].work);
 	}
-	rc = torsh_calls_walk(recording, processes, n_processes, NULL, prepass->unnested, &visitor, prepass,
-			      &prepass->counts);
+	rc = torsh_calls_walk(recording, processes, n_processes, NULL, prepass->unnested, &visitor,
+			      prepass, &prepass->counts);
 	if (rc == 0)
 		rc = torsh_data_workers_decide(prepass->data_workers, processes, n_processes);
 	torsh_data_workers_destroy(prepass->data_workers);
@@ -96,7 +98,8 @@ void torsh_prepass_make(struct prepass *prepass, const struct recording *recordi
 		torsh_pass_finder_decide(of->passes, processes[i]);
 		torsh_pass_finder_destroy(of->passes);
 		of->passes = NULL;
-		torsh_step_finder_decide(of->finder, of->last_ns, processes[i]->setup_end_ns, &of->steps);
+		torsh_step_finder_decide(of->finder, of->last_ns, processes[i]->setup_end_ns,
+					 &of->steps);
 		torsh_step_finder_destroy(of->finder);
 		of->finder = NULL;
 	}
@@ -113,7 +116,8 @@ size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *
 	return n;
 }
 
-bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns)
+bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,
+		       uint64_t at_ns)
 {
 	return torsh_steps_have(&torsh_prepass_of(prepass, process)->steps, at_ns);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A first look over the timeline, for those that then go over it a second time: which calls don't nest, where steps
- * begin, what there is at all.
+ * A first look over the timeline, for those that then go over it a second time: which calls don't
+ * nest, where steps begin, what there is at all.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PREPASS_H
 #define TORSH_TIMELINE_PREPASS_PREPASS_H
@@ -37,20 +37,25 @@ struct prepass {
 };
 
 /* Look over these processes. Dies where the recording can't be read. */
-void torsh_prepass_make(struct prepass *prepass, const struct recording *recording, struct recorded_process *const *processes,
-		       size_t n_processes);
+void torsh_prepass_make(struct prepass *prepass, const struct recording *recording,
+			struct recorded_process *const *processes, size_t n_processes);
 void torsh_prepass_free(struct prepass *prepass);
 
-/* Leave out of all that is asked of the pre-pass's steps what was not chosen. Returns how many steps are left. */
+/*
+ * Leave out of all that is asked of the pre-pass's steps what was not chosen. Returns how many
+ * steps are left.
+ */
 size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *choice);
 
 /* Is a call reported, by the steps that were chosen or recorded? */
-bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns);
+bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,
+		       uint64_t at_ns);
 
 /* Did some process run operators? */
 bool torsh_prepass_has_operators(const struct prepass *prepass);
 
 /* What was found of a process, or NULL. */
-const struct prepass_process *torsh_prepass_of(const struct prepass *prepass, const struct recorded_process *process);
+const struct prepass_process *torsh_prepass_of(const struct prepass *prepass,
+					       const struct recorded_process *process);
 
 #endif

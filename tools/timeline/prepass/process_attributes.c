@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/prepass/process_attributes.h. */
 #include "tools/timeline/prepass/process_attributes.h"
 
 #include <string.h>
 
-void torsh_process_attributes_add(struct process_attributes *facts, const struct recorded_process *process, const struct event *event)
+void torsh_process_attributes_add(struct process_attributes *facts,
+				  const struct recorded_process *process, const struct event *event)
 {
 	const char *name, *value;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a process said that holds for all of its run, by name: versions, folders. See `fact` in agent/wire/events.def. */
+/*
+ * What a process said that holds for all of its run, by name: versions, folders. See `fact` in
+ * agent/wire/events.def.
+ */
 #ifndef TORSH_TIMELINE_PREPASS_PROCESS_ATTRIBUTES_H
 #define TORSH_TIMELINE_PREPASS_PROCESS_ATTRIBUTES_H
 
@@ -15,7 +18,9 @@ struct process_attributes {
 };
 
 /* Take an event, whatever it is. */
-void torsh_process_attributes_add(struct process_attributes *facts, const struct recorded_process *process, const struct event *event);
+void torsh_process_attributes_add(struct process_attributes *facts,
+				  const struct recorded_process *process,
+				  const struct event *event);
 
 /* The value, or NULL: it was not told. */
 const char *torsh_process_attributes_find(const struct process_attributes *facts, const char *name);

@@ -10,7 +10,10 @@ static const char prefix[] = "c10d::";
 
 #define NOTHING UINT32_MAX
 
-/* Of torch/csrc/distributed/c10d/Ops.cpp: which input is sent and which received. A barrier's is there for its device. */
+/*
+ * Of torch/csrc/distributed/c10d/Ops.cpp: which input is sent and which received. A barrier's is
+ * there for its device.
+ */
 static const struct {
 	const char *name;
 	uint32_t in, out;
@@ -41,7 +44,8 @@ static const struct {
 void torsh_groups_add(struct process_groups *groups, const struct recorded_process *process,
 		      const struct event_process_group *event)
 {
-	groups->items = torsh_need_room(groups->items, groups->n, &groups->n_room, sizeof(*groups->items));
+	groups->items =
+		torsh_need_room(groups->items, groups->n, &groups->n_room, sizeof(*groups->items));
 	groups->items[groups->n++] = (struct process_group){
 		.process = process,
 		.number = event->number,
@@ -61,11 +65,12 @@ void torsh_groups_free(struct process_groups *groups)
 
 bool torsh_call_is_collective(const struct call *call)
 {
-	return call->kind == CALL_OPERATOR && strncmp(torsh_call_name(call), prefix, sizeof(prefix) - 1) == 0;
+	return call->kind == CALL_OPERATOR &&
+	       strncmp(torsh_call_name(call), prefix, sizeof(prefix) - 1) == 0;
 }
 
-static const struct process_group *find_group(const struct process_groups *groups, const struct call *call,
-					      const struct inputs *inputs)
+static const struct process_group *find_group(const struct process_groups *groups,
+					      const struct call *call, const struct inputs *inputs)
 {
 	const struct input *input = NULL;
 
@@ -74,7 +79,8 @@ static const struct process_group *find_group(const struct process_groups *group
 			input = torsh_inputs_get(inputs, i);
 	}
 	for (size_t i = 0; input && i < groups->n; i++) {
-		if (groups->items[i].process == call->process && groups->items[i].number == (uint64_t)input->integer)
+		if (groups->items[i].process == call->process &&
+		    groups->items[i].number == (uint64_t)input->integer)
 			return &groups->items[i];
 	}
 	return NULL;
@@ -93,8 +99,8 @@ static uint64_t count_elements(const struct input *input, const struct input **t
 	return n;
 }
 
-bool torsh_collective_read(struct collective *collective, const struct process_groups *groups, const struct call *call,
-			   const struct inputs *inputs)
+bool torsh_collective_read(struct collective *collective, const struct process_groups *groups,
+			   const struct call *call, const struct inputs *inputs)
 {
 	const char *name = torsh_call_name(call) + sizeof(prefix) - 1;
 
@@ -106,16 +112,17 @@ bool torsh_collective_read(struct collective *collective, const struct process_g
 			continue;
 		collective->n_name = strlen(name);
 		collective->n_name -= name[collective->n_name - 1] == '_';
-		collective->in_elements =
-			count_elements(torsh_inputs_get(inputs, operators[i].in), &collective->tensor);
-		collective->out_elements =
-			count_elements(torsh_inputs_get(inputs, operators[i].out), &collective->tensor);
+		collective->in_elements = count_elements(torsh_inputs_get(inputs, operators[i].in),
+							 &collective->tensor);
+		collective->out_elements = count_elements(
+			torsh_inputs_get(inputs, operators[i].out), &collective->tensor);
 		return true;
 	}
 	return false;
 }
 
-bool torsh_collectives_read(struct collectives *collectives, const struct call *call, struct collective *collective)
+bool torsh_collectives_read(struct collectives *collectives, const struct call *call,
+			    struct collective *collective)
 {
 	if (!collectives->groups.n || !torsh_call_is_collective(call))
 		return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Groups of processes that did collectives together, as the timeline tells them: each before its first collective. And
- * what a collective of PyTorch's moved, in its process's view.
+ * Groups of processes that did collectives together, as the timeline tells them: each before its
+ * first collective. And what a collective of PyTorch's moved, in its process's view.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PROCESS_GROUPS_H
 #define TORSH_TIMELINE_PREPASS_PROCESS_GROUPS_H
@@ -12,7 +12,8 @@
 struct process_group {
 	const struct recorded_process *process;
 	uint32_t number;
-	const char *name, *description, *backend, *ranks; /* texts of the recording; NULL: not known */
+	/* texts of the recording; NULL: not known */
+	const char *name, *description, *backend, *ranks;
 	uint32_t n_ranks;
 };
 
@@ -34,11 +35,11 @@ struct collective {
 };
 
 /*
- * What the call moves, by its inputs, which outlive *collective. Returns false where it is no collective of a known
- * group.
+ * What the call moves, by its inputs, which outlive *collective. Returns false where it is no
+ * collective of a known group.
  */
-bool torsh_collective_read(struct collective *collective, const struct process_groups *groups, const struct call *call,
-			   const struct inputs *inputs);
+bool torsh_collective_read(struct collective *collective, const struct process_groups *groups,
+			   const struct call *call, const struct inputs *inputs);
 
 /* Is it an operator of c10d? Only these are worth to be asked for. */
 bool torsh_call_is_collective(const struct call *call);
@@ -49,7 +50,11 @@ struct collectives {
 	struct inputs inputs; /* of the last call that was asked for */
 };
 
-/* What the call moves, until the next is asked for. Returns false where it is no collective of a known group. */
-bool torsh_collectives_read(struct collectives *collectives, const struct call *call, struct collective *collective);
+/*
+ * What the call moves, until the next is asked for. Returns false where it is no collective of a
+ * known group.
+ */
+bool torsh_collectives_read(struct collectives *collectives, const struct call *call,
+			    struct collective *collective);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/timeline/prepass/unnested_spans.h. */
 #include "tools/timeline/prepass/unnested_spans.h"
 
 #include <stdlib.h>
@@ -30,7 +29,8 @@ static struct unnested_list *find_list(const struct unnested_spans *unnested, ui
 	return NULL;
 }
 
-const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested, uint32_t process)
+const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested,
+						    uint32_t process)
 {
 	return find_list(unnested, process);
 }
@@ -40,11 +40,13 @@ void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct call
 	struct unnested_list *list = find_list(unnested, call->process->number);
 
 	if (!list) {
-		unnested->lists = torsh_need_room(unnested->lists, unnested->n, &unnested->n_room, sizeof(*list));
+		unnested->lists = torsh_need_room(unnested->lists, unnested->n, &unnested->n_room,
+						  sizeof(*list));
 		list = &unnested->lists[unnested->n++];
 		list->process = call->process->number;
 	}
-	list->ordinals = torsh_need_room(list->ordinals, list->n, &list->n_room, sizeof(*list->ordinals));
+	list->ordinals =
+		torsh_need_room(list->ordinals, list->n, &list->n_room, sizeof(*list->ordinals));
 	list->ordinals[list->n++] = call->ordinal;
 }
 
@@ -58,5 +60,6 @@ static int compare_ordinals(const void *a, const void *b)
 void torsh_unnested_spans_sort(struct unnested_spans *unnested)
 {
 	for (size_t i = 0; i < unnested->n; i++)
-		qsort(unnested->lists[i].ordinals, unnested->lists[i].n, sizeof(uint64_t), compare_ordinals);
+		qsort(unnested->lists[i].ordinals, unnested->lists[i].n, sizeof(uint64_t),
+		      compare_ordinals);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls whose begin and end don't nest: what one walk found of them (tools/timeline/spans.c), for the next. */
+/*
+ * Calls whose begin and end don't nest: what one walk found of them (tools/timeline/spans.c), for
+ * the next.
+ */
 #ifndef TORSH_TIMELINE_PREPASS_UNNESTED_SPANS_H
 #define TORSH_TIMELINE_PREPASS_UNNESTED_SPANS_H
 
@@ -18,7 +21,8 @@ struct unnested_spans {
 };
 
 /* Those of a process by its number, or NULL; crossings may be NULL. */
-const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested, uint32_t process);
+const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested,
+						    uint32_t process);
 
 void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct call *call);
 

@@ -28,7 +28,8 @@ void torsh_cost_look(struct cost *cost, struct target *const *targets, uint32_t 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct process_state *process_state = &targets[i]->process_state;
 
-		now.live_blocks += process_state->heap.live.n_blocks + process_state->heap.small.n_blocks;
+		now.live_blocks +=
+			process_state->heap.live.n_blocks + process_state->heap.small.n_blocks;
 		now.live_bytes += torsh_heap_table_bytes(&process_state->heap);
 		now.stacks += process_state->stacks.n_rows;
 	}

@@ -7,7 +7,8 @@
 
 /* At the moment of those looked at when most was resident. */
 struct cost {
-	uint64_t resident_bytes; /* that no file and no other process shares; 0: could not be read */
+	/* that no file and no other process shares; 0: could not be read */
+	uint64_t resident_bytes;
 	uint64_t live_blocks, live_bytes; /* of all targets: how many, and what their tables take */
 	uint64_t stacks;
 };

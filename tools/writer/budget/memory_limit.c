@@ -10,10 +10,12 @@
 
 #include "tools/base/size.h"
 
-#define NEEDED_PART 8u /* of the limit; what a program may take while a ring is full and the end is written */
+/* of the limit; what a program may take while a ring is full and the end is written */
+#define NEEDED_PART 8u
 #define NEEDED_LEAST (UINT64_C(32) << 20)
 #define NEEDED_MOST (UINT64_C(128) << 20)
-#define UNLIMITED (UINT64_C(1) << 60) /* version 1 writes "no limit" as the largest number of pages */
+/* version 1 writes "no limit" as the largest number of pages */
+#define UNLIMITED (UINT64_C(1) << 60)
 
 struct version {
 	const char *limits[2], *usage;
@@ -50,7 +52,8 @@ static uint64_t read_number(int fd)
 
 static void close_group(const struct memory_limit_group *group)
 {
-	const int fds[] = {group->limit_fds[0], group->limit_fds[1], group->usage_fd, group->stat_fd};
+	const int fds[] = {group->limit_fds[0], group->limit_fds[1], group->usage_fd,
+			   group->stat_fd};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (fds[i] >= 0)
@@ -69,7 +72,8 @@ static void add_opened(struct memory_limit *room, const struct memory_limit_grou
 static void add_group(struct memory_limit *room, const char *folder, const struct version *version)
 {
 	struct memory_limit_group group = {
-		.limit_fds = {open_file(folder, version->limits[0]), open_file(folder, version->limits[1])},
+		.limit_fds = {open_file(folder, version->limits[0]),
+			      open_file(folder, version->limits[1])},
 		.usage_fd = open_file(folder, version->usage),
 		.stat_fd = open_file(folder, "memory.stat"),
 		.is_first = version == versions,
@@ -82,7 +86,8 @@ static void add_group(struct memory_limit *room, const char *folder, const struc
 }
 
 /* The group's folder below the mount point, and those around it up to there. */
-static void add_groups(struct memory_limit *room, const char *mount, const char *path, const struct version *version)
+static void add_groups(struct memory_limit *room, const char *mount, const char *path,
+		       const struct version *version)
 {
 	char folder[PATH_MAX];
 	size_t n_mount = strlen(mount);
@@ -104,7 +109,9 @@ static FILE *open_own(const char *root, const char *name)
 {
 	char path[PATH_MAX];
 
-	return snprintf(path, sizeof(path), "%s/proc/self/%s", root, name) < (int)sizeof(path) ? fopen(path, "re") : NULL;
+	return snprintf(path, sizeof(path), "%s/proc/self/%s", root, name) < (int)sizeof(path)
+		       ? fopen(path, "re")
+		       : NULL;
 }
 
 static bool has_word(const char *list, const char *word)
@@ -136,7 +143,10 @@ static void unescape(char *path)
 	*to = '\0';
 }
 
-/* Of a line "36 35 98:0 /root /mount/point rw,noatime master:1 - type source options"; false: it is another version's. */
+/*
+ * Of a line "36 35 98:0 /root /mount/point rw,noatime master:1 - type source options"; false: it is
+ * another version's.
+ */
 static bool parse_mount(const char *line, bool is_first, char *root, char *mount)
 {
 	const char *rest = strstr(line, " - ");
@@ -147,7 +157,8 @@ static bool parse_mount(const char *line, bool is_first, char *root, char *mount
 		return false;
 	unescape(root);
 	unescape(mount);
-	return is_first ? !strcmp(type, "cgroup") && has_word(options, "memory") : !strcmp(type, "cgroup2");
+	return is_first ? !strcmp(type, "cgroup") && has_word(options, "memory")
+			: !strcmp(type, "cgroup2");
 }
 
 static bool is_above(const char *path)
@@ -156,9 +167,10 @@ static bool is_above(const char *path)
 }
 
 /*
- * Where the group at path stands below the root of a mount; NULL: not below it. Both begin with as many "/.." as they are
- * above the root of this process's namespace of groups. Below a mount from above that root the names of the groups on the
- * way down aren't known: what can be found is the mount's own.
+ * Where the group at path stands below the root of a mount; NULL: not below it. Both begin with as
+ * many "/.." as they are above the root of this process's namespace of groups. Below a mount from
+ * above that root the names of the groups on the way down aren't known: what can be found is the
+ * mount's own.
  */
 static const char *path_below(const char *root, const char *path)
 {
@@ -188,10 +200,11 @@ static void keep_more(struct memory_limit *best, struct memory_limit *found)
 }
 
 /*
- * path is the group's as the kernel has it. Parts of the hierarchy may be mounted, some of them below what was mounted there
- * later: the groups are those that the mount shows which shows most.
+ * path is the group's as the kernel has it. Parts of the hierarchy may be mounted, some of them
+ * below what was mounted there later: the groups are those that the mount shows which shows most.
  */
-static void add_mounted(struct memory_limit *room, const char *root, const char *path, bool is_first)
+static void add_mounted(struct memory_limit *room, const char *root, const char *path,
+			bool is_first)
 {
 	char *line = NULL, mount_root[PATH_MAX], mount[PATH_MAX], folder[PATH_MAX];
 	struct memory_limit best = {0};
@@ -199,10 +212,13 @@ static void add_mounted(struct memory_limit *room, const char *root, const char 
 	FILE *mounts = open_own(root, "mountinfo");
 
 	while (mounts && getline(&line, &n_line, mounts) > 0) {
-		const char *below = parse_mount(line, is_first, mount_root, mount) ? path_below(mount_root, path) : NULL;
+		const char *below = parse_mount(line, is_first, mount_root, mount)
+					    ? path_below(mount_root, path)
+					    : NULL;
 		struct memory_limit found = {0};
 
-		if (!below || snprintf(folder, sizeof(folder), "%s%s", root, mount) >= (int)sizeof(folder))
+		if (!below ||
+		    snprintf(folder, sizeof(folder), "%s%s", root, mount) >= (int)sizeof(folder))
 			continue;
 		add_groups(&found, folder, below, &versions[!is_first]);
 		keep_more(&best, &found);
@@ -223,7 +239,8 @@ void torsh_memory_limit_open(struct memory_limit *room, const char *root)
 	*room = (struct memory_limit){0};
 	/* "4:memory:/a/b" of version 1, "0::/a/b" of version 2. */
 	while (groups && getline(&line, &n_line, groups) > 0) {
-		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 && has_word(controllers, "memory"))
+		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 &&
+		    has_word(controllers, "memory"))
 			add_mounted(room, root, path, true);
 		else if (sscanf(line, "0::%4095[^\n]", path) == 1)
 			add_mounted(room, root, path, false);
@@ -287,21 +304,24 @@ struct room_left torsh_memory_limit_left(const struct memory_limit *room)
 		uint64_t limit, left = left_in(&room->groups[i], &limit);
 
 		if (left < least.bytes)
-			least = (struct room_left){.bytes = left, .limit = limit, .needed = needed_of(limit)};
+			least = (struct room_left){
+				.bytes = left, .limit = limit, .needed = needed_of(limit)};
 	}
 	return least;
 }
 
-bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why)
+bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why,
+				 size_t n_why)
 {
 	char at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
 
 	if (left->bytes == MEMORY_NO_LIMIT || left->bytes >= left->needed)
 		return false;
-	snprintf(why, n_why,
-		 "the writer ended %s after the start, as its memory control group had %s left of %s, and nothing is known of "
-		 "what came later",
-		 torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
-		 torsh_size_human(left->limit, most));
+	snprintf(
+		why, n_why,
+		"the writer ended %s after the start, as its memory control group had %s left of %s, and nothing is known of "
+		"what came later",
+		torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
+		torsh_size_human(left->limit, most));
 	return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How much more memory the writer's control group may take, which is mostly that of the target too: the kernel kills
- * somebody of the group where none is left. Of version 2 (memory.max, memory.high) and version 1 (memory.limit_in_bytes),
- * with all groups around it that can be seen. Swap doesn't count: memory that goes there slows the target down. Owned by
- * one thread.
+ * How much more memory the writer's control group may take, which is mostly that of the target too:
+ * the kernel kills somebody of the group where none is left. Of version 2 (memory.max, memory.high)
+ * and version 1 (memory.limit_in_bytes), with all groups around it that can be seen. Swap doesn't
+ * count: memory that goes there slows the target down. Owned by one thread.
  */
 #ifndef TORSH_WRITER_BUDGET_MEMORY_LIMIT_H
 #define TORSH_WRITER_BUDGET_MEMORY_LIMIT_H
@@ -21,13 +21,14 @@ struct memory_limit_group {
 };
 
 struct memory_limit {
-	struct memory_limit_group groups[MEMORY_LIMIT_GROUPS_MAX]; /* that have a limit or may get one */
+	/* that have a limit or may get one */
+	struct memory_limit_group groups[MEMORY_LIMIT_GROUPS_MAX];
 	uint32_t n_groups;
 };
 
 /*
- * Find the groups of this process; none where there are none, or nothing can be read of them. root: the folder in which
- * /proc and what it names are opened, "" but for tests.
+ * Find the groups of this process; none where there are none, or nothing can be read of them. root:
+ * the folder in which /proc and what it names are opened, "" but for tests.
  */
 void torsh_memory_limit_open(struct memory_limit *room, const char *root);
 void torsh_memory_limit_close(struct memory_limit *room);
@@ -42,6 +43,7 @@ struct room_left {
 struct room_left torsh_memory_limit_left(const struct memory_limit *room);
 
 /* Is less left than is needed? *why: what a report says then. */
-bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why);
+bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why,
+				 size_t n_why);
 
 #endif

@@ -19,15 +19,17 @@ static uint64_t table_bytes(struct target *const *targets, uint32_t n)
 	return sum;
 }
 
-static void say(struct shortage *shortage, const struct room_left *left, struct process_state *process_state, uint64_t session_ns)
+static void say(struct shortage *shortage, const struct room_left *left,
+		struct process_state *process_state, uint64_t session_ns)
 {
 	char text[256], at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
 
-	snprintf(text, sizeof(text),
-		 "stacks of blocks of up to 1 KiB are left out since %s after the start, as the memory control group had %s "
-		 "left of %s",
-		 torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
-		 torsh_size_human(left->limit, limit));
+	snprintf(
+		text, sizeof(text),
+		"stacks of blocks of up to 1 KiB are left out since %s after the start, as the memory control group had %s "
+		"left of %s",
+		torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
+		torsh_size_human(left->limit, limit));
 	torsh_process_state_note(process_state, "%s", text);
 	if (!shortage->is_said)
 		fprintf(stderr, "torsh: %s\n", text);
@@ -42,11 +44,13 @@ static void leave_out_stacks(struct process_state *process_state, bool is_so)
 	if (is_so == heap->leaves_out_stacks)
 		return;
 	mark = is_so ? torsh_code_mark(&process_state->code, ADDRESS_CUT_NO_MEMORY) : 0;
-	torsh_heap_leave_out_stacks(heap, &process_state->stacks, is_so, is_so ? torsh_stacks_below(&process_state->stacks, 0, mark) : 0);
+	torsh_heap_leave_out_stacks(heap, &process_state->stacks, is_so,
+				    is_so ? torsh_stacks_below(&process_state->stacks, 0, mark)
+					  : 0);
 }
 
-void torsh_shortage_look(struct shortage *shortage, const struct room_left *left, struct target *const *targets, uint32_t n,
-			 uint64_t session_ns)
+void torsh_shortage_look(struct shortage *shortage, const struct room_left *left,
+			 struct target *const *targets, uint32_t n, uint64_t session_ns)
 {
 	uint64_t taken, spare;
 

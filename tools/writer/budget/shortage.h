@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the writer does without while its memory control group gets short of memory, long before it has to end: small
- * blocks that come are kept without their stacks first, then those that are there, too. The drain thread's.
+ * What the writer does without while its memory control group gets short of memory, long before it
+ * has to end: small blocks that come are kept without their stacks first, then those that are
+ * there, too. The drain thread's.
  */
 #ifndef TORSH_WRITER_BUDGET_SHORTAGE_H
 #define TORSH_WRITER_BUDGET_SHORTAGE_H
@@ -14,7 +15,7 @@ struct shortage {
 };
 
 /* Look at what is left of the groups, and see what the processes' heaps keep from now on. */
-void torsh_shortage_look(struct shortage *shortage, const struct room_left *left, struct target *const *targets, uint32_t n,
-			 uint64_t session_ns);
+void torsh_shortage_look(struct shortage *shortage, const struct room_left *left,
+			 struct target *const *targets, uint32_t n, uint64_t session_ns);
 
 #endif

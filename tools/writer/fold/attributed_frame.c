@@ -16,10 +16,14 @@ static uint32_t rank_of_python(const char *file)
 	return strncmp(file, "<frozen importlib.", 18) ? RANK_PYTHON : RANK_IMPORT;
 }
 
-/* What a file's name begins with: the C and C++ libraries, as they are called where they are installed. */
+/*
+ * What a file's name begins with: the C and C++ libraries, as they are called where they are
+ * installed.
+ */
 static int is_run_time(const char *path)
 {
-	static const char *const names[] = {"libc.so", "libc-", "libstdc++.", "ld-linux", "libgcc_s.", "libpthread"};
+	static const char *const names[] = {"libc.so",	"libc-",     "libstdc++.",
+					    "ld-linux", "libgcc_s.", "libpthread"};
 	const char *slash = strrchr(path, '/');
 
 	for (size_t i = 0; slash && i < sizeof(names) / sizeof(names[0]); i++) {
@@ -40,15 +44,19 @@ static uint32_t rank_of(const struct code_table *code, uint32_t number)
 	return is_run_time(code->modules[address->module].path) ? RANK_ANY : RANK_PROGRAM;
 }
 
-void torsh_attributed_frames_update(struct attributed_frames *attributed, const struct code_table *code, const struct stack_table *stacks)
+void torsh_attributed_frames_update(struct attributed_frames *attributed,
+				    const struct code_table *code, const struct stack_table *stacks)
 {
-	uint8_t *ranks = attributed->n < stacks->n_rows ? torsh_memory_new(code->n_addresses, sizeof(*ranks)) : NULL;
+	uint8_t *ranks = attributed->n < stacks->n_rows
+				 ? torsh_memory_new(code->n_addresses, sizeof(*ranks))
+				 : NULL;
 
 	while (attributed->n < stacks->n_rows) {
 		const struct stack_row *row = &stacks->rows[attributed->n];
 		struct lead *own;
 
-		attributed->items = torsh_memory_grow(attributed->items, &attributed->capacity, attributed->n, sizeof(*attributed->items));
+		attributed->items = torsh_memory_grow(attributed->items, &attributed->capacity,
+						      attributed->n, sizeof(*attributed->items));
 		own = &attributed->items[attributed->n++];
 		if (attributed->n == 1)
 			continue;

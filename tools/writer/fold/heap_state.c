@@ -26,14 +26,17 @@ void torsh_heap_destroy(struct heap *heap)
 	*heap = (struct heap){0};
 }
 
-/* The empty stack's site is 0, which says "none yet" to torsh_heap_site: it comes here each time. */
+/*
+ * The empty stack's site is 0, which says "none yet" to torsh_heap_site: it comes here each time.
+ */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack)
 {
 	uint32_t site = heap->n_sites;
 
 	if (!stack)
 		return 0;
-	heap->sites = torsh_memory_grow(heap->sites, &heap->site_capacity, site, sizeof(*heap->sites));
+	heap->sites =
+		torsh_memory_grow(heap->sites, &heap->site_capacity, site, sizeof(*heap->sites));
 	heap->n_sites++;
 	heap->sites[site].stack = stack;
 	stacks->rows[stack].heap_site = site;
@@ -63,7 +66,8 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 	torsh_site_usage_change(&site->live, &heap->tracker, heap->step_name, n, bytes);
 	site->is_changed = 1;
 	if (__builtin_expect(heap->session_heap != NULL, 0))
-		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n, bytes);
+		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n,
+					bytes);
 }
 
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)
@@ -83,9 +87,10 @@ void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, int 
 
 static void keep_ended(struct heap *heap, const struct live_block *block)
 {
-	heap->ended = torsh_memory_grow(heap->ended, &heap->ended_capacity, heap->n_ended, sizeof(*heap->ended));
-	heap->ended[heap->n_ended++] =
-		(struct ended_block){.stamp = block->stamp, .size = block->size, .site = block->site};
+	heap->ended = torsh_memory_grow(heap->ended, &heap->ended_capacity, heap->n_ended,
+					sizeof(*heap->ended));
+	heap->ended[heap->n_ended++] = (struct ended_block){
+		.stamp = block->stamp, .size = block->size, .site = block->site};
 }
 
 /* The sum's side is its caller's. */
@@ -109,15 +114,21 @@ static void end_unseen(struct heap *heap, const struct live_block *block, uint64
 	heap->implicit_frees++;
 }
 
-/* Not inlined, as all that only blocks of the small table need: the way of the others stays short. */
-static __attribute__((noinline)) bool take_small(struct heap *heap, uint64_t address, struct live_block *block)
+/*
+ * Not inlined, as all that only blocks of the small table need: the way of the others stays short.
+ */
+static __attribute__((noinline)) bool take_small(struct heap *heap, uint64_t address,
+						 struct live_block *block)
 {
 	struct small_block small;
 
-	if (__builtin_expect(!heap->small.n_blocks, 1) || !torsh_small_take(&heap->small, address, &small))
+	if (__builtin_expect(!heap->small.n_blocks, 1) ||
+	    !torsh_small_take(&heap->small, address, &small))
 		return false;
-	*block = (struct live_block){
-		.address = address, .size = small.size, .stamp = STAMP_UNKNOWN, .site = heap->small_site};
+	*block = (struct live_block){.address = address,
+				     .size = small.size,
+				     .stamp = STAMP_UNKNOWN,
+				     .site = heap->small_site};
 	torsh_live_set_usable(block, small.usable);
 	return true;
 }
@@ -133,7 +144,8 @@ static void note_left_out(struct heap *heap, uint64_t stamp)
 /* In the small table, where it is to be there: false, and nothing happened, elsewhere. */
 static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct heap_alloc *alloc)
 {
-	struct small_block small = {.address = alloc->address, .size = alloc->size, .usable = alloc->usable};
+	struct small_block small = {
+		.address = alloc->address, .size = alloc->size, .usable = alloc->usable};
 	struct live_block *before;
 
 	if (small.usable < small.size)
@@ -152,7 +164,8 @@ static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct
 	return true;
 }
 
-static inline void keep_live(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
+static inline void keep_live(struct heap *heap, const struct heap_flow *flow,
+			     const struct heap_alloc *alloc)
 {
 	int is_there;
 	struct live_block *block = torsh_live_add(&heap->live, alloc->address, &is_there);
@@ -168,7 +181,8 @@ static inline void keep_live(struct heap *heap, const struct heap_flow *flow, co
 }
 
 /* Returns the site that it counts for as long as it lives. */
-static inline uint32_t keep_block(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
+static inline uint32_t keep_block(struct heap *heap, const struct heap_flow *flow,
+				  const struct heap_alloc *alloc)
 {
 	struct live_block before;
 
@@ -238,7 +252,8 @@ void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct he
 	uint32_t site = keep_block(heap, flow, alloc);
 
 	if (is_move) {
-		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 0, (int64_t)(alloc->size - flow->old.size));
+		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 0,
+					  (int64_t)(alloc->size - flow->old.size));
 		leave_site(heap, &flow->old);
 		flow->is_reallocating = 0;
 		flow->frees++;
@@ -279,7 +294,8 @@ static struct live_block *put_small_back(struct heap *heap, uint64_t stamp, uint
 	return block;
 }
 
-void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp, uint64_t address, uint32_t stack)
+void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp,
+		       uint64_t address, uint32_t stack)
 {
 	struct live_block *block = torsh_live_find(&heap->live, address);
 	uint32_t from, to;
@@ -289,8 +305,9 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	if (!block || !stack)
 		return;
 	from = block->site;
-	to = torsh_heap_site(heap, stacks,
-			     torsh_stacks_below(stacks, heap->sites[from].stack, stacks->rows[stack].address));
+	to = torsh_heap_site(
+		heap, stacks,
+		torsh_stacks_below(stacks, heap->sites[from].stack, stacks->rows[stack].address));
 	torsh_peak_tracker_change(&heap->tracker, stamp, 0, 0);
 	change_site(heap, from, -1, -(int64_t)block->size);
 	block->site = to;
@@ -298,7 +315,8 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	change_site(heap, to, 1, (int64_t)block->size);
 }
 
-static inline void count_temporary(struct heap *heap, struct heap_flow *flow, uint32_t number, uint64_t size)
+static inline void count_temporary(struct heap *heap, struct heap_flow *flow, uint32_t number,
+				   uint64_t size)
 {
 	struct heap_site *site = &heap->sites[number];
 
@@ -308,7 +326,8 @@ static inline void count_temporary(struct heap *heap, struct heap_flow *flow, ui
 	flow->last_alloc = 0;
 }
 
-static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
+static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_flow *flow,
+						 uint64_t stamp, uint64_t address)
 {
 	struct live_block small;
 
@@ -338,7 +357,8 @@ void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, 
 	torsh_live_remove(&heap->live, block);
 }
 
-void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
+void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp,
+			      uint64_t address)
 {
 	struct live_block *block;
 
@@ -363,19 +383,22 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64
 	if (!flow->is_reallocating)
 		return;
 	flow->is_reallocating = 0;
-	if (torsh_small_has(&heap->small, old->address) || torsh_live_find(&heap->live, old->address)) {
+	if (torsh_small_has(&heap->small, old->address) ||
+	    torsh_live_find(&heap->live, old->address)) {
 		end_unseen(heap, old, stamp);
 	} else if (old->stamp == STAMP_UNKNOWN) {
-		torsh_small_add(&heap->small, &(struct small_block){.address = old->address,
-								    .size = old->size,
-								    .usable = torsh_live_usable(old)});
+		torsh_small_add(&heap->small,
+				&(struct small_block){.address = old->address,
+						      .size = old->size,
+						      .usable = torsh_live_usable(old)});
 	} else {
 		block = torsh_live_add(&heap->live, old->address, &is_there);
 		torsh_live_copy(block, old);
 	}
 }
 
-void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so, uint32_t stack)
+void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so,
+				 uint32_t stack)
 {
 	heap->leaves_out_stacks = is_so;
 	if (is_so)
@@ -387,7 +410,7 @@ struct move {
 	struct heap *heap;
 	struct moved {
 		int64_t n, bytes;
-	} *of_sites;
+	} * of_sites;
 };
 
 static bool move_block(void *context, const struct live_block *block)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The heap of a process, folded from its events in the order of time: live blocks, totals by stack, the exact peak,
- * temporaries, sizes. Owned by the drain thread.
+ * The heap of a process, folded from its events in the order of time: live blocks, totals by stack,
+ * the exact peak, temporaries, sizes. Owned by the drain thread.
  *
  * What the program did wrong, or the agent could not see, is counted and never fatal:
  *	a free of an address where nothing lives	unknown_frees; pause_frees once recording was paused
  *	a block where one lives already			implicit_frees: the old one ends, its free was not seen
  *	a realloc of an address where nothing lives	unknown_frees, and an ordinary allocation
- * A realloc is one change from the old block to the new. Between its two events the old block still counts, though
- * its address may already be another's.
+ * A realloc is one change from the old block to the new. Between its two events the old block still
+ * counts, though its address may already be another's.
  *
- * Where memory is short, small blocks are kept without their stacks (small_table.h): all of them are one site's, so that
- * sums and peaks stay exact. What is not known of them is when they were allocated and by whom: a block counts as
- * temporary where its address is that of the thread's latest allocation.
+ * Where memory is short, small blocks are kept without their stacks (small_table.h): all of them
+ * are one site's, so that sums and peaks stay exact. What is not known of them is when they were
+ * allocated and by whom: a block counts as temporary where its address is that of the thread's
+ * latest allocation.
  */
 #ifndef TORSH_WRITER_FOLD_HEAP_STATE_H
 #define TORSH_WRITER_FOLD_HEAP_STATE_H
@@ -35,7 +36,8 @@ struct heap_site {
 	uint32_t is_changed; /* since the last checkpoint */
 	struct scope scope; /* in which its blocks were allocated; HEAP_SCOPES_DIFFER: in several */
 	bool is_ignored; /* its blocks are marked as no leak */
-	uint32_t is_of_tensors; /* a framework's allocator said that it gave out one of its blocks */
+	/* a framework's allocator said that it gave out one of its blocks */
+	uint32_t is_of_tensors;
 };
 
 /* What the heap keeps of one flow of events: a thread, or the handlers that interrupt its hooks. */
@@ -65,13 +67,16 @@ struct heap {
 	struct small_table small; /* blocks that aren't in live */
 	uint32_t small_site; /* theirs; 0: there never were any */
 	bool leaves_out_stacks; /* of small blocks that come */
-	uint64_t small_first, small_last; /* since first_stamp: allocations of blocks that ever were in it */
+	/* since first_stamp: allocations of blocks that ever were in it */
+	uint64_t small_first, small_last;
 	uint64_t n_left_out; /* blocks that came without a stack, or lost it */
-	uint64_t next_move; /* blocks in live from which on torsh_heap_move_small is worth while again */
+	/* blocks in live from which on torsh_heap_move_small is worth while again */
+	uint64_t next_move;
 	struct peak_tracker tracker;
 	struct session_member *session_heap; /* told of each change of a site; NULL: nobody is */
 	uint32_t step_name; /* of the step that goes on, see step_marks.h */
-	uint64_t first_step, step; /* since first_stamp: when the first and the latest step began; 0: none did */
+	/* since first_stamp: when the first and the latest step began; 0: none did */
+	uint64_t first_step, step;
 	struct ended_block *ended; /* since then */
 	uint32_t n_ended, ended_capacity;
 	struct heap_site *sites; /* 0 is for the empty stack */
@@ -81,42 +86,55 @@ struct heap {
 	uint64_t n_usable_unknown; /* live blocks without */
 	uint64_t allocs, alloc_bytes, frees, reallocs, temporary;
 	uint64_t unknown_frees, implicit_frees;
-	uint64_t pause_frees; /* of addresses where nothing lives, since recording was first paused */
+	/* of addresses where nothing lives, since recording was first paused */
+	uint64_t pause_frees;
 	int was_paused;
 	uint64_t size_blocks[HEAP_SIZE_CLASSES];
 };
 
 /*
- * The program marked the block as no leak in a function that is the innermost frame of stack: its stack gets that frame,
- * by which reports know it. Nothing happens where no block lives.
+ * The program marked the block as no leak in a function that is the innermost frame of stack: its
+ * stack gets that frame, by which reports know it. Nothing happens where no block lives.
  */
-void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp, uint64_t address, uint32_t stack);
+void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp,
+		       uint64_t address, uint32_t stack);
 
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp);
 void torsh_heap_destroy(struct heap *heap);
 
 /*
- * From now on, or not any more, blocks that fit into the small table are kept there: stack is that which says so in
- * reports.
+ * From now on, or not any more, blocks that fit into the small table are kept there: stack is that
+ * which says so in reports.
  */
-void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so, uint32_t stack);
+void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so,
+				 uint32_t stack);
 
-/* Small blocks that are there lose their stacks, too, where there may be many that haven't; leaves_out_stacks is set. */
+/*
+ * Small blocks that are there lose their stacks, too, where there may be many that haven't;
+ * leaves_out_stacks is set.
+ */
 void torsh_heap_move_small(struct heap *heap);
 
 /* Memory that the tables of blocks take. */
 uint64_t torsh_heap_table_bytes(const struct heap *heap);
 
-/* A step begins: what is alive now is what the steps before it left behind, whatever the program's end frees. */
+/*
+ * A step begins: what is alive now is what the steps before it left behind, whatever the program's
+ * end frees.
+ */
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
 
-/* What is allocated from here on is allocated in that step. is_by_optimizer: as torsh_step_marks_final has it. */
+/*
+ * What is allocated from here on is allocated in that step. is_by_optimizer: as
+ * torsh_step_marks_final has it.
+ */
 void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, int is_by_optimizer);
 
 /* The number of the site for a stack. */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack);
 
-static inline uint32_t torsh_heap_site(struct heap *heap, struct stack_table *stacks, uint32_t stack)
+static inline uint32_t torsh_heap_site(struct heap *heap, struct stack_table *stacks,
+				       uint32_t stack)
 {
 	uint32_t site = stacks->rows[stack].heap_site;
 
@@ -134,12 +152,19 @@ struct heap_alloc {
 
 void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc);
 void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address);
-void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address);
+void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp,
+			      uint64_t address);
 
-/* A block that is not to be recorded was allocated there: one that lived ends, its free was not seen. */
+/*
+ * A block that is not to be recorded was allocated there: one that lived ends, its free was not
+ * seen.
+ */
 void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address);
 
-/* The realloc under way of a block that was never seen is done: that block has ended, and not before. */
+/*
+ * The realloc under way of a block that was never seen is done: that block has ended, and not
+ * before.
+ */
 void torsh_heap_end_unknown(struct heap *heap, struct heap_flow *flow);
 
 /* The realloc under way did not happen, or its end will never be known: the old block lives on. */

@@ -21,7 +21,8 @@ struct span {
 void torsh_mappings_create(struct mappings *mappings)
 {
 	*mappings = (struct mappings){.n_sites = 1, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
-	mappings->sites = torsh_memory_grow(NULL, &mappings->site_capacity, 0, sizeof(*mappings->sites));
+	mappings->sites =
+		torsh_memory_grow(NULL, &mappings->site_capacity, 0, sizeof(*mappings->sites));
 	torsh_ranges_create(&mappings->ranges);
 }
 
@@ -39,7 +40,8 @@ static uint32_t site_of(struct mappings *mappings, struct stack_table *stacks, u
 	if (site || !stack)
 		return site;
 	site = mappings->n_sites++;
-	mappings->sites = torsh_memory_grow(mappings->sites, &mappings->site_capacity, site, sizeof(*mappings->sites));
+	mappings->sites = torsh_memory_grow(mappings->sites, &mappings->site_capacity, site,
+					    sizeof(*mappings->sites));
 	mappings->sites[site].stack = stack;
 	stacks->rows[stack].map_site = site;
 	return site;
@@ -58,13 +60,15 @@ static void cut_site(void *context, uint32_t site, int n, uint64_t bytes)
 {
 	struct mappings *mappings = context;
 
-	torsh_site_usage_change(&mappings->sites[site].live, &mappings->tracker, 0, n, -(int64_t)bytes);
+	torsh_site_usage_change(&mappings->sites[site].live, &mappings->tracker, 0, n,
+				-(int64_t)bytes);
 }
 
 /* Bytes of either span that are mapped. */
 static uint64_t covered_by(const struct mappings *mappings, struct span a, struct span b)
 {
-	struct span both = {.start = a.start > b.start ? a.start : b.start, .end = a.end < b.end ? a.end : b.end};
+	struct span both = {.start = a.start > b.start ? a.start : b.start,
+			    .end = a.end < b.end ? a.end : b.end};
 
 	return torsh_ranges_covered(&mappings->ranges, a.start, a.end) +
 	       torsh_ranges_covered(&mappings->ranges, b.start, b.end) -
@@ -72,16 +76,19 @@ static uint64_t covered_by(const struct mappings *mappings, struct span a, struc
 }
 
 /* What lies in `gone`, or where `made` comes, ends and `made` begins, as one change of the sum. */
-static void replace_span(struct mappings *mappings, uint64_t stamp, struct span gone, struct span made, uint32_t site)
+static void replace_span(struct mappings *mappings, uint64_t stamp, struct span gone,
+			 struct span made, uint32_t site)
 {
 	uint64_t bytes = made.end - made.start;
 
-	torsh_peak_tracker_change(&mappings->tracker, stamp, 0, (int64_t)(bytes - covered_by(mappings, gone, made)));
+	torsh_peak_tracker_change(&mappings->tracker, stamp, 0,
+				  (int64_t)(bytes - covered_by(mappings, gone, made)));
 	torsh_ranges_remove(&mappings->ranges, gone.start, gone.end, cut_site, mappings);
 	torsh_ranges_remove(&mappings->ranges, made.start, made.end, cut_site, mappings);
 	if (bytes) {
 		torsh_ranges_add(&mappings->ranges, made.start, made.end, site);
-		torsh_site_usage_change(&mappings->sites[site].live, &mappings->tracker, 0, 1, (int64_t)bytes);
+		torsh_site_usage_change(&mappings->sites[site].live, &mappings->tracker, 0, 1,
+					(int64_t)bytes);
 	}
 	mappings->tracker.n = mappings->ranges.n_ranges;
 }
@@ -95,7 +102,8 @@ static uint64_t map_page_bytes(const struct mappings *mappings, uint32_t flags)
 	return shift ? UINT64_C(1) << shift : HUGE_DEFAULT;
 }
 
-static void fold_map(struct mappings *mappings, uint64_t stamp, const struct event_map *map, uint32_t site)
+static void fold_map(struct mappings *mappings, uint64_t stamp, const struct event_map *map,
+		     uint32_t site)
 {
 	struct span made = span_of(map->address, map->length, map_page_bytes(mappings, map->flags));
 
@@ -112,13 +120,15 @@ static void fold_unmap(struct mappings *mappings, uint64_t stamp, const struct e
 	replace_span(mappings, stamp, gone, (struct span){0, 0}, 0);
 }
 
-static void fold_remap(struct mappings *mappings, uint64_t stamp, const struct event_remap *remap, uint32_t site)
+static void fold_remap(struct mappings *mappings, uint64_t stamp, const struct event_remap *remap,
+		       uint32_t site)
 {
 	struct span old = span_of(remap->old_address, remap->old_length, mappings->page_bytes);
 	struct span new = span_of(remap->address, remap->length, mappings->page_bytes);
 
 	if (new.start == old.start &&new.end <= old.end) {
-		replace_span(mappings, stamp, (struct span){new.end, old.end}, (struct span){0, 0}, 0);
+		replace_span(mappings, stamp, (struct span){new.end, old.end}, (struct span){0, 0},
+			     0);
 		return;
 	}
 	if (remap->flags & MREMAP_DONTUNMAP)
@@ -127,8 +137,8 @@ static void fold_remap(struct mappings *mappings, uint64_t stamp, const struct e
 	replace_span(mappings, stamp, old, new, site);
 }
 
-static void fold_break(struct mappings *mappings, uint64_t stamp, const struct event_program_break *moved,
-		       uint32_t site)
+static void fold_break(struct mappings *mappings, uint64_t stamp,
+		       const struct event_program_break *moved, uint32_t site)
 {
 	uint64_t old = span_of(0, moved->old_break, mappings->page_bytes).end;
 	uint64_t new = span_of(0, moved->new_break, mappings->page_bytes).end;
@@ -141,8 +151,8 @@ static void fold_break(struct mappings *mappings, uint64_t stamp, const struct e
 	}
 }
 
-void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks, const struct event *event,
-			 uint32_t stack)
+void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks,
+			 const struct event *event, uint32_t stack)
 {
 	switch (event->id) {
 	case EVENT_MAP:
@@ -155,7 +165,8 @@ void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks, 
 		fold_remap(mappings, event->stamp, &event->remap, site_of(mappings, stacks, stack));
 		break;
 	case EVENT_PROGRAM_BREAK:
-		fold_break(mappings, event->stamp, &event->program_break, site_of(mappings, stacks, stack));
+		fold_break(mappings, event->stamp, &event->program_break,
+			   site_of(mappings, stacks, stack));
 		break;
 	case EVENT_ADVISE:
 		mappings->advised_bytes += event->advise.length;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The address space that a process mapped by mmap, mremap and brk, by the stack that asked for it, with its exact
- * peak. What is mapped over something else ends that; lengths are rounded up to pages as the kernel does. A mapping
- * that mremap moved or grew belongs to the stack of the mremap, one that it shrank stays where it was.
+ * The address space that a process mapped by mmap, mremap and brk, by the stack that asked for it,
+ * with its exact peak. What is mapped over something else ends that; lengths are rounded up to
+ * pages as the kernel does. A mapping that mremap moved or grew belongs to the stack of the mremap,
+ * one that it shrank stays where it was.
  */
 #ifndef TORSH_WRITER_FOLD_MAPPINGS_H
 #define TORSH_WRITER_FOLD_MAPPINGS_H
@@ -31,10 +32,10 @@ void torsh_mappings_create(struct mappings *mappings);
 void torsh_mappings_destroy(struct mappings *mappings);
 
 /*
- * Fold an event MAP, UNMAP, REMAP, PROGRAM_BREAK or ADVISE; others are left alone. What can't be, e.g. a length
- * beyond the address space, changes nothing.
+ * Fold an event MAP, UNMAP, REMAP, PROGRAM_BREAK or ADVISE; others are left alone. What can't be,
+ * e.g. a length beyond the address space, changes nothing.
  */
-void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks, const struct event *event,
-			 uint32_t stack);
+void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks,
+			 const struct event *event, uint32_t stack);
 
 #endif

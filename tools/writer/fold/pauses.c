@@ -7,7 +7,8 @@
 
 static void tell(struct target *target, int is_paused)
 {
-	atomic_store_explicit(&target->view.header->is_paused, (uint32_t)is_paused, memory_order_relaxed);
+	atomic_store_explicit(&target->view.header->is_paused, (uint32_t)is_paused,
+			      memory_order_relaxed);
 }
 
 static void tell_all(struct target *const *targets, uint32_t n_targets, int is_paused)
@@ -19,10 +20,13 @@ static void tell_all(struct target *const *targets, uint32_t n_targets, int is_p
 static void add_turn(struct target *target, const struct ticks_moment *turn)
 {
 	if (target->is_clock_foreign)
-		torsh_process_state_note(&target->process_state, "its clock is not the writer's: where a pause began and ended is not "
-						 "known exactly");
+		torsh_process_state_note(
+			&target->process_state,
+			"its clock is not the writer's: where a pause began and ended is not "
+			"known exactly");
 	else
-		torsh_process_state_turn(&target->process_state, torsh_ticks_stamp(&target->process_state.clock, turn));
+		torsh_process_state_turn(&target->process_state,
+					 torsh_ticks_stamp(&target->process_state.clock, turn));
 }
 
 void torsh_pauses_turn(struct pauses *pauses, struct target *const *targets, uint32_t n_targets)
@@ -30,13 +34,17 @@ void torsh_pauses_turn(struct pauses *pauses, struct target *const *targets, uin
 	int is_end = torsh_pauses_lasts(pauses);
 	struct ticks_moment now;
 
-	/* What agents leave out lies between the two moments: the first is taken before they are told, the last after. */
+	/*
+	 * What agents leave out lies between the two moments: the first is taken before they are
+	 * told, the last after.
+	 */
 	if (is_end)
 		tell_all(targets, n_targets, 0);
 	/* The stores are seen everywhere before the counter is read. */
 	atomic_thread_fence(memory_order_seq_cst);
 	now = torsh_ticks_moment();
-	pauses->turns = torsh_memory_grow(pauses->turns, &pauses->capacity, pauses->n_turns, sizeof(*pauses->turns));
+	pauses->turns = torsh_memory_grow(pauses->turns, &pauses->capacity, pauses->n_turns,
+					  sizeof(*pauses->turns));
 	pauses->turns[pauses->n_turns++] = now;
 	for (uint32_t i = 0; i < n_targets; i++)
 		add_turn(targets[i], &now);

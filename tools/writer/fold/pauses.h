@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * When the session's recording was paused: blocks that were allocated then are not recorded. What counts is the moment
- * in which a block was allocated; that agents stop sending such events saves work only, so that it doesn't matter how
- * soon one of them notices. Frees are recorded all the while. Owned by the drain thread.
+ * When the session's recording was paused: blocks that were allocated then are not recorded. What
+ * counts is the moment in which a block was allocated; that agents stop sending such events saves
+ * work only, so that it doesn't matter how soon one of them notices. Frees are recorded all the
+ * while. Owned by the drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_PAUSES_H
 #define TORSH_WRITER_FOLD_PAUSES_H
@@ -20,13 +21,19 @@ static inline int torsh_pauses_lasts(const struct pauses *pauses)
 	return (int)(pauses->n_turns & 1);
 }
 
-/* Begin a pause now, or end the one that lasts. What a target allocates after this returned is on its other side. */
+/*
+ * Begin a pause now, or end the one that lasts. What a target allocates after this returned is on
+ * its other side.
+ */
 void torsh_pauses_turn(struct pauses *pauses, struct target *const *targets, uint32_t n_targets);
 
 /* Tell a target that has just begun of all of them. */
 void torsh_pauses_tell(const struct pauses *pauses, struct target *target);
 
-/* Put them into the session's row, in arrays that torsh_pauses_release frees; zero_ns is the zero of its times. */
+/*
+ * Put them into the session's row, in arrays that torsh_pauses_release frees; zero_ns is the zero
+ * of its times.
+ */
 void torsh_pauses_put(const struct pauses *pauses, uint64_t zero_ns, struct rows_session *session);
 void torsh_pauses_release(struct rows_session *session);
 

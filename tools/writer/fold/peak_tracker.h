@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An exact peak in O(1) a change. An peak tracker is a sum of bytes over time (blocks of the heap, mapped memory); its shares
- * are what each stack has of it. A share notes what it was at the last peak only when it changes again: until then
- * nothing happened to it, so that what it is now is what it was then.
+ * An exact peak in O(1) a change. An peak tracker is a sum of bytes over time (blocks of the heap,
+ * mapped memory); its shares are what each stack has of it. A share notes what it was at the last
+ * peak only when it changes again: until then nothing happened to it, so that what it is now is
+ * what it was then.
  *
- * The peak is the state right after the first change that brought the sum to its greatest value: among equal ones the
- * first, and what doesn't raise the sum (a block of size 0, a move from stack to stack) belongs to the time after.
- * Changes must come in the order of time.
+ * The peak is the state right after the first change that brought the sum to its greatest value:
+ * among equal ones the first, and what doesn't raise the sum (a block of size 0, a move from stack
+ * to stack) belongs to the time after. Changes must come in the order of time.
  */
 #ifndef TORSH_WRITER_FOLD_PEAK_TRACKER_H
 #define TORSH_WRITER_FOLD_PEAK_TRACKER_H
@@ -20,7 +21,10 @@ struct peak_tracker {
 	uint64_t last_stamp; /* of the last change */
 	uint32_t peak_number; /* how often the record was broken; 0: never above 0 */
 	uint64_t window_bytes,
-		window_stamp; /* the highest since torsh_peak_tracker_mark, as far as noted; never above the peak */
+		/*
+		 * the highest since torsh_peak_tracker_mark, as far as noted; never above the peak
+		 */
+		window_stamp;
 };
 
 /* Steps (see step_marks.h): of the block that came when there was none, and of the latest one. */
@@ -49,7 +53,8 @@ static inline void torsh_peak_tracker_note_window(struct peak_tracker *tracker)
 }
 
 /* The sum changes as a whole: before the shares do. */
-static inline void torsh_peak_tracker_change(struct peak_tracker *tracker, uint64_t stamp, int64_t n, int64_t bytes)
+static inline void torsh_peak_tracker_change(struct peak_tracker *tracker, uint64_t stamp,
+					     int64_t n, int64_t bytes)
 {
 	if (bytes <= 0 && tracker->bytes > tracker->window_bytes)
 		torsh_peak_tracker_note_window(tracker);
@@ -59,8 +64,9 @@ static inline void torsh_peak_tracker_change(struct peak_tracker *tracker, uint6
 }
 
 /* One share of the change that torsh_peak_tracker_change was told of, in a step. */
-static inline void torsh_site_usage_change(struct site_usage *share, const struct peak_tracker *tracker, uint32_t step, int64_t n,
-				      int64_t bytes)
+static inline void torsh_site_usage_change(struct site_usage *share,
+					   const struct peak_tracker *tracker, uint32_t step,
+					   int64_t n, int64_t bytes)
 {
 	if (share->seen != tracker->peak_number) {
 		share->seen = tracker->peak_number;
@@ -78,15 +84,22 @@ static inline void torsh_site_usage_change(struct site_usage *share, const struc
 	share->n += (uint64_t)n;
 }
 
-/* Before the peak is looked at: the sum may stand at its record right now. Shares and later changes stay right. */
+/*
+ * Before the peak is looked at: the sum may stand at its record right now. Shares and later changes
+ * stay right.
+ */
 static inline void torsh_peak_tracker_settle(struct peak_tracker *tracker)
 {
 	if (tracker->bytes > tracker->peak_bytes)
 		torsh_peak_tracker_note_peak(tracker);
 }
 
-/* The highest since the last mark, and when that was: *bytes and *at. What comes from here on is of the next one. */
-static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_t stamp, uint64_t *bytes, uint64_t *at)
+/*
+ * The highest since the last mark, and when that was: *bytes and *at. What comes from here on is of
+ * the next one.
+ */
+static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_t stamp,
+					   uint64_t *bytes, uint64_t *at)
 {
 	if (tracker->bytes > tracker->window_bytes)
 		torsh_peak_tracker_note_window(tracker);
@@ -97,22 +110,26 @@ static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_
 }
 
 /* What a share was at the peak tracker' peak; after torsh_peak_tracker_settle. */
-static inline uint64_t torsh_site_usage_peak_bytes(const struct site_usage *share, const struct peak_tracker *tracker)
+static inline uint64_t torsh_site_usage_peak_bytes(const struct site_usage *share,
+						   const struct peak_tracker *tracker)
 {
 	return share->seen == tracker->peak_number ? share->base_bytes : share->bytes;
 }
 
-static inline uint32_t torsh_site_usage_peak_first_step(const struct site_usage *share, const struct peak_tracker *tracker)
+static inline uint32_t torsh_site_usage_peak_first_step(const struct site_usage *share,
+							const struct peak_tracker *tracker)
 {
 	return share->seen == tracker->peak_number ? share->base_first_step : share->first_step;
 }
 
-static inline uint32_t torsh_site_usage_peak_last_step(const struct site_usage *share, const struct peak_tracker *tracker)
+static inline uint32_t torsh_site_usage_peak_last_step(const struct site_usage *share,
+						       const struct peak_tracker *tracker)
 {
 	return share->seen == tracker->peak_number ? share->base_last_step : share->last_step;
 }
 
-static inline uint64_t torsh_site_usage_peak_n(const struct site_usage *share, const struct peak_tracker *tracker)
+static inline uint64_t torsh_site_usage_peak_n(const struct site_usage *share,
+					       const struct peak_tracker *tracker)
 {
 	return share->seen == tracker->peak_number ? share->base_n : share->n;
 }

@@ -14,11 +14,14 @@
 #define SERIES_STEP_NS 1000000u
 #define NOTE_MAX 1024u
 
-void torsh_process_state_create(struct process_state *process_state, const struct channel_view *view, const struct clock_conversion *clock)
+void torsh_process_state_create(struct process_state *process_state,
+				const struct channel_view *view,
+				const struct clock_conversion *clock)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
-	*process_state = (struct process_state){.view = view, .clock = *clock, .next_turn = UINT64_MAX};
+	*process_state =
+		(struct process_state){.view = view, .clock = *clock, .next_turn = UINT64_MAX};
 	torsh_code_create(&process_state->code, view);
 	torsh_stacks_create(&process_state->stacks);
 	torsh_heap_create(&process_state->heap, start);
@@ -48,7 +51,8 @@ void torsh_process_state_destroy(struct process_state *process_state)
 void torsh_process_state_join(struct process_state *process_state)
 {
 	if (process_state->session_heap && !process_state->heap.session_heap)
-		torsh_session_heap_add(process_state->session_heap, &process_state->heap, process_state->process);
+		torsh_session_heap_add(process_state->session_heap, &process_state->heap,
+				       process_state->process);
 }
 
 void torsh_process_state_note(struct process_state *process_state, const char *format, ...)
@@ -71,17 +75,21 @@ void torsh_process_state_note(struct process_state *process_state, const char *f
 
 void torsh_process_state_turn(struct process_state *process_state, uint64_t stamp)
 {
-	process_state->turns = torsh_memory_grow(process_state->turns, &process_state->turn_capacity, process_state->n_turns, sizeof(*process_state->turns));
+	process_state->turns =
+		torsh_memory_grow(process_state->turns, &process_state->turn_capacity,
+				  process_state->n_turns, sizeof(*process_state->turns));
 	process_state->turns[process_state->n_turns++] = stamp;
 	process_state->next_turn = process_state->turns[process_state->n_turned];
 }
 
-uint32_t torsh_process_state_add_thread(struct process_state *process_state, uint32_t tid, const char *name, int is_interrupt, uint64_t stamp)
+uint32_t torsh_process_state_add_thread(struct process_state *process_state, uint32_t tid,
+					const char *name, int is_interrupt, uint64_t stamp)
 {
 	uint32_t number = process_state->n_threads++;
 	struct folded_thread *thread;
 
-	process_state->threads = torsh_memory_grow(process_state->threads, &process_state->thread_capacity, number, sizeof(*thread));
+	process_state->threads = torsh_memory_grow(
+		process_state->threads, &process_state->thread_capacity, number, sizeof(*thread));
 	thread = &process_state->threads[number];
 	*thread = (struct folded_thread){
 		.tid = tid,
@@ -95,7 +103,8 @@ uint32_t torsh_process_state_add_thread(struct process_state *process_state, uin
 	return number;
 }
 
-static void fold_cold(struct process_state *process_state, const struct event *event, uint32_t stack)
+static void fold_cold(struct process_state *process_state, const struct event *event,
+		      uint32_t stack)
 {
 	switch (event->id) {
 	case EVENT_LOST:
@@ -106,7 +115,8 @@ static void fold_cold(struct process_state *process_state, const struct event *e
 	case EVENT_FORK:
 		torsh_process_state_join(process_state);
 		process_state->forks =
-			torsh_memory_grow(process_state->forks, &process_state->fork_capacity, process_state->n_forks, sizeof(*process_state->forks));
+			torsh_memory_grow(process_state->forks, &process_state->fork_capacity,
+					  process_state->n_forks, sizeof(*process_state->forks));
 		process_state->forks[process_state->n_forks++] = (struct folded_fork){
 			.child = event->fork.child,
 			.blocks = process_state->heap.tracker.n,
@@ -115,8 +125,9 @@ static void fold_cold(struct process_state *process_state, const struct event *e
 		};
 		break;
 	case EVENT_PROGRAM:
-		process_state->programs = torsh_memory_grow(process_state->programs, &process_state->program_capacity, process_state->n_programs,
-						    sizeof(*process_state->programs));
+		process_state->programs = torsh_memory_grow(
+			process_state->programs, &process_state->program_capacity,
+			process_state->n_programs, sizeof(*process_state->programs));
 		process_state->programs[process_state->n_programs++] = (struct folded_program){
 			.stamp = event->stamp,
 			.child = event->program.child,
@@ -126,7 +137,8 @@ static void fold_cold(struct process_state *process_state, const struct event *e
 		};
 		break;
 	case EVENT_IGNORED:
-		torsh_heap_ignore(&process_state->heap, &process_state->stacks, event->stamp, event->ignored.address, stack);
+		torsh_heap_ignore(&process_state->heap, &process_state->stacks, event->stamp,
+				  event->ignored.address, stack);
 		break;
 	case EVENT_EXIT:
 		process_state->has_exited = 1;
@@ -142,31 +154,37 @@ static void fold_cold(struct process_state *process_state, const struct event *e
 
 static void add_point(struct process_state *process_state, uint64_t stamp)
 {
-	torsh_series_add(&process_state->series, &(struct series_point){
-						 .stamp = stamp,
-						 .heap_bytes = process_state->heap.tracker.bytes,
-						 .mapped_bytes = process_state->mappings.tracker.bytes,
-						 .rss_bytes = process_state->rss_bytes,
-					 });
+	torsh_series_add(&process_state->series,
+			 &(struct series_point){
+				 .stamp = stamp,
+				 .heap_bytes = process_state->heap.tracker.bytes,
+				 .mapped_bytes = process_state->mappings.tracker.bytes,
+				 .rss_bytes = process_state->rss_bytes,
+			 });
 }
 
 /* Does the stack of this event mean something, beside that of its thread? */
 static int has_stack(uint32_t id)
 {
-	return id == EVENT_IGNORED || id == EVENT_MAP || id == EVENT_REMAP || id == EVENT_PROGRAM_BREAK;
+	return id == EVENT_IGNORED || id == EVENT_MAP || id == EVENT_REMAP ||
+	       id == EVENT_PROGRAM_BREAK;
 }
 
-static void keep_event(struct process_state *process_state, const struct ring_consumer *consumer, uint32_t i, uint64_t stamp)
+static void keep_event(struct process_state *process_state, const struct ring_consumer *consumer,
+		       uint32_t i, uint64_t stamp)
 {
 	const struct consumed_event *event = &consumer->events[i];
-	struct columns_event row = {.at_ns = torsh_ticks_to_ns(&process_state->clock, stamp), .thread = consumer->thread};
+	struct columns_event row = {.at_ns = torsh_ticks_to_ns(&process_state->clock, stamp),
+				    .thread = consumer->thread};
 	int result;
 
 	switch (event->id) {
 	case EVENT_ALLOC:
 		row.stack = process_state->heap.sites[event->place].stack;
-		row.event.alloc = (struct event_alloc){
-			.address = event->address, .size = event->size, .usable = event->usable, .entry = event->entry};
+		row.event.alloc = (struct event_alloc){.address = event->address,
+						       .size = event->size,
+						       .usable = event->usable,
+						       .entry = event->entry};
 		break;
 	case EVENT_FREE:
 	case EVENT_REALLOC_BEGIN:
@@ -187,9 +205,12 @@ static void keep_event(struct process_state *process_state, const struct ring_co
 
 static void pass_turns(struct process_state *process_state, uint64_t stamp)
 {
-	while (process_state->n_turned < process_state->n_turns && process_state->turns[process_state->n_turned] <= stamp)
+	while (process_state->n_turned < process_state->n_turns &&
+	       process_state->turns[process_state->n_turned] <= stamp)
 		process_state->n_turned++;
-	process_state->next_turn = process_state->n_turned < process_state->n_turns ? process_state->turns[process_state->n_turned] : UINT64_MAX;
+	process_state->next_turn = process_state->n_turned < process_state->n_turns
+					   ? process_state->turns[process_state->n_turned]
+					   : UINT64_MAX;
 	process_state->heap.was_paused = 1;
 }
 
@@ -252,7 +273,8 @@ static void mark_tensor(struct process_state *process_state, const struct event_
 
 #define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
 
-static void note_refusal(struct process_state *process_state, const struct event_device_refused *refused)
+static void note_refusal(struct process_state *process_state,
+			 const struct event_device_refused *refused)
 {
 	char device[DEVICE_NAME_BYTES], bytes[SIZE_TEXT_BYTES];
 
@@ -262,12 +284,14 @@ static void note_refusal(struct process_state *process_state, const struct event
 	torsh_process_state_note(
 		process_state,
 		"a device was out of memory: %s of %s were refused; torsh peak --device says when, where, how often",
-		refused->flags & BLOCK_IS_UNSIZED ? "some" : torsh_size_exact(refused->bytes, bytes),
+		refused->flags & BLOCK_IS_UNSIZED ? "some"
+						  : torsh_size_exact(refused->bytes, bytes),
 		torsh_device_name(TENSOR_ON_CUDA << 8 | (refused->device & 0xff), device));
 }
 
 /* What the totals take from an event of the timeline; its labels are numbers already. */
-static void learn(struct process_state *process_state, struct heap_flow *flow, const struct event *event, uint64_t stamp)
+static void learn(struct process_state *process_state, struct heap_flow *flow,
+		  const struct event *event, uint64_t stamp)
 {
 	const char *name = NULL;
 	int is_step;
@@ -304,7 +328,9 @@ static void add_row(struct process_state *process_state, const struct timeline_e
 	}
 	if (!process_state->timeline)
 		process_state->timeline = torsh_timeline_create();
-	process_state->timeline_failed = process_state->timeline ? torsh_timeline_add(process_state->timeline, row) : -ENOMEM;
+	process_state->timeline_failed = process_state->timeline
+						 ? torsh_timeline_add(process_state->timeline, row)
+						 : -ENOMEM;
 	process_state->losses[WRITER_LOSS_timeline_unkept] += process_state->timeline_failed != 0;
 }
 
@@ -313,11 +339,13 @@ static void mark_heap(struct process_state *process_state, uint32_t thread, uint
 	struct timeline_event row = {
 		.at_ns = torsh_ticks_to_ns(&process_state->clock, stamp),
 		.thread = thread,
-		.event = {.id = EVENT_HEAP_MARK, .heap_mark = {.heap_bytes = process_state->heap.tracker.bytes}},
+		.event = {.id = EVENT_HEAP_MARK,
+			  .heap_mark = {.heap_bytes = process_state->heap.tracker.bytes}},
 	};
 	uint64_t peak_stamp;
 
-	torsh_peak_tracker_mark(&process_state->heap.tracker, stamp, &row.event.heap_mark.peak_bytes, &peak_stamp);
+	torsh_peak_tracker_mark(&process_state->heap.tracker, stamp,
+				&row.event.heap_mark.peak_bytes, &peak_stamp);
 	row.event.heap_mark.peak_ns = torsh_ticks_to_ns(&process_state->clock, peak_stamp);
 	add_row(process_state, &row);
 }
@@ -331,12 +359,13 @@ void torsh_process_state_mark_heap(struct process_state *process_state)
 /* Does the memory of devices change with it? */
 static int is_device_change(uint32_t id)
 {
-	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE || id == EVENT_DEVICE_FREE_FAILED ||
-	       id == EVENT_GRAPH_LAUNCH;
+	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE ||
+	       id == EVENT_DEVICE_FREE_FAILED || id == EVENT_GRAPH_LAUNCH;
 }
 
-static void keep_timeline(struct process_state *process_state, struct ring_consumer *consumer, const struct consumed_event *event,
-			  const struct event *cold, uint64_t stamp)
+static void keep_timeline(struct process_state *process_state, struct ring_consumer *consumer,
+			  const struct consumed_event *event, const struct event *cold,
+			  uint64_t stamp)
 {
 	struct timeline_event row = {
 		.at_ns = torsh_ticks_to_ns(&process_state->clock, stamp),
@@ -373,21 +402,28 @@ static uint64_t take_stamp(struct process_state *process_state, uint64_t stamp)
 }
 
 /*
- * What a pause changes: a new block is not recorded, a known one that a realloc moves stays that of its stack.
- * Returns 0 where nothing of the event is left.
+ * What a pause changes: a new block is not recorded, a known one that a realloc moves stays that of
+ * its stack. Returns 0 where nothing of the event is left.
  */
-static int take_pause(struct process_state *process_state, struct ring_consumer *consumer, uint32_t i, uint64_t stamp)
+static int take_pause(struct process_state *process_state, struct ring_consumer *consumer,
+		      uint32_t i, uint64_t stamp)
 {
 	struct consumed_event *event = &consumer->events[i];
 
-	/* What a thread allocated in between was not seen: its next free is of no temporary block. */
+	/*
+	 * What a thread allocated in between was not seen: its next free is of no temporary block.
+	 */
 	if (consumer->heap.n_turned != process_state->n_turned)
 		consumer->heap.last_alloc = 0;
 	consumer->heap.n_turned = process_state->n_turned;
 	if (event->id != EVENT_ALLOC)
 		return 1;
-	/* An agent that saw the pause sends no stack, though the pause may be over when the event is stamped. */
-	if (event->entry == ALLOC_REALLOC && consumer->heap.is_reallocating && (process_state->n_turned & 1 || !event->place)) {
+	/*
+	 * An agent that saw the pause sends no stack, though the pause may be over when the event
+	 * is stamped.
+	 */
+	if (event->entry == ALLOC_REALLOC && consumer->heap.is_reallocating &&
+	    (process_state->n_turned & 1 || !event->place)) {
 		event->place = consumer->heap.old.site;
 		return 1;
 	}
@@ -399,13 +435,15 @@ static int take_pause(struct process_state *process_state, struct ring_consumer 
 	return 0;
 }
 
-void torsh_process_state_fold(struct process_state *process_state, struct ring_consumer *consumer, uint32_t i)
+void torsh_process_state_fold(struct process_state *process_state, struct ring_consumer *consumer,
+			      uint32_t i)
 {
 	const struct consumed_event *event = &consumer->events[i];
 	uint64_t stamp = take_stamp(process_state, event->stamp);
 
 	process_state->n_folded++;
-	if (__builtin_expect(process_state->n_turned, 0) && !take_pause(process_state, consumer, i, stamp))
+	if (__builtin_expect(process_state->n_turned, 0) &&
+	    !take_pause(process_state, consumer, i, stamp))
 		return;
 	if (EVENT_IS_TIMELINE(event->id)) {
 		keep_timeline(process_state, consumer, event, &consumer->cold[i], stamp);
@@ -432,7 +470,8 @@ void torsh_process_state_fold(struct process_state *process_state, struct ring_c
 		torsh_heap_free(&process_state->heap, &consumer->heap, stamp, event->address);
 		break;
 	case EVENT_REALLOC_BEGIN:
-		torsh_heap_realloc_begin(&process_state->heap, &consumer->heap, stamp, event->address);
+		torsh_heap_realloc_begin(&process_state->heap, &consumer->heap, stamp,
+					 event->address);
 		break;
 	case EVENT_REALLOC_FAILED:
 		torsh_heap_realloc_failed(&process_state->heap, &consumer->heap, stamp);
@@ -453,10 +492,13 @@ void torsh_process_state_fold(struct process_state *process_state, struct ring_c
 
 bool torsh_process_state_is_executing(const struct process_state *process_state)
 {
-	return process_state->has_executed && process_state->threads[process_state->exec_thread].end_stamp <= process_state->exec_own_stamp;
+	return process_state->has_executed &&
+	       process_state->threads[process_state->exec_thread].end_stamp <=
+		       process_state->exec_own_stamp;
 }
 
-void torsh_process_state_end_consumer(struct process_state *process_state, struct ring_consumer *consumer)
+void torsh_process_state_end_consumer(struct process_state *process_state,
+				      struct ring_consumer *consumer)
 {
 	struct folded_thread *thread = &process_state->threads[consumer->thread];
 

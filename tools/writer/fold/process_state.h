@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Everything that is known of one process image, folded from its events in the order of time. It knows nothing of
- * channels' life or of files: it is filled by merge.h and written down by rows.h. Owned by the drain thread.
+ * Everything that is known of one process image, folded from its events in the order of time. It
+ * knows nothing of channels' life or of files: it is filled by merge.h and written down by rows.h.
+ * Owned by the drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_PROCESS_STATE_H
 #define TORSH_WRITER_FOLD_PROCESS_STATE_H
@@ -22,8 +23,9 @@
 #define PROCESS_STATE_NOTES_MAX 64u
 
 /*
- * One use of a slot: a thread, or its interrupted hooks. Its number in process_state.threads is its identity in the recording:
- * tids come back, and times are as exact as the clock's rate of their moment.
+ * One use of a slot: a thread, or its interrupted hooks. Its number in process_state.threads is its
+ * identity in the recording: tids come back, and times are as exact as the clock's rate of their
+ * moment.
  */
 struct folded_thread {
 	uint32_t tid;
@@ -99,7 +101,8 @@ struct process_state {
 	uint64_t exec_own_stamp; /* the same as its thread has it */
 	uint32_t exec_thread; /* whose it was */
 
-	struct session_heap *session_heap; /* that the heap joins when the process forks, unless it did before; NULL: none */
+	/* that the heap joins when the process forks, unless it did before; NULL: none */
+	struct session_heap *session_heap;
 	uint32_t process; /* number in the session */
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: an event could not be kept, and none is from there on */
@@ -110,39 +113,58 @@ struct process_state {
 	int is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */
-	int has_device_memory; /* the timeline has changes of it, and marks of the heap beside these */
+	/* the timeline has changes of it, and marks of the heap beside these */
+	int has_device_memory;
 	uint32_t device_thread; /* of the last one */
 };
 
 /* view and clock stay the caller's; view must outlive the process state. */
-void torsh_process_state_create(struct process_state *process_state, const struct channel_view *view, const struct clock_conversion *clock);
+void torsh_process_state_create(struct process_state *process_state,
+				const struct channel_view *view,
+				const struct clock_conversion *clock);
 void torsh_process_state_destroy(struct process_state *process_state);
 
-/* The process is not the session's only one: its heap joins the session's sum, where there is one. */
+/*
+ * The process is not the session's only one: its heap joins the session's sum, where there is one.
+ */
 void torsh_process_state_join(struct process_state *process_state);
 
 /* A sentence for the report; each is kept once. */
-void torsh_process_state_note(struct process_state *process_state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void torsh_process_state_note(struct process_state *process_state, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-/* From this stamp on, which is not below that of any turn before, a pause lasts, or the one that lasted has ended. */
+/*
+ * From this stamp on, which is not below that of any turn before, a pause lasts, or the one that
+ * lasted has ended.
+ */
 void torsh_process_state_turn(struct process_state *process_state, uint64_t stamp);
 
-/* A new thread, whose first event is not before that stamp. Returns its number, which no other thread will have. */
-uint32_t torsh_process_state_add_thread(struct process_state *process_state, uint32_t tid, const char *name, int is_interrupt, uint64_t stamp);
+/*
+ * A new thread, whose first event is not before that stamp. Returns its number, which no other
+ * thread will have.
+ */
+uint32_t torsh_process_state_add_thread(struct process_state *process_state, uint32_t tid,
+					const char *name, int is_interrupt, uint64_t stamp);
 
 /* Fold the ring consumer's event number i. */
-void torsh_process_state_fold(struct process_state *process_state, struct ring_consumer *consumer, uint32_t i);
+void torsh_process_state_fold(struct process_state *process_state, struct ring_consumer *consumer,
+			      uint32_t i);
 
-/* The timeline so far is going to be written: what the heap was since the last change of devices' memory belongs to it. */
+/*
+ * The timeline so far is going to be written: what the heap was since the last change of devices'
+ * memory belongs to it.
+ */
 void torsh_process_state_mark_heap(struct process_state *process_state);
 
 /*
- * Was an exec that hasn't failed the last that its thread said? Where it says more, a handler's jump has left the call before
- * it could fail. As of the last time that the thread's counts were taken over.
+ * Was an exec that hasn't failed the last that its thread said? Where it says more, a handler's
+ * jump has left the call before it could fail. As of the last time that the thread's counts were
+ * taken over.
  */
 bool torsh_process_state_is_executing(const struct process_state *process_state);
 
 /* Take over the counts of a ring consumer that is done; a realloc under way is given up. */
-void torsh_process_state_end_consumer(struct process_state *process_state, struct ring_consumer *consumer);
+void torsh_process_state_end_consumer(struct process_state *process_state,
+				      struct ring_consumer *consumer);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "tools/base/memory.h"
 
-#define DEPTH_MAX 65536u /* deeper ones are counted only: ends that never come must not fill the memory */
+/* deeper ones are counted only: ends that never come must not fill the memory */
+#define DEPTH_MAX 65536u
 
 /* What began and has not ended, the outermost first. */
 struct nest {
@@ -53,7 +54,8 @@ static void push(struct scopes *scopes, struct nest *nest, uint32_t label, uint3
 		scopes->n_unkept++;
 		return;
 	}
-	nest->items = torsh_memory_grow(nest->items, &nest->capacity, nest->depth, sizeof(*nest->items));
+	nest->items =
+		torsh_memory_grow(nest->items, &nest->capacity, nest->depth, sizeof(*nest->items));
 	nest->items[nest->depth++] = (struct nested){.label = label, .record = record};
 }
 
@@ -77,7 +79,8 @@ static int take_out(struct nest *nest, uint32_t record)
 		if (nest->items[i].record != record)
 			continue;
 		nest->depth--;
-		memmove(&nest->items[i], &nest->items[i + 1], (nest->depth - i) * sizeof(*nest->items));
+		memmove(&nest->items[i], &nest->items[i + 1],
+			(nest->depth - i) * sizeof(*nest->items));
 		return 1;
 	}
 	return 0;
@@ -101,13 +104,14 @@ static void end_operator(struct scopes *scopes, struct scope_stack *own, uint32_
 	}
 }
 
-const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot, const struct event *event)
+const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot,
+				      const struct event *event)
 {
 	struct scope_stack *own;
 
 	while (scopes->n <= slot) {
-		scopes->stacks =
-			torsh_memory_grow(scopes->stacks, &scopes->capacity, scopes->n, sizeof(*scopes->stacks));
+		scopes->stacks = torsh_memory_grow(scopes->stacks, &scopes->capacity, scopes->n,
+						   sizeof(*scopes->stacks));
 		scopes->stacks[scopes->n++] = NULL;
 	}
 	own = scopes->stacks[slot];

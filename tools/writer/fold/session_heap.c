@@ -28,15 +28,16 @@ void torsh_session_heap_destroy(struct session_heap *session_heap)
 static struct joint_share *share_of(struct session_member *member, uint32_t site)
 {
 	while (member->n_shares <= site) {
-		member->shares = torsh_memory_grow(member->shares, &member->share_capacity, member->n_shares,
-						   sizeof(*member->shares));
+		member->shares = torsh_memory_grow(member->shares, &member->share_capacity,
+						   member->n_shares, sizeof(*member->shares));
 		member->n_shares++;
 	}
 	return &member->shares[site];
 }
 
 /* The first process's sum so far is the session's. */
-static void begin_with(struct session_heap *session_heap, struct session_member *member, struct heap *heap)
+static void begin_with(struct session_heap *session_heap, struct session_member *member,
+		       struct heap *heap)
 {
 	torsh_peak_tracker_settle(&heap->tracker);
 	session_heap->tracker = heap->tracker;
@@ -45,12 +46,16 @@ static void begin_with(struct session_heap *session_heap, struct session_member 
 		share_of(member, i)->share = heap->sites[i].live;
 }
 
-struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap, uint32_t process)
+struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap,
+					      uint32_t process)
 {
 	struct session_member *member = torsh_memory_new(1, sizeof(*member));
 
-	*member = (struct session_member){
-		.next = session_heap->members, .session_heap = session_heap, .heap = heap, .process = process, .step_name = heap->step_name};
+	*member = (struct session_member){.next = session_heap->members,
+					  .session_heap = session_heap,
+					  .heap = heap,
+					  .process = process,
+					  .step_name = heap->step_name};
 	if (!session_heap->n_added++)
 		begin_with(session_heap, member, heap);
 	session_heap->members = member;
@@ -58,7 +63,8 @@ struct session_member *torsh_session_heap_add(struct session_heap *session_heap,
 	return member;
 }
 
-void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes)
+void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint32_t site,
+			     int64_t n, int64_t bytes)
 {
 	struct session_heap *session_heap = member->session_heap;
 
@@ -66,14 +72,19 @@ void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint
 		stamp = session_heap->settled;
 		session_heap->late_changes++;
 	}
-	member->log = torsh_memory_grow(member->log, &member->capacity, member->n, sizeof(*member->log));
-	member->log[member->n++] = (struct joint_change){.stamp = stamp, .bytes = bytes, .site = site, .n = (int32_t)n};
+	member->log =
+		torsh_memory_grow(member->log, &member->capacity, member->n, sizeof(*member->log));
+	member->log[member->n++] = (struct joint_change){
+		.stamp = stamp, .bytes = bytes, .site = site, .n = (int32_t)n};
 	session_heap->n_logged++;
 }
 
-void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer)
+void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name,
+				  int is_by_optimizer)
 {
-	torsh_session_heap_note(member, stamp, is_by_optimizer ? SESSION_STEP_BY_OPTIMIZER : SESSION_STEP, (int32_t)name, 0);
+	torsh_session_heap_note(member, stamp,
+				is_by_optimizer ? SESSION_STEP_BY_OPTIMIZER : SESSION_STEP,
+				(int32_t)name, 0);
 }
 
 void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
@@ -88,7 +99,8 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 }
 
 /* All that the process still had, as one change of the sum. */
-static void take_end(struct session_heap *session_heap, struct session_member *member, uint64_t stamp)
+static void take_end(struct session_heap *session_heap, struct session_member *member,
+		     uint64_t stamp)
 {
 	int64_t n = 0, bytes = 0;
 
@@ -100,7 +112,8 @@ static void take_end(struct session_heap *session_heap, struct session_member *m
 	for (uint32_t i = 0; i < member->n_shares; i++) {
 		struct site_usage *share = &member->shares[i].share;
 
-		torsh_site_usage_change(share, &session_heap->tracker, 0, -(int64_t)share->n, -(int64_t)share->bytes);
+		torsh_site_usage_change(share, &session_heap->tracker, 0, -(int64_t)share->n,
+					-(int64_t)share->bytes);
 	}
 	member->has_ended = 1;
 }
@@ -120,8 +133,8 @@ static void take(struct session_heap *session_heap, struct session_member *membe
 		return;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, change->stamp, change->n, change->bytes);
-	torsh_site_usage_change(&share_of(member, change->site)->share, &session_heap->tracker, member->step_name, change->n,
-			   change->bytes);
+	torsh_site_usage_change(&share_of(member, change->site)->share, &session_heap->tracker,
+				member->step_name, change->n, change->bytes);
 }
 
 static uint64_t first_stamp(const struct session_member *member)
@@ -150,7 +163,8 @@ static int may_break_record(const struct session_heap *session_heap, uint64_t st
 {
 	uint64_t bound = session_heap->tracker.bytes;
 
-	for (const struct session_member *member = session_heap->members; member; member = member->next)
+	for (const struct session_member *member = session_heap->members; member;
+	     member = member->next)
 		bound += rise_of(member, stamp);
 	return bound > session_heap->tracker.peak_bytes;
 }
@@ -163,13 +177,18 @@ static void take_one_by_one(struct session_heap *session_heap, uint64_t stamp)
 	for (struct session_member *member = session_heap->members; member; member = member->next) {
 		while (is_due(member, stamp))
 			take(session_heap, member);
-		last = session_heap->tracker.last_stamp > last ? session_heap->tracker.last_stamp : last;
+		last = session_heap->tracker.last_stamp > last ? session_heap->tracker.last_stamp
+							       : last;
 	}
 	session_heap->tracker.last_stamp = last;
 }
 
-/* The member with the oldest change, NULL when none is below the stamp; *until: another one's turn, or the stamp. */
-static struct session_member *next_in_order(const struct session_heap *session_heap, uint64_t stamp, uint64_t *until)
+/*
+ * The member with the oldest change, NULL when none is below the stamp; *until: another one's turn,
+ * or the stamp.
+ */
+static struct session_member *next_in_order(const struct session_heap *session_heap, uint64_t stamp,
+					    uint64_t *until)
 {
 	struct session_member *next = NULL;
 	uint64_t first = stamp;
@@ -216,7 +235,8 @@ static void shorten_log(struct session_member *member)
 static int had_share(const struct session_heap *session_heap, const struct session_member *member)
 {
 	for (uint32_t i = 0; i < member->n_shares; i++) {
-		if (torsh_session_heap_peak_bytes(session_heap, &member->shares[i]) || torsh_session_heap_peak_n(session_heap, &member->shares[i]))
+		if (torsh_session_heap_peak_bytes(session_heap, &member->shares[i]) ||
+		    torsh_session_heap_peak_n(session_heap, &member->shares[i]))
 			return 1;
 	}
 	return 0;
@@ -230,7 +250,8 @@ static void forget_members(struct session_heap *session_heap)
 	while (*at) {
 		struct session_member *member = *at;
 
-		if (!member->has_ended || member->kept_for == session_heap->tracker.peak_number + 1) {
+		if (!member->has_ended ||
+		    member->kept_for == session_heap->tracker.peak_number + 1) {
 			at = &member->next;
 		} else if (had_share(session_heap, member)) {
 			member->kept_for = session_heap->tracker.peak_number + 1;
@@ -251,7 +272,8 @@ void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp
 			take_in_order(session_heap, stamp);
 		else
 			take_one_by_one(session_heap, stamp);
-		for (struct session_member *member = session_heap->members; member; member = member->next)
+		for (struct session_member *member = session_heap->members; member;
+		     member = member->next)
 			shorten_log(member);
 		forget_members(session_heap);
 	}

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The heaps of a session's processes as one sum over time, with its exact peak and what each process's stacks had of
- * it. Processes are folded one by one, each as far as its own rings allow; here their changes wait in logs until no
- * process can bring an older one, and are then taken in the order of their stamps.
+ * The heaps of a session's processes as one sum over time, with its exact peak and what each
+ * process's stacks had of it. Processes are folded one by one, each as far as its own rings allow;
+ * here their changes wait in logs until no process can bring an older one, and are then taken in
+ * the order of their stamps.
  *
- * That order is needed only where a new peak can be. The changes of a span of time are taken process by process when
- * what each of them rose by at most, all together, does not lead above the peak that is known: so it is nearly always.
+ * That order is needed only where a new peak can be. The changes of a span of time are taken
+ * process by process when what each of them rose by at most, all together, does not lead above the
+ * peak that is known: so it is nearly always.
  *
- * A session of one process needs none of this, and pays nothing: the sum begins when a process is seen to fork, or a
- * second one says hello, with what the first one's heap is then.
+ * A session of one process needs none of this, and pays nothing: the sum begins when a process is
+ * seen to fork, or a second one says hello, with what the first one's heap is then.
  *
- * What a process had goes when it ends: with its last event where it said that it exits or becomes another program, and
- * when the writer learnt of its death where it was killed.
+ * What a process had goes when it ends: with its last event where it said that it exits or becomes
+ * another program, and when the writer learnt of its death where it was killed.
  */
 #ifndef TORSH_WRITER_FOLD_SESSION_HEAP_H
 #define TORSH_WRITER_FOLD_SESSION_HEAP_H
@@ -20,7 +22,10 @@
 
 struct heap;
 
-/* Changes of these sites are none: the process ended; a step of it begins whose name is in n, also told by an optimizer. */
+/*
+ * Changes of these sites are none: the process ended; a step of it begins whose name is in n, also
+ * told by an optimizer.
+ */
 #define SESSION_NO_SITE UINT32_MAX
 #define SESSION_STEP (UINT32_MAX - 1)
 #define SESSION_STEP_BY_OPTIMIZER (UINT32_MAX - 2)
@@ -50,7 +55,10 @@ struct session_member {
 	uint32_t step_name; /* as of what was taken */
 	int is_by_optimizer;
 	int has_ended; /* and that was taken */
-	uint32_t kept_for; /* number of the peak that it had a share of when that was last asked, and 1; 0: not asked */
+	/*
+	 * number of the peak that it had a share of when that was last asked, and 1; 0: not asked
+	 */
+	uint32_t kept_for;
 };
 
 struct session_heap {
@@ -65,16 +73,19 @@ struct session_heap {
 void torsh_session_heap_destroy(struct session_heap *session_heap);
 
 /*
- * A process joins; its heap's changes from now on go to the member's log. The first one joins with all that its heap
- * holds and ever held, others with an empty heap.
+ * A process joins; its heap's changes from now on go to the member's log. The first one joins with
+ * all that its heap holds and ever held, others with an empty heap.
  */
-struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap, uint32_t process);
+struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap,
+					      uint32_t process);
 
 /* A change of the member's heap; stamps never go back. */
-void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes);
+void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint32_t site,
+			     int64_t n, int64_t bytes);
 
 /* A step of the member's process begins: see torsh_heap_name_step. */
-void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer);
+void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name,
+				  int is_by_optimizer);
 
 /* The member's process ended at that time; its heap is not looked at any more. */
 void torsh_session_heap_end(struct session_member *member, uint64_t stamp);
@@ -83,12 +94,14 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp);
 void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp);
 
 /* What a share was at the peak of all that was settled. */
-static inline uint64_t torsh_session_heap_peak_bytes(const struct session_heap *session_heap, const struct joint_share *share)
+static inline uint64_t torsh_session_heap_peak_bytes(const struct session_heap *session_heap,
+						     const struct joint_share *share)
 {
 	return torsh_site_usage_peak_bytes(&share->share, &session_heap->tracker);
 }
 
-static inline uint64_t torsh_session_heap_peak_n(const struct session_heap *session_heap, const struct joint_share *share)
+static inline uint64_t torsh_session_heap_peak_n(const struct session_heap *session_heap,
+						 const struct joint_share *share)
 {
 	return torsh_site_usage_peak_n(&share->share, &session_heap->tracker);
 }

@@ -5,7 +5,8 @@
 
 #include "tools/writer/input/order.h"
 
-#define LAG_NS 100000000u /* what a process did before its hello was heard has its place in the session's sum */
+/* what a process did before its hello was heard has its place in the session's sum */
+#define LAG_NS 100000000u
 #define LOGGED_MAX (1u << 20) /* changes that may wait for that */
 
 /* Stamps of different clocks can't be put in order. */
@@ -13,7 +14,8 @@ static int has_clock(const struct session_peak *session_peak, const struct targe
 {
 	const struct clock_conversion *clock = &target->process_state.clock;
 
-	return !target->is_clock_foreign && clock->rate == session_peak->clock.rate && clock->base == session_peak->clock.base;
+	return !target->is_clock_foreign && clock->rate == session_peak->clock.rate &&
+	       clock->base == session_peak->clock.base;
 }
 
 void torsh_session_peak_destroy(struct session_peak *session_peak)
@@ -23,8 +25,8 @@ void torsh_session_peak_destroy(struct session_peak *session_peak)
 	*session_peak = (struct session_peak){0};
 }
 
-void torsh_session_peak_join(struct session_peak *session_peak, struct target *target, struct target *const *targets,
-			 uint32_t n_targets)
+void torsh_session_peak_join(struct session_peak *session_peak, struct target *target,
+			     struct target *const *targets, uint32_t n_targets)
 {
 	target->process_state.process = target->number;
 	if (target->number == 1) {
@@ -32,8 +34,10 @@ void torsh_session_peak_join(struct session_peak *session_peak, struct target *t
 		session_peak->clock.lift = NULL; /* the target's memory goes */
 	}
 	if (!has_clock(session_peak, target)) {
-		torsh_process_state_note(&target->process_state, "its clock is not that of the session's first process: what it held "
-						 "is not in the session's peak");
+		torsh_process_state_note(
+			&target->process_state,
+			"its clock is not that of the session's first process: what it held "
+			"is not in the session's peak");
 		return;
 	}
 	target->process_state.session_heap = &session_peak->session_heap;
@@ -52,12 +56,18 @@ void torsh_session_peak_leave(struct target *target)
 	torsh_process_state_join(process_state);
 	if (!process_state->heap.session_heap)
 		return;
-	age = torsh_ticks_of_ns(&process_state->clock, torsh_ticks_monotonic_ns() - target->end_monotonic_ns);
-	torsh_session_heap_end(process_state->heap.session_heap, process_state->has_exited || torsh_process_state_is_executing(process_state) ? process_state->last_stamp : now - age);
+	age = torsh_ticks_of_ns(&process_state->clock,
+				torsh_ticks_monotonic_ns() - target->end_monotonic_ns);
+	torsh_session_heap_end(process_state->heap.session_heap,
+			       process_state->has_exited ||
+					       torsh_process_state_is_executing(process_state)
+				       ? process_state->last_stamp
+				       : now - age);
 	process_state->heap.session_heap = NULL;
 }
 
-void torsh_session_peak_settle(struct session_peak *session_peak, struct target *const *targets, uint32_t n_targets)
+void torsh_session_peak_settle(struct session_peak *session_peak, struct target *const *targets,
+			       uint32_t n_targets)
 {
 	uint64_t bound = ORDER_NO_BOUND, lag;
 
@@ -81,12 +91,14 @@ void torsh_session_peak_checkpoint(struct session_peak *session_peak, struct rec
 	torsh_peak_tracker_settle(&session_peak->session_heap.tracker);
 	if (session_peak->written == session_peak->session_heap.tracker.peak_number)
 		return;
-	torsh_rows_session_peak(file, &session_peak->session_heap, &session_peak->clock, RECORDING_CHECKPOINT, &session_peak->places);
+	torsh_rows_session_peak(file, &session_peak->session_heap, &session_peak->clock,
+				RECORDING_CHECKPOINT, &session_peak->places);
 	session_peak->written = session_peak->session_heap.tracker.peak_number;
 }
 
 void torsh_session_peak_end(struct session_peak *session_peak, struct recording_file *file)
 {
 	torsh_session_heap_settle(&session_peak->session_heap, UINT64_MAX);
-	torsh_rows_session_peak(file, &session_peak->session_heap, &session_peak->clock, RECORDING_LAST, &session_peak->places);
+	torsh_rows_session_peak(file, &session_peak->session_heap, &session_peak->clock,
+				RECORDING_LAST, &session_peak->places);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What all processes of a session hold together: session_heap.h, as processes come and go. The drain thread's. */
+/*
+ * What all processes of a session hold together: session_heap.h, as processes come and go. The
+ * drain thread's.
+ */
 #ifndef TORSH_WRITER_FOLD_SESSION_PEAK_H
 #define TORSH_WRITER_FOLD_SESSION_PEAK_H
 
@@ -15,15 +18,22 @@ struct session_peak {
 
 void torsh_session_peak_destroy(struct session_peak *session_peak);
 
-/* A target begins; targets are those that are there already. From the second process on there is a sum to be kept. */
-void torsh_session_peak_join(struct session_peak *session_peak, struct target *target, struct target *const *targets,
-			 uint32_t n_targets);
+/*
+ * A target begins; targets are those that are there already. From the second process on there is a
+ * sum to be kept.
+ */
+void torsh_session_peak_join(struct session_peak *session_peak, struct target *target,
+			     struct target *const *targets, uint32_t n_targets);
 
-/* What it had goes with its last event, or where it could not say that it ends, when we learnt of it. */
+/*
+ * What it had goes with its last event, or where it could not say that it ends, when we learnt of
+ * it.
+ */
 void torsh_session_peak_leave(struct target *target);
 
 /* Put in order what no process can add to any more; what waits is bounded. */
-void torsh_session_peak_settle(struct session_peak *session_peak, struct target *const *targets, uint32_t n_targets);
+void torsh_session_peak_settle(struct session_peak *session_peak, struct target *const *targets,
+			       uint32_t n_targets);
 
 /* Write the peak so far where it is another than the one that was written. */
 void torsh_session_peak_checkpoint(struct session_peak *session_peak, struct recording_file *file);

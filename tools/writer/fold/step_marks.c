@@ -39,7 +39,8 @@ static step_name name_of(uint64_t number)
 	return number < STEP_PERHAPS_FIRST - 1 ? (step_name)number + 1 : 0;
 }
 
-int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number, uint64_t stamp)
+int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number,
+			  uint64_t stamp)
 {
 	if (told_by < marks->told_by)
 		return 0;
@@ -52,7 +53,8 @@ int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, ui
 	if (marks->n == STEP_MARKS_MAX)
 		thin_out(marks);
 	if (marks->n_steps++ % marks->stride == 0)
-		marks->items[marks->n++] = (struct step_mark){.stamp = stamp, .name = marks->current};
+		marks->items[marks->n++] =
+			(struct step_mark){.stamp = stamp, .name = marks->current};
 	return 1;
 }
 
@@ -70,14 +72,16 @@ static void start(struct step_marks *marks, uint64_t stamp)
 		marks->current = STEP_PERHAPS_FIRST;
 }
 
-static int take_scope(struct step_marks *marks, const struct event_op_begin *call, const char *name, uint64_t stamp)
+static int take_scope(struct step_marks *marks, const struct event_op_begin *call, const char *name,
+		      uint64_t stamp)
 {
 	if (begins_with(name, DATA_LOADER))
 		start(marks, stamp);
 	if (marks->is_scheduled)
 		return 0;
 	if (begins_with(name, PROFILER_STEP))
-		return torsh_step_marks_mark(marks, STEP_BY_PROFILER, strtoull(name + strlen(PROFILER_STEP), NULL, 10),
+		return torsh_step_marks_mark(marks, STEP_BY_PROFILER,
+					     strtoull(name + strlen(PROFILER_STEP), NULL, 10),
 					     stamp);
 	if (!begins_with(name, OPTIMIZER_STEP))
 		return 0;
@@ -98,7 +102,8 @@ static int take_end(struct step_marks *marks, uint32_t record, uint64_t stamp)
 	return torsh_step_marks_mark(marks, STEP_BY_OPTIMIZER, UINT64_MAX, stamp);
 }
 
-int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name, uint64_t stamp)
+int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name,
+			  uint64_t stamp)
 {
 	switch (event->id) {
 	case EVENT_SCHEDULE:
@@ -108,9 +113,11 @@ int torsh_step_marks_take(struct step_marks *marks, const struct event *event, c
 		return torsh_step_marks_mark(marks, (enum step_teller)event->schedule_step.told_by,
 					     event->schedule_step.number, stamp);
 	case EVENT_STEP:
-		return !marks->is_scheduled && torsh_step_marks_mark(marks, STEP_BY_MARK, event->step.number, stamp);
+		return !marks->is_scheduled &&
+		       torsh_step_marks_mark(marks, STEP_BY_MARK, event->step.number, stamp);
 	case EVENT_OP_BEGIN:
-		return event->op_begin.scope == OP_USER && name && take_scope(marks, &event->op_begin, name, stamp);
+		return event->op_begin.scope == OP_USER && name &&
+		       take_scope(marks, &event->op_begin, name, stamp);
 	case EVENT_OP_END:
 		return take_end(marks, event->op_end.record, stamp);
 	case EVENT_RANGE_PUSH:
@@ -143,5 +150,6 @@ step_name torsh_step_marks_name_at(const struct step_marks *marks, uint64_t stam
 
 	if (mark != UINT32_MAX)
 		return marks->items[mark].name;
-	return marks->told_by == STEP_BY_OPTIMIZER && marks->start_stamp && stamp >= marks->start_stamp;
+	return marks->told_by == STEP_BY_OPTIMIZER && marks->start_stamp &&
+	       stamp >= marks->start_stamp;
 }

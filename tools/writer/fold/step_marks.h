@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The steps of a training, as far as the process says when they begin. The best way to tell that counts: steps that the
- * program marks, else those of torch.profiler's schedule, else the calls of its first optimizer, of which each ends a
- * step. Where the process keeps a schedule of its own, that counts the steps.
+ * The steps of a training, as far as the process says when they begin. The best way to tell that
+ * counts: steps that the program marks, else those of torch.profiler's schedule, else the calls of
+ * its first optimizer, of which each ends a step. Where the process keeps a schedule of its own,
+ * that counts the steps.
  *
- * At most STEP_MARKS_MAX are kept: when they are full every second one goes, and from then on only each so many
- * steps is one.
+ * At most STEP_MARKS_MAX are kept: when they are full every second one goes, and from then on only
+ * each so many steps is one.
  */
 #ifndef TORSH_WRITER_FOLD_STEP_MARKS_H
 #define TORSH_WRITER_FOLD_STEP_MARKS_H
@@ -16,10 +17,16 @@
 
 #define STEP_MARKS_MAX 8192u
 
-/* What a step is called where blocks are: its number and 1. 0: none, or the number has more than 32 bits. */
+/*
+ * What a step is called where blocks are: its number and 1. 0: none, or the number has more than 32
+ * bits.
+ */
 typedef uint32_t step_name;
 
-/* A module or a DataLoader was called, and no step was told yet: if an optimizer will, it is the first one, 0. */
+/*
+ * A module or a DataLoader was called, and no step was told yet: if an optimizer will, it is the
+ * first one, 0.
+ */
 #define STEP_PERHAPS_FIRST UINT32_MAX
 
 struct step_marks {
@@ -42,13 +49,15 @@ struct step_marks {
 void torsh_step_marks_destroy(struct step_marks *marks);
 
 /*
- * A step begins; number UINT64_MAX: it has none and is counted. Marks by a worse way than one seen before are passed
- * over; a better one begins anew. Returns whether the mark counts.
+ * A step begins; number UINT64_MAX: it has none and is counted. Marks by a worse way than one seen
+ * before are passed over; a better one begins anew. Returns whether the mark counts.
  */
-int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number, uint64_t stamp);
+int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number,
+			  uint64_t stamp);
 
 /* An event of the timeline; name is that of its call. Returns whether a step begins with it. */
-int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name, uint64_t stamp);
+int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name,
+			  uint64_t stamp);
 
 /* The number of the last mark at or before the stamp; UINT32_MAX: the stamp is before the first. */
 uint32_t torsh_step_marks_find(const struct step_marks *marks, uint64_t stamp);

@@ -21,7 +21,8 @@
 /* Whole pages at offset: within the file, behind the header. */
 static int is_area(uint64_t offset, uint64_t n_bytes, uint64_t end)
 {
-	return offset >= CHANNEL_HEADER_BYTES && offset % PAGE == 0 && offset <= end && n_bytes <= end - offset;
+	return offset >= CHANNEL_HEADER_BYTES && offset % PAGE == 0 && offset <= end &&
+	       n_bytes <= end - offset;
 }
 
 /* What n entries take: whole pieces, but for the last one. */
@@ -32,7 +33,8 @@ static uint64_t table_bytes(uint32_t n, size_t entry_bytes)
 	return (uint64_t)(n / per_piece) * CHANNEL_PIECE_BYTES + n % per_piece * entry_bytes;
 }
 
-static int is_layout(const struct channel_view *view, const struct channel_header *header, uint64_t n_bytes)
+static int is_layout(const struct channel_view *view, const struct channel_header *header,
+		     uint64_t n_bytes)
 {
 	uint64_t tables_end = header->rings_offset;
 
@@ -44,11 +46,13 @@ static int is_layout(const struct channel_view *view, const struct channel_heade
 		return 0;
 	if (header->total_bytes != n_bytes || tables_end > n_bytes || tables_end % PAGE)
 		return 0;
-	if (!view->n_slots || view->n_slots > CHANNEL_THREADS || view->n_large_rings > view->n_slots ||
-	    view->n_modules > CHANNEL_MODULES || view->n_codes > CHANNEL_CODES ||
-	    view->n_addresses > CHANNEL_ADDRESSES || view->n_text_bytes > CHANNEL_TEXT_BYTES)
+	if (!view->n_slots || view->n_slots > CHANNEL_THREADS ||
+	    view->n_large_rings > view->n_slots || view->n_modules > CHANNEL_MODULES ||
+	    view->n_codes > CHANNEL_CODES || view->n_addresses > CHANNEL_ADDRESSES ||
+	    view->n_text_bytes > CHANNEL_TEXT_BYTES)
 		return 0;
-	if (view->ring_bytes < CHANNEL_RING_MIN_BYTES || view->ring_bytes > CHANNEL_RING_MAX_BYTES ||
+	if (view->ring_bytes < CHANNEL_RING_MIN_BYTES ||
+	    view->ring_bytes > CHANNEL_RING_MAX_BYTES ||
 	    (view->ring_bytes & (view->ring_bytes - 1)))
 		return 0;
 	return is_area(view->slots.offset, view->slots.n_bytes, tables_end) &&
@@ -56,12 +60,15 @@ static int is_layout(const struct channel_view *view, const struct channel_heade
 	       is_area(view->codes.offset, view->codes.n_bytes, tables_end) &&
 	       is_area(view->addresses.offset, view->addresses.n_bytes, tables_end) &&
 	       is_area(view->text.offset, view->text.n_bytes, tables_end) &&
-	       is_area(view->rings_offset, (uint64_t)view->n_slots * CHANNEL_RING_SMALL_BYTES, n_bytes) &&
-	       is_area(view->large_rings_offset, (uint64_t)view->n_large_rings * view->ring_bytes, n_bytes);
+	       is_area(view->rings_offset, (uint64_t)view->n_slots * CHANNEL_RING_SMALL_BYTES,
+		       n_bytes) &&
+	       is_area(view->large_rings_offset, (uint64_t)view->n_large_rings * view->ring_bytes,
+		       n_bytes);
 }
 
 /* From a copy of the header that doesn't change any more. */
-static int take_layout(struct channel_view *view, const struct channel_header *header, uint64_t n_bytes)
+static int take_layout(struct channel_view *view, const struct channel_header *header,
+		       uint64_t n_bytes)
 {
 	view->n_slots = header->n_thread_slots;
 	view->n_modules = header->n_module_slots;
@@ -98,13 +105,15 @@ static size_t piece_bytes(const struct view_table *table, uint32_t piece)
 }
 
 /* Entry i of the table, or NULL. */
-static void *find_entry(const struct channel_view *view, const struct view_table *table, uint32_t i, size_t entry_bytes)
+static void *find_entry(const struct channel_view *view, const struct view_table *table, uint32_t i,
+			size_t entry_bytes)
 {
 	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes), piece = i / per_piece;
 	void *at = table->pieces[piece];
 
 	if (!at) {
-		at = mmap(NULL, piece_bytes(table, piece), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, view->fd,
+		at = mmap(NULL, piece_bytes(table, piece), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_NORESERVE, view->fd,
 			  (off_t)(table->offset + (uint64_t)piece * CHANNEL_PIECE_BYTES));
 		if (at == MAP_FAILED)
 			return NULL;
@@ -127,7 +136,10 @@ static void end_table(struct view_table *table)
 	free(table->pieces);
 }
 
-/* A file that can't be sealed against shrinking is taken all the same: its owner harms only the recording. */
+/*
+ * A file that can't be sealed against shrinking is taken all the same: its owner harms only the
+ * recording.
+ */
 static int check_file(int fd, uint64_t *n_bytes)
 {
 	struct stat status;
@@ -195,7 +207,9 @@ void torsh_view_close(struct channel_view *view)
 
 struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t slot)
 {
-	return slot < view->n_slots ? find_entry(view, &view->slots, slot, sizeof(struct thread_slot)) : NULL;
+	return slot < view->n_slots
+		       ? find_entry(view, &view->slots, slot, sizeof(struct thread_slot))
+		       : NULL;
 }
 
 static off_t ring_offset(const struct channel_view *view, uint32_t slot, int is_large)
@@ -210,8 +224,8 @@ const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slo
 
 	if (slot >= (is_large ? view->n_large_rings : view->n_slots))
 		return NULL;
-	ring = mmap(NULL, torsh_view_ring_bytes(view, is_large), PROT_READ, MAP_SHARED | MAP_NORESERVE, view->fd,
-		    ring_offset(view, slot, is_large));
+	ring = mmap(NULL, torsh_view_ring_bytes(view, is_large), PROT_READ,
+		    MAP_SHARED | MAP_NORESERVE, view->fd, ring_offset(view, slot, is_large));
 	return ring == MAP_FAILED ? NULL : ring;
 }
 
@@ -220,10 +234,12 @@ void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring,
 	munmap((void *)(uintptr_t)ring, torsh_view_ring_bytes(view, is_large));
 }
 
-void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large, uint32_t n_kept)
+void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large,
+			   uint32_t n_kept)
 {
 	/* Where the kernel won't, the memory is the target's until it ends. */
-	fallocate(view->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, ring_offset(view, slot, is_large) + n_kept,
+	fallocate(view->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  ring_offset(view, slot, is_large) + n_kept,
 		  (off_t)(torsh_view_ring_bytes(view, is_large) - n_kept));
 }
 
@@ -245,7 +261,10 @@ void torsh_view_free_slot(const struct channel_view *view, uint32_t number)
 	/* Where it can't be given back it stays unused. */
 	torsh_channel_push_free(header, slot, number);
 	atomic_fetch_add_explicit(&header->n_freed, 1, memory_order_release);
-	/* Who waits sets the word, then looks for free slots; we the other way round: one of us sees the other. */
+	/*
+	 * Who waits sets the word, then looks for free slots; we the other way round: one of us
+	 * sees the other.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_exchange_explicit(&header->freed_awaited, 0, memory_order_relaxed))
 		syscall(SYS_futex, &header->n_freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -256,7 +275,8 @@ static int is_control(char c)
 	return ((uint8_t)c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
 }
 
-char *torsh_view_text(const struct channel_view *view, struct channel_text text, int separator, size_t *n)
+char *torsh_view_text(const struct channel_view *view, struct channel_text text, int separator,
+		      size_t *n)
 {
 	uint32_t n_bytes = text.length < TEXT_MAX ? text.length : TEXT_MAX;
 	const char *there;
@@ -290,10 +310,12 @@ int torsh_view_address(const struct channel_view *view, uint32_t id, struct view
 	uint64_t entry;
 
 	if (!id) {
-		*address = (struct view_address){.flags = ADDRESS_CUT_TABLE_FULL, .module = CHANNEL_NO_MODULE};
+		*address = (struct view_address){.flags = ADDRESS_CUT_TABLE_FULL,
+						 .module = CHANNEL_NO_MODULE};
 		return 0;
 	}
-	there = id < view->n_addresses ? find_entry(view, &view->addresses, id, sizeof(*there)) : NULL;
+	there = id < view->n_addresses ? find_entry(view, &view->addresses, id, sizeof(*there))
+				       : NULL;
 	if (!there)
 		return -ENOENT;
 	entry = atomic_load_explicit(&there->ip_and_flags, memory_order_acquire);
@@ -307,7 +329,8 @@ int torsh_view_address(const struct channel_view *view, uint32_t id, struct view
 
 int torsh_view_code(const struct channel_view *view, uint32_t index, struct channel_code *code)
 {
-	const void *there = index < view->n_codes ? find_entry(view, &view->codes, index, sizeof(*code)) : NULL;
+	const void *there =
+		index < view->n_codes ? find_entry(view, &view->codes, index, sizeof(*code)) : NULL;
 
 	if (!there)
 		return -ENOENT;
@@ -315,9 +338,12 @@ int torsh_view_code(const struct channel_view *view, uint32_t index, struct chan
 	return 0;
 }
 
-int torsh_view_module(const struct channel_view *view, uint32_t index, struct channel_module *module)
+int torsh_view_module(const struct channel_view *view, uint32_t index,
+		      struct channel_module *module)
 {
-	const void *there = index < view->n_modules ? find_entry(view, &view->modules, index, sizeof(*module)) : NULL;
+	const void *there = index < view->n_modules
+				    ? find_entry(view, &view->modules, index, sizeof(*module))
+				    : NULL;
 
 	if (!there)
 		return -ENOENT;

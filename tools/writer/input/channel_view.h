@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A target's channel as the writer sees it: mapped, its layout checked once against the file's size, its tables behind
- * functions that copy before they look. The layout's numbers are copies: the header may be overwritten at any time.
+ * A target's channel as the writer sees it: mapped, its layout checked once against the file's
+ * size, its tables behind functions that copy before they look. The layout's numbers are copies:
+ * the header may be overwritten at any time.
  */
 #ifndef TORSH_WRITER_INPUT_CHANNEL_VIEW_H
 #define TORSH_WRITER_INPUT_CHANNEL_VIEW_H
@@ -27,18 +28,21 @@ struct channel_view {
 };
 
 /*
- * Map the channel behind fd, which becomes the view's. On failure fd is closed, and where the header could be mapped
- * it says CHANNEL_WRITER_REFUSED. Returns 0, -EPROTO for another version or a layout that can't be, or -errno.
+ * Map the channel behind fd, which becomes the view's. On failure fd is closed, and where the
+ * header could be mapped it says CHANNEL_WRITER_REFUSED. Returns 0, -EPROTO for another version or
+ * a layout that can't be, or -errno.
  */
 int torsh_view_open(struct channel_view *view, int fd);
 void torsh_view_close(struct channel_view *view);
 
-/* The slot, which is the target's to change; NULL when there is no such one, or no address space. */
+/*
+ * The slot, which is the target's to change; NULL when there is no such one, or no address space.
+ */
 struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t slot);
 
 /*
- * Map the ring of a slot, small or large; NULL when there is no such one, or no address space. Stays until
- * torsh_view_unmap_ring.
+ * Map the ring of a slot, small or large; NULL when there is no such one, or no address space.
+ * Stays until torsh_view_unmap_ring.
  */
 const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, int is_large);
 void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, int is_large);
@@ -48,8 +52,12 @@ static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, in
 	return is_large ? view->ring_bytes : CHANNEL_RING_SMALL_BYTES;
 }
 
-/* Give back the memory of a slot's ring but for its first n_kept bytes: nothing of it will be read any more. */
-void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large, uint32_t n_kept);
+/*
+ * Give back the memory of a slot's ring but for its first n_kept bytes: nothing of it will be read
+ * any more.
+ */
+void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large,
+			   uint32_t n_kept);
 
 /* Let the target see that the writer is there, and wake it where it waits for that. */
 void torsh_view_attach(const struct channel_view *view);
@@ -58,10 +66,12 @@ void torsh_view_attach(const struct channel_view *view);
 void torsh_view_free_slot(const struct channel_view *view, uint32_t slot);
 
 /*
- * A copy of a piece of text, "" when it is not there, as UTF-8 with what is not replaced by "?". Bytes that are
- * `separator` (-1: none) become NULs: then it is *n bytes of strings, one behind the other. Free it.
+ * A copy of a piece of text, "" when it is not there, as UTF-8 with what is not replaced by "?".
+ * Bytes that are `separator` (-1: none) become NULs: then it is *n bytes of strings, one behind the
+ * other. Free it.
  */
-char *torsh_view_text(const struct channel_view *view, struct channel_text text, int separator, size_t *n);
+char *torsh_view_text(const struct channel_view *view, struct channel_text text, int separator,
+		      size_t *n);
 
 struct view_address {
 	uint64_t ip;
@@ -76,6 +86,7 @@ int torsh_view_address(const struct channel_view *view, uint32_t id, struct view
 int torsh_view_code(const struct channel_view *view, uint32_t index, struct channel_code *code);
 
 /* Returns 0, or -ENOENT. The module is there when an address that names it is. */
-int torsh_view_module(const struct channel_view *view, uint32_t index, struct channel_module *module);
+int torsh_view_module(const struct channel_view *view, uint32_t index,
+		      struct channel_module *module);
 
 #endif

@@ -44,7 +44,10 @@ static struct reading read_once(void)
 	return (struct reading){.ticks = before + took / 2, .ns = ns, .took_ticks = took};
 }
 
-/* Both clocks at one moment: the tightest of a few tries. False: the thread was interrupted in each of them. */
+/*
+ * Both clocks at one moment: the tightest of a few tries. False: the thread was interrupted in each
+ * of them.
+ */
 static bool read_both(uint64_t *ticks, uint64_t *ns)
 {
 	struct reading best = read_once();
@@ -84,7 +87,8 @@ static void add_gap(struct ticks_rate *rate, uint64_t from, uint64_t n)
 {
 	uint64_t former = rate->n_gaps ? rate->gaps[rate->n_gaps - 1].n : 0;
 
-	rate->gaps = torsh_memory_grow(rate->gaps, &rate->gap_capacity, rate->n_gaps, sizeof(*rate->gaps));
+	rate->gaps = torsh_memory_grow(rate->gaps, &rate->gap_capacity, rate->n_gaps,
+				       sizeof(*rate->gaps));
 	rate->gaps[rate->n_gaps++] = (struct ticks_gap){.from = from, .n = former + n};
 }
 
@@ -103,20 +107,27 @@ uint64_t torsh_ticks_jumped_until(const struct ticks_rate *rate, uint64_t ticks)
 	return n_before ? rate->gaps[n_before - 1].n : 0;
 }
 
-/* Where the counter is not where the rate says: so far that it has not just been measured badly. Returns what happened. */
+/*
+ * Where the counter is not where the rate says: so far that it has not just been measured badly.
+ * Returns what happened.
+ */
 static enum ticks_jump follow(struct ticks_rate *rate, uint64_t *ticks, uint64_t ns)
 {
-	uint64_t passed_ns = ns - rate->last_ns, expected = rate->last_ticks + ticks_of(rate, passed_ns);
+	uint64_t passed_ns = ns - rate->last_ns,
+		 expected = rate->last_ticks + ticks_of(rate, passed_ns);
 	int64_t beyond = (int64_t)(*ticks - expected);
 
-	if (beyond < -(int64_t)ticks_of(rate, passed_ns / CLOCK_SHARE + CLOCK_NS_A_SECOND / CLOCK_PART)) {
+	if (beyond <
+	    -(int64_t)ticks_of(rate, passed_ns / CLOCK_SHARE + CLOCK_NS_A_SECOND / CLOCK_PART)) {
 		rate->lift += expected - *ticks;
 		*ticks = expected;
 		return TICKS_SET_BACK;
 	}
 	if (beyond < (int64_t)ticks_of(rate, passed_ns + LEAST_GAP_NS))
 		return TICKS_STEADY;
-	/* All that was stamped before lies below what was expected by now, and all behind it above. */
+	/*
+	 * All that was stamped before lies below what was expected by now, and all behind it above.
+	 */
 	add_gap(rate, expected, (uint64_t)beyond);
 	rate->first_ticks += (uint64_t)beyond;
 	return TICKS_JUMPED;
@@ -133,7 +144,8 @@ struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate)
 	if (rate->is_measured)
 		reading.jump = follow(rate, &ticks, ns);
 	if (ns - rate->first_ns > ENOUGH_NS && ticks > rate->first_ticks)
-		rate->ns_a_tick = (double)(ns - rate->first_ns) / (double)(ticks - rate->first_ticks);
+		rate->ns_a_tick =
+			(double)(ns - rate->first_ns) / (double)(ticks - rate->first_ticks);
 	rate->is_measured = rate->is_measured || ns - rate->first_ns > MEASURED_NS;
 	suspended = suspended_ns(ns);
 	if (suspended > rate->last_suspended_ns)
@@ -144,7 +156,8 @@ struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate)
 	return reading;
 }
 
-void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base, struct clock_reference *reference)
+void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base,
+			 struct clock_reference *reference)
 {
 	if (rate->is_measured)
 		torsh_clock_publish(reference, rate->last_ticks - base, rate->last_ns,

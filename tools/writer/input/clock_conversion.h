@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * From stamps to nanoseconds. The writer reads the same counter as its targets, beside CLOCK_MONOTONIC: the rate is
- * the quotient over all the time since it began, so that it grows more exact all the while. What is written once and
- * for all (a recorded event) has the rate of that moment.
+ * From stamps to nanoseconds. The writer reads the same counter as its targets, beside
+ * CLOCK_MONOTONIC: the rate is the quotient over all the time since it began, so that it grows more
+ * exact all the while. What is written once and for all (a recorded event) has the rate of that
+ * moment.
  *
- * CLOCK_MONOTONIC stands still while the machine is suspended, and so does this peak tracker. The counter may run on meanwhile, or
- * be set back, and to anywhere when a virtual machine moves. Set back: it is lifted here, and by each target for itself
- * (agent/producer/stamp.h). Forward: stamps go on as the counter does, and what it jumped over is left out of the time.
+ * CLOCK_MONOTONIC stands still while the machine is suspended, and so does this peak tracker. The
+ * counter may run on meanwhile, or be set back, and to anywhere when a virtual machine moves. Set
+ * back: it is lifted here, and by each target for itself (agent/producer/stamp.h). Forward: stamps
+ * go on as the counter does, and what it jumped over is left out of the time.
  */
 #ifndef TORSH_WRITER_INPUT_CLOCK_CONVERSION_H
 #define TORSH_WRITER_INPUT_CLOCK_CONVERSION_H
@@ -31,7 +33,10 @@ static inline uint64_t torsh_ticks_counter(void)
 
 uint64_t torsh_ticks_monotonic_ns(void);
 
-/* A jump forward: whatever lies at `from` or behind it comes later by what was jumped over; n is the sum so far. */
+/*
+ * A jump forward: whatever lies at `from` or behind it comes later by what was jumped over; n is
+ * the sum so far.
+ */
 struct ticks_gap {
 	uint64_t from, n;
 };
@@ -63,8 +68,12 @@ void torsh_ticks_destroy(struct ticks_rate *rate);
 /* Take another reading. */
 struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate);
 
-/* The last reading for a target whose ticks began when the lift was `base`; nothing while the rate is a guess. */
-void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base, struct clock_reference *reference);
+/*
+ * The last reading for a target whose ticks began when the lift was `base`; nothing while the rate
+ * is a guess.
+ */
+void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base,
+			 struct clock_reference *reference);
 
 /* The clock of one target. */
 struct clock_conversion {
@@ -73,7 +82,8 @@ struct clock_conversion {
 	uint64_t start_ns; /* of start_ticks, on the session's peak tracker */
 	uint64_t start_monotonic_ns; /* of start_ticks */
 	uint64_t base; /* the rate's lift at that time: the target began without one */
-	const _Atomic uint64_t *lift; /* its own since then, another process's memory; NULL: not known */
+	/* its own since then, another process's memory; NULL: not known */
+	const _Atomic uint64_t *lift;
 };
 
 /* The target's own lift, or what it will be at least as soon as it stamps again. */
@@ -100,22 +110,26 @@ static inline struct ticks_moment torsh_ticks_moment(void)
 }
 
 /* The moment in the target's stamps. */
-static inline uint64_t torsh_ticks_stamp(const struct clock_conversion *clock, const struct ticks_moment *moment)
+static inline uint64_t torsh_ticks_stamp(const struct clock_conversion *clock,
+					 const struct ticks_moment *moment)
 {
-	return (clock->rate ? moment->ticks + torsh_ticks_lift(clock) : moment->ns) >> CHANNEL_STAMP_SHIFT;
+	return (clock->rate ? moment->ticks + torsh_ticks_lift(clock) : moment->ns) >>
+	       CHANNEL_STAMP_SHIFT;
 }
 
 /* Now in the target's stamps. */
 static inline uint64_t torsh_ticks_now(const struct clock_conversion *clock)
 {
-	return (clock->rate ? torsh_ticks_counter() + torsh_ticks_lift(clock) : torsh_ticks_monotonic_ns()) >>
+	return (clock->rate ? torsh_ticks_counter() + torsh_ticks_lift(clock)
+			    : torsh_ticks_monotonic_ns()) >>
 	       CHANNEL_STAMP_SHIFT;
 }
 
 /* This many nanoseconds in the target's stamps. */
 static inline uint64_t torsh_ticks_of_ns(const struct clock_conversion *clock, uint64_t ns)
 {
-	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_a_tick : 1.0)) >> CHANNEL_STAMP_SHIFT;
+	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_a_tick : 1.0)) >>
+	       CHANNEL_STAMP_SHIFT;
 }
 
 /* What the counter jumped over until that tick of the rate's. */
@@ -130,7 +144,10 @@ static inline uint64_t torsh_ticks_jumped(const struct clock_conversion *clock, 
 	       torsh_ticks_jumped_until(clock->rate, clock->start_ticks + clock->base);
 }
 
-/* A stamp on the session's peak tracker of nanoseconds; one from before the target's start counts as its start. */
+/*
+ * A stamp on the session's peak tracker of nanoseconds; one from before the target's start counts
+ * as its start.
+ */
 static inline uint64_t torsh_ticks_to_ns(const struct clock_conversion *clock, uint64_t stamp)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
@@ -142,11 +159,16 @@ static inline uint64_t torsh_ticks_to_ns(const struct clock_conversion *clock, u
 	return clock->start_ns + (uint64_t)((double)ticks * clock->rate->ns_a_tick);
 }
 
-/* A moment of CLOCK_MONOTONIC on the session's peak tracker; one from before the target's start counts as its start. */
-static inline uint64_t torsh_ticks_of_moment(const struct clock_conversion *clock, uint64_t monotonic_ns)
+/*
+ * A moment of CLOCK_MONOTONIC on the session's peak tracker; one from before the target's start
+ * counts as its start.
+ */
+static inline uint64_t torsh_ticks_of_moment(const struct clock_conversion *clock,
+					     uint64_t monotonic_ns)
 {
-	return clock->start_ns +
-	       (monotonic_ns > clock->start_monotonic_ns ? monotonic_ns - clock->start_monotonic_ns : 0);
+	return clock->start_ns + (monotonic_ns > clock->start_monotonic_ns
+					  ? monotonic_ns - clock->start_monotonic_ns
+					  : 0);
 }
 
 #endif

@@ -27,7 +27,9 @@ void torsh_fork_ancestry_destroy(struct fork_ancestry *ancestry)
 	*ancestry = (struct fork_ancestry){0};
 }
 
-/* The number of the image that the target is a fork of, 0: not known. The latest are asked first. */
+/*
+ * The number of the image that the target is a fork of, 0: not known. The latest are asked first.
+ */
 static uint32_t find_parent(const struct fork_ancestry *ancestry, const struct target *target)
 {
 	for (uint32_t i = ancestry->n; i-- > 0;) {
@@ -53,8 +55,8 @@ void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *ta
 	else if (target->former_number && target->former_number <= ancestry->n)
 		target->parent_pid = ancestors[target->former_number - 1].parent_pid;
 	target->inheritance.is_settled = !target->parent_number;
-	ancestry->ancestors =
-		torsh_memory_grow(ancestry->ancestors, &ancestry->capacity, ancestry->n, sizeof(*ancestry->ancestors));
+	ancestry->ancestors = torsh_memory_grow(ancestry->ancestors, &ancestry->capacity,
+						ancestry->n, sizeof(*ancestry->ancestors));
 	ancestry->ancestors[ancestry->n++] = (struct ancestor){
 		.pid = (uint32_t)target->pid,
 		.own_pid = target->start.pid,
@@ -68,8 +70,10 @@ void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *ta
 /* The fork that made this child, taken out of the list. Pids come back: the latest one counts. */
 static int take_fork(struct ancestor *parent, uint32_t child, struct folded_fork *taken)
 {
-	struct folded_fork *forks = parent->target ? parent->target->process_state.forks : parent->forks;
-	uint32_t *n_forks = parent->target ? &parent->target->process_state.n_forks : &parent->n_forks;
+	struct folded_fork *forks =
+		parent->target ? parent->target->process_state.forks : parent->forks;
+	uint32_t *n_forks =
+		parent->target ? &parent->target->process_state.n_forks : &parent->n_forks;
 
 	for (uint32_t i = *n_forks; i-- > 0;) {
 		if (forks[i].child != child)
@@ -81,12 +85,17 @@ static int take_fork(struct ancestor *parent, uint32_t child, struct folded_fork
 	return 0;
 }
 
-/* The parent's own blocks, and what it still had of its parent's. Of those that it freed the sizes are not known. */
+/*
+ * The parent's own blocks, and what it still had of its parent's. Of those that it freed the sizes
+ * are not known.
+ */
 static struct inheritance sum_up(const struct folded_fork *fork, const struct inheritance *parent)
 {
-	struct inheritance sum = {.is_fork = 1, .is_settled = 1, .blocks = fork->blocks, .bytes = fork->bytes};
+	struct inheritance sum = {
+		.is_fork = 1, .is_settled = 1, .blocks = fork->blocks, .bytes = fork->bytes};
 
-	sum.has_blocks = !parent->is_fork || (parent->has_blocks && parent->blocks >= fork->n_unknown_frees);
+	sum.has_blocks =
+		!parent->is_fork || (parent->has_blocks && parent->blocks >= fork->n_unknown_frees);
 	sum.has_bytes = !parent->is_fork || (parent->has_bytes && !fork->n_unknown_frees);
 	if (parent->is_fork && sum.has_blocks)
 		sum.blocks += parent->blocks - fork->n_unknown_frees;
@@ -111,9 +120,10 @@ void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *
 	/* First what the parent itself inherited. */
 	if (parent->target && torsh_fork_ancestry_is_awaited(parent->target))
 		return;
-	if (take_fork(parent, (uint32_t)target->pid, &fork) || take_fork(parent, target->start.pid, &fork))
-		target->inheritance =
-			sum_up(&fork, parent->target ? &parent->target->inheritance : &parent->inheritance);
+	if (take_fork(parent, (uint32_t)target->pid, &fork) ||
+	    take_fork(parent, target->start.pid, &fork))
+		target->inheritance = sum_up(&fork, parent->target ? &parent->target->inheritance
+								   : &parent->inheritance);
 	else
 		target->inheritance.is_settled = !parent->target;
 }
@@ -130,16 +140,18 @@ void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *targ
 	target->process_state.n_forks = target->process_state.fork_capacity = 0;
 }
 
-int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
-			     uint64_t *start_ns)
+int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
+				   uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns)
 {
 	int is_found = 0;
 
 	/* They are in the order of their hellos, which is nearly that of their starts. */
-	for (uint32_t i = ancestry->n; i-- > 0 && ancestry->ancestors[i].start_ns + LATE_HELLO_NS > from_ns;) {
+	for (uint32_t i = ancestry->n;
+	     i-- > 0 && ancestry->ancestors[i].start_ns + LATE_HELLO_NS > from_ns;) {
 		const struct ancestor *ancestor = &ancestry->ancestors[i];
 
-		if (ancestor->pid != pid || ancestor->start_ns < from_ns || ancestor->start_ns > to_ns)
+		if (ancestor->pid != pid || ancestor->start_ns < from_ns ||
+		    ancestor->start_ns > to_ns)
 			continue;
 		*start_ns = ancestor->start_ns;
 		is_found = 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who descends from whom, over a whole session: which process image a fork was made from, and what was alive in it at
- * that moment. Pids come back, so an image is told from another by the moment at which it began. Owned by the drain
- * thread.
+ * Who descends from whom, over a whole session: which process image a fork was made from, and what
+ * was alive in it at that moment. Pids come back, so an image is told from another by the moment at
+ * which it began. Owned by the drain thread.
  *
- * What a child inherits is the parent's heap as it was folded up to the parent's fork event: exact where no other
- * thread of the parent allocates or frees during the fork.
+ * What a child inherits is the parent's heap as it was folded up to the parent's fork event: exact
+ * where no other thread of the parent allocates or frees during the fork.
  */
 #ifndef TORSH_WRITER_INPUT_FORK_ANCESTRY_H
 #define TORSH_WRITER_INPUT_FORK_ANCESTRY_H
@@ -21,20 +21,31 @@ struct fork_ancestry {
 
 void torsh_fork_ancestry_destroy(struct fork_ancestry *ancestry);
 
-/* A target that has begun, in the order of numbers from 1 on: its parents' number and pid are set. */
+/*
+ * A target that has begun, in the order of numbers from 1 on: its parents' number and pid are set.
+ */
 void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *target);
 
-/* Ask the parent what a fork inherited, if that isn't known: it may have to be folded that far first. */
+/*
+ * Ask the parent what a fork inherited, if that isn't known: it may have to be folded that far
+ * first.
+ */
 void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *target);
 
 /* May asking again bring more? Not once the parent has ended. */
 int torsh_fork_ancestry_is_awaited(const struct target *target);
 
-/* All of it is folded, and it is about to be destroyed: its forks are taken over from its process state. */
+/*
+ * All of it is folded, and it is about to be destroyed: its forks are taken over from its process
+ * state.
+ */
 void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *target);
 
-/* Did an image of the process pid begin between these times of the session's peak tracker? Then *start_ns says when the first did. */
-int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
-			     uint64_t *start_ns);
+/*
+ * Did an image of the process pid begin between these times of the session's peak tracker? Then
+ * *start_ns says when the first did.
+ */
+int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
+				   uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns);
 
 #endif

@@ -43,7 +43,8 @@ static int has_events(struct merge *merge, struct ring_consumer *consumer)
 {
 	uint64_t bound;
 
-	if (consumer->first < consumer->n_events || torsh_ring_consumer_decode(consumer, &merge->tables))
+	if (consumer->first < consumer->n_events ||
+	    torsh_ring_consumer_decode(consumer, &merge->tables))
 		return 1;
 	bound = torsh_ring_consumer_bound(consumer);
 	if (bound < merge->limit)
@@ -51,7 +52,8 @@ static int has_events(struct merge *merge, struct ring_consumer *consumer)
 	return 0;
 }
 
-static void collect_fronts(struct merge *merge, struct ring_consumer *const *consumers, uint32_t n_consumers)
+static void collect_fronts(struct merge *merge, struct ring_consumer *const *consumers,
+			   uint32_t n_consumers)
 {
 	for (uint32_t i = 0; i < n_consumers; i++) {
 		if (has_events(merge, consumers[i]))
@@ -76,31 +78,38 @@ static uint64_t run_end(const struct merge *merge)
 	return end;
 }
 
-static uint64_t fold_run(struct process_state *process_state, struct ring_consumer *consumer, uint64_t end)
+static uint64_t fold_run(struct process_state *process_state, struct ring_consumer *consumer,
+			 uint64_t end)
 {
 	uint32_t i = consumer->first;
 
-	for (; i < consumer->n_events && consumer->events[i].stamp <= end && !process_state->is_out_of_memory; i++)
+	for (; i < consumer->n_events && consumer->events[i].stamp <= end &&
+	       !process_state->is_out_of_memory;
+	     i++)
 		torsh_process_state_fold(process_state, consumer, i);
 	i -= consumer->first;
 	consumer->first += i;
 	return i;
 }
 
-uint64_t torsh_merge_fold(struct process_state *process_state, struct ring_consumer *const *consumers, uint32_t n_consumers, uint64_t limit,
-			  uint64_t budget)
+uint64_t torsh_merge_fold(struct process_state *process_state,
+			  struct ring_consumer *const *consumers, uint32_t n_consumers,
+			  uint64_t limit, uint64_t budget)
 {
 	struct front *fronts = torsh_memory_new(n_consumers + 1, sizeof(*fronts));
 	struct merge merge = {
 		.process_state = process_state,
-		.tables = {.code = &process_state->code, .stacks = &process_state->stacks, .heap = &process_state->heap},
+		.tables = {.code = &process_state->code,
+			   .stacks = &process_state->stacks,
+			   .heap = &process_state->heap},
 		.fronts = fronts,
 		.limit = limit,
 	};
 	uint64_t n_folded = 0;
 
 	collect_fronts(&merge, consumers, n_consumers);
-	while (merge.n_fronts && n_folded < budget && fronts[0].stamp <= merge.limit && !process_state->is_out_of_memory) {
+	while (merge.n_fronts && n_folded < budget && fronts[0].stamp <= merge.limit &&
+	       !process_state->is_out_of_memory) {
 		struct ring_consumer *consumer = fronts[0].consumer;
 
 		n_folded += fold_run(process_state, consumer, run_end(&merge));

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/writer/input/pending_children.h. */
 #include "tools/writer/input/pending_children.h"
 
 #include <signal.h>
@@ -29,8 +28,8 @@ void torsh_pending_children_add(struct pending_children *awaited, pid_t pid, uin
 	if (kill(pid, 0))
 		return;
 	pthread_mutex_lock(&awaited->lock);
-	awaited->children =
-		torsh_memory_grow(awaited->children, &awaited->capacity, awaited->n, sizeof(*awaited->children));
+	awaited->children = torsh_memory_grow(awaited->children, &awaited->capacity, awaited->n,
+					      sizeof(*awaited->children));
 	awaited->children[awaited->n++] = (struct pending_child){.pid = pid, .since_ns = now_ns};
 	pthread_mutex_unlock(&awaited->lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Children that were forked by a process which is finished, and said no hello yet. Any thread may call.
+ * Children that were forked by a process which is finished, and said no hello yet. Any thread may
+ * call.
  */
 #ifndef TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 #define TORSH_WRITER_INPUT_PENDING_CHILDREN_H

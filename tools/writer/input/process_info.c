@@ -24,7 +24,8 @@ struct pidfd_information {
 	int32_t exit_code;
 };
 
-_Static_assert(sizeof(struct pidfd_information) == 64, "the first published size of struct pidfd_info");
+_Static_assert(sizeof(struct pidfd_information) == 64,
+	       "the first published size of struct pidfd_info");
 
 #define PIDFD_INFORMATION _IOWR(0xff, 11, struct pidfd_information)
 #define PIDFD_INFORMATION_EXIT (UINT64_C(1) << 3)
@@ -45,7 +46,8 @@ int torsh_process_of_peer(int socket_fd, pid_t pid)
 	int fd = -1;
 	socklen_t n = sizeof(fd);
 
-	return getsockopt(socket_fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &n) ? torsh_process_open(pid) : fd;
+	return getsockopt(socket_fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &n) ? torsh_process_open(pid)
+									: fd;
 }
 
 int torsh_process_has_ended(int pidfd)
@@ -55,15 +57,16 @@ int torsh_process_has_ended(int pidfd)
 	return pidfd < 0 || poll(&poll_fd, 1, 0) > 0;
 }
 
-#define PIDFD_SYSTEM 0x50494446 /* PIDFS_MAGIC: from Linux 6.9 on each process has an inode of its own there */
+/* PIDFS_MAGIC: from Linux 6.9 on each process has an inode of its own there */
+#define PIDFD_SYSTEM 0x50494446
 
 int torsh_process_is_same(int pidfd, int other)
 {
 	struct statfs system;
 	struct stat one, two;
 
-	if (pidfd < 0 || other < 0 || fstatfs(pidfd, &system) || system.f_type != PIDFD_SYSTEM || fstat(pidfd, &one) ||
-	    fstat(other, &two))
+	if (pidfd < 0 || other < 0 || fstatfs(pidfd, &system) || system.f_type != PIDFD_SYSTEM ||
+	    fstat(pidfd, &one) || fstat(other, &two))
 		return -ENODATA;
 	return one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
@@ -115,7 +118,10 @@ static int read_number(const char *text, const char *name, uint64_t *number)
 	return 0;
 }
 
-/* However long it is: of a status the user's groups stand first. Returns 0 with a text that the caller frees, or -errno. */
+/*
+ * However long it is: of a status the user's groups stand first. Returns 0 with a text that the
+ * caller frees, or -errno.
+ */
 static int read_whole(int fd, char **text)
 {
 	uint32_t capacity = 4096, n = 0;
@@ -145,9 +151,12 @@ int torsh_process_read_status(int status_fd, struct process_status *status)
 
 	if (result)
 		return result;
-	result = read_number(text, "\nVmHWM:", &peak_kib) || read_number(text, "\nVmRSS:", &rss_kib) ? -ENODATA : 0;
+	result = read_number(text, "\nVmHWM:", &peak_kib) || read_number(text, "\nVmRSS:", &rss_kib)
+			 ? -ENODATA
+			 : 0;
 	if (!result) {
-		*status = (struct process_status){.rss_bytes = rss_kib << 10, .rss_peak_bytes = peak_kib << 10};
+		*status = (struct process_status){.rss_bytes = rss_kib << 10,
+						  .rss_peak_bytes = peak_kib << 10};
 		read_number(text, "\nSeccomp_filters:", &status->n_filters);
 	}
 	free(text);
@@ -170,13 +179,17 @@ static int ask_pidfd(int pidfd, int *status)
 {
 	struct pidfd_information information = {.mask = PIDFD_INFORMATION_EXIT};
 
-	if (ioctl(pidfd, PIDFD_INFORMATION, &information) || !(information.mask & PIDFD_INFORMATION_EXIT))
+	if (ioctl(pidfd, PIDFD_INFORMATION, &information) ||
+	    !(information.mask & PIDFD_INFORMATION_EXIT))
 		return -ENODATA;
 	*status = information.exit_code;
 	return 0;
 }
 
-/* What stands behind the program's name, which is in parentheses and may hold anything: " S 1234 ..."; or NULL. */
+/*
+ * What stands behind the program's name, which is in parentheses and may hold anything: " S 1234
+ * ..."; or NULL.
+ */
 static char *read_stat(int stat_fd, char *stat, size_t n_stat)
 {
 	ssize_t n = stat_fd < 0 ? -1 : pread(stat_fd, stat, n_stat - 1, 0);
@@ -201,7 +214,8 @@ pid_t torsh_process_parent(int stat_fd)
 static int ask_stat(int stat_fd, int *status)
 {
 	char stat[2048];
-	const char *state = read_stat(stat_fd, stat, sizeof(stat)), *last = state ? strrchr(state, ' ') : NULL;
+	const char *state = read_stat(stat_fd, stat, sizeof(stat)),
+		   *last = state ? strrchr(state, ' ') : NULL;
 
 	if (!last || strncmp(state, " Z", 2))
 		return -ENODATA;

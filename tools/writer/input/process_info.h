@@ -13,8 +13,8 @@
 int torsh_process_open(pid_t pid);
 
 /*
- * A pidfd of the process at the other end of a socket, by the socket where the kernel has that: also of one that has
- * ended, and never of another that got its pid. Negative when there is none.
+ * A pidfd of the process at the other end of a socket, by the socket where the kernel has that:
+ * also of one that has ended, and never of another that got its pid. Negative when there is none.
  */
 int torsh_process_of_peer(int socket_fd, pid_t pid);
 
@@ -28,7 +28,10 @@ int torsh_process_is_same(int pidfd, int other);
 int torsh_process_open_status(pid_t pid);
 int torsh_process_open_stat(pid_t pid);
 
-/* What ps shows a thread as, cut at n - 1 bytes; "" when it is gone. pid and tid as in our namespace. */
+/*
+ * What ps shows a thread as, cut at n - 1 bytes; "" when it is gone. pid and tid as in our
+ * namespace.
+ */
 void torsh_process_thread_name(pid_t pid, pid_t tid, char *name, size_t n);
 
 /* The pid of the parent, as the stat says; -ENODATA when it can't be read. */
@@ -37,7 +40,8 @@ pid_t torsh_process_parent(int stat_fd);
 /* What changes while it runs. */
 struct process_status {
 	uint64_t rss_bytes, rss_peak_bytes;
-	uint64_t n_filters; /* of system calls; 0 where the kernel doesn't have it (before Linux 5.9) */
+	/* of system calls; 0 where the kernel doesn't have it (before Linux 5.9) */
+	uint64_t n_filters;
 };
 
 /* Returns 0, or -errno when there is no memory (any more). */
@@ -47,8 +51,9 @@ int torsh_process_read_status(int status_fd, struct process_status *status);
 uint64_t torsh_process_filters(int status_fd);
 
 /*
- * How a process ended that is not our child: as wait() would have told its parent. Before its parent has waited for it
- * its stat says it, afterwards (from Linux 6.15 on) its pidfd. Returns 0 with *status, or -ENODATA.
+ * How a process ended that is not our child: as wait() would have told its parent. Before its
+ * parent has waited for it its stat says it, afterwards (from Linux 6.15 on) its pidfd. Returns 0
+ * with *status, or -ENODATA.
  */
 int torsh_process_wait_status(int pidfd, int stat_fd, int *status);
 

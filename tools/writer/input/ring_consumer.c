@@ -25,8 +25,9 @@ struct ring_consumer *torsh_ring_consumer_create(void)
 	return consumer;
 }
 
-void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
-			uint64_t consumed, uint64_t base_stamp)
+void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slot *slot,
+			       const uint8_t *bytes, uint32_t ring_bytes, uint64_t consumed,
+			       uint64_t base_stamp)
 {
 	consumer->broken = NULL;
 	consumer->begin = consumer->end = 0;
@@ -49,7 +50,8 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
 	torsh_codec_start(&consumer->codec, base_stamp);
 }
 
-void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes, uint32_t ring_bytes)
+void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes,
+				 uint32_t ring_bytes)
 {
 	consumer->ring.bytes = (uint8_t *)(uintptr_t)bytes;
 	consumer->ring.mask = ring_bytes - 1;
@@ -70,7 +72,10 @@ void torsh_ring_consumer_destroy(struct ring_consumer *consumer)
 	free(consumer);
 }
 
-/* Room behind end for n_bytes, if that can be had without copying old bytes again and again, or growing too large. */
+/*
+ * Room behind end for n_bytes, if that can be had without copying old bytes again and again, or
+ * growing too large.
+ */
 static uint32_t make_room(struct ring_consumer *consumer, uint64_t n_bytes)
 {
 	uint32_t n_held = consumer->end - consumer->begin;
@@ -94,7 +99,8 @@ static uint32_t make_room(struct ring_consumer *consumer, uint64_t n_bytes)
 static void copy_bytes(struct ring_consumer *consumer, uint32_t n_bytes)
 {
 	const struct ring *ring = &consumer->ring;
-	uint32_t at = (uint32_t)(ring->head & ring->mask), until_wrap = (uint32_t)ring->mask + 1 - at;
+	uint32_t at = (uint32_t)(ring->head & ring->mask),
+		 until_wrap = (uint32_t)ring->mask + 1 - at;
 	uint32_t n_first = n_bytes < until_wrap ? n_bytes : until_wrap;
 
 	memcpy(consumer->bytes + consumer->end, ring->bytes + at, n_first);
@@ -102,7 +108,10 @@ static void copy_bytes(struct ring_consumer *consumer, uint32_t n_bytes)
 	consumer->end += n_bytes;
 }
 
-/* The producer sets producer_waits, then looks at the tail; we the other way round: one of us sees the other. */
+/*
+ * The producer sets producer_waits, then looks at the tail; we the other way round: one of us sees
+ * the other.
+ */
 static void wake_producer(struct thread_slot *slot)
 {
 	atomic_thread_fence(memory_order_seq_cst);
@@ -137,7 +146,10 @@ static int is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
 	return now_ns - consumer->busy_since_ns > ORDER_TIMEOUT_NS;
 }
 
-/* Bytes that were committed and not consumed, see torsh_ring_committed; where the ring has ended, up to there. */
+/*
+ * Bytes that were committed and not consumed, see torsh_ring_committed; where the ring has ended,
+ * up to there.
+ */
 static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, int *is_beyond)
 {
 	const struct ring *ring = &consumer->ring;
@@ -149,7 +161,8 @@ static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, int
 		return n <= (int64_t)n_small ? n : -1;
 	/* Looked at after the head: what lies behind it is not taken out of this ring. */
 	if (consumer->ring_end == CHANNEL_NOT_LARGE)
-		consumer->ring_end = atomic_load_explicit(&ring->slot->large_from, memory_order_acquire);
+		consumer->ring_end =
+			atomic_load_explicit(&ring->slot->large_from, memory_order_acquire);
 	if (consumer->ring_end == CHANNEL_NOT_LARGE)
 		return n <= (int64_t)n_small ? n : -1;
 	if (consumer->ring_end < ring->head || consumer->ring_end - ring->head > n_small)
@@ -160,7 +173,8 @@ static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, int
 
 int torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer)
 {
-	return !consumer->is_large && !consumer->broken && consumer->ring.head == consumer->ring_end;
+	return !consumer->is_large && !consumer->broken &&
+	       consumer->ring.head == consumer->ring_end;
 }
 
 /* A head that no producer can mean is followed, so that it waits for nothing. */
@@ -211,8 +225,8 @@ int torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
 }
 
 /* Numbers for the ids and hashes for their paths; the index's slots for them are on their way. */
-static const char *place_frames(struct stack_place *path, struct consumer_tables *tables, const struct codec_stack *stack,
-				uint32_t *numbers)
+static const char *place_frames(struct stack_place *path, struct consumer_tables *tables,
+				const struct codec_stack *stack, uint32_t *numbers)
 {
 	for (uint32_t i = 0; i < stack->n; i++) {
 		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
@@ -227,7 +241,8 @@ static const char *place_frames(struct stack_place *path, struct consumer_tables
 }
 
 /* The frames that this change added to the same stack before. Returns 0 where it is another one. */
-static int repeat_change(struct ring_consumer *consumer, const struct codec_stack *stack, uint32_t depth)
+static int repeat_change(struct ring_consumer *consumer, const struct codec_stack *stack,
+			 uint32_t depth)
 {
 	struct consumer_change *change = &consumer->changes[stack->recent];
 
@@ -239,7 +254,8 @@ static int repeat_change(struct ring_consumer *consumer, const struct codec_stac
 	return 1;
 }
 
-static void keep_change(struct ring_consumer *consumer, const struct codec_stack *stack, uint32_t depth)
+static void keep_change(struct ring_consumer *consumer, const struct codec_stack *stack,
+			uint32_t depth)
 {
 	struct consumer_change *change = &consumer->changes[stack->recent];
 
@@ -252,9 +268,11 @@ static void keep_change(struct ring_consumer *consumer, const struct codec_stack
 }
 
 /* Returns NULL, or why these ids can't be a stack. */
-static const char *change_stack(struct ring_consumer *consumer, struct consumer_tables *tables, const struct codec_stack *stack)
+static const char *change_stack(struct ring_consumer *consumer, struct consumer_tables *tables,
+				const struct codec_stack *stack)
 {
-	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : consumer->depth - stack->pop, numbers[CODEC_STACK_IDS];
+	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : consumer->depth - stack->pop,
+		 numbers[CODEC_STACK_IDS];
 	struct stack_place *path;
 	const char *why;
 
@@ -271,7 +289,8 @@ static const char *change_stack(struct ring_consumer *consumer, struct consumer_
 	if (why)
 		return why;
 	for (uint32_t i = 0; i < stack->n; i++)
-		path[i + 1].stack = torsh_stacks_push(tables->stacks, path[i].stack, numbers[i], path[i + 1].hash);
+		path[i + 1].stack = torsh_stacks_push(tables->stacks, path[i].stack, numbers[i],
+						      path[i + 1].hash);
 	if (stack->recent != CODEC_NOT_RECENT)
 		keep_change(consumer, stack, depth);
 	return NULL;
@@ -283,7 +302,8 @@ static uint32_t stack_of(const struct ring_consumer *consumer, const struct code
 }
 
 /* The site of the thread's stack, or of none. */
-static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *tables, uint32_t stack)
+static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *tables,
+			uint32_t stack)
 {
 	struct consumer_change *change = stack ? consumer->change : NULL;
 
@@ -296,8 +316,8 @@ static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *
 }
 
 /* Returns NULL, or why this can't be. */
-static const char *take_alloc(struct ring_consumer *consumer, struct consumer_tables *tables, const struct event *event,
-			      uint32_t stack)
+static const char *take_alloc(struct ring_consumer *consumer, struct consumer_tables *tables,
+			      const struct event *event, uint32_t stack)
 {
 	struct consumed_event *out = &consumer->events[consumer->n_events];
 
@@ -322,8 +342,8 @@ static void take_cold(struct ring_consumer *consumer, const struct event *event,
 }
 
 /* Returns NULL, or why this can't be. A STACK event ends here, the others wait to be folded. */
-static const char *take_event(struct ring_consumer *consumer, struct consumer_tables *tables, const struct event *event,
-			      const struct codec_stack *stack)
+static const char *take_event(struct ring_consumer *consumer, struct consumer_tables *tables,
+			      const struct event *event, const struct codec_stack *stack)
 {
 	struct consumed_event *out = &consumer->events[consumer->n_events];
 	const char *why = NULL;
@@ -367,13 +387,17 @@ uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consu
 	consumer->first = consumer->n_events = 0;
 	while (consumer->n_events < RING_CONSUMER_EVENTS && consumer->begin < consumer->end) {
 		const char *why;
-		long n = torsh_codec_decode(&consumer->codec, consumer->bytes + consumer->begin, consumer->end - consumer->begin,
-					    &event, &stack);
+		long n = torsh_codec_decode(&consumer->codec, consumer->bytes + consumer->begin,
+					    consumer->end - consumer->begin, &event, &stack);
 
-		/* Copies end where events end; only a ring that was not copied whole is cut within one. */
+		/*
+		 * Copies end where events end; only a ring that was not copied whole is cut within
+		 * one.
+		 */
 		if (n == 0)
 			break;
-		why = n < 0 ? "it sent bytes that are no event" : take_event(consumer, tables, &event, &stack);
+		why = n < 0 ? "it sent bytes that are no event"
+			    : take_event(consumer, tables, &event, &stack);
 		if (why) {
 			torsh_ring_consumer_break(consumer, why);
 			break;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The consumer's end of one ring, for one use of its slot: bytes are copied out, so that the ring has room again, and
- * decoded from the copy; the thread's stack is kept up to date on the way. Owned by the drain thread.
+ * The consumer's end of one ring, for one use of its slot: bytes are copied out, so that the ring
+ * has room again, and decoded from the copy; the thread's stack is kept up to date on the way.
+ * Owned by the drain thread.
  *
- * The ring is another process's memory: whatever it holds, nothing here fails but the ring consumer, which is then broken:
- * its bytes are still taken, so that nobody waits, and thrown away.
+ * The ring is another process's memory: whatever it holds, nothing here fails but the ring
+ * consumer, which is then broken: its bytes are still taken, so that nobody waits, and thrown away.
  */
 #ifndef TORSH_WRITER_INPUT_RING_CONSUMER_H
 #define TORSH_WRITER_INPUT_RING_CONSUMER_H
@@ -28,8 +29,8 @@ struct consumed_event {
 };
 
 /*
- * What one of the codec's recent changes of the stack has led to. Written anew whenever the codec's change is, so that it
- * holds for any stack that begins like this one.
+ * What one of the codec's recent changes of the stack has led to. Written anew whenever the codec's
+ * change is, so that it holds for any stack that begins like this one.
  */
 struct consumer_change {
 	uint32_t base; /* the stack that frames were added to */
@@ -58,7 +59,8 @@ struct ring_consumer {
 	uint32_t first, n_events; /* decoded, not folded: [first, n_events) */
 
 	uint32_t depth;
-	struct stack_place path[STACK_DEPTH_MAX + 1]; /* [i]: the outermost i frames; [depth] is the thread's stack */
+	/* [i]: the outermost i frames; [depth] is the thread's stack */
+	struct stack_place path[STACK_DEPTH_MAX + 1];
 	struct consumer_change changes[CODEC_RECENT];
 	struct consumer_change *change; /* by which the thread's stack came to be, or NULL */
 
@@ -69,8 +71,13 @@ struct ring_consumer {
 	uint64_t n_decoded;
 	uint64_t n_bytes; /* taken from the ring */
 	struct heap_flow heap;
-	uint64_t ring_end; /* what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: nothing is known to */
-	uint64_t n_large; /* bytes that the large ring has, while this is the small one; 0: there is none */
+	/*
+	 * what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: nothing is known
+	 * to
+	 */
+	uint64_t ring_end;
+	/* bytes that the large ring has, while this is the small one; 0: there is none */
+	uint64_t n_large;
 	int is_large; /* the ring is the large one */
 	int is_closed; /* its slot was, before the ring was last copied */
 	uint32_t index; /* in its target's ring consumers */
@@ -83,12 +90,17 @@ struct ring_consumer *torsh_ring_consumer_create(void);
 void torsh_ring_consumer_destroy(struct ring_consumer *consumer);
 
 /* A ring whose first unseen byte is number `consumed`. ring_bytes of memory at `bytes`, once. */
-void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
-			uint64_t consumed, uint64_t base_stamp);
+void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slot *slot,
+			       const uint8_t *bytes, uint32_t ring_bytes, uint64_t consumed,
+			       uint64_t base_stamp);
 
-/* All of the small ring was consumed, and its producer goes on in the large one, which is to be mapped. */
+/*
+ * All of the small ring was consumed, and its producer goes on in the large one, which is to be
+ * mapped.
+ */
 int torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer);
-void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes, uint32_t ring_bytes);
+void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes,
+				 uint32_t ring_bytes);
 
 /* Nothing more is decoded, because of that; the decoded events stay: they came before. */
 void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why);
@@ -97,8 +109,9 @@ void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why);
 int torsh_ring_consumer_is_kept(const struct ring_consumer *consumer);
 
 /*
- * Copy what the ring has and make room there; wakes a producer that waits for it. limit is the idle ring's bound
- * (taken before), now_ns any clock for the patience with a busy one. Returns the bytes copied.
+ * Copy what the ring has and make room there; wakes a producer that waits for it. limit is the idle
+ * ring's bound (taken before), now_ns any clock for the patience with a busy one. Returns the bytes
+ * copied.
  */
 uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns);
 
@@ -106,15 +119,17 @@ uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit
 int torsh_ring_consumer_is_dry(const struct ring_consumer *consumer);
 
 /*
- * The producer is gone and all was copied, decoded as far as possible, and folded as far as order allowed: nothing will
- * come any more, not even the rest of an event.
+ * The producer is gone and all was copied, decoded as far as possible, and folded as far as order
+ * allowed: nothing will come any more, not even the rest of an event.
  */
 void torsh_ring_consumer_end(struct ring_consumer *consumer);
 
 /* Refill the decoded events; only when all were folded. Returns how many there are. */
 uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consumer_tables *tables);
 
-/* No event to come has a stamp below this; while events are decoded, ask the first of them instead. */
+/*
+ * No event to come has a stamp below this; while events are decoded, ask the first of them instead.
+ */
 static inline uint64_t torsh_ring_consumer_bound(const struct ring_consumer *consumer)
 {
 	return consumer->bound > consumer->codec.stamp ? consumer->bound : consumer->codec.stamp;

@@ -28,7 +28,8 @@ struct status_reader {
 static void read_status(struct target *target)
 {
 	struct channel_header *header = target->view.header;
-	bool is_exiting = atomic_load_explicit(&header->state, memory_order_relaxed) == CHANNEL_EXITING;
+	bool is_exiting =
+		atomic_load_explicit(&header->state, memory_order_relaxed) == CHANNEL_EXITING;
 	uint64_t harmless_filters = atomic_load(&header->harmless_filters);
 	struct process_status status;
 
@@ -36,7 +37,8 @@ static void read_status(struct target *target)
 		return;
 	torsh_target_count_filters(target, &status, harmless_filters);
 	if (is_exiting)
-		atomic_store_explicit(&target->exit_peak_bytes, status.rss_peak_bytes, memory_order_relaxed);
+		atomic_store_explicit(&target->exit_peak_bytes, status.rss_peak_bytes,
+				      memory_order_relaxed);
 }
 
 /* Returns the requests that were answered by then. */
@@ -54,7 +56,10 @@ static uint32_t answer(struct target *target)
 	return requests;
 }
 
-/* Fills in what is to be waited for; returns the number of targets, of which the last ones may have no room there. */
+/*
+ * Fills in what is to be waited for; returns the number of targets, of which the last ones may have
+ * no room there.
+ */
 static uint32_t answer_all(struct status_reader *reader, struct sleep_word words[SLEEP_WORDS_MAX])
 {
 	for (uint32_t i = 0; i < reader->n_targets; i++) {
@@ -62,7 +67,8 @@ static uint32_t answer_all(struct status_reader *reader, struct sleep_word words
 		uint32_t requests = answer(target);
 
 		if (i < SLEEP_WORDS_MAX)
-			words[i] = (struct sleep_word){&target->view.header->status_requests, requests};
+			words[i] = (struct sleep_word){&target->view.header->status_requests,
+						       requests};
 	}
 	return reader->n_targets;
 }
@@ -73,7 +79,9 @@ static void *run(void *argument)
 	struct sleep_word words[SLEEP_WORDS_MAX];
 
 	for (;;) {
-		/* Before anything is looked at: what comes later moves it, and there is no sleep. */
+		/*
+		 * Before anything is looked at: what comes later moves it, and there is no sleep.
+		 */
 		uint32_t seen = atomic_load_explicit(&reader->mail, memory_order_acquire), n;
 		bool must_stop;
 
@@ -83,7 +91,10 @@ static void *run(void *argument)
 		pthread_mutex_unlock(&reader->lock);
 		if (must_stop)
 			return NULL;
-		/* A target may go meanwhile, and with it the memory of its word: the kernel looks at that before it sleeps only. */
+		/*
+		 * A target may go meanwhile, and with it the memory of its word: the kernel looks
+		 * at that before it sleeps only.
+		 */
 		if (torsh_sleep_deeply(&reader->mail, seen, words, n, UNTIL_REQUESTED_NS))
 			torsh_sleep_lightly(&reader->mail, seen, n ? POLL_NS : UNTIL_REQUESTED_NS);
 	}
@@ -118,8 +129,8 @@ void torsh_status_reader_stop(struct status_reader *reader)
 void torsh_status_reader_add(struct status_reader *reader, struct target *target)
 {
 	pthread_mutex_lock(&reader->lock);
-	reader->targets =
-		torsh_memory_grow(reader->targets, &reader->capacity, reader->n_targets, sizeof(*reader->targets));
+	reader->targets = torsh_memory_grow(reader->targets, &reader->capacity, reader->n_targets,
+					    sizeof(*reader->targets));
 	reader->targets[reader->n_targets++] = target;
 	pthread_mutex_unlock(&reader->lock);
 	torsh_sleep_wake(&reader->mail);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The thread that reads /proc/PID/status of the targets that request it (agent/session/status_request.h) and wait meanwhile. It is
- * none of the others: these may be busy for long.
+ * The thread that reads /proc/PID/status of the targets that request it
+ * (agent/session/status_request.h) and wait meanwhile. It is none of the others: these may be busy
+ * for long.
  */
 #ifndef TORSH_WRITER_INPUT_STATUS_READER_H
 #define TORSH_WRITER_INPUT_STATUS_READER_H

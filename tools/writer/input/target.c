@@ -12,7 +12,10 @@
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
 
-/* How often memory is read: often while its highest value rises, as it gets no message when a program ends without libc. */
+/*
+ * How often memory is read: often while its highest value rises, as it gets no message when a
+ * program ends without libc.
+ */
 #define WATCH_OFTEN_NS 10000000u
 #define WATCH_SELDOM_NS 200000000u
 #define FOREIGN_NS 1000000000u
@@ -99,14 +102,16 @@ void torsh_target_begin(struct target *target, const struct clock_conversion *cl
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
 	torsh_process_state_create(&target->process_state, &target->view, clock);
-	target->is_clock_foreign = start > torsh_ticks_now(clock) + torsh_ticks_of_ns(clock, FOREIGN_NS);
+	target->is_clock_foreign =
+		start > torsh_ticks_now(clock) + torsh_ticks_of_ns(clock, FOREIGN_NS);
 }
 
 /*
- * By the agent's word where it gives one, else by the kernel's while the thread is there. Threads of another pid namespace
- * have other numbers here.
+ * By the agent's word where it gives one, else by the kernel's while the thread is there. Threads
+ * of another pid namespace have other numbers here.
  */
-static void read_thread_name(const struct target *target, const struct thread_slot *slot, char *name, size_t n)
+static void read_thread_name(const struct target *target, const struct thread_slot *slot,
+			     char *name, size_t n)
 {
 	memcpy(name, slot->name, n);
 	name[n - 1] = '\0';
@@ -116,7 +121,8 @@ static void read_thread_name(const struct target *target, const struct thread_sl
 }
 
 /* A slot that a producer has taken gets a ring consumer. */
-static struct ring_consumer *open_slot(struct target *target, uint32_t number, struct thread_slot *slot)
+static struct ring_consumer *open_slot(struct target *target, uint32_t number,
+				       struct thread_slot *slot)
 {
 	struct target_slot *known = &target->slots[number];
 	struct ring_consumer *consumer;
@@ -125,18 +131,23 @@ static struct ring_consumer *open_slot(struct target *target, uint32_t number, s
 	if (!known->ring)
 		known->ring = torsh_view_map_ring(&target->view, number, 0);
 	if (!known->ring) {
-		torsh_process_state_note(&target->process_state, "the writer had no address space for the ring of a thread");
+		torsh_process_state_note(
+			&target->process_state,
+			"the writer had no address space for the ring of a thread");
 		return NULL;
 	}
-	consumer = target->n_spare ? target->spare[--target->n_spare] : torsh_ring_consumer_create();
-	torsh_ring_consumer_start(consumer, slot, known->ring, CHANNEL_RING_SMALL_BYTES, known->consumed, slot->base_stamp);
+	consumer =
+		target->n_spare ? target->spare[--target->n_spare] : torsh_ring_consumer_create();
+	torsh_ring_consumer_start(consumer, slot, known->ring, CHANNEL_RING_SMALL_BYTES,
+				  known->consumed, slot->base_stamp);
 	if (number < target->view.n_large_rings)
 		consumer->n_large = target->view.ring_bytes;
 	read_thread_name(target, slot, name, sizeof(name));
 	consumer->slot = number;
 	consumer->heap.number = number;
-	consumer->thread = torsh_process_state_add_thread(&target->process_state, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT,
-						consumer->codec.stamp);
+	consumer->thread = torsh_process_state_add_thread(&target->process_state, slot->tid, name,
+							  slot->kind == THREAD_SLOT_INTERRUPT,
+							  consumer->codec.stamp);
 	known->consumer = consumer;
 	consumer->index = target->n_consumers;
 	target->consumers[target->n_consumers++] = consumer;
@@ -200,18 +211,24 @@ static void end_consumer(struct target *target, struct ring_consumer *consumer)
 	struct folded_thread *thread = &target->process_state.threads[consumer->thread];
 
 	if (consumer->broken)
-		torsh_process_state_note(&target->process_state, "thread %u (%s): %s; its later events are counted as dropped",
-				 thread->tid, thread->name, consumer->broken);
+		torsh_process_state_note(
+			&target->process_state,
+			"thread %u (%s): %s; its later events are counted as dropped", thread->tid,
+			thread->name, consumer->broken);
 	thread->dropped = counts.dropped;
 	add_counts(&target->ended, &counts);
 	torsh_process_state_end_consumer(&target->process_state, consumer);
 	target->slots[consumer->slot].consumed = consumer->ring.head;
 }
 
-/* Give back what a thread's rings took. Those with low numbers are used again at once: a little of theirs stays. */
+/*
+ * Give back what a thread's rings took. Those with low numbers are used again at once: a little of
+ * theirs stays.
+ */
 static void give_back_rings(struct target *target, const struct ring_consumer *consumer)
 {
-	uint32_t number = consumer->slot, n_kept = number < CHANNEL_WARM_SLOTS ? CHANNEL_WARM_BYTES : 0;
+	uint32_t number = consumer->slot,
+		 n_kept = number < CHANNEL_WARM_SLOTS ? CHANNEL_WARM_BYTES : 0;
 
 	if (consumer->is_large)
 		torsh_view_clear_ring(&target->view, number, 1, 0);
@@ -221,11 +238,15 @@ static void give_back_rings(struct target *target, const struct ring_consumer *c
 		unmap_rings(target, number);
 }
 
-/* The next owner of the slot begins at the start of the small ring, further on than this one's bytes ended. */
+/*
+ * The next owner of the slot begins at the start of the small ring, further on than this one's
+ * bytes ended.
+ */
 static void free_slot(struct target *target, struct ring_consumer *consumer)
 {
 	struct thread_slot *slot = consumer->ring.slot;
-	uint64_t head = (consumer->ring.head + CHANNEL_RING_SMALL_BYTES - 1) & ~(uint64_t)(CHANNEL_RING_SMALL_BYTES - 1);
+	uint64_t head = (consumer->ring.head + CHANNEL_RING_SMALL_BYTES - 1) &
+			~(uint64_t)(CHANNEL_RING_SMALL_BYTES - 1);
 
 	target->slots[consumer->slot].consumed = head;
 	atomic_store_explicit(&slot->tail, head, memory_order_relaxed);
@@ -235,7 +256,8 @@ static void free_slot(struct target *target, struct ring_consumer *consumer)
 	torsh_view_free_slot(&target->view, consumer->slot);
 }
 
-static void note_fill(const struct ring_consumer *consumer, uint64_t n_bytes, struct target_pass *pass)
+static void note_fill(const struct ring_consumer *consumer, uint64_t n_bytes,
+		      struct target_pass *pass)
 {
 	uint32_t percent = (uint32_t)(n_bytes * 100 / (consumer->ring.mask + 1));
 
@@ -258,7 +280,8 @@ static void follow_ring(struct target *target, struct ring_consumer *consumer)
 	}
 }
 
-static uint64_t copy_ring(struct target *target, struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns)
+static uint64_t copy_ring(struct target *target, struct ring_consumer *consumer, uint64_t limit,
+			  uint64_t now_ns)
 {
 	uint64_t n_bytes = torsh_ring_consumer_copy(consumer, limit, now_ns);
 
@@ -278,17 +301,26 @@ static uint32_t count_seen(struct target *target)
 	return target->n_seen;
 }
 
-/* Copy what all rings have; of those whose slots were closed before that is all that they will have. */
-static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns, struct target_pass *pass)
+/*
+ * Copy what all rings have; of those whose slots were closed before that is all that they will
+ * have.
+ */
+static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns,
+		       struct target_pass *pass)
 {
 	uint32_t n = count_seen(target);
 
 	target->n_closed = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct ring_consumer *consumer = target->slots[i].consumer;
-		struct thread_slot *slot = consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
-		/* Pairs with the releases of the producer: the identity, and at the end the last events, are there. */
-		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire) : THREAD_SLOT_FREE;
+		struct thread_slot *slot =
+			consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
+		/*
+		 * Pairs with the releases of the producer: the identity, and at the end the last
+		 * events, are there.
+		 */
+		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire)
+				      : THREAD_SLOT_FREE;
 		uint64_t n_bytes;
 
 		if (!consumer && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
@@ -325,16 +357,21 @@ static void count_unread_rings(struct target *target)
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct thread_slot *slot = torsh_view_slot(&target->view, i);
-		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire) : THREAD_SLOT_FREE;
+		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire)
+				      : THREAD_SLOT_FREE;
 
-		if (!target->slots[i].ring && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
+		if (!target->slots[i].ring &&
+		    (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
 			target->process_state.losses[WRITER_LOSS_ring_unread] +=
 				atomic_load_explicit(&slot->produced, memory_order_relaxed) +
 				atomic_load_explicit(&slot->dropped, memory_order_relaxed);
 	}
 }
 
-/* After the end: every ring was copied empty and folded. What is left over is the cut-off half of an event. */
+/*
+ * After the end: every ring was copied empty and folded. What is left over is the cut-off half of
+ * an event.
+ */
 static void end_all(struct target *target)
 {
 	for (uint32_t i = 0; i < target->n_consumers; i++) {
@@ -361,7 +398,8 @@ static uint64_t order_limit(const struct target *target, int is_over)
 struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, uint64_t budget)
 {
 	struct target_pass pass = {0};
-	int fate = atomic_load_explicit(&target->fate, memory_order_acquire), over = fate != TARGET_LIVES;
+	int fate = atomic_load_explicit(&target->fate, memory_order_acquire),
+	    over = fate != TARGET_LIVES;
 	/* Before anything is looked at: order.h. */
 	uint64_t limit = order_limit(target, over);
 
@@ -372,8 +410,9 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 			target->consumers[i]->bound = ORDER_NO_BOUND;
 	}
 	target->limit = limit;
-	pass.n_folded = torsh_merge_fold(&target->process_state, target->consumers, target->n_consumers,
-					 limit < target->fold_until ? limit : target->fold_until, budget);
+	pass.n_folded =
+		torsh_merge_fold(&target->process_state, target->consumers, target->n_consumers,
+				 limit < target->fold_until ? limit : target->fold_until, budget);
 	if (!over)
 		end_closed_slots(target, &pass);
 	else if (!pass.n_copied && !pass.n_folded && target->fold_until == ORDER_NO_BOUND)
@@ -388,8 +427,9 @@ static uint64_t bound_of_all(const struct target *target)
 
 	for (uint32_t i = 0; i < target->n_consumers; i++) {
 		const struct ring_consumer *consumer = target->consumers[i];
-		uint64_t own = consumer->first < consumer->n_events ? consumer->events[consumer->first].stamp
-								: torsh_ring_consumer_bound(consumer);
+		uint64_t own = consumer->first < consumer->n_events
+				       ? consumer->events[consumer->first].stamp
+				       : torsh_ring_consumer_bound(consumer);
 
 		bound = own < bound ? own : bound;
 	}
@@ -428,12 +468,14 @@ int torsh_target_has_bytes(struct target *target)
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ring_consumer *consumer = target->slots[i].consumer;
-		const struct thread_slot *slot = consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
+		const struct thread_slot *slot =
+			consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
 
 		if (!slot)
 			continue;
 		if (consumer ? !torsh_ring_consumer_is_dry(consumer)
-			   : atomic_load_explicit(&slot->head, memory_order_acquire) >> 1 != target->slots[i].consumed)
+			     : atomic_load_explicit(&slot->head, memory_order_acquire) >> 1 !=
+				       target->slots[i].consumed)
 			return 1;
 	}
 	return 0;
@@ -488,7 +530,8 @@ static uint64_t count_lost_by_agent(const struct target *target, enum counter_ki
 
 	for (int i = 0; i < N_COUNTERS; i++) {
 		if (kinds[i] == kind)
-			sum += atomic_load_explicit(&target->view.header->counters[i], memory_order_relaxed);
+			sum += atomic_load_explicit(&target->view.header->counters[i],
+						    memory_order_relaxed);
 	}
 	return sum;
 }
@@ -510,7 +553,8 @@ struct target_counts torsh_target_counts(const struct target *target)
 {
 	struct target_counts counts = count_rings(target);
 	/* Events that no ring ever had, or that were never seen on theirs. */
-	uint64_t lost = count_lost_by_agent(target, LOST_EVENTS) + target->process_state.losses[WRITER_LOSS_ring_unread];
+	uint64_t lost = count_lost_by_agent(target, LOST_EVENTS) +
+			target->process_state.losses[WRITER_LOSS_ring_unread];
 
 	counts.produced += lost;
 	counts.dropped += lost;

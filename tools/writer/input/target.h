@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One process image that said hello: its channel, its slots' ring consumers, what is known of its life, and the process state that
- * all is folded into. Made by the control thread; from torsh_drain_add on the drain thread's, but for `fate`.
+ * One process image that said hello: its channel, its slots' ring consumers, what is known of its
+ * life, and the process state that all is folded into. Made by the control thread; from
+ * torsh_drain_add on the drain thread's, but for `fate`.
  */
 #ifndef TORSH_WRITER_INPUT_TARGET_H
 #define TORSH_WRITER_INPUT_TARGET_H
@@ -18,7 +19,8 @@ enum target_fate {
 	TARGET_LIVES,
 	TARGET_DIED, /* its pidfd said so */
 	TARGET_EXECUTED, /* another image of the same process said hello */
-	TARGET_LEFT, /* the writer was told to end: what is there is taken, the rest is not waited for */
+	/* the writer was told to end: what is there is taken, the rest is not waited for */
+	TARGET_LEFT,
 };
 
 struct process_status;
@@ -45,7 +47,10 @@ struct inheritance {
 
 #define TARGET_SPARE 32u
 
-/* What the program's own file says of leaks, once that is known to be among its modules: tools/writer/output/rows/rows_lsan.c. */
+/*
+ * What the program's own file says of leaks, once that is known to be among its modules:
+ * tools/writer/output/rows/rows_lsan.c.
+ */
 struct target_lsan {
 	int is_known, is_unread;
 	char *suppressions; /* NULL: none */
@@ -55,14 +60,18 @@ struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
 	pid_t pid; /* as the kernel told us: in our namespace */
-	int pidfd, status_fd, stat_fd; /* each may be -1: the process was gone when it was asked for */
-	_Atomic int fate; /* enum target_fate: stored by the control thread, which then forgets the target */
+	/* each may be -1: the process was gone when it was asked for */
+	int pidfd, status_fd, stat_fd;
+	/* enum target_fate: stored by the control thread, which then forgets the target */
+	_Atomic int fate;
 
-	int is_clock_foreign; /* its clock is not ours, e.g. in a time namespace: order.h's bounds mean nothing */
+	/* its clock is not ours, e.g. in a time namespace: order.h's bounds mean nothing */
+	int is_clock_foreign;
 	uint32_t number; /* of the process image in the session: 1, 2, ... as they said hello */
 	uint32_t parent_number; /* of the process that it is a fork of, 0: none */
 	uint32_t former_number; /* of the image that it was before an exec, 0: none */
-	uint32_t parent_pid; /* at its birth: what adopted it later doesn't count. In our namespace; 0: not known */
+	/* at its birth: what adopted it later doesn't count. In our namespace; 0: not known */
+	uint32_t parent_pid;
 	struct inheritance inheritance;
 	struct target_slot *slots;
 	struct ring_consumer **consumers; /* those in use, in no order */
@@ -75,11 +84,14 @@ struct target {
 	struct target_counts ended; /* of slots' uses that are over */
 	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
 	uint64_t rss_peak_bytes; /* 0: never read */
-	_Atomic uint64_t exit_peak_bytes; /* as it waited at its exit: stored by the status reader; 0: not read */
+	/* as it waited at its exit: stored by the status reader; 0: not read */
+	_Atomic uint64_t exit_peak_bytes;
 	uint64_t last_rss_ns, watch_every_ns;
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
-	int takes_no_more; /* rings are left as they are: threads that fill theirs wait until the writer has ended */
-	uint64_t fold_until; /* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */
+	/* rings are left as they are: threads that fill theirs wait until the writer has ended */
+	int takes_no_more;
+	/* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */
+	uint64_t fold_until;
 	int is_drained; /* it has ended, and all was folded */
 	int wait_status; /* as of wait(), once is_drained; -1: not known */
 	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
@@ -91,9 +103,9 @@ struct target {
 };
 
 /*
- * Attach to the channel behind fd, which becomes the target's as pidfd does, unless this fails. pid is the sender's;
- * pidfd may be -1: it is gone already, but what it left in the channel is there. Returns 0 or -errno; -EPROTO says
- * that the channel was refused.
+ * Attach to the channel behind fd, which becomes the target's as pidfd does, unless this fails. pid
+ * is the sender's; pidfd may be -1: it is gone already, but what it left in the channel is there.
+ * Returns 0 or -errno; -EPROTO says that the channel was refused.
  */
 int torsh_target_create(struct target **target, int fd, pid_t pid, int pidfd);
 void torsh_target_destroy(struct target *target);
@@ -111,12 +123,15 @@ struct target_pass {
 /* Take what the rings have and fold what order allows, about `budget` events at most. */
 struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, uint64_t budget);
 
-/* Up to where its events were folded: no other comes with a stamp below this, but for those of Heap.late_events. */
+/*
+ * Up to where its events were folded: no other comes with a stamp below this, but for those of
+ * Heap.late_events.
+ */
 uint64_t torsh_target_bound(const struct target *target);
 
 /*
- * Let it be folded up to the moment and no further, though rings are emptied: until torsh_target_let_go, which every
- * hold needs, as a target that is held doesn't end.
+ * Let it be folded up to the moment and no further, though rings are emptied: until
+ * torsh_target_let_go, which every hold needs, as a target that is held doesn't end.
  */
 void torsh_target_hold(struct target *target, const struct ticks_moment *moment);
 void torsh_target_let_go(struct target *target);
@@ -128,21 +143,23 @@ int torsh_target_is_at_hold(const struct target *target);
 int torsh_target_has_bytes(struct target *target);
 
 /*
- * Read the target's memory, and whether it has put itself under more filters, if that was long ago. Returns when that is to
- * be done again.
+ * Read the target's memory, and whether it has put itself under more filters, if that was long ago.
+ * Returns when that is to be done again.
  */
 uint64_t torsh_target_watch(struct target *target, uint64_t now_ns);
 
 /*
- * Does status have a filter that the agent didn't find harmless? It is told then. harmless_filters: what the header said
- * before the status was read; where that has changed meanwhile nobody knows which of the two is older, and nothing is done.
+ * Does status have a filter that the agent didn't find harmless? It is told then. harmless_filters:
+ * what the header said before the status was read; where that has changed meanwhile nobody knows
+ * which of the two is older, and nothing is done.
  */
 void torsh_target_count_filters(const struct target *target, const struct process_status *status,
 				uint64_t harmless_filters);
 
 /*
- * All slots, the ones in use included: of a running target an instant's view in which produced is what was seen. What the
- * agent lost before any ring had it is produced and dropped, too: produced = delivered + dropped.
+ * All slots, the ones in use included: of a running target an instant's view in which produced is
+ * what was seen. What the agent lost before any ring had it is produced and dropped, too: produced
+ * = delivered + dropped.
  */
 struct target_counts torsh_target_counts(const struct target *target);
 

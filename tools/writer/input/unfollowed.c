@@ -21,7 +21,10 @@ static void destroy(struct unfollowed *unfollowed)
 	free(unfollowed);
 }
 
-/* Its pidfd, unless it is gone and another process has its pid. In another namespace pids mean nothing to us. */
+/*
+ * Its pidfd, unless it is gone and another process has its pid. In another namespace pids mean
+ * nothing to us.
+ */
 static void open_process(struct unfollowed *unfollowed, const struct target *starter)
 {
 	if (starter->start.pid != (uint32_t)starter->pid)
@@ -34,8 +37,9 @@ static void open_process(struct unfollowed *unfollowed, const struct target *sta
 	unfollowed->pidfd = -1;
 }
 
-static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list, const struct target *starter,
-				     const struct folded_program *program)
+static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list,
+					 const struct target *starter,
+					 const struct folded_program *program)
 {
 	struct unfollowed *unfollowed = torsh_memory_new(1, sizeof(*unfollowed));
 	struct channel_text text = {.offset = program->text, .length = program->length};
@@ -46,8 +50,9 @@ static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list
 		.child = program->child,
 		.starter = starter->number,
 		.is_image = program->child == starter->start.pid,
-		.problem =
-			program->problem < N_PROGRAM_PROBLEMS ? (enum program_problem)program->problem : PROGRAM_STATIC,
+		.problem = program->problem < N_PROGRAM_PROBLEMS
+				   ? (enum program_problem)program->problem
+				   : PROGRAM_STATIC,
 		.start_ns = torsh_ticks_to_ns(&starter->process_state.clock, program->stamp),
 		.taken_monotonic_ns = torsh_ticks_monotonic_ns(),
 		.pidfd = -1,
@@ -55,23 +60,27 @@ static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list
 		.wait_status = -1,
 	};
 	unfollowed->text = torsh_view_text(&starter->view, text, '\0', &unfollowed->n_text);
-	unfollowed->parent_pid = unfollowed->is_image ? starter->parent_pid : (uint32_t)starter->pid;
+	unfollowed->parent_pid =
+		unfollowed->is_image ? starter->parent_pid : (uint32_t)starter->pid;
 	if (unfollowed->is_image)
 		unfollowed->pid = (uint32_t)starter->pid;
 	else
 		open_process(unfollowed, starter);
 	unfollowed_list->items =
-		torsh_memory_grow(unfollowed_list->items, &unfollowed_list->capacity, unfollowed_list->n, sizeof(*unfollowed_list->items));
+		torsh_memory_grow(unfollowed_list->items, &unfollowed_list->capacity,
+				  unfollowed_list->n, sizeof(*unfollowed_list->items));
 	unfollowed_list->items[unfollowed_list->n++] = unfollowed;
 	return unfollowed;
 }
 
-static void withdraw(struct unfollowed_list *unfollowed_list, const struct target *starter, uint32_t child)
+static void withdraw(struct unfollowed_list *unfollowed_list, const struct target *starter,
+		     uint32_t child)
 {
 	for (uint32_t i = unfollowed_list->n; i-- > 0;) {
 		struct unfollowed *unfollowed = unfollowed_list->items[i];
 
-		if (unfollowed->starter != starter->number || unfollowed->child != child || unfollowed->is_withdrawn)
+		if (unfollowed->starter != starter->number || unfollowed->child != child ||
+		    unfollowed->is_withdrawn)
 			continue;
 		unfollowed->is_withdrawn = 1;
 		return;
@@ -79,7 +88,7 @@ static void withdraw(struct unfollowed_list *unfollowed_list, const struct targe
 }
 
 void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct target *target,
-			  void (*watch)(void *context, struct unfollowed *), void *context)
+			   void (*watch)(void *context, struct unfollowed *), void *context)
 {
 	struct process_state *process_state = &target->process_state;
 
@@ -113,28 +122,32 @@ void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struc
 			continue;
 		unfollowed->end_monotonic_ns = target->end_monotonic_ns;
 		unfollowed->wait_status = target->wait_status;
-		atomic_store_explicit(&unfollowed->fate, atomic_load_explicit(&target->fate, memory_order_relaxed),
+		atomic_store_explicit(&unfollowed->fate,
+				      atomic_load_explicit(&target->fate, memory_order_relaxed),
 				      memory_order_relaxed);
 	}
 }
 
 /* While a process lives no other one has its pid: an image that began in this time is its own. */
-static void look_for_end(const struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct unfollowed *unfollowed)
+static void look_for_end(const struct unfollowed_list *unfollowed_list,
+			 const struct fork_ancestry *ancestry, struct unfollowed *unfollowed)
 {
 	/* Pairs with the release of who watched it. */
-	int has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) != TARGET_LIVES;
+	int has_ended =
+		atomic_load_explicit(&unfollowed->fate, memory_order_acquire) != TARGET_LIVES;
 	uint64_t end = has_ended ? unfollowed->end_monotonic_ns : 0;
 
 	unfollowed->has_end_ns = end != 0;
 	unfollowed->end_ns = end > unfollowed_list->zero_ns ? end - unfollowed_list->zero_ns : 0;
 	if (!unfollowed->is_image && unfollowed->pidfd >= 0)
-		unfollowed->has_executed =
-			torsh_fork_ancestry_find_image(ancestry, unfollowed->pid, unfollowed->start_ns,
-						 end ? unfollowed->end_ns : UINT64_MAX, &unfollowed->end_ns);
+		unfollowed->has_executed = torsh_fork_ancestry_find_image(
+			ancestry, unfollowed->pid, unfollowed->start_ns,
+			end ? unfollowed->end_ns : UINT64_MAX, &unfollowed->end_ns);
 	unfollowed->has_end_ns |= unfollowed->has_executed;
 }
 
-static void write_row(const struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file,
+static void write_row(const struct unfollowed_list *unfollowed_list,
+		      const struct fork_ancestry *ancestry, struct recording_file *file,
 		      struct unfollowed *unfollowed)
 {
 	look_for_end(unfollowed_list, ancestry, unfollowed);
@@ -153,12 +166,17 @@ static int is_recent(const struct unfollowed *unfollowed, int has_ended)
 	return torsh_ticks_monotonic_ns() < since + SETTLE_NS;
 }
 
-void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file)
+void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list,
+			    const struct fork_ancestry *ancestry, struct recording_file *file)
 {
 	for (uint32_t i = unfollowed_list->n; i-- > 0;) {
 		struct unfollowed *unfollowed = unfollowed_list->items[i];
-		/* Pairs with the release of the control thread: it has let go, and what it found out is there. */
-		int has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) != TARGET_LIVES;
+		/*
+		 * Pairs with the release of the control thread: it has let go, and what it found
+		 * out is there.
+		 */
+		int has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) !=
+				TARGET_LIVES;
 
 		if (is_recent(unfollowed, has_ended) || (!has_ended && unfollowed->is_written))
 			continue;
@@ -170,7 +188,8 @@ void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list, const struc
 	}
 }
 
-void torsh_unfollowed_end(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file)
+void torsh_unfollowed_end(struct unfollowed_list *unfollowed_list,
+			  const struct fork_ancestry *ancestry, struct recording_file *file)
 {
 	for (uint32_t i = 0; i < unfollowed_list->n; i++) {
 		write_row(unfollowed_list, ancestry, file, unfollowed_list->items[i]);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A unfollowed process: a program of the session that can't be followed, because nothing can be preloaded into it. The process
- * that starts it says so. Where a process executes one itself, it is that process from then on; another one is watched
- * by its pidfd, if that could be had before it was gone: then how and when it ended is known.
+ * A unfollowed process: a program of the session that can't be followed, because nothing can be
+ * preloaded into it. The process that starts it says so. Where a process executes one itself, it is
+ * that process from then on; another one is watched by its pidfd, if that could be had before it
+ * was gone: then how and when it ended is known.
  *
- * Made and written down by the drain thread. The control thread gets those that are to be watched, and gives each back
- * by storing its fate.
+ * Made and written down by the drain thread. The control thread gets those that are to be watched,
+ * and gives each back by storing its fate.
  */
 #ifndef TORSH_WRITER_INPUT_UNFOLLOWED_H
 #define TORSH_WRITER_INPUT_UNFOLLOWED_H
@@ -28,7 +29,8 @@ struct unfollowed {
 	uint64_t taken_monotonic_ns; /* when the writer heard of it */
 	int is_written;
 
-	_Atomic int fate; /* enum target_fate. Stored by who watches it, behind the two that follow */
+	/* enum target_fate. Stored by who watches it, behind the two that follow */
+	_Atomic int fate;
 	uint64_t end_monotonic_ns;
 	int wait_status; /* -1: not known */
 	int has_executed; /* it has become a program that can be followed */
@@ -45,19 +47,24 @@ struct unfollowed_list {
 };
 
 /*
- * Take the program events that the target's process state has gathered. watch is called with each new one that has a pidfd, and
- * must see to it that its fate is stored.
+ * Take the program events that the target's process state has gathered. watch is called with each
+ * new one that has a pidfd, and must see to it that its fate is stored.
  */
 void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct target *target,
-			  void (*watch)(void *context, struct unfollowed *), void *context);
+			   void (*watch)(void *context, struct unfollowed *), void *context);
 
 /* The target has ended, and with it the unfollowed process that it may have become. */
 void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struct target *target);
 
-/* For a checkpoint: write down those that have ended, and forget them; those that go on are written down once. */
-void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file);
+/*
+ * For a checkpoint: write down those that have ended, and forget them; those that go on are written
+ * down once.
+ */
+void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list,
+			    const struct fork_ancestry *ancestry, struct recording_file *file);
 
 /* Write down all, and forget them. Nobody watches them any more. */
-void torsh_unfollowed_end(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file);
+void torsh_unfollowed_end(struct unfollowed_list *unfollowed_list,
+			  const struct fork_ancestry *ancestry, struct recording_file *file);
 
 #endif

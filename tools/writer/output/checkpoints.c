@@ -12,16 +12,16 @@
 #define FIRST_CHECKPOINT_NS UINT64_C(250000000)
 #define CHECKPOINT_COST 100u /* at most one part in so many of the time */
 
-int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd, const struct recording_limits *limits, int is_full,
-		      uint64_t interval_ns)
+int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
+			   const struct recording_limits *limits, int is_full, uint64_t interval_ns)
 {
 	uint64_t first_ns = interval_ns < FIRST_CHECKPOINT_NS ? interval_ns : FIRST_CHECKPOINT_NS;
 	struct timespec real;
 
 	clock_gettime(CLOCK_REALTIME, &real);
 	*checkpoints = (struct checkpoints){
-		.file = torsh_recording_create(fd, limits,
-					       (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec),
+		.file = torsh_recording_create(
+			fd, limits, (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec),
 		.is_full = is_full,
 		.interval_ns = interval_ns,
 		.next_checkpoint_ns = torsh_ticks_monotonic_ns() + first_ns,
@@ -39,7 +39,8 @@ void torsh_checkpoints_destroy(struct checkpoints *checkpoints)
 	free(checkpoints->reasons);
 }
 
-void torsh_checkpoints_give_reason(struct checkpoints *checkpoints, const char *format, const char *why)
+void torsh_checkpoints_give_reason(struct checkpoints *checkpoints, const char *format,
+				   const char *why)
 {
 	char text[CHECKPOINTS_REASON_BYTES];
 
@@ -48,8 +49,9 @@ void torsh_checkpoints_give_reason(struct checkpoints *checkpoints, const char *
 		if (!strcmp(checkpoints->reasons[i], text))
 			return;
 	}
-	checkpoints->reasons = torsh_memory_grow(checkpoints->reasons, &checkpoints->reason_capacity, checkpoints->n_reasons,
-					    sizeof(*checkpoints->reasons));
+	checkpoints->reasons =
+		torsh_memory_grow(checkpoints->reasons, &checkpoints->reason_capacity,
+				  checkpoints->n_reasons, sizeof(*checkpoints->reasons));
 	checkpoints->reasons[checkpoints->n_reasons++] = torsh_memory_text(text);
 	fprintf(stderr, "torsh: %s\n", text);
 }
@@ -60,7 +62,9 @@ void torsh_checkpoints_close(struct checkpoints *checkpoints, int is_complete, u
 	struct rows_end end;
 
 	if (missed)
-		torsh_checkpoints_give_reason(checkpoints, "some of what was known at the end is not in the recording: %s", missed);
+		torsh_checkpoints_give_reason(
+			checkpoints,
+			"some of what was known at the end is not in the recording: %s", missed);
 	end = (struct rows_end){
 		.is_complete = is_complete && !missed,
 		.at_ns = at_ns,
@@ -83,12 +87,15 @@ void torsh_checkpoints_poll(struct checkpoints *checkpoints)
 	if (last)
 		torsh_checkpoints_give_reason(checkpoints, "the recording stopped: %s", last);
 	else if (checkpoint)
-		torsh_checkpoints_give_reason(checkpoints, "stopped writing until the end: %s", checkpoint);
+		torsh_checkpoints_give_reason(checkpoints, "stopped writing until the end: %s",
+					      checkpoint);
 	else if (events && checkpoints->is_full)
-		torsh_checkpoints_give_reason(checkpoints, "stopped keeping events, all else goes on: %s", events);
+		torsh_checkpoints_give_reason(
+			checkpoints, "stopped keeping events, all else goes on: %s", events);
 }
 
-void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *target, uint32_t n_least)
+void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *target,
+			      uint32_t n_least)
 {
 	struct process_state *process_state = &target->process_state;
 	uint32_t n_lost = torsh_rows_events(checkpoints->file, target, n_least);
@@ -96,17 +103,23 @@ void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *ta
 	if (!n_lost && !process_state->columns_failed)
 		return;
 	if (process_state->columns_failed)
-		torsh_checkpoints_give_reason(checkpoints, "stopped keeping events, all else goes on: %s", strerror(-process_state->columns_failed));
+		torsh_checkpoints_give_reason(checkpoints,
+					      "stopped keeping events, all else goes on: %s",
+					      strerror(-process_state->columns_failed));
 	else
 		process_state->columns_failed = -ENOSPC;
-	process_state->losses[WRITER_LOSS_events_unkept] += n_lost + (process_state->columns ? torsh_columns_count(process_state->columns) : 0);
-	torsh_process_state_note(process_state, "not all events were kept in the recording; the totals have them all");
+	process_state->losses[WRITER_LOSS_events_unkept] +=
+		n_lost + (process_state->columns ? torsh_columns_count(process_state->columns) : 0);
+	torsh_process_state_note(
+		process_state,
+		"not all events were kept in the recording; the totals have them all");
 	torsh_columns_destroy(process_state->columns);
 	process_state->columns = NULL;
 	torsh_checkpoints_poll(checkpoints);
 }
 
-void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *target, uint32_t n_least)
+void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *target,
+				uint32_t n_least)
 {
 	struct process_state *process_state = &target->process_state;
 
@@ -116,8 +129,12 @@ void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *
 		return;
 	if (!process_state->timeline_failed)
 		process_state->timeline_failed = -ENOSPC;
-	process_state->losses[WRITER_LOSS_timeline_unkept] += n_lost + (process_state->timeline ? torsh_timeline_count(process_state->timeline) : 0);
-	torsh_process_state_note(process_state, "not all of the timeline was kept in the recording: %s", strerror(-process_state->timeline_failed));
+	process_state->losses[WRITER_LOSS_timeline_unkept] +=
+		n_lost +
+		(process_state->timeline ? torsh_timeline_count(process_state->timeline) : 0);
+	torsh_process_state_note(process_state,
+				 "not all of the timeline was kept in the recording: %s",
+				 strerror(-process_state->timeline_failed));
 	torsh_timeline_destroy(process_state->timeline);
 	process_state->timeline = NULL;
 	torsh_checkpoints_poll(checkpoints);
@@ -137,13 +154,16 @@ void torsh_checkpoints_end(struct checkpoints *checkpoints, uint64_t begin_ns, u
 {
 	uint64_t took_ns, pause_ns;
 
-	torsh_rows_checkpoint(checkpoints->file, at_ns, &checkpoints->cost, &checkpoints->checkpoint);
+	torsh_rows_checkpoint(checkpoints->file, at_ns, &checkpoints->cost,
+			      &checkpoints->checkpoint);
 	if (checkpoints->syncer)
 		torsh_syncer_request(checkpoints->syncer);
 	took_ns = torsh_ticks_monotonic_ns() - begin_ns;
 	pause_ns = took_ns * CHECKPOINT_COST;
 	if (pause_ns < checkpoints->step_ns)
 		pause_ns = checkpoints->step_ns;
-	checkpoints->step_ns = checkpoints->step_ns * 2 < checkpoints->interval_ns ? checkpoints->step_ns * 2 : checkpoints->interval_ns;
+	checkpoints->step_ns = checkpoints->step_ns * 2 < checkpoints->interval_ns
+				       ? checkpoints->step_ns * 2
+				       : checkpoints->interval_ns;
 	checkpoints->next_checkpoint_ns = begin_ns + pause_ns;
 }

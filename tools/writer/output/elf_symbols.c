@@ -12,7 +12,8 @@
 #include "tools/base/regular.h"
 
 /* The file's build-id is in a note of one of its PT_NOTE segments. */
-static int is_build_id_note(Elf_Data *notes, const uint8_t *build_id, size_t n_build_id, int *is_found)
+static int is_build_id_note(Elf_Data *notes, const uint8_t *build_id, size_t n_build_id,
+			    int *is_found)
 {
 	size_t at = 0, name_at, descriptor_at;
 	GElf_Nhdr note;
@@ -77,13 +78,17 @@ static int is_better(const struct elf_place *place, const GElf_Sym *symbol)
 	return symbol->st_size < place->n_bytes;
 }
 
-static void name_covered(Elf *elf, size_t strings, const GElf_Sym *symbol, struct elf_place *places, size_t n_places)
+static void name_covered(Elf *elf, size_t strings, const GElf_Sym *symbol, struct elf_place *places,
+			 size_t n_places)
 {
 	uint64_t end = symbol->st_value + symbol->st_size;
 
-	for (size_t i = first_place(places, n_places, symbol->st_value); i < n_places && places[i].address < end; i++) {
+	for (size_t i = first_place(places, n_places, symbol->st_value);
+	     i < n_places && places[i].address < end; i++) {
 		/* The file stays mapped until the names are copied. */
-		char *name = is_better(&places[i], symbol) ? elf_strptr(elf, strings, symbol->st_name) : NULL;
+		char *name = is_better(&places[i], symbol)
+				     ? elf_strptr(elf, strings, symbol->st_name)
+				     : NULL;
 
 		if (!name || !*name)
 			continue;
@@ -97,11 +102,12 @@ static int is_function(const GElf_Sym *symbol)
 {
 	int type = GELF_ST_TYPE(symbol->st_info);
 
-	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF && symbol->st_size &&
-	       symbol->st_value + symbol->st_size > symbol->st_value;
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
+	       symbol->st_size && symbol->st_value + symbol->st_size > symbol->st_value;
 }
 
-static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct elf_place *places, size_t n_places)
+static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+		       struct elf_place *places, size_t n_places)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t n_symbols = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
@@ -114,7 +120,8 @@ static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, stru
 	}
 }
 
-static int read_tables(Elf *elf, const uint8_t *build_id, size_t n_build_id, struct elf_place *places, size_t n_places)
+static int read_tables(Elf *elf, const uint8_t *build_id, size_t n_build_id,
+		       struct elf_place *places, size_t n_places)
 {
 	Elf_Scn *section = NULL;
 
@@ -125,7 +132,8 @@ static int read_tables(Elf *elf, const uint8_t *build_id, size_t n_build_id, str
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 
-		if (gelf_getshdr(section, &header) && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
 			read_table(elf, section, &header, places, n_places);
 	}
 	for (size_t i = 0; i < n_places; i++) {
@@ -135,8 +143,8 @@ static int read_tables(Elf *elf, const uint8_t *build_id, size_t n_build_id, str
 	return 0;
 }
 
-int torsh_elf_name_places(const char *path, const uint8_t *build_id, size_t n_build_id, struct elf_place *places,
-			  size_t n_places)
+int torsh_elf_name_places(const char *path, const uint8_t *build_id, size_t n_build_id,
+			  struct elf_place *places, size_t n_places)
 {
 	int fd = torsh_open_regular(path), result;
 	Elf *elf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Function names out of a file's ELF symbol tables, for few addresses of perhaps very many symbols: the tables are
- * read once from front to back, nothing is sorted but the addresses.
+ * Function names out of a file's ELF symbol tables, for few addresses of perhaps very many symbols:
+ * the tables are read once from front to back, nothing is sorted but the addresses.
  */
 #ifndef TORSH_WRITER_OUTPUT_ELF_SYMBOLS_H
 #define TORSH_WRITER_OUTPUT_ELF_SYMBOLS_H
@@ -18,12 +18,12 @@ struct elf_place {
 };
 
 /*
- * Name the places, which are sorted by address, from the file at path. build_id (n_build_id 0: not known) must be the
- * file's own. Returns 0, -ESTALE when the file is another one by now, -ENOEXEC when it can't be read as ELF, or
- * another -errno; then no place has a name.
+ * Name the places, which are sorted by address, from the file at path. build_id (n_build_id 0: not
+ * known) must be the file's own. Returns 0, -ESTALE when the file is another one by now, -ENOEXEC
+ * when it can't be read as ELF, or another -errno; then no place has a name.
  */
-int torsh_elf_name_places(const char *path, const uint8_t *build_id, size_t n_build_id, struct elf_place *places,
-			  size_t n_places);
+int torsh_elf_name_places(const char *path, const uint8_t *build_id, size_t n_build_id,
+			  struct elf_place *places, size_t n_places);
 
 /* Is that the file's build-id? n_build_id 0: it is not known, and any will do. */
 int torsh_elf_has_build_id(Elf *elf, const uint8_t *build_id, size_t n_build_id);

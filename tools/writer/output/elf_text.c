@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/writer/output/elf_text.h. Compilers return the address of a constant in one or two instructions. */
+/*
+ * See tools/writer/output/elf_text.h. Compilers return the address of a constant in one or two
+ * instructions.
+ */
 #include "tools/writer/output/elf_text.h"
 
 #include <errno.h>
@@ -73,13 +76,17 @@ static uint64_t returned_aarch64(struct code *code)
 	address = (code->address + code->at) & ~(uint64_t)0xfff;
 	page = take_word(code);
 	offset = take_word(code);
-	if ((page & 0x9f00001f) != 0x90000000 || (offset & 0xffc003ff) != 0x91000000 || take_word(code) != 0xd65f03c0)
+	if ((page & 0x9f00001f) != 0x90000000 || (offset & 0xffc003ff) != 0x91000000 ||
+	    take_word(code) != 0xd65f03c0)
 		return 0;
 	pages = (int64_t)((uint64_t)((page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3)) << 43) >> 43;
 	return address + (uint64_t)(pages * 4096) + (offset >> 10 & 0xfff);
 }
 
-/* The bytes at an address, as far as the file has them, at most n; NULL: none, or they may be written to. */
+/*
+ * The bytes at an address, as far as the file has them, at most n; NULL: none, or they may be
+ * written to.
+ */
 static const uint8_t *bytes_at(Elf *elf, uint64_t address, size_t *n)
 {
 	size_t n_headers, n_file;
@@ -91,12 +98,14 @@ static const uint8_t *bytes_at(Elf *elf, uint64_t address, size_t *n)
 		GElf_Phdr header;
 		uint64_t within, left;
 
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || address < header.p_vaddr)
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD ||
+		    address < header.p_vaddr)
 			continue;
 		within = address - header.p_vaddr;
 		if (within >= header.p_filesz)
 			continue;
-		if (header.p_flags & PF_W || header.p_offset > n_file || within >= n_file - header.p_offset)
+		if (header.p_flags & PF_W || header.p_offset > n_file ||
+		    within >= n_file - header.p_offset)
 			return NULL;
 		left = n_file - header.p_offset - within;
 		left = header.p_filesz - within < left ? header.p_filesz - within : left;
@@ -106,7 +115,8 @@ static const uint8_t *bytes_at(Elf *elf, uint64_t address, size_t *n)
 	return NULL;
 }
 
-static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *function, GElf_Sym *symbol)
+static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *function,
+			  GElf_Sym *symbol)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t n_symbols = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
@@ -114,8 +124,8 @@ static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, c
 	for (size_t i = 0; i < n_symbols; i++) {
 		const char *name;
 
-		if (!gelf_getsym(data, (int)i, symbol) || GELF_ST_TYPE(symbol->st_info) != STT_FUNC ||
-		    symbol->st_shndx == SHN_UNDEF)
+		if (!gelf_getsym(data, (int)i, symbol) ||
+		    GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF)
 			continue;
 		name = elf_strptr(elf, header->sh_link, symbol->st_name);
 		if (name && !strcmp(name, function))
@@ -131,7 +141,8 @@ static bool find_function(Elf *elf, const char *function, GElf_Sym *symbol)
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 
-		if (gelf_getshdr(section, &header) && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
 		    find_in_table(elf, section, &header, function, symbol))
 			return true;
 	}
@@ -165,8 +176,8 @@ static int read_text(Elf *elf, const char *function, char **text)
 	return 0;
 }
 
-int torsh_elf_returned_text(const char *path, const uint8_t *build_id, size_t n_build_id, const char *function,
-			    char **text)
+int torsh_elf_returned_text(const char *path, const uint8_t *build_id, size_t n_build_id,
+			    const char *function, char **text)
 {
 	int fd = torsh_open_regular(path), result;
 	Elf *elf;
@@ -178,7 +189,9 @@ int torsh_elf_returned_text(const char *path, const uint8_t *build_id, size_t n_
 	if (!elf || elf_kind(elf) != ELF_K_ELF)
 		result = -ENOEXEC;
 	else
-		result = torsh_elf_has_build_id(elf, build_id, n_build_id) ? read_text(elf, function, text) : -ESTALE;
+		result = torsh_elf_has_build_id(elf, build_id, n_build_id)
+				 ? read_text(elf, function, text)
+				 : -ESTALE;
 	elf_end(elf);
 	close(fd);
 	return result;

@@ -49,7 +49,8 @@ static struct book_page *find_page(struct symbol_book *book, const struct code_m
 	for (uint32_t i = 0; i < book->n_pages; i++) {
 		page = &book->pages[i];
 		if (page->n_build_id == module->n_build_id &&
-		    !memcmp(page->build_id, module->build_id, page->n_build_id) && !strcmp(page->path, module->path))
+		    !memcmp(page->build_id, module->build_id, page->n_build_id) &&
+		    !strcmp(page->path, module->path))
 			return page;
 	}
 	book->pages = torsh_memory_grow(book->pages, &book->capacity, book->n_pages, sizeof(*page));
@@ -69,8 +70,8 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The addresses that the page doesn't know, sorted, each once. */
-static struct elf_place *collect_places(const struct book_page *page, const uint64_t *addresses, uint32_t n,
-					uint32_t *n_places)
+static struct elf_place *collect_places(const struct book_page *page, const uint64_t *addresses,
+					uint32_t n, uint32_t *n_places)
 {
 	struct elf_place *places = torsh_memory_new(n, sizeof(*places));
 	uint32_t n_new = 0, n_kept = 0;
@@ -93,24 +94,28 @@ static void learn(struct book_page *page, const struct elf_place *places, uint32
 	for (uint32_t i = 0; i < n_places; i++) {
 		uint64_t key = places[i].address + 1;
 
-		page->entries =
-			torsh_memory_grow(page->entries, &page->capacity, page->n_entries, sizeof(*page->entries));
-		page->entries[page->n_entries] = (struct symbol_name){.name = places[i].name, .start = places[i].start};
-		torsh_key_index_fill(&page->index, torsh_key_index_find(&page->index, key), key, page->n_entries++);
+		page->entries = torsh_memory_grow(page->entries, &page->capacity, page->n_entries,
+						  sizeof(*page->entries));
+		page->entries[page->n_entries] =
+			(struct symbol_name){.name = places[i].name, .start = places[i].start};
+		torsh_key_index_fill(&page->index, torsh_key_index_find(&page->index, key), key,
+				     page->n_entries++);
 	}
 }
 
-void torsh_book_look_up(struct symbol_book *book, const struct code_module *module, const uint64_t *addresses,
-			uint32_t n, struct symbol_name *names)
+void torsh_book_look_up(struct symbol_book *book, const struct code_module *module,
+			const uint64_t *addresses, uint32_t n, struct symbol_name *names)
 {
 	struct book_page *page = find_page(book, module);
 	uint32_t n_places;
 	struct elf_place *places = collect_places(page, addresses, n, &n_places);
 
 	if (n_places)
-		torsh_elf_name_places(page->path, page->build_id, page->n_build_id, places, n_places);
+		torsh_elf_name_places(page->path, page->build_id, page->n_build_id, places,
+				      n_places);
 	learn(page, places, n_places);
 	free(places);
 	for (uint32_t i = 0; i < n; i++)
-		names[i] = page->entries[torsh_key_index_find(&page->index, addresses[i] + 1)->number];
+		names[i] =
+			page->entries[torsh_key_index_find(&page->index, addresses[i] + 1)->number];
 }

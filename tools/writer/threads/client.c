@@ -21,7 +21,8 @@ static int take_descriptor(struct msghdr *message)
 	int taken = -1;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t n = c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+		size_t n =
+			c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
@@ -43,7 +44,8 @@ static int is_ours(int fd, pid_t *pid)
 	struct ucred sender;
 	socklen_t n_sender = sizeof(sender);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &n_sender) || sender.uid != geteuid() || sender.pid <= 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &n_sender) ||
+	    sender.uid != geteuid() || sender.pid <= 0)
 		return 0;
 	*pid = sender.pid;
 	return 1;
@@ -80,8 +82,8 @@ static int is_request(const void *bytes, size_t n)
 	if (n != sizeof(request))
 		return 0;
 	memcpy(&request, bytes, sizeof(request));
-	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION && is_verb(request.verb) &&
-	       request.n_sites <= REQUEST_SITES_MAX && !request.reserved;
+	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION &&
+	       is_verb(request.verb) && request.n_sites <= REQUEST_SITES_MAX && !request.reserved;
 }
 
 /* Returns 0, or -EPROTO: then the descriptor that came with it is still nobody's. */

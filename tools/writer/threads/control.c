@@ -19,7 +19,8 @@
 #include "tools/writer/threads/client.h"
 
 #define FIRST_HELLO_NS UINT64_C(10000000000)
-#define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */
+/* for a child that is just connecting when the last target ended */
+#define GRACE_NS UINT64_C(50000000)
 #define SHORT_GRACE_NS UINT64_C(20000000) /* where no target is known to have any */
 #define CHILD_STEP_MS 10
 #define PULSE_MS 200
@@ -79,7 +80,9 @@ static int watch_fd(struct control *control, struct watch *watch)
 	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
 }
 
-/* The descriptor of a target's or an unfollowed process's watch is theirs; a caller's is its own. */
+/*
+ * The descriptor of a target's or an unfollowed process's watch is theirs; a caller's is its own.
+ */
 static void drop_watch(struct control *control, struct watch **list, struct watch *watch)
 {
 	while (*list != watch)
@@ -132,7 +135,9 @@ static void take_unfollowed(struct control *control)
 	while ((unfollowed = torsh_drain_take_unfollowed(control->drain))) {
 		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
 
-		*watch = (struct watch){.kind = WATCH_UNFOLLOWED, .fd = unfollowed->pidfd, .unfollowed = unfollowed};
+		*watch = (struct watch){.kind = WATCH_UNFOLLOWED,
+					.fd = unfollowed->pidfd,
+					.unfollowed = unfollowed};
 		watch->next = control->unfollowed_list;
 		control->unfollowed_list = watch;
 		if (watch_fd(control, watch))
@@ -142,12 +147,13 @@ static void take_unfollowed(struct control *control)
 
 static int is_executing(const struct target *target)
 {
-	return atomic_load_explicit(&target->view.header->state, memory_order_relaxed) == CHANNEL_EXECUTING;
+	return atomic_load_explicit(&target->view.header->state, memory_order_relaxed) ==
+	       CHANNEL_EXECUTING;
 }
 
 /*
- * A pid comes back when its process has ended; one that has called exec may have ended by now too. Where the kernel can't
- * tell these apart, the former image's last word is taken.
+ * A pid comes back when its process has ended; one that has called exec may have ended by now too.
+ * Where the kernel can't tell these apart, the former image's last word is taken.
  */
 static int is_image_of(const struct target *target, const struct target *former)
 {
@@ -162,8 +168,9 @@ static int is_image_of(const struct target *target, const struct target *former)
 }
 
 /*
- * A process that says hello again has become another image, of the same parent; if it ended, another one got its pid. Of
- * two hellos that wait the later one may be taken first: then who says hello now is what the other one was before.
+ * A process that says hello again has become another image, of the same parent; if it ended,
+ * another one got its pid. Of two hellos that wait the later one may be taken first: then who says
+ * hello now is what the other one was before.
  */
 static void end_former_image(struct control *control, struct target *target)
 {
@@ -173,7 +180,8 @@ static void end_former_image(struct control *control, struct target *target)
 		enum target_fate fate = TARGET_DIED;
 
 		next = watch->next;
-		if (watch->target->pid != target->pid || (is_executing(target) && !is_executing(watch->target)))
+		if (watch->target->pid != target->pid ||
+		    (is_executing(target) && !is_executing(watch->target)))
 			continue;
 		if (is_image_of(target, watch->target)) {
 			fate = TARGET_EXECUTED;
@@ -211,12 +219,14 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 }
 
 /* What needs nothing of the drain; the caller is done then. */
-static void answer_now(struct control *control, struct watch *watch, enum request_verb verb, int result)
+static void answer_now(struct control *control, struct watch *watch, enum request_verb verb,
+		       int result)
 {
 	struct queued_request *job = torsh_job_create(&(struct request){.verb = verb}, NULL);
 
 	job->answer.result = result;
-	job->answer.n_processes = (uint32_t)(control->n_targets - torsh_drain_finished(control->drain));
+	job->answer.n_processes =
+		(uint32_t)(control->n_targets - torsh_drain_finished(control->drain));
 	torsh_client_answer(watch->fd, &job->answer, job->fds, 0);
 	torsh_job_destroy(job);
 	drop_watch(control, &control->callers, watch);
@@ -246,7 +256,8 @@ static void answer_farewell(struct control *control)
 		fputs(control->summary, out);
 		put_messages(out, control->messages_fd);
 		if (options->export_early && !control->has_exported && !options->has_summary)
-			fputs("torsh: not all that was to be exported could be written: `torsh export` tells why\n", out);
+			fputs("torsh: not all that was to be exported could be written: `torsh export` tells why\n",
+			      out);
 		fclose(out);
 	}
 	if (text)
@@ -282,7 +293,10 @@ static void stop_export(struct control *control)
 	end_export(control);
 }
 
-/* The first process waits at its exit: all that it did is folded, and what it prints of that is in the job. */
+/*
+ * The first process waits at its exit: all that it did is folded, and what it prints of that is in
+ * the job.
+ */
 static void begin_farewell(struct control *control, const struct queued_request *job)
 {
 	const struct control_options *options = control->options;
@@ -366,7 +380,8 @@ static void accept_clients(struct control *control)
 {
 	int fd;
 
-	while ((fd = accept4(control->options->socket_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+	while ((fd = accept4(control->options->socket_fd, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
 
 		*watch = (struct watch){.kind = WATCH_CLIENT, .fd = fd, .next = control->callers};
@@ -442,7 +457,8 @@ static int is_over(struct control *control, int *timeout_ms)
 	else if (is_first_gone(control))
 		until = control->start_ns + GRACE_NS;
 	if (now < until) {
-		*timeout_ms = (int)((until - now < GRACE_NS ? until - now : GRACE_NS) / 1000000u) + 1;
+		*timeout_ms =
+			(int)((until - now < GRACE_NS ? until - now : GRACE_NS) / 1000000u) + 1;
 		return 0;
 	}
 	*timeout_ms = CHILD_STEP_MS;
@@ -471,13 +487,17 @@ static void wait_for_drain(struct control *control)
 	}
 }
 
-/* Shows producers that wait for room whether the other thread is at work: they may not query the kernel. */
+/*
+ * Shows producers that wait for room whether the other thread is at work: they may not query the
+ * kernel.
+ */
 static void tell_cpu_time(const struct control *control)
 {
 	uint64_t cpu_ns = torsh_drain_cpu_ns(control->drain);
 
 	for (const struct watch *watch = control->targets; watch; watch = watch->next)
-		atomic_store_explicit(&watch->target->view.header->writer_cpu_ns, cpu_ns, memory_order_relaxed);
+		atomic_store_explicit(&watch->target->view.header->writer_cpu_ns, cpu_ns,
+				      memory_order_relaxed);
 }
 
 static int serve(struct control *control)
@@ -486,7 +506,8 @@ static int serve(struct control *control)
 
 	while (!control->must_end && !is_over(control, &timeout_ms)) {
 		struct epoll_event events[64];
-		int n = epoll_wait(control->epoll_fd, events, 64, timeout_ms < 0 ? PULSE_MS : timeout_ms);
+		int n = epoll_wait(control->epoll_fd, events, 64,
+				   timeout_ms < 0 ? PULSE_MS : timeout_ms);
 
 		tell_cpu_time(control);
 		if (n < 0 && errno != EINTR)

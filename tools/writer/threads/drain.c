@@ -74,7 +74,8 @@ struct drain {
 	struct memory_limit room;
 	struct shortage shortage;
 	uint64_t last_active_ns, last_measure_ns, next_watch_ns, next_room_ns;
-	uint32_t leaving; /* number of the first process, once it waits at its exit; 0: it doesn't */
+	/* number of the first process, once it waits at its exit; 0: it doesn't */
+	uint32_t leaving;
 	int has_said_farewell;
 	struct drain_summary *summaries;
 	uint32_t n_summaries, summary_capacity;
@@ -87,17 +88,19 @@ static uint64_t now_ns(void)
 
 static uint64_t session_ns(const struct drain *drain, uint64_t monotonic_ns)
 {
-	return monotonic_ns > drain->session_monotonic_ns ? monotonic_ns - drain->session_monotonic_ns : 0;
+	return monotonic_ns > drain->session_monotonic_ns
+		       ? monotonic_ns - drain->session_monotonic_ns
+		       : 0;
 }
 
-/* ---- called by the control thread ---------------------------------------------------------------------------- */
+/* ---- called by the control thread ------------------------------------------------------------ */
 
 void torsh_drain_add(struct drain *drain, struct target *target)
 {
 	torsh_status_reader_add(drain->status_reader, target);
 	pthread_mutex_lock(&drain->lock);
-	drain->incoming = torsh_memory_grow(drain->incoming, &drain->incoming_capacity, drain->n_incoming,
-					    sizeof(*drain->incoming));
+	drain->incoming = torsh_memory_grow(drain->incoming, &drain->incoming_capacity,
+					    drain->n_incoming, sizeof(*drain->incoming));
 	drain->incoming[drain->n_incoming++] = target;
 	pthread_mutex_unlock(&drain->lock);
 	torsh_sleep_wake(&drain->mail);
@@ -122,12 +125,14 @@ struct unfollowed *torsh_drain_take_unfollowed(struct drain *drain)
 	return unfollowed;
 }
 
-void torsh_drain_note_unfollowed(struct drain *drain, struct unfollowed *unfollowed, enum target_fate fate)
+void torsh_drain_note_unfollowed(struct drain *drain, struct unfollowed *unfollowed,
+				 enum target_fate fate)
 {
 	int status;
 
 	unfollowed->end_monotonic_ns = now_ns();
-	if (fate == TARGET_DIED && !torsh_process_wait_status(unfollowed->pidfd, unfollowed->stat_fd, &status))
+	if (fate == TARGET_DIED &&
+	    !torsh_process_wait_status(unfollowed->pidfd, unfollowed->stat_fd, &status))
 		unfollowed->wait_status = status;
 	/* Pairs with the acquire in torsh_unfollowed_write. */
 	atomic_store_explicit(&unfollowed->fate, fate, memory_order_release);
@@ -189,7 +194,7 @@ int torsh_drain_has_said_farewell(const struct drain *drain)
 	return drain->has_said_farewell;
 }
 
-/* ---- the recording ------------------------------------------------------------------------------------------- */
+/* ---- the recording --------------------------------------------------------------------------- */
 
 /* Session time up to which everything is folded. */
 static uint64_t known_ns(const struct drain *drain, uint64_t now)
@@ -199,7 +204,9 @@ static uint64_t known_ns(const struct drain *drain, uint64_t now)
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
 		const struct target *target = drain->targets[i];
 		uint64_t bound = torsh_target_bound(target);
-		uint64_t own = bound == ORDER_NO_BOUND ? known : torsh_ticks_to_ns(&target->process_state.clock, bound);
+		uint64_t own = bound == ORDER_NO_BOUND
+				       ? known
+				       : torsh_ticks_to_ns(&target->process_state.clock, bound);
 
 		known = own < known ? own : known;
 	}
@@ -221,7 +228,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	torsh_checkpoints_end(&drain->checkpoints, now, known);
 }
 
-/* ---- targets come and go ------------------------------------------------------------------------------------- */
+/* ---- targets come and go --------------------------------------------------------------------- */
 
 static void write_session(const struct drain *drain)
 {
@@ -243,17 +250,19 @@ static void begin_session(struct drain *drain, const struct target *target)
 	uint64_t now = now_ns(), start = target->start.start_monotonic_ns;
 	struct timespec real;
 
-	drain->session_monotonic_ns = start <= now && now - start < UINT64_C(60000000000) ? start : now;
+	drain->session_monotonic_ns =
+		start <= now && now - start < UINT64_C(60000000000) ? start : now;
 	clock_gettime(CLOCK_REALTIME, &real);
-	drain->session_realtime_ns =
-		(uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec - (now - drain->session_monotonic_ns);
+	drain->session_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec -
+				     (now - drain->session_monotonic_ns);
 	drain->ends_with_process_1 = target->pid == 1;
 	write_session(drain);
 	drain->unfollowed_list.zero_ns = drain->session_monotonic_ns;
 	drain->has_session = 1;
 }
 
-static struct target *find_process(const struct drain *drain, uint32_t pid, const struct target *but)
+static struct target *find_process(const struct drain *drain, uint32_t pid,
+				   const struct target *but)
 {
 	for (uint32_t i = drain->n_targets; i-- > 0;) {
 		if (drain->targets[i]->start.pid == pid && drain->targets[i] != but)
@@ -273,12 +282,17 @@ static void note_jump(const struct drain *drain, const struct ticks_reading *rea
 		if (!process_state->clock.rate)
 			continue;
 		if (reading->suspended_ns)
-			torsh_process_state_note(process_state, "the processor's counter %s when the machine was suspended, for %.1f s, which the "
-					 "times leave out; those of events right after it may be some milliseconds off", what,
-					 (double)reading->suspended_ns / 1e9);
+			torsh_process_state_note(
+				process_state,
+				"the processor's counter %s when the machine was suspended, for %.1f s, which the "
+				"times leave out; those of events right after it may be some milliseconds off",
+				what, (double)reading->suspended_ns / 1e9);
 		else
-			torsh_process_state_note(process_state, "the processor's counter %s, as when a virtual machine moves; times of "
-					 "events right after that may be some milliseconds off", what);
+			torsh_process_state_note(
+				process_state,
+				"the processor's counter %s, as when a virtual machine moves; times of "
+				"events right after that may be some milliseconds off",
+				what);
 	}
 }
 
@@ -292,7 +306,8 @@ static void measure_ticks(struct drain *drain)
 		struct target *target = drain->targets[i];
 
 		if (target->process_state.clock.rate)
-			torsh_ticks_publish(&drain->rate, target->process_state.clock.base, &target->view.header->clock_reference);
+			torsh_ticks_publish(&drain->rate, target->process_state.clock.base,
+					    &target->view.header->clock_reference);
 	}
 }
 
@@ -315,16 +330,18 @@ static void begin_target(struct drain *drain, struct target *target)
 	torsh_target_begin(target, &clock);
 	torsh_fork_ancestry_begin(&drain->ancestry, target);
 	if (target->is_clock_foreign)
-		torsh_process_state_note(&target->process_state, "its clock is ahead of the writer's: events of different threads were "
-						 "ordered only as they came");
+		torsh_process_state_note(
+			&target->process_state,
+			"its clock is ahead of the writer's: events of different threads were "
+			"ordered only as they came");
 	torsh_requests_join(&drain->requests, target);
 	if (drain->options.is_full) {
 		target->process_state.columns = torsh_columns_create();
 		target->process_state.columns_failed = target->process_state.columns ? 0 : -ENOMEM;
 	}
 	torsh_session_peak_join(&drain->session_peak, target, drain->targets, drain->n_targets);
-	drain->targets =
-		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
+	drain->targets = torsh_memory_grow(drain->targets, &drain->target_capacity,
+					   drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
 	torsh_pending_children_forget(&drain->awaited, target->pid);
 	torsh_pending_children_forget(&drain->awaited, (pid_t)target->start.pid);
@@ -362,7 +379,9 @@ static uint64_t count_of(const struct target *target, enum channel_counter count
 
 static int has_children(const struct target *target)
 {
-	return target->process_state.n_forks || torsh_process_state_is_executing(&target->process_state) || count_of(target, COUNTER_followed_children);
+	return target->process_state.n_forks ||
+	       torsh_process_state_is_executing(&target->process_state) ||
+	       count_of(target, COUNTER_followed_children);
 }
 
 /* Children that were forked and said nothing yet may be about to. */
@@ -380,7 +399,8 @@ static struct drain_summary summary_of(const struct target *target)
 {
 	struct target_counts counts = torsh_target_counts(target);
 	/* The sum may stand at its record right now. */
-	int is_at_peak = target->process_state.heap.tracker.bytes > target->process_state.heap.tracker.peak_bytes;
+	int is_at_peak = target->process_state.heap.tracker.bytes >
+			 target->process_state.heap.tracker.peak_bytes;
 	const struct peak_tracker *tracker = &target->process_state.heap.tracker;
 	struct drain_summary summary;
 	size_t n;
@@ -393,13 +413,16 @@ static struct drain_summary summary_of(const struct target *target)
 		.n_dropped = counts.dropped,
 		.peak_bytes = is_at_peak ? tracker->bytes : tracker->peak_bytes,
 		.peak_ns = torsh_ticks_to_ns(&target->process_state.clock,
-					     is_at_peak ? target->process_state.last_stamp : tracker->peak_stamp) -
+					     is_at_peak ? target->process_state.last_stamp
+							: tracker->peak_stamp) -
 			   target->process_state.clock.start_ns,
 		.live_bytes = tracker->bytes,
 		.live_blocks = tracker->n,
 		.has_heap = counts.delivered && !count_of(target, COUNTER_heap_left_out),
 		.is_lossy = torsh_target_is_lossy(target),
-		.ended_with_exit = target->process_state.has_exited && target->process_state.exit_stamp == target->process_state.last_stamp,
+		.ended_with_exit =
+			target->process_state.has_exited &&
+			target->process_state.exit_stamp == target->process_state.last_stamp,
 	};
 	snprintf(summary.program, sizeof(summary.program), "%s", slash ? slash + 1 : program);
 	free(program);
@@ -408,15 +431,16 @@ static struct drain_summary summary_of(const struct target *target)
 
 static void add_summary(struct drain *drain, const struct target *target)
 {
-	drain->summaries = torsh_memory_grow(drain->summaries, &drain->summary_capacity, drain->n_summaries,
-					     sizeof(*drain->summaries));
+	drain->summaries = torsh_memory_grow(drain->summaries, &drain->summary_capacity,
+					     drain->n_summaries, sizeof(*drain->summaries));
 	drain->summaries[drain->n_summaries++] = summary_of(target);
 }
 
 static void ring_done(struct drain *drain)
 {
 	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-		fprintf(stderr, "torsh: the writer can't tell itself that something is done: %s\n", strerror(errno));
+		fprintf(stderr, "torsh: the writer can't tell itself that something is done: %s\n",
+			strerror(errno));
 }
 
 /* Called by torsh_unfollowed_take. */
@@ -425,8 +449,8 @@ static void hand_out(void *context, struct unfollowed *unfollowed)
 	struct drain *drain = context;
 
 	pthread_mutex_lock(&drain->lock);
-	drain->unwatched = torsh_memory_grow(drain->unwatched, &drain->unwatched_capacity, drain->n_unwatched,
-					     sizeof(*drain->unwatched));
+	drain->unwatched = torsh_memory_grow(drain->unwatched, &drain->unwatched_capacity,
+					     drain->n_unwatched, sizeof(*drain->unwatched));
 	drain->unwatched[drain->n_unwatched++] = unfollowed;
 	pthread_mutex_unlock(&drain->lock);
 	ring_done(drain);
@@ -454,7 +478,8 @@ static void finish_target(struct drain *drain, uint32_t i)
 	await_children(drain, target, now_ns());
 	if (has_children(target))
 		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
-	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED, memory_order_release);
+	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED,
+			      memory_order_release);
 	torsh_fork_ancestry_end(&drain->ancestry, target);
 	torsh_status_reader_remove(drain->status_reader, target);
 	drain->targets[i] = drain->targets[--drain->n_targets];
@@ -464,13 +489,17 @@ static void finish_target(struct drain *drain, uint32_t i)
 	ring_done(drain);
 }
 
-/* A parent says a little later than its child began that it forked: not for long, it may be stopped. */
+/*
+ * A parent says a little later than its child began that it forked: not for long, it may be
+ * stopped.
+ */
 static int awaits_parent(const struct target *target, uint64_t now)
 {
-	return torsh_fork_ancestry_is_awaited(target) && now < target->end_monotonic_ns + FORK_TIMEOUT_NS;
+	return torsh_fork_ancestry_is_awaited(target) &&
+	       now < target->end_monotonic_ns + FORK_TIMEOUT_NS;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static struct target *find_number(const struct drain *drain, uint32_t number)
 {
@@ -516,7 +545,8 @@ static void take_requests(struct drain *drain)
 	while ((job = torsh_requests_next(&drain->requests))) {
 		/* Who said hello before somebody asked is there. */
 		take_incoming(drain);
-		if (torsh_requests_take(&drain->requests, job, drain->targets, drain->n_targets) && drain->has_session)
+		if (torsh_requests_take(&drain->requests, job, drain->targets, drain->n_targets) &&
+		    drain->has_session)
 			write_session(drain);
 	}
 }
@@ -535,7 +565,8 @@ static struct rows_session session_of_snapshot(const struct drain *drain, uint64
 static void keep_out_of_memory(struct drain *drain, struct target *target)
 {
 	const struct process_state *process_state = &target->process_state;
-	uint64_t at_ns = torsh_ticks_to_ns(&process_state->clock, process_state->out_of_memory.stamp);
+	uint64_t at_ns =
+		torsh_ticks_to_ns(&process_state->clock, process_state->out_of_memory.stamp);
 	struct rows_session session = session_of_snapshot(drain, at_ns);
 
 	torsh_pauses_put(&drain->requests.pauses, drain->session_monotonic_ns, &session);
@@ -546,8 +577,9 @@ static void keep_out_of_memory(struct drain *drain, struct target *target)
 /* The recording as it would be if the session ended now: what comes later is written behind it. */
 static void write_whole(struct drain *drain)
 {
-	static char why[] = "the writer ends with its PID namespace, of which process 1 may have ended now: of other "
-			    "processes that ran then, the end is not known";
+	static char why[] =
+		"the writer ends with its PID namespace, of which process 1 may have ended now: of other "
+		"processes that ran then, the end is not known";
 	char *reasons[] = {why};
 	uint64_t at_ns = session_ns(drain, now_ns());
 	const struct rows_end end = {
@@ -613,16 +645,24 @@ static void answer_request(struct drain *drain)
 		.joint_clock = &drain->session_peak.clock,
 	};
 
-	snapshot.session = session_of_snapshot(drain, drain->has_session ? session_ns(drain, moment->ns) : 0);
-	/* Who said hello before the request did so before we heard that: nobody else has anything from before. */
+	snapshot.session =
+		session_of_snapshot(drain, drain->has_session ? session_ns(drain, moment->ns) : 0);
+	/*
+	 * Who said hello before the request did so before we heard that: nobody else has anything
+	 * from before.
+	 */
 	if (snapshot.session_heap)
-		torsh_session_heap_settle(snapshot.session_heap, torsh_ticks_stamp(&drain->session_peak.clock, moment) + 1);
+		torsh_session_heap_settle(snapshot.session_heap,
+					  torsh_ticks_stamp(&drain->session_peak.clock, moment) +
+						  1);
 	torsh_pauses_put(&drain->requests.pauses, drain->session_monotonic_ns, &snapshot.session);
-	/* The timeline is no part of what is made aside: up to the moment it goes to the recording. */
+	/*
+	 * The timeline is no part of what is made aside: up to the moment it goes to the recording.
+	 */
 	for (uint32_t i = 0; torsh_requests_is_whole(&drain->requests) && i < drain->n_targets; i++)
 		torsh_checkpoints_timeline(&drain->checkpoints, drain->targets[i], 1);
 	torsh_requests_answer(&drain->requests, &snapshot, drain->options.recording_fd,
-			    torsh_recording_written(drain->checkpoints.file));
+			      torsh_recording_written(drain->checkpoints.file));
 	torsh_pauses_release(&snapshot.session);
 }
 
@@ -636,7 +676,7 @@ static void answer_due(struct drain *drain)
 	torsh_sleep_wake(&drain->mail);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------ */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static struct target_pass drain_all(struct drain *drain)
 {
@@ -684,10 +724,13 @@ static int has_bytes(const struct drain *drain)
 static void set_sleeping(struct drain *drain, uint32_t value)
 {
 	for (uint32_t i = 0; i < drain->n_targets; i++)
-		atomic_store_explicit(&drain->targets[i]->view.header->writer_sleeps, value, memory_order_seq_cst);
+		atomic_store_explicit(&drain->targets[i]->view.header->writer_sleeps, value,
+				      memory_order_seq_cst);
 }
 
-/* Until a producer's ring is a quarter full, or something else happened, or memory is to be read. */
+/*
+ * Until a producer's ring is a quarter full, or something else happened, or memory is to be read.
+ */
 static void sleep_deeply(struct drain *drain, uint32_t seen, uint64_t now)
 {
 	struct sleep_word words[SLEEP_WORDS_MAX];
@@ -701,7 +744,10 @@ static void sleep_deeply(struct drain *drain, uint32_t seen, uint64_t now)
 	for (uint32_t i = 0; i < n; i++)
 		words[i] = (struct sleep_word){&drain->targets[i]->view.header->writer_sleeps, 1};
 	set_sleeping(drain, 1);
-	/* A producer publishes, then looks at writer_sleeps; we the other way round: one of us sees the other. */
+	/*
+	 * A producer publishes, then looks at writer_sleeps; we the other way round: one of us sees
+	 * the other.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (has_bytes(drain) || torsh_sleep_deeply(&drain->mail, seen, words, n, at_most_ns))
 		torsh_sleep_lightly(&drain->mail, seen, SLEEP_FLOWING_NS);
@@ -732,19 +778,21 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 }
 
 /*
- * Where the control group gets short of memory the writer takes less. Where the kernel is about to kill somebody of it
- * the writer ends: its memory is the program's then.
+ * Where the control group gets short of memory the writer takes less. Where the kernel is about to
+ * kill somebody of it the writer ends: its memory is the program's then.
  */
 static void look_for_room(struct drain *drain, uint64_t now)
 {
 	char why[CHECKPOINTS_REASON_BYTES];
 	struct room_left left;
 
-	if (now < drain->next_room_ns || atomic_load_explicit(&drain->has_no_room, memory_order_relaxed))
+	if (now < drain->next_room_ns ||
+	    atomic_load_explicit(&drain->has_no_room, memory_order_relaxed))
 		return;
 	drain->next_room_ns = now + ROOM_EVERY_NS;
 	left = torsh_memory_limit_left(&drain->room);
-	torsh_shortage_look(&drain->shortage, &left, drain->targets, drain->n_targets, session_ns(drain, now));
+	torsh_shortage_look(&drain->shortage, &left, drain->targets, drain->n_targets,
+			    session_ns(drain, now));
 	if (!torsh_memory_limit_is_short(&left, session_ns(drain, now), why, sizeof(why)))
 		return;
 	torsh_checkpoints_give_reason(&drain->checkpoints, "%s", why);
@@ -762,7 +810,8 @@ static void end_recording(struct drain *drain, int is_complete)
 	if (drain->ancestry.n > 1)
 		torsh_session_peak_end(&drain->session_peak, file);
 	torsh_unfollowed_end(&drain->unfollowed_list, &drain->ancestry, file);
-	torsh_checkpoints_close(&drain->checkpoints, is_complete, drain->has_session ? session_ns(drain, now_ns()) : 0);
+	torsh_checkpoints_close(&drain->checkpoints, is_complete,
+				drain->has_session ? session_ns(drain, now_ns()) : 0);
 }
 
 static void *run(void *argument)
@@ -771,7 +820,9 @@ static void *run(void *argument)
 	int must_stop = 0;
 
 	for (;;) {
-		/* Before anything is looked at: what comes later moves it, and there is no sleep. */
+		/*
+		 * Before anything is looked at: what comes later moves it, and there is no sleep.
+		 */
 		uint32_t seen = atomic_load_explicit(&drain->mail, memory_order_acquire);
 		struct target_pass pass;
 		uint64_t now = now_ns();
@@ -805,7 +856,8 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 
 	drain->options = *options;
 	drain->book = torsh_book_create();
-	drain->out_of_memory = (struct out_of_memory){.recording = options->recording_path, .limits = options->limits};
+	drain->out_of_memory = (struct out_of_memory){.recording = options->recording_path,
+						      .limits = options->limits};
 	pthread_mutex_init(&drain->lock, NULL);
 	torsh_requests_create(&drain->requests, options->answer_fd);
 	torsh_pending_children_create(&drain->awaited);
@@ -813,8 +865,8 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	torsh_memory_limit_open(&drain->room, "");
 	drain->status_reader = torsh_status_reader_start();
 	if (drain->status_reader &&
-	    !torsh_checkpoints_open(&drain->checkpoints, options->recording_fd, &options->limits, options->is_full,
-			       options->checkpoint_ns) &&
+	    !torsh_checkpoints_open(&drain->checkpoints, options->recording_fd, &options->limits,
+				    options->is_full, options->checkpoint_ns) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
 	torsh_status_reader_stop(drain->status_reader);

@@ -12,7 +12,9 @@
 
 #define ARGUMENTS_MAX 12
 
-/* The torsh command that belongs to this writer: in the same folder, or where both were installed. */
+/*
+ * The torsh command that belongs to this writer: in the same folder, or where both were installed.
+ */
 static int find_torsh(char path[PATH_MAX])
 {
 	static const char *const places[] = {"torsh", "../../bin/torsh"};
@@ -28,7 +30,8 @@ static int find_torsh(char path[PATH_MAX])
 		return -ENOENT;
 	end[1] = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		if (snprintf(path, PATH_MAX, "%s%s", own, places[i]) < PATH_MAX && !access(path, X_OK))
+		if (snprintf(path, PATH_MAX, "%s%s", own, places[i]) < PATH_MAX &&
+		    !access(path, X_OK))
 			return 0;
 	}
 	return -ENOENT;
@@ -56,7 +59,8 @@ static void list_arguments(const struct end_exports *exports, const char *source
 }
 
 /* actions may be NULL. Returns the child's pid or -errno. */
-static pid_t start_torsh(const char *arguments[ARGUMENTS_MAX], const posix_spawn_file_actions_t *actions)
+static pid_t start_torsh(const char *arguments[ARGUMENTS_MAX],
+			 const posix_spawn_file_actions_t *actions)
 {
 	char path[PATH_MAX];
 	posix_spawnattr_t attributes;
@@ -101,7 +105,8 @@ void torsh_end_exports_run(const struct end_exports *exports, int fd)
 		close(kept);
 }
 
-pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *socket_path, int messages_fd)
+pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *socket_path,
+			      int messages_fd)
 {
 	const char *arguments[ARGUMENTS_MAX];
 	posix_spawn_file_actions_t actions;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The exports that were asked for at the end of a session. `torsh finish`, which lies beside the writer or, where it was
- * installed, in ../../bin, writes them: the writer links no exporter.
+ * The exports that were asked for at the end of a session. `torsh finish`, which lies beside the
+ * writer or, where it was installed, in ../../bin, writes them: the writer links no exporter.
  */
 #ifndef TORSH_WRITER_THREADS_END_EXPORTS_H
 #define TORSH_WRITER_THREADS_END_EXPORTS_H
@@ -19,13 +19,18 @@ struct end_exports {
 /* Was any export asked for? */
 bool torsh_end_exports_has(const struct end_exports *exports);
 
-/* Export the recording behind fd, whatever its path names by now, and wait until it's done. Failures are on stderr. */
+/*
+ * Export the recording behind fd, whatever its path names by now, and wait until it's done.
+ * Failures are on stderr.
+ */
 void torsh_end_exports_run(const struct end_exports *exports, int fd);
 
 /*
- * Begin to export what the session has so far; the writer that listens at socket_path goes on meanwhile. Messages go to
- * messages_fd. Returns the child's pid, whose exit status is 0 where all was written, or -errno.
+ * Begin to export what the session has so far; the writer that listens at socket_path goes on
+ * meanwhile. Messages go to messages_fd. Returns the child's pid, whose exit status is 0 where all
+ * was written, or -errno.
  */
-pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *socket_path, int messages_fd);
+pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *socket_path,
+			      int messages_fd);
 
 #endif

@@ -12,8 +12,8 @@
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO: the machine's own */
 
 /*
- * Process 1 of a namespace takes all others with it when it ends, and often it is the target, or ends as soon as the
- * target has. Where that can't be decided it is assumed.
+ * Process 1 of a namespace takes all others with it when it ends, and often it is the target, or
+ * ends as soon as the target has. Where that can't be decided it is assumed.
  */
 static int ends_with_its_namespace(void)
 {
@@ -46,7 +46,9 @@ int torsh_farewell_is_asked(const struct target *target)
 	       !atomic_load_explicit(&header->exit_answer, memory_order_relaxed);
 }
 
-/* What a filter of its own says of write() is not known; one that we live below too let us through. */
+/*
+ * What a filter of its own says of write() is not known; one that we live below too let us through.
+ */
 static int may_print(const struct target *target)
 {
 	int own = torsh_process_open_status(getpid());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the session's first process waits for at its exit, in its channel (agent/session/exit_wait.h). Nothing of it is the
- * process's to hold: the writer keeps no pipe of the process open, and its messages are printed by the process.
+ * What the session's first process waits for at its exit, in its channel
+ * (agent/session/exit_wait.h). Nothing of it is the process's to hold: the writer keeps no pipe of
+ * the process open, and its messages are printed by the process.
  */
 #ifndef TORSH_WRITER_THREADS_FAREWELL_H
 #define TORSH_WRITER_THREADS_FAREWELL_H
@@ -9,8 +10,8 @@
 #include "tools/writer/input/target.h"
 
 /*
- * Bits of channel_exit_wish for a process that began its session: has_summary and has_exports as requested.
- * The writer's own PID namespace decides about EXIT_WHOLE.
+ * Bits of channel_exit_wish for a process that began its session: has_summary and has_exports as
+ * requested. The writer's own PID namespace decides about EXIT_WHOLE.
  */
 uint32_t torsh_farewell_wishes(int has_summary, int has_exports);
 

@@ -14,12 +14,14 @@
 #define IOPRIO_CLASS_RT 1
 
 /*
- * A job is ended by a signal to all its processes: a batch system, systemd, a container's runtime. The writer ends
- * when its targets have. What the kernel sends for a fault, and of children, stays as it is.
+ * A job is ended by a signal to all its processes: a batch system, systemd, a container's runtime.
+ * The writer ends when its targets have. What the kernel sends for a fault, and of children, stays
+ * as it is.
  */
 static void ignore_signals(void)
 {
-	static const int kept[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGCHLD, SIGCONT};
+	static const int kept[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+				   SIGSEGV, SIGSYS,  SIGCHLD, SIGCONT};
 	sigset_t none;
 
 	for (int number = 1; number <= SIGRTMAX; number++) {

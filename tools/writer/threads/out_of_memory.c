@@ -15,7 +15,9 @@
 
 #define KEPT_MAX 4u
 
-/* The caller's: the path of recording number n, whose folder is there then; NULL where it can't be. */
+/*
+ * The caller's: the path of recording number n, whose folder is there then; NULL where it can't be.
+ */
 static char *make_path(const char *recording, uint32_t n)
 {
 	static const char ending[] = ".torsh";
@@ -31,14 +33,18 @@ static char *make_path(const char *recording, uint32_t n)
 	free(path);
 	if (!is_there)
 		return NULL;
-	return asprintf(&path, "%.*s.out-of-memory/%" PRIu32 "%s", (int)n_name, recording, n, ending) < 0 ? NULL : path;
+	return asprintf(&path, "%.*s.out-of-memory/%" PRIu32 "%s", (int)n_name, recording, n,
+			ending) < 0
+		       ? NULL
+		       : path;
 }
 
 static int write_recording(int fd, const struct out_of_memory *kept, struct target *target,
 			   const struct rows_session *session)
 {
 	const struct rows_end end = {.is_complete = 1, .at_ns = session->taken_ns};
-	struct recording_file *file = torsh_recording_create(fd, &kept->limits, session->start_realtime_ns);
+	struct recording_file *file =
+		torsh_recording_create(fd, &kept->limits, session->start_realtime_ns);
 	int result;
 
 	if (!file)
@@ -78,20 +84,28 @@ static const char *label_name(const struct process_state *process_state, uint32_
 	return label ? process_state->code.functions[label - 1].name : NULL;
 }
 
-/* "aten::empty in net:Linear asked for 1.00 GiB of cuda:0, with 10 GiB allocated and 12 GiB reserved" */
+/*
+ * "aten::empty in net:Linear asked for 1.00 GiB of cuda:0, with 10 GiB allocated and 12 GiB
+ * reserved"
+ */
 static void describe(const struct process_state *process_state, char *text, size_t n_text)
 {
 	const struct folded_out_of_memory *out = &process_state->out_of_memory;
-	const char *name = label_name(process_state, out->operator), *module = label_name(process_state, out->module);
-	char asked[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], device[DEVICE_NAME_BYTES];
+	const char *name = label_name(process_state, out->operator),
+		   *module = label_name(process_state, out->module);
+	char asked[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES],
+		device[DEVICE_NAME_BYTES];
 
 	snprintf(text, n_text, "%s%s%s asked for %s of %s, with %s allocated and %s reserved",
 		 name ? name : "no operator", module ? " in " : "", module ? module : "",
-		 torsh_size_exact(out->event.bytes, asked), torsh_device_name(out->event.device, device),
-		 torsh_size_human(out->event.allocated, allocated), torsh_size_human(out->event.reserved, reserved));
+		 torsh_size_exact(out->event.bytes, asked),
+		 torsh_device_name(out->event.device, device),
+		 torsh_size_human(out->event.allocated, allocated),
+		 torsh_size_human(out->event.reserved, reserved));
 }
 
-void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target, const struct rows_session *session)
+void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target,
+			      const struct rows_session *session)
 {
 	struct process_state *process_state = &target->process_state;
 	char text[400], *path;
@@ -99,14 +113,18 @@ void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target,
 
 	process_state->is_out_of_memory = 0;
 	if (kept->n_kept == KEPT_MAX) {
-		torsh_process_state_note(process_state, "out of memory more than %u times: the timeline has them all", KEPT_MAX);
+		torsh_process_state_note(
+			process_state,
+			"out of memory more than %u times: the timeline has them all", KEPT_MAX);
 		return;
 	}
 	describe(process_state, text, sizeof(text));
 	path = make_path(kept->recording, ++kept->n_kept);
-	torsh_process_state_note(process_state, "out of memory: %s; what was held then: %s", text, path ? path : "not kept");
+	torsh_process_state_note(process_state, "out of memory: %s; what was held then: %s", text,
+				 path ? path : "not kept");
 	result = keep(path, kept, target, session);
 	if (result)
-		torsh_process_state_note(process_state, "%s could not be written: %s", path ? path : "it", strerror(-result));
+		torsh_process_state_note(process_state, "%s could not be written: %s",
+					 path ? path : "it", strerror(-result));
 	free(path);
 }

@@ -96,5 +96,6 @@ void torsh_request_queue_answer(struct request_queue *jobs, struct queued_reques
 	append(&jobs->answered, job);
 	pthread_mutex_unlock(&jobs->lock);
 	if (write(jobs->answer_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-		fprintf(stderr, "torsh: the writer can't tell itself of an answer: %s\n", strerror(errno));
+		fprintf(stderr, "torsh: the writer can't tell itself of an answer: %s\n",
+			strerror(errno));
 }

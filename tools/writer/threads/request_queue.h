@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Requests on their way between the control thread, which has the callers, and the drain thread, which has what they
- * ask for.
+ * Requests on their way between the control thread, which has the callers, and the drain thread,
+ * which has what they ask for.
  */
 #ifndef TORSH_WRITER_THREADS_REQUEST_QUEUE_H
 #define TORSH_WRITER_THREADS_REQUEST_QUEUE_H
@@ -40,7 +40,10 @@ void torsh_job_destroy(struct queued_request *job);
 void torsh_request_queue_put(struct request_queue *jobs, struct queued_request *job);
 struct queued_request *torsh_request_queue_answered(struct request_queue *jobs);
 
-/* The drain thread's: take the oldest that was asked, or NULL; hand it back with the result, 0 or -errno. */
+/*
+ * The drain thread's: take the oldest that was asked, or NULL; hand it back with the result, 0 or
+ * -errno.
+ */
 struct queued_request *torsh_request_queue_take(struct request_queue *jobs);
 void torsh_request_queue_answer(struct request_queue *jobs, struct queued_request *job, int result);
 

@@ -25,7 +25,8 @@ struct queued_request *torsh_requests_next(struct requests *requests)
 }
 
 /* Whether that is a change or not, it is so from now on. */
-static int set_pause(struct requests *requests, struct queued_request *job, struct target *const *targets, uint32_t n_targets)
+static int set_pause(struct requests *requests, struct queued_request *job,
+		     struct target *const *targets, uint32_t n_targets)
 {
 	int is_paused = job->request.verb == REQUEST_PAUSE;
 	int is_change = is_paused != torsh_pauses_lasts(&requests->pauses);
@@ -36,7 +37,8 @@ static int set_pause(struct requests *requests, struct queued_request *job, stru
 	return is_change;
 }
 
-int torsh_requests_take(struct requests *requests, struct queued_request *job, struct target *const *targets, uint32_t n_targets)
+int torsh_requests_take(struct requests *requests, struct queued_request *job,
+			struct target *const *targets, uint32_t n_targets)
 {
 	job->answer.n_processes = n_targets;
 	if (job->request.verb == REQUEST_PAUSE || job->request.verb == REQUEST_RESUME)
@@ -62,7 +64,8 @@ static int has_waited(const struct requests *requests)
 	       torsh_ticks_monotonic_ns() - requests->moment.ns > STATUS_TIMEOUT_NS;
 }
 
-int torsh_requests_is_due(const struct requests *requests, struct target *const *targets, uint32_t n_targets)
+int torsh_requests_is_due(const struct requests *requests, struct target *const *targets,
+			  uint32_t n_targets)
 {
 	if (has_waited(requests))
 		return 1;
@@ -73,7 +76,10 @@ int torsh_requests_is_due(const struct requests *requests, struct target *const 
 	return requests->job != NULL;
 }
 
-/* A descriptor of its own: a copy of ours would keep the recording locked for as long as the caller has it. */
+/*
+ * A descriptor of its own: a copy of ours would keep the recording locked for as long as the caller
+ * has it.
+ */
 static int reopen(int recording_fd)
 {
 	char path[64];
@@ -90,7 +96,7 @@ int torsh_requests_is_whole(const struct requests *requests)
 }
 
 void torsh_requests_answer(struct requests *requests, struct snapshot *snapshot, int recording_fd,
-			 uint64_t recording_bytes)
+			   uint64_t recording_bytes)
 {
 	struct queued_request *job = requests->job;
 	int is_whole = torsh_requests_is_whole(requests), result = 0;
@@ -110,7 +116,8 @@ void torsh_requests_answer(struct requests *requests, struct snapshot *snapshot,
 		torsh_target_let_go(snapshot->targets[i]);
 }
 
-void torsh_requests_done(struct requests *requests, struct target *const *targets, uint32_t n_targets)
+void torsh_requests_done(struct requests *requests, struct target *const *targets,
+			 uint32_t n_targets)
 {
 	struct queued_request *job = requests->job;
 

@@ -34,11 +34,13 @@ void torsh_sleep_lightly(_Atomic uint32_t *own, uint32_t seen, uint64_t at_most_
 	syscall(SYS_futex, own, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
 }
 
-int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_word *words, uint32_t n,
-		       uint64_t at_most_ns)
+int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_word *words,
+		       uint32_t n, uint64_t at_most_ns)
 {
 	struct wait_word waiters[SLEEP_WORDS_MAX + 1] = {
-		{.value = seen, .address = (uintptr_t)own, .flags = WAIT_WORD_32 | FUTEX_PRIVATE_FLAG},
+		{.value = seen,
+		 .address = (uintptr_t)own,
+		 .flags = WAIT_WORD_32 | FUTEX_PRIVATE_FLAG},
 	};
 	uint64_t until_ns = torsh_ticks_monotonic_ns() + at_most_ns;
 	struct timespec until = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How the drain thread waits: on one futex of the writer's own, and in a deep sleep on the doorbells of the targets.
+ * How the drain thread waits: on one futex of the writer's own, and in a deep sleep on the
+ * doorbells of the targets.
  */
 #ifndef TORSH_WRITER_THREADS_SLEEP_H
 #define TORSH_WRITER_THREADS_SLEEP_H
@@ -20,11 +21,11 @@ struct sleep_word {
 };
 
 /*
- * The same, or until one of n words is not as expected any more. Returns 0, or -ENOSYS when the kernel can't
- * (before 5.16, or more than SLEEP_WORDS_MAX words): then nothing was waited for.
+ * The same, or until one of n words is not as expected any more. Returns 0, or -ENOSYS when the
+ * kernel can't (before 5.16, or more than SLEEP_WORDS_MAX words): then nothing was waited for.
  */
-int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_word *words, uint32_t n,
-		       uint64_t at_most_ns);
+int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_word *words,
+		       uint32_t n, uint64_t at_most_ns);
 
 void torsh_sleep_wake(_Atomic uint32_t *own);
 

@@ -9,7 +9,7 @@
 static int put_target(struct recording_file *file, struct target *target, uint32_t n_sites)
 {
 	return n_sites == SNAPSHOT_ALL ? torsh_rows_target_aside(file, target)
-					 : torsh_rows_allocation_sites(file, target, n_sites);
+				       : torsh_rows_allocation_sites(file, target, n_sites);
 }
 
 int torsh_snapshot_make(const struct snapshot *snapshot)
@@ -30,7 +30,8 @@ int torsh_snapshot_make(const struct snapshot *snapshot)
 	for (uint32_t i = 0; i < snapshot->n_targets && !result; i++)
 		result = put_target(file, snapshot->targets[i], snapshot->n_sites);
 	if (snapshot->session_heap)
-		torsh_rows_session_peak(file, snapshot->session_heap, snapshot->joint_clock, RECORDING_LAST, &places);
+		torsh_rows_session_peak(file, snapshot->session_heap, snapshot->joint_clock,
+					RECORDING_LAST, &places);
 	free(places.items);
 	if (!result && torsh_recording_stopped(file, RECORDING_LAST))
 		result = -EIO;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What goes out to somebody who looks on: recordings in memory, never in files of theirs, so that whatever they do with
- * it no one waits. Made by the drain thread, of targets that it has stopped folding for that moment.
+ * What goes out to somebody who looks on: recordings in memory, never in files of theirs, so that
+ * whatever they do with it no one waits. Made by the drain thread, of targets that it has stopped
+ * folding for that moment.
  */
 #ifndef TORSH_WRITER_THREADS_SNAPSHOT_H
 #define TORSH_WRITER_THREADS_SNAPSHOT_H
@@ -18,8 +19,8 @@ struct snapshot {
 	const struct clock_conversion *joint_clock;
 
 	/*
-	 * So many holders of each target, for itself; SNAPSHOT_ALL: what the targets' recording lacks so far, to be read
-	 * behind that.
+	 * So many holders of each target, for itself; SNAPSHOT_ALL: what the targets' recording
+	 * lacks so far, to be read behind that.
 	 */
 	uint32_t n_sites;
 };

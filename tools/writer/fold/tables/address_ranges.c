@@ -32,7 +32,8 @@ static uint32_t take_node(struct ranges *ranges)
 		return number;
 	}
 	number = ranges->n_nodes++;
-	ranges->nodes = torsh_memory_grow(ranges->nodes, &ranges->capacity, number, sizeof(*ranges->nodes));
+	ranges->nodes =
+		torsh_memory_grow(ranges->nodes, &ranges->capacity, number, sizeof(*ranges->nodes));
 	return number;
 }
 
@@ -45,7 +46,8 @@ static uint32_t next_random(struct ranges *ranges)
 }
 
 /* Ranges that start below `at` go to *left, the others to *right. */
-static void split_tree(struct ranges *ranges, uint32_t tree, uint64_t at, uint32_t *left, uint32_t *right)
+static void split_tree(struct ranges *ranges, uint32_t tree, uint64_t at, uint32_t *left,
+		       uint32_t *right)
 {
 	while (tree) {
 		struct range_node *node = &ranges->nodes[tree];
@@ -128,15 +130,18 @@ static void drop_range(struct ranges *ranges, const struct range *range)
 	ranges->n_ranges--;
 }
 
-void torsh_ranges_remove(struct ranges *ranges, uint64_t start, uint64_t end, ranges_cut_f *cut, void *context)
+void torsh_ranges_remove(struct ranges *ranges, uint64_t start, uint64_t end, ranges_cut_f *cut,
+			 void *context)
 {
 	const struct range *found;
 
 	while (start < end && (found = torsh_ranges_above(ranges, start)) && found->start < end) {
 		struct range whole = *found;
-		uint64_t from = whole.start > start ? whole.start : start, until = whole.end < end ? whole.end : end;
+		uint64_t from = whole.start > start ? whole.start : start,
+			 until = whole.end < end ? whole.end : end;
 
-		cut(context, whole.owner, (whole.start < from) + (until < whole.end) - 1, until - from);
+		cut(context, whole.owner, (whole.start < from) + (until < whole.end) - 1,
+		    until - from);
 		drop_range(ranges, found);
 		if (whole.start < from)
 			torsh_ranges_add(ranges, whole.start, from, whole.owner);

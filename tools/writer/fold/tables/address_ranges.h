@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Disjoint ranges of address space, each with the number of who owns it: a treap by start. Adding takes out what the
- * range covers first; taking out splits ranges at its ends. Neighbours are never joined.
+ * Disjoint ranges of address space, each with the number of who owns it: a treap by start. Adding
+ * takes out what the range covers first; taking out splits ranges at its ends. Neighbours are never
+ * joined.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_ADDRESS_RANGES_H
 #define TORSH_WRITER_FOLD_TABLES_ADDRESS_RANGES_H
@@ -23,14 +24,21 @@ struct ranges {
 	uint64_t random;
 };
 
-/* What taking out did to a range: n -1 it is gone, 0 it lost an end, 1 it was cut in two; bytes is what it lost. */
+/*
+ * What taking out did to a range: n -1 it is gone, 0 it lost an end, 1 it was cut in two; bytes is
+ * what it lost.
+ */
 typedef void ranges_cut_f(void *context, uint32_t owner, int n, uint64_t bytes);
 
 void torsh_ranges_create(struct ranges *ranges);
 void torsh_ranges_destroy(struct ranges *ranges);
 
-/* Take [start, end) out. cut is called for each range that loses something, upwards; it may not change ranges. */
-void torsh_ranges_remove(struct ranges *ranges, uint64_t start, uint64_t end, ranges_cut_f *cut, void *context);
+/*
+ * Take [start, end) out. cut is called for each range that loses something, upwards; it may not
+ * change ranges.
+ */
+void torsh_ranges_remove(struct ranges *ranges, uint64_t start, uint64_t end, ranges_cut_f *cut,
+			 void *context);
 
 /* Add [start, end), end > start, where nothing is: remove it before. */
 void torsh_ranges_add(struct ranges *ranges, uint64_t start, uint64_t end, uint32_t owner);

@@ -36,8 +36,9 @@ void torsh_code_destroy(struct code_table *table)
 
 static int is_same_module(const struct code_module *a, const struct code_module *b)
 {
-	return a->bias == b->bias && a->start == b->start && a->end == b->end && a->n_build_id == b->n_build_id &&
-	       !memcmp(a->build_id, b->build_id, a->n_build_id) && !strcmp(a->path, b->path);
+	return a->bias == b->bias && a->start == b->start && a->end == b->end &&
+	       a->n_build_id == b->n_build_id && !memcmp(a->build_id, b->build_id, a->n_build_id) &&
+	       !strcmp(a->path, b->path);
 }
 
 /* Some hundred modules: looking at each is quicker than a page of code for an index. */
@@ -60,7 +61,8 @@ static uint32_t add_module(struct code_table *table, const struct channel_module
 		free(row.path);
 		return number;
 	}
-	table->modules = torsh_memory_grow(table->modules, &table->module_capacity, number, sizeof(row));
+	table->modules =
+		torsh_memory_grow(table->modules, &table->module_capacity, number, sizeof(row));
 	table->modules[table->n_modules++] = row;
 	return number;
 }
@@ -85,8 +87,8 @@ static uint32_t function_number(struct code_table *table, uint32_t index)
 	if (torsh_view_code(table->view, index, &code))
 		return CHANNEL_NO_MODULE;
 	if (!table->function_numbers[index]) {
-		table->functions = torsh_memory_grow(table->functions, &table->function_capacity, table->n_functions,
-						     sizeof(*table->functions));
+		table->functions = torsh_memory_grow(table->functions, &table->function_capacity,
+						     table->n_functions, sizeof(*table->functions));
 		table->functions[table->n_functions++] = (struct code_function){
 			.name = torsh_view_text(table->view, code.name, -1, &n),
 			.file = torsh_view_text(table->view, code.file, -1, &n),
@@ -117,7 +119,10 @@ static int is_same_address(const struct view_address *a, const struct view_addre
 	return a->ip == b->ip && a->flags == b->flags && a->module == b->module;
 }
 
-/* Two rows with the same key are so rare that the second one simply isn't indexed: it may get two numbers. */
+/*
+ * Two rows with the same key are so rare that the second one simply isn't indexed: it may get two
+ * numbers.
+ */
 static uint32_t address_number(struct code_table *table, const struct view_address *address)
 {
 	uint64_t key = key_of(address);
@@ -126,7 +131,8 @@ static uint32_t address_number(struct code_table *table, const struct view_addre
 
 	if (slot->key && is_same_address(&table->addresses[slot->number], address))
 		return slot->number;
-	table->addresses = torsh_memory_grow(table->addresses, &table->address_capacity, number, sizeof(*address));
+	table->addresses = torsh_memory_grow(table->addresses, &table->address_capacity, number,
+					     sizeof(*address));
 	table->addresses[table->n_addresses++] = *address;
 	if (!slot->key)
 		torsh_key_index_fill(&table->address_index, slot, key, number);
@@ -135,7 +141,8 @@ static uint32_t address_number(struct code_table *table, const struct view_addre
 
 uint32_t torsh_code_mark(struct code_table *table, uint32_t flag)
 {
-	return address_number(table, &(struct view_address){.flags = flag, .module = CHANNEL_NO_MODULE});
+	return address_number(table,
+			      &(struct view_address){.flags = flag, .module = CHANNEL_NO_MODULE});
 }
 
 int64_t torsh_code_add(struct code_table *table, uint32_t id)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The addresses, modules and codes that a process's stacks refer to, copied out of its channel at the first reference and
- * numbered anew: entries of the channel that say the same (after a dlclose all come again) share a number.
+ * The addresses, modules and codes that a process's stacks refer to, copied out of its channel at
+ * the first reference and numbered anew: entries of the channel that say the same (after a dlclose
+ * all come again) share a number.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
@@ -25,7 +26,8 @@ struct code_function {
 struct code_table {
 	const struct channel_view *view;
 	uint32_t *numbers; /* by the channel's id: number + 1, 0: not referred to yet */
-	struct view_address *addresses; /* by number; module is a number too, of a function with ADDRESS_PYTHON */
+	/* by number; module is a number too, of a function with ADDRESS_PYTHON */
+	struct view_address *addresses;
 	uint32_t n_addresses, address_capacity;
 	struct key_index address_index;
 	uint32_t *module_numbers; /* by the channel's index: number + 1 */
@@ -39,10 +41,16 @@ struct code_table {
 void torsh_code_create(struct code_table *table, const struct channel_view *view);
 void torsh_code_destroy(struct code_table *table);
 
-/* The number, and 1, of the function whose name the channel's label is; 0: none, or one that the channel doesn't have. */
+/*
+ * The number, and 1, of the function whose name the channel's label is; 0: none, or one that the
+ * channel doesn't have.
+ */
 uint32_t torsh_code_label(struct code_table *table, uint32_t label);
 
-/* The number of the pseudo-address with that flag: of a stack that is not known for a reason of the writer's. */
+/*
+ * The number of the pseudo-address with that flag: of a stack that is not known for a reason of the
+ * writer's.
+ */
 uint32_t torsh_code_mark(struct code_table *table, uint32_t flag);
 
 /* Slow half of torsh_code_number. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Some sums over time, in at most SERIES_POINTS points: when they are full, every second one goes and the distance
- * doubles. Times with no event have no point: the sums stood still.
+ * Some sums over time, in at most SERIES_POINTS points: when they are full, every second one goes
+ * and the distance doubles. Times with no event have no point: the sums stood still.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_SERIES_H
 #define TORSH_WRITER_FOLD_TABLES_SERIES_H

@@ -8,7 +8,9 @@
 #define FIRST_ROWS 512u
 #define SHARD_BITS 6u
 
-/* A row, from the lowest bit: an eighth of the address, the size, and what is usable beyond that. */
+/*
+ * A row, from the lowest bit: an eighth of the address, the size, and what is usable beyond that.
+ */
 #define ALIGNMENT 8u
 #define ADDRESS_BITS 45u
 #define SIZE_BITS 11u
@@ -46,7 +48,8 @@ static struct small_block block_of(uint64_t row)
 
 static uint32_t home_of(const struct small_shard *shard, uint64_t address)
 {
-	return (uint32_t)((unsigned __int128)(hash_of(address) << SHARD_BITS) * shard->n_rows >> 64);
+	return (uint32_t)((unsigned __int128)(hash_of(address) << SHARD_BITS) * shard->n_rows >>
+			  64);
 }
 
 static uint32_t row_after(const struct small_shard *shard, uint32_t i)
@@ -59,7 +62,9 @@ static uint32_t shard_number(uint64_t address)
 	return (uint32_t)(hash_of(address) >> (64 - SHARD_BITS));
 }
 
-/* Where the address is, or the empty row where it would be. The shard has rows, and an empty one. */
+/*
+ * Where the address is, or the empty row where it would be. The shard has rows, and an empty one.
+ */
 static uint32_t find_row(const struct small_shard *shard, uint64_t address)
 {
 	uint32_t i = home_of(shard, address);
@@ -105,7 +110,8 @@ void torsh_small_destroy(struct small_table *table)
 bool torsh_small_fits(const struct small_block *block)
 {
 	return block->size <= SMALL_SIZE_MAX && block->address && block->address % ALIGNMENT == 0 &&
-	       block->address >> ADDRESS_BITS < ALIGNMENT && (!block->usable || excess_of(block) < EXCESS_UNKNOWN);
+	       block->address >> ADDRESS_BITS < ALIGNMENT &&
+	       (!block->usable || excess_of(block) < EXCESS_UNKNOWN);
 }
 
 void torsh_small_add(struct small_table *table, const struct small_block *block)
@@ -115,7 +121,8 @@ void torsh_small_add(struct small_table *table, const struct small_block *block)
 	if (shard->n_used >= shard->n_rows / 8 * 7)
 		grow(shard);
 	shard->n_used++;
-	shard->rows[find_row(shard, block->address)] = block->address / ALIGNMENT | block->size << ADDRESS_BITS |
+	shard->rows[find_row(shard, block->address)] = block->address / ALIGNMENT |
+						       block->size << ADDRESS_BITS |
 						       excess_of(block) << EXCESS_SHIFT;
 	table->n_blocks++;
 	table->bytes += block->size;
@@ -129,7 +136,10 @@ bool torsh_small_has(const struct small_table *table, uint64_t address)
 	return is_there(&table->shards[shard_number(address)], address, &row);
 }
 
-/* What comes behind an emptied row and was displaced by it moves up, so that each is found from its home on. */
+/*
+ * What comes behind an emptied row and was displaced by it moves up, so that each is found from its
+ * home on.
+ */
 static void close_gap(struct small_shard *shard, uint32_t gap)
 {
 	uint32_t n = shard->n_rows;

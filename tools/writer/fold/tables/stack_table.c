@@ -48,8 +48,10 @@ uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash
 {
 	uint32_t number = table->n_rows++;
 
-	table->rows = torsh_memory_grow(table->rows, &table->capacity, number, sizeof(*table->rows));
-	table->rows[number] = (struct stack_row){.parent = (uint32_t)(key >> 32), .address = (uint32_t)key - 1};
+	table->rows =
+		torsh_memory_grow(table->rows, &table->capacity, number, sizeof(*table->rows));
+	table->rows[number] =
+		(struct stack_row){.parent = (uint32_t)(key >> 32), .address = (uint32_t)key - 1};
 	if (table->n_rows > table->mask / 4 * 3)
 		double_slots(table);
 	fill_slot(table, &(struct stack_slot){.key = key, .number = number, .hash = hash});
@@ -69,5 +71,6 @@ static uint32_t hash_path(const struct stack_table *table, uint32_t stack)
 
 uint32_t torsh_stacks_below(struct stack_table *table, uint32_t parent, uint32_t address)
 {
-	return torsh_stacks_push(table, parent, address, torsh_stacks_hash(hash_path(table, parent), address));
+	return torsh_stacks_push(table, parent, address,
+				 torsh_stacks_hash(hash_path(table, parent), address));
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The stacks of a process as a tree: a stack is its parent (what is left without the innermost frame) and the number
- * of its innermost address. Equal stacks have equal numbers. Stack 0 is the empty one.
+ * The stacks of a process as a tree: a stack is its parent (what is left without the innermost
+ * frame) and the number of its innermost address. Equal stacks have equal numbers. Stack 0 is the
+ * empty one.
  *
- * A stack is looked up by (parent, address), but its place in the index follows from the addresses of the whole path:
- * so the places for several frames can be fetched at once, before the numbers of the parents are known.
+ * A stack is looked up by (parent, address), but its place in the index follows from the addresses
+ * of the whole path: so the places for several frames can be fetched at once, before the numbers of
+ * the parents are known.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
@@ -64,7 +66,8 @@ static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32
 }
 
 /* The stack that parent becomes by a call into address; hash is that of the new path. */
-static inline uint32_t torsh_stacks_push(struct stack_table *table, uint32_t parent, uint32_t address, uint32_t hash)
+static inline uint32_t torsh_stacks_push(struct stack_table *table, uint32_t parent,
+					 uint32_t address, uint32_t hash)
 {
 	uint64_t key = (uint64_t)parent << 32 | (address + 1);
 	uint32_t i = hash & table->mask;

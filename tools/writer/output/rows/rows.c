@@ -15,7 +15,8 @@
 
 void *torsh_rows_keep(struct rows_memory *memory, void *block)
 {
-	memory->blocks = torsh_memory_grow(memory->blocks, &memory->capacity, memory->n_blocks, sizeof(*memory->blocks));
+	memory->blocks = torsh_memory_grow(memory->blocks, &memory->capacity, memory->n_blocks,
+					   sizeof(*memory->blocks));
 	memory->blocks[memory->n_blocks++] = block;
 	return block;
 }
@@ -92,7 +93,8 @@ static void put_cost(Torsh__Writer *row, const struct cost *cost)
 	ROWS_SET(row, stacks, cost->stacks);
 }
 
-void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost, struct place *place)
+void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost,
+			   struct place *place)
 {
 	Torsh__Writer writer = TORSH__WRITER__INIT;
 	Torsh__Checkpoint row = TORSH__CHECKPOINT__INIT;
@@ -119,7 +121,10 @@ static uint64_t bytes_of(const struct place *places, uint32_t n)
 	return n_bytes;
 }
 
-/* Rows that changed since a checkpoint that came through are not known apart from those of one that didn't. */
+/*
+ * Rows that changed since a checkpoint that came through are not known apart from those of one that
+ * didn't.
+ */
 static void mark_all_changed(struct process_state *process_state)
 {
 	struct heap *heap = &process_state->heap;
@@ -138,7 +143,8 @@ static void mark_all_written(struct process_state *process_state)
 		process_state->threads[i].is_changed = false;
 }
 
-static void append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
+static void append_totals(struct recording_file *file, struct target *target,
+			  enum recording_worth worth)
 {
 	if (target->rows->has_missed)
 		mark_all_changed(&target->process_state);
@@ -147,15 +153,18 @@ static void append_totals(struct recording_file *file, struct target *target, en
 }
 
 /*
- * Checkpoints have what changed, until that has grown to as much as all rows took: then all are written, and what they
- * replace gives its room back. So the file grows with what there is to record, not with time.
+ * Checkpoints have what changed, until that has grown to as much as all rows took: then all are
+ * written, and what they replace gives its room back. So the file grows with what there is to
+ * record, not with time.
  */
-static void append_replacing(struct recording_file *file, struct target *target, enum recording_worth worth)
+static void append_replacing(struct recording_file *file, struct target *target,
+			     enum recording_worth worth)
 {
 	struct rows_state *state = target->rows;
 	uint32_t n_former = state->n_places, n_base = state->n_base;
-	bool is_base = worth == RECORDING_LAST || bytes_of(state->places + n_base, n_former - n_base) >=
-							  bytes_of(state->places, n_base);
+	bool is_base =
+		worth == RECORDING_LAST || bytes_of(state->places + n_base, n_former - n_base) >=
+						   bytes_of(state->places, n_base);
 
 	if (is_base && n_former)
 		mark_all_changed(&target->process_state);
@@ -169,7 +178,8 @@ static void append_replacing(struct recording_file *file, struct target *target,
 		state->places[i] = state->places[n_former + i];
 }
 
-void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth)
+void torsh_rows_target(struct recording_file *file, struct target *target,
+		       enum recording_worth worth)
 {
 	if (!target->rows)
 		target->rows = torsh_memory_new(1, sizeof(*target->rows));
@@ -179,7 +189,8 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 }
 
 /* As if so much was written of it, which stays as it is. */
-static int append_target_to(struct recording_file *file, struct target *target, struct rows_state state)
+static int append_target_to(struct recording_file *file, struct target *target,
+			    struct rows_state state)
 {
 	struct rows_state *written = target->rows;
 
@@ -218,7 +229,8 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 
 	if (!columns || torsh_columns_count(columns) < n_least || !torsh_columns_count(columns))
 		return 0;
-	result = torsh_columns_take(columns, &first_ns, &n_events, &row.columns.data, &row.columns.len);
+	result = torsh_columns_take(columns, &first_ns, &n_events, &row.columns.data,
+				    &row.columns.len);
 	if (result)
 		return n_events;
 	row.has_columns = 1;

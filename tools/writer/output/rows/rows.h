@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Writes down what is known of targets, in the messages of recording.proto: what is new of the tables, what changed of
- * the totals. Each call appends some chunks; what doesn't fit any more is left out, and the recording says why.
+ * Writes down what is known of targets, in the messages of recording.proto: what is new of the
+ * tables, what changed of the totals. Each call appends some chunks; what doesn't fit any more is
+ * left out, and the recording says why.
  */
 #ifndef TORSH_WRITER_OUTPUT_ROWS_ROWS_H
 #define TORSH_WRITER_OUTPUT_ROWS_ROWS_H
@@ -21,7 +22,10 @@ struct rows_state {
 	uint32_t n_named; /* addresses whose functions' names were looked for */
 	int has_missed; /* totals could not be written */
 
-	/* Where totals stand that a later checkpoint replaces: one of all rows, then those of what changed. */
+	/*
+	 * Where totals stand that a later checkpoint replaces: one of all rows, then those of what
+	 * changed.
+	 */
 	struct place *places;
 	uint32_t n_places, place_capacity, n_base;
 };
@@ -29,7 +33,8 @@ struct rows_state {
 struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
 	int is_full, without_flops;
-	bool ends_with_process_1; /* the writer is killed when the session's first process ends, which is process 1 */
+	/* the writer is killed when the session's first process ends, which is process 1 */
+	bool ends_with_process_1;
 	uint64_t *paused_ns, *resumed_ns; /* when pauses began and ended */
 	uint32_t n_paused, n_resumed;
 	const char *recording; /* NULL; in a snapshot the path of the recording that goes on */
@@ -44,27 +49,36 @@ void torsh_rows_process(struct recording_file *file, const struct target *target
 
 void torsh_rows_state_destroy(struct rows_state *state); /* NULL: nothing */
 
-/* A checkpoint of the whole session is written, as of that session time. *place: of the one before, or none. */
-void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost, struct place *place);
+/*
+ * A checkpoint of the whole session is written, as of that session time. *place: of the one before,
+ * or none.
+ */
+void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost,
+			   struct place *place);
 
 /* Everything that changed since the last time; worth RECORDING_LAST: for good. */
-void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth);
+void torsh_rows_target(struct recording_file *file, struct target *target,
+		       enum recording_worth worth);
 
 /*
- * Into another file, which will be read behind the target's recording: what that one lacks so far. Returns 0, or -EIO
- * when not all could be written.
+ * Into another file, which will be read behind the target's recording: what that one lacks so far.
+ * Returns 0, or -EIO when not all could be written.
  */
 int torsh_rows_target_aside(struct recording_file *file, struct target *target);
 
-/* Into a file of its own: everything that is known of it. Returns 0, or -EIO when not all could be written. */
+/*
+ * Into a file of its own: everything that is known of it. Returns 0, or -EIO when not all could be
+ * written.
+ */
 int torsh_rows_target_alone(struct recording_file *file, struct target *target);
 
 /*
- * Into a file of its own: the process with its heap, and n_most stacks of one frame at most: those leads (attributed_frame.h) whose
- * stacks' live blocks have most bytes. Numbers of stacks, addresses, modules and functions mean something in this file
- * only. Returns 0 or -errno.
+ * Into a file of its own: the process with its heap, and n_most stacks of one frame at most: those
+ * leads (attributed_frame.h) whose stacks' live blocks have most bytes. Numbers of stacks,
+ * addresses, modules and functions mean something in this file only. Returns 0 or -errno.
  */
-int torsh_rows_allocation_sites(struct recording_file *file, struct target *target, uint32_t n_most);
+int torsh_rows_allocation_sites(struct recording_file *file, struct target *target,
+				uint32_t n_most);
 
 /* The kept events, if there are at least n_least of them. Returns how many could not be written. */
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);
@@ -72,8 +86,12 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 /* The same of the timeline. */
 uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
 
-/* Names of functions for its addresses, from the files of its modules; once it has ended, or is about to. */
-void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book);
+/*
+ * Names of functions for its addresses, from the files of its modules; once it has ended, or is
+ * about to.
+ */
+void torsh_rows_symbols(struct recording_file *file, const struct target *target,
+			struct symbol_book *book);
 
 /* Where chunks are that later ones replace. items is the owner's to free. */
 struct rows_places {
@@ -82,11 +100,12 @@ struct rows_places {
 };
 
 /*
- * The session's peak so far, in place of the rows that were written last, which are at *places; clock is that of the joint's
- * stamps.
+ * The session's peak so far, in place of the rows that were written last, which are at *places;
+ * clock is that of the joint's stamps.
  */
-void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap, const struct clock_conversion *clock,
-		      enum recording_worth worth, struct rows_places *places);
+void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap,
+			     const struct clock_conversion *clock, enum recording_worth worth,
+			     struct rows_places *places);
 
 /* The row of a program that can't be followed, as it is known now. */
 void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed *unfollowed);

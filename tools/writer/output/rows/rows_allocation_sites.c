@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who holds most of a process's memory now, by the leads of their stacks, with no more of its tables than that needs: a
- * recording of a few pages, which somebody who looks on asks for every second.
+ * Who holds most of a process's memory now, by the leads of their stacks, with no more of its
+ * tables than that needs: a recording of a few pages, which somebody who looks on asks for every
+ * second.
  */
 #include <stdlib.h>
 
@@ -28,7 +29,8 @@ struct needed {
 
 static void pick(struct picks *picks, uint32_t number)
 {
-	picks->numbers = torsh_memory_grow(picks->numbers, &picks->capacity, picks->n, sizeof(*picks->numbers));
+	picks->numbers = torsh_memory_grow(picks->numbers, &picks->capacity, picks->n,
+					   sizeof(*picks->numbers));
 	picks->numbers[picks->n++] = number;
 }
 
@@ -55,12 +57,16 @@ static void settle_picks(struct picks *picks)
 /* The place of a number that was picked. */
 static uint32_t place_of(const struct picks *picks, uint32_t number)
 {
-	const uint32_t *found = bsearch(&number, picks->numbers, picks->n, sizeof(*picks->numbers), compare_numbers);
+	const uint32_t *found = bsearch(&number, picks->numbers, picks->n, sizeof(*picks->numbers),
+					compare_numbers);
 
 	return (uint32_t)(found - picks->numbers);
 }
 
-/* The picks are a binary heap with the smallest holding first: the first may have become too large for its place. */
+/*
+ * The picks are a binary heap with the smallest holding first: the first may have become too large
+ * for its place.
+ */
 static void sink(struct picks *picks, const struct holding *holdings)
 {
 	uint32_t moved = picks->numbers[0], i = 0;
@@ -70,8 +76,8 @@ static void sink(struct picks *picks, const struct holding *holdings)
 
 		if (child >= picks->n)
 			break;
-		if (child + 1 < picks->n &&
-		    holdings[picks->numbers[child + 1]].bytes < holdings[picks->numbers[child]].bytes)
+		if (child + 1 < picks->n && holdings[picks->numbers[child + 1]].bytes <
+						    holdings[picks->numbers[child]].bytes)
 			child++;
 		if (holdings[picks->numbers[child]].bytes >= holdings[moved].bytes)
 			break;
@@ -115,11 +121,13 @@ static void sum_holdings(struct needed *needed, struct attributed_frames *attrib
 	const struct process_state *process_state = needed->process_state;
 
 	torsh_attributed_frames_update(attributed, &process_state->code, &process_state->stacks);
-	needed->holdings = torsh_memory_new(process_state->code.n_addresses, sizeof(*needed->holdings));
+	needed->holdings =
+		torsh_memory_new(process_state->code.n_addresses, sizeof(*needed->holdings));
 	for (uint32_t i = 0; i < process_state->heap.n_sites; i++) {
 		const struct heap_site *site = &process_state->heap.sites[i];
 		const struct lead *lead = &attributed->items[site->stack];
-		struct holding *holding = lead->rank ? &needed->holdings[lead->address] : &needed->none;
+		struct holding *holding =
+			lead->rank ? &needed->holdings[lead->address] : &needed->none;
 
 		holding->bytes += site->live.bytes;
 		holding->n += site->live.n;
@@ -131,37 +139,47 @@ static void pick_rest(struct needed *needed)
 	const struct process_state *process_state = needed->process_state;
 
 	for (uint32_t i = 0; i < needed->addresses.n; i++) {
-		const struct view_address *address = &process_state->code.addresses[needed->addresses.numbers[i]];
+		const struct view_address *address =
+			&process_state->code.addresses[needed->addresses.numbers[i]];
 
 		if (address->module != CHANNEL_NO_MODULE)
-			pick(address->flags == ADDRESS_PYTHON ? &needed->functions : &needed->modules, address->module);
+			pick(address->flags == ADDRESS_PYTHON ? &needed->functions
+							      : &needed->modules,
+			     address->module);
 	}
 	settle_picks(&needed->modules);
 	settle_picks(&needed->functions);
 }
 
-static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const struct needed *needed)
+static void put_modules(Torsh__Modules *row, struct rows_memory *memory,
+			const struct needed *needed)
 {
 	torsh_rows_make_modules(row, memory, 0, needed->modules.n);
 	for (uint32_t i = 0; i < needed->modules.n; i++)
-		torsh_rows_set_module(row, i, &needed->process_state->code.modules[needed->modules.numbers[i]]);
+		torsh_rows_set_module(
+			row, i, &needed->process_state->code.modules[needed->modules.numbers[i]]);
 }
 
-static void put_functions(Torsh__Functions *row, struct rows_memory *memory, const struct needed *needed)
+static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
+			  const struct needed *needed)
 {
 	torsh_rows_make_functions(row, memory, 0, needed->functions.n);
 	for (uint32_t i = 0; i < needed->functions.n; i++)
-		torsh_rows_set_function(row, i, &needed->process_state->code.functions[needed->functions.numbers[i]]);
+		torsh_rows_set_function(
+			row, i,
+			&needed->process_state->code.functions[needed->functions.numbers[i]]);
 }
 
 static uint32_t module_place(const struct needed *needed, const struct view_address *address)
 {
 	if (address->module == CHANNEL_NO_MODULE)
 		return CHANNEL_NO_MODULE;
-	return place_of(address->flags == ADDRESS_PYTHON ? &needed->functions : &needed->modules, address->module);
+	return place_of(address->flags == ADDRESS_PYTHON ? &needed->functions : &needed->modules,
+			address->module);
 }
 
-static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, const struct needed *needed)
+static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
+			  const struct needed *needed)
 {
 	uint32_t n = needed->addresses.n;
 
@@ -170,7 +188,8 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, con
 	ROWS_COLUMN(memory, row, flags, n);
 	ROWS_COLUMN(memory, row, module, n);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct view_address *address = &needed->process_state->code.addresses[needed->addresses.numbers[i]];
+		const struct view_address *address =
+			&needed->process_state->code.addresses[needed->addresses.numbers[i]];
 
 		row->ip[i] = address->ip;
 		row->flags[i] = address->flags;
@@ -190,7 +209,8 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
 		row->address[i] = i;
 }
 
-static void put_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct needed *needed)
+static void put_totals(Torsh__StackTotals *row, struct rows_memory *memory,
+		       const struct needed *needed)
 {
 	uint32_t n = needed->addresses.n;
 
@@ -245,7 +265,8 @@ int torsh_rows_allocation_sites(struct recording_file *file, struct target *targ
 	ROWS_SET(&addresses, process, target->number);
 	ROWS_SET(&stacks, process, target->number);
 	ROWS_SET(&totals, process, target->number);
-	chunk.n_process = chunk.n_modules = chunk.n_functions = chunk.n_addresses = chunk.n_stacks = 1;
+	chunk.n_process = chunk.n_modules = chunk.n_functions = chunk.n_addresses = chunk.n_stacks =
+		1;
 	chunk.n_stack_totals = chunk.n_heap = 1;
 	chunk.process = &processes;
 	chunk.modules = &modules_row;

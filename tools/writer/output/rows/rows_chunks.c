@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The totals of a target as of one moment, in as many chunks as they take. What is left of each table when all but
- * its last rows are written goes into one chunk with the rest: of most targets that is all there is.
+ * The totals of a target as of one moment, in as many chunks as they take. What is left of each
+ * table when all but its last rows are written goes into one chunk with the rest: of most targets
+ * that is all there is.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,10 +19,12 @@
 #define THREAD_BYTES (2 * 5 + 6 * 10 + 1 + 18)
 #define REST_BYTES (4u << 20) /* the process, its heap, its series */
 
-#define REST_OF_TABLES_BYTES \
-	(ROWS_TOTALS * (SITE_BYTES + LIVE_BYTES + MAPPING_BYTES + GROWTH_BYTES) + ROWS_THREADS * THREAD_BYTES)
+#define REST_OF_TABLES_BYTES                                                      \
+	(ROWS_TOTALS * (SITE_BYTES + LIVE_BYTES + MAPPING_BYTES + GROWTH_BYTES) + \
+	 ROWS_THREADS * THREAD_BYTES)
 
-_Static_assert(REST_OF_TABLES_BYTES + REST_BYTES <= CHUNK_RAW_MAX, "what is left of all tables fits into one chunk");
+_Static_assert(REST_OF_TABLES_BYTES + REST_BYTES <= CHUNK_RAW_MAX,
+	       "what is left of all tables fits into one chunk");
 
 /* Under construction. */
 struct totals {
@@ -34,7 +37,8 @@ struct totals {
 	Torsh__Live live;
 	Torsh__Mappings mappings;
 	Torsh__Growth growth;
-	struct rows_memory sites_memory, threads_memory, live_memory, mappings_memory, growth_memory;
+	struct rows_memory sites_memory, threads_memory, live_memory, mappings_memory,
+		growth_memory;
 };
 
 /* Where the target has totals in the file already, by their number behind these. */
@@ -52,7 +56,8 @@ static void put_chunk(const struct totals *totals, Torsh__Chunk *chunk)
 		state->has_missed = 1;
 		return;
 	}
-	state->places = torsh_memory_grow(state->places, &state->place_capacity, state->n_places, sizeof(place));
+	state->places = torsh_memory_grow(state->places, &state->place_capacity, state->n_places,
+					  sizeof(place));
 	state->places[state->n_places++] = place;
 }
 
@@ -188,7 +193,8 @@ static void put_rest(struct totals *totals)
 	torsh_rows_free(&memory);
 }
 
-void torsh_rows_append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
+void torsh_rows_append_totals(struct recording_file *file, struct target *target,
+			      enum recording_worth worth)
 {
 	struct totals totals = {
 		.file = file,

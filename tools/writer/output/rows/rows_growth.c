@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What grows from step to step: of each stack, in which steps the blocks were allocated that were alive when the latest
- * step began. A leak has survivors of all times, a cache that warms up has them of the first steps, a bounded one of the
- * last.
+ * What grows from step to step: of each stack, in which steps the blocks were allocated that were
+ * alive when the latest step began. A leak has survivors of all times, a cache that warms up has
+ * them of the first steps, a bounded one of the last.
  */
 #include <stdbool.h>
 
@@ -15,7 +15,8 @@
 struct survivors {
 	uint64_t parts; /* bit i: some were allocated in that part of the steps */
 	uint64_t late_blocks, late_bytes;
-	uint64_t early_blocks, last_blocks; /* of the late ones: those of the second and of the last quarter */
+	/* of the late ones: those of the second and of the last quarter */
+	uint64_t early_blocks, last_blocks;
 };
 
 /* The steps that are over, from mark to mark. */
@@ -26,7 +27,8 @@ struct steps {
 	uint32_t first_late; /* interval */
 };
 
-static void add_block(struct survivors *of_site, const struct steps *steps, uint64_t size, uint64_t stamp)
+static void add_block(struct survivors *of_site, const struct steps *steps, uint64_t size,
+		      uint64_t stamp)
 {
 	uint32_t interval = torsh_step_marks_find(steps->marks, stamp);
 
@@ -76,15 +78,16 @@ struct growth_sum *torsh_rows_sum_growth(const struct target *target)
 	sum->steps.n_parts = sum->steps.n < PARTS_MAX ? sum->steps.n : PARTS_MAX;
 	sum->steps.first_late = (sum->steps.n + 3) / 4;
 	while ((block = torsh_live_next(&heap->live, &at)))
-		add_block(&sum->of_sites[block->site], &sum->steps, block->size, heap->first_stamp + block->stamp);
+		add_block(&sum->of_sites[block->site], &sum->steps, block->size,
+			  heap->first_stamp + block->stamp);
 	for (uint32_t i = 0; i < heap->n_ended; i++)
 		add_block(&sum->of_sites[heap->ended[i].site], &sum->steps, heap->ended[i].size,
 			  heap->first_stamp + heap->ended[i].stamp);
 	return sum;
 }
 
-static void make_columns(Torsh__Growth *row, struct rows_memory *memory, const struct target *target,
-			 const struct growth_sum *sum, uint32_t n)
+static void make_columns(Torsh__Growth *row, struct rows_memory *memory,
+			 const struct target *target, const struct growth_sum *sum, uint32_t n)
 {
 	const struct step_marks *marks = &target->process_state.steps;
 
@@ -93,7 +96,8 @@ static void make_columns(Torsh__Growth *row, struct rows_memory *memory, const s
 	ROWS_SET(row, n_steps, marks->n_steps);
 	if (sum->has_survivors) {
 		ROWS_SET(row, part_count, sum->steps.n_parts);
-		ROWS_SET(row, late_steps, (uint64_t)(sum->steps.n - sum->steps.first_late) * marks->stride);
+		ROWS_SET(row, late_steps,
+			 (uint64_t)(sum->steps.n - sum->steps.first_late) * marks->stride);
 	}
 	ROWS_COLUMN(memory, row, parts, n);
 	ROWS_COLUMN(memory, row, late_blocks, n);
@@ -103,8 +107,9 @@ static void make_columns(Torsh__Growth *row, struct rows_memory *memory, const s
 	ROWS_COLUMN(memory, row, last_blocks, n);
 }
 
-void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target,
-			   const struct growth_sum *sum, uint32_t *site)
+void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory,
+			   const struct target *target, const struct growth_sum *sum,
+			   uint32_t *site)
 {
 	const struct heap *heap = &target->process_state.heap;
 	uint32_t n = count_used(sum, *site, heap->n_sites), *stacks;

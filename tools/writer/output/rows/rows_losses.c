@@ -7,17 +7,20 @@
 static const struct cause {
 	const char *name, *text;
 	enum counter_kind kind;
-} agent_causes[] = {
+} agent_causes[] =
+	{
 #define COUNTER(name, kind, text) {#name, text, kind},
 #include "agent/wire/counters.def"
 #undef COUNTER
-}, own_causes[] = {
+},
+  own_causes[] = {
 #define LOSS(name, kind, text) {#name, text, kind},
 #include "tools/writer/output/losses.def"
 #undef LOSS
 };
 
-static void add_loss(Torsh__Process *row, struct rows_memory *memory, const struct cause *cause, uint64_t count)
+static void add_loss(Torsh__Process *row, struct rows_memory *memory, const struct cause *cause,
+		     uint64_t count)
 {
 	Torsh__Loss *loss;
 
@@ -32,7 +35,8 @@ static void add_loss(Torsh__Process *row, struct rows_memory *memory, const stru
 	row->losses[row->n_losses++] = loss;
 }
 
-void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory, const struct target *target)
+void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory,
+			   const struct target *target)
 {
 	uint64_t own[N_WRITER_LOSSES];
 
@@ -41,7 +45,8 @@ void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory, cons
 	row->n_losses = 0;
 	for (int i = 0; i < N_COUNTERS; i++)
 		add_loss(row, memory, &agent_causes[i],
-			 atomic_load_explicit(&target->view.header->counters[i], memory_order_relaxed));
+			 atomic_load_explicit(&target->view.header->counters[i],
+					      memory_order_relaxed));
 	for (int i = 0; i < N_WRITER_LOSSES; i++)
 		add_loss(row, memory, &own_causes[i], own[i]);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which leaks a program itself calls none: what its function __lsan_default_suppressions returns, which LeakSanitizer calls.
- * It is read from the program's file: the agent doesn't run what would not run without it.
+ * Which leaks a program itself calls none: what its function __lsan_default_suppressions returns,
+ * which LeakSanitizer calls. It is read from the program's file: the agent doesn't run what would
+ * not run without it.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,13 +24,15 @@ void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target)
 		"leaks: the program's __lsan_default_suppressions does more than return a constant text: it was "
 		"not read; TORSH_PROFILER_SUPPRESS takes its rules as a file";
 	struct target_lsan *lsan = target->lsan;
-	const struct code_module *module = lsan->is_known ? NULL : module_of(&target->process_state.code, row->program);
+	const struct code_module *module =
+		lsan->is_known ? NULL : module_of(&target->process_state.code, row->program);
 
 	if (module) {
 		lsan->is_known = 1;
 		lsan->is_unread =
 			torsh_elf_returned_text(module->path, module->build_id, module->n_build_id,
-						"__lsan_default_suppressions", &lsan->suppressions) == -ENOTSUP;
+						"__lsan_default_suppressions",
+						&lsan->suppressions) == -ENOTSUP;
 	}
 	row->lsan_suppressions = lsan->suppressions;
 	if (lsan->is_unread)

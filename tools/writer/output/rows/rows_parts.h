@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The parts of rows.h: each noun's messages are in a file of their own. Tables append their own chunks, a batch of
- * rows at a time; totals are put into messages that rows_chunks.c appends, so that they belong to one moment.
+ * The parts of rows.h: each noun's messages are in a file of their own. Tables append their own
+ * chunks, a batch of rows at a time; totals are put into messages that rows_chunks.c appends, so
+ * that they belong to one moment.
  */
 #ifndef TORSH_WRITER_OUTPUT_ROWS_ROWS_PARTS_H
 #define TORSH_WRITER_OUTPUT_ROWS_ROWS_PARTS_H
@@ -30,63 +31,86 @@ void torsh_rows_free(struct rows_memory *memory);
 
 /* A column of a message: n values that the caller fills in. */
 #define ROWS_COLUMN(memory, row, field, n) \
-	((row)->n_##field = (n), (row)->field = torsh_rows_memory(memory, (n), sizeof(*(row)->field)))
+	((row)->n_##field = (n),           \
+	 (row)->field = torsh_rows_memory(memory, (n), sizeof(*(row)->field)))
 
-void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
+void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
+			    const struct target *target);
 
 /* Behind the program and the notes; may add a note. */
 void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target);
 
 /* What it lacks. */
-void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
+void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory,
+			   const struct target *target);
 
 /* How a process ended, as wait() says it; returns 0 when status is -1: not known. */
 int torsh_rows_put_wait_status(Torsh__Process *row, int status);
 
 /* New modules, functions, addresses and stacks. */
-void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth);
+void torsh_rows_append_tables(struct recording_file *file, struct target *target,
+			      enum recording_worth worth);
 
 /* Their columns, and one row of them. */
-void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first, uint32_t n);
+void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first,
+			     uint32_t n);
 void torsh_rows_set_module(Torsh__Modules *row, uint32_t i, const struct code_module *module);
-void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first, uint32_t n);
-void torsh_rows_set_function(Torsh__Functions *row, uint32_t i, const struct code_function *function);
+void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first,
+			       uint32_t n);
+void torsh_rows_set_function(Torsh__Functions *row, uint32_t i,
+			     const struct code_function *function);
 
 /* All totals, as they are now; where not all could be written target->rows->has_missed is set. */
-void torsh_rows_append_totals(struct recording_file *file, struct target *target, enum recording_worth worth);
+void torsh_rows_append_totals(struct recording_file *file, struct target *target,
+			      enum recording_worth worth);
 
 /* The columns of n rows, all 0. */
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);
 
 /* Sites that changed, at most ROWS_TOTALS of them from *site on; returns 0 when there is none. */
-int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,
-				uint32_t *site);
+int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
+				const struct target *target, uint32_t *site);
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
 
 /* What is known of steps, and of what grows with them: the caller's to free. NULL: nothing is. */
 struct growth_sum;
 struct growth_sum *torsh_rows_sum_growth(const struct target *target);
 
-/* Sites that have survivors, at most ROWS_TOTALS of them from *site on; *site is n_sites when all were put. */
-void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target,
-			   const struct growth_sum *sum, uint32_t *site);
+/*
+ * Sites that have survivors, at most ROWS_TOTALS of them from *site on; *site is n_sites when all
+ * were put.
+ */
+void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory,
+			   const struct target *target, const struct growth_sum *sum,
+			   uint32_t *site);
 
 /* Live blocks by site: the caller's to free. */
 struct live_sum;
 struct live_sum *torsh_rows_sum_live(const struct target *target);
 
-/* Those of at most ROWS_TOTALS sites that have any, from *site on; *site is n_sites when all were put. */
+/*
+ * Those of at most ROWS_TOTALS sites that have any, from *site on; *site is n_sites when all were
+ * put.
+ */
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
 			 const struct live_sum *sums, uint32_t *site);
 
 /* At most ROWS_TOTALS sites from *site on, which goes behind the last one. */
-void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target, uint32_t *site);
+void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
+			     const struct target *target, uint32_t *site);
 
-/* What ring consumers know of threads that still run becomes part of their rows; those that it changes are marked so. */
+/*
+ * What ring consumers know of threads that still run becomes part of their rows; those that it
+ * changes are marked so.
+ */
 void torsh_rows_refresh_threads(struct target *target);
 
-/* Threads that changed, at most ROWS_THREADS of them from *next on, which goes behind the last one. */
-void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target, uint32_t *next);
-void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory, const struct target *target);
+/*
+ * Threads that changed, at most ROWS_THREADS of them from *next on, which goes behind the last one.
+ */
+void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory,
+			    const struct target *target, uint32_t *next);
+void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory,
+			   const struct target *target);
 
 #endif

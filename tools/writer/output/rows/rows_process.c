@@ -7,7 +7,8 @@
 
 #include "tools/writer/output/rows/rows_parts.h"
 
-static void put_counters(Torsh__Process *row, struct rows_memory *memory, const struct channel_header *header)
+static void put_counters(Torsh__Process *row, struct rows_memory *memory,
+			 const struct channel_header *header)
 {
 	static const char *const names[] = {
 #define COUNTER(name, kind, text) #name,
@@ -20,13 +21,14 @@ static void put_counters(Torsh__Process *row, struct rows_memory *memory, const 
 	for (int i = 0; i < N_COUNTERS; i++) {
 		torsh__counter__init(&counters[i]);
 		counters[i].name = (char *)(uintptr_t)names[i];
-		ROWS_SET(&counters[i], value, atomic_load_explicit(&header->counters[i], memory_order_relaxed));
+		ROWS_SET(&counters[i], value,
+			 atomic_load_explicit(&header->counters[i], memory_order_relaxed));
 		row->counters[i] = &counters[i];
 	}
 }
 
-static char *text_of(struct rows_memory *memory, const struct target *target, struct channel_text text, int separator,
-		     size_t *n)
+static char *text_of(struct rows_memory *memory, const struct target *target,
+		     struct channel_text text, int separator, size_t *n)
 {
 	return torsh_rows_keep(memory, torsh_view_text(&target->view, text, separator, n));
 }
@@ -50,7 +52,8 @@ static void split_strings(char **strings, char *bytes, size_t n)
 static void put_texts(Torsh__Process *row, struct rows_memory *memory, const struct target *target)
 {
 	struct channel_text notes = {
-		.length = atomic_load_explicit(&target->view.header->notes_length, memory_order_acquire),
+		.length = atomic_load_explicit(&target->view.header->notes_length,
+					       memory_order_acquire),
 	};
 	char *text;
 	size_t n, n_notes;
@@ -77,7 +80,8 @@ int torsh_rows_put_wait_status(Torsh__Process *row, int status)
 {
 	if (status < 0)
 		return 0;
-	row->end = WIFSIGNALED(status) ? TORSH__PROCESS__END_KIND__SIGNALED : TORSH__PROCESS__END_KIND__EXITED;
+	row->end = WIFSIGNALED(status) ? TORSH__PROCESS__END_KIND__SIGNALED
+				       : TORSH__PROCESS__END_KIND__EXITED;
 	ROWS_SET(row, end_code, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	return 1;
 }
@@ -92,11 +96,13 @@ static void put_end(Torsh__Process *row, const struct target *target)
 	row->has_end = 1;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
 	/* One that announced its exit may be written down before it exits. */
-	if ((!target->is_drained && !(target->end_ns && process_state->has_exited)) || fate == TARGET_LEFT)
+	if ((!target->is_drained && !(target->end_ns && process_state->has_exited)) ||
+	    fate == TARGET_LEFT)
 		return;
 	/* After its exec nothing was its own any more: not how the process ended, and not when. */
 	ROWS_SET(row, end_ns,
-		 is_executing ? torsh_ticks_to_ns(&process_state->clock, process_state->exec_stamp) : target->end_ns);
+		 is_executing ? torsh_ticks_to_ns(&process_state->clock, process_state->exec_stamp)
+			      : target->end_ns);
 	if (fate == TARGET_EXECUTED || is_executing) {
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
 	} else if (torsh_rows_put_wait_status(row, target->wait_status)) {
@@ -111,7 +117,8 @@ static void put_end(Torsh__Process *row, const struct target *target)
 
 static void put_memory(Torsh__Process *row, const struct target *target)
 {
-	static char watched[] = "VmHWM of /proc/PID/status, last read shortly before it ended: at least";
+	static char watched[] =
+		"VmHWM of /proc/PID/status, last read shortly before it ended: at least";
 	static char at_exit[] = "VmHWM of /proc/PID/status, read when it exited";
 	static char unread[] = "not known: /proc/PID/status could not be read while it ran";
 	uint64_t last = atomic_load_explicit(&target->exit_peak_bytes, memory_order_relaxed);
@@ -134,7 +141,8 @@ static void put_counts(Torsh__Process *row, const struct target *target)
 	ROWS_SET(row, waited_ns, counts.waited_ns);
 }
 
-void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, const struct target *target)
+void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
+			    const struct target *target)
 {
 	static char tsc[] = "tsc", monotonic[] = "monotonic";
 

@@ -13,14 +13,17 @@
 
 static int has_share(const struct session_heap *session_heap, const struct joint_share *share)
 {
-	return torsh_session_heap_peak_bytes(session_heap, share) || torsh_session_heap_peak_n(session_heap, share);
+	return torsh_session_heap_peak_bytes(session_heap, share) ||
+	       torsh_session_heap_peak_n(session_heap, share);
 }
 
 /* At most ROWS_BATCH shares from *site on. */
-static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const struct session_member *member, uint32_t *site)
+static void put_shares(Torsh__Joint *row, struct rows_memory *memory,
+		       const struct session_member *member, uint32_t *site)
 {
 	const struct session_heap *session_heap = member->session_heap;
-	uint32_t n = member->n_shares - *site < ROWS_BATCH ? member->n_shares - *site : ROWS_BATCH, i = 0;
+	uint32_t n = member->n_shares - *site < ROWS_BATCH ? member->n_shares - *site : ROWS_BATCH,
+		 i = 0;
 
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, blocks, n);
@@ -35,15 +38,19 @@ static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const stru
 		row->stack[i] = member->heap ? member->heap->sites[*site].stack : share->stack;
 		row->blocks[i] = torsh_session_heap_peak_n(session_heap, share);
 		row->bytes[i] = torsh_session_heap_peak_bytes(session_heap, share);
-		row->step_of_first[i] = torsh_step_marks_final(torsh_site_usage_peak_first_step(&share->share, &session_heap->tracker),
-							    member->is_by_optimizer);
-		row->step_of_last[i++] = torsh_step_marks_final(torsh_site_usage_peak_last_step(&share->share, &session_heap->tracker),
-							     member->is_by_optimizer);
+		row->step_of_first[i] = torsh_step_marks_final(
+			torsh_site_usage_peak_first_step(&share->share, &session_heap->tracker),
+			member->is_by_optimizer);
+		row->step_of_last[i++] = torsh_step_marks_final(
+			torsh_site_usage_peak_last_step(&share->share, &session_heap->tracker),
+			member->is_by_optimizer);
 	}
-	row->n_stack = row->n_blocks = row->n_bytes = row->n_step_of_first = row->n_step_of_last = i;
+	row->n_stack = row->n_blocks = row->n_bytes = row->n_step_of_first = row->n_step_of_last =
+		i;
 }
 
-static void put_sum(Torsh__Joint *row, const struct session_heap *session_heap, const struct clock_conversion *clock)
+static void put_sum(Torsh__Joint *row, const struct session_heap *session_heap,
+		    const struct clock_conversion *clock)
 {
 	ROWS_SET(row, peak_number, session_heap->tracker.peak_number);
 	ROWS_SET(row, peak_bytes, session_heap->tracker.peak_bytes);
@@ -52,7 +59,8 @@ static void put_sum(Torsh__Joint *row, const struct session_heap *session_heap, 
 	ROWS_SET(row, late_changes, session_heap->late_changes);
 }
 
-static int put(struct recording_file *file, Torsh__Joint *row, enum recording_worth worth, struct rows_places *places)
+static int put(struct recording_file *file, Torsh__Joint *row, enum recording_worth worth,
+	       struct rows_places *places)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct place place;
@@ -63,17 +71,20 @@ static int put(struct recording_file *file, Torsh__Joint *row, enum recording_wo
 	result = torsh_recording_put(file, &chunk, worth, &place);
 	if (result)
 		return result;
-	places->items = torsh_memory_grow(places->items, &places->capacity, places->n, sizeof(place));
+	places->items =
+		torsh_memory_grow(places->items, &places->capacity, places->n, sizeof(place));
 	places->items[places->n++] = place;
 	return 0;
 }
 
-static int put_members(struct recording_file *file, struct session_heap *session_heap, const struct clock_conversion *clock,
-		       enum recording_worth worth, struct rows_places *places)
+static int put_members(struct recording_file *file, struct session_heap *session_heap,
+		       const struct clock_conversion *clock, enum recording_worth worth,
+		       struct rows_places *places)
 {
 	int result = 0;
 
-	for (const struct session_member *member = session_heap->members; member; member = member->next) {
+	for (const struct session_member *member = session_heap->members; member;
+	     member = member->next) {
 		uint32_t site = 0;
 
 		while (site < member->n_shares) {
@@ -91,8 +102,9 @@ static int put_members(struct recording_file *file, struct session_heap *session
 	return result;
 }
 
-void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap, const struct clock_conversion *clock,
-		      enum recording_worth worth, struct rows_places *places)
+void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap,
+			     const struct clock_conversion *clock, enum recording_worth worth,
+			     struct rows_places *places)
 {
 	Torsh__Joint sum = TORSH__JOINT__INIT;
 	uint32_t n_former = places->n;

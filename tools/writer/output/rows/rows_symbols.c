@@ -24,7 +24,8 @@ static int is_code(const struct view_address *address)
 }
 
 /* From that address on. */
-static void ask_module(struct asked *asked, const struct code_table *code, uint32_t first, uint32_t module)
+static void ask_module(struct asked *asked, const struct code_table *code, uint32_t first,
+		       uint32_t module)
 {
 	asked->n = 0;
 	for (uint32_t i = first; i < code->n_addresses; i++) {
@@ -35,7 +36,8 @@ static void ask_module(struct asked *asked, const struct code_table *code, uint3
 			continue;
 		asked->numbers[asked->n] = i;
 		asked->exact[asked->n] = exact;
-		asked->places[asked->n++] = address->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME) ? exact : exact - 1;
+		asked->places[asked->n++] =
+			address->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME) ? exact : exact - 1;
 	}
 }
 
@@ -60,7 +62,8 @@ static void put_names(Torsh__Symbols *row, const struct asked *asked, struct key
 	}
 }
 
-static void append_module(struct recording_file *file, const struct target *target, const struct asked *asked)
+static void append_module(struct recording_file *file, const struct target *target,
+			  const struct asked *asked)
 {
 	Torsh__Symbols row = TORSH__SYMBOLS__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
@@ -84,7 +87,8 @@ static void append_module(struct recording_file *file, const struct target *targ
 	torsh_rows_free(&memory);
 }
 
-void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book)
+void torsh_rows_symbols(struct recording_file *file, const struct target *target,
+			struct symbol_book *book)
 {
 	const struct code_table *code = &target->process_state.code;
 	struct rows_memory memory = {0};

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Tables that only grow: modules, functions, addresses, stacks. Rows already written are not written again.
+ * Tables that only grow: modules, functions, addresses, stacks. Rows already written are not
+ * written again.
  */
 #include <string.h>
 
 #include "tools/store/recording_format.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-/* Texts of modules, and of functions, in one chunk: the row with which there are more is its last one. */
+/*
+ * Texts of modules, and of functions, in one chunk: the row with which there are more is its last
+ * one.
+ */
 #define TEXT_BYTES (12u << 20)
 #define TEXT_BYTES_MAX (64u << 10) /* of one row: paths and names are shorter */
 
@@ -16,7 +20,9 @@
 #define STACK_BYTES (2 * 5)
 #define FUNCTION_BYTES (5 + 2 * 5)
 
-#define BATCH_BYTES (ROWS_BATCH * (ADDRESS_BYTES + STACK_BYTES + FUNCTION_BYTES) + 2 * (TEXT_BYTES + TEXT_BYTES_MAX))
+#define BATCH_BYTES                                                    \
+	(ROWS_BATCH * (ADDRESS_BYTES + STACK_BYTES + FUNCTION_BYTES) + \
+	 2 * (TEXT_BYTES + TEXT_BYTES_MAX))
 
 _Static_assert(BATCH_BYTES <= CHUNK_RAW_MAX, "a batch of all tables fits into one chunk");
 
@@ -30,7 +36,8 @@ static uint32_t batch_of_modules(const struct code_table *code, uint32_t first)
 	uint32_t n = batch_of(first, code->n_modules), i = 0;
 
 	for (size_t n_bytes = 0; i < n && n_bytes < TEXT_BYTES; i++)
-		n_bytes += strlen(code->modules[first + i].path) + sizeof(code->modules->build_id) + 4 * 10;
+		n_bytes += strlen(code->modules[first + i].path) + sizeof(code->modules->build_id) +
+			   4 * 10;
 	return i;
 }
 
@@ -39,11 +46,13 @@ static uint32_t batch_of_functions(const struct code_table *code, uint32_t first
 	uint32_t n = batch_of(first, code->n_functions), i = 0;
 
 	for (size_t n_bytes = 0; i < n && n_bytes < TEXT_BYTES; i++)
-		n_bytes += strlen(code->functions[first + i].name) + strlen(code->functions[first + i].file);
+		n_bytes += strlen(code->functions[first + i].name) +
+			   strlen(code->functions[first + i].file);
 	return i;
 }
 
-void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first, uint32_t n)
+void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first,
+			     uint32_t n)
 {
 	ROWS_SET(row, first, first);
 	ROWS_COLUMN(memory, row, bias, n);
@@ -63,7 +72,8 @@ void torsh_rows_set_module(Torsh__Modules *row, uint32_t i, const struct code_mo
 	row->build_id[i].data = (uint8_t *)(uintptr_t)module->build_id;
 }
 
-void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first, uint32_t n)
+void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first,
+			       uint32_t n)
 {
 	ROWS_SET(row, first, first);
 	ROWS_COLUMN(memory, row, name, n);
@@ -71,15 +81,16 @@ void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory
 	ROWS_COLUMN(memory, row, first_line, n);
 }
 
-void torsh_rows_set_function(Torsh__Functions *row, uint32_t i, const struct code_function *function)
+void torsh_rows_set_function(Torsh__Functions *row, uint32_t i,
+			     const struct code_function *function)
 {
 	row->name[i] = function->name;
 	row->file[i] = function->file;
 	row->first_line[i] = function->first_line;
 }
 
-static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const struct target *target, uint32_t first,
-			uint32_t n)
+static void put_modules(Torsh__Modules *row, struct rows_memory *memory,
+			const struct target *target, uint32_t first, uint32_t n)
 {
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_modules(row, memory, first, n);
@@ -87,8 +98,8 @@ static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const s
 		torsh_rows_set_module(row, i, &target->process_state.code.modules[first + i]);
 }
 
-static void put_functions(Torsh__Functions *row, struct rows_memory *memory, const struct target *target,
-			  uint32_t first, uint32_t n)
+static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
+			  const struct target *target, uint32_t first, uint32_t n)
 {
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_functions(row, memory, first, n);
@@ -96,8 +107,8 @@ static void put_functions(Torsh__Functions *row, struct rows_memory *memory, con
 		torsh_rows_set_function(row, i, &target->process_state.code.functions[first + i]);
 }
 
-static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, const struct target *target,
-			  uint32_t first, uint32_t n)
+static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
+			  const struct target *target, uint32_t first, uint32_t n)
 {
 	const struct view_address *addresses = target->process_state.code.addresses + first;
 
@@ -113,8 +124,8 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, con
 	}
 }
 
-static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct target *target, uint32_t first,
-		       uint32_t n)
+static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct target *target,
+		       uint32_t first, uint32_t n)
 {
 	const struct stack_row *stacks = target->process_state.stacks.rows + first;
 
@@ -128,8 +139,12 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
 	}
 }
 
-/* One chunk with a batch of each; returns 0 when nothing was left. Rows that could not be written come again. */
-static int append_batch(struct recording_file *file, struct target *target, enum recording_worth worth)
+/*
+ * One chunk with a batch of each; returns 0 when nothing was left. Rows that could not be written
+ * come again.
+ */
+static int append_batch(struct recording_file *file, struct target *target,
+			enum recording_worth worth)
 {
 	Torsh__Modules modules = TORSH__MODULES__INIT, *modules_row = &modules;
 	Torsh__Functions functions = TORSH__FUNCTIONS__INIT, *functions_row = &functions;
@@ -169,7 +184,8 @@ static int append_batch(struct recording_file *file, struct target *target, enum
 	return 1;
 }
 
-void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth)
+void torsh_rows_append_tables(struct recording_file *file, struct target *target,
+			      enum recording_worth worth)
 {
 	if (!target->rows->n_stacks)
 		target->rows->n_stacks = 1; /* the empty stack has no row */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rows of threads, by their numbers in the process: those that changed since the last checkpoint. */
+/*
+ * Rows of threads, by their numbers in the process: those that changed since the last checkpoint.
+ */
 #include "tools/writer/output/rows/rows_parts.h"
 
 void torsh_rows_refresh_threads(struct target *target)
@@ -27,7 +29,8 @@ static uint32_t count_changed(const struct process_state *process_state, uint32_
 	return n;
 }
 
-static void put_thread(Torsh__Threads *row, uint32_t i, struct folded_thread *thread, const struct clock_conversion *clock)
+static void put_thread(Torsh__Threads *row, uint32_t i, struct folded_thread *thread,
+		       const struct clock_conversion *clock)
 {
 	uint64_t end_ns = torsh_ticks_to_ns(clock, thread->end_stamp);
 
@@ -43,7 +46,8 @@ static void put_thread(Torsh__Threads *row, uint32_t i, struct folded_thread *th
 	row->interrupt[i] = (int)thread->is_interrupt;
 }
 
-void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target, uint32_t *next)
+void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory,
+			    const struct target *target, uint32_t *next)
 {
 	const struct process_state *process_state = &target->process_state;
 	uint32_t n = count_changed(process_state, *next), i = 0;

@@ -44,11 +44,13 @@ static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site
 	}
 }
 
-static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct site_usage *share, int is_by_optimizer)
+static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct site_usage *share,
+		      int is_by_optimizer)
 {
 	row->step_of_first[i] = torsh_step_marks_final(share->first_step, is_by_optimizer);
 	row->step_of_last[i] = torsh_step_marks_final(share->last_step, is_by_optimizer);
-	row->base_step_of_first[i] = torsh_step_marks_final(share->base_first_step, is_by_optimizer);
+	row->base_step_of_first[i] =
+		torsh_step_marks_final(share->base_first_step, is_by_optimizer);
 	row->base_step_of_last[i] = torsh_step_marks_final(share->base_last_step, is_by_optimizer);
 }
 
@@ -61,11 +63,13 @@ static int has_step(const struct heap_site *site)
 {
 	const struct site_usage *share = &site->live;
 
-	return (share->first_step | share->last_step | share->base_first_step | share->base_last_step) != 0;
+	return (share->first_step | share->last_step | share->base_first_step |
+		share->base_last_step) != 0;
 }
 
 /* Of the sites from first on that changed, n of them: has any what is asked? */
-static int have(const struct heap *heap, uint32_t first, uint32_t n, int (*has)(const struct heap_site *site))
+static int have(const struct heap *heap, uint32_t first, uint32_t n,
+		int (*has)(const struct heap_site *site))
 {
 	for (uint32_t i = first; i < heap->n_sites && n; i++) {
 		n -= heap->sites[i].is_changed;
@@ -84,8 +88,8 @@ static uint32_t count_changed(const struct heap *heap, uint32_t first)
 	return n;
 }
 
-int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,
-				uint32_t *site)
+int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
+				const struct target *target, uint32_t *site)
 {
 	const struct heap *heap = &target->process_state.heap;
 	int is_by_optimizer = target->process_state.steps.told_by == STEP_BY_OPTIMIZER;
@@ -122,7 +126,8 @@ static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 	const struct inheritance *inheritance = &target->inheritance;
 
 	ROWS_SET(row, pause_frees, target->process_state.heap.pause_frees);
-	ROWS_SET(row, unknown_frees, inheritance->is_fork ? 0 : target->process_state.heap.unknown_frees);
+	ROWS_SET(row, unknown_frees,
+		 inheritance->is_fork ? 0 : target->process_state.heap.unknown_frees);
 	if (!inheritance->is_fork)
 		return;
 	ROWS_SET(row, inherited_frees, target->process_state.heap.unknown_frees);
@@ -226,7 +231,8 @@ static uint32_t count_sums(const struct live_sum *sums, uint32_t first, uint32_t
 	return n_used;
 }
 
-static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target, uint32_t n)
+static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
+		      uint32_t n)
 {
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, at_ns, ns_of(target, target->process_state.last_stamp));
@@ -263,8 +269,10 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		row->first_ns[i] = ns_of(target, heap->first_stamp + sum->first);
 		row->last_ns[i] = ns_of(target, heap->first_stamp + sum->last);
 		if (steps->n) {
-			row->step_of_first[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->first);
-			row->step_of_last[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->last);
+			row->step_of_first[i] =
+				torsh_step_marks_name_at(steps, heap->first_stamp + sum->first);
+			row->step_of_last[i] =
+				torsh_step_marks_name_at(steps, heap->first_stamp + sum->last);
 		}
 		i++;
 	}
@@ -272,12 +280,13 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		*site = heap->n_sites;
 }
 
-void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target,
-			     uint32_t *site)
+void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
+			     const struct target *target, uint32_t *site)
 {
 	const struct mappings *mappings = &target->process_state.mappings;
 	const struct map_site *sites = mappings->sites + *site;
-	uint32_t n = mappings->n_sites - *site < ROWS_TOTALS ? mappings->n_sites - *site : ROWS_TOTALS;
+	uint32_t n =
+		mappings->n_sites - *site < ROWS_TOTALS ? mappings->n_sites - *site : ROWS_TOTALS;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, peak_number, mappings->tracker.peak_number);
@@ -306,7 +315,8 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, c
 	*site += n;
 }
 
-void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory, const struct target *target)
+void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory,
+			   const struct target *target)
 {
 	const struct series *series = &target->process_state.series;
 	uint32_t n = series->n_points;

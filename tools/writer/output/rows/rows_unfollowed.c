@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The row of a program that was not followed: what its starter said of it, and how it ended where that is known.
+ * The row of a program that was not followed: what its starter said of it, and how it ended where
+ * that is known.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +13,15 @@
 
 static const char *const problems[N_PROGRAM_PROBLEMS] = {
 	[PROGRAM_STATIC] = "is statically linked: there is no loader that would preload the agent",
-	[PROGRAM_PRIVILEGED] = "gains privileges (setuid, setgid or capabilities): the loader drops the agent",
+	[PROGRAM_PRIVILEGED] =
+		"gains privileges (setuid, setgid or capabilities): the loader drops the agent",
 	[PROGRAM_FOREIGN] = "is of another architecture than the agent",
-	[PROGRAM_OTHER_LIBC] = "runs on another C library than the GNU one, for which the agent is made",
+	[PROGRAM_OTHER_LIBC] =
+		"runs on another C library than the GNU one, for which the agent is made",
 	[PROGRAM_WITHOUT_AGENT] = "can't load the agent, whose file is not in its root directory",
-	[PROGRAM_UNDER_FILTER] = "runs under a filter of system calls (seccomp) that its process put on itself: the start of a "
-				 "recording might end it",
+	[PROGRAM_UNDER_FILTER] =
+		"runs under a filter of system calls (seccomp) that its process put on itself: the start of a "
+		"recording might end it",
 };
 
 /* The string behind the one at text, within the end; NULL: there is none. */
@@ -45,7 +49,8 @@ static void put_end(Torsh__Process *row, const struct unfollowed *unfollowed)
 		row->end = TORSH__PROCESS__END_KIND__VANISHED;
 }
 
-static void put_unfollowed(Torsh__Process *row, struct rows_memory *memory, const struct unfollowed *unfollowed)
+static void put_unfollowed(Torsh__Process *row, struct rows_memory *memory,
+			   const struct unfollowed *unfollowed)
 {
 	const char *end = unfollowed->text + unfollowed->n_text;
 	char *text = unfollowed->n_text ? unfollowed->text : NULL;
@@ -59,7 +64,8 @@ static void put_unfollowed(Torsh__Process *row, struct rows_memory *memory, cons
 	row->program = text;
 	text = next_string(next_string(text, end), end);
 	ROWS_COLUMN(memory, row, arguments, ARGUMENTS_MAX);
-	for (row->n_arguments = 0; text && row->n_arguments < ARGUMENTS_MAX; text = next_string(text, end))
+	for (row->n_arguments = 0; text && row->n_arguments < ARGUMENTS_MAX;
+	     text = next_string(text, end))
 		row->arguments[row->n_arguments++] = text;
 	put_end(row, unfollowed);
 }
@@ -75,8 +81,8 @@ void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed 
 	const char *culprit = unfollowed->n_text ? next_string(unfollowed->text, end) : NULL;
 	int is_script = culprit && *culprit;
 
-	snprintf(reason, sizeof(reason), "%s%s %s", is_script ? "its interpreter " : "it", is_script ? culprit : "",
-		 problems[unfollowed->problem]);
+	snprintf(reason, sizeof(reason), "%s%s %s", is_script ? "its interpreter " : "it",
+		 is_script ? culprit : "", problems[unfollowed->problem]);
 	put_unfollowed(&process, &memory, unfollowed);
 	row.process = &process;
 	row.reason = reason;

@@ -200,7 +200,7 @@ static void report_modules(struct trace *trace)
 	struct module_totals modules;
 
 	torsh_module_totals_collect(&modules, trace->recording, trace->processes,
-				    trace->n_processes, trace->survey);
+				    trace->n_processes, trace->prepass);
 	torsh_module_totals_free(&modules);
 }
 
@@ -209,7 +209,7 @@ static void report_kernels(struct trace *trace)
 	struct kernels kernels;
 
 	torsh_kernels_collect(&kernels, trace->recording, trace->processes, trace->n_processes,
-			      trace->survey);
+			      trace->prepass);
 	torsh_kernels_free(&kernels);
 }
 
@@ -219,7 +219,7 @@ static void report_steps(struct trace *trace)
 		struct step_totals steps;
 
 		torsh_step_totals_collect(&steps, trace->recording, trace->processes[i],
-					  trace->survey);
+					  trace->prepass);
 		torsh_step_totals_free(&steps);
 	}
 }
@@ -264,18 +264,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	struct recording *recording = torsh_recording_new(path);
 	struct symbols *symbols = torsh_symbols_create(false);
 	size_t chosen = choose_way(bytes, n_bytes);
-	struct prepass survey;
+	struct prepass prepass;
 
 	read_chunks(bytes, n_bytes, recording, torsh_need(file));
 	torsh_recording_finish(file);
-	torsh_prepass_make(&survey, recording, recording->processes, recording->n_processes);
+	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
 	for (size_t way = 0; way < 2 * N_WAYS; way++) {
 		uint64_t from_ns = way < N_WAYS ? 0 : STEP_NS;
 		struct trace trace = {
 			.recording = recording,
 			.processes = recording->processes,
 			.n_processes = recording->n_processes,
-			.survey = &survey,
+			.prepass = &prepass,
 			.symbols = symbols,
 			.from_ns = from_ns,
 			.to_ns = UINT64_MAX,
@@ -289,7 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		else
 			reports[way % N_WAYS - N_FORMATS](&trace);
 	}
-	torsh_prepass_free(&survey);
+	torsh_prepass_free(&prepass);
 	torsh_symbols_destroy(symbols);
 	torsh_recording_destroy(recording);
 	free(path);

@@ -179,9 +179,9 @@ static void choose_clock(void)
 #if defined(__x86_64__)
 	n = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
 		      sizeof(source));
-	torsh_flow_clock_is_monotonic = n > 0 && strncmp(source, "tsc", 3) &&
-					strncmp(source, "kvm-clock", 9) &&
-					strncmp(source, "hyperv", 6);
+	torsh_producer_clock_is_monotonic = n > 0 && strncmp(source, "tsc", 3) &&
+					    strncmp(source, "kvm-clock", 9) &&
+					    strncmp(source, "hyperv", 6);
 #else
 	(void)source;
 	(void)n;
@@ -196,7 +196,8 @@ static void introduce(struct channel_header *header)
 	header->pid = (uint32_t)torsh_sys_getpid();
 	header->parent_pid = (uint32_t)getppid();
 	header->n_filters = count_filters();
-	header->clock = torsh_flow_clock_is_monotonic ? CHANNEL_CLOCK_MONOTONIC : CHANNEL_CLOCK_TSC;
+	header->clock =
+		torsh_producer_clock_is_monotonic ? CHANNEL_CLOCK_MONOTONIC : CHANNEL_CLOCK_TSC;
 	header->stamp_shift = CHANNEL_STAMP_SHIFT;
 	torsh_clocks_read(header);
 }
@@ -308,7 +309,8 @@ static int open_channel(const struct channel *parent)
 	process->pid = torsh_sys_getpid();
 	torsh_counters = process->channel.header->counters;
 	torsh_stamp_use(&process->channel.header->clock_lift,
-			&process->channel.header->clock_reference, torsh_flow_clock_is_monotonic);
+			&process->channel.header->clock_reference,
+			torsh_producer_clock_is_monotonic);
 	/* Other threads are in hooks already: whichever word they read, it is there. */
 	atomic_store_explicit(&torsh_pause,
 			      torsh_config.activities & ACTIVITY_HEAP
@@ -418,14 +420,14 @@ void torsh_agent_start(void)
 		return;
 	if (!atomic_compare_exchange_strong(&torsh_agent_state, &expected, AGENT_STARTING))
 		return;
-	torsh_flow_self = &torsh_flow_quiet;
+	torsh_producer_self = &torsh_producer_quiet;
 	result = start();
 	if (!result) {
 		start_stack_checks();
 		if (torsh_config.activities & ACTIVITY_HEAP)
 			torsh_allocator_calls_start();
 	}
-	torsh_flow_self = &torsh_flow_not_created;
+	torsh_producer_self = &torsh_producer_not_created;
 	if (result)
 		turn_off();
 	else
@@ -442,7 +444,7 @@ void torsh_agent_restart_in_child(void)
 	struct channel parent = last_channel;
 	int result = -ECANCELED, is_sandboxed;
 
-	torsh_flow_self = &torsh_flow_quiet;
+	torsh_producer_self = &torsh_producer_quiet;
 	if (torsh_config.follow && parent.header && !torsh_agent_is_sandboxed())
 		torsh_status_await(parent.header, fork_request);
 	fork_request = 0;
@@ -450,7 +452,7 @@ void torsh_agent_restart_in_child(void)
 	torsh_unloading_forked();
 	torsh_thread_forked();
 	torsh_counters = spare_counters;
-	torsh_stamp_use(NULL, NULL, torsh_flow_clock_is_monotonic);
+	torsh_stamp_use(NULL, NULL, torsh_producer_clock_is_monotonic);
 	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
 		result = is_sandboxed ? -EACCES : open_channel(&parent);
@@ -469,7 +471,7 @@ void torsh_agent_restart_in_child(void)
 		atomic_store_explicit(&is_forbidden, 1, memory_order_relaxed);
 	else
 		torsh_channel_unmap(&parent);
-	torsh_flow_self = &torsh_flow_not_created;
+	torsh_producer_self = &torsh_producer_not_created;
 }
 
 int torsh_agent_is_abandoned(void)
@@ -561,16 +563,16 @@ void torsh_agent_exiting(int status, uint32_t how)
 {
 	struct event event = {.id = EVENT_EXIT, .exit = {.status = status, .how = how}};
 	struct channel_header *header;
-	struct flow *flow;
+	struct producer *producer;
 
 	if (torsh_agent_is_borrowed())
 		return;
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return;
 	header = torsh_process->channel.header;
-	torsh_flow_event(flow, &event, NULL);
-	torsh_flow_leave(flow);
+	torsh_producer_event(producer, &event, NULL);
+	torsh_producer_leave(producer);
 	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
 	learn_filters(header);
@@ -618,7 +620,7 @@ static void at_exit(int status, void *unused)
 
 __attribute__((constructor)) static void construct(void)
 {
-	struct flow *self;
+	struct producer *self;
 
 	(void)torsh_next_resolve();
 	/*
@@ -630,15 +632,15 @@ __attribute__((constructor)) static void construct(void)
 	torsh_agent_start();
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) != AGENT_ON)
 		return;
-	self = torsh_flow_self;
-	torsh_flow_self = &torsh_flow_quiet;
+	self = torsh_producer_self;
+	torsh_producer_self = &torsh_producer_quiet;
 	on_exit(at_exit, NULL);
-	torsh_flow_self = self;
+	torsh_producer_self = self;
 	/*
-	 * The first thread's flow takes system calls: now, not when the program has forbidden
+	 * The first thread's producer takes system calls: now, not when the program has forbidden
 	 * itself some.
 	 */
-	self = torsh_flow_enter();
+	self = torsh_producer_enter();
 	if (self)
-		torsh_flow_leave(self);
+		torsh_producer_leave(self);
 }

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 
 #define N_TRIES 3
 
@@ -34,6 +34,6 @@ void torsh_clocks_read(struct channel_header *header)
 		header->start_monotonic_ns = before_ns + took_ns / 2;
 		header->start_realtime_ns = realtime_ns;
 		header->start_ticks =
-			torsh_flow_clock_is_monotonic ? header->start_monotonic_ns : ticks;
+			torsh_producer_clock_is_monotonic ? header->start_monotonic_ns : ticks;
 	}
 }

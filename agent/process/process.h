@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "agent/producer/channel.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/schedule.h"
 
 enum agent_state {
@@ -24,7 +24,7 @@ enum agent_state {
 
 extern _Atomic int torsh_agent_state;
 
-#define N_KEPT_FLOWS 8
+#define N_KEPT_PRODUCERS 8
 #define N_KEPT_RINGS CHANNEL_WARM_SLOTS
 /* of these, in a process that locks what it maps: there they are memory */
 #define N_LOCKED_RINGS 32u
@@ -35,19 +35,20 @@ struct process {
 	_Atomic uint32_t stuck_at;
 	struct channel channel;
 	struct schedule_state schedule;
-	/* shared by threads whose own flow has ended already; NULL until needed */
-	struct flow *_Atomic late;
-	struct flow *reserved; /* what late will be */
+	/* shared by threads whose own producer has ended already; NULL until needed */
+	struct producer *_Atomic late;
+	struct producer *reserved; /* what late will be */
 	_Atomic uint32_t is_late_taken; /* somebody is opening it */
 	_Atomic uint64_t late_stuck; /* the state in which it was waited for in vain; 0: none */
-	struct flow *_Atomic kept[N_KEPT_FLOWS]; /* of threads that ended: for the next ones */
+	struct producer
+		*_Atomic kept[N_KEPT_PRODUCERS]; /* of threads that ended: for the next ones */
 	/* small ones by slot, where they stay mapped: its thread's, or free for the next one */
 	uint8_t *rings[N_KEPT_RINGS];
 	_Atomic bool locks_memory; /* new mappings were found locked */
 	/* and what may be locked is limited, which the program itself needs */
 	_Atomic bool lock_is_limited;
 	/* that have memory of their own: a ring, and what is remembered of the stack */
-	_Atomic uint32_t n_flows;
+	_Atomic uint32_t n_producers;
 	/* bytes of the text area that programs which can't be followed have taken */
 	_Atomic uint32_t n_programs_text;
 };

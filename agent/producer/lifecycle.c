@@ -12,7 +12,7 @@
 #include "agent/producer/counter.h"
 #include "shim/libc/thread.h"
 
-/* The shared flow is held for the time of an event, or as long as its ring is full. */
+/* The shared producer is held for the time of an event, or as long as its ring is full. */
 #define LATE_SPINS 1000u
 #define LATE_STEP_NS UINT64_C(100000)
 #define LATE_TURNS 20000u
@@ -24,29 +24,29 @@
 #define MOST_ENDED 256u
 
 /*
- * Of what a process may lock the flows take this share at most, where it locks all; each some 230
- * KiB.
+ * Of what a process may lock the producers take this share at most, where it locks all; each some
+ * 230 KiB.
  */
 #define SHARE_OF_LOCK 8u
-#define LOCKED_A_FLOW (256u << 10)
+#define LOCKED_A_PRODUCER (256u << 10)
 
-#define FLOW_BYTES ((sizeof(struct flow) + 4095) & ~(size_t)4095)
+#define PRODUCER_BYTES ((sizeof(struct producer) + 4095) & ~(size_t)4095)
 
 /* handlers that interrupt each other in hooks, and hooks that may be gone */
 #define INTERRUPT_LEVELS 16
 
 /* Stand-ins, so that entering a hook never has to test for "no flow". */
-struct flow torsh_flow_not_created = {.state = FLOW_NOT_CREATED};
-struct flow torsh_flow_quiet = {.state = FLOW_QUIET};
-struct flow torsh_flow_mute = {.state = FLOW_MUTE};
-struct flow torsh_flow_ended = {.state = FLOW_ENDED};
+struct producer torsh_producer_not_created = {.state = PRODUCER_NOT_CREATED};
+struct producer torsh_producer_quiet = {.state = PRODUCER_QUIET};
+struct producer torsh_producer_mute = {.state = PRODUCER_MUTE};
+struct producer torsh_producer_ended = {.state = PRODUCER_ENDED};
 
-_Thread_local struct flow *torsh_flow_self = &torsh_flow_not_created;
+_Thread_local struct producer *torsh_producer_self = &torsh_producer_not_created;
 
-/* of torsh_lifecycle_flow, which is under way; 0: it is not */
+/* of torsh_lifecycle_producer, which is under way; 0: it is not */
 static _Thread_local uint64_t creation_holder;
 
-/* the hook by which this thread holds, or held, the shared flow */
+/* the hook by which this thread holds, or held, the shared producer */
 static _Thread_local uint64_t late_holder;
 static pthread_key_t end_key;
 static int has_end_key;
@@ -80,12 +80,12 @@ static void await_slot(void *unused)
  */
 static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
-	const struct flow_await await = {.is_there = has_ended_slots, .await = await_slot};
+	const struct producer_await await = {.is_there = has_ended_slots, .await = await_slot};
 	struct channel *channel = &torsh_process->channel;
 	int slot = torsh_channel_take_slot(channel, kind, MOST_ENDED), is_waited_for = 1;
 
 	while (slot == -EAGAIN && is_waited_for) {
-		is_waited_for = torsh_flow_await(&await, waited_ns);
+		is_waited_for = torsh_producer_await(&await, waited_ns);
 		slot = torsh_channel_take_slot(channel, kind,
 					       is_waited_for ? MOST_ENDED : UINT32_MAX);
 	}
@@ -109,15 +109,19 @@ static int map_ring(int slot, struct ring *ring)
 	return 0;
 }
 
-/* One more flow's memory is taken, if it isn't more than its share of what the program may lock. */
-static bool count_flow(void)
+/*
+ * One more producer's memory is taken, if it isn't more than its share of what the program may
+ * lock.
+ */
+static bool count_producer(void)
 {
-	uint32_t n = atomic_fetch_add_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
+	uint32_t n =
+		atomic_fetch_add_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 
 	if (!torsh_memory_lock_is_limited() ||
-	    n < torsh_memory_lock_limit() / SHARE_OF_LOCK / LOCKED_A_FLOW)
+	    n < torsh_memory_lock_limit() / SHARE_OF_LOCK / LOCKED_A_PRODUCER)
 		return true;
-	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 	return false;
 }
 
@@ -154,129 +158,130 @@ void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring)
 }
 
 /*
- * A flow's memory and its stack's, one block that a forked child finds zeroed: one that was kept,
- * or a new one.
+ * A producer's memory and its stack's, one block that a forked child finds zeroed: one that was
+ * kept, or a new one.
  */
-static struct flow *take_block(void)
+static struct producer *take_block(void)
 {
-	struct flow *flow;
+	struct producer *producer;
 
-	for (uint32_t i = 0; i < N_KEPT_FLOWS; i++) {
-		struct flow *_Atomic *kept = &torsh_process->kept[i];
+	for (uint32_t i = 0; i < N_KEPT_PRODUCERS; i++) {
+		struct producer *_Atomic *kept = &torsh_process->kept[i];
 
-		flow = atomic_load_explicit(kept, memory_order_relaxed);
+		producer = atomic_load_explicit(kept, memory_order_relaxed);
 		/* Acquire pairs with the release of who kept it. */
-		if (flow && atomic_compare_exchange_strong_explicit(
-				    kept, &flow, NULL, memory_order_acquire, memory_order_relaxed))
-			return flow;
+		if (producer && atomic_compare_exchange_strong_explicit(kept, &producer, NULL,
+									memory_order_acquire,
+									memory_order_relaxed))
+			return producer;
 	}
-	flow = torsh_sys_own_pages(FLOW_BYTES + torsh_stack_bytes());
-	if (!flow)
+	producer = torsh_sys_own_pages(PRODUCER_BYTES + torsh_stack_bytes());
+	if (!producer)
 		return NULL;
-	flow->stack = torsh_stack_place((uint8_t *)flow + FLOW_BYTES);
-	if (flow->stack)
-		return flow;
-	torsh_sys_munmap(flow, FLOW_BYTES + torsh_stack_bytes());
+	producer->stack = torsh_stack_place((uint8_t *)producer + PRODUCER_BYTES);
+	if (producer->stack)
+		return producer;
+	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
 	return NULL;
 }
 
-static void drop_block(struct flow *flow)
+static void drop_block(struct producer *producer)
 {
-	for (uint32_t i = 0; i < N_KEPT_FLOWS && !torsh_memory_lock_is_limited(); i++) {
-		struct flow *_Atomic *kept = &torsh_process->kept[i];
-		struct flow *none = NULL;
+	for (uint32_t i = 0; i < N_KEPT_PRODUCERS && !torsh_memory_lock_is_limited(); i++) {
+		struct producer *_Atomic *kept = &torsh_process->kept[i];
+		struct producer *none = NULL;
 
 		if (!atomic_load_explicit(kept, memory_order_relaxed) &&
-		    atomic_compare_exchange_strong_explicit(kept, &none, flow, memory_order_release,
-							    memory_order_relaxed))
+		    atomic_compare_exchange_strong_explicit(
+			    kept, &none, producer, memory_order_release, memory_order_relaxed))
 			return;
 	}
-	for (uint32_t i = 0; i < FLOW_PAGES && flow->pages[i].at; i++)
-		torsh_sys_munmap(flow->pages[i].at, flow->pages[i].n_bytes);
-	torsh_stack_leave(flow->stack);
-	torsh_sys_munmap(flow, FLOW_BYTES + torsh_stack_bytes());
+	for (uint32_t i = 0; i < PRODUCER_PAGES && producer->pages[i].at; i++)
+		torsh_sys_munmap(producer->pages[i].at, producer->pages[i].n_bytes);
+	torsh_stack_leave(producer->stack);
+	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
 }
 
-/* A flow of the calling thread on a slot of its own, which it isn't on yet. */
-static struct flow *make_flow(enum thread_slot_kind kind, uint64_t *waited_ns)
+/* A producer of the calling thread on a slot of its own, which it isn't on yet. */
+static struct producer *make_producer(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
 	int slot = take_slot(kind, waited_ns);
-	struct flow *flow;
+	struct producer *producer;
 
 	if (slot < 0)
 		return NULL;
-	if (!count_flow())
+	if (!count_producer())
 		goto give_back;
-	flow = take_block();
-	if (!flow)
+	producer = take_block();
+	if (!producer)
 		goto uncount;
-	if (take_ring(slot, &flow->ring))
+	if (take_ring(slot, &producer->ring))
 		goto drop;
-	flow->slot = (uint32_t)slot;
-	return flow;
+	producer->slot = (uint32_t)slot;
+	return producer;
 drop:
-	drop_block(flow);
+	drop_block(producer);
 uncount:
-	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 give_back:
 	torsh_channel_return_slot(&torsh_process->channel, slot);
 	return NULL;
 }
 
-static void open_flow(struct flow *flow, uint64_t waited_ns)
+static void open_producer(struct producer *producer, uint64_t waited_ns)
 {
 	struct channel *channel = &torsh_process->channel;
 	uint64_t stamp;
 
-	torsh_stamp_disown(flow);
-	flow->tid = (int)torsh_channel_slot(channel, flow->slot)->tid;
-	flow->end_rounds = 0;
-	flow->has_lost = flow->is_torn = 0;
-	flow->n_before = 0;
-	flow->may_not_grow = 0;
-	memset(flow->lost, 0, sizeof(flow->lost));
-	torsh_schedule_forget(flow->open);
-	torsh_stack_reset(flow->stack);
-	flow->codec.stamp = 0;
-	stamp = torsh_flow_stamp(flow);
-	torsh_codec_start(&flow->codec, stamp);
-	torsh_channel_open_slot(channel, (int)flow->slot, &flow->ring, stamp);
-	atomic_store_explicit(&flow->ring.slot->waited_ns, waited_ns, memory_order_relaxed);
+	torsh_stamp_disown(producer);
+	producer->tid = (int)torsh_channel_slot(channel, producer->slot)->tid;
+	producer->end_rounds = 0;
+	producer->has_lost = producer->is_torn = 0;
+	producer->n_before = 0;
+	producer->may_not_grow = 0;
+	memset(producer->lost, 0, sizeof(producer->lost));
+	torsh_schedule_forget(producer->open);
+	torsh_stack_reset(producer->stack);
+	producer->codec.stamp = 0;
+	stamp = torsh_producer_stamp(producer);
+	torsh_codec_start(&producer->codec, stamp);
+	torsh_channel_open_slot(channel, (int)producer->slot, &producer->ring, stamp);
+	atomic_store_explicit(&producer->ring.slot->waited_ns, waited_ns, memory_order_relaxed);
 	/* The writer queries the kernel for the thread's name while the thread lives. */
 	torsh_channel_ring_doorbell(channel->header);
-	atomic_store_explicit(&flow->state, FLOW_IDLE, memory_order_relaxed);
+	atomic_store_explicit(&producer->state, PRODUCER_IDLE, memory_order_relaxed);
 }
 
-static struct flow *new_flow(enum thread_slot_kind kind)
+static struct producer *new_producer(enum thread_slot_kind kind)
 {
 	uint64_t waited_ns = 0;
-	struct flow *flow = make_flow(kind, &waited_ns);
+	struct producer *producer = make_producer(kind, &waited_ns);
 
-	if (flow)
-		open_flow(flow, waited_ns);
+	if (producer)
+		open_producer(producer, waited_ns);
 	else
 		torsh_count(COUNTER_threads_without_slot);
-	return flow;
+	return producer;
 }
 
 /*
- * Flows that were closed may be reopened by others at once: nothing of this thread may use it from
- * here on.
+ * Producers that were closed may be reopened by others at once: nothing of this thread may use it
+ * from here on.
  */
-static void close_flow(struct flow *flow)
+static void close_producer(struct producer *producer)
 {
-	struct thread_slot *slot = flow->ring.slot;
+	struct thread_slot *slot = producer->ring.slot;
 
-	if (flow->interrupt) {
-		close_flow(flow->interrupt);
-		flow->interrupt = NULL;
+	if (producer->interrupt) {
+		close_producer(producer->interrupt);
+		producer->interrupt = NULL;
 	}
 	/* The thread ended in the middle of a hook: it was cancelled there. */
-	if (atomic_load_explicit(&flow->state, memory_order_relaxed) >= N_FLOW_STATES)
-		torsh_flow_mend(flow);
-	torsh_lifecycle_drop_ring(flow->slot, &flow->ring);
-	drop_block(flow);
-	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&producer->state, memory_order_relaxed) >= N_PRODUCER_STATES)
+		torsh_producer_mend(producer);
+	torsh_lifecycle_drop_ring(producer->slot, &producer->ring);
+	drop_block(producer);
+	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 	torsh_channel_close_slot(&torsh_process->channel, slot);
 }
 
@@ -286,17 +291,17 @@ static void close_flow(struct flow *flow)
  */
 static void end_thread(void *value)
 {
-	struct flow *flow = value;
+	struct producer *producer = value;
 
-	if (flow != torsh_flow_self ||
-	    atomic_load_explicit(&flow->state, memory_order_relaxed) == FLOW_FORKED)
+	if (producer != torsh_producer_self ||
+	    atomic_load_explicit(&producer->state, memory_order_relaxed) == PRODUCER_FORKED)
 		return;
-	if (++flow->end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-		pthread_setspecific(end_key, flow);
+	if (++producer->end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific(end_key, producer);
 		return;
 	}
-	torsh_flow_self = &torsh_flow_ended;
-	close_flow(flow);
+	torsh_producer_self = &torsh_producer_ended;
+	close_producer(producer);
 }
 
 int torsh_lifecycle_start(void)
@@ -308,113 +313,113 @@ int torsh_lifecycle_start(void)
 	return -error;
 }
 
-struct flow *torsh_lifecycle_flow(void)
+struct producer *torsh_lifecycle_producer(void)
 {
-	struct flow *flow;
+	struct producer *producer;
 
-	torsh_flow_self = &torsh_flow_quiet;
-	creation_holder = torsh_flow_holder(__builtin_frame_address(0));
-	flow = new_flow(THREAD_SLOT_MAIN_FLOW);
+	torsh_producer_self = &torsh_producer_quiet;
+	creation_holder = torsh_producer_holder(__builtin_frame_address(0));
+	producer = new_producer(THREAD_SLOT_MAIN);
 	/* The first 32 keys take no memory; ours was made before the program made any. */
-	if (flow && has_end_key)
-		pthread_setspecific(end_key, flow);
-	/* Without a slot of its own the thread shares the late flow. */
+	if (producer && has_end_key)
+		pthread_setspecific(end_key, producer);
+	/* Without a slot of its own the thread shares the late producer. */
 	creation_holder = 0;
-	torsh_flow_self = flow ? flow : &torsh_flow_ended;
-	return flow;
+	torsh_producer_self = producer ? producer : &torsh_producer_ended;
+	return producer;
 }
 
-static struct flow *enter(struct flow *flow, uint64_t holder)
+static struct producer *enter(struct producer *producer, uint64_t holder)
 {
-	uint64_t idle = FLOW_IDLE;
+	uint64_t idle = PRODUCER_IDLE;
 
-	if (!flow)
+	if (!producer)
 		return NULL;
-	/* Acquire pairs with the release in torsh_flow_leave, for the late flow. */
-	if (!atomic_compare_exchange_strong_explicit(&flow->state, &idle, holder,
+	/* Acquire pairs with the release in torsh_producer_leave, for the late producer. */
+	if (!atomic_compare_exchange_strong_explicit(&producer->state, &idle, holder,
 						     memory_order_acquire, memory_order_relaxed))
 		return NULL;
-	flow->n_before = flow->ring.n_events;
-	return flow;
+	producer->n_before = producer->ring.n_events;
+	return producer;
 }
 
 /* Enter if it is idle, or held by a hook that is gone. */
-static struct flow *enter_own(struct flow *flow, const void *frame)
+static struct producer *enter_own(struct producer *producer, const void *frame)
 {
-	uint64_t holder = torsh_flow_holder(frame), state;
+	uint64_t holder = torsh_producer_holder(frame), state;
 
-	if (!flow || enter(flow, holder))
-		return flow;
-	state = atomic_load_explicit(&flow->state, memory_order_relaxed);
-	/* Taken first: a handler that comes meanwhile has a flow of its own. */
-	if (!torsh_flow_is_abandoned(state, frame) ||
-	    !atomic_compare_exchange_strong(&flow->state, &state, holder))
+	if (!producer || enter(producer, holder))
+		return producer;
+	state = atomic_load_explicit(&producer->state, memory_order_relaxed);
+	/* Taken first: a handler that comes meanwhile has a producer of its own. */
+	if (!torsh_producer_is_abandoned(state, frame) ||
+	    !atomic_compare_exchange_strong(&producer->state, &state, holder))
 		return NULL;
-	torsh_flow_mend(flow);
-	return flow;
+	torsh_producer_mend(producer);
+	return producer;
 }
 
 /*
  * A signal handler interrupted a hook of this thread and calls hooks itself, or was interrupted in
  * that, and so on; or one of them jumped out of all.
  */
-static struct flow *enter_interrupt(struct flow *outer, const void *frame)
+static struct producer *enter_interrupt(struct producer *outer, const void *frame)
 {
-	struct flow *flow = enter_own(outer, frame);
+	struct producer *producer = enter_own(outer, frame);
 
-	if (flow)
-		return flow;
+	if (producer)
+		return producer;
 	for (int i = 0; outer && i < INTERRUPT_LEVELS; i++) {
 		if (!outer->interrupt)
-			outer->interrupt = new_flow(THREAD_SLOT_INTERRUPT);
+			outer->interrupt = new_producer(THREAD_SLOT_INTERRUPT);
 		outer = outer->interrupt;
-		flow = enter_own(outer, frame);
-		if (flow)
+		producer = enter_own(outer, frame);
+		if (producer)
 			break;
 	}
-	torsh_count(flow ? COUNTER_interrupts : COUNTER_interrupts_lost);
-	return flow;
+	torsh_count(producer ? COUNTER_interrupts : COUNTER_interrupts_lost);
+	return producer;
 }
 
 void torsh_lifecycle_reserve(void)
 {
-	torsh_process->reserved = make_flow(THREAD_SLOT_MAIN_FLOW, &(uint64_t){0});
+	torsh_process->reserved = make_producer(THREAD_SLOT_MAIN, &(uint64_t){0});
 }
 
 /* Opened by whoever needs it first. */
-static struct flow *late_flow(void)
+static struct producer *late_producer(void)
 {
-	struct flow *late = atomic_load_explicit(&torsh_process->late, memory_order_acquire);
+	struct producer *late = atomic_load_explicit(&torsh_process->late, memory_order_acquire);
 
 	if (late || !torsh_process->reserved ||
 	    atomic_exchange_explicit(&torsh_process->is_late_taken, 1, memory_order_relaxed))
 		return late;
 	late = torsh_process->reserved;
 	torsh_channel_slot(&torsh_process->channel, late->slot)->tid = (uint32_t)torsh_thread_tid();
-	open_flow(late, 0);
+	open_producer(late, 0);
 	atomic_store_explicit(&torsh_process->late, late, memory_order_release);
 	return late;
 }
 
 /*
- * Take the shared flow for this thread, whose mark its state is meanwhile, if it is idle or the
+ * Take the shared producer for this thread, whose mark its state is meanwhile, if it is idle or the
  * hook that held it is gone.
  */
-static struct flow *hold_late(struct flow *late, uint64_t mark, const void *frame)
+static struct producer *hold_late(struct producer *late, uint64_t mark, const void *frame)
 {
 	uint64_t holder = late_holder;
 
 	if (atomic_load_explicit(&late->state, memory_order_relaxed) == mark) {
-		if (!torsh_flow_is_abandoned(holder, frame))
+		if (!torsh_producer_is_abandoned(holder, frame))
 			return NULL;
-		late_holder = torsh_flow_holder(frame);
-		torsh_flow_mend(late);
+		late_holder = torsh_producer_holder(frame);
+		torsh_producer_mend(late);
 		return late;
 	}
 	late_holder = 0;
 	if (!enter(late, mark))
 		return NULL;
-	late_holder = torsh_flow_holder(frame);
+	late_holder = torsh_producer_holder(frame);
 	if (late->user != mark) {
 		/* What is remembered of another thread's stack isn't there any more, perhaps. */
 		torsh_stamp_disown(late);
@@ -427,20 +432,21 @@ static struct flow *hold_late(struct flow *late, uint64_t mark, const void *fram
 
 /*
  * The C library frees some things of a thread after every destructor ran: all such threads share
- * one flow, and so do those that found no slot. Whoever holds it may wait for the writer; or never
- * leave, which is waited for once.
+ * one producer, and so do those that found no slot. Whoever holds it may wait for the writer; or
+ * never leave, which is waited for once.
  */
-static struct flow *enter_late(const void *frame)
+static struct producer *enter_late(const void *frame)
 {
-	uint64_t mark = (uintptr_t)&torsh_flow_self, held;
+	uint64_t mark = (uintptr_t)&torsh_producer_self, held;
 	_Atomic uint64_t *stuck = &torsh_process->late_stuck;
-	struct flow *late = late_flow();
+	struct producer *late = late_producer();
 
 	for (uint32_t i = 0; i < LATE_TURNS; i++) {
 		if (late && hold_late(late, mark, frame))
 			return late;
-		late = late ? late : late_flow();
-		held = late ? atomic_load_explicit(&late->state, memory_order_relaxed) : FLOW_IDLE;
+		late = late ? late : late_producer();
+		held = late ? atomic_load_explicit(&late->state, memory_order_relaxed)
+			    : PRODUCER_IDLE;
 		/*
 		 * A handler that interrupted its own thread's use of it; or somebody was waited for
 		 * in vain.
@@ -459,7 +465,7 @@ static struct flow *enter_late(const void *frame)
 	return NULL;
 }
 
-static struct flow *enter_not_created(const void *frame)
+static struct producer *enter_not_created(const void *frame)
 {
 	switch (atomic_load_explicit(&torsh_agent_state, memory_order_acquire)) {
 	case AGENT_UNSTARTED:
@@ -481,48 +487,50 @@ static struct flow *enter_not_created(const void *frame)
 	default:
 		return NULL;
 	}
-	if (torsh_lifecycle_flow())
-		return enter(torsh_flow_self, torsh_flow_holder(frame));
+	if (torsh_lifecycle_producer())
+		return enter(torsh_producer_self, torsh_producer_holder(frame));
 	return enter_late(frame);
 }
 
-/* Everything that is not an idle flow. errno is kept: a hook's caller sees the real function's. */
-struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame)
+/*
+ * Everything that is not an idle producer. errno is kept: a hook's caller sees the real function's.
+ */
+struct producer *torsh_producer_enter_slowly(struct producer *producer, const void *frame)
 {
 	int saved = errno;
-	struct flow *entered = NULL;
+	struct producer *entered = NULL;
 
-	switch (atomic_load_explicit(&flow->state, memory_order_relaxed)) {
-	case FLOW_NOT_CREATED:
+	switch (atomic_load_explicit(&producer->state, memory_order_relaxed)) {
+	case PRODUCER_NOT_CREATED:
 		entered = enter_not_created(frame);
 		break;
-	case FLOW_QUIET:
-		/* A handler jumped out of the hook that was making this thread's flow. */
-		if (torsh_flow_is_abandoned(creation_holder, frame)) {
+	case PRODUCER_QUIET:
+		/* A handler jumped out of the hook that was making this thread's producer. */
+		if (torsh_producer_is_abandoned(creation_holder, frame)) {
 			creation_holder = 0;
-			torsh_flow_self = &torsh_flow_not_created;
+			torsh_producer_self = &torsh_producer_not_created;
 			entered = enter_not_created(frame);
 		}
 		break;
-	case FLOW_MUTE:
+	case PRODUCER_MUTE:
 		torsh_count(COUNTER_muted_lost);
 		break;
-	case FLOW_IDLE:
+	case PRODUCER_IDLE:
 		/* A handler has mended it since it was looked at. */
-		entered = enter_own(flow, frame);
+		entered = enter_own(producer, frame);
 		break;
-	case FLOW_ENDED:
+	case PRODUCER_ENDED:
 		if (torsh_process->pid)
 			entered = enter_late(frame);
 		else
 			entered = enter_not_created(frame);
 		break;
-	case FLOW_FORKED:
-		torsh_flow_self = &torsh_flow_not_created;
+	case PRODUCER_FORKED:
+		torsh_producer_self = &torsh_producer_not_created;
 		entered = enter_not_created(frame);
 		break;
 	default:
-		entered = enter_interrupt(flow, frame);
+		entered = enter_interrupt(producer, frame);
 	}
 	errno = saved;
 	return entered;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How a thread's flow is born at its first event and ends with the thread.
+ * How a thread's producer is born at its first event and ends with the thread.
  */
 #ifndef TORSH_AGENT_PRODUCER_LIFECYCLE_H
 #define TORSH_AGENT_PRODUCER_LIFECYCLE_H
@@ -10,18 +10,19 @@
 struct ring;
 
 /*
- * One time in a process image, before the first flow: makes the key whose destructor ends flows. 0
- * or -errno.
+ * One time in a process image, before the first producer: makes the key whose destructor ends
+ * producers. 0 or -errno.
  */
 int torsh_lifecycle_start(void);
 
 /*
- * Make the calling thread's flow. NULL when it can't have one; its events are then counted as lost.
+ * Make the calling thread's producer. NULL when it can't have one; its events are then counted as
+ * lost.
  */
-struct flow *torsh_lifecycle_flow(void);
+struct producer *torsh_lifecycle_producer(void);
 
 /*
- * With a new channel: what threads share that have no flow of their own is made now, whatever
+ * With a new channel: what threads share that have no producer of their own is made now, whatever
  * limits the process has or sets itself later.
  */
 void torsh_lifecycle_reserve(void);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Flows whose hook never came to its end, because a handler that interrupted it jumped out, threw,
- * or was cancelled. What the hook was in the middle of may be half done: the event on the ring,
- * what the encoding and the stack remember.
+ * Producers whose hook never came to its end, because a handler that interrupted it jumped out,
+ * threw, or was cancelled. What the hook was in the middle of may be half done: the event on the
+ * ring, what the encoding and the stack remember.
  */
 #include "agent/modules/memory_probe.h"
 #include "agent/producer/counter.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 
 /*
  * A frame that is entered at the holder's place again has taken its stack. Elsewhere the return
@@ -14,11 +14,11 @@
  * still there nothing is known: the hook may be under way further out, or stand still on another
  * stack.
  */
-bool torsh_flow_is_abandoned(uint64_t state, const void *frame)
+bool torsh_producer_is_abandoned(uint64_t state, const void *frame)
 {
 	uintptr_t holder = (uintptr_t)(state >> 16), page = 0, found;
 
-	if (state < N_FLOW_STATES)
+	if (state < N_PRODUCER_STATES)
 		return false;
 	if (holder == (uintptr_t)frame)
 		return true;
@@ -30,33 +30,33 @@ bool torsh_flow_is_abandoned(uint64_t state, const void *frame)
  * Returns whether an event was begun that was not committed, or none was though its hook had
  * entered.
  */
-static bool take_back(struct flow *flow)
+static bool take_back(struct producer *producer)
 {
-	struct ring *ring = &flow->ring;
+	struct ring *ring = &producer->ring;
 	uint64_t head = atomic_load_explicit(&ring->slot->head, memory_order_relaxed);
 	bool is_begun = head & 1;
 
 	/* It may have been counted already: ring.h. */
-	if (is_begun && ring->n_events > flow->n_before)
+	if (is_begun && ring->n_events > producer->n_before)
 		atomic_store_explicit(&ring->slot->produced, --ring->n_events,
 				      memory_order_relaxed);
 	ring->head = head >> 1;
 	torsh_ring_cancel(ring);
 	atomic_store_explicit(&ring->slot->producer_waits, 0, memory_order_relaxed);
-	return is_begun || ring->n_events == flow->n_before;
+	return is_begun || ring->n_events == producer->n_before;
 }
 
-void torsh_flow_mend(struct flow *flow)
+void torsh_producer_mend(struct producer *producer)
 {
-	bool is_lost = take_back(flow);
+	bool is_lost = take_back(producer);
 
-	torsh_flow_settle_ring(flow);
-	flow->is_torn = 1;
-	flow->ring.room_until = 0;
-	torsh_stack_forget(flow->stack);
-	if (flow->python)
-		torsh_python_forget(flow->python);
+	torsh_producer_settle_ring(producer);
+	producer->is_torn = 1;
+	producer->ring.room_until = 0;
+	torsh_stack_forget(producer->stack);
+	if (producer->python)
+		torsh_python_forget(producer->python);
 	if (is_lost)
 		torsh_count(COUNTER_events_abandoned);
-	flow->n_before = flow->ring.n_events;
+	producer->n_before = producer->ring.n_events;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What flows do off the hot path: they wait, lose, and send cold events. How they are born and end
- * is in lifecycle.c.
+ * What producers do off the hot path: they wait, lose, and send cold events. How they are born and
+ * end is in lifecycle.c.
  */
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 
 #include <errno.h>
 
@@ -40,59 +40,59 @@ static int writer_is_dead(struct channel_header *header)
 	return 1;
 }
 
-void torsh_flow_settle_ring(struct flow *flow)
+void torsh_producer_settle_ring(struct producer *producer)
 {
-	struct ring *ring = &flow->ring;
+	struct ring *ring = &producer->ring;
 
 	if (atomic_load_explicit(&ring->slot->large_from, memory_order_relaxed) ==
 	    CHANNEL_NOT_LARGE)
 		return;
-	ring->bytes = flow->large;
+	ring->bytes = producer->large;
 	ring->mask = torsh_process->channel.header->ring_bytes - 1;
 }
 
 /* Go on in the slot's large ring: what is in the small one is read from there. */
-static void enlarge(struct flow *flow)
+static void enlarge(struct producer *producer)
 {
 	struct channel *channel = &torsh_process->channel;
-	struct ring small = flow->ring, large = flow->ring;
+	struct ring small = producer->ring, large = producer->ring;
 
-	if (flow->may_not_grow || small.mask + 1 > CHANNEL_RING_SMALL_BYTES)
+	if (producer->may_not_grow || small.mask + 1 > CHANNEL_RING_SMALL_BYTES)
 		return;
-	flow->may_not_grow = 1;
-	if (flow->slot >= channel->header->n_large_rings || torsh_memory_lock_is_limited() ||
-	    torsh_channel_map_ring(channel, (int)flow->slot, 1, &large))
+	producer->may_not_grow = 1;
+	if (producer->slot >= channel->header->n_large_rings || torsh_memory_lock_is_limited() ||
+	    torsh_channel_map_ring(channel, (int)producer->slot, 1, &large))
 		return;
-	flow->large = large.bytes;
+	producer->large = large.bytes;
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Pairs with the acquire of a head beyond it. */
 	atomic_store_explicit(&small.slot->large_from, small.head, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	torsh_flow_settle_ring(flow);
-	torsh_lifecycle_drop_ring(flow->slot, &small);
+	torsh_producer_settle_ring(producer);
+	torsh_lifecycle_drop_ring(producer->slot, &small);
 }
 
 /*
  * Room up to which the producer may go without asking again: a quarter of the ring at a time, so
  * that a sleeping writer is woken early enough.
  */
-static int grant_room(struct flow *flow)
+static int grant_room(struct producer *producer)
 {
-	struct ring *ring = &flow->ring;
+	struct ring *ring = &producer->ring;
 	/* Pairs with the release in torsh_ring_consume. */
 	uint64_t tail = atomic_load_explicit(&ring->slot->tail, memory_order_acquire), size, end,
 		 step;
 
 	if (ring->head - tail >= CHANNEL_RING_SMALL_BYTES / 2)
-		enlarge(flow);
+		enlarge(producer);
 	size = ring->mask + 1;
 	end = tail + size;
 	step = ring->head + size / 4;
 	if (ring->head - tail >= size / 4)
 		torsh_channel_ring_doorbell(torsh_process->channel.header);
-	if (ring->head + FLOW_ROOM > end)
+	if (ring->head + PRODUCER_ROOM > end)
 		return 0;
-	ring->room_until = step + FLOW_ROOM < end ? step + FLOW_ROOM : end;
+	ring->room_until = step + PRODUCER_ROOM < end ? step + PRODUCER_ROOM : end;
 	return 1;
 }
 
@@ -104,7 +104,7 @@ static struct signs_of_life look_at_writer(const struct channel_header *header)
 	};
 }
 
-int torsh_flow_await(const struct flow_await *await, uint64_t *waited_ns)
+int torsh_producer_await(const struct producer_await *await, uint64_t *waited_ns)
 {
 	struct channel_header *header = torsh_process->channel.header;
 	struct signs_of_life signs = look_at_writer(header);
@@ -131,35 +131,35 @@ int torsh_flow_await(const struct flow_await *await, uint64_t *waited_ns)
 	return is_there;
 }
 
-static int has_room(void *flow)
+static int has_room(void *producer)
 {
-	return grant_room(flow);
+	return grant_room(producer);
 }
 
 /* Sleeps until the writer has moved this ring's tail, or for one step. */
 static void await_progress(void *context)
 {
-	struct flow *flow = context;
-	struct thread_slot *slot = flow->ring.slot;
+	struct producer *producer = context;
+	struct thread_slot *slot = producer->ring.slot;
 	uint32_t progress = atomic_load_explicit(&slot->progress, memory_order_acquire);
 
 	/* Sequentially consistent, as the consumer's exchange: one of us sees the other. */
 	atomic_store_explicit(&slot->producer_waits, 1, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (grant_room(flow))
+	if (grant_room(producer))
 		return;
 	torsh_channel_ring_doorbell(torsh_process->channel.header);
 	torsh_sys_futex_wait(&slot->progress, progress, BACKPRESSURE_STEP_NS);
 }
 
 /* Wait until the writer has made room. 0: it won't. */
-static int wait_for_room(struct flow *flow)
+static int wait_for_room(struct producer *producer)
 {
-	const struct flow_await await = {
-		.is_there = has_room, .await = await_progress, .context = flow};
-	struct thread_slot *slot = flow->ring.slot;
+	const struct producer_await await = {
+		.is_there = has_room, .await = await_progress, .context = producer};
+	struct thread_slot *slot = producer->ring.slot;
 	uint64_t waited_ns = atomic_load_explicit(&slot->waited_ns, memory_order_relaxed);
-	int is_there = torsh_flow_await(&await, &waited_ns);
+	int is_there = torsh_producer_await(&await, &waited_ns);
 
 	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->waited_ns, waited_ns, memory_order_relaxed);
@@ -167,88 +167,88 @@ static int wait_for_room(struct flow *flow)
 }
 
 /* An event of one piece; there is room for it. */
-static void put_cold(struct flow *flow, uint32_t id, const void *payload, uint32_t n_bytes)
+static void put_cold(struct producer *producer, uint32_t id, const void *payload, uint32_t n_bytes)
 {
-	uint8_t *begin = torsh_ring_begin(&flow->ring), *end;
+	uint8_t *begin = torsh_ring_begin(&producer->ring), *end;
 
-	end = torsh_codec_put_cold(&flow->codec, begin, torsh_flow_stamp(flow), id, payload,
-				   n_bytes);
-	torsh_ring_commit(&flow->ring, begin, end);
-	flow->n_before = flow->ring.n_events; /* the hook's own event is still to come */
+	end = torsh_codec_put_cold(&producer->codec, begin, torsh_producer_stamp(producer), id,
+				   payload, n_bytes);
+	torsh_ring_commit(&producer->ring, begin, end);
+	producer->n_before = producer->ring.n_events; /* the hook's own event is still to come */
 }
 
 /* The reader's encoding may be another one by now: both begin anew, from this stamp. */
-static void put_restart(struct flow *flow)
+static void put_restart(struct producer *producer)
 {
 	struct event event = {.id = EVENT_RESTART,
-			      .restart = {.base_stamp = torsh_flow_stamp(flow)}};
+			      .restart = {.base_stamp = torsh_producer_stamp(producer)}};
 	uint8_t payload[CODEC_PAYLOAD_MAX];
 
-	torsh_codec_start(&flow->codec, event.restart.base_stamp);
-	put_cold(flow, EVENT_RESTART, payload, torsh_codec_pack(&event, payload));
-	flow->is_torn = 0;
+	torsh_codec_start(&producer->codec, event.restart.base_stamp);
+	put_cold(producer, EVENT_RESTART, payload, torsh_codec_pack(&event, payload));
+	producer->is_torn = 0;
 }
 
-static void put_lost(struct flow *flow)
+static void put_lost(struct producer *producer)
 {
 	struct event event = {
 		.id = EVENT_LOST,
 		.lost =
 			{
-				.allocs = flow->lost[LOSS_ALLOC],
-				.frees = flow->lost[LOSS_FREE],
-				.others = flow->lost[LOSS_OTHER],
+				.allocs = producer->lost[LOSS_ALLOC],
+				.frees = producer->lost[LOSS_FREE],
+				.others = producer->lost[LOSS_OTHER],
 			},
 	};
 	uint8_t payload[CODEC_PAYLOAD_MAX];
 
 	for (int i = 0; i < N_LOSSES; i++)
-		flow->lost[i] = 0;
-	flow->has_lost = 0;
-	put_cold(flow, EVENT_LOST, payload, torsh_codec_pack(&event, payload));
+		producer->lost[i] = 0;
+	producer->has_lost = 0;
+	put_cold(producer, EVENT_LOST, payload, torsh_codec_pack(&event, payload));
 }
 
-int torsh_flow_make_room(struct flow *flow)
+int torsh_producer_make_room(struct producer *producer)
 {
 	for (;;) {
-		if (!grant_room(flow) && !wait_for_room(flow))
+		if (!grant_room(producer) && !wait_for_room(producer))
 			return 0;
-		if (!flow->has_lost && !flow->is_torn)
+		if (!producer->has_lost && !producer->is_torn)
 			return 1;
-		if (flow->is_torn)
-			put_restart(flow);
+		if (producer->is_torn)
+			put_restart(producer);
 		else
-			put_lost(flow);
-		if (flow->ring.head + FLOW_ROOM <= flow->ring.room_until)
+			put_lost(producer);
+		if (producer->ring.head + PRODUCER_ROOM <= producer->ring.room_until)
 			return 1;
 	}
 }
 
-void torsh_flow_lose(struct flow *flow, enum flow_loss what)
+void torsh_producer_lose(struct producer *producer, enum producer_loss what)
 {
-	struct thread_slot *slot = flow->ring.slot;
+	struct thread_slot *slot = producer->ring.slot;
 
-	flow->lost[what]++;
-	flow->has_lost = 1;
-	flow->ring.room_until = 0; /* the next event asks, and says what was lost */
+	producer->lost[what]++;
+	producer->has_lost = 1;
+	producer->ring.room_until = 0; /* the next event asks, and says what was lost */
 	atomic_store_explicit(&slot->dropped,
 			      atomic_load_explicit(&slot->dropped, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 }
 
 /* Packed where it goes: these are large for the stack of a signal handler. */
-static void put_frames(struct flow *flow, uint32_t pop, uint32_t n, const uint32_t *ids)
+static void put_frames(struct producer *producer, uint32_t pop, uint32_t n, const uint32_t *ids)
 {
-	uint8_t *begin = torsh_ring_begin(&flow->ring), *end;
+	uint8_t *begin = torsh_ring_begin(&producer->ring), *end;
 	uint32_t n_bytes = torsh_codec_pack_stack(pop, n, ids, begin + CODEC_COLD_HEAD);
 
-	end = torsh_codec_end_cold(&flow->codec, begin, torsh_flow_stamp(flow), EVENT_STACK,
-				   n_bytes);
-	torsh_ring_commit(&flow->ring, begin, end);
-	flow->n_before = flow->ring.n_events;
+	end = torsh_codec_end_cold(&producer->codec, begin, torsh_producer_stamp(producer),
+				   EVENT_STACK, n_bytes);
+	torsh_ring_commit(&producer->ring, begin, end);
+	producer->n_before = producer->ring.n_events;
 }
 
-int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta)
+int torsh_producer_put_stack(struct producer *producer, const struct stack_delta *delta)
 {
 	uint32_t pop = delta->pop == STACK_POP_ALL ? CODEC_POP_ALL : delta->pop, done = 0;
 
@@ -256,34 +256,34 @@ int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta)
 		uint32_t n = delta->n_push - done < CODEC_STACK_IDS ? delta->n_push - done
 								    : CODEC_STACK_IDS;
 
-		if (!torsh_flow_has_room(flow))
+		if (!torsh_producer_has_room(producer))
 			goto no_room;
-		put_frames(flow, pop, n, delta->push + done);
+		put_frames(producer, pop, n, delta->push + done);
 		pop = 0;
 		done += n;
 	} while (done < delta->n_push);
-	if (torsh_flow_has_room(flow))
+	if (torsh_producer_has_room(producer))
 		return 0;
 no_room:
-	torsh_stack_reset(flow->stack);
+	torsh_stack_reset(producer->stack);
 	return -1;
 }
 
-void *torsh_flow_pages(struct flow *flow, size_t n_bytes)
+void *torsh_producer_pages(struct producer *producer, size_t n_bytes)
 {
-	for (uint32_t i = 0; i < FLOW_PAGES; i++) {
-		if (flow->pages[i].at)
+	for (uint32_t i = 0; i < PRODUCER_PAGES; i++) {
+		if (producer->pages[i].at)
 			continue;
-		flow->pages[i] =
-			(struct flow_pages){.at = torsh_sys_pages(n_bytes), .n_bytes = n_bytes};
-		return flow->pages[i].at;
+		producer->pages[i] =
+			(struct producer_pages){.at = torsh_sys_pages(n_bytes), .n_bytes = n_bytes};
+		return producer->pages[i].at;
 	}
 	return NULL;
 }
 
-int torsh_flow_grow_pages(struct flow *flow, void **at, size_t n_bytes)
+int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_bytes)
 {
-	struct flow_pages *pages = flow->pages, former;
+	struct producer_pages *pages = producer->pages, former;
 	void *larger = torsh_sys_pages(n_bytes);
 
 	if (!larger)
@@ -294,76 +294,76 @@ int torsh_flow_grow_pages(struct flow *flow, void **at, size_t n_bytes)
 	memcpy(larger, former.at, former.n_bytes);
 	/* In use before the former ones go: a handler may jump out of here. */
 	*at = larger;
-	*pages = (struct flow_pages){.at = larger, .n_bytes = n_bytes};
+	*pages = (struct producer_pages){.at = larger, .n_bytes = n_bytes};
 	torsh_sys_munmap(former.at, former.n_bytes);
 	return 0;
 }
 
-void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta)
+void torsh_producer_add_python(struct producer *producer, struct stack_delta *delta)
 {
-	if (__builtin_expect(!flow->python, 0))
-		flow->python = torsh_flow_pages(flow, torsh_python_bytes());
-	if (flow->python)
-		torsh_python_amend(flow->python, flow->stack, flow->tid == torsh_process->pid,
-				   delta);
+	if (__builtin_expect(!producer->python, 0))
+		producer->python = torsh_producer_pages(producer, torsh_python_bytes());
+	if (producer->python)
+		torsh_python_amend(producer->python, producer->stack,
+				   producer->tid == torsh_process->pid, delta);
 }
 
 /* Inlined into whoever sends an event: that may be done on a signal handler's small stack. */
-static inline __attribute__((always_inline)) int hold(struct flow *flow, const void *frame,
+static inline __attribute__((always_inline)) int hold(struct producer *producer, const void *frame,
 						      uint64_t *stamp)
 {
-	if (!torsh_flow_has_room(flow))
+	if (!torsh_producer_has_room(producer))
 		goto lose;
 	if (frame) {
 		struct stack_delta delta;
 
-		torsh_flow_capture(flow, frame, &delta);
-		if ((delta.pop | delta.n_push) && torsh_flow_put_stack(flow, &delta))
+		torsh_producer_capture(producer, frame, &delta);
+		if ((delta.pop | delta.n_push) && torsh_producer_put_stack(producer, &delta))
 			goto lose;
 	}
-	torsh_ring_begin(&flow->ring);
-	*stamp = torsh_flow_stamp(flow);
+	torsh_ring_begin(&producer->ring);
+	*stamp = torsh_producer_stamp(producer);
 	return 1;
 lose:
-	torsh_flow_lose(flow, LOSS_OTHER);
+	torsh_producer_lose(producer, LOSS_OTHER);
 	return 0;
 }
 
-int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp)
+int torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp)
 {
-	return hold(flow, frame, stamp);
+	return hold(producer, frame, stamp);
 }
 
-void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp)
+void torsh_producer_event_at(struct producer *producer, const struct event *event, uint64_t stamp)
 {
-	uint8_t *begin = torsh_ring_place(&flow->ring), *end;
+	uint8_t *begin = torsh_ring_place(&producer->ring), *end;
 
-	end = torsh_codec_end_cold(&flow->codec, begin, stamp, event->id,
+	end = torsh_codec_end_cold(&producer->codec, begin, stamp, event->id,
 				   torsh_codec_pack(event, begin + CODEC_COLD_HEAD));
-	torsh_ring_commit(&flow->ring, begin, end);
+	torsh_ring_commit(&producer->ring, begin, end);
 }
 
-void torsh_flow_release(struct flow *flow)
+void torsh_producer_release(struct producer *producer)
 {
-	torsh_ring_cancel(&flow->ring);
+	torsh_ring_cancel(&producer->ring);
 }
 
-void torsh_flow_event(struct flow *flow, const struct event *event, const void *frame)
+void torsh_producer_event(struct producer *producer, const struct event *event, const void *frame)
 {
 	uint64_t stamp;
 
-	if (hold(flow, frame, &stamp))
-		torsh_flow_event_at(flow, event, stamp);
+	if (hold(producer, frame, &stamp))
+		torsh_producer_event_at(producer, event, stamp);
 }
 
-void torsh_flow_send(const struct event *event, const void *frame)
+void torsh_producer_send(const struct event *event, const void *frame)
 {
-	struct flow *flow = torsh_flow_enter();
+	struct producer *producer = torsh_producer_enter();
 	uint64_t stamp;
 
-	if (!flow)
+	if (!producer)
 		return;
-	if (hold(flow, frame, &stamp))
-		torsh_flow_event_at(flow, event, stamp);
-	torsh_flow_leave(flow);
+	if (hold(producer, frame, &stamp))
+		torsh_producer_event_at(producer, event, stamp);
+	torsh_producer_leave(producer);
 }

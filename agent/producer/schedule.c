@@ -22,25 +22,26 @@ static size_t bytes_of(uint32_t capacity)
 }
 
 /*
- * The calls that the flow's thread has open, with room for one more. NULL: there is no memory, or
- * there are too many.
+ * The calls that the producer's thread has open, with room for one more. NULL: there is no memory,
+ * or there are too many.
  */
-static struct open_calls *make_room(struct flow *flow)
+static struct open_calls *make_room(struct producer *producer)
 {
-	struct open_calls *open = flow->open;
+	struct open_calls *open = producer->open;
 	void *at = open;
 
 	if (!open) {
-		flow->open = open = torsh_flow_pages(flow, bytes_of(OPEN_FIRST));
+		producer->open = open = torsh_producer_pages(producer, bytes_of(OPEN_FIRST));
 		if (open)
 			open->capacity = OPEN_FIRST;
 		return open;
 	}
 	if (open->n < open->capacity)
 		return open;
-	if (open->n >= OPEN_MAX || torsh_flow_grow_pages(flow, &at, bytes_of(2 * open->capacity)))
+	if (open->n >= OPEN_MAX ||
+	    torsh_producer_grow_pages(producer, &at, bytes_of(2 * open->capacity)))
 		return NULL;
-	flow->open = open = at;
+	producer->open = open = at;
 	open->capacity *= 2;
 	return open;
 }
@@ -50,7 +51,7 @@ static uint64_t key_of(enum open_kind kind, open_key key)
 	return (uint64_t)kind << KIND_SHIFT | key;
 }
 
-static void tell(struct flow *flow)
+static void tell(struct producer *producer)
 {
 	const struct schedule *schedule = &torsh_config.schedule;
 	struct event event = {
@@ -67,37 +68,37 @@ static void tell(struct flow *flow)
 
 	if (!atomic_load_explicit(&torsh_process->schedule.is_told, memory_order_relaxed) &&
 	    !atomic_exchange_explicit(&torsh_process->schedule.is_told, 1, memory_order_relaxed))
-		torsh_flow_event(flow, &event, NULL);
+		torsh_producer_event(producer, &event, NULL);
 }
 
-static int is_sent_now(struct flow *flow)
+static int is_sent_now(struct producer *producer)
 {
-	tell(flow);
+	tell(producer);
 	return !atomic_load_explicit(&torsh_process->schedule.rests, memory_order_relaxed);
 }
 
-int torsh_schedule_is_on(struct flow *flow)
+int torsh_schedule_is_on(struct producer *producer)
 {
-	return !torsh_schedule_is_kept() || is_sent_now(flow);
+	return !torsh_schedule_is_kept() || is_sent_now(producer);
 }
 
-int torsh_schedule_opens(struct flow *flow, enum open_kind kind, open_key key)
+int torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key)
 {
-	struct open_calls *open = make_room(flow);
-	int is_sent = is_sent_now(flow);
+	struct open_calls *open = make_room(producer);
+	int is_sent = is_sent_now(producer);
 
 	if (open) {
 		open->keys[open->n++] = key_of(kind, key) | (uint64_t)is_sent;
 		return is_sent;
 	}
-	if (flow->open)
-		flow->open->n_deeper[kind]++;
+	if (producer->open)
+		producer->open->n_deeper[kind]++;
 	return 1;
 }
 
-int torsh_schedule_closes(struct flow *flow, enum open_kind kind, open_key key)
+int torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_key key)
 {
-	struct open_calls *open = flow->open;
+	struct open_calls *open = producer->open;
 	uint32_t i = open ? open->n : 0;
 	int is_sent;
 
@@ -145,19 +146,20 @@ static int count_step(enum step_teller by, uint64_t first, uint64_t *step)
 	return 1;
 }
 
-static void begin_step(struct flow *flow, enum step_teller by, uint64_t first, uint64_t number)
+static void begin_step(struct producer *producer, enum step_teller by, uint64_t first,
+		       uint64_t number)
 {
 	struct event event = {.id = EVENT_SCHEDULE_STEP, .schedule_step = {.told_by = by}};
 	uint64_t step;
 
 	if (!torsh_schedule_is_kept())
 		return;
-	tell(flow);
+	tell(producer);
 	if (!count_step(by, first, &step))
 		return;
 	event.schedule_step.step = step;
 	event.schedule_step.number = number == UINT64_MAX ? step : number;
-	torsh_flow_event(flow, &event, NULL);
+	torsh_producer_event(producer, &event, NULL);
 	/*
 	 * Readers go by the event's time: what other threads begin around it is right either way.
 	 */
@@ -166,12 +168,12 @@ static void begin_step(struct flow *flow, enum step_teller by, uint64_t first, u
 			      memory_order_relaxed);
 }
 
-void torsh_schedule_step(struct flow *flow, enum step_teller by, uint64_t number)
+void torsh_schedule_step(struct producer *producer, enum step_teller by, uint64_t number)
 {
-	begin_step(flow, by, 0, number);
+	begin_step(producer, by, 0, number);
 }
 
-void torsh_schedule_optimizer(struct flow *flow, uint32_t label)
+void torsh_schedule_optimizer(struct producer *producer, uint32_t label)
 {
 	uint32_t known = 0;
 
@@ -181,7 +183,7 @@ void torsh_schedule_optimizer(struct flow *flow, uint32_t label)
 	    known != label)
 		return;
 	/* Step 0 was what came before. */
-	begin_step(flow, STEP_BY_OPTIMIZER, 1, UINT64_MAX);
+	begin_step(producer, STEP_BY_OPTIMIZER, 1, UINT64_MAX);
 }
 
 uint32_t torsh_schedule_optimizer_label(void)

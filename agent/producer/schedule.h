@@ -17,7 +17,7 @@
 #include "agent/process/config.h"
 #include "agent/wire/event.h"
 
-struct flow;
+struct producer;
 
 /* Of a process; zeros at its start. */
 struct schedule_state {
@@ -29,7 +29,7 @@ struct schedule_state {
 
 enum open_kind { OPEN_OPERATORS, OPEN_RANGES, N_OPEN_KINDS };
 
-/* What a thread has open: flow->open. */
+/* What a thread has open: producer->open. */
 struct open_calls;
 
 static inline int torsh_schedule_is_kept(void)
@@ -40,35 +40,35 @@ static inline int torsh_schedule_is_kept(void)
 /* What a call is to its end: of equal ones the innermost ends first. Even, and below 2^63. */
 typedef uint64_t open_key;
 
-int torsh_schedule_opens(struct flow *flow, enum open_kind kind, open_key key);
-int torsh_schedule_closes(struct flow *flow, enum open_kind kind, open_key key);
+int torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key);
+int torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_key key);
 
-/* Is a call of the flow's thread to be sent that begins now? */
-static inline int torsh_schedule_begin(struct flow *flow, enum open_kind kind, open_key key)
+/* Is a call of the producer's thread to be sent that begins now? */
+static inline int torsh_schedule_begin(struct producer *producer, enum open_kind kind, open_key key)
 {
-	return !torsh_schedule_is_kept() || torsh_schedule_opens(flow, kind, key);
+	return !torsh_schedule_is_kept() || torsh_schedule_opens(producer, kind, key);
 }
 
 /* Is its end? Also that of a call which began on another thread. */
-static inline int torsh_schedule_end(struct flow *flow, enum open_kind kind, open_key key)
+static inline int torsh_schedule_end(struct producer *producer, enum open_kind kind, open_key key)
 {
-	return !torsh_schedule_is_kept() || torsh_schedule_closes(flow, kind, key);
+	return !torsh_schedule_is_kept() || torsh_schedule_closes(producer, kind, key);
 }
 
 /* Is a moment to be sent that is marked now? */
-int torsh_schedule_is_on(struct flow *flow);
+int torsh_schedule_is_on(struct producer *producer);
 
 /*
  * A step begins, by the program's mark or torch.profiler's (number: as it is said; UINT64_MAX: it
  * isn't), or one ends with the optimizer of that label. What begins it is sent after this.
  */
-void torsh_schedule_step(struct flow *flow, enum step_teller by, uint64_t number);
-void torsh_schedule_optimizer(struct flow *flow, uint32_t label);
+void torsh_schedule_step(struct producer *producer, enum step_teller by, uint64_t number);
+void torsh_schedule_optimizer(struct producer *producer, uint32_t label);
 
 /* The label of the optimizer whose calls count, 0: none was heard. */
 uint32_t torsh_schedule_optimizer_label(void);
 
-/* The flow is another thread's from here on. */
+/* The producer is another thread's from here on. */
 void torsh_schedule_forget(struct open_calls *open);
 
 #endif

@@ -5,8 +5,8 @@
 #include <time.h>
 
 /*
- * A change of owner costs two flows a cache miss or two each, a fence one flow a tenth of that:
- * below some twenty events between two changes fences are cheaper.
+ * A change of owner costs two producers a cache miss or two each, a fence one producer a tenth of
+ * that: below some twenty events between two changes fences are cheaper.
  */
 #define NEAR_TICKS 4096u /* 1 to 2 µs */
 #define SHARED_TICKS (UINT64_C(1) << 18) /* about 100 µs, then owning is tried again */
@@ -75,15 +75,15 @@ static uint64_t read_checked(void)
 	return now;
 }
 
-static uint64_t next_owner(const struct flow *flow, uint64_t owner, uint64_t now)
+static uint64_t next_owner(const struct producer *producer, uint64_t owner, uint64_t now)
 {
 	uint64_t age = now - atomic_load_explicit(&changed_at, memory_order_relaxed);
 
 	return !(owner & IS_SHARED) && age < NEAR_TICKS ? (now + SHARED_TICKS) << 1 | IS_SHARED
-							: (uintptr_t)flow;
+							: (uintptr_t)producer;
 }
 
-uint64_t torsh_stamp_take(const struct flow *flow)
+uint64_t torsh_stamp_take(const struct producer *producer)
 {
 	uint64_t owner = atomic_load_explicit(&torsh_stamp_owner, memory_order_relaxed), now, lift;
 
@@ -96,15 +96,15 @@ uint64_t torsh_stamp_take(const struct flow *flow)
 			return now;
 		now = read_checked();
 	} while (!atomic_compare_exchange_weak(&torsh_stamp_owner, &owner,
-					       next_owner(flow, owner, now)));
+					       next_owner(producer, owner, now)));
 	atomic_store_explicit(&changed_at, now, memory_order_relaxed);
 	return now;
 }
 
-uint64_t torsh_stamp_retake(const struct flow *flow)
+uint64_t torsh_stamp_retake(const struct producer *producer)
 {
-	torsh_stamp_disown(flow);
-	return TORSH_CPU_LOADS_IN_ORDER ? torsh_stamp_take(flow) : read_checked();
+	torsh_stamp_disown(producer);
+	return TORSH_CPU_LOADS_IN_ORDER ? torsh_stamp_take(producer) : read_checked();
 }
 
 void torsh_stamp_use(_Atomic uint64_t *lift, const struct clock_reference *published, bool is_slow)
@@ -114,17 +114,17 @@ void torsh_stamp_use(_Atomic uint64_t *lift, const struct clock_reference *publi
 	atomic_store_explicit(&torsh_stamp_is_slow, is_slow, memory_order_relaxed);
 }
 
-uint64_t torsh_stamp_lifted_ticks(const struct flow *flow)
+uint64_t torsh_stamp_lifted_ticks(const struct producer *producer)
 {
 	if (TORSH_CPU_LOADS_IN_ORDER &&
-	    atomic_load_explicit(&torsh_stamp_owner, memory_order_relaxed) == (uintptr_t)flow)
+	    atomic_load_explicit(&torsh_stamp_owner, memory_order_relaxed) == (uintptr_t)producer)
 		return torsh_cpu_ticks() + atomic_load_explicit(lift_word, memory_order_relaxed);
-	return torsh_stamp_take(flow);
+	return torsh_stamp_take(producer);
 }
 
-void torsh_stamp_disown(const struct flow *flow)
+void torsh_stamp_disown(const struct producer *producer)
 {
-	uint64_t owner = (uintptr_t)flow;
+	uint64_t owner = (uintptr_t)producer;
 
 	atomic_compare_exchange_strong(&torsh_stamp_owner, &owner, 0);
 }

@@ -22,7 +22,7 @@ struct python;
 /* A loaded object was met by a stack: is it the interpreter? */
 void torsh_python_consider(const struct link_map *map);
 
-/* Storage is so many zeroed bytes, aligned as pages are, of the flow's own. */
+/* Storage is so many zeroed bytes, aligned as pages are, of the producer's own. */
 size_t torsh_python_bytes(void);
 
 /* What it found before is used no more. */

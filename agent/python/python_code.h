@@ -11,7 +11,7 @@
 
 #define PYTHON_NO_ID UINT32_MAX /* a frame that is no function's */
 
-/* Room for texts on their way; one for each flow, because signal stacks are small. */
+/* Room for texts on their way; one for each producer, because signal stacks are small. */
 struct python_scratch {
 	char name[1024], file[4096];
 };

@@ -249,7 +249,7 @@ enum thread_slot_state {
 };
 
 enum thread_slot_kind {
-	THREAD_SLOT_MAIN_FLOW, /* a thread's ordinary events */
+	THREAD_SLOT_MAIN, /* a thread's ordinary events */
 	/* events of signal handlers that interrupted a hook of the thread with the same tid */
 	THREAD_SLOT_INTERRUPT,
 };

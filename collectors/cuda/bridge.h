@@ -17,7 +17,7 @@ static inline int torsh_bridge_is_needed(void)
 	return torsh_nvtx_has_consumer | torsh_itt_has_consumer;
 }
 
-/* Outside of a flow: consumers do what they like. */
+/* Outside of a producer: consumers do what they like. */
 void torsh_bridge_push(const struct range_says *says);
 void torsh_bridge_pop(struct range_text domain, enum range_source source);
 void torsh_bridge_mark(const struct range_says *says);

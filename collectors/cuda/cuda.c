@@ -321,19 +321,19 @@ static void at_exit(int status, void *unused)
 
 void torsh_cuda_injected(void)
 {
-	struct flow *flow;
+	struct producer *producer;
 	int saved = errno;
 
 	torsh_agent_start();
 	if (!is_wanted() || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
 		return;
 	/*
-	 * What CUPTI allocates at its start is nothing of the program's; our own flow comes into
-	 * being here.
+	 * What CUPTI allocates at its start is nothing of the program's; our own producer comes
+	 * into being here.
 	 */
-	flow = torsh_flow_enter();
-	if (flow)
-		torsh_flow_leave(flow);
+	producer = torsh_producer_enter();
+	if (producer)
+		torsh_producer_leave(producer);
 	if (other_tool())
 		do_without(other_tool(), 0);
 	else

@@ -22,7 +22,7 @@
 #include <time.h>
 
 #include "agent/producer/counter.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "agent/wire/event.h"
 #include "shim/cuda/cupti.h"
 #include "shim/sys.h"
@@ -82,7 +82,7 @@ int torsh_cuda_may_call(void);
 /* As an event of the calling thread, without a stack. */
 static inline void torsh_cuda_send(const struct event *event)
 {
-	torsh_flow_send(event, NULL);
+	torsh_producer_send(event, NULL);
 }
 
 /* Tell what is missing so far; takes no lock. */

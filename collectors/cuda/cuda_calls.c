@@ -145,7 +145,7 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
 
 	event.launch.flags = stack_of ? CALL_HAS_STACK : 0;
-	torsh_flow_send(&event, stack_of);
+	torsh_producer_send(&event, stack_of);
 }
 
 static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
@@ -230,7 +230,7 @@ static void take_node(const struct cupti_graph *graph, const void *frame)
 	if (graph->original_node &&
 	    torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))
 		return;
-	torsh_flow_send(&event, stack_of);
+	torsh_producer_send(&event, stack_of);
 }
 
 /* What the driver takes down behind our end is not the program's doing. */

@@ -51,10 +51,10 @@ static struct device_pair *spares;
 static struct list pending;
 
 /*
- * The function that the thread is in, by its frame (torsh_flow_holder): one of ours that calls the
- * driver, or that of a call of the program's, within which the driver's are its own. A handler that
- * interrupts it finds it so, and leaves the rest alone; one that jumps out of it leaves it to the
- * next call. 0: it is in none.
+ * The function that the thread is in, by its frame (torsh_producer_holder): one of ours that calls
+ * the driver, or that of a call of the program's, within which the driver's are its own. A handler
+ * that interrupts it finds it so, and leaves the rest alone; one that jumps out of it leaves it to
+ * the next call. 0: it is in none.
  */
 static _Thread_local uint64_t holder;
 static _Thread_local bool has_returned; /* the driver's function of that call has */
@@ -77,12 +77,12 @@ static int is_on(void)
 static bool is_inside(const void *frame)
 {
 	return holder && (uintptr_t)frame <= holder >> 16 &&
-	       !torsh_flow_is_abandoned(holder, frame);
+	       !torsh_producer_is_abandoned(holder, frame);
 }
 
 static bool is_told(const void *frame)
 {
-	return is_on() && holder == torsh_flow_holder(frame);
+	return is_on() && holder == torsh_producer_holder(frame);
 }
 
 static void say_mode(enum device_mode mode, uint32_t reason)
@@ -267,7 +267,7 @@ static void hold_thread(const void *frame)
 {
 	uint64_t old = holder;
 
-	holder = torsh_flow_holder(frame);
+	holder = torsh_producer_holder(frame);
 	has_returned = false;
 	/* A signal handler that comes from here on finds the thread inside. */
 	atomic_signal_fence(memory_order_seq_cst);

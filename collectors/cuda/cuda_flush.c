@@ -81,17 +81,17 @@ static void *serve(void *unused)
 
 int torsh_cuda_flusher_start(void)
 {
-	struct flow *flow;
+	struct producer *producer;
 	int result;
 
 	flusher = torsh_sys_own_pages(sizeof(*flusher));
 	if (!flusher)
 		return -ENOMEM;
 	/* What the C library allocates for the thread is nothing of the program's. */
-	flow = torsh_flow_enter();
+	producer = torsh_producer_enter();
 	result = torsh_thread_start(serve, NULL);
-	if (flow)
-		torsh_flow_leave(flow);
+	if (producer)
+		torsh_producer_leave(producer);
 	atomic_store_explicit(&flusher->is_there, !result, memory_order_release);
 	return result;
 }

@@ -68,8 +68,8 @@ void torsh_cuda_describe(struct device_pair *pair)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* Not inlined: the event isn't on the stack while that of the call is taken. */
-static __attribute__((noinline)) void put_launch(struct flow *flow, const struct driver_work *work,
-						 int result, uint64_t stamp)
+static __attribute__((noinline)) void
+put_launch(struct producer *producer, const struct driver_work *work, int result, uint64_t stamp)
 {
 	const struct event event = {
 		.id = EVENT_LAUNCH,
@@ -84,19 +84,19 @@ static __attribute__((noinline)) void put_launch(struct flow *flow, const struct
 			},
 	};
 
-	torsh_flow_event_at(flow, &event, stamp);
+	torsh_producer_event_at(producer, &event, stamp);
 }
 
 void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame)
 {
-	struct flow *flow = torsh_flow_enter();
+	struct producer *producer = torsh_producer_enter();
 	uint64_t stamp;
 
-	if (!flow)
+	if (!producer)
 		return;
-	if (torsh_flow_hold(flow, torsh_config.operator_stacks ? frame : NULL, &stamp))
-		put_launch(flow, work, result, stamp);
-	torsh_flow_leave(flow);
+	if (torsh_producer_hold(producer, torsh_config.operator_stacks ? frame : NULL, &stamp))
+		put_launch(producer, work, result, stamp);
+	torsh_producer_leave(producer);
 }
 
 static uint32_t submission_what(enum driver_what what)

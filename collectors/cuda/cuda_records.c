@@ -267,21 +267,22 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 	struct names names = {0};
 	int status = CUPTI_END_OF_BUFFER;
 	int saved = errno;
-	struct flow *flow = n_valid ? torsh_flow_enter() : NULL;
+	struct producer *producer = n_valid ? torsh_producer_enter() : NULL;
 
-	if (n_valid && !flow)
+	if (n_valid && !producer)
 		torsh_cuda_lose(&torsh_cuda_losses.without_room, 1);
-	while (flow && !(status = torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record))) {
+	while (producer &&
+	       !(status = torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record))) {
 		struct event event;
 		int result = take_record(record, &names, &event);
 
 		if (result > 0)
-			torsh_flow_event(flow, &event, NULL);
+			torsh_producer_event(producer, &event, NULL);
 		n_taken += result > 0;
 		n_invalid += result == 0;
 	}
-	if (flow)
-		torsh_flow_leave(flow);
+	if (producer)
+		torsh_producer_leave(producer);
 	/* The rest of the buffer can't be read, however many records that is. */
 	n_invalid += status != CUPTI_END_OF_BUFFER;
 	atomic_fetch_add_explicit(&torsh_cuda_losses.records, n_taken, memory_order_relaxed);

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "agent/wire/clock.h"
 
 #define RATE_BITS 32 /* of the fraction of nanoseconds a tick */
@@ -124,7 +124,7 @@ void torsh_cuda_ticks_anchor(void)
 	uint64_t measured;
 
 	/* The agent found that the counter can't be trusted. */
-	if (torsh_flow_clock_is_monotonic)
+	if (torsh_producer_clock_is_monotonic)
 		return;
 	torsh_cuda_lock(&lock);
 	now = read_moment();

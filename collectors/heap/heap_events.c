@@ -4,7 +4,7 @@
  */
 #include "agent/process/config.h"
 #include "agent/process/process.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/pause.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
@@ -28,7 +28,7 @@ static inline void record_alloc(void *block, size_t size, enum alloc_entry entry
 				int may_ask)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
-	struct flow *flow;
+	struct producer *producer;
 
 	if (__builtin_expect(!block, 0))
 		return;
@@ -37,13 +37,13 @@ static inline void record_alloc(void *block, size_t size, enum alloc_entry entry
 			return;
 		frame = NULL;
 	}
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return;
 	if (may_ask)
 		alloc.usable = torsh_next.malloc_usable_size(block);
-	torsh_flow_alloc(flow, &alloc, torsh_config.with_stack ? frame : NULL);
-	torsh_flow_leave(flow);
+	torsh_producer_alloc(producer, &alloc, torsh_config.with_stack ? frame : NULL);
+	torsh_producer_leave(producer);
 }
 
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
@@ -59,15 +59,15 @@ void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry e
 
 static void record_free(void *block, uint32_t is_realloc)
 {
-	struct flow *flow;
+	struct producer *producer;
 
 	if (__builtin_expect(!block || is_off(), 0))
 		return;
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return;
-	torsh_flow_free(flow, (uintptr_t)block, is_realloc);
-	torsh_flow_leave(flow);
+	torsh_producer_free(producer, (uintptr_t)block, is_realloc);
+	torsh_producer_leave(producer);
 }
 
 void torsh_heap_freeing(void *block)
@@ -80,19 +80,21 @@ void torsh_heap_resizing(void *block)
 	record_free(block, 1);
 }
 
-/* Send an event about a block that stays what it was. Inlined, as torsh_flow_enter has to be. */
+/*
+ * Send an event about a block that stays what it was. Inlined, as torsh_producer_enter has to be.
+ */
 static inline __attribute__((always_inline)) void
 record_about(const void *block, const struct event *event, const void *frame)
 {
-	struct flow *flow;
+	struct producer *producer;
 
 	if (!block || is_off())
 		return;
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return;
-	torsh_flow_event(flow, event, frame);
-	torsh_flow_leave(flow);
+	torsh_producer_event(producer, event, frame);
+	torsh_producer_leave(producer);
 }
 
 void torsh_heap_not_resized(void *block)
@@ -112,13 +114,13 @@ void torsh_heap_ignored(void *block)
 
 void *torsh_heap_enter_allocator(void)
 {
-	struct flow *outer = torsh_flow_self;
+	struct producer *outer = torsh_producer_self;
 
-	torsh_flow_self = &torsh_flow_quiet;
+	torsh_producer_self = &torsh_producer_quiet;
 	return outer;
 }
 
 void torsh_heap_leave_allocator(void *outer)
 {
-	torsh_flow_self = outer;
+	torsh_producer_self = outer;
 }

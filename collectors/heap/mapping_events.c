@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "agent/process/config.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
 
-static inline __attribute__((always_inline)) struct flow *enter(void)
+static inline __attribute__((always_inline)) struct producer *enter(void)
 {
-	return torsh_config.activities & ACTIVITY_VM ? torsh_flow_enter() : NULL;
+	return torsh_config.activities & ACTIVITY_VM ? torsh_producer_enter() : NULL;
 }
 
 static const void *stack_of(const void *frame)
@@ -28,11 +28,11 @@ static inline __attribute__((always_inline)) void record(const struct event *eve
 							 const void *frame)
 {
 	int saved = errno;
-	struct flow *flow = enter();
+	struct producer *producer = enter();
 
-	if (flow) {
-		torsh_flow_event(flow, event, stack_of(frame));
-		torsh_flow_leave(flow);
+	if (producer) {
+		torsh_producer_event(producer, event, stack_of(frame));
+		torsh_producer_leave(producer);
 	}
 	errno = saved;
 }
@@ -58,17 +58,17 @@ void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_
 
 /* An event whose stamp is taken before the call that it reports. */
 struct held {
-	struct flow *flow; /* NULL: not recorded */
+	struct producer *producer; /* NULL: not recorded */
 	uint64_t stamp;
 };
 
 static inline __attribute__((always_inline)) struct held hold(const void *frame)
 {
-	struct held held = {.flow = enter()};
+	struct held held = {.producer = enter()};
 
-	if (held.flow && !torsh_flow_hold(held.flow, stack_of(frame), &held.stamp)) {
-		torsh_flow_leave(held.flow);
-		held.flow = NULL;
+	if (held.producer && !torsh_producer_hold(held.producer, stack_of(frame), &held.stamp)) {
+		torsh_producer_leave(held.producer);
+		held.producer = NULL;
 	}
 	return held;
 }
@@ -77,13 +77,13 @@ static void let_go(struct held *held, const struct event *event, int happened)
 {
 	int saved = errno;
 
-	if (!held->flow)
+	if (!held->producer)
 		return;
 	if (happened)
-		torsh_flow_event_at(held->flow, event, held->stamp);
+		torsh_producer_event_at(held->producer, event, held->stamp);
 	else
-		torsh_flow_release(held->flow);
-	torsh_flow_leave(held->flow);
+		torsh_producer_release(held->producer);
+	torsh_producer_leave(held->producer);
 	errno = saved;
 }
 

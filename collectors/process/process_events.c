@@ -35,11 +35,11 @@ void torsh_process_forked(pid_t child)
 {
 	struct event event = {.id = EVENT_FORK, .fork = {.child = (uint32_t)child}};
 	int saved = errno;
-	struct flow *flow = torsh_agent_is_borrowed() ? NULL : torsh_flow_enter();
+	struct producer *producer = torsh_agent_is_borrowed() ? NULL : torsh_producer_enter();
 
-	if (flow) {
-		torsh_flow_event(flow, &event, NULL);
-		torsh_flow_leave(flow);
+	if (producer) {
+		torsh_producer_event(producer, &event, NULL);
+		torsh_producer_leave(producer);
 		torsh_count(COUNTER_followed_children);
 	}
 	errno = saved;
@@ -48,10 +48,10 @@ void torsh_process_forked(pid_t child)
 /* It says hello at once: who is killed before it allocates anything was there too. */
 void torsh_process_created(void)
 {
-	struct flow *flow = torsh_flow_enter();
+	struct producer *producer = torsh_producer_enter();
 
-	if (flow)
-		torsh_flow_leave(flow);
+	if (producer)
+		torsh_producer_leave(producer);
 }
 
 static void set_state(enum channel_state state)
@@ -62,12 +62,12 @@ static void set_state(enum channel_state state)
 static void record_exec(uint32_t has_failed)
 {
 	struct event event = {.id = EVENT_EXEC, .exec = {.failed = has_failed}};
-	struct flow *flow = torsh_flow_enter();
+	struct producer *producer = torsh_producer_enter();
 
-	if (!flow)
+	if (!producer)
 		return;
-	torsh_flow_event(flow, &event, NULL);
-	torsh_flow_leave(flow);
+	torsh_producer_event(producer, &event, NULL);
+	torsh_producer_leave(producer);
 }
 
 /* What a program event's text is put together in: too much for the stack of a signal handler. */
@@ -119,12 +119,12 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
 				.length = text.length,
 			},
 	};
-	struct flow *flow = torsh_flow_enter();
+	struct producer *producer = torsh_producer_enter();
 
-	if (!flow)
+	if (!producer)
 		return;
-	torsh_flow_event(flow, &event, NULL);
-	torsh_flow_leave(flow);
+	torsh_producer_event(producer, &event, NULL);
+	torsh_producer_leave(producer);
 }
 
 /*
@@ -154,7 +154,7 @@ static int is_on(void)
 	       torsh_process->pid;
 }
 
-static _Thread_local struct flow *muted; /* the flow of a thread that has none now */
+static _Thread_local struct producer *muted; /* the producer of a thread that has none now */
 
 static void drop_start(struct child_plan *plan)
 {
@@ -171,7 +171,7 @@ int torsh_process_executing(struct child_plan *plan, char *const *argv)
 
 	/* In a child of a fork that we did not see. */
 	torsh_process_created();
-	/* After vfork this is the parent's flow, which stands still meanwhile. */
+	/* After vfork this is the parent's producer, which stands still meanwhile. */
 	is_borrowed = is_on() && torsh_agent_is_borrowed();
 	if (is_on() && record_plan(number_of_self(is_borrowed), plan, argv))
 		told |= TOLD_PROGRAM;
@@ -231,23 +231,23 @@ void torsh_process_filtered(bool is_added)
 
 int torsh_process_muting(void)
 {
-	struct flow *flow;
+	struct producer *producer;
 
 	if (!is_on())
 		return 0;
 	/* The thread is to have one, to which it comes back where nothing was forbidden. */
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return 0;
-	torsh_flow_leave(flow);
-	muted = torsh_flow_self;
-	torsh_flow_self = &torsh_flow_mute;
+	torsh_producer_leave(producer);
+	muted = torsh_producer_self;
+	torsh_producer_self = &torsh_producer_mute;
 	return 1;
 }
 
 void torsh_process_not_muted(void)
 {
-	torsh_flow_self = muted;
+	torsh_producer_self = muted;
 }
 
 void torsh_process_exiting(int status, enum exit_how how)

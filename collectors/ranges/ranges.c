@@ -59,25 +59,25 @@ static uint32_t label_of(struct range_text text)
 }
 
 /* What a hook does before its labels and its event, and after it. */
-static inline __attribute__((always_inline)) struct flow *enter(int *saved)
+static inline __attribute__((always_inline)) struct producer *enter(int *saved)
 {
 	*saved = errno;
-	return torsh_flow_enter();
+	return torsh_producer_enter();
 }
 
-static void leave(struct flow *flow, int saved)
+static void leave(struct producer *producer, int saved)
 {
-	if (flow)
-		torsh_flow_leave(flow);
+	if (producer)
+		torsh_producer_leave(producer);
 	errno = saved;
 }
 
-static void send(struct flow *flow, const struct event *event)
+static void send(struct producer *producer, const struct event *event)
 {
 	uint64_t stamp;
 
-	if (torsh_flow_hold(flow, NULL, &stamp))
-		torsh_flow_event_at(flow, event, stamp);
+	if (torsh_producer_hold(producer, NULL, &stamp))
+		torsh_producer_event_at(producer, event, stamp);
 }
 
 int torsh_ranges_wanted(enum range_source source)
@@ -86,20 +86,20 @@ int torsh_ranges_wanted(enum range_source source)
 			    : source == RANGE_BY_ITT ? ACTIVITY_ITT
 						     : 0;
 	int saved;
-	struct flow *flow = enter(&saved);
-	int is_recorded = flow != NULL;
+	struct producer *producer = enter(&saved);
+	int is_recorded = producer != NULL;
 
-	leave(flow, saved);
+	leave(producer, saved);
 	return is_recorded && (!activity || torsh_config.activities & activity);
 }
 
 uint32_t torsh_ranges_label(const char *text)
 {
 	int saved;
-	struct flow *flow = enter(&saved);
-	uint32_t label = flow ? label_of((struct range_text){.bytes = text}) : 0;
+	struct producer *producer = enter(&saved);
+	uint32_t label = producer ? label_of((struct range_text){.bytes = text}) : 0;
 
-	leave(flow, saved);
+	leave(producer, saved);
 	return label;
 }
 
@@ -123,38 +123,38 @@ static __attribute__((noinline)) struct labels labels_of(const struct range_says
 /* Not inlined: the event isn't on the stack while its labels are made. */
 #define SEND static __attribute__((noinline)) void
 
-SEND send_push(struct flow *flow, const struct range_says *says, struct labels labels)
+SEND send_push(struct producer *producer, const struct range_says *says, struct labels labels)
 {
-	send(flow, &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {SAYS(says, labels)}});
+	send(producer, &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {SAYS(says, labels)}});
 }
 
-SEND send_start(struct flow *flow, const struct range_says *says, struct labels labels,
+SEND send_start(struct producer *producer, const struct range_says *says, struct labels labels,
 		uint64_t number)
 {
-	send(flow, &(struct event){.id = EVENT_RANGE_START,
-				   .range_start = {SAYS(says, labels), .range = number}});
+	send(producer, &(struct event){.id = EVENT_RANGE_START,
+				       .range_start = {SAYS(says, labels), .range = number}});
 }
 
-SEND send_mark(struct flow *flow, const struct range_says *says, struct labels labels)
+SEND send_mark(struct producer *producer, const struct range_says *says, struct labels labels)
 {
-	send(flow, &(struct event){.id = EVENT_MARK, .mark = {SAYS(says, labels)}});
+	send(producer, &(struct event){.id = EVENT_MARK, .mark = {SAYS(says, labels)}});
 }
 
-SEND send_value(struct flow *flow, const struct range_says *says, enum value_kind kind,
+SEND send_value(struct producer *producer, const struct range_says *says, enum value_kind kind,
 		struct labels labels)
 {
-	send(flow, &(struct event){
-			   .id = EVENT_VALUE,
-			   .value =
-				   {
-					   .name = labels.name,
-					   .domain = labels.domain,
-					   .source = says->source,
-					   .kind = kind,
-					   .payload_type = says->payload_type,
-					   .payload = says->payload,
-				   },
-		   });
+	send(producer, &(struct event){
+			       .id = EVENT_VALUE,
+			       .value =
+				       {
+					       .name = labels.name,
+					       .domain = labels.domain,
+					       .source = says->source,
+					       .kind = kind,
+					       .payload_type = says->payload_type,
+					       .payload = says->payload,
+				       },
+		       });
 }
 
 #undef SEND
@@ -163,17 +163,17 @@ SEND send_value(struct flow *flow, const struct range_says *says, enum value_kin
 int torsh_ranges_push(const struct range_says *says)
 {
 	int saved, depth = 0;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow) {
+	if (producer) {
 		uint32_t domain = label_of(says->domain);
 
-		if (torsh_schedule_begin(flow, OPEN_RANGES, key_of(domain, says->source)))
-			send_push(flow, says, labels_of(says, domain));
+		if (torsh_schedule_begin(producer, OPEN_RANGES, key_of(domain, says->source)))
+			send_push(producer, says, labels_of(says, domain));
 		depth = (*depth_of(domain, says->source))++;
 	}
-	leave(flow, saved);
-	if (torsh_bridge_is_needed() && flow)
+	leave(producer, saved);
+	if (torsh_bridge_is_needed() && producer)
 		torsh_bridge_push(says);
 	return depth;
 }
@@ -181,21 +181,22 @@ int torsh_ranges_push(const struct range_says *says)
 int torsh_ranges_pop(struct range_text domain, enum range_source source)
 {
 	int saved, depth = 0;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow) {
+	if (producer) {
 		struct event event = {
 			.id = EVENT_RANGE_POP,
 			.range_pop = {.domain = label_of(domain), .source = source},
 		};
 		int *n_open = depth_of(event.range_pop.domain, source);
 
-		if (torsh_schedule_end(flow, OPEN_RANGES, key_of(event.range_pop.domain, source)))
-			send(flow, &event);
+		if (torsh_schedule_end(producer, OPEN_RANGES,
+				       key_of(event.range_pop.domain, source)))
+			send(producer, &event);
 		depth = *n_open > 0 ? --*n_open : -1;
 	}
-	leave(flow, saved);
-	if (torsh_bridge_is_needed() && flow && depth >= 0)
+	leave(producer, saved);
+	if (torsh_bridge_is_needed() && producer && depth >= 0)
 		torsh_bridge_pop(domain, source);
 	return depth;
 }
@@ -208,12 +209,12 @@ uint64_t torsh_ranges_number(void)
 void torsh_ranges_start(const struct range_says *says, uint64_t number)
 {
 	int saved;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow)
-		send_start(flow, says, labels_of(says, label_of(says->domain)), number);
-	leave(flow, saved);
-	if (torsh_bridge_is_needed() && flow)
+	if (producer)
+		send_start(producer, says, labels_of(says, label_of(says->domain)), number);
+	leave(producer, saved);
+	if (torsh_bridge_is_needed() && producer)
 		torsh_bridge_start(says, number);
 }
 
@@ -221,58 +222,58 @@ void torsh_ranges_end(uint64_t number)
 {
 	struct event event = {.id = EVENT_RANGE_END, .range_end = {.range = number}};
 	int saved;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow)
-		send(flow, &event);
-	leave(flow, saved);
-	if (torsh_bridge_is_needed() && flow)
+	if (producer)
+		send(producer, &event);
+	leave(producer, saved);
+	if (torsh_bridge_is_needed() && producer)
 		torsh_bridge_end(number);
 }
 
 void torsh_ranges_mark(const struct range_says *says)
 {
 	int saved;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow && torsh_schedule_is_on(flow))
-		send_mark(flow, says, labels_of(says, label_of(says->domain)));
-	leave(flow, saved);
-	if (torsh_bridge_is_needed() && flow)
+	if (producer && torsh_schedule_is_on(producer))
+		send_mark(producer, says, labels_of(says, label_of(says->domain)));
+	leave(producer, saved);
+	if (torsh_bridge_is_needed() && producer)
 		torsh_bridge_mark(says);
 }
 
 void torsh_ranges_value(const struct range_says *says, enum value_kind kind)
 {
 	int saved;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow)
-		send_value(flow, says, kind, labels_of(says, label_of(says->domain)));
-	leave(flow, saved);
+	if (producer)
+		send_value(producer, says, kind, labels_of(says, label_of(says->domain)));
+	leave(producer, saved);
 }
 
 void torsh_ranges_step(struct range_text name, uint64_t number)
 {
 	int saved;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow) {
+	if (producer) {
 		struct event event = {.id = EVENT_STEP,
 				      .step = {.name = label_of(name), .number = number}};
 
-		torsh_schedule_step(flow, STEP_BY_MARK, number);
-		send(flow, &event);
+		torsh_schedule_step(producer, STEP_BY_MARK, number);
+		send(producer, &event);
 	}
-	leave(flow, saved);
+	leave(producer, saved);
 }
 
 void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_source source)
 {
 	int saved;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow) {
+	if (producer) {
 		struct event event = {
 			.id = EVENT_THREAD_NAME,
 			.thread_name =
@@ -283,17 +284,17 @@ void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_s
 				},
 		};
 
-		send(flow, &event);
+		send(producer, &event);
 	}
-	leave(flow, saved);
+	leave(producer, saved);
 }
 
 void torsh_ranges_note(const char *sentence)
 {
 	int saved;
-	struct flow *flow = enter(&saved);
+	struct producer *producer = enter(&saved);
 
-	if (flow)
+	if (producer)
 		torsh_channel_note(&torsh_process->channel, sentence);
-	leave(flow, saved);
+	leave(producer, saved);
 }

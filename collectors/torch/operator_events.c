@@ -24,7 +24,7 @@ struct known_text {
 	uint32_t text, length; /* in the channel's text area */
 };
 
-/* What a thread remembers; flow->operators. */
+/* What a thread remembers; producer->operators. */
 struct operators {
 	struct {
 		struct known_text name, overload;
@@ -35,11 +35,11 @@ struct operators {
 	struct operator_marks marks;
 };
 
-static struct operators *operators_of(struct flow *flow)
+static struct operators *operators_of(struct producer *producer)
 {
-	if (__builtin_expect(!flow->operators, 0))
-		flow->operators = torsh_flow_pages(flow, sizeof(struct operators));
-	return flow->operators;
+	if (__builtin_expect(!producer->operators, 0))
+		producer->operators = torsh_producer_pages(producer, sizeof(struct operators));
+	return producer->operators;
 }
 
 /* Reads no further in text than it is like the known one, which has no NUL. */
@@ -121,7 +121,7 @@ static uint32_t forward_thread_of(const void *record)
 }
 
 /* Say which thread this is to operators, the first time. */
-static void tell_thread(struct flow *flow, struct operators *operators)
+static void tell_thread(struct producer *producer, struct operators *operators)
 {
 	struct event event = {.id = EVENT_OP_THREAD};
 	uint64_t number = torsh_torch_thread(),
@@ -135,7 +135,7 @@ static void tell_thread(struct flow *flow, struct operators *operators)
 		;
 	operators->thread = number;
 	event.op_thread.number = (uint32_t)number;
-	torsh_flow_event(flow, &event, NULL);
+	torsh_producer_event(producer, &event, NULL);
 }
 
 static void describe(struct operators *operators, const void *record, enum torch_scopes scopes,
@@ -163,7 +163,7 @@ static open_key key_of(const void *record)
 	return (uintptr_t)record;
 }
 
-static void send_begin(struct flow *flow, const void *record, enum torch_scopes scopes,
+static void send_begin(struct producer *producer, const void *record, enum torch_scopes scopes,
 		       const void *frame)
 {
 	struct event event = {.id = EVENT_OP_BEGIN};
@@ -171,65 +171,65 @@ static void send_begin(struct flow *flow, const void *record, enum torch_scopes 
 	uint64_t stamp;
 
 	if (has_forward_threads())
-		tell_thread(flow, flow->operators);
-	describe(flow->operators, record, scopes, &event.op_begin);
+		tell_thread(producer, producer->operators);
+	describe(producer->operators, record, scopes, &event.op_begin);
 	if (stack_of)
 		event.op_begin.flags |= OP_HAS_STACK;
-	torsh_operator_marks_begin(&flow->operators->marks, key_of(record));
-	if (torsh_flow_hold(flow, stack_of, &stamp))
-		torsh_flow_event_at(flow, &event, stamp);
+	torsh_operator_marks_begin(&producer->operators->marks, key_of(record));
+	if (torsh_producer_hold(producer, stack_of, &stamp))
+		torsh_producer_event_at(producer, &event, stamp);
 }
 
-static void send_end(struct flow *flow, const void *record)
+static void send_end(struct producer *producer, const void *record)
 {
 	struct event event = {.id = EVENT_OP_END, .op_end = {.record = number_of(record)}};
 	uint64_t stamp;
 
-	if (flow->operators)
-		torsh_operator_marks_end(&flow->operators->marks, flow, key_of(record));
-	if (torsh_flow_hold(flow, NULL, &stamp))
-		torsh_flow_event_at(flow, &event, stamp);
+	if (producer->operators)
+		torsh_operator_marks_end(&producer->operators->marks, producer, key_of(record));
+	if (torsh_producer_hold(producer, NULL, &stamp))
+		torsh_producer_event_at(producer, &event, stamp);
 }
 
 /* Stamped last: what is done here is not the operator's time. */
 static void begin(const void *record, enum torch_scopes scopes, const void *frame)
 {
 	int saved = errno;
-	struct flow *flow;
+	struct producer *producer;
 	struct operators *operators;
 
 	if (__builtin_expect(torsh_torch_is_calibrating, 0)) {
 		torsh_torch_calibration_look(record, torsh_torch_name(record));
 		return;
 	}
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return;
-	operators = operators_of(flow);
+	operators = operators_of(producer);
 	if (operators && torsh_schedule_is_kept() && scopes == TORCH_USER)
-		torsh_torch_steps_begin(&operators->steps, flow, torsh_torch_name(record),
+		torsh_torch_steps_begin(&operators->steps, producer, torsh_torch_name(record),
 					key_of(record));
-	if (operators && torsh_schedule_begin(flow, OPEN_OPERATORS, key_of(record)))
-		send_begin(flow, record, scopes, frame);
-	torsh_flow_leave(flow);
+	if (operators && torsh_schedule_begin(producer, OPEN_OPERATORS, key_of(record)))
+		send_begin(producer, record, scopes, frame);
+	torsh_producer_leave(producer);
 	errno = saved;
 }
 
 static void end(const void *record)
 {
 	int saved = errno;
-	struct flow *flow;
+	struct producer *producer;
 
 	if (__builtin_expect(torsh_torch_is_calibrating, 0))
 		return;
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return;
-	if (torsh_schedule_end(flow, OPEN_OPERATORS, key_of(record)))
-		send_end(flow, record);
-	if (torsh_schedule_is_kept() && flow->operators)
-		torsh_torch_steps_end(&flow->operators->steps, flow, key_of(record));
-	torsh_flow_leave(flow);
+	if (torsh_schedule_end(producer, OPEN_OPERATORS, key_of(record)))
+		send_end(producer, record);
+	if (torsh_schedule_is_kept() && producer->operators)
+		torsh_torch_steps_end(&producer->operators->steps, producer, key_of(record));
+	torsh_producer_leave(producer);
 	errno = saved;
 }
 

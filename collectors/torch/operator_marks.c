@@ -157,14 +157,14 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 
 /* ---- the end of a call ----------------------------------------------------------------------- */
 
-static void say_marked(struct flow *flow, const struct operator_mark *mark)
+static void say_marked(struct producer *producer, const struct operator_mark *mark)
 {
 	struct event event = {.id = EVENT_OP_MARKED, .op_marked = {.number = mark->number}};
 
-	torsh_flow_event(flow, &event, NULL);
+	torsh_producer_event(producer, &event, NULL);
 }
 
-static void say_time(struct flow *flow, const struct operator_mark *mark, double us)
+static void say_time(struct producer *producer, const struct operator_mark *mark, double us)
 {
 	double own_us = us > mark->inner_us ? us - mark->inner_us : 0;
 	struct event event = {
@@ -180,7 +180,7 @@ static void say_time(struct flow *flow, const struct operator_mark *mark, double
 			},
 	};
 
-	torsh_flow_event(flow, &event, NULL);
+	torsh_producer_event(producer, &event, NULL);
 }
 
 static int ask_time(const struct operator_mark *mark, double *us, int may_wait)
@@ -192,7 +192,7 @@ static int ask_time(const struct operator_mark *mark, double *us, int may_wait)
 	return mark->row->elapsed(mark->begin, mark->end, us);
 }
 
-static void settle(struct flow *flow, struct operator_mark *mark, int may_wait)
+static void settle(struct producer *producer, struct operator_mark *mark, int may_wait)
 {
 	double us = 0;
 
@@ -205,7 +205,7 @@ static void settle(struct flow *flow, struct operator_mark *mark, int may_wait)
 	} else {
 		if (mark->parent && us > 0)
 			mark->parent->inner_us += us;
-		say_time(flow, mark, us);
+		say_time(producer, mark, us);
 	}
 	give_mark(mark);
 	atomic_fetch_sub_explicit(&state->n_pending, 1, memory_order_relaxed);
@@ -224,7 +224,7 @@ static struct operator_mark *take_first(void)
 }
 
 /* Down to so many that are left. One thread does it: who called is settled after what it called. */
-static void settle_to(struct flow *flow, uint32_t n_left)
+static void settle_to(struct producer *producer, uint32_t n_left)
 {
 	struct operator_mark *mark;
 
@@ -232,7 +232,7 @@ static void settle_to(struct flow *flow, uint32_t n_left)
 		return;
 	while (atomic_load_explicit(&state->n_pending, memory_order_relaxed) > n_left &&
 	       (mark = take_first()))
-		settle(flow, mark, n_left == 0);
+		settle(producer, mark, n_left == 0);
 	/* Pairs with the acquire above. */
 	atomic_store_explicit(&state->is_settling, 0, memory_order_release);
 }
@@ -279,7 +279,8 @@ static struct operator_mark *close_call(struct operator_marks *marks, uintptr_t 
 	return call;
 }
 
-void torsh_operator_marks_end(struct operator_marks *marks, struct flow *flow, uintptr_t key)
+void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
+			      uintptr_t key)
 {
 	struct operator_mark *mark = close_call(marks, key);
 
@@ -289,26 +290,26 @@ void torsh_operator_marks_end(struct operator_marks *marks, struct flow *flow, u
 		lose(mark);
 	mark->number = atomic_fetch_add_explicit(&state->number, 1, memory_order_relaxed) + 1;
 	tell_how();
-	say_marked(flow, mark);
+	say_marked(producer, mark);
 	add_pending(mark);
 	if (atomic_load_explicit(&state->n_pending, memory_order_relaxed) > 2 * LAG)
-		settle_to(flow, LAG);
+		settle_to(producer, LAG);
 }
 
 void torsh_operator_marks_finish(void)
 {
-	struct flow *flow;
+	struct producer *producer;
 
 	/* Afterwards the accelerator may be gone. */
 	if (!state || torsh_agent_is_borrowed() ||
 	    atomic_exchange_explicit(&state->is_finished, 1, memory_order_relaxed))
 		return;
-	flow = torsh_flow_enter();
-	if (!flow)
+	producer = torsh_producer_enter();
+	if (!producer)
 		return;
-	settle_to(flow, 0);
+	settle_to(producer, 0);
 	/* Where another thread is at it, which may be stopped for ever. */
 	torsh_count_many(COUNTER_operator_times_lost,
 			 atomic_load_explicit(&state->n_pending, memory_order_relaxed));
-	torsh_flow_leave(flow);
+	torsh_producer_leave(producer);
 }

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 
 struct operator_mark;
 
@@ -22,9 +22,10 @@ struct operator_marks {
 	struct operator_mark *innermost;
 };
 
-/* With the flow entered; key tells the calls of a thread apart that are open at once. */
+/* With the producer entered; key tells the calls of a thread apart that are open at once. */
 void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key);
-void torsh_operator_marks_end(struct operator_marks *marks, struct flow *flow, uintptr_t key);
+void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
+			      uintptr_t key);
 
 /* The process is about to end: wait for what was marked, and say it. */
 void torsh_operator_marks_finish(void);

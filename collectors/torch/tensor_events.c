@@ -31,13 +31,13 @@ static const void *stack_of(uint32_t device, const void *frame)
 static void record(const struct event *event, const void *frame)
 {
 	int saved = errno;
-	struct flow *flow = torsh_torch_wants_memory() && !torsh_torch_is_calibrating
-				    ? torsh_flow_enter()
-				    : NULL;
+	struct producer *producer = torsh_torch_wants_memory() && !torsh_torch_is_calibrating
+					    ? torsh_producer_enter()
+					    : NULL;
 
-	if (flow) {
-		torsh_flow_event(flow, event, frame);
-		torsh_flow_leave(flow);
+	if (producer) {
+		torsh_producer_event(producer, event, frame);
+		torsh_producer_leave(producer);
 	}
 	errno = saved;
 }

@@ -137,15 +137,15 @@ static void *call_label(void *self, void *name)
 
 /* may_send: torsh_schedule_begin or _end; NULL: whatever the schedule says. */
 static void send(const struct event *event,
-		 int (*may_send)(struct flow *flow, enum open_kind kind, open_key key))
+		 int (*may_send)(struct producer *producer, enum open_kind kind, open_key key))
 {
 	int saved = errno;
-	struct flow *flow = torsh_flow_enter();
+	struct producer *producer = torsh_producer_enter();
 
-	if (flow) {
-		if (!may_send || may_send(flow, OPEN_RANGES, MODULE_KEY))
-			torsh_flow_event(flow, event, NULL);
-		torsh_flow_leave(flow);
+	if (producer) {
+		if (!may_send || may_send(producer, OPEN_RANGES, MODULE_KEY))
+			torsh_producer_event(producer, event, NULL);
+		torsh_producer_leave(producer);
 	}
 	errno = saved;
 }

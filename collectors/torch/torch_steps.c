@@ -26,14 +26,14 @@ static uint64_t number_at(const char *digits)
 	return *digits ? UINT64_MAX : number;
 }
 
-void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const char *name,
+void torsh_torch_steps_begin(struct torch_steps *steps, struct producer *producer, const char *name,
 			     uint64_t record)
 {
 	const char *number = behind(name, PROFILER_STEP, sizeof(PROFILER_STEP) - 1);
 	uint32_t label, chosen = torsh_schedule_optimizer_label();
 
 	if (number)
-		torsh_schedule_step(flow, STEP_BY_PROFILER, number_at(number));
+		torsh_schedule_step(producer, STEP_BY_PROFILER, number_at(number));
 	if (!behind(name, OPTIMIZER_STEP, sizeof(OPTIMIZER_STEP) - 1))
 		return;
 	label = torsh_label(name, strlen(name));
@@ -43,10 +43,10 @@ void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const
 	*steps = (struct torch_steps){.record = record, .optimizer = label};
 }
 
-void torsh_torch_steps_end(struct torch_steps *steps, struct flow *flow, uint64_t record)
+void torsh_torch_steps_end(struct torch_steps *steps, struct producer *producer, uint64_t record)
 {
 	if (!steps->record || steps->record != record)
 		return;
 	steps->record = 0;
-	torsh_schedule_optimizer(flow, steps->optimizer);
+	torsh_schedule_optimizer(producer, steps->optimizer);
 }

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-struct flow;
+struct producer;
 
 /* Of a thread: the call of an optimizer that goes on. */
 struct torch_steps {
@@ -16,10 +16,10 @@ struct torch_steps {
 };
 
 /* A scope begins, of which nothing was sent yet. */
-void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const char *name,
+void torsh_torch_steps_begin(struct torch_steps *steps, struct producer *producer, const char *name,
 			     uint64_t record);
 
 /* A call has ended; its end was sent. */
-void torsh_torch_steps_end(struct torch_steps *steps, struct flow *flow, uint64_t record);
+void torsh_torch_steps_end(struct torch_steps *steps, struct producer *producer, uint64_t record);
 
 #endif

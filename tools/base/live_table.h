@@ -24,7 +24,7 @@
 struct live_block {
 	uint64_t address;
 	uint64_t size : 48;
-	uint64_t flow : 16; /* slot of the thread that allocated it */
+	uint64_t producer : 16; /* slot of the thread that allocated it */
 	uint64_t stamp : 56; /* since the process's first stamp */
 	/* the table's: in a line's first slot, blocks that should lie there and lie further on */
 	uint64_t n_past : 8;

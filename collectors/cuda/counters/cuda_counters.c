@@ -46,12 +46,12 @@ int torsh_cuda_counters_are_on(void)
 
 void torsh_counters_send(const struct event *event)
 {
-	struct flow *flow = torsh_flow_enter();
+	struct producer *producer = torsh_producer_enter();
 
-	if (!flow)
+	if (!producer)
 		return;
-	torsh_flow_event(flow, event, NULL);
-	torsh_flow_leave(flow);
+	torsh_producer_event(producer, event, NULL);
+	torsh_producer_leave(producer);
 }
 
 static void say_off(const char *reason)

@@ -43,7 +43,7 @@ int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const vo
 
 	if (made.type != CUDA_NODE_ALLOC)
 		return 0;
-	torsh_flow_send(&event, torsh_config.with_stack ? frame : NULL);
+	torsh_producer_send(&event, torsh_config.with_stack ? frame : NULL);
 	return 1;
 }
 

@@ -70,7 +70,7 @@ static void tell_alloc(const struct cuda_memory_call *call, const struct memory_
 	torsh_cuda_memory_info_see(alloc->device, is_of_pool(what->action));
 	if (torsh_cuda_graph_memory_got(alloc, frame) || is_of_node(what->action))
 		return;
-	torsh_flow_send(&event, torsh_config.with_stack ? frame : NULL);
+	torsh_producer_send(&event, torsh_config.with_stack ? frame : NULL);
 	/* Behind the allocation, which is in the driver's count. */
 	if (torsh_cuda_live_got(alloc))
 		torsh_cuda_memory_info_is_high(alloc->device);
@@ -154,7 +154,7 @@ static void tell_refusal(const struct cuda_memory_call *call, const struct memor
 
 	torsh_cuda_request_asks(&wanted, call->parameters, what->action);
 	asked = torsh_cuda_memory_info_ask(wanted.device, is_of_pool(what->action), &room);
-	torsh_flow_send(
+	torsh_producer_send(
 		&(struct event){
 			.id = EVENT_DEVICE_REFUSED,
 			.device_refused =

@@ -8,13 +8,13 @@
 #include <cmocka.h>
 
 #include "agent/process/clocks.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "test/unit/fixtures/late_clock.h"
 
 #define NEAR_NS 1000000
 #define READINGS_OF_A_TRY 3
 
-int torsh_flow_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
+int torsh_producer_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
 
 /* How far b is ahead of a. */
 static int64_t between(uint64_t a, uint64_t b)
@@ -62,9 +62,9 @@ static void the_kernels_clock_is_all_there_is_where_no_counter_is_trusted(void *
 	struct channel_header header = {0};
 
 	(void)state;
-	torsh_flow_clock_is_monotonic = 1;
+	torsh_producer_clock_is_monotonic = 1;
 	torsh_clocks_read(&header);
-	torsh_flow_clock_is_monotonic = 0;
+	torsh_producer_clock_is_monotonic = 0;
 	assert_int_equal(header.start_ticks, header.start_monotonic_ns);
 }
 

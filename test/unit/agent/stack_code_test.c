@@ -76,9 +76,9 @@ static void made_code_without_frame_pointers_ends_the_stack_there(void **state)
 	begin_comparing();
 	for (int i = 0; i < 10; i++) {
 		garbage(call_hook, 0);
-		assert_int_equal(addresses[main_flow->ids[0]].flags, ADDRESS_CUT_UNKNOWN_CODE);
-		assert_int_equal(addresses[main_flow->ids[0]].ip, (uintptr_t)garbage + 6);
-		assert_int_equal(addresses[main_flow->ids[1]].flags, ADDRESS_NO_UNWIND_INFO);
+		assert_int_equal(addresses[main_producer->ids[0]].flags, ADDRESS_CUT_UNKNOWN_CODE);
+		assert_int_equal(addresses[main_producer->ids[0]].ip, (uintptr_t)garbage + 6);
+		assert_int_equal(addresses[main_producer->ids[1]].flags, ADDRESS_NO_UNWIND_INFO);
 		garbage(call_hook, 1);
 		/* below the stack pointer, perhaps */
 		garbage(call_hook, (uintptr_t)&cut & ~(uintptr_t)4095);
@@ -87,7 +87,7 @@ static void made_code_without_frame_pointers_ends_the_stack_there(void **state)
 	expect_no_mismatch(40);
 	assert_true(counters[COUNTER_captures_cut] > cut);
 	hook();
-	assert_false(is_cut(main_flow));
+	assert_false(is_cut(main_producer));
 	munmap((void *)garbage, 4096);
 }
 
@@ -103,7 +103,7 @@ static struct {
 /* A frame pointer into the upper half, first readable and leading to a false frame, then not. */
 NOINLINE static void capture_only(void)
 {
-	capture(main_flow, __builtin_frame_address(0));
+	capture(main_producer, __builtin_frame_address(0));
 }
 
 static void run_with_pointer_above(void)
@@ -139,7 +139,7 @@ static void a_frame_pointer_to_unreadable_memory_does_no_harm(void **state)
 	(void)state;
 	coroutine.garbage = make_code(garbage_code, sizeof(garbage_code));
 	run_coroutine(run_with_pointer_above);
-	assert_true(is_cut(main_flow));
+	assert_true(is_cut(main_producer));
 	munmap((void *)coroutine.garbage, 4096);
 }
 
@@ -147,8 +147,8 @@ static void run_hooks(void)
 {
 	for (int i = 0; i < 10; i++)
 		call_hook();
-	assert_false(is_cut(main_flow));
-	assert_int_equal(addresses[main_flow->ids[0]].flags, ADDRESS_RETURN);
+	assert_false(is_cut(main_producer));
+	assert_int_equal(addresses[main_producer->ids[0]].flags, ADDRESS_RETURN);
 }
 
 /*
@@ -202,16 +202,16 @@ NOINLINE static void assembly_without_information_is_passed_by_the_frame_pointer
 	(void)state;
 	for (int i = 0; i < 10; i++) {
 		hook();
-		depth = main_flow->depth;
-		memcpy(outer, main_flow->ids, sizeof(outer));
+		depth = main_producer->depth;
+		memcpy(outer, main_producer->ids, sizeof(outer));
 		call_without_information(call_hook);
 		/*
 		 * The function that keeps the frame pointer, this one, is skipped; two are there
 		 * instead.
 		 */
-		assert_int_equal(main_flow->depth, depth + 1);
-		assert_memory_equal(main_flow->ids, outer, (depth - 1) * sizeof(*outer));
-		assert_int_equal(addresses[main_flow->ids[depth - 1]].flags,
+		assert_int_equal(main_producer->depth, depth + 1);
+		assert_memory_equal(main_producer->ids, outer, (depth - 1) * sizeof(*outer));
+		assert_int_equal(addresses[main_producer->ids[depth - 1]].flags,
 				 ADDRESS_NO_UNWIND_INFO);
 	}
 }

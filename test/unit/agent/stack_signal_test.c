@@ -34,9 +34,10 @@ static int is_padding(uintptr_t ip)
 
 NOINLINE static void hook_in_signal(void)
 {
-	capture(signal_flow, __builtin_frame_address(0));
-	n_cut_in_code += is_cut(signal_flow) && !is_padding(addresses[signal_flow->ids[0]].ip);
-	compare(signal_flow, __builtin_frame_address(0));
+	capture(signal_producer, __builtin_frame_address(0));
+	n_cut_in_code +=
+		is_cut(signal_producer) && !is_padding(addresses[signal_producer->ids[0]].ip);
+	compare(signal_producer, __builtin_frame_address(0));
 }
 
 static volatile int zero;
@@ -225,15 +226,16 @@ static void interrupted_lazy_binding_is_walked_with_all_registers(void **state)
 
 static _Atomic uint64_t n_without_outer_frames;
 
-static void handle_within_main_flow(int number, siginfo_t *info, void *context)
+static void handle_within_main_producer(int number, siginfo_t *info, void *context)
 {
 	(void)number;
 	(void)info;
 	(void)context;
 	n_signals++;
-	capture(signal_flow, __builtin_frame_address(0));
-	for (uint32_t i = 0; i + 1 < main_flow->depth; i++) {
-		if (signal_flow->ids[i] != main_flow->ids[i] || i >= signal_flow->depth) {
+	capture(signal_producer, __builtin_frame_address(0));
+	for (uint32_t i = 0; i + 1 < main_producer->depth; i++) {
+		if (signal_producer->ids[i] != main_producer->ids[i] ||
+		    i >= signal_producer->depth) {
 			n_without_outer_frames++;
 			return;
 		}
@@ -246,7 +248,8 @@ static void handle_within_main_flow(int number, siginfo_t *info, void *context)
  */
 NOINLINE static void interrupted_jumps_show_the_frames_that_they_lead_to(void **state)
 {
-	struct sigaction action = {.sa_sigaction = handle_within_main_flow, .sa_flags = SA_SIGINFO};
+	struct sigaction action = {.sa_sigaction = handle_within_main_producer,
+				   .sa_flags = SA_SIGINFO};
 
 	(void)state;
 	assert_int_equal(sigaction(SIGTRAP, &action, NULL), 0);
@@ -267,9 +270,9 @@ NOINLINE static void hook_sometimes_compared(void)
 {
 	static unsigned n;
 
-	capture(main_flow, __builtin_frame_address(0));
+	capture(main_producer, __builtin_frame_address(0));
 	if (++n % 64 == 0)
-		compare(main_flow, __builtin_frame_address(0));
+		compare(main_producer, __builtin_frame_address(0));
 }
 
 static int nest(unsigned seed, int depth)

@@ -148,10 +148,10 @@ static void a_loop_pushes_one_frame_a_call(void **state)
 		hook();
 		/* The compiler may have made the first turn a call of its own. */
 		if (i > 1)
-			assert_int_equal(main_flow->last_pop, 0);
+			assert_int_equal(main_producer->last_pop, 0);
 	}
 	call_hook_twice();
-	assert_int_equal(main_flow->last_pop, 1);
+	assert_int_equal(main_producer->last_pop, 1);
 }
 
 /*
@@ -205,7 +205,7 @@ static void stacks_deeper_than_the_cache_keep_their_inner_frames(void **state)
 		recurse(1200 - i * 10, 7);
 	expect_no_mismatch(3000);
 	hook();
-	assert_false(is_cut(main_flow));
+	assert_false(is_cut(main_producer));
 }
 
 FRAMELESS static int return_and_grow(int depth, int leaves)
@@ -230,18 +230,18 @@ static void a_deep_stack_that_shrinks_shows_its_outer_frames_again(void **state)
 	begin_comparing();
 	return_and_grow(2500, 200);
 	expect_no_mismatch(2500);
-	assert_false(is_cut(main_flow));
+	assert_false(is_cut(main_producer));
 	hook();
-	assert_false(is_cut(main_flow));
+	assert_false(is_cut(main_producer));
 }
 
 static void a_deep_stack_keeps_enough_inner_frames(void **state)
 {
 	(void)state;
 	recurse(5000, 5000);
-	assert_true(is_cut(main_flow) || main_flow->depth < STACK_MAX_FRAMES);
-	assert_int_equal(addresses[main_flow->ids[0]].flags == ADDRESS_CUT_TOO_DEEP,
-			 is_cut(main_flow));
+	assert_true(is_cut(main_producer) || main_producer->depth < STACK_MAX_FRAMES);
+	assert_int_equal(addresses[main_producer->ids[0]].flags == ADDRESS_CUT_TOO_DEEP,
+			 is_cut(main_producer));
 }
 
 /* Two ways to the hook, of two frames each: the second time each is known by its tail. */
@@ -282,7 +282,7 @@ static void tails_are_right_where_the_cache_is_full(void **state)
 	(void)state;
 	for (int depth = STACK_MAX_FRAMES - MARGIN; depth < STACK_MAX_FRAMES + MARGIN; depth++) {
 		hook();
-		assert_false(is_cut(main_flow));
+		assert_false(is_cut(main_producer));
 		begin_comparing();
 		take_turns_at(depth, TURNS);
 		expect_no_mismatch(TURNS);
@@ -303,12 +303,12 @@ static void a_reset_stack_sends_every_frame_again(void **state)
 
 	(void)state;
 	hook();
-	depth = main_flow->depth;
-	torsh_stack_reset(main_flow->stack);
-	main_flow->depth = 500;
+	depth = main_producer->depth;
+	torsh_stack_reset(main_producer->stack);
+	main_producer->depth = 500;
 	hook();
-	assert_int_equal(main_flow->last_pop, STACK_POP_ALL);
-	assert_int_equal(main_flow->depth, depth);
+	assert_int_equal(main_producer->last_pop, STACK_POP_ALL);
+	assert_int_equal(main_producer->depth, depth);
 }
 
 static void one_address_has_one_id(void **state)
@@ -370,10 +370,10 @@ static void coroutines_whose_stacks_are_unmapped_do_no_harm(void **state)
 
 static void *thread_body(void *seed)
 {
-	make_flows();
+	make_producers();
 	for (unsigned i = 0; i < 20; i++)
 		nest((unsigned)(uintptr_t)seed + i, 10);
-	destroy_flows();
+	destroy_producers();
 	return NULL;
 }
 
@@ -404,7 +404,7 @@ static void a_forked_child_goes_on_with_its_own_stack(void **state)
 	hook();
 	child = fork();
 	if (child == 0) {
-		torsh_stack_reset(main_flow->stack);
+		torsh_stack_reset(main_producer->stack);
 		nest(3, 12);
 		_exit(outcome.n_mismatches == 0 && outcome.n_bad_deltas == 0 &&
 				      outcome.n_compared > 2

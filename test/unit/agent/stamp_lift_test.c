@@ -36,7 +36,7 @@ static inline uint64_t read_counter_ordered(void)
 #define torsh_cpu_ticks read_counter
 #define torsh_cpu_ticks_ordered read_counter_ordered
 #include "agent/producer/counter.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 /* Last, with the stand-in: it takes the place of the library's. */
 #include "agent/producer/stamp.c"
 
@@ -51,7 +51,7 @@ static inline uint64_t read_counter_ordered(void)
 static _Atomic uint64_t counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = counters;
 
-static struct flow flows[N_THREADS];
+static struct producer producers[N_THREADS];
 static struct clock_reference published;
 static _Atomic uint64_t lift;
 static uint64_t ticks_a_second;
@@ -113,19 +113,19 @@ static void begin(void)
 	atomic_store(&torsh_stamp_owner, 0);
 	atomic_store(&ahead, 0);
 	for (uint32_t i = 0; i < N_THREADS; i++)
-		flows[i].codec.stamp = 0;
+		producers[i].codec.stamp = 0;
 	latest = n_violations = n_still = 0;
 	atomic_store(&n_turns, 0);
 	torsh_stamp_use(&lift, &published, false);
 	publish();
 }
 
-static uint64_t stamp(struct flow *flow)
+static uint64_t stamp(struct producer *producer)
 {
-	uint64_t now = torsh_flow_stamp(flow);
+	uint64_t now = torsh_producer_stamp(producer);
 
-	n_still += now == flow->codec.stamp;
-	flow->codec.stamp = now;
+	n_still += now == producer->codec.stamp;
+	producer->codec.stamp = now;
 	n_violations += now < latest;
 	latest = now;
 	return now;
@@ -162,7 +162,7 @@ static void *run(void *argument)
 		if (now == NOBODY)
 			return NULL;
 		for (uint64_t n = 1 + random_below(&random, burst_max); n; n--)
-			stamp(&flows[self]);
+			stamp(&producers[self]);
 		atomic_fetch_add_explicit(&n_turns, 1, memory_order_relaxed);
 		now = self;
 		atomic_compare_exchange_strong_explicit(&site, &now,
@@ -202,7 +202,7 @@ static void pass_the_baton(uint32_t longest_burst)
 	for (uint32_t i = 0; i < N_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	for (uint32_t i = 0; i < N_THREADS; i++)
-		stamp(&flows[i]);
+		stamp(&producers[i]);
 	assert_int_equal(n_violations, 0);
 	assert_true(atomic_load(&lift) >= atomic_load(&set_back));
 }
@@ -220,11 +220,11 @@ static void time_goes_on(void **state)
 
 	(void)state;
 	begin();
-	before = stamp(&flows[0]);
+	before = stamp(&producers[0]);
 	for (uint32_t i = 0; i < 100; i++) {
 		set_counter_back(&random);
 		for (uint32_t n = 0; n < 100; n++)
-			stamp(&flows[n & 1]);
+			stamp(&producers[n & 1]);
 		assert_true(latest > before);
 		before = latest;
 	}
@@ -240,14 +240,14 @@ static void one_that_was_silent_is_in_order(void **state)
 	begin();
 	atomic_store(&set_back, ticks_a_second * 1000);
 	publish_with(0);
-	stamp(&flows[0]);
-	stamp(&flows[1]);
+	stamp(&producers[0]);
+	stamp(&producers[1]);
 	atomic_store(&set_back, 0);
 	publish_with(0);
-	stamp(&flows[1]);
+	stamp(&producers[1]);
 	/* Between its stamp and the other's. */
 	atomic_store(&set_back, ticks_a_second * 500);
-	stamp(&flows[0]);
+	stamp(&producers[0]);
 	assert_int_equal(n_violations, 0);
 	assert_true(atomic_load(&lift) > 0);
 }
@@ -259,13 +259,13 @@ static void without_a_reference_it_stands_still(void **state)
 	(void)state;
 	begin();
 	torsh_stamp_use(&lift, NULL, false);
-	before = stamp(&flows[0]);
+	before = stamp(&producers[0]);
 	atomic_store(&set_back, ticks_a_second);
-	assert_int_equal(stamp(&flows[0]), before);
+	assert_int_equal(stamp(&producers[0]), before);
 	/* Then the writer has published. */
 	torsh_stamp_use(&lift, &published, false);
 	publish();
-	assert_true(stamp(&flows[0]) > before);
+	assert_true(stamp(&producers[0]) > before);
 }
 
 static int setup(void **state)

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "test/unit/fixtures/random.h"
 
 #define N_THREADS 2u
@@ -22,7 +22,7 @@
 #define LONGEST_NS UINT64_C(5000000000)
 #define LONGEST_WORK 600u
 
-static struct flow flows[N_THREADS];
+static struct producer producers[N_THREADS];
 
 /*
  * Who has it, and the latest time that any allocation site read. The time belongs to the allocation
@@ -33,10 +33,10 @@ static uint64_t latest;
 static uint64_t n_turns, n_violations, end_ns;
 static uint32_t burst_max;
 
-static void read_times(const struct flow *flow, uint32_t n)
+static void read_times(const struct producer *producer, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t now = torsh_stamp_ticks(flow);
+		uint64_t now = torsh_stamp_ticks(producer);
 
 		n_violations += now < latest;
 		latest = now;
@@ -83,7 +83,7 @@ static void *run(void *argument)
 			torsh_cpu_pause();
 		if (now == N_THREADS)
 			return NULL;
-		read_times(&flows[self], 1 + (uint32_t)(random_below(&random, burst_max)));
+		read_times(&producers[self], 1 + (uint32_t)(random_below(&random, burst_max)));
 		atomic_store_explicit(&site,
 				      ++n_turns < N_TURNS && !is_over() ? (self + 1) % N_THREADS
 									: N_THREADS,
@@ -120,17 +120,17 @@ static void turns_of_any_length_are_in_order(void **state)
 	pass_the_baton(200);
 }
 
-static void one_flow_alone_owns(void **state)
+static void one_producer_alone_owns(void **state)
 {
 	(void)state;
 	/* Whatever was shared is not for ever. */
-	for (uint64_t i = 0; atomic_load(&torsh_stamp_owner) != (uintptr_t)&flows[0]; i++) {
-		torsh_stamp_ticks(&flows[0]);
+	for (uint64_t i = 0; atomic_load(&torsh_stamp_owner) != (uintptr_t)&producers[0]; i++) {
+		torsh_stamp_ticks(&producers[0]);
 		assert_true(i < 1000000000);
 	}
-	torsh_stamp_disown(&flows[1]);
-	assert_int_equal(atomic_load(&torsh_stamp_owner), (uintptr_t)&flows[0]);
-	torsh_stamp_disown(&flows[0]);
+	torsh_stamp_disown(&producers[1]);
+	assert_int_equal(atomic_load(&torsh_stamp_owner), (uintptr_t)&producers[0]);
+	torsh_stamp_disown(&producers[0]);
 	assert_int_equal(atomic_load(&torsh_stamp_owner), 0);
 }
 
@@ -140,7 +140,7 @@ static void frequent_changes_end_in_sharing(void **state)
 
 	(void)state;
 	while (!(atomic_load(&torsh_stamp_owner) & 1)) {
-		torsh_stamp_ticks(&flows[i++ % 2]);
+		torsh_stamp_ticks(&producers[i++ % 2]);
 		assert_true(i < 1000000000);
 	}
 	assert_true(atomic_load(&torsh_stamp_owner) >> 1 > 0);
@@ -151,7 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_turns_are_in_order),
 		cmocka_unit_test(turns_of_any_length_are_in_order),
-		cmocka_unit_test(one_flow_alone_owns),
+		cmocka_unit_test(one_producer_alone_owns),
 		cmocka_unit_test(frequent_changes_end_in_sharing),
 	};
 

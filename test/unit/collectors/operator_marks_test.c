@@ -15,15 +15,15 @@
 
 #include "agent/process/process.h"
 #include "agent/producer/counter.h"
-#include "agent/producer/flow.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
 #include "collectors/device/devices.h"
 
-static void take_event(struct flow *flow, const struct event *event, const void *frame);
+static void take_event(struct producer *producer, const struct event *event, const void *frame);
 
-#define torsh_flow_event take_event
-#define torsh_flow_enter() ((struct flow *)1)
-#define torsh_flow_leave(flow) ((void)(flow))
+#define torsh_producer_event take_event
+#define torsh_producer_enter() ((struct producer *)1)
+#define torsh_producer_leave(producer) ((void)(producer))
 #define torsh_channel_note(channel, text) ((void)(text))
 #define torsh_label(text, n) ((void)(text), (uint32_t)(n))
 #define torsh_agent_is_borrowed() 0
@@ -85,9 +85,9 @@ static const struct device_ops row = {.name = "counting",
 				      .synchronize = wait_for_all};
 static const struct device_ops *const rows[] = {&row};
 
-static void take_event(struct flow *flow, const struct event *event, const void *frame)
+static void take_event(struct producer *producer, const struct event *event, const void *frame)
 {
-	(void)flow;
+	(void)producer;
 	(void)frame;
 	if (event->id != EVENT_OP_ACCELERATED)
 		return;

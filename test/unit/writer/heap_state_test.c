@@ -19,7 +19,7 @@
 #define N_SITES 6u
 #define SMALL N_SITES /* the site of blocks without stacks */
 #define N_SHARES (N_SITES + 1)
-#define N_FLOWS 3u
+#define N_PRODUCERS 3u
 #define N_EVENTS 120u
 #define N_TRACES 4000u
 
@@ -28,16 +28,16 @@ struct block {
 	int is_live;
 	uint64_t size;
 	uint32_t site; /* that it counts for */
-	uint32_t flow;
+	uint32_t producer;
 };
 
 struct replay {
 	struct block places[N_PLACES];
-	struct block hand[N_FLOWS];
-	uint32_t hand_place[N_FLOWS];
-	int hand_is_unknown[N_FLOWS];
-	uint32_t last[N_FLOWS]; /* place of the flow's latest allocation + 1 */
-	uint32_t last_site[N_FLOWS];
+	struct block hand[N_PRODUCERS];
+	uint32_t hand_place[N_PRODUCERS];
+	int hand_is_unknown[N_PRODUCERS];
+	uint32_t last[N_PRODUCERS]; /* place of the producer's latest allocation + 1 */
+	uint32_t last_site[N_PRODUCERS];
 	int leaves_out;
 	uint64_t left_out;
 	uint64_t peak, peak_blocks, peak_time, peak_bytes_of[N_SHARES], peak_blocks_of[N_SHARES];
@@ -51,7 +51,7 @@ static void add_up(const struct replay *replay, uint64_t *bytes, uint64_t *block
 	*bytes = *blocks = 0;
 	memset(bytes_of, 0, N_SHARES * sizeof(*bytes_of));
 	memset(blocks_of, 0, N_SHARES * sizeof(*blocks_of));
-	for (uint32_t i = 0; i < N_PLACES + N_FLOWS; i++) {
+	for (uint32_t i = 0; i < N_PLACES + N_PRODUCERS; i++) {
 		const struct block *block =
 			i < N_PLACES ? &replay->places[i] : &replay->hand[i - N_PLACES];
 
@@ -79,22 +79,22 @@ static void look_at_peak(struct replay *replay, uint64_t time)
 	memcpy(replay->peak_blocks_of, blocks_of, sizeof(blocks_of));
 }
 
-static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, uint64_t size,
+static void replay_alloc(struct replay *replay, uint32_t producer, uint32_t place, uint64_t size,
 			 uint32_t site, int is_realloc)
 {
 	if (replay->places[place].is_live)
 		replay->implicit++;
-	if (is_realloc && replay->hand[flow].is_live) {
-		replay->hand[flow].is_live = 0;
+	if (is_realloc && replay->hand[producer].is_live) {
+		replay->hand[producer].is_live = 0;
 		replay->reallocs++;
 		replay->frees++;
-	} else if (is_realloc && replay->hand_is_unknown[flow]) {
+	} else if (is_realloc && replay->hand_is_unknown[producer]) {
 		replay->unknown++;
 	}
 	if (is_realloc)
-		replay->hand_is_unknown[flow] = 0;
+		replay->hand_is_unknown[producer] = 0;
 	replay->places[place] =
-		(struct block){.is_live = 1, .size = size, .site = site, .flow = flow};
+		(struct block){.is_live = 1, .size = size, .site = site, .producer = producer};
 	if (replay->leaves_out && size <= SMALL_SIZE_MAX) {
 		replay->places[place].site = SMALL;
 		replay->left_out++;
@@ -102,8 +102,8 @@ static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, u
 	replay->allocs++;
 	replay->alloc_bytes += size;
 	replay->allocs_of[site]++;
-	replay->last[flow] = place + 1;
-	replay->last_site[flow] = site;
+	replay->last[producer] = place + 1;
+	replay->last_site[producer] = site;
 }
 
 /* All blocks that are there, but for those in a realloc's hand. */
@@ -119,7 +119,7 @@ static void replay_move(struct replay *replay)
 	}
 }
 
-static void replay_free(struct replay *replay, uint32_t flow, uint32_t place)
+static void replay_free(struct replay *replay, uint32_t producer, uint32_t place)
 {
 	struct block *block = &replay->places[place];
 
@@ -128,45 +128,46 @@ static void replay_free(struct replay *replay, uint32_t flow, uint32_t place)
 		return;
 	}
 	replay->frees++;
-	if (replay->last[flow] == place + 1 && (block->flow == flow || block->site == SMALL)) {
+	if (replay->last[producer] == place + 1 &&
+	    (block->producer == producer || block->site == SMALL)) {
 		replay->temporary++;
-		replay->temporary_of[block->site == SMALL ? replay->last_site[flow]
+		replay->temporary_of[block->site == SMALL ? replay->last_site[producer]
 							  : block->site]++;
-		replay->last[flow] = 0;
+		replay->last[producer] = 0;
 	}
 	block->is_live = 0;
 }
 
 /* The realloc didn't happen: the block is back, unless another one lives there by now. */
-static void replay_fail(struct replay *replay, uint32_t flow)
+static void replay_fail(struct replay *replay, uint32_t producer)
 {
-	uint32_t place = replay->hand_place[flow];
+	uint32_t place = replay->hand_place[producer];
 
-	replay->hand_is_unknown[flow] = 0;
-	if (!replay->hand[flow].is_live)
+	replay->hand_is_unknown[producer] = 0;
+	if (!replay->hand[producer].is_live)
 		return;
 	if (replay->places[place].is_live)
 		replay->implicit++;
 	else
-		replay->places[place] = replay->hand[flow];
-	replay->hand[flow].is_live = 0;
+		replay->places[place] = replay->hand[producer];
+	replay->hand[producer].is_live = 0;
 }
 
-static void replay_begin(struct replay *replay, uint32_t flow, uint32_t place)
+static void replay_begin(struct replay *replay, uint32_t producer, uint32_t place)
 {
-	replay_fail(replay, flow);
-	replay->hand_is_unknown[flow] = !replay->places[place].is_live;
-	if (replay->hand_is_unknown[flow])
+	replay_fail(replay, producer);
+	replay->hand_is_unknown[producer] = !replay->places[place].is_live;
+	if (replay->hand_is_unknown[producer])
 		return;
-	replay->hand[flow] = replay->places[place];
-	replay->hand_place[flow] = place;
+	replay->hand[producer] = replay->places[place];
+	replay->hand_place[producer] = place;
 	replay->places[place].is_live = 0;
 }
 
 struct folded {
 	struct heap heap;
 	struct stack_table stacks;
-	struct heap_flow flows[N_FLOWS];
+	struct heap_producer producers[N_PRODUCERS];
 	uint32_t sites[N_SITES];
 };
 
@@ -179,8 +180,8 @@ static void start(struct folded *folded)
 		folded->sites[i] = torsh_heap_site(
 			&folded->heap, &folded->stacks,
 			torsh_stacks_push(&folded->stacks, 0, i, torsh_stacks_hash(0, i)));
-	for (uint32_t i = 0; i < N_FLOWS; i++)
-		folded->flows[i].number = i;
+	for (uint32_t i = 0; i < N_PRODUCERS; i++)
+		folded->producers[i].number = i;
 }
 
 static void finish(struct folded *folded)
@@ -199,7 +200,7 @@ static void both_alloc(struct replay *replay, struct folded *folded, uint64_t ti
 {
 	static const uint64_t sizes[] = {
 		0, 0, 1, 8, 8, 16, 24, 100, SMALL_SIZE_MAX, SMALL_SIZE_MAX + 1};
-	uint32_t flow = (uint32_t)random_below(random, N_FLOWS),
+	uint32_t producer = (uint32_t)random_below(random, N_PRODUCERS),
 		 place = (uint32_t)random_below(random, N_PLACES);
 	uint32_t site = (uint32_t)random_below(random, N_SITES);
 	uint64_t size = sizes[random_below(random, sizeof(sizes) / sizeof(sizes[0]))];
@@ -207,8 +208,8 @@ static void both_alloc(struct replay *replay, struct folded *folded, uint64_t ti
 	/* Mostly a place that is free, as allocators do. */
 	for (int i = 0; i < 8 && replay->places[place].is_live; i++)
 		place = (uint32_t)random_below(random, N_PLACES);
-	replay_alloc(replay, flow, place, size, site, is_realloc);
-	torsh_heap_alloc(&folded->heap, &folded->flows[flow],
+	replay_alloc(replay, producer, place, size, site, is_realloc);
+	torsh_heap_alloc(&folded->heap, &folded->producers[producer],
 			 &(struct heap_alloc){
 				 .stamp = time,
 				 .address = address_of(place),
@@ -222,31 +223,32 @@ static void both_alloc(struct replay *replay, struct folded *folded, uint64_t ti
 static void both_change(struct replay *replay, struct folded *folded, uint64_t time,
 			uint64_t *random)
 {
-	uint32_t flow = (uint32_t)random_below(random, N_FLOWS),
+	uint32_t producer = (uint32_t)random_below(random, N_PRODUCERS),
 		 place = (uint32_t)random_below(random, N_PLACES);
 
 	/* Often the thread's latest block, so that there are temporaries. */
-	if (replay->last[flow] && random_below(random, 3) == 0)
-		place = replay->last[flow] - 1;
+	if (replay->last[producer] && random_below(random, 3) == 0)
+		place = replay->last[producer] - 1;
 	switch (random_below(random, 10)) {
 	case 0:
 	case 1:
-		replay_begin(replay, flow, place);
-		torsh_heap_realloc_begin(&folded->heap, &folded->flows[flow], time,
+		replay_begin(replay, producer, place);
+		torsh_heap_realloc_begin(&folded->heap, &folded->producers[producer], time,
 					 address_of(place));
 		break;
 	case 2:
 		both_alloc(replay, folded, time, random, 1);
 		break;
 	case 3:
-		replay_fail(replay, flow);
-		torsh_heap_realloc_failed(&folded->heap, &folded->flows[flow], time);
+		replay_fail(replay, producer);
+		torsh_heap_realloc_failed(&folded->heap, &folded->producers[producer], time);
 		break;
 	case 4:
 	case 5:
 	case 6:
-		replay_free(replay, flow, place);
-		torsh_heap_free(&folded->heap, &folded->flows[flow], time, address_of(place));
+		replay_free(replay, producer, place);
+		torsh_heap_free(&folded->heap, &folded->producers[producer], time,
+				address_of(place));
 		break;
 	default:
 		both_alloc(replay, folded, time, random, 0);
@@ -383,7 +385,7 @@ static void without_stacks_of_small_blocks_sums_and_peaks_are_the_same(void **st
 static void alloc(struct folded *folded, uint64_t time, uint64_t address, uint64_t size,
 		  uint32_t site, int is_realloc)
 {
-	torsh_heap_alloc(&folded->heap, &folded->flows[0],
+	torsh_heap_alloc(&folded->heap, &folded->producers[0],
 			 &(struct heap_alloc){
 				 .stamp = time,
 				 .address = address,
@@ -400,9 +402,9 @@ static void of_equal_peaks_the_first_counts(void **state)
 	(void)state;
 	start(&folded);
 	alloc(&folded, 10, 0x100, 50, 0, 0);
-	torsh_heap_free(&folded.heap, &folded.flows[0], 20, 0x100);
+	torsh_heap_free(&folded.heap, &folded.producers[0], 20, 0x100);
 	alloc(&folded, 30, 0x200, 50, 1, 0);
-	torsh_heap_free(&folded.heap, &folded.flows[0], 40, 0x200);
+	torsh_heap_free(&folded.heap, &folded.producers[0], 40, 0x200);
 	torsh_peak_tracker_settle(&folded.heap.tracker);
 	assert_int_equal(folded.heap.tracker.peak_stamp, 10);
 	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[0]].live,
@@ -422,7 +424,7 @@ static void a_realloc_is_one_change(void **state)
 	(void)state;
 	start(&folded);
 	alloc(&folded, 10, 0x100, 100, 0, 0);
-	torsh_heap_realloc_begin(&folded.heap, &folded.flows[0], 20, 0x100);
+	torsh_heap_realloc_begin(&folded.heap, &folded.producers[0], 20, 0x100);
 	assert_int_equal(folded.heap.tracker.bytes, 100);
 	alloc(&folded, 30, 0x900, 130, 1, 1);
 	assert_int_equal(folded.heap.tracker.bytes, 130);
@@ -441,9 +443,9 @@ static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
 	(void)state;
 	start(&folded);
 	alloc(&folded, 10, 0x100, 100, 0, 0);
-	torsh_heap_realloc_begin(&folded.heap, &folded.flows[0], 20, 0x100);
+	torsh_heap_realloc_begin(&folded.heap, &folded.producers[0], 20, 0x100);
 	torsh_heap_alloc(
-		&folded.heap, &folded.flows[1],
+		&folded.heap, &folded.producers[1],
 		&(struct heap_alloc){
 			.stamp = 25, .address = 0x100, .size = 7, .site = folded.sites[2]});
 	alloc(&folded, 30, 0x900, 130, 1, 1);
@@ -480,13 +482,13 @@ static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
 static void blocks_of_a_run_of_a_year_have_their_times(void **state)
 {
 	const uint64_t first = 1000, year = UINT64_C(365) * 86400 * 3000000000 >> 4;
-	struct heap_flow flow = {0};
+	struct heap_producer producer = {0};
 	struct heap heap;
 
 	(void)state;
 	torsh_heap_create(&heap, first);
 	for (uint32_t i = 0; i < 2; i++)
-		torsh_heap_alloc(&heap, &flow,
+		torsh_heap_alloc(&heap, &producer,
 				 &(struct heap_alloc){.stamp = first + year + i,
 						      .address = 16 + 16 * i,
 						      .size = 1});

@@ -69,7 +69,7 @@ static int finish(void **state)
 static void allocate(void)
 {
 	struct heap *heap = &target->process_state.heap;
-	struct heap_flow flow = {0};
+	struct heap_producer producer = {0};
 	uint64_t stamp = 1;
 
 	for (uint32_t step = 0; step <= N_STEPS; step++) {
@@ -87,7 +87,7 @@ static void allocate(void)
 
 			alloc.site = torsh_heap_site(heap, &target->process_state.stacks,
 						     stacks[heap->tracker.n]);
-			torsh_heap_alloc(heap, &flow, &alloc);
+			torsh_heap_alloc(heap, &producer, &alloc);
 			stamp++;
 		}
 	}

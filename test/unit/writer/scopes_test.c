@@ -104,24 +104,24 @@ static void modules_are_those_that_are_called(void **state)
 static void blocks_of_a_stack_are_in_one_scope_or_in_several(void **state)
 {
 	struct scope in = {.operator= 3, .module = 4};
-	struct heap_flow flow = {.scope = &in};
+	struct heap_producer producer = {.scope = &in};
 	struct heap heap;
 
 	(void)state;
 	torsh_heap_create(&heap, 0);
 	for (uint32_t i = 1; i <= 3; i++)
 		torsh_heap_alloc(
-			&heap, &flow,
+			&heap, &producer,
 			&(struct heap_alloc){.stamp = i, .address = 0x1000 * i, .size = 8});
 	assert_int_equal(heap.sites[0].scope.operator, 3);
 	assert_int_equal(heap.sites[0].scope.module, 4);
 	in.module = 5;
-	torsh_heap_alloc(&heap, &flow,
+	torsh_heap_alloc(&heap, &producer,
 			 &(struct heap_alloc){.stamp = 4, .address = 0x9000, .size = 8});
 	assert_int_equal(heap.sites[0].scope.operator, 3);
 	assert_int_equal(heap.sites[0].scope.module, HEAP_SCOPES_DIFFER);
-	flow.scope = NULL;
-	torsh_heap_alloc(&heap, &flow,
+	producer.scope = NULL;
+	torsh_heap_alloc(&heap, &producer,
 			 &(struct heap_alloc){.stamp = 5, .address = 0xa000, .size = 8});
 	assert_int_equal(heap.sites[0].scope.operator, HEAP_SCOPES_DIFFER);
 	torsh_heap_destroy(&heap);

@@ -38,7 +38,7 @@ struct process {
 	struct heap heap;
 	struct stack_table stacks;
 	uint32_t sites[N_SITES];
-	struct heap_flow flow;
+	struct heap_producer producer;
 	struct session_member *member;
 	uint32_t next; /* its next event is this one or a later one */
 	int has_ended;
@@ -123,15 +123,15 @@ static void fold(struct process *process, const struct turn *event, uint64_t sta
 		process->has_ended = 1;
 	} else if (event->size) {
 		/* As one change, where a block was there: what realloc does. */
-		torsh_heap_realloc_begin(&process->heap, &process->flow, stamp, address);
-		torsh_heap_alloc(&process->heap, &process->flow,
+		torsh_heap_realloc_begin(&process->heap, &process->producer, stamp, address);
+		torsh_heap_alloc(&process->heap, &process->producer,
 				 &(struct heap_alloc){.stamp = stamp,
 						      .address = address,
 						      .size = event->size,
 						      .site = process->sites[event->site],
 						      .is_realloc = 1});
 	} else {
-		torsh_heap_free(&process->heap, &process->flow, stamp, address);
+		torsh_heap_free(&process->heap, &process->producer, stamp, address);
 	}
 }
 

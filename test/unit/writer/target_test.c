@@ -433,7 +433,7 @@ struct waiter {
 	uint64_t suffix_before;
 };
 
-/* As agent/producer/flow.c waits for room. */
+/* As agent/producer/producer.c waits for room. */
 static void *wait_for_room(void *argument)
 {
 	struct waiter *waiter = argument;

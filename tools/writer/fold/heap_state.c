@@ -164,7 +164,7 @@ static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct
 	return true;
 }
 
-static inline void keep_live(struct heap *heap, const struct heap_flow *flow,
+static inline void keep_live(struct heap *heap, const struct heap_producer *producer,
 			     const struct heap_alloc *alloc)
 {
 	int is_there;
@@ -173,7 +173,7 @@ static inline void keep_live(struct heap *heap, const struct heap_flow *flow,
 	if (__builtin_expect(is_there, 0))
 		end_unseen(heap, block, alloc->stamp);
 	block->size = alloc->size;
-	block->flow = (uint16_t)flow->number;
+	block->producer = (uint16_t)producer->number;
 	block->stamp = relative_stamp(heap, alloc->stamp);
 	block->site = alloc->site;
 	torsh_live_set_usable(block, alloc->usable);
@@ -181,7 +181,7 @@ static inline void keep_live(struct heap *heap, const struct heap_flow *flow,
 }
 
 /* Returns the site that it counts for as long as it lives. */
-static inline uint32_t keep_block(struct heap *heap, const struct heap_flow *flow,
+static inline uint32_t keep_block(struct heap *heap, const struct heap_producer *producer,
 				  const struct heap_alloc *alloc)
 {
 	struct live_block before;
@@ -192,7 +192,7 @@ static inline uint32_t keep_block(struct heap *heap, const struct heap_flow *flo
 		if (keep_small(heap, alloc))
 			return heap->small_site;
 	}
-	keep_live(heap, flow, alloc);
+	keep_live(heap, producer, alloc);
 	return alloc->site;
 }
 
@@ -214,18 +214,19 @@ static void note_scope(struct heap_site *site, const struct scope *scope)
 	note_label(&site->scope.module, scope->module, !site->allocs);
 }
 
-static void count_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc)
+static void count_alloc(struct heap *heap, struct heap_producer *producer,
+			const struct heap_alloc *alloc)
 {
 	struct heap_site *site = &heap->sites[alloc->site];
 
 	heap->allocs++;
 	heap->alloc_bytes += alloc->size;
 	heap->size_blocks[alloc->size ? 64 - __builtin_clzll(alloc->size) : 0]++;
-	flow->allocs++;
-	flow->alloc_bytes += alloc->size;
-	flow->last_alloc = alloc->address;
-	flow->last_site = alloc->site;
-	note_scope(site, flow->scope);
+	producer->allocs++;
+	producer->alloc_bytes += alloc->size;
+	producer->last_alloc = alloc->address;
+	producer->last_site = alloc->site;
+	note_scope(site, producer->scope);
 	site->allocs++;
 	site->alloc_bytes += alloc->size;
 }
@@ -238,34 +239,35 @@ static void count_unknown(struct heap *heap)
 		heap->unknown_frees++;
 }
 
-void torsh_heap_end_unknown(struct heap *heap, struct heap_flow *flow)
+void torsh_heap_end_unknown(struct heap *heap, struct heap_producer *producer)
 {
-	if (!flow->is_reallocating_unknown)
+	if (!producer->is_reallocating_unknown)
 		return;
-	flow->is_reallocating_unknown = 0;
+	producer->is_reallocating_unknown = 0;
 	count_unknown(heap);
 }
 
-void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc)
+void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer,
+		      const struct heap_alloc *alloc)
 {
-	int is_move = alloc->is_realloc && flow->is_reallocating;
-	uint32_t site = keep_block(heap, flow, alloc);
+	int is_move = alloc->is_realloc && producer->is_reallocating;
+	uint32_t site = keep_block(heap, producer, alloc);
 
 	if (is_move) {
 		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 0,
-					  (int64_t)(alloc->size - flow->old.size));
-		leave_site(heap, &flow->old);
-		flow->is_reallocating = 0;
-		flow->frees++;
+					  (int64_t)(alloc->size - producer->old.size));
+		leave_site(heap, &producer->old);
+		producer->is_reallocating = 0;
+		producer->frees++;
 		heap->frees++;
 		heap->reallocs++;
 	} else {
 		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 1, (int64_t)alloc->size);
 		if (alloc->is_realloc)
-			torsh_heap_end_unknown(heap, flow);
+			torsh_heap_end_unknown(heap, producer);
 	}
 	change_site(heap, site, 1, (int64_t)alloc->size);
-	count_alloc(heap, flow, alloc);
+	count_alloc(heap, producer, alloc);
 }
 
 void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
@@ -315,18 +317,18 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	change_site(heap, to, 1, (int64_t)block->size);
 }
 
-static inline void count_temporary(struct heap *heap, struct heap_flow *flow, uint32_t number,
-				   uint64_t size)
+static inline void count_temporary(struct heap *heap, struct heap_producer *producer,
+				   uint32_t number, uint64_t size)
 {
 	struct heap_site *site = &heap->sites[number];
 
 	heap->temporary++;
 	site->temporary++;
 	site->temporary_bytes += size;
-	flow->last_alloc = 0;
+	producer->last_alloc = 0;
 }
 
-static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_flow *flow,
+static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_producer *producer,
 						 uint64_t stamp, uint64_t address)
 {
 	struct live_block small;
@@ -336,53 +338,54 @@ static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_
 		return;
 	}
 	heap->frees++;
-	if (flow->last_alloc == address)
-		count_temporary(heap, flow, flow->last_site, small.size);
+	if (producer->last_alloc == address)
+		count_temporary(heap, producer, producer->last_site, small.size);
 	end_block(heap, &small, stamp);
 }
 
-void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
+void torsh_heap_free(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
+		     uint64_t address)
 {
 	struct live_block *block = torsh_live_find(&heap->live, address);
 
-	flow->frees++;
+	producer->frees++;
 	if (__builtin_expect(!block, 0)) {
-		free_small(heap, flow, stamp, address);
+		free_small(heap, producer, stamp, address);
 		return;
 	}
 	heap->frees++;
-	if (flow->last_alloc == address && block->flow == flow->number)
-		count_temporary(heap, flow, block->site, block->size);
+	if (producer->last_alloc == address && block->producer == producer->number)
+		count_temporary(heap, producer, block->site, block->size);
 	end_block(heap, block, stamp);
 	torsh_live_remove(&heap->live, block);
 }
 
-void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp,
+void torsh_heap_realloc_begin(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
 			      uint64_t address)
 {
 	struct live_block *block;
 
-	if (flow->is_reallocating)
-		torsh_heap_realloc_failed(heap, flow, stamp);
+	if (producer->is_reallocating)
+		torsh_heap_realloc_failed(heap, producer, stamp);
 	block = torsh_live_find(&heap->live, address);
-	flow->is_reallocating = block || take_small(heap, address, &flow->old);
-	flow->is_reallocating_unknown = !flow->is_reallocating;
+	producer->is_reallocating = block || take_small(heap, address, &producer->old);
+	producer->is_reallocating_unknown = !producer->is_reallocating;
 	if (!block)
 		return;
-	flow->old = *block;
+	producer->old = *block;
 	torsh_live_remove(&heap->live, block);
 }
 
-void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64_t stamp)
+void torsh_heap_realloc_failed(struct heap *heap, struct heap_producer *producer, uint64_t stamp)
 {
-	const struct live_block *old = &flow->old;
+	const struct live_block *old = &producer->old;
 	struct live_block *block;
 	int is_there;
 
-	flow->is_reallocating_unknown = 0;
-	if (!flow->is_reallocating)
+	producer->is_reallocating_unknown = 0;
+	if (!producer->is_reallocating)
 		return;
-	flow->is_reallocating = 0;
+	producer->is_reallocating = 0;
 	if (torsh_small_has(&heap->small, old->address) ||
 	    torsh_live_find(&heap->live, old->address)) {
 		end_unseen(heap, old, stamp);

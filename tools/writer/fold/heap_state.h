@@ -40,11 +40,14 @@ struct heap_site {
 	uint32_t is_of_tensors;
 };
 
-/* What the heap keeps of one flow of events: a thread, or the handlers that interrupt its hooks. */
-struct heap_flow {
+/*
+ * What the heap keeps of one producer of events: a thread, or the handlers that interrupt its
+ * hooks.
+ */
+struct heap_producer {
 	uint64_t last_alloc; /* address of its latest allocation, 0: none, or freed */
 	uint32_t last_site; /* of that */
-	uint32_t number; /* of its slot: what live_block.flow says */
+	uint32_t number; /* of its slot: what live_block.producer says */
 	uint32_t is_reallocating;
 	uint32_t is_reallocating_unknown; /* a block that was never seen */
 	struct live_block old; /* while is_reallocating */
@@ -147,12 +150,14 @@ struct heap_alloc {
 	uint64_t size; /* <= LIVE_SIZE_MAX */
 	uint64_t usable; /* 0: not known */
 	uint32_t site;
-	uint32_t is_realloc; /* completes the flow's realloc, where one is under way */
+	uint32_t is_realloc; /* completes the producer's realloc, where one is under way */
 };
 
-void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc);
-void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address);
-void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp,
+void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer,
+		      const struct heap_alloc *alloc);
+void torsh_heap_free(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
+		     uint64_t address);
+void torsh_heap_realloc_begin(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
 			      uint64_t address);
 
 /*
@@ -165,9 +170,9 @@ void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address);
  * The realloc under way of a block that was never seen is done: that block has ended, and not
  * before.
  */
-void torsh_heap_end_unknown(struct heap *heap, struct heap_flow *flow);
+void torsh_heap_end_unknown(struct heap *heap, struct heap_producer *producer);
 
 /* The realloc under way did not happen, or its end will never be known: the old block lives on. */
-void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64_t stamp);
+void torsh_heap_realloc_failed(struct heap *heap, struct heap_producer *producer, uint64_t stamp);
 
 #endif

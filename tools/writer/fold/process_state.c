@@ -290,13 +290,13 @@ static void note_refusal(struct process_state *process_state,
 }
 
 /* What the totals take from an event of the timeline; its labels are numbers already. */
-static void learn(struct process_state *process_state, struct heap_flow *flow,
+static void learn(struct process_state *process_state, struct heap_producer *producer,
 		  const struct event *event, uint64_t stamp)
 {
 	const char *name = NULL;
 	int is_step;
 
-	flow->scope = torsh_scopes_take(&process_state->scopes, flow->number, event);
+	producer->scope = torsh_scopes_take(&process_state->scopes, producer->number, event);
 	if (event->id == EVENT_TENSOR)
 		mark_tensor(process_state, &event->tensor);
 	if (event->id == EVENT_DEVICE_REFUSED)
@@ -305,8 +305,8 @@ static void learn(struct process_state *process_state, struct heap_flow *flow,
 		process_state->is_out_of_memory = 1;
 		process_state->out_of_memory = (struct folded_out_of_memory){
 			.stamp = stamp,
-			.operator= flow->scope->operator,
-			.module = flow->scope->module,
+			.operator= producer->scope->operator,
+			.module = producer->scope->module,
 			.event = event->out_of_memory,
 		};
 	}

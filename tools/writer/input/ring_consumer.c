@@ -37,7 +37,7 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
 	consumer->change = NULL;
 	consumer->bound = consumer->busy_head = consumer->busy_since_ns = 0;
 	consumer->n_decoded = consumer->n_bytes = 0;
-	consumer->heap = (struct heap_flow){0};
+	consumer->heap = (struct heap_producer){0};
 	consumer->ring_end = CHANNEL_NOT_LARGE;
 	consumer->n_large = 0;
 	consumer->is_large = consumer->is_closed = 0;

@@ -70,7 +70,7 @@ struct ring_consumer {
 
 	uint64_t n_decoded;
 	uint64_t n_bytes; /* taken from the ring */
-	struct heap_flow heap;
+	struct heap_producer heap;
 	/*
 	 * what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: nothing is known
 	 * to

@@ -204,10 +204,10 @@ static void sum_live(struct live_sum *sums, const struct target *target)
 	while ((block = torsh_live_next(&heap->live, &at)))
 		add_block(sums, block);
 	for (uint32_t i = 0; i < target->n_consumers; i++) {
-		const struct heap_flow *flow = &target->consumers[i]->heap;
+		const struct heap_producer *producer = &target->consumers[i]->heap;
 
-		if (flow->is_reallocating)
-			add_block(sums, &flow->old);
+		if (producer->is_reallocating)
+			add_block(sums, &producer->old);
 	}
 	if (heap->small_site)
 		add_small(&sums[heap->small_site], heap);

@@ -14,9 +14,11 @@
 #define TORSH_VERSION "unknown"
 #endif
 
+typedef int command_main(int argc, char **argv);
+
 static const struct {
 	const char *name, *text;
-	int (*main)(int argc, char **argv);
+	command_main *main;
 } commands[] = {
 #define COMMAND(name, text) {#name, text, torsh_command_##name},
 	TORSH_COMMANDS
@@ -24,6 +26,19 @@ static const struct {
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))
+
+/* Accepted, but not listed: former names, and what only the writer runs. */
+static const struct {
+	const char *name;
+	command_main *main;
+} unlisted[] = {
+#define ALIAS(former, name) {#former, torsh_command_##name},
+	TORSH_COMMAND_ALIASES
+#undef ALIAS
+	{"finish", torsh_command_finish},
+};
+
+#define N_UNLISTED (sizeof(unlisted) / sizeof(*unlisted))
 
 static void print_usage(FILE *file)
 {
@@ -52,10 +67,36 @@ static int end_output(int status)
 	return TORSH_EXIT_UNREADABLE;
 }
 
+/* NULL: there is no such command. */
+static command_main *find_command(const char *name)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(name, commands[i].name) == 0)
+			return commands[i].main;
+	}
+	for (size_t i = 0; i < N_UNLISTED; i++) {
+		if (strcmp(name, unlisted[i].name) == 0)
+			return unlisted[i].main;
+	}
+	return NULL;
+}
+
+/* argv[1] becomes argv[0], as "torsh NAME": argp prints it. */
+static int run_command(command_main *command, int argc, char **argv)
+{
+	char *full = torsh_need_text("torsh %s", argv[1]);
+	int status;
+
+	argv[1] = full;
+	status = command(argc - 1, argv + 1);
+	free(full);
+	return end_output(status);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
-	char *full;
+	command_main *command = find_command(name);
 
 	torsh_terminal_guard();
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
@@ -66,19 +107,8 @@ int main(int argc, char **argv)
 		puts("torsh " TORSH_VERSION);
 		return TORSH_EXIT_DONE;
 	}
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		if (strcmp(name, commands[i].name) == 0) {
-			int status;
-
-			full = torsh_need_text("torsh %s", name);
-			argv[1] = full;
-			status = commands[i].main(argc - 1, argv + 1);
-			free(full);
-			return end_output(status);
-		}
-	}
-	if (strcmp(name, "finish") == 0)
-		return torsh_command_finish(argc - 1, argv + 1);
+	if (command)
+		return run_command(command, argc, argv);
 	if (*name)
 		torsh_warn("there is no command \"%s\"", name);
 	print_usage(stderr);

@@ -14,7 +14,7 @@ static const char doc[] =
 	"List the sessions that are being recorded on this machine: for each its writer, its oldest "
 	"process that is alive, when it began, how many processes it has, and its recording.\v"
 	"Only your own are there: what other users record can't be seen. `torsh top`, `torsh snapshot`, "
-	"`torsh stop` and `torsh start` take the pid of any process of a session, or of its writer.";
+	"`torsh pause` and `torsh resume` take the pid of any process of a session, or of its writer.";
 
 enum { KEY_JSON = 1 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh stop, torsh start and torsh end: pause the recording of a session, resume it, and end it
+ * torsh pause, torsh resume and torsh end: pause the recording of a session, resume it, and end it
  * for good.
  */
 #include <argp.h>
@@ -12,16 +12,16 @@
 #include "tools/command/command.h"
 #include "tools/live/live.h"
 
-static const char doc_stop[] =
+static const char doc_pause[] =
 	"Pause the recording of the session that PID belongs to, for all its processes and those that they start, until "
-	"`torsh start PID`. The program runs on.\v"
+	"`torsh resume PID`. The program runs on.\v"
 	"From the moment in which this has ended no block that is allocated is recorded: none is in a report, as a leak "
 	"or otherwise. Frees are recorded all the while: a block from before that is freed in the pause is no leak. One "
 	"that is resized in it stays with the stack that allocated it. Frees of blocks from the pause are counted apart "
 	"(pause_frees). Address space (mmap, brk) is recorded on. Reports say when recording was paused.";
 
-static const char doc_start[] =
-	"Resume the recording of the session that PID belongs to, after `torsh stop PID`. From "
+static const char doc_resume[] =
+	"Resume the recording of the session that PID belongs to, after `torsh pause PID`. From "
 	"the moment in which this has ended every block that is allocated is recorded.";
 
 static const char doc_end[] =
@@ -80,18 +80,18 @@ static int print_done(const char *what, const struct request_answer *said)
 	return TORSH_EXIT_DONE;
 }
 
-int torsh_command_stop(int argc, char **argv)
+int torsh_command_pause(int argc, char **argv)
 {
 	struct request_answer said;
-	bool was_paused = request_of_session(argc, argv, REQUEST_PAUSE, doc_stop, &said);
+	bool was_paused = request_of_session(argc, argv, REQUEST_PAUSE, doc_pause, &said);
 
 	return print_done(was_paused ? "was paused before" : "paused", &said);
 }
 
-int torsh_command_start(int argc, char **argv)
+int torsh_command_resume(int argc, char **argv)
 {
 	struct request_answer said;
-	bool was_resumed = request_of_session(argc, argv, REQUEST_RESUME, doc_start, &said);
+	bool was_resumed = request_of_session(argc, argv, REQUEST_RESUME, doc_resume, &said);
 
 	return print_done(was_resumed ? "was not paused" : "resumed", &said);
 }

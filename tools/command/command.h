@@ -23,14 +23,19 @@
 	COMMAND(list, "sessions that are being recorded on this machine")     \
 	COMMAND(snapshot, "what a running session holds now, as a recording") \
 	COMMAND(top, "what running sessions hold, as it changes")             \
-	COMMAND(stop, "pause the recording of a running session")             \
-	COMMAND(start, "resume it")                                           \
+	COMMAND(pause, "pause the recording of a running session")            \
+	COMMAND(resume, "resume it")                                          \
 	COMMAND(end, "end the recording of a running session for good")       \
 	COMMAND(dump, "everything in a recording, a JSON object a line")
 
 #define COMMAND(name, text) int torsh_command_##name(int argc, char **argv);
 TORSH_COMMANDS
 #undef COMMAND
+
+/* ALIAS(former name, command): accepted, not listed */
+#define TORSH_COMMAND_ALIASES \
+	ALIAS(stop, pause)    \
+	ALIAS(start, resume)
 
 /* torsh finish, which the writer runs: not listed. */
 int torsh_command_finish(int argc, char **argv);

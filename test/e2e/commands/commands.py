@@ -12,7 +12,7 @@ from harness import *  # noqa: E402,F403
 from exported import made  # noqa: E402
 
 COMMANDS = ("run", "report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "dump", "check", "export",
-            "list", "top", "snapshot", "stop", "start", "end")
+            "list", "top", "snapshot", "pause", "resume", "end")
 
 
 def recorded(name="entries", **env):
@@ -59,7 +59,7 @@ def the_manual_names_every_variable_option_and_command():
     assert len(variables) > 20, variables
     for what, text in (("torsh.1", manual), ("README.md", readme)):
         expect_equal(variables - named(r"TORSH_PROFILER_([A-Z_]+)", text), set(), f"variables that {what} lacks")
-    expect_equal(set(COMMANDS) - named(r"(?m)^\.B ([a-z]+)", manual) - {"start"}, set(), "commands that torsh.1 lacks")
+    expect_equal(set(COMMANDS) - named(r"(?m)^\.B ([a-z]+)", manual) - {"pause", "resume"}, set(), "commands that torsh.1 lacks")
     # Those of run stand for variables.
     options = {option for command in COMMANDS if command != "run"
                for option in named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])", torsh(command, "--help"))}

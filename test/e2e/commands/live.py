@@ -142,12 +142,12 @@ def a_python_program_is_seen_by_its_lines():
 def blocks_of_a_pause_are_in_no_report():
     with Target() as target:
         target.tell("ab")
-        torsh("stop", target.pid)
+        torsh("pause", target.pid)
         # Freed and resized in the pause: what was known stays known.
         target.tell("cafr")
         report = leaks(snapshot(target.pid))
         expect_equal(report["recording"]["pauses"][0]["until_ns"], None, "end of the pause")
-        torsh("start", target.pid)
+        torsh("resume", target.pid)
         target.tell("cb")
         target.end()
     # Of a: ten from before, four of them freed; the last of all, resized in the pause, was one of the pause's.
@@ -167,9 +167,9 @@ def blocks_of_a_pause_are_in_no_report():
 def a_block_that_is_resized_in_a_pause_stays_its_stacks():
     with Target() as target:
         target.tell("a")
-        torsh("stop", target.pid)
+        torsh("pause", target.pid)
         target.tell("r")
-        torsh("start", target.pid)
+        torsh("resume", target.pid)
         target.end()
     expect_equal(kept(target.output), {"keep_first": (10, 9 * FIRST + RESIZED)}, "leaks")
 
@@ -178,9 +178,9 @@ def a_block_that_is_resized_in_a_pause_stays_its_stacks():
 def frees_of_blocks_from_a_pause_are_counted_apart():
     with Target() as target:
         target.tell("a")
-        torsh("stop", target.pid)
+        torsh("pause", target.pid)
         target.tell("b")
-        torsh("start", target.pid)
+        torsh("resume", target.pid)
         target.tell("gs")
         target.end()
     events = leaks(target.output)["events"]
@@ -195,9 +195,9 @@ def frees_of_blocks_from_a_pause_are_counted_apart():
 def children_that_begin_in_a_pause_are_paused():
     with Target() as target:
         target.tell("xe")
-        torsh("stop", target.pid)
+        torsh("pause", target.pid)
         target.tell("xxee")
-        torsh("start", target.pid)
+        torsh("resume", target.pid)
         target.tell("xe")
         target.end()
     expect_equal(kept(target.output), {"keep_in_child": (40, 40 * CHILD)}, "leaks")
@@ -208,8 +208,8 @@ def threads_at_full_speed_come_through_pauses():
     with Target() as target:
         target.tell("am")
         for _ in range(3 if IS_QUICK else 10):
-            torsh("stop", target.pid)
-            torsh("start", target.pid)
+            torsh("pause", target.pid)
+            torsh("resume", target.pid)
         target.tell("bM")
         target.end()
     report = leaks(target.output)
@@ -226,7 +226,7 @@ def hooks_send_no_new_blocks_in_a_pause():
     with Target() as target:
         # Who has answered has said hello.
         target.tell("a")
-        torsh("stop", target.pid)
+        torsh("pause", target.pid)
         target.tell("a")
         before = session_of(target.pid)["processes"][0]["produced"]
         target.tell("bbbbcccc")
@@ -236,18 +236,29 @@ def hooks_send_no_new_blocks_in_a_pause():
 
 
 @case
-def stopping_twice_is_said():
+def pausing_twice_is_reported():
     with Target() as target:
         target.tell("a")
-        assert torsh("start", target.pid).startswith("was not paused")
-        assert torsh("stop", target.pid).startswith("paused")
-        assert torsh("stop", target.pid).startswith("was paused before")
+        assert torsh("resume", target.pid).startswith("was not paused")
+        assert torsh("pause", target.pid).startswith("paused")
+        assert torsh("pause", target.pid).startswith("was paused before")
         expect_equal(session_of(target.pid)["paused"], True, "paused")
         assert "(paused)" in torsh("list")
-        assert torsh("start", target.pid).startswith("resumed")
+        assert torsh("resume", target.pid).startswith("resumed")
         expect_equal(session_of(target.pid)["paused"], False, "paused")
         target.end()
     expect_equal(len(leaks(target.output)["recording"]["pauses"]), 1, "pauses")
+
+
+@case
+def the_former_names_of_pause_and_resume_are_accepted():
+    with Target() as target:
+        target.tell("a")
+        assert torsh("stop", target.pid).startswith("paused")
+        assert torsh("start", target.pid).startswith("resumed")
+        target.end()
+    listed = re.findall(r"(?m)^  torsh (\w+) ", torsh("--help"))
+    expect_equal({"pause", "resume", "stop", "start", "finish"} & set(listed), {"pause", "resume"}, "of these, in --help")
 
 
 # ---- list and top ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ STATUS, SNAPSHOT, PAUSE, RESUME = 1, 2, 3, 4
 
 @case
 def a_process_without_a_session_is_status_2():
-    for command in ("snapshot", "stop", "start"):
+    for command in ("snapshot", "pause", "resume"):
         result = run([TORSH, command, os.getpid()])
         expect_equal(result.returncode, 2, f"status of torsh {command}")
         assert b"is being recorded" in result.stderr, result.stderr
@@ -112,8 +112,8 @@ def many_may_ask_at_once():
         folder = scratch("snapshots")
         asking = [subprocess.Popen([str(TORSH), "snapshot", str(target.pid), "-o", str(folder / f"{i}.torsh")],
                                    env=clean_environment(), stdout=subprocess.DEVNULL) for i in range(8)]
-        torsh("stop", target.pid)
-        torsh("start", target.pid)
+        torsh("pause", target.pid)
+        torsh("resume", target.pid)
         for process in asking:
             expect_equal(process.wait(TIMEOUT_S), 0, "status of torsh snapshot")
         for path in folder.iterdir():
@@ -188,7 +188,7 @@ def another_user_sees_nothing():
         session = session_of(target.pid)
         stranger = {"preexec_fn": become("nobody")}
         expect_equal([s for s in sessions(**stranger) if s["writer_pid"] == session["writer_pid"]], [], "sessions of nobody")
-        for command in ("snapshot", "stop", "start", "top"):
+        for command in ("snapshot", "pause", "resume", "top"):
             for pid in (target.pid, session["writer_pid"]):
                 result = run([TORSH, command, pid, *(["--once"] if command == "top" else [])], **stranger)
                 expect_equal(result.returncode, 2, f"status of torsh {command} for another user ({result.stderr!r})")
@@ -243,7 +243,7 @@ def not_even_root_is_answered_by_others_writers():
         writer = wait_until(lambda: next((s["writer_pid"] for s in sessions(preexec_fn=become("nobody"))
                                           if target.pid in [p["pid"] for p in s["processes"]]), None), "its own user to see it")
         assert not session_of(target.pid)
-        expect_equal(run([TORSH, "stop", target.pid]).returncode, 2, "status of torsh stop")
+        expect_equal(run([TORSH, "pause", target.pid]).returncode, 2, "status of torsh pause")
         path = socket_of(writer)
         for verb in (STATUS, SNAPSHOT, PAUSE, RESUME):
             expect_equal(ask(path, REQUEST.pack(MAGIC, VERSION, verb, 0, 0)), b"", f"answer to {verb}")
@@ -256,8 +256,8 @@ def the_live_commands_are_clean_under_valgrind():
     need_command("valgrind")
     with Target() as target:
         target.tell("ab")
-        for command in (["list"], ["list", "--json"], ["snapshot", target.pid, "-o", scratch("v") / "x"], ["stop", target.pid],
-                        ["start", target.pid], ["top", "--once", "--interval", "1"]):
+        for command in (["list"], ["list", "--json"], ["snapshot", target.pid, "-o", scratch("v") / "x"], ["pause", target.pid],
+                        ["resume", target.pid], ["top", "--once", "--interval", "1"]):
             result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", TORSH, *command])
             expect_equal(result.returncode, 0, f"status of {command} under valgrind ({result.stderr.decode()[-800:]})")
         target.end()

@@ -9,6 +9,7 @@
 #include "collectors/cuda/cuda.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,16 @@
 #include "agent/process/injection.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_calls.h"
+#include "collectors/cuda/cuda_clock.h"
+#include "collectors/cuda/cuda_events.h"
+#include "collectors/cuda/cuda_flush.h"
+#include "collectors/cuda/cuda_shadow.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
 #include "collectors/torch/operator_marks.h"
 #include "shim/cuda/cupti.h"
@@ -25,6 +34,7 @@
 #include "shim/find_text.h"
 #include "shim/hooks.h"
 #include "shim/loader/objects.h"
+#include "shim/sys.h"
 
 #define FLUSH_EVERY_MS 1000u
 
@@ -42,12 +52,12 @@ static struct live *live;
 /* or it was decided otherwise how devices are seen; also in children */
 static _Atomic int was_injected;
 
-int torsh_cuda_is_live(void)
+bool torsh_cuda_is_live(void)
 {
 	return live && atomic_load_explicit(&live->is_attached, memory_order_acquire);
 }
 
-int torsh_cuda_is_ending(void)
+bool torsh_cuda_is_ending(void)
 {
 	return live && atomic_load_explicit(&live->is_ending, memory_order_relaxed);
 }
@@ -301,7 +311,7 @@ static const char *other_tool(void)
 	return NULL;
 }
 
-int torsh_cuda_may_call(void)
+bool torsh_cuda_may_call(void)
 {
 	if (torsh_agent_is_borrowed() || torsh_cuda_memory_info_is_asking)
 		return 0;

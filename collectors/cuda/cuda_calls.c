@@ -3,15 +3,24 @@
  * The program's calls of CUDA, when CUPTI tells of them: what launches work, what may wait, what is
  * about memory, and nodes of graphs as they come into being.
  */
+#include "collectors/cuda/cuda_calls.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "agent/process/config.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_clock.h"
+#include "collectors/cuda/cuda_shadow.h"
+#include "collectors/cuda/cuda_tee.h"
+#include "collectors/cuda/cuda_ticks.h"
 #include "collectors/cuda/memory/cuda_graph_memory.h"
-#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/cuda/memory/cuda_memory_callbacks.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
 #include "shim/cuda/cupti.h"
 
@@ -116,7 +125,7 @@ static int is_within(const struct cupti_call *call, int domain)
 		(outermost.domain == CUPTI_DOMAIN_RUNTIME && domain == CUPTI_DOMAIN_DRIVER));
 }
 
-int torsh_cuda_is_in_call(void)
+bool torsh_cuda_is_in_call(void)
 {
 	return outermost.domain != 0;
 }

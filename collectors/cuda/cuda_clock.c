@@ -6,10 +6,13 @@
  * readings must be frequent where there is something to record. Another client may register a clock
  * of its own, with other units: then an era begins in which times are of that.
  */
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_clock.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "collectors/cuda/cuda_lock.h"
+#include "collectors/cuda/cuda_ticks.h"
 #include "shim/cuda/cupti.h"
 
 #define N_READINGS 256u

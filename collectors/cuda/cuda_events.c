@@ -7,20 +7,29 @@
  * pair. Where marks can't be had either, or another tool measures, only the host's side is
  * recorded.
  */
+#include "collectors/cuda/cuda_events.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
+#include "agent/producer/producer.h"
+#include "agent/wire/event.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/cuda_launches.h"
-#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/cuda/cuda_lock.h"
+#include "collectors/cuda/cuda_ticks.h"
+#include "collectors/cuda/memory/cuda_memory_driver.h"
+#include "collectors/cuda/memory/cuda_memory_events.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
 #include "collectors/device/device_cuda.h"
 #include "collectors/device/devices.h"
 #include "shim/cuda/driver.h"
 #include "shim/hooks.h"
+#include "shim/sys.h"
 
 #define PAIRS_MAX 65536u /* that were not reached yet */
 #define PAIRS_A_TIME 128u
@@ -611,7 +620,7 @@ static void say_figures(void)
 	});
 }
 
-int torsh_cuda_may_ask(void)
+bool torsh_cuda_may_ask(void)
 {
 	return is_on() && (has_returned || !is_inside(__builtin_frame_address(0))) &&
 	       !is_ending() && atomic_load_explicit(&watch->has_marks, memory_order_relaxed);

@@ -4,13 +4,20 @@
  * there, for a lock of whom the end has interrupted or for a device: a thread does it that was made
  * when CUPTI was attached, and who ends the process waits for that thread, for a bounded time only.
  */
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_flush.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "agent/process/process.h"
+#include "agent/producer/producer.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_clock.h"
+#include "collectors/cuda/cuda_ticks.h"
 #include "shim/cuda/cupti.h"
 #include "shim/libc/thread.h"
+#include "shim/sys.h"
 
 #define TIMEOUT_NS UINT64_C(2000000000)
 #define READ_EVERY_NS UINT64_C(100000000) /* the clocks, while nobody launches anything */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/cuda_launches.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/cuda_batches.h"
 #include "shim/find_text.h"

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* CUPTI's records as events, in whatever thread CUPTI hands them over. */
+#include "collectors/cuda/cuda_records.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "agent/process/process.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_clock.h"
 #include "shim/cuda/cupti.h"
 
 /* When something ran, on our clock. */

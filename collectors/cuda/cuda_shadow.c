@@ -4,9 +4,13 @@
  * subscription: it gets a shadow of one, which hears what it enabled, with its own data and its own
  * slot for each call.
  */
+#include "collectors/cuda/cuda_shadow.h"
+
+#include <stdatomic.h>
 #include <string.h>
 
 #include "collectors/cuda/cuda.h"
+#include "shim/cuda/cupti.h"
 
 #define N_DOMAINS 8u
 #define SLOTS_MAX 32u /* calls within calls */
@@ -72,7 +76,7 @@ int torsh_cuda_watch_callback(int domain, uint32_t id)
 	return is_known(domain, id) ? set(domain, id, BY_US, 1) : -1;
 }
 
-int torsh_cuda_is_watched(int domain, uint32_t id)
+bool torsh_cuda_is_watched(int domain, uint32_t id)
 {
 	return is_enabled(domain, id, BY_US);
 }

@@ -4,10 +4,16 @@
  * from what came into ours; what it disables stays on where we want it. Its clock becomes the clock
  * of all records.
  */
+#include "collectors/cuda/cuda_tee.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_clock.h"
+#include "collectors/cuda/cuda_lock.h"
+#include "shim/cuda/cupti.h"
 
 static struct client {
 	cupti_request *_Atomic request;

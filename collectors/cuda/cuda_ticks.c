@@ -9,13 +9,15 @@
  * that finds it elsewhere than the rate says begins anew: what lies before it is of no use for the
  * rate. Until there is one the kernel is asked.
  */
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_ticks.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
 #include "agent/producer/producer.h"
 #include "agent/wire/clock.h"
+#include "collectors/cuda/cuda_lock.h"
 
 #define RATE_BITS 32 /* of the fraction of nanoseconds a tick */
 #define BASE_NS_MIN UINT64_C(5000000) /* closer readings give no rate */

@@ -6,10 +6,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "collectors/cuda/cuda.h"
+#include "agent/wire/event.h"
+#include "collectors/cuda/cuda_lock.h"
+#include "collectors/cuda/cuda_ticks.h"
 #include "collectors/device/device_cuda_event_slots.h"
 #include "collectors/device/devices.h"
 #include "shim/cuda/driver.h"
+#include "shim/sys.h"
 
 /* of the records that stand for the driver's, by which pages are taken */
 #define EVENTS_A_TIME 128u

@@ -5,9 +5,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_lock.h"
 #include "collectors/device/device_cuda.h"
 #include "shim/cuda/driver.h"
+#include "shim/sys.h"
 
 #define PLACES_A_TIME 64u
 

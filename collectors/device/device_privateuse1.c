@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "collectors/cuda/cuda.h"
+#include "agent/wire/event.h"
+#include "collectors/cuda/cuda_lock.h"
+#include "collectors/cuda/cuda_ticks.h"
 #include "collectors/device/devices.h"
 #include "shim/sys.h"
 #include "shim/torch/privateuse1.h"

@@ -3,13 +3,13 @@
  * A device that is the host: a mark is reached when it is made. What the contract's test and the
  * page (collectors/device/DEVICES.md) begin with; no process has it enabled.
  */
+#include "agent/wire/event.h"
+#include "collectors/cuda/cuda_ticks.h"
 #include "collectors/device/devices.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
-
-#include "collectors/cuda/cuda.h"
 
 #define MARKS_MAX 1024u
 

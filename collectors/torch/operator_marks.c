@@ -2,15 +2,19 @@
 #include "collectors/torch/operator_marks.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/process/process.h"
 #include "agent/producer/counter.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
-#include "collectors/cuda/cuda.h"
+#include "agent/wire/event.h"
+#include "collectors/cuda/cuda_lock.h"
 #include "collectors/device/devices.h"
+#include "shim/sys.h"
 
 #define MARKS_A_TIME 256u
 /* so many later calls are there before one is asked for: then nothing has to be waited for */

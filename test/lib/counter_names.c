@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
+#include "collectors/cuda/counters/cuda_counter_set.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "shim/cuda/cupti_profiler.h"
 
 /* What the choice needs of the rest of the agent: nothing is said here. */
 uint32_t torsh_label(const char *bytes, size_t n)

@@ -9,13 +9,15 @@
  *  - once the program makes streams wait for itself: host functions, values in memory, events of other processes;
  *  - while another thread is launching; what other threads launch meanwhile waits until the measurement is done.
  */
+#include "collectors/cuda/counters/cuda_counter_gate.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
 #include "agent/producer/label.h"
 #include "collectors/cuda/counters/cuda_counters.h"
-#include "collectors/cuda/cuda.h"
 #include "shim/find_text.h"
+#include "shim/sys.h"
 
 #define N_CONTEXTS 64u /* CUPTI numbers them from 1; those that share a place are taken for one */
 #define N_LABELS (1u << 16) /* the names of these are looked at once */
@@ -45,7 +47,7 @@ static int has_part(const char *name)
 	return 0;
 }
 
-int torsh_counter_is_collective(const char *name)
+bool torsh_counter_is_collective(const char *name)
 {
 	enum { UNKNOWN, NO, YES };
 	static _Atomic uint8_t answers[N_LABELS];

@@ -6,13 +6,21 @@
  * runs with the gate closed, so by one thread at a time, but for the look-up of what a launch is
  * like.
  */
+#include "collectors/cuda/counters/cuda_counter_ranges.h"
+
 #include <string.h>
 
 #include "agent/process/config.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
+#include "collectors/cuda/counters/cuda_counter_gate.h"
+#include "collectors/cuda/counters/cuda_counter_set.h"
 #include "collectors/cuda/counters/cuda_counters.h"
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_lock.h"
+#include "shim/cuda/cupti.h"
+#include "shim/cuda/cupti_profiler.h"
+#include "shim/sys.h"
 
 #define SAMPLES_PER_LAUNCH 3u
 #define TRIES_PER_LAUNCH 6u /* also of what can't be measured */

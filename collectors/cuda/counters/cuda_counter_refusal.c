@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Why counters can't be read, and what to do about it. */
+#include "collectors/cuda/counters/cuda_counter_refusal.h"
+
 #include <fcntl.h>
 #include <string.h>
 
-#include "collectors/cuda/counters/cuda_counters.h"
+#include "agent/process/text_buffer.h"
+#include "shim/cuda/cupti.h"
 #include "shim/find_text.h"
 #include "shim/sys.h"
 

@@ -4,14 +4,22 @@
  * the device's, from which they are fetched some ten times a second. Their times are of a clock of
  * the device's that nobody else reads: when a sample was fetched says where that clock is.
  */
+#include "collectors/cuda/counters/cuda_counter_samples.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "agent/process/config.h"
+#include "agent/wire/event.h"
+#include "collectors/cuda/counters/cuda_counter_set.h"
 #include "collectors/cuda/counters/cuda_counters.h"
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_ticks.h"
+#include "shim/cuda/cupti.h"
+#include "shim/cuda/cupti_profiler.h"
 #include "shim/libc/thread.h"
+#include "shim/sys.h"
 
 #define DEVICES_MAX 32u
 #define FETCH_EVERY_NS UINT64_C(20000000)

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Which of cuda_counters.def can be measured together on a chip, and what its values are. */
+#include "collectors/cuda/counters/cuda_counter_set.h"
+
 #include <string.h>
 
+#include "agent/process/text_buffer.h"
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "shim/cuda/cupti.h"
+#include "shim/cuda/cupti_profiler.h"
 #include "shim/sys.h"
 
 #define NAMES_MAX 3u /* of one row */

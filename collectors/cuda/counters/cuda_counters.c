@@ -8,8 +8,17 @@
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
-#include "collectors/cuda/cuda.h"
+#include "agent/wire/event.h"
+#include "collectors/cuda/counters/cuda_counter_gate.h"
+#include "collectors/cuda/counters/cuda_counter_ranges.h"
+#include "collectors/cuda/counters/cuda_counter_refusal.h"
+#include "collectors/cuda/counters/cuda_counter_samples.h"
+#include "collectors/cuda/cuda_shadow.h"
+#include "collectors/cuda/cuda_ticks.h"
+#include "shim/cuda/cupti.h"
+#include "shim/cuda/cupti_profiler.h"
 
 #define END_AT_MOST_NS UINT64_C(2000000000)
 
@@ -37,7 +46,7 @@ static _Thread_local struct {
 	uint8_t is_measured, is_collective;
 } open_call;
 
-int torsh_cuda_counters_are_on(void)
+bool torsh_cuda_counters_are_on(void)
 {
 	return (int)atomic_load_explicit(&is_on, memory_order_relaxed);
 }
@@ -150,7 +159,7 @@ static enum call_class class_of(const char *name)
 	return CALL_OTHER;
 }
 
-int torsh_cuda_counters_watch(uint32_t id, const char *name)
+bool torsh_cuda_counters_watch(uint32_t id, const char *name)
 {
 	if (torsh_config.counters.mode == COUNTERS_OFF || id >= CUPTI_CALLS_MAX)
 		return 0;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/memory/cuda_graph_memory.h"
 
+#include <stdatomic.h>
+
 #include "agent/process/config.h"
+#include "agent/producer/producer.h"
+#include "collectors/cuda/cuda.h"
 
 /* Most programs have no such nodes: nothing more is told of their graphs. */
 static _Atomic uint32_t are_nodes_there;

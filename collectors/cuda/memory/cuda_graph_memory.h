@@ -7,8 +7,9 @@
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
 
-#include "collectors/cuda/cuda.h"
+#include "agent/wire/event.h"
 #include "shim/cuda/cuda_memory.h"
+#include "shim/cuda/cupti.h"
 
 /*
  * The calling thread is in a call of the program's about memory or graphs; no node was made in it

@@ -5,7 +5,8 @@
  */
 #include "collectors/cuda/memory/cuda_live.h"
 
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_lock.h"
+#include "shim/sys.h"
 
 #define FIRST_SLOTS 1024u /* a power of two, as all sizes are */
 #define STEP_SHARE 16u /* between two times that it is more than ever: one part in so many, */

@@ -3,8 +3,13 @@
  * Calls about memory as CUPTI tells them. The runtime does its work by calls of the driver within
  * its own: collectors/ cuda_calls.c hands on the outermost only.
  */
+#include "collectors/cuda/memory/cuda_memory_callbacks.h"
+
+#include <stdatomic.h>
+
 #include "agent/wire/event.h"
-#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/cuda/memory/cuda_memory_events.h"
+#include "shim/cuda/cupti.h"
 
 #define N_CONTEXTS 1024u
 
@@ -13,7 +18,7 @@ static uint8_t numbers[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
 /* number of the device, and 1; 0: not asked */
 static _Atomic uint8_t devices_of_contexts[N_CONTEXTS];
 
-int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length)
+bool torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length)
 {
 	if (domain >= CUPTI_N_API_DOMAINS || id >= CUPTI_CALLS_MAX)
 		return 0;

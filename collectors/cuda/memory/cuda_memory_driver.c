@@ -4,10 +4,13 @@
  * there is no CUPTI. The runtime's are the driver's calls that it makes. A call that the driver
  * makes for itself, of the program's or the agent's, is none.
  */
+#include "collectors/cuda/memory/cuda_memory_driver.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/cuda/cuda_events.h"
+#include "collectors/cuda/memory/cuda_memory_events.h"
 #include "collectors/device/device_cuda.h"
 #include "shim/cuda/driver.h"
 #include "shim/hooks.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/memory/cuda_memory_info.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "agent/process/process.h"
+#include "collectors/cuda/cuda.h"
 #include "shim/cuda/driver.h"
 #include "shim/hooks.h"
 

@@ -12,7 +12,7 @@
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_INFO_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_INFO_H
 
-#include "collectors/cuda/cuda.h"
+#include "agent/wire/event.h"
 #include "shim/cuda/cuda_memory.h"
 
 /* CUPTI is attached: find what is called. Without CUPTI that is done already. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/memory/cuda_pools.h"
 
-#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_lock.h"
+#include "shim/sys.h"
 
 #define POOLS_A_TIME 64u
 

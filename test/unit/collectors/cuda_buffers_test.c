@@ -5,13 +5,18 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "agent/producer/counter.h"
 #include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_records.h"
+#include "collectors/cuda/cuda_tee.h"
 #include "shim/cuda/cupti.h"
 
 /* What this file uses of others. */

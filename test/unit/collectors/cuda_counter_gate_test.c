@@ -11,8 +11,12 @@
 
 #include <cmocka.h>
 
+#include "agent/process/text_buffer.h"
 #include "agent/producer/label.h"
+#include "collectors/cuda/counters/cuda_counter_gate.h"
+#include "collectors/cuda/counters/cuda_counter_refusal.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "shim/cuda/cupti.h"
 
 /* What they need of the rest of the agent. */
 struct cupti_functions torsh_cupti;

@@ -5,12 +5,14 @@
  * back is told before. Who sees the calls is cuda_memory_callbacks.c with CUPTI,
  * cuda_memory_driver.c without.
  */
-#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/cuda/memory/cuda_memory_events.h"
 
 #include <string.h>
 
 #include "agent/process/config.h"
+#include "agent/producer/producer.h"
 #include "agent/producer/label.h"
+#include "agent/wire/event.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/memory/cuda_graph_memory.h"
 #include "collectors/cuda/memory/cuda_live.h"

@@ -186,8 +186,8 @@ double torsh_host_share(const struct metrics_process *of, enum host_kind kind, b
 
 	for (size_t i = is_steady ? scope->first_steady : 0;
 	     i < (is_steady ? scope->n_whole : scope->n); i++)
-		ns += torsh_busy_within(&of->host[kind].busy, scope->spans[i].start_ns,
-					scope->spans[i].end_ns, &next);
+		ns += torsh_busy_within(&of->host[kind].busy, scope->intervals[i].start_ns,
+					scope->intervals[i].end_ns, &next);
 	return torsh_percent((double)ns, (double)(is_steady ? scope->steady_ns : scope->ns));
 }
 

@@ -28,27 +28,28 @@ static void see_work_end(struct metrics_process *of, uint64_t end_ns)
 	of->last_work_ns = end_ns > of->last_work_ns ? end_ns : of->last_work_ns;
 }
 
-static void see_row(void *context, const struct device_row *row)
+static void see_activity(void *context, const struct device_activity *activity)
 {
 	struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, row->process);
-	struct metrics_device *device = of ? torsh_metrics_device(of, row->span.device) : NULL;
-	uint64_t asked_ns = torsh_device_row_asked_ns(row);
+	struct metrics_process *of = find_process(observed, activity->process);
+	struct metrics_device *device =
+		of ? torsh_metrics_device(of, activity->record.device) : NULL;
+	uint64_t asked_ns = torsh_activity_issued_ns(activity);
 	struct attribution by;
 
 	if (!device)
 		return;
-	see_work_end(of, row->span.begin_ns + row->span.duration_ns);
-	torsh_attribute(observed->attributor, row, &by);
+	see_work_end(of, activity->record.begin_ns + activity->record.duration_ns);
+	torsh_attribute(observed->attributor, activity, &by);
 	/* What was asked for before the scope keeps the device busy in it, too. */
-	torsh_metrics_stretch(device, row);
-	if (torsh_scope_at(&of->scope, row->is_captured ? row->span.begin_ns : asked_ns) !=
-	    STEP_NONE)
-		torsh_metrics_row(of, device, row, &by);
+	torsh_metrics_stretch(device, activity);
+	if (torsh_scope_at(&of->scope, activity->is_captured ? activity->record.begin_ns
+							     : asked_ns) != STEP_NONE)
+		torsh_metrics_row(of, device, activity, &by);
 }
 
 static uint64_t place_of(void *context, const struct recorded_process *process,
-			 const struct timeline_event *event, const struct calls_around *around)
+			 const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	static char has_launched;
 	const struct metrics *observed = context;
@@ -59,7 +60,7 @@ static uint64_t place_of(void *context, const struct recorded_process *process,
 }
 
 static void see_launch(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, const struct calls_around *around)
+		       const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	const struct metrics *observed = context;
 	struct metrics_process *of = find_process(observed, process);
@@ -69,26 +70,26 @@ static void see_launch(void *context, const struct recorded_process *process,
 	torsh_device_join_launch(observed->join, process, event, around);
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	const struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, call->process);
+	struct metrics_process *of = find_process(observed, span->process);
 
-	torsh_attributor_begin(observed->attributor, call);
-	torsh_phase_clock_begin(&of->clock, call);
+	torsh_attributor_begin(observed->attributor, span);
+	torsh_phase_clock_begin(&of->clock, span);
 }
 
-static void add_operator(struct metrics_process *of, const struct call *call, size_t span,
+static void add_operator(struct metrics_process *of, const struct span *span, size_t interval,
 			 bool without_flops)
 {
-	struct metrics_operator *op = torsh_metrics_operator(of, torsh_call_name(call));
-	const char *text = call->inputs ? torsh_timeline_label(call->process, call->inputs) : NULL;
+	struct metrics_operator *op = torsh_metrics_operator(of, torsh_span_name(span));
+	const char *text = span->inputs ? torsh_timeline_label(span->process, span->inputs) : NULL;
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
 	struct flops flops;
 
 	torsh_inputs_parse(inputs, text);
 	flops = torsh_flops_of(op->name, inputs);
-	torsh_metrics_shapes(of, op, inputs, call, span);
+	torsh_metrics_shapes(of, op, inputs, span, interval);
 	free(inputs);
 	op->n++;
 	if (flops.status == FLOPS_COUNTED && !without_flops)
@@ -97,19 +98,19 @@ static void add_operator(struct metrics_process *of, const struct call *call, si
 		op->n_unknown++;
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	const struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, call->process);
-	size_t span = call->own ? torsh_scope_at(&of->scope, call->start_ns) : STEP_NONE;
+	struct metrics_process *of = find_process(observed, span->process);
+	size_t interval = span->own ? torsh_scope_at(&of->scope, span->start_ns) : STEP_NONE;
 
-	torsh_attributor_end(observed->attributor, call);
-	torsh_phase_clock_end(&of->clock, call);
-	if (call->kind == CALL_OPERATOR && !call->is_cut)
-		see_work_end(of, call->end_ns);
-	if (call->kind == CALL_OPERATOR && call->own && span != STEP_NONE)
-		add_operator(of, call, span, observed->wish->recording->without_flops);
-	call->own = NULL;
+	torsh_attributor_end(observed->attributor, span);
+	torsh_phase_clock_end(&of->clock, span);
+	if (span->kind == SPAN_OPERATOR && !span->is_cut)
+		see_work_end(of, span->end_ns);
+	if (span->kind == SPAN_OPERATOR && span->own && interval != STEP_NONE)
+		add_operator(of, span, interval, observed->wish->recording->without_flops);
+	span->own = NULL;
 }
 
 /* ---- everything else ------------------------------------------------------------------------- */
@@ -129,10 +130,10 @@ static struct metrics_memory *find_memory(struct metrics_process *of, uint32_t d
 }
 
 static void see_tensor(struct metrics_process *of, const struct timeline_event *event,
-		       const struct call *innermost)
+		       const struct span *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
-	const struct call *call = torsh_call_telling(innermost);
+	const struct span *span = torsh_span_attributed(innermost);
 	struct metrics_memory *memory;
 
 	if (tensor->device >> 8 != DEVICE_TYPE_CUDA ||
@@ -149,7 +150,7 @@ static void see_tensor(struct metrics_process *of, const struct timeline_event *
 	if (tensor->is_free || tensor->bytes <= memory->largest_bytes)
 		return;
 	memory->largest_bytes = tensor->bytes;
-	memory->largest_operator = call ? torsh_call_name(call) : NULL;
+	memory->largest_operator = span ? torsh_span_name(span) : NULL;
 	memory->largest_stack = event->stack;
 }
 
@@ -164,7 +165,7 @@ static bool is_of_cupti(uint32_t kind)
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct metrics *observed = context;
 	struct metrics_process *of = find_process(observed, process);
@@ -234,9 +235,9 @@ static void end_process(struct metrics_process *of)
 
 struct metrics *torsh_metrics_collect(const struct analysis_wish *wish)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct device_visitor devices = {.own = place_of, .row = see_row};
+	static const struct device_visitor devices = {.own = place_of, .activity = see_activity};
 	struct metrics *observed = torsh_need(calloc(1, sizeof(*observed)));
 	int rc;
 
@@ -249,8 +250,8 @@ struct metrics *torsh_metrics_collect(const struct analysis_wish *wish)
 	observed->attributor =
 		torsh_attributor_create(wish->processes, wish->n_processes, wish->prepass);
 	observed->join = torsh_device_join_create(wish->prepass, &devices, observed);
-	rc = torsh_calls_walk(wish->recording, wish->processes, wish->n_processes,
-			      wish->prepass->unnested, NULL, &visitor, observed, NULL);
+	rc = torsh_spans_visit(wish->recording, wish->processes, wish->n_processes,
+			       wish->prepass->unnested, NULL, &visitor, observed, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", wish->recording->path,
 			  strerror(-rc));

@@ -166,28 +166,28 @@ void torsh_metrics_free(struct metrics *observed);
 struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t number);
 
 /* The device was at work, for whomever. */
-void torsh_metrics_stretch(struct metrics_device *device, const struct device_row *row);
+void torsh_metrics_stretch(struct metrics_device *device, const struct device_activity *activity);
 
 /* It did something that was asked for in the scope; by: who asked. */
 void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device,
-		       const struct device_row *row, const struct attribution *by);
+		       const struct device_activity *activity, const struct attribution *by);
 
 /* The program called CUDA: EVENT_DEVICE_CALL. */
 void torsh_metrics_call(struct metrics_process *of, const struct timeline_event *event,
-			const struct calls_around *around);
+			const struct enclosing_spans *around);
 
 /* Go over a device's stretches and say when it was busy, and for what it waited. */
 void torsh_metrics_settle_device(struct metrics_device *device, const struct time_scope *scope);
 
 /* It is a collective that all ranks of a group run. */
-void torsh_metrics_collective(struct metrics_process *of, const struct device_row *row);
+void torsh_metrics_collective(struct metrics_process *of, const struct device_activity *activity);
 
 /* Compare the collectives of processes that are ranks of one job. */
 void torsh_metrics_ranks(struct metrics *observed);
 
 /* A call of an operator that launched something, on these inputs, in that span of the scope. */
 void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op,
-			  const struct inputs *inputs, const struct call *call, size_t span);
+			  const struct inputs *inputs, const struct span *span, size_t interval);
 
 /* Add what counters said of kernels to the work that is like them, and that to its operators. */
 void torsh_metrics_counters(struct metrics *observed);

@@ -11,9 +11,9 @@
 #include "tools/analysis/metrics.h"
 #include "tools/base/die.h"
 
-void torsh_metrics_collective(struct metrics_process *of, const struct device_row *row)
+void torsh_metrics_collective(struct metrics_process *of, const struct device_activity *activity)
 {
-	const char *name = torsh_timeline_label(row->process, row->span.name);
+	const char *name = torsh_timeline_label(activity->process, activity->record.name);
 
 	/* Only two take part in a send: ranks don't run the same ones. */
 	if (!of->process->rank || strstr(name, "SendRecv"))
@@ -21,8 +21,8 @@ void torsh_metrics_collective(struct metrics_process *of, const struct device_ro
 	of->collectives = torsh_need_room(of->collectives, of->n_collectives, &of->collectives_room,
 					  sizeof(*of->collectives));
 	of->collectives[of->n_collectives++] =
-		(struct metrics_collective){.begin_ns = row->span.begin_ns,
-					    .duration_ns = row->span.duration_ns,
+		(struct metrics_collective){.begin_ns = activity->record.begin_ns,
+					    .duration_ns = activity->record.duration_ns,
 					    .name = XXH64(name, strlen(name), 0)};
 }
 

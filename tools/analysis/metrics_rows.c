@@ -53,19 +53,19 @@ struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t
 	return &of->devices[of->n_devices++];
 }
 
-static void fill_work_key(struct work_key *key, const struct device_row *row,
+static void fill_work_key(struct work_key *key, const struct device_activity *activity,
 			  const struct attribution *by)
 {
-	const struct event_kernel *kernel = &row->event.kernel;
+	const struct event_kernel *kernel = &activity->event.kernel;
 
 	memset(key, 0, sizeof(*key));
-	key->what = row->span.what;
-	key->device = row->span.device;
+	key->what = activity->record.what;
+	key->device = activity->record.device;
 	key->site = by->site;
 	key->stack = by->stack;
-	if (row->event.id != EVENT_KERNEL)
+	if (activity->event.id != EVENT_KERNEL)
 		return;
-	key->name = row->span.name;
+	key->name = activity->record.name;
 	memcpy(key->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z},
 	       sizeof(key->grid));
 	memcpy(key->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z},
@@ -75,14 +75,15 @@ static void fill_work_key(struct work_key *key, const struct device_row *row,
 	key->dynamic_bytes = kernel->dynamic_shared_bytes;
 }
 
-static struct metrics_work *find_work(struct metrics_process *of, const struct device_row *row,
+static struct metrics_work *find_work(struct metrics_process *of,
+				      const struct device_activity *activity,
 				      const struct attribution *by)
 {
 	struct metrics_work *work;
 	struct work_key key;
 	size_t i;
 
-	fill_work_key(&key, row, by);
+	fill_work_key(&key, activity, by);
 	i = find_row(&of->known_work, &key, sizeof(key), of->n_work);
 	if (i < of->n_work)
 		return &of->work[i];
@@ -91,38 +92,38 @@ static struct metrics_work *find_work(struct metrics_process *of, const struct d
 	*work = (struct metrics_work){.key = key,
 				      .operator_name = by->operator_name,
 				      .is_attributed = !by->reason,
-				      .is_of_graph = row->span.graph};
-	if (row->event.id == EVENT_KERNEL) {
-		const char *name = torsh_timeline_label(of->process, row->span.name);
+				      .is_of_graph = activity->record.graph};
+	if (activity->event.id == EVENT_KERNEL) {
+		const char *name = torsh_timeline_label(of->process, activity->record.name);
 
-		work->kernel = row->event.kernel;
+		work->kernel = activity->event.kernel;
 		work->family = name ? torsh_attribution_family(name) : NULL;
 	}
 	return work;
 }
 
 /* As HTA tells communication from computation. */
-static bool is_communication(const struct device_row *row)
+static bool is_communication(const struct device_activity *activity)
 {
-	const char *name = row->span.what == DEVICE_KERNEL
-				   ? torsh_timeline_label(row->process, row->span.name)
+	const char *name = activity->record.what == DEVICE_KERNEL
+				   ? torsh_timeline_label(activity->process, activity->record.name)
 				   : NULL;
 
 	return name && strncmp(name, "nccl", 4) == 0;
 }
 
-void torsh_metrics_stretch(struct metrics_device *device, const struct device_row *row)
+void torsh_metrics_stretch(struct metrics_device *device, const struct device_activity *activity)
 {
-	const struct device_span *span = &row->span;
+	const struct activity_record *record = &activity->record;
 
-	if (!span->duration_ns)
+	if (!record->duration_ns)
 		return;
-	torsh_stretches_add(&device->stretches, span->stream,
+	torsh_stretches_add(&device->stretches, record->stream,
 			    &(struct device_stretch){
-				    .begin_ns = span->begin_ns,
-				    .end_ns = span->begin_ns + span->duration_ns,
-				    .asked_ns = torsh_device_row_asked_ns(row),
-				    .is_communication = is_communication(row),
+				    .begin_ns = record->begin_ns,
+				    .end_ns = record->begin_ns + record->duration_ns,
+				    .asked_ns = torsh_activity_issued_ns(activity),
+				    .is_communication = is_communication(activity),
 			    });
 }
 
@@ -131,9 +132,9 @@ static void add_host_call(struct metrics_process *of, const struct call_key *key
 {
 	struct host_time *time = &of->host[key->kind];
 	size_t i = find_row(&of->known_calls, key, sizeof(*key), of->n_calls);
-	size_t span = torsh_scope_at(&of->scope, begin_ns);
-	bool is_whole = span != STEP_NONE && span < of->scope.n_whole;
-	bool is_steady = is_whole && span >= of->scope.first_steady;
+	size_t interval = torsh_scope_at(&of->scope, begin_ns);
+	bool is_whole = interval != STEP_NONE && interval < of->scope.n_whole;
+	bool is_steady = is_whole && interval >= of->scope.first_steady;
 	struct metrics_call *call;
 
 	if (i == of->n_calls) {
@@ -181,39 +182,41 @@ static enum host_kind kind_of_row(struct metrics_process *of, const struct event
 }
 
 /* The call that asked for it; those of graphs don't wait. */
-static void add_call_of_row(struct metrics_process *of, const struct device_row *row,
+static void add_call_of_row(struct metrics_process *of, const struct device_activity *activity,
 			    const struct attribution *by)
 {
 	struct call_key key;
-	enum host_kind kind = row->span.graph ? HOST_NONE : kind_of_row(of, &row->event);
+	enum host_kind kind =
+		activity->record.graph ? HOST_NONE : kind_of_row(of, &activity->event);
 
-	if (kind == HOST_NONE || !row->has_launch || row->index)
+	if (kind == HOST_NONE || !activity->has_launch || activity->index)
 		return;
 	memset(&key, 0, sizeof(key));
 	key.kind = kind;
-	key.api = row->launch.api;
-	key.operator_label = row->launch.cause.operator_name;
+	key.api = activity->launch.api;
+	key.operator_label = activity->launch.cause.operator_name;
 	key.stack = by->stack;
-	add_host_call(of, &key, row->launch.begin_ns, row->launch.duration_ns, true);
+	add_host_call(of, &key, activity->launch.begin_ns, activity->launch.duration_ns, true);
 }
 
 void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device,
-		       const struct device_row *row, const struct attribution *by)
+		       const struct device_activity *activity, const struct attribution *by)
 {
-	struct metrics_work *work = find_work(of, row, by);
+	struct metrics_work *work = find_work(of, activity, by);
 
 	work->n++;
-	work->total_ns += row->span.duration_ns;
-	device->work_ns += row->span.duration_ns;
-	device->unattributed_ns += work->is_attributed ? 0 : row->span.duration_ns;
-	device->communication_ns += is_communication(row) ? row->span.duration_ns : 0;
-	if (row->span.what == DEVICE_KERNEL && !row->span.graph && row->has_launch) {
+	work->total_ns += activity->record.duration_ns;
+	device->work_ns += activity->record.duration_ns;
+	device->unattributed_ns += work->is_attributed ? 0 : activity->record.duration_ns;
+	device->communication_ns += is_communication(activity) ? activity->record.duration_ns : 0;
+	if (activity->record.what == DEVICE_KERNEL && !activity->record.graph &&
+	    activity->has_launch) {
 		device->n_kernels++;
-		device->n_short += row->span.duration_ns < row->launch.duration_ns;
+		device->n_short += activity->record.duration_ns < activity->launch.duration_ns;
 	}
-	if (is_communication(row))
-		torsh_metrics_collective(of, row);
-	add_call_of_row(of, row, by);
+	if (is_communication(activity))
+		torsh_metrics_collective(of, activity);
+	add_call_of_row(of, activity, by);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -240,10 +243,10 @@ static enum host_kind kind_of_label(struct metrics_process *of, uint32_t label)
 }
 
 void torsh_metrics_call(struct metrics_process *of, const struct timeline_event *event,
-			const struct calls_around *around)
+			const struct enclosing_spans *around)
 {
 	const struct event_device_call *says = &event->event.device_call;
-	const struct call *call = around->in_operator ? around->in_operator : around->innermost;
+	const struct span *span = around->in_operator ? around->in_operator : around->innermost;
 	struct call_key key;
 
 	memset(&key, 0, sizeof(key));
@@ -254,7 +257,7 @@ void torsh_metrics_call(struct metrics_process *of, const struct timeline_event 
 	key.operator_label = around->in_operator ? around->in_operator->name : 0;
 	key.stack = event->stack;
 	add_host_call(of, &key, says->begin, says->duration_ns,
-		      !call || call->phase != PHASE_OPTIMIZER);
+		      !span || span->phase != PHASE_OPTIMIZER);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

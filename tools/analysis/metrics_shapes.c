@@ -22,7 +22,7 @@ static uint64_t hash_shapes(const struct inputs *inputs)
 }
 
 void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op,
-			  const struct inputs *inputs, const struct call *call, size_t span)
+			  const struct inputs *inputs, const struct span *span, size_t interval)
 {
 	uint64_t hash = inputs->is_whole ? hash_shapes(inputs) : 0;
 	struct key_slot *slot = hash ? torsh_key_index_find(&op->shapes, hash) : NULL;
@@ -30,9 +30,9 @@ void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *o
 	if (!slot || slot->key || op->shapes.n_keys == SHAPES_MAX)
 		return;
 	torsh_key_index_fill(&op->shapes, slot, hash, 1);
-	if (span < of->scope.first_steady || span >= of->scope.n_whole)
+	if (interval < of->scope.first_steady || interval >= of->scope.n_whole)
 		return;
-	op->new_shapes_ns += call->end_ns - call->start_ns;
-	op->n_shapes_steps += op->last_shapes_step != span + 1;
-	op->last_shapes_step = span + 1;
+	op->new_shapes_ns += span->end_ns - span->start_ns;
+	op->n_shapes_steps += op->last_shapes_step != interval + 1;
+	op->last_shapes_step = interval + 1;
 }

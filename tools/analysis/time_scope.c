@@ -5,14 +5,15 @@
 
 #include "tools/base/die.h"
 
-static void add_span(struct time_scope *scope, struct step span, uint64_t from_ns, uint64_t to_ns)
+static void add_span(struct time_scope *scope, struct step interval, uint64_t from_ns,
+		     uint64_t to_ns)
 {
-	span.start_ns = span.start_ns > from_ns ? span.start_ns : from_ns;
-	span.end_ns = span.end_ns < to_ns ? span.end_ns : to_ns;
-	if (span.start_ns >= span.end_ns)
+	interval.start_ns = interval.start_ns > from_ns ? interval.start_ns : from_ns;
+	interval.end_ns = interval.end_ns < to_ns ? interval.end_ns : to_ns;
+	if (interval.start_ns >= interval.end_ns)
 		return;
-	scope->spans[scope->n++] = span;
-	scope->ns += span.end_ns - span.start_ns;
+	scope->intervals[scope->n++] = interval;
+	scope->ns += interval.end_ns - interval.start_ns;
 }
 
 void torsh_scope_create(struct time_scope *scope, const struct prepass_process *of,
@@ -23,7 +24,7 @@ void torsh_scope_create(struct time_scope *scope, const struct prepass_process *
 	size_t n_warmup = steps->is_restricted ? 0 : 1;
 
 	*scope = (struct time_scope){.is_of_steps = steps->n};
-	scope->spans = torsh_need_items(NULL, 0, steps->n + 1, sizeof(*scope->spans));
+	scope->intervals = torsh_need_items(NULL, 0, steps->n + 1, sizeof(*scope->intervals));
 	for (size_t i = 0; i < steps->n; i++) {
 		if (i == n_warmup)
 			scope->first_steady = scope->n;
@@ -34,18 +35,18 @@ void torsh_scope_create(struct time_scope *scope, const struct prepass_process *
 			 from_ns, to_ns);
 	if (steps->n <= n_warmup)
 		scope->first_steady = scope->n;
-	scope->is_open =
-		scope->is_of_steps && scope->n && scope->spans[scope->n - 1].end_ns >= of->last_ns;
+	scope->is_open = scope->is_of_steps && scope->n &&
+			 scope->intervals[scope->n - 1].end_ns >= of->last_ns;
 	scope->n_whole = scope->n - (scope->is_open && scope->n > 1);
 	if (scope->first_steady > scope->n_whole)
 		scope->first_steady = scope->n_whole;
 	for (size_t i = scope->first_steady; i < scope->n_whole; i++)
-		scope->steady_ns += scope->spans[i].end_ns - scope->spans[i].start_ns;
+		scope->steady_ns += scope->intervals[i].end_ns - scope->intervals[i].start_ns;
 }
 
 void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns)
 {
-	struct step *last = scope->n ? &scope->spans[scope->n - 1] : NULL;
+	struct step *last = scope->n ? &scope->intervals[scope->n - 1] : NULL;
 
 	if (!last || !scope->is_open || last_work_ns <= last->start_ns ||
 	    last_work_ns >= last->end_ns)
@@ -58,24 +59,26 @@ void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns)
 
 void torsh_scope_destroy(struct time_scope *scope)
 {
-	free(scope->spans);
+	free(scope->intervals);
 	*scope = (struct time_scope){0};
 }
 
 size_t torsh_scope_at(const struct time_scope *scope, uint64_t at_ns)
 {
-	return torsh_steps_find(scope->spans, scope->n, at_ns);
+	return torsh_steps_find(scope->intervals, scope->n, at_ns);
 }
 
 uint64_t torsh_scope_within(const struct time_scope *scope, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t ns = 0;
 
-	for (size_t i = torsh_steps_after(scope->spans, scope->n, from_ns);
-	     i < scope->n && scope->spans[i].start_ns < to_ns; i++) {
-		uint64_t start_ns =
-			scope->spans[i].start_ns > from_ns ? scope->spans[i].start_ns : from_ns;
-		uint64_t end_ns = scope->spans[i].end_ns < to_ns ? scope->spans[i].end_ns : to_ns;
+	for (size_t i = torsh_steps_after(scope->intervals, scope->n, from_ns);
+	     i < scope->n && scope->intervals[i].start_ns < to_ns; i++) {
+		uint64_t start_ns = scope->intervals[i].start_ns > from_ns
+					    ? scope->intervals[i].start_ns
+					    : from_ns;
+		uint64_t end_ns =
+			scope->intervals[i].end_ns < to_ns ? scope->intervals[i].end_ns : to_ns;
 
 		ns += end_ns > start_ns ? end_ns - start_ns : 0;
 	}

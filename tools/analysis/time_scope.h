@@ -10,7 +10,7 @@
 
 struct time_scope {
 	/* in the order of time; they don't overlap. Of no step where none are known */
-	struct step *spans;
+	struct step *intervals;
 	size_t n;
 	bool is_of_steps;
 	bool is_open; /* the last step ends because the process does */

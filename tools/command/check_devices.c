@@ -234,7 +234,7 @@ static int see_timed(void *context, const struct recorded_process *process,
 	struct timing *timing = context;
 	const struct event *event = &told->event;
 	struct event_device_mode *mode = timing->modes;
-	struct device_span span;
+	struct activity_record record;
 	size_t i = 0;
 
 	while (i < timing->reading->n_processes && timing->reading->processes[i] != process)
@@ -250,10 +250,10 @@ static int see_timed(void *context, const struct recorded_process *process,
 		see_losses(timing->figure, process->pid, &event->device_loss);
 	if (event->id == EVENT_LAUNCH && mode->mode == DEVICE_HOST_ONLY)
 		see_untimed(timing->figure, process, mode->reason);
-	if (torsh_device_untimed(event, &span))
+	if (torsh_activity_untimed(event, &record))
 		see_untimed(timing->figure, process, event->submission.reason);
-	if (torsh_device_span(event, &span))
-		add_time(timing, span.device, span.duration_ns);
+	if (torsh_activity_record(event, &record))
+		add_time(timing, record.device, record.duration_ns);
 	if (event->id == EVENT_DEVICE)
 		add_time(timing, event->device.device, 0);
 	return 0;

@@ -447,7 +447,7 @@ static void print_text(const struct view *view)
 	if (view->prepass.counts.n_too_deep)
 		printf("%" PRIu64
 		       " calls are left out: %u others were open on their threads when they began\n",
-		       view->prepass.counts.n_too_deep, CALLS_DEPTH_MAX);
+		       view->prepass.counts.n_too_deep, SPANS_DEPTH_MAX);
 	if (!operators->calls) {
 		puts("No operators were recorded.");
 		return;

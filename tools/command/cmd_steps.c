@@ -306,7 +306,7 @@ static void print_line(void *context, const struct view *view, const struct show
 {
 	const struct step *step = shown->step;
 	const struct step_total *total = shown->total;
-	static const enum call_phase order[] = {PHASE_SETUP, PHASE_DATA,     PHASE_FORWARD,
+	static const enum span_phase order[] = {PHASE_SETUP, PHASE_DATA,     PHASE_FORWARD,
 						PHASE_LOSS,  PHASE_BACKWARD, PHASE_OPTIMIZER};
 	uint64_t duration_ns = step->end_ns - step->start_ns;
 	char text[SIZE_TEXT_BYTES];

@@ -85,7 +85,7 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 		fprintf(stderr,
 			"torsh: %" PRIu64
 			" calls are left out: %u others were open on their threads when they began\n",
-			prepass.counts.n_too_deep, CALLS_DEPTH_MAX);
+			prepass.counts.n_too_deep, SPANS_DEPTH_MAX);
 	trace.prepass = &prepass;
 	trace.from_ns = window->from_ns;
 	trace.to_ns = window->to_ns;

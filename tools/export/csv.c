@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls as lines of comma-separated values (RFC 4180): operators, modules and ranges, calls that
+ * Spans as lines of comma-separated values (RFC 4180): operators, modules and ranges, spans that
  * launch, and what devices did, with what is known of each. What is not known is empty. Streams.
  */
 #include <inttypes.h>
@@ -43,21 +43,21 @@ static void put_text(struct sink *sink, const char *text)
 	put_part(sink, text, strlen(text));
 }
 
-static const char *category_of(const struct call *call)
+static const char *category_of(const struct span *span)
 {
-	if (call->is_module)
+	if (span->is_module)
 		return "module";
-	if (call->kind == CALL_RANGE || call->scope == OP_USER)
+	if (span->kind == SPAN_RANGE || span->scope == OP_USER)
 		return "range";
-	return call->scope == OP_BACKWARD ? "backward" : "operator";
+	return span->scope == OP_BACKWARD ? "backward" : "operator";
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct csv *csv = context;
 
-	if (call->kind == CALL_OPERATOR)
-		torsh_flops_book_begin(csv->book, call);
+	if (span->kind == SPAN_OPERATOR)
+		torsh_flops_book_begin(csv->book, span);
 }
 
 static void put_label(struct sink *sink, const struct recorded_process *process, uint32_t label)
@@ -92,12 +92,12 @@ static void put_known(struct sink *sink, bool is_known, uint64_t number)
 		torsh_sink_text(sink, ",");
 }
 
-static void put_collective(struct csv *csv, const struct call *call)
+static void put_collective(struct csv *csv, const struct span *span)
 {
 	struct sink *sink = csv->trace->sink;
 	struct collective collective;
 
-	if (!torsh_collectives_read(&csv->collectives, call, &collective)) {
+	if (!torsh_collectives_read(&csv->collectives, span, &collective)) {
 		torsh_sink_text(sink, ",,,,");
 		return;
 	}
@@ -111,33 +111,33 @@ static void put_collective(struct csv *csv, const struct call *call)
 	put_text(sink, collective.group->name ? collective.group->name : "");
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct csv *csv = context;
 	struct sink *sink = csv->trace->sink;
-	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
+	bool has_sequence = span->kind == SPAN_OPERATOR && span->sequence != OP_NO_SEQUENCE;
 	struct flops own = {.status = FLOPS_NO_FORMULA};
 
-	if (call->kind == CALL_OPERATOR)
-		own = torsh_flops_book_end(csv->book, call);
-	if (!torsh_trace_has(csv->trace, call->start_ns))
+	if (span->kind == SPAN_OPERATOR)
+		own = torsh_flops_book_end(csv->book, span);
+	if (!torsh_trace_has(csv->trace, span->start_ns))
 		return;
-	put_text(sink, torsh_call_name(call));
-	torsh_sink_print(sink, ",%s,", category_of(call));
-	put_time(sink, call->start_ns);
-	put_time(sink, call->end_ns - call->start_ns);
-	put_number(sink, call->process->pid);
-	put_number(sink, torsh_trace_tid(call->process, call->thread));
-	torsh_sink_print(sink, "%s,", torsh_phase_names[call->phase]);
+	put_text(sink, torsh_span_name(span));
+	torsh_sink_print(sink, ",%s,", category_of(span));
+	put_time(sink, span->start_ns);
+	put_time(sink, span->end_ns - span->start_ns);
+	put_number(sink, span->process->pid);
+	put_number(sink, torsh_trace_tid(span->process, span->thread));
+	torsh_sink_print(sink, "%s,", torsh_phase_names[span->phase]);
 	put_known(sink, own.status != FLOPS_NO_FORMULA, own.all);
-	put_number(sink, call->self_allocated_bytes);
-	put_label(sink, call->process, call->module);
-	put_label(sink, call->process, call->inputs);
+	put_number(sink, span->self_allocated_bytes);
+	put_label(sink, span->process, span->module);
+	put_label(sink, span->process, span->inputs);
 	torsh_sink_text(sink, ",,,,"); /* of devices */
-	put_label(sink, call->process, call->overload);
-	put_known(sink, has_sequence, call->sequence);
-	put_known(sink, has_sequence && call->forward_thread, call->forward_thread);
-	put_collective(csv, call);
+	put_label(sink, span->process, span->overload);
+	put_known(sink, has_sequence, span->sequence);
+	put_known(sink, has_sequence && span->forward_thread, span->forward_thread);
+	put_collective(csv, span);
 	torsh_sink_text(sink, "\r\n");
 }
 
@@ -159,13 +159,13 @@ static void put_launch(void *context, const struct recorded_process *process,
 	torsh_sink_print(sink, ",,,%" PRIu32 ",," NO_OPERATOR "\r\n", launch->correlation);
 }
 
-static void put_name(struct csv *csv, const struct device_row *row)
+static void put_name(struct csv *csv, const struct device_activity *activity)
 {
-	const char *name = torsh_timeline_label(row->process, row->span.name);
+	const char *name = torsh_timeline_label(activity->process, activity->record.name);
 	struct symbols *symbols = csv->trace->symbols;
 	char title[DEVICE_TITLE_BYTES];
 
-	if (torsh_device_title(&row->event, title))
+	if (torsh_activity_title(&activity->event, title))
 		put_text(csv->trace->sink, title);
 	else
 		put_text(csv->trace->sink, !name     ? ""
@@ -173,31 +173,31 @@ static void put_name(struct csv *csv, const struct device_row *row)
 						     : name);
 }
 
-static void put_row(void *context, const struct device_row *row)
+static void put_row(void *context, const struct device_activity *activity)
 {
 	struct csv *csv = context;
 	struct sink *sink = csv->trace->sink;
-	const char *phase = torsh_device_row_phase(row);
+	const char *phase = torsh_activity_phase(activity);
 
-	put_name(csv, row);
-	torsh_sink_print(sink, ",%s,", torsh_device_what_names[row->span.what]);
-	put_time(sink, row->span.begin_ns);
-	put_time(sink, row->span.duration_ns);
-	put_number(sink, row->process->pid);
+	put_name(csv, activity);
+	torsh_sink_print(sink, ",%s,", torsh_device_what_names[activity->record.what]);
+	put_time(sink, activity->record.begin_ns);
+	put_time(sink, activity->record.duration_ns);
+	put_number(sink, activity->process->pid);
 	torsh_sink_print(sink, ",%s,,,", phase ? phase : "");
-	put_label(sink, row->process, row->cause.module);
+	put_label(sink, activity->process, activity->cause.module);
 	torsh_sink_text(sink, ",");
-	put_number(sink, row->span.device);
-	put_number(sink, row->span.stream);
-	put_number(sink, row->span.correlation);
-	if (row->span.what != DEVICE_KERNEL)
-		torsh_sink_print(sink, "%" PRIu64, row->span.bytes);
+	put_number(sink, activity->record.device);
+	put_number(sink, activity->record.stream);
+	put_number(sink, activity->record.correlation);
+	if (activity->record.what != DEVICE_KERNEL)
+		torsh_sink_print(sink, "%" PRIu64, activity->record.bytes);
 	torsh_sink_text(sink, "," NO_OPERATOR);
 	torsh_sink_text(sink, "\r\n");
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct csv *csv = context;
 
@@ -209,9 +209,9 @@ static void see_event(void *context, const struct recorded_process *process,
 
 static int write_csv(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
+	static const struct device_visitor devices = {.launch = put_launch, .activity = put_row};
 	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->recording)};
 	int rc;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The events of a timeline as JSON, for programs of one's own: one object, in whose "events" each
- * stands on a line of its own, calls when they end. tools/schema/events.json says what they hold.
+ * stands on a line of its own, spans when they end. tools/schema/events.json says what they hold.
  * Streams.
  */
 #include <inttypes.h>
@@ -136,16 +136,16 @@ static char *put_stack(char *at, struct string_cache *texts, uint32_t stack)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* What operators and ranges have in common. */
-static char *put_call(char *at, struct string_cache *texts, const struct call *call)
+static char *put_span(char *at, struct string_cache *texts, const struct span *span)
 {
-	at = NUMBER(at, ",\"id\":", call->ordinal);
-	at = put_label(at, "\"name\"", texts, call->name);
-	at = NUMBER(at, ",\"start_ns\":", call->start_ns);
-	at = NUMBER(at, ",\"end_ns\":", call->end_ns);
-	at = put_label(at, "\"module\"", texts, call->module);
-	at = put_bool(at, "\"is_async\"", call->is_async);
-	at = put_bool(at, "\"is_cut\"", call->is_cut);
-	return put_stack(at, texts, call->stack);
+	at = NUMBER(at, ",\"id\":", span->ordinal);
+	at = put_label(at, "\"name\"", texts, span->name);
+	at = NUMBER(at, ",\"start_ns\":", span->start_ns);
+	at = NUMBER(at, ",\"end_ns\":", span->end_ns);
+	at = put_label(at, "\"module\"", texts, span->module);
+	at = put_bool(at, "\"is_async\"", span->is_async);
+	at = put_bool(at, "\"is_cut\"", span->is_cut);
+	return put_stack(at, texts, span->stack);
 }
 
 /* An object, or null; the caller's. */
@@ -171,12 +171,12 @@ static char *make_collective(const struct collective *collective)
 	return text;
 }
 
-static char *put_collective(char *at, struct events *events, const struct call *call)
+static char *put_collective(char *at, struct events *events, const struct span *span)
 {
 	struct collective collective;
 	char *text = NULL;
 
-	if (torsh_collectives_read(&events->collectives, call, &collective))
+	if (torsh_collectives_read(&events->collectives, span, &collective))
 		text = make_collective(&collective);
 	at = PUT(at, ",\"collective\":");
 	at = torsh_put_text(at, text && strlen(text) <= LABEL_BYTES_MAX ? text : "null");
@@ -184,69 +184,69 @@ static char *put_collective(char *at, struct events *events, const struct call *
 	return at;
 }
 
-static void put_operator(struct events *events, struct string_cache *texts, const struct call *call,
+static void put_operator(struct events *events, struct string_cache *texts, const struct span *span,
 			 const struct flops *own)
 {
-	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, call->process)->steps;
-	const struct call *outer = torsh_call_outer_operator(call);
-	uint64_t duration_ns = call->end_ns - call->start_ns;
-	size_t step = torsh_steps_at(steps, call->start_ns);
-	bool has_sequence = call->sequence != OP_NO_SEQUENCE,
+	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, span->process)->steps;
+	const struct span *outer = torsh_span_outer_operator(span);
+	uint64_t duration_ns = span->end_ns - span->start_ns;
+	size_t step = torsh_steps_at(steps, span->start_ns);
+	bool has_sequence = span->sequence != OP_NO_SEQUENCE,
 	     has_formula = own->status != FLOPS_NO_FORMULA;
-	char *at = begin_event(events, "operator", texts, call->thread);
+	char *at = begin_event(events, "operator", texts, span->thread);
 
-	at = put_call(at, texts, call);
-	at = put_text_or_null(at, "\"inputs\"", inputs_of(texts, call->inputs));
-	at = put_label(at, "\"overload\"", texts, call->overload);
+	at = put_span(at, texts, span);
+	at = put_text_or_null(at, "\"inputs\"", inputs_of(texts, span->inputs));
+	at = put_label(at, "\"overload\"", texts, span->overload);
 	at = NUMBER(at, ",\"self_ns\":",
-		    duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
+		    duration_ns > span->inner_ns ? duration_ns - span->inner_ns : 0);
 	at = put_known(at, "\"outer\"", outer, outer ? outer->ordinal : 0);
-	at = NUMBER(at, ",\"scope\":", call->scope);
-	at = put_known(at, "\"sequence\"", has_sequence, call->sequence);
-	at = put_known(at, "\"forward_thread\"", has_sequence && call->forward_thread,
-		       call->forward_thread);
-	at = put_collective(at, events, call);
-	at = put_text_or_null(at, "\"phase\"", torsh_phase_names[call->phase]);
+	at = NUMBER(at, ",\"scope\":", span->scope);
+	at = put_known(at, "\"sequence\"", has_sequence, span->sequence);
+	at = put_known(at, "\"forward_thread\"", has_sequence && span->forward_thread,
+		       span->forward_thread);
+	at = put_collective(at, events, span);
+	at = put_text_or_null(at, "\"phase\"", torsh_phase_names[span->phase]);
 	at = put_known(at, "\"step\"", step != STEP_NONE,
 		       step != STEP_NONE ? steps->items[step].number : 0);
 	at = put_known(at, "\"flops\"", has_formula, own->counter);
 	at = put_known(at, "\"flops_all\"", has_formula, own->all);
-	at = NUMBER(at, ",\"allocated_bytes\":", call->self_allocated_bytes);
-	end_event(events, NUMBER(at, ",\"freed_bytes\":", call->self_freed_bytes));
+	at = NUMBER(at, ",\"allocated_bytes\":", span->self_allocated_bytes);
+	end_event(events, NUMBER(at, ",\"freed_bytes\":", span->self_freed_bytes));
 }
 
-static void put_range(struct events *events, struct string_cache *texts, const struct call *call)
+static void put_range(struct events *events, struct string_cache *texts, const struct span *span)
 {
-	char *at = begin_event(events, call->is_module ? "module" : "range", texts, call->thread);
+	char *at = begin_event(events, span->is_module ? "module" : "range", texts, span->thread);
 
-	at = put_call(at, texts, call);
-	at = put_label(at, "\"domain\"", texts, call->domain);
-	at = put_label(at, "\"category\"", texts, call->category);
-	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, call->source));
-	end_event(events, put_payload(at, "\"payload\"", call->payload_type, call->payload));
+	at = put_span(at, texts, span);
+	at = put_label(at, "\"domain\"", texts, span->domain);
+	at = put_label(at, "\"category\"", texts, span->category);
+	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, span->source));
+	end_event(events, put_payload(at, "\"payload\"", span->payload_type, span->payload));
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct events *events = context;
 
-	if (call->kind == CALL_OPERATOR)
-		torsh_flops_book_begin(events->book, call);
+	if (span->kind == SPAN_OPERATOR)
+		torsh_flops_book_begin(events->book, span);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct events *events = context;
 	struct flops own = {.status = FLOPS_NO_FORMULA};
 
-	if (call->kind == CALL_OPERATOR)
-		own = torsh_flops_book_end(events->book, call);
-	if (!torsh_trace_has(events->trace, call->start_ns))
+	if (span->kind == SPAN_OPERATOR)
+		own = torsh_flops_book_end(events->book, span);
+	if (!torsh_trace_has(events->trace, span->start_ns))
 		return;
-	if (call->kind == CALL_OPERATOR)
-		put_operator(events, find_texts(events, call->process), call, &own);
+	if (span->kind == SPAN_OPERATOR)
+		put_operator(events, find_texts(events, span->process), span, &own);
 	else
-		put_range(events, find_texts(events, call->process), call);
+		put_range(events, find_texts(events, span->process), span);
 }
 
 static char *begin_moment(struct events *events, const char *type, struct string_cache *texts,
@@ -256,7 +256,7 @@ static char *begin_moment(struct events *events, const char *type, struct string
 }
 
 static void put_tensor(struct events *events, struct string_cache *texts,
-		       const struct timeline_event *event, const struct call *innermost)
+		       const struct timeline_event *event, const struct span *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	char device[32], *at = begin_moment(events, "tensor", texts, event);
@@ -309,7 +309,7 @@ static void put_value(struct events *events, struct string_cache *texts,
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct events *events = context;
 	struct string_cache *texts = find_texts(events, process);
@@ -344,32 +344,33 @@ static void put_launch(void *context, const struct recorded_process *process,
 	at = NUMBER(at, ",\"end_ns\":", launch->begin_ns + launch->duration_ns);
 	at = put_known(at, "\"correlation\"", launch->correlation, launch->correlation);
 	at += sprintf(at, ",\"result\":%" PRId32, launch->result);
-	at = put_known(at, "\"operator\"", launch->cause.has_operator, launch->cause.operator_call);
+	at = put_known(at, "\"operator\"", launch->cause.has_operator, launch->cause.operator_span);
 	at = put_label(at, "\"module\"", texts, launch->cause.module);
 	end_event(events, NUMBER(at, ",\"caused\":", launch->n_caused));
 }
 
 /* What kernels, copies and memsets have in common. */
-static char *put_span(char *at, const struct events *events, struct string_cache *texts,
-		      const struct device_row *row)
+static char *put_activity(char *at, const struct events *events, struct string_cache *texts,
+			  const struct device_activity *activity)
 {
-	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, row->process)->steps;
-	const struct device_span *span = &row->span;
-	size_t step = torsh_steps_at(steps, torsh_device_row_asked_ns(row));
+	const struct steps *steps =
+		&torsh_prepass_of(events->trace->prepass, activity->process)->steps;
+	const struct activity_record *record = &activity->record;
+	size_t step = torsh_steps_at(steps, torsh_activity_issued_ns(activity));
 
-	at = NUMBER(at, ",\"start_ns\":", span->begin_ns);
-	at = NUMBER(at, ",\"end_ns\":", span->begin_ns + span->duration_ns);
-	at = NUMBER(at, ",\"device\":", span->device);
-	at = NUMBER(at, ",\"context\":", span->context);
-	at = NUMBER(at, ",\"stream\":", span->stream);
-	at = put_known(at, "\"correlation\"", span->correlation, span->correlation);
-	at = put_known(at, "\"graph\"", span->graph || span->node, span->graph);
-	at = put_known(at, "\"node\"", span->node, span->node);
-	at = put_known(at, "\"operator\"", !row->reason,
-		       row->reason ? 0 : row->cause.operator_call);
-	at = put_text_or_null(at, "\"reason\"", torsh_kernel_reasons[row->reason]);
-	at = put_label(at, "\"module\"", texts, row->cause.module);
-	at = put_text_or_null(at, "\"phase\"", torsh_device_row_phase(row));
+	at = NUMBER(at, ",\"start_ns\":", record->begin_ns);
+	at = NUMBER(at, ",\"end_ns\":", record->begin_ns + record->duration_ns);
+	at = NUMBER(at, ",\"device\":", record->device);
+	at = NUMBER(at, ",\"context\":", record->context);
+	at = NUMBER(at, ",\"stream\":", record->stream);
+	at = put_known(at, "\"correlation\"", record->correlation, record->correlation);
+	at = put_known(at, "\"graph\"", record->graph || record->node, record->graph);
+	at = put_known(at, "\"node\"", record->node, record->node);
+	at = put_known(at, "\"operator\"", !activity->reason,
+		       activity->reason ? 0 : activity->cause.operator_span);
+	at = put_text_or_null(at, "\"reason\"", torsh_kernel_reasons[activity->reason]);
+	at = put_label(at, "\"module\"", texts, activity->cause.module);
+	at = put_text_or_null(at, "\"phase\"", torsh_activity_phase(activity));
 	return put_known(at, "\"step\"", step != STEP_NONE,
 			 step != STEP_NONE ? steps->items[step].number : 0);
 }
@@ -408,20 +409,20 @@ static char *put_memset(char *at, const struct event_memset *memset)
 	return put_bool(at, "\"is_async\"", memset->is_async);
 }
 
-static void put_row(void *context, const struct device_row *row)
+static void put_row(void *context, const struct device_activity *activity)
 {
 	struct events *events = context;
-	struct string_cache *texts = find_texts(events, row->process);
-	char *at = begin_of_process(events, torsh_device_what_names[row->span.what], texts);
+	struct string_cache *texts = find_texts(events, activity->process);
+	char *at = begin_of_process(events, torsh_device_what_names[activity->record.what], texts);
 
-	at = NUMBER(at, "\"pid\":", row->process->pid);
-	at = put_span(at, events, texts, row);
-	if (row->span.what == DEVICE_KERNEL)
-		at = put_kernel(at, texts, &row->event.kernel);
-	else if (row->span.what == DEVICE_COPY)
-		at = put_copy(at, &row->event.copy);
-	else if (row->span.what == DEVICE_MEMSET)
-		at = put_memset(at, &row->event.memset);
+	at = NUMBER(at, "\"pid\":", activity->process->pid);
+	at = put_activity(at, events, texts, activity);
+	if (activity->record.what == DEVICE_KERNEL)
+		at = put_kernel(at, texts, &activity->event.kernel);
+	else if (activity->record.what == DEVICE_COPY)
+		at = put_copy(at, &activity->event.copy);
+	else if (activity->record.what == DEVICE_MEMSET)
+		at = put_memset(at, &activity->event.memset);
 	end_event(events, at);
 }
 
@@ -486,9 +487,9 @@ static void put_steps(const struct trace *trace)
 
 static int write_json(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
+	static const struct device_visitor devices = {.launch = put_launch, .activity = put_row};
 	struct events events = {.trace = trace,
 				.sink = trace->sink,
 				.book = torsh_flops_book_create(trace->recording)};

@@ -11,15 +11,15 @@
 #include "tools/base/sparse_array.h"
 #include "tools/export/output.h"
 
-/* Forward calls are looked for among the latest of each process: a power of two. */
-#define FORWARD_CALLS 65536u
+/* Forward spans are looked for among the latest of each process: a power of two. */
+#define FORWARD_SPANS 65536u
 
 struct process_forward {
 	const struct recorded_process *process;
 	struct sparse_array items; /* of struct forward */
 };
 
-struct forward_calls {
+struct forward_spans {
 	struct process_forward *processes;
 	size_t n, n_room;
 };
@@ -30,7 +30,7 @@ struct forward_calls {
  */
 struct watcher {
 	const struct trace *trace;
-	const struct calls_visitor *visitor;
+	const struct span_visitor *visitor;
 	const struct device_visitor *devices;
 	struct device_join *join; /* NULL: nobody wants to know, or there is nothing */
 	void *context;
@@ -42,24 +42,24 @@ static bool is_in_steps(const struct watcher *watcher, const struct recorded_pro
 	return torsh_prepass_has(watcher->trace->prepass, process, at_ns);
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	const struct watcher *watcher = context;
 
-	if (watcher->visitor->begin && is_in_steps(watcher, call->process, call->start_ns))
-		watcher->visitor->begin(watcher->context, call);
+	if (watcher->visitor->begin && is_in_steps(watcher, span->process, span->start_ns))
+		watcher->visitor->begin(watcher->context, span);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	const struct watcher *watcher = context;
 
-	if (watcher->visitor->end && is_in_steps(watcher, call->process, call->start_ns))
-		watcher->visitor->end(watcher->context, call);
+	if (watcher->visitor->end && is_in_steps(watcher, span->process, span->start_ns))
+		watcher->visitor->end(watcher->context, span);
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	const struct watcher *watcher = context;
 
@@ -72,7 +72,7 @@ static void see_event(void *context, const struct recorded_process *process,
 }
 
 static void see_launch(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, const struct calls_around *around)
+		       const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	const struct watcher *watcher = context;
 
@@ -99,33 +99,33 @@ static void tell_call(void *context, const struct recorded_process *process,
 		watcher->devices->call(watcher->context, process, call);
 }
 
-static void tell_row(void *context, const struct device_row *row)
+static void tell_row(void *context, const struct device_activity *activity)
 {
 	const struct watcher *watcher = context;
-	uint64_t asked_ns = torsh_device_row_asked_ns(row);
+	uint64_t asked_ns = torsh_activity_issued_ns(activity);
 
 	if (torsh_trace_has(watcher->trace,
-			    watcher->trace->is_of_steps ? asked_ns : row->span.begin_ns) &&
-	    is_in_steps(watcher, row->process, asked_ns))
-		watcher->devices->row(watcher->context, row);
+			    watcher->trace->is_of_steps ? asked_ns : activity->record.begin_ns) &&
+	    is_in_steps(watcher, activity->process, asked_ns))
+		watcher->devices->activity(watcher->context, activity);
 }
 
-bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *row)
+bool torsh_trace_has_launch(const struct trace *trace, const struct device_activity *activity)
 {
-	return row->has_launch && torsh_trace_has(trace, row->launch.begin_ns) &&
-	       torsh_prepass_has(trace->prepass, row->process, row->launch.begin_ns) &&
-	       row->span.begin_ns >= row->launch.shown_ns;
+	return activity->has_launch && torsh_trace_has(trace, activity->launch.begin_ns) &&
+	       torsh_prepass_has(trace->prepass, activity->process, activity->launch.begin_ns) &&
+	       activity->record.begin_ns >= activity->launch.shown_ns;
 }
 
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
+int torsh_trace_walk(struct trace *trace, const struct span_visitor *visitor,
 		     const struct device_visitor *devices, void *context)
 {
-	static const struct calls_visitor watching = {
+	static const struct span_visitor watching = {
 		.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct calls_visitor with_launches = {
+	static const struct span_visitor with_launches = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor telling = {
-		.launch = tell_launch, .call = tell_call, .row = tell_row};
+		.launch = tell_launch, .call = tell_call, .activity = tell_row};
 	struct watcher watcher = {
 		.trace = trace, .visitor = visitor, .devices = devices, .context = context};
 	bool is_restricted = false, has_devices = false;
@@ -142,9 +142,9 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
 		visitor = &with_launches;
 	else if (is_restricted)
 		visitor = &watching;
-	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes,
-			      trace->prepass->unnested, NULL, visitor,
-			      visitor == watcher.visitor ? context : &watcher, NULL);
+	rc = torsh_spans_visit(trace->recording, trace->processes, trace->n_processes,
+			       trace->prepass->unnested, NULL, visitor,
+			       visitor == watcher.visitor ? context : &watcher, NULL);
 	if (watcher.join)
 		torsh_device_join_destroy(watcher.join);
 	return rc;
@@ -213,66 +213,66 @@ bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number)
 	}
 }
 
-struct forward_calls *torsh_forward_create(void)
+struct forward_spans *torsh_forward_create(void)
 {
-	return torsh_need(calloc(1, sizeof(struct forward_calls)));
+	return torsh_need(calloc(1, sizeof(struct forward_spans)));
 }
 
-void torsh_forward_destroy(struct forward_calls *calls)
+void torsh_forward_destroy(struct forward_spans *spans)
 {
-	for (size_t i = 0; i < calls->n; i++)
-		torsh_sparse_array_destroy(&calls->processes[i].items);
-	free(calls->processes);
-	free(calls);
+	for (size_t i = 0; i < spans->n; i++)
+		torsh_sparse_array_destroy(&spans->processes[i].items);
+	free(spans->processes);
+	free(spans);
 }
 
-static struct forward *find_slot(struct forward_calls *calls, const struct call *call)
+static struct forward *find_slot(struct forward_spans *spans, const struct span *span)
 {
 	struct process_forward *of;
 	size_t i = 0;
 
-	while (i < calls->n && calls->processes[i].process != call->process)
+	while (i < spans->n && spans->processes[i].process != span->process)
 		i++;
-	if (i == calls->n) {
-		calls->processes =
-			torsh_need_room(calls->processes, calls->n, &calls->n_room, sizeof(*of));
-		calls->n++;
-		calls->processes[i].process = call->process;
-		torsh_sparse_array_create(&calls->processes[i].items, sizeof(struct forward));
+	if (i == spans->n) {
+		spans->processes =
+			torsh_need_room(spans->processes, spans->n, &spans->n_room, sizeof(*of));
+		spans->n++;
+		spans->processes[i].process = span->process;
+		torsh_sparse_array_create(&spans->processes[i].items, sizeof(struct forward));
 	}
-	of = &calls->processes[i];
-	return torsh_sparse_array_at(&of->items, torsh_call_slot(call, FORWARD_CALLS));
+	of = &spans->processes[i];
+	return torsh_sparse_array_at(&of->items, torsh_span_slot(span, FORWARD_SPANS));
 }
 
 /*
  * The number of an operator is that of the next node that its thread makes. So the last operator
  * with a number, before that node runs, is the one that made it.
  */
-bool torsh_forward_add(struct forward_calls *calls, const struct call *call)
+bool torsh_forward_add(struct forward_spans *spans, const struct span *span)
 {
-	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION ||
-	    call->sequence == OP_NO_SEQUENCE || call->phase == PHASE_BACKWARD || call->is_async)
+	if (span->kind != SPAN_OPERATOR || span->scope != OP_FUNCTION ||
+	    span->sequence == OP_NO_SEQUENCE || span->phase == PHASE_BACKWARD || span->is_async)
 		return false;
-	*find_slot(calls, call) = (struct forward){.sequence = call->sequence,
-						   .start_ns = call->start_ns,
-						   .ordinal = call->ordinal,
-						   .thread = call->thread,
-						   .forward_thread = call->forward_thread,
+	*find_slot(spans, span) = (struct forward){.sequence = span->sequence,
+						   .start_ns = span->start_ns,
+						   .ordinal = span->ordinal,
+						   .thread = span->thread,
+						   .forward_thread = span->forward_thread,
 						   .is_there = true};
 	return true;
 }
 
-bool torsh_forward_take(struct forward_calls *calls, const struct call *call,
+bool torsh_forward_take(struct forward_spans *spans, const struct span *span,
 			struct forward *forward)
 {
 	struct forward *slot;
 
-	if (call->kind != CALL_OPERATOR || call->scope != OP_BACKWARD ||
-	    call->sequence == OP_NO_SEQUENCE || call->is_async)
+	if (span->kind != SPAN_OPERATOR || span->scope != OP_BACKWARD ||
+	    span->sequence == OP_NO_SEQUENCE || span->is_async)
 		return false;
-	slot = find_slot(calls, call);
-	if (!slot->is_there || slot->sequence != call->sequence ||
-	    slot->forward_thread != call->forward_thread)
+	slot = find_slot(spans, span);
+	if (!slot->is_there || slot->sequence != span->sequence ||
+	    slot->forward_thread != span->forward_thread)
 		return false;
 	*forward = *slot;
 	slot->is_there = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Exports of the timeline: what a format's writer gets, and what writers have in common. Each goes
- * over the timeline by itself and holds no more than its labels and the open calls.
+ * over the timeline by itself and holds no more than its labels and the open spans.
  */
 #ifndef TORSH_EXPORT_TRACE_H
 #define TORSH_EXPORT_TRACE_H
@@ -47,12 +47,12 @@ static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 }
 
 /*
- * Is the call that launched it in the trace, too, and before it? Only then is there something to
+ * Is the span that launched it in the trace, too, and before it? Only then is there something to
  * draw an arrow from.
  */
-bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *row);
+bool torsh_trace_has_launch(const struct trace *trace, const struct device_activity *activity);
 
-/* Say that so many rows of devices overlap too many others (tools/export/device_rows.h). */
+/* Say that so many rows of devices overlap too many others (tools/export/activity_lanes.h). */
 void torsh_trace_warn_left_out(uint64_t n);
 
 /*
@@ -62,14 +62,14 @@ void torsh_trace_warn_left_out(uint64_t n);
 int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format);
 
 /*
- * Go over the calls in the trace's processes; devices is told of launches, and of what devices did
+ * Go over the spans in the trace's processes; devices is told of launches, and of what devices did
  * in the trace, and may be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
  */
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
+int torsh_trace_walk(struct trace *trace, const struct span_visitor *visitor,
 		     const struct device_visitor *devices, void *context);
 
 /* Count a tensor for the operator in which it was allocated or freed; NULL: in none. */
-static inline void torsh_trace_add_tensor(struct call *innermost, const struct event_tensor *tensor)
+static inline void torsh_trace_add_tensor(struct span *innermost, const struct event_tensor *tensor)
 {
 	if (innermost && tensor->is_free)
 		innermost->self_freed_bytes += tensor->bytes;
@@ -89,8 +89,8 @@ char *torsh_trace_escape(const char *text);
  */
 bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number);
 
-/* Where forward calls began, by sequence number and thread: for arrows to their backward. */
-struct forward_calls;
+/* Where forward spans began, by sequence number and thread: for arrows to their backward. */
+struct forward_spans;
 
 struct forward {
 	uint64_t sequence, start_ns, ordinal;
@@ -98,14 +98,14 @@ struct forward {
 	bool is_there;
 };
 
-struct forward_calls *torsh_forward_create(void);
-void torsh_forward_destroy(struct forward_calls *calls);
+struct forward_spans *torsh_forward_create(void);
+void torsh_forward_destroy(struct forward_spans *spans);
 
 /* Remember a forward operator. Returns whether it is one. */
-bool torsh_forward_add(struct forward_calls *calls, const struct call *call);
+bool torsh_forward_add(struct forward_spans *spans, const struct span *span);
 
-/* The forward call of a backward one, once. Returns false where there is none. */
-bool torsh_forward_take(struct forward_calls *calls, const struct call *call,
+/* The forward span of a backward one, once. Returns false where there is none. */
+bool torsh_forward_take(struct forward_spans *spans, const struct span *span,
 			struct forward *forward);
 
 #endif

@@ -56,14 +56,14 @@ _Static_assert(N_PHASES <= 8,
 	       "a phase has three bits of a key; labels have 29, more than any recording has");
 
 static uint32_t find_site(struct walker *walker, size_t device, const struct timeline_event *event,
-			  const struct call *innermost)
+			  const struct span *innermost)
 {
 	struct tensor_device *of = &walker->tensors->items[device];
 	struct device_state *state = &walker->states[device];
-	const struct call *call = torsh_call_telling(innermost);
+	const struct span *span = torsh_span_attributed(innermost);
 	uint64_t key =
 		walker->group == TENSORS_BY_STACK ? (uint64_t)event->stack + 1
-		: call ? ((uint64_t)call->name << 35 | (uint64_t)call->module << 3 | call->phase) +
+		: span ? ((uint64_t)span->name << 35 | (uint64_t)span->module << 3 | span->phase) +
 				 2
 		       : 1;
 	struct key_slot *slot = torsh_key_index_find(&state->keys, key);
@@ -75,10 +75,10 @@ static uint32_t find_site(struct walker *walker, size_t device, const struct tim
 	site = &of->sites[of->n_sites];
 	if (walker->group == TENSORS_BY_STACK) {
 		site->stack = event->stack;
-	} else if (call) {
-		site->operator_name = torsh_call_name(call);
-		site->module = torsh_timeline_label(of->process, call->module);
-		site->phase = call->phase;
+	} else if (span) {
+		site->operator_name = torsh_span_name(span);
+		site->module = torsh_timeline_label(of->process, span->module);
+		site->phase = span->phase;
 	}
 	torsh_key_index_fill(&state->keys, slot, key, (uint32_t)of->n_sites);
 	return (uint32_t)of->n_sites++;
@@ -98,7 +98,7 @@ static void change_site(struct walker *walker, size_t device, uint32_t site, uin
 }
 
 static void take_alloc(struct walker *walker, size_t device, const struct timeline_event *event,
-		       const struct call *innermost)
+		       const struct span *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct device_state *state = &walker->states[device];
@@ -191,7 +191,7 @@ static void count_tensor(struct tensor_device *of, const struct timeline_event *
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct walker *walker = context;
@@ -232,17 +232,17 @@ void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group,
 			   struct recorded_process *const *processes, size_t n_processes,
 			   const struct prepass *prepass)
 {
-	static const struct calls_visitor visitor = {.event = see_event};
+	static const struct span_visitor visitor = {.event = see_event};
 	struct walker walker = {.tensors = tensors, .group = group};
 	int rc;
 
 	*tensors = (struct tensors){0};
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
-			      &walker, NULL);
+	rc = torsh_spans_visit(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			       &walker, NULL);
 	start_again(&walker);
 	if (rc == 0)
-		rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL,
-				      &visitor, &walker, NULL);
+		rc = torsh_spans_visit(recording, processes, n_processes, prepass->unnested, NULL,
+				       &visitor, &walker, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	for (size_t i = 0; i < tensors->n; i++) {

@@ -24,7 +24,7 @@ extern const char *const torsh_tensor_group_names[N_TENSOR_GROUPS];
 
 struct tensor_site {
 	const char *operator_name, *module; /* NULL: none. Texts of the recording */
-	enum call_phase phase;
+	enum span_phase phase;
 	uint32_t stack;
 	uint64_t blocks, bytes; /* at the peak */
 	uint64_t current_blocks, current_bytes;

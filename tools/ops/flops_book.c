@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * FLOPs of calls: what a pair of name and inputs is worth is computed once. See
+ * FLOPs of spans: what a pair of name and inputs is worth is computed once. See
  * tools/ops/operators.h.
  */
 #include <stdlib.h>
@@ -60,74 +60,74 @@ static struct process_pairs *find_pairs(struct flops_book *book,
 }
 
 /* Not only its inputs: with some left out a sum would be too small. */
-static struct flops compute(struct flops_book *book, const struct call *call)
+static struct flops compute(struct flops_book *book, const struct span *span)
 {
-	torsh_inputs_parse(&book->inputs, torsh_timeline_label(call->process, call->inputs));
-	return torsh_flops_of(torsh_call_name(call), &book->inputs);
+	torsh_inputs_parse(&book->inputs, torsh_timeline_label(span->process, span->inputs));
+	return torsh_flops_of(torsh_span_name(span), &book->inputs);
 }
 
-static struct flops find_worth(struct flops_book *book, const struct call *call)
+static struct flops find_worth(struct flops_book *book, const struct span *span)
 {
-	struct process_pairs *pairs = find_pairs(book, call->process);
+	struct process_pairs *pairs = find_pairs(book, span->process);
 	/* No label reaches 2^32 - 1: the sum is not 0. */
-	uint64_t key = ((uint64_t)call->name << 32 | call->inputs) + 1;
+	uint64_t key = ((uint64_t)span->name << 32 | span->inputs) + 1;
 	struct key_slot *slot = torsh_key_index_find(&pairs->index, key);
 
 	if (!slot->key) {
 		book->worth = torsh_need_room(book->worth, book->n_worth, &book->worth_room,
 					      sizeof(*book->worth));
-		book->worth[book->n_worth] = compute(book, call);
+		book->worth[book->n_worth] = compute(book, span);
 		torsh_key_index_fill(&pairs->index, slot, key, (uint32_t)book->n_worth++);
 		return book->worth[book->n_worth - 1];
 	}
 	return book->worth[slot->number];
 }
 
-static void add_flops(struct call *call, const struct flops *flops)
+static void add_flops(struct span *span, const struct flops *flops)
 {
-	call->flops += flops->counter;
-	call->flops_all += flops->all;
-	call->has_counted = true;
+	span->flops += flops->counter;
+	span->flops_all += flops->all;
+	span->has_counted = true;
 }
 
-void torsh_flops_book_begin(struct flops_book *book, struct call *call)
+void torsh_flops_book_begin(struct flops_book *book, struct span *span)
 {
 	struct flops flops;
 
-	if (book->is_off || call->scope == OP_USER)
+	if (book->is_off || span->scope == OP_USER)
 		return;
-	flops = find_worth(book, call);
-	call->is_traced = flops.status == FLOPS_NO_DATA;
-	call->is_counted =
-		call->is_counted || (flops.status == FLOPS_COUNTED && flops.place == FLOPS_HERE);
+	flops = find_worth(book, span);
+	span->is_traced = flops.status == FLOPS_NO_DATA;
+	span->is_counted =
+		span->is_counted || (flops.status == FLOPS_COUNTED && flops.place == FLOPS_HERE);
 }
 
 /*
  * A library's operator is what it computes itself, but for memory, unless something inside says
  * what it is worth.
  */
-static bool is_made_of_others(const struct call *call)
+static bool is_made_of_others(const struct span *span)
 {
-	return call->scope == OP_BACKWARD || call->has_counted || call->has_unknown ||
-	       call->is_traced || (call->n_inner && !strstr(torsh_call_name(call), "::"));
+	return span->scope == OP_BACKWARD || span->has_counted || span->has_unknown ||
+	       span->is_traced || (span->n_inner && !strstr(torsh_span_name(span), "::"));
 }
 
-struct flops torsh_flops_book_end(struct flops_book *book, struct call *call)
+struct flops torsh_flops_book_end(struct flops_book *book, struct span *span)
 {
-	const struct call *outer = torsh_call_outer_operator(call);
+	const struct span *outer = torsh_span_outer_operator(span);
 	struct flops flops = {.status = FLOPS_NONE};
 
 	if (book->is_off)
 		return (struct flops){.status = FLOPS_NO_FORMULA};
-	if (call->scope == OP_USER || (outer && outer->is_counted))
+	if (span->scope == OP_USER || (outer && outer->is_counted))
 		return flops;
-	flops = find_worth(book, call);
-	if (flops.status == FLOPS_NO_FORMULA && !is_made_of_others(call))
-		call->has_unknown = true;
-	else if (flops.status != FLOPS_COUNTED || call->is_traced ||
-		 (flops.place == FLOPS_AT_LEAF && call->has_counted))
+	flops = find_worth(book, span);
+	if (flops.status == FLOPS_NO_FORMULA && !is_made_of_others(span))
+		span->has_unknown = true;
+	else if (flops.status != FLOPS_COUNTED || span->is_traced ||
+		 (flops.place == FLOPS_AT_LEAF && span->has_counted))
 		flops = (struct flops){.status = FLOPS_NONE};
 	else
-		add_flops(call, &flops);
+		add_flops(span, &flops);
 	return flops;
 }

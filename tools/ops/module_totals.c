@@ -47,12 +47,12 @@ static struct module_total *total_of(struct adder *adder, const struct recorded_
 	return &adder->totals->items[*item - 1];
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct adder *adder = context;
 
-	if (call->kind == CALL_OPERATOR)
-		torsh_flops_book_begin(adder->book, call);
+	if (span->kind == SPAN_OPERATOR)
+		torsh_flops_book_begin(adder->book, span);
 }
 
 /* What belongs to one module, for those around it too. */
@@ -91,29 +91,29 @@ static void add_share(struct adder *adder, const struct recorded_process *proces
 }
 
 /* Scopes of the program are no operators: their time is that of Python too. */
-static void add_operator(struct adder *adder, const struct call *call, const struct flops *own)
+static void add_operator(struct adder *adder, const struct span *span, const struct flops *own)
 {
-	struct module_total *total = total_of(adder, call->process, call->module);
-	uint64_t duration_ns = call->end_ns - call->start_ns;
-	uint64_t self_ns = duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0;
+	struct module_total *total = total_of(adder, span->process, span->module);
+	uint64_t duration_ns = span->end_ns - span->start_ns;
+	uint64_t self_ns = duration_ns > span->inner_ns ? duration_ns - span->inner_ns : 0;
 	struct share share = {.flops = own->counter, .flops_all = own->all};
 
 	total->flops += own->counter;
 	total->flops_all += own->all;
-	total->allocated_bytes += call->self_allocated_bytes;
-	if (call->scope != OP_USER) {
+	total->allocated_bytes += span->self_allocated_bytes;
+	if (span->scope != OP_USER) {
 		total->operators++;
-		if (call->phase == PHASE_BACKWARD)
+		if (span->phase == PHASE_BACKWARD)
 			share.backward_ns = self_ns;
 		else
 			total->operators_ns += self_ns;
 	}
 	total->backward_ns += share.backward_ns;
-	add_share(adder, call->process, call->modules, &share);
+	add_share(adder, span->process, span->modules, &share);
 }
 
 static void see_launch(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, const struct calls_around *around)
+		       const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	const struct adder *adder = context;
 
@@ -121,40 +121,41 @@ static void see_launch(void *context, const struct recorded_process *process,
 }
 
 /* Also of what no operator launched: a module's own kernels. */
-static void add_row(void *context, const struct device_row *row)
+static void add_row(void *context, const struct device_activity *activity)
 {
 	struct adder *adder = context;
-	struct share share = {.device_ns = row->span.duration_ns};
+	struct share share = {.device_ns = activity->record.duration_ns};
 
-	if (!torsh_prepass_has(adder->prepass, row->process, torsh_device_row_asked_ns(row)))
+	if (!torsh_prepass_has(adder->prepass, activity->process,
+			       torsh_activity_issued_ns(activity)))
 		return;
-	total_of(adder, row->process, row->cause.module)->device_ns += share.device_ns;
-	add_share(adder, row->process, row->cause.modules, &share);
+	total_of(adder, activity->process, activity->cause.module)->device_ns += share.device_ns;
+	add_share(adder, activity->process, activity->cause.modules, &share);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct adder *adder = context;
-	uint64_t duration_ns = call->end_ns - call->start_ns;
+	uint64_t duration_ns = span->end_ns - span->start_ns;
 	struct flops own = {0};
 
-	if (call->kind == CALL_OPERATOR)
-		own = torsh_flops_book_end(adder->book, call);
-	if (!torsh_prepass_has(adder->prepass, call->process, call->start_ns))
+	if (span->kind == SPAN_OPERATOR)
+		own = torsh_flops_book_end(adder->book, span);
+	if (!torsh_prepass_has(adder->prepass, span->process, span->start_ns))
 		return;
-	if (call->kind == CALL_OPERATOR) {
-		add_operator(adder, call, &own);
-	} else if (call->is_module) {
-		struct module_total *total = total_of(adder, call->process, call->name);
+	if (span->kind == SPAN_OPERATOR) {
+		add_operator(adder, span, &own);
+	} else if (span->is_module) {
+		struct module_total *total = total_of(adder, span->process, span->name);
 
 		total->calls++;
 		total->total_ns += duration_ns;
-		total->self_ns += duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0;
+		total->self_ns += duration_ns > span->inner_ns ? duration_ns - span->inner_ns : 0;
 	}
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	const struct adder *adder = context;
 
@@ -168,9 +169,9 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 				 struct recorded_process *const *processes, size_t n_processes,
 				 const struct prepass *prepass)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct device_visitor devices = {.row = add_row};
+	static const struct device_visitor devices = {.activity = add_row};
 	struct adder adder = {
 		.totals = totals, .prepass = prepass, .book = torsh_flops_book_create(recording)};
 	int rc;
@@ -185,8 +186,8 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 							    sizeof(*adder.processes[i].items));
 	}
 	adder.join = torsh_device_join_create(prepass, &devices, &adder);
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
-			      &adder, NULL);
+	rc = torsh_spans_visit(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			       &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What each nn.Module took: its calls, and the operators that belong to it, those of backward among
+ * What each nn.Module took: its spans, and the operators that belong to it, those of backward among
  * them.
  */
 #ifndef TORSH_OPS_MODULE_TOTALS_H
@@ -11,7 +11,7 @@
 struct module_total {
 	char *name; /* "path:Class"; "": operators that are in no module */
 	uint64_t calls;
-	uint64_t total_ns, self_ns; /* of its calls; self without the modules inside */
+	uint64_t total_ns, self_ns; /* of its spans; self without the modules inside */
 	/* Of the operators that are in it and in no module inside: */
 	uint64_t operators, operators_ns, backward_ns;
 	uint64_t flops, flops_all;

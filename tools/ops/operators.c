@@ -22,8 +22,8 @@ struct known_key {
 
 /* The operators that were open when nodes of a graph were captured, the innermost first. */
 struct capture {
-	uint64_t ordinal; /* of the innermost call: the same for all nodes that it captured */
-	struct call *calls;
+	uint64_t ordinal; /* of the innermost span: the same for all nodes that it captured */
+	struct span *spans;
 	size_t n;
 };
 
@@ -92,86 +92,86 @@ static const char *text_of(const struct recorded_process *process, uint32_t labe
 	return text ? text : "";
 }
 
-/* What tells calls of a process apart: two numbers. */
-static uint64_t key_of(const struct process_keys *keys, const struct call *call,
+/* What tells spans of a process apart: two numbers. */
+static uint64_t key_of(const struct process_keys *keys, const struct span *span,
 		       enum operator_group group)
 {
-	uint64_t name = (uint64_t)call->name << 32;
+	uint64_t name = (uint64_t)span->name << 32;
 
 	switch (group) {
 	case OPERATORS_BY_NAME:
 		return name + 1;
 	case OPERATORS_BY_SHAPE:
-		return (name | call->inputs) + 1;
+		return (name | span->inputs) + 1;
 	case OPERATORS_BY_STACK:
-		return (name | (call->flags & OP_HAS_STACK ? call->stack : 0)) + 1;
+		return (name | (span->flags & OP_HAS_STACK ? span->stack : 0)) + 1;
 	case OPERATORS_BY_OVERLOAD:
-		return (name | call->overload) + 1;
+		return (name | span->overload) + 1;
 	case OPERATORS_BY_MODULE:
-		return (uint64_t)call->module + 1;
+		return (uint64_t)span->module + 1;
 	case OPERATORS_BY_PHASE:
-		return (uint64_t)call->phase + 1;
+		return (uint64_t)span->phase + 1;
 	default:
 		/* STEP_NONE becomes 1. */
-		return torsh_steps_at(keys->steps, call->start_ns) + 2;
+		return torsh_steps_at(keys->steps, span->start_ns) + 2;
 	}
 }
 
 /* The same for all processes. Stacks are a process's own. */
-static char *key_text(const struct call *call, enum operator_group group, const struct step *step)
+static char *key_text(const struct span *span, enum operator_group group, const struct step *step)
 {
-	const struct recorded_process *process = call->process;
+	const struct recorded_process *process = span->process;
 
 	switch (group) {
 	case OPERATORS_BY_NAME:
-		return torsh_need_text("%s", torsh_call_name(call));
+		return torsh_need_text("%s", torsh_span_name(span));
 	case OPERATORS_BY_SHAPE:
-		return torsh_need_text("%s\n%s", torsh_call_name(call),
-				       text_of(process, call->inputs));
+		return torsh_need_text("%s\n%s", torsh_span_name(span),
+				       text_of(process, span->inputs));
 	case OPERATORS_BY_STACK:
-		return torsh_need_text("%s\n%u\n%u", torsh_call_name(call), process->number,
-				       call->flags & OP_HAS_STACK ? call->stack : 0);
+		return torsh_need_text("%s\n%u\n%u", torsh_span_name(span), process->number,
+				       span->flags & OP_HAS_STACK ? span->stack : 0);
 	case OPERATORS_BY_OVERLOAD:
-		return torsh_need_text("%s\n%s", torsh_call_name(call),
-				       text_of(process, call->overload));
+		return torsh_need_text("%s\n%s", torsh_span_name(span),
+				       text_of(process, span->overload));
 	case OPERATORS_BY_MODULE:
-		return torsh_need_text("%s", text_of(process, call->module));
+		return torsh_need_text("%s", text_of(process, span->module));
 	case OPERATORS_BY_PHASE:
-		return torsh_need_text("%s", torsh_phase_names[call->phase]);
+		return torsh_need_text("%s", torsh_phase_names[span->phase]);
 	default:
 		return step ? torsh_need_text("%llu", (unsigned long long)step->number)
 			    : torsh_need_text("-");
 	}
 }
 
-static void fill_total(struct operator_total *total, const struct call *call,
+static void fill_total(struct operator_total *total, const struct span *span,
 		       enum operator_group group, const struct step *step)
 {
-	const char *name = group == OPERATORS_BY_MODULE	 ? text_of(call->process, call->module)
-			   : group == OPERATORS_BY_PHASE ? torsh_phase_names[call->phase]
+	const char *name = group == OPERATORS_BY_MODULE	 ? text_of(span->process, span->module)
+			   : group == OPERATORS_BY_PHASE ? torsh_phase_names[span->phase]
 			   : group == OPERATORS_BY_STEP	 ? (step ? "step" : NULL)
-							 : torsh_call_name(call);
+							 : torsh_span_name(span);
 
-	total->process = call->process;
+	total->process = span->process;
 	total->name = name ? torsh_need(strdup(name)) : NULL;
 	total->min_ns = UINT64_MAX;
 	if (group == OPERATORS_BY_SHAPE)
-		total->inputs = torsh_need(strdup(text_of(call->process, call->inputs)));
+		total->inputs = torsh_need(strdup(text_of(span->process, span->inputs)));
 	if (group == OPERATORS_BY_OVERLOAD)
-		total->overload = torsh_need(strdup(text_of(call->process, call->overload)));
-	if (group == OPERATORS_BY_STACK && call->flags & OP_HAS_STACK)
-		total->stack = call->stack;
+		total->overload = torsh_need(strdup(text_of(span->process, span->overload)));
+	if (group == OPERATORS_BY_STACK && span->flags & OP_HAS_STACK)
+		total->stack = span->stack;
 	if (step)
 		total->step = step->number;
 }
 
-/* The place of a call's total; made where it is the first. */
+/* The place of a span's total; made where it is the first. */
 static size_t place_of(struct collector *collector, struct process_keys *keys,
-		       const struct call *call)
+		       const struct span *span)
 {
 	struct operators *operators = collector->operators;
 	enum operator_group group = operators->group;
-	uint64_t key = key_of(keys, call, group);
+	uint64_t key = key_of(keys, span, group);
 	struct key_slot *slot = torsh_key_index_find(&keys->index, key);
 	const struct step *step = NULL;
 	bool is_new;
@@ -181,27 +181,27 @@ static size_t place_of(struct collector *collector, struct process_keys *keys,
 		return slot->number;
 	if (group == OPERATORS_BY_STEP && key > 1)
 		step = &keys->steps->items[key - 2];
-	item = item_of(&collector->known, key_text(call, group, step), operators->n, &is_new);
+	item = item_of(&collector->known, key_text(span, group, step), operators->n, &is_new);
 	if (is_new) {
 		operators->items = torsh_need_room(operators->items, operators->n,
 						   &operators->n_room, sizeof(*operators->items));
-		fill_total(&operators->items[operators->n++], call, group, step);
+		fill_total(&operators->items[operators->n++], span, group, step);
 	}
 	torsh_key_index_fill(&keys->index, slot, key, (uint32_t)item);
 	return item;
 }
 
 static void count_unknown(struct collector *collector, struct process_keys *keys,
-			  const struct call *call)
+			  const struct span *span)
 {
 	struct operators *operators = collector->operators;
-	uint64_t key = (uint64_t)call->name + 1;
+	uint64_t key = (uint64_t)span->name + 1;
 	struct key_slot *slot = torsh_key_index_find(&keys->unknown, key);
 	bool is_new = false;
 	size_t item = slot->number;
 
 	if (!slot->key) {
-		item = item_of(&collector->known_unknown, torsh_need(strdup(torsh_call_name(call))),
+		item = item_of(&collector->known_unknown, torsh_need(strdup(torsh_span_name(span))),
 			       operators->n_unknown, &is_new);
 		torsh_key_index_fill(&keys->unknown, slot, key, (uint32_t)item);
 	}
@@ -210,167 +210,167 @@ static void count_unknown(struct collector *collector, struct process_keys *keys
 			torsh_need_room(operators->unknown, operators->n_unknown,
 					&operators->unknown_room, sizeof(*operators->unknown));
 		operators->unknown[operators->n_unknown++].name =
-			torsh_need(strdup(torsh_call_name(call)));
+			torsh_need(strdup(torsh_span_name(span)));
 	}
 	operators->unknown[item].calls++;
 }
 
-static bool is_wanted(struct collector *collector, const struct call *call)
+static bool is_wanted(struct collector *collector, const struct span *span)
 {
-	const struct recorded_process *process = call->process;
+	const struct recorded_process *process = span->process;
 
-	if (!torsh_steps_have(find_keys(collector, process)->steps, call->start_ns))
+	if (!torsh_steps_have(find_keys(collector, process)->steps, span->start_ns))
 		return false;
 	return !collector->wish->has_thread ||
-	       (call->thread < process->n_threads &&
-		process->threads[call->thread].tid == collector->wish->tid);
+	       (span->thread < process->n_threads &&
+		process->threads[span->thread].tid == collector->wish->tid);
 }
 
-/* Names count as often as they are called; of other keys the outermost call is the whole. */
+/* Names count as often as they are called; of other keys the outermost span is the whole. */
 static bool is_inside_its_own(struct collector *collector, struct process_keys *keys,
-			      const struct call *call, size_t place)
+			      const struct span *span, size_t place)
 {
-	const struct call *outer = torsh_call_outer_operator(call);
+	const struct span *outer = torsh_span_outer_operator(span);
 
 	return collector->operators->group >= OPERATORS_BY_MODULE && outer &&
 	       place_of(collector, keys, outer) == place;
 }
 
-/* What is inside has been added to the call; what it did itself is the rest. */
-static void add_call(struct collector *collector, struct process_keys *keys, struct call *call,
+/* What is inside has been added to the span; what it did itself is the rest. */
+static void add_span(struct collector *collector, struct process_keys *keys, struct span *span,
 		     const struct flops *own)
 {
-	size_t place = place_of(collector, keys, call);
-	bool is_inside = is_inside_its_own(collector, keys, call, place);
+	size_t place = place_of(collector, keys, span);
+	bool is_inside = is_inside_its_own(collector, keys, span, place);
 	struct operator_total *total = &collector->operators->items[place];
-	uint64_t duration_ns = call->end_ns - call->start_ns;
-	uint64_t self_ns = duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0;
+	uint64_t duration_ns = span->end_ns - span->start_ns;
+	uint64_t self_ns = duration_ns > span->inner_ns ? duration_ns - span->inner_ns : 0;
 
 	total->calls++;
 	total->self_cpu_ns += self_ns;
 	total->min_ns = duration_ns < total->min_ns ? duration_ns : total->min_ns;
 	total->max_ns = duration_ns > total->max_ns ? duration_ns : total->max_ns;
 	torsh_histogram_add(&total->durations, duration_ns);
-	total->self_device_ns += call->self_device_ns;
-	total->self_allocated_bytes += call->self_allocated_bytes;
-	total->self_freed_bytes += call->self_freed_bytes;
+	total->self_device_ns += span->self_device_ns;
+	total->self_allocated_bytes += span->self_allocated_bytes;
+	total->self_freed_bytes += span->self_freed_bytes;
 	total->self_flops += own->counter;
 	total->self_flops_all += own->all;
-	total->has_flops = total->has_flops || call->has_counted || own->status == FLOPS_NONE;
+	total->has_flops = total->has_flops || span->has_counted || own->status == FLOPS_NONE;
 	collector->operators->calls++;
 	collector->operators->self_cpu_ns += self_ns;
-	collector->operators->self_device_ns += call->self_device_ns;
+	collector->operators->self_device_ns += span->self_device_ns;
 	collector->operators->flops += own->counter;
 	collector->operators->flops_all += own->all;
 	if (is_inside)
 		return;
 	total->cpu_ns += duration_ns;
-	total->device_ns += call->device_ns;
-	total->allocated_bytes += call->allocated_bytes;
-	total->freed_bytes += call->freed_bytes;
-	total->flops += call->flops;
-	total->flops_all += call->flops_all;
+	total->device_ns += span->device_ns;
+	total->allocated_bytes += span->allocated_bytes;
+	total->freed_bytes += span->freed_bytes;
+	total->flops += span->flops;
+	total->flops_all += span->flops_all;
 }
 
-/* ---- calls of the same name inside of each other --------------------------------------------- */
+/* ---- spans of the same name inside of each other --------------------------------------------- */
 
 /*
  * The first call inside of one of its own name, which has ended: it counts when another comes, or
  * with the outer one.
  */
 struct nested {
-	struct call call;
+	struct span span;
 	struct flops own;
 };
 
 /* It isn't the only one after all. */
-static void count_nested(struct collector *collector, struct call *outer)
+static void count_nested(struct collector *collector, struct span *outer)
 {
 	struct nested *nested = outer->own;
 
 	if (!nested)
 		return;
 	outer->own = NULL;
-	add_call(collector, find_keys(collector, nested->call.process), &nested->call,
+	add_span(collector, find_keys(collector, nested->span.process), &nested->span,
 		 &nested->own);
 	free(nested);
 }
 
-/* Put the call aside, if it may be the only one in a call of its own name. */
-static bool set_aside(struct collector *collector, const struct call *call, const struct flops *own)
+/* Put the span aside, if it may be the only one in a span of its own name. */
+static bool set_aside(struct collector *collector, const struct span *span, const struct flops *own)
 {
-	struct call *outer = collector->wish->merge_nested ? torsh_call_outer_operator(call) : NULL;
+	struct span *outer = collector->wish->merge_nested ? torsh_span_outer_operator(span) : NULL;
 	struct nested *nested;
 
-	if (!outer || outer->name != call->name || outer->n_inner)
+	if (!outer || outer->name != span->name || outer->n_inner)
 		return false;
 	nested = torsh_need(malloc(sizeof(*nested)));
-	*nested = (struct nested){.call = *call, .own = *own};
+	*nested = (struct nested){.span = *span, .own = *own};
 	outer->own = nested;
 	return true;
 }
 
-/* What the only call inside did itself, the call did. */
-static void merge_nested(struct collector *collector, struct call *call, struct flops *own)
+/* What the only span inside did itself, the span did. */
+static void merge_nested(struct collector *collector, struct span *span, struct flops *own)
 {
-	struct nested *nested = call->own;
+	struct nested *nested = span->own;
 
 	if (!nested)
 		return;
-	call->own = NULL;
-	call->inner_ns = nested->call.inner_ns;
-	call->self_device_ns += nested->call.self_device_ns;
-	call->self_allocated_bytes += nested->call.self_allocated_bytes;
-	call->self_freed_bytes += nested->call.self_freed_bytes;
+	span->own = NULL;
+	span->inner_ns = nested->span.inner_ns;
+	span->self_device_ns += nested->span.self_device_ns;
+	span->self_allocated_bytes += nested->span.self_allocated_bytes;
+	span->self_freed_bytes += nested->span.self_freed_bytes;
 	own->counter += nested->own.counter;
 	own->all += nested->own.all;
 	collector->operators->merged_calls++;
 	free(nested);
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct collector *collector = context;
-	struct call *outer;
+	struct span *outer;
 
-	if (call->kind != CALL_OPERATOR)
+	if (span->kind != SPAN_OPERATOR)
 		return;
-	torsh_flops_book_begin(collector->book, call);
-	outer = torsh_call_outer_operator(call);
+	torsh_flops_book_begin(collector->book, span);
+	outer = torsh_span_outer_operator(span);
 	if (outer)
 		count_nested(collector, outer);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct collector *collector = context;
 	struct process_keys *keys;
 	struct flops own;
 
-	if (call->kind != CALL_OPERATOR)
+	if (span->kind != SPAN_OPERATOR)
 		return;
-	own = torsh_flops_book_end(collector->book, call);
-	if (!is_wanted(collector, call)) {
-		count_nested(collector, call);
+	own = torsh_flops_book_end(collector->book, span);
+	if (!is_wanted(collector, span)) {
+		count_nested(collector, span);
 		return;
 	}
-	keys = find_keys(collector, call->process);
+	keys = find_keys(collector, span->process);
 	if (own.status == FLOPS_NO_FORMULA && collector->operators->has_flops) {
-		count_unknown(collector, keys, call);
-		collector->operators->calls_without_inputs += !call->inputs;
+		count_unknown(collector, keys, span);
+		collector->operators->calls_without_inputs += !span->inputs;
 	}
-	merge_nested(collector, call, &own);
-	if (!set_aside(collector, call, &own))
-		add_call(collector, keys, call, &own);
+	merge_nested(collector, span, &own);
+	if (!set_aside(collector, span, &own))
+		add_span(collector, keys, span, &own);
 }
 
-static void add_device_time(uint64_t device_ns, struct call *innermost)
+static void add_device_time(uint64_t device_ns, struct span *innermost)
 {
 	innermost->device_ns += device_ns;
 	innermost->self_device_ns += device_ns;
 }
 
-static uint32_t number_of_capture(struct process_keys *keys, const struct call *innermost)
+static uint32_t number_of_capture(struct process_keys *keys, const struct span *innermost)
 {
 	const struct capture *last =
 		keys->n_captures ? &keys->captures[keys->n_captures - 1] : NULL;
@@ -379,50 +379,50 @@ static uint32_t number_of_capture(struct process_keys *keys, const struct call *
 
 	if (last && last->ordinal == innermost->ordinal)
 		return (uint32_t)keys->n_captures;
-	for (const struct call *call = innermost; call; call = torsh_call_outer_operator(call))
+	for (const struct span *span = innermost; span; span = torsh_span_outer_operator(span))
 		n++;
 	keys->captures = torsh_need_room(keys->captures, keys->n_captures, &keys->captures_room,
 					 sizeof(*keys->captures));
 	capture = &keys->captures[keys->n_captures++];
 	*capture = (struct capture){.ordinal = innermost->ordinal,
-				    .calls = torsh_need_items(NULL, 0, n, sizeof(*capture->calls))};
-	for (const struct call *call = innermost; call; call = torsh_call_outer_operator(call))
-		capture->calls[capture->n++] = *call;
+				    .spans = torsh_need_items(NULL, 0, n, sizeof(*capture->spans))};
+	for (const struct span *span = innermost; span; span = torsh_span_outer_operator(span))
+		capture->spans[capture->n++] = *span;
 	for (size_t i = 0; i < n; i++)
-		capture->calls[i].outer = i + 1 < n ? &capture->calls[i + 1] : NULL;
+		capture->spans[i].outer = i + 1 < n ? &capture->spans[i + 1] : NULL;
 	return (uint32_t)keys->n_captures;
 }
 
 /* A graph's node ran. It belongs to the operators that captured it, at the time when it ran. */
 static void add_node(struct collector *collector, struct process_keys *keys,
-		     const struct device_span *span)
+		     const struct activity_record *record)
 {
-	uint32_t number = torsh_graph_nodes_find(&keys->nodes, span->node);
+	uint32_t number = torsh_graph_nodes_find(&keys->nodes, record->node);
 	const struct capture *capture = number ? &keys->captures[number - 1] : NULL;
 
 	for (size_t i = 0; capture && i < capture->n; i++)
-		capture->calls[i].start_ns = span->begin_ns;
+		capture->spans[i].start_ns = record->begin_ns;
 	for (size_t i = 0; capture && i < capture->n; i++) {
-		const struct call *call = &capture->calls[i];
+		const struct span *span = &capture->spans[i];
 		size_t place;
 
-		if (!is_wanted(collector, call))
+		if (!is_wanted(collector, span))
 			continue;
-		place = place_of(collector, keys, call);
+		place = place_of(collector, keys, span);
 		if (i == 0) {
-			collector->operators->items[place].self_device_ns += span->duration_ns;
-			collector->operators->self_device_ns += span->duration_ns;
+			collector->operators->items[place].self_device_ns += record->duration_ns;
+			collector->operators->self_device_ns += record->duration_ns;
 		}
-		if (!is_inside_its_own(collector, keys, call, place))
-			collector->operators->items[place].device_ns += span->duration_ns;
+		if (!is_inside_its_own(collector, keys, span, place))
+			collector->operators->items[place].device_ns += record->duration_ns;
 	}
 }
 
 static void see_device_event(struct collector *collector, const struct recorded_process *process,
-			     const struct event *event, struct call *innermost)
+			     const struct event *event, struct span *innermost)
 {
 	struct process_keys *keys = find_keys(collector, process);
-	struct device_span span;
+	struct activity_record record;
 
 	if (event->id == EVENT_LAUNCH && innermost)
 		add_device_time(torsh_device_work_of(keys->work, event->launch.correlation),
@@ -433,12 +433,12 @@ static void see_device_event(struct collector *collector, const struct recorded_
 	else if (event->id == EVENT_GRAPH_NODE)
 		torsh_graph_nodes_see(&keys->nodes, &event->graph_node,
 				      innermost ? number_of_capture(keys, innermost) : 0);
-	else if (torsh_device_span(event, &span) && span.node)
-		add_node(collector, keys, &span);
+	else if (torsh_activity_record(event, &record) && record.node)
+		add_node(collector, keys, &record);
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct collector *collector = context;
@@ -465,7 +465,7 @@ static void free_keys(struct process_keys *keys)
 	torsh_key_index_destroy(&keys->unknown);
 	torsh_graph_nodes_destroy(&keys->nodes);
 	for (size_t i = 0; i < keys->n_captures; i++)
-		free(keys->captures[i].calls);
+		free(keys->captures[i].spans);
 	free(keys->captures);
 }
 
@@ -474,7 +474,7 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 			     struct recorded_process *const *processes, size_t n_processes,
 			     const struct prepass *prepass)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	struct collector collector = {.operators = operators, .wish = wish, .n_keys = n_processes};
 	int rc;
@@ -492,8 +492,8 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 		torsh_key_index_create(&collector.keys[i].unknown);
 		torsh_graph_nodes_create(&collector.keys[i].nodes);
 	}
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
-			      &collector, NULL);
+	rc = torsh_spans_visit(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			       &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Totals of operators: time, memory and FLOPs of all calls that have a key in common. One pass over
- * the timeline after a pre-pass; what is held are the keys and the open calls.
+ * Totals of operators: time, memory and FLOPs of all spans that have a key in common. One pass over
+ * the timeline after a pre-pass; what is held are the keys and the open spans.
  */
 #ifndef TORSH_OPS_OPERATORS_H
 #define TORSH_OPS_OPERATORS_H
@@ -11,7 +11,7 @@
 #include "tools/timeline/prepass/prepass.h"
 #include "tools/timeline/prepass/process_groups.h"
 
-/* GROUP(NAME, name, what calls have in common) */
+/* GROUP(NAME, name, what spans have in common) */
 #define OPERATOR_GROUPS                                                          \
 	GROUP(NAME, name, "the operator's name")                                 \
 	GROUP(SHAPE, shape, "name and inputs")                                   \
@@ -39,15 +39,15 @@ struct operator_total {
 	uint32_t stack; /* by STACK */
 	uint64_t step; /* by STEP: its number */
 	uint64_t calls;
-	/* inside of other calls with this key they don't count again, unless the key is a name */
+	/* inside of other spans with this key they don't count again, unless the key is a name */
 	uint64_t cpu_ns;
 	uint64_t self_cpu_ns;
 	uint64_t device_ns, self_device_ns; /* of kernels, copies and memsets that they launched */
 	uint64_t min_ns, max_ns;
 	uint64_t allocated_bytes, freed_bytes, self_allocated_bytes, self_freed_bytes;
-	uint64_t flops, flops_all; /* where has_flops: of these calls and what is inside */
+	uint64_t flops, flops_all; /* where has_flops: of these spans and what is inside */
 	uint64_t self_flops, self_flops_all;
-	bool has_flops; /* some call has a formula, or something inside has */
+	bool has_flops; /* some span has a formula, or something inside has */
 	struct histogram durations;
 };
 
@@ -64,7 +64,7 @@ struct operators {
 	struct operator_unknown *unknown;
 	size_t n_unknown, unknown_room;
 	uint64_t calls, self_cpu_ns, self_device_ns; /* of all */
-	uint64_t merged_calls; /* that are in those around them, and not in calls */
+	uint64_t merged_calls; /* that are in those around them, and not in spans */
 	bool has_devices; /* of some process devices were recorded */
 	bool has_flops; /* they were wanted */
 	uint64_t flops, flops_all;
@@ -75,15 +75,15 @@ struct operators {
 struct operators_wish {
 	enum operator_group group;
 	bool has_thread;
-	uint32_t tid; /* of the calls that count */
+	uint32_t tid; /* of the spans that count */
 	/*
-	 * A call that is the only one inside of one of its own name counts with that, as in
+	 * A span that is the only one inside of one of its own name counts with that, as in
 	 * PyTorch's key_averages.
 	 */
 	bool merge_nested;
 };
 
-/* Add up the calls of these processes. */
+/* Add up the spans of these processes. */
 void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
 			     const struct recording *recording,
 			     struct recorded_process *const *processes, size_t n_processes,
@@ -91,16 +91,16 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 void torsh_operators_free(struct operators *operators);
 
 /*
- * FLOPs of calls as they come: the part of a walk that others share. begin and end are to be called
- * with every operator before anything else is done with it; they fill what struct call says is the
+ * FLOPs of spans as they come: the part of a walk that others share. begin and end are to be called
+ * with every operator before anything else is done with it; they fill what struct span says is the
  * visitor's own. Of a recording without FLOPs there are no formulas.
  */
 struct flops_book;
 
 struct flops_book *torsh_flops_book_create(const struct recording *recording);
 void torsh_flops_book_destroy(struct flops_book *book);
-void torsh_flops_book_begin(struct flops_book *book, struct call *call);
+void torsh_flops_book_begin(struct flops_book *book, struct span *span);
 /* Returns what the operator itself was worth, or that nobody knows. */
-struct flops torsh_flops_book_end(struct flops_book *book, struct call *call);
+struct flops torsh_flops_book_end(struct flops_book *book, struct span *span);
 
 #endif

@@ -207,7 +207,7 @@ static struct open_stack *stack_of(struct walk *walk, uint32_t source, uint32_t 
 	return &tables->stacks[entry->value];
 }
 
-static void add_call(const struct walk *walk, size_t number, uint64_t begin_ns, uint64_t end_ns)
+static void add_span(const struct walk *walk, size_t number, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct region *region = &walk->regions->items[number];
 	uint64_t ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
@@ -243,7 +243,7 @@ static void pop(struct walk *walk)
 		return;
 	}
 	stack->n--;
-	add_call(walk, stack->ranges[stack->n].region, stack->ranges[stack->n].at_ns,
+	add_span(walk, stack->ranges[stack->n].region, stack->ranges[stack->n].at_ns,
 		 walk->event->at_ns);
 }
 
@@ -272,7 +272,7 @@ static void end(struct walk *walk)
 		walk->regions->n_unpaired_ends += !walk->regions->has_source;
 		return;
 	}
-	add_call(walk, entry->value, entry->at_ns, walk->event->at_ns);
+	add_span(walk, entry->value, entry->at_ns, walk->event->at_ns);
 	map_remove(started, entry);
 }
 
@@ -416,7 +416,7 @@ static void close_range(struct walk *walk, const struct recorded_process *proces
 	uint64_t n = regions->items[region].n;
 
 	walk->process = process;
-	add_call(walk, region, begin_ns,
+	add_span(walk, region, begin_ns,
 		 process->end_ns ? process->end_ns
 		 : last		 ? last->at_ns
 				 : begin_ns);

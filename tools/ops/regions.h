@@ -27,9 +27,9 @@ struct region {
 	const struct recorded_process *process; /* by thread: whose; otherwise NULL */
 	uint32_t thread; /* by thread: row of the process's threads */
 	uint32_t n_threads;
-	uint64_t n; /* calls, marks or values */
+	uint64_t n; /* spans, marks or values */
 	uint64_t total_ns, min_ns, max_ns; /* of ranges */
-	uint64_t n_left_open; /* of the calls: counted as ended where their process did */
+	uint64_t n_left_open; /* of the spans: counted as ended where their process did */
 	double first, last, min, max, sum; /* of values */
 };
 

@@ -29,27 +29,27 @@ struct adder {
 	int64_t held_bytes;
 };
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct adder *adder = context;
 
-	torsh_phase_clock_begin(&adder->clock, call);
-	if (call->kind == CALL_OPERATOR)
-		torsh_flops_book_begin(adder->book, call);
+	torsh_phase_clock_begin(&adder->clock, span);
+	if (span->kind == SPAN_OPERATOR)
+		torsh_flops_book_begin(adder->book, span);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct adder *adder = context;
-	size_t step = torsh_steps_at(adder->steps, call->start_ns);
+	size_t step = torsh_steps_at(adder->steps, span->start_ns);
 	struct flops own = {0};
 
-	torsh_phase_clock_end(&adder->clock, call);
-	if (call->kind == CALL_OPERATOR)
-		own = torsh_flops_book_end(adder->book, call);
+	torsh_phase_clock_end(&adder->clock, span);
+	if (span->kind == SPAN_OPERATOR)
+		own = torsh_flops_book_end(adder->book, span);
 	if (step == STEP_NONE)
 		return;
-	adder->totals[step].calls += call->kind == CALL_OPERATOR;
+	adder->totals[step].calls += span->kind == SPAN_OPERATOR;
 	adder->totals[step].flops += own.counter;
 	adder->totals[step].flops_all += own.all;
 }
@@ -65,7 +65,7 @@ static void enter_steps(struct adder *adder, uint64_t at_ns)
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct adder *adder = context;
 	const struct event_tensor *tensor = &event->event.tensor;
@@ -85,7 +85,7 @@ static void see_event(void *context, const struct recorded_process *process,
 /* ---- devices --------------------------------------------------------------------------------- */
 
 static void see_launch(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, const struct calls_around *around)
+		       const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	const struct adder *adder = context;
 
@@ -111,22 +111,23 @@ static struct device_sum *find_device(struct adder *adder, uint32_t device)
 	return sum;
 }
 
-static void see_row(void *context, const struct device_row *row)
+static void see_activity(void *context, const struct device_activity *activity)
 {
 	struct adder *adder = context;
-	const struct device_span *span = &row->span;
-	struct device_sum *sum = find_device(adder, span->device);
-	size_t step = torsh_steps_at(adder->steps, torsh_device_row_asked_ns(row));
+	const struct activity_record *record = &activity->record;
+	struct device_sum *sum = find_device(adder, record->device);
+	size_t step = torsh_steps_at(adder->steps, torsh_activity_issued_ns(activity));
 
 	if (sum)
-		torsh_busy_add(&sum->busy, span->begin_ns, span->begin_ns + span->duration_ns);
+		torsh_busy_add(&sum->busy, record->begin_ns,
+			       record->begin_ns + record->duration_ns);
 	if (step == STEP_NONE)
 		return;
 	if (sum)
-		sum->launched_ns[step] += span->duration_ns;
-	adder->totals[step].device_ns += span->duration_ns;
-	if (row->cause.has_phase)
-		adder->totals[step].phase_device_ns[row->cause.phase] += span->duration_ns;
+		sum->launched_ns[step] += record->duration_ns;
+	adder->totals[step].device_ns += record->duration_ns;
+	if (activity->cause.has_phase)
+		adder->totals[step].phase_device_ns[activity->cause.phase] += record->duration_ns;
 }
 
 static int compare_devices(const void *a, const void *b)
@@ -172,9 +173,9 @@ static void take_devices(struct step_totals *totals, struct adder *adder)
 void torsh_step_totals_collect(struct step_totals *totals, const struct recording *recording,
 			       struct recorded_process *process, const struct prepass *prepass)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct device_visitor rows = {.row = see_row};
+	static const struct device_visitor rows = {.activity = see_activity};
 	const struct prepass_process *of = torsh_prepass_of(prepass, process);
 	struct adder adder = {.steps = &of->steps, .book = torsh_flops_book_create(recording)};
 	struct phase_step *spent = torsh_need_items(NULL, 0, of->steps.n, sizeof(*spent));
@@ -185,8 +186,8 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct recordin
 		torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
 	torsh_phase_clock_start(&adder.clock, adder.steps, spent);
 	adder.join = torsh_device_join_create(prepass, &rows, &adder);
-	rc = torsh_calls_walk(recording, &process, 1, prepass->unnested, NULL, &visitor, &adder,
-			      NULL);
+	rc = torsh_spans_visit(recording, &process, 1, prepass->unnested, NULL, &visitor, &adder,
+			       NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);

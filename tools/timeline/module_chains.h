@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The chains of modules around calls, each made once; of one process, for tools/timeline/spans.c.
+ * The chains of modules around spans, each made once; of one process, for tools/timeline/spans.c.
  */
 #ifndef TORSH_TIMELINE_MODULE_CHAINS_H
 #define TORSH_TIMELINE_MODULE_CHAINS_H

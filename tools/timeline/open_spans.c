@@ -10,61 +10,61 @@
  * Not a constant: of one the compiler makes a slow instruction, which was a seventh of an export's
  * time.
  */
-static const volatile size_t call_bytes = sizeof(struct call);
+static const volatile size_t span_bytes = sizeof(struct span);
 
-struct call *torsh_open_calls_add(struct open_calls *thread)
+struct span *torsh_open_spans_add(struct open_spans *thread)
 {
-	struct call *call;
+	struct span *span;
 
 	if (thread->n == thread->n_made) {
-		thread->calls = torsh_need_room(thread->calls, thread->n, &thread->n_room,
-						sizeof(*thread->calls));
-		thread->calls[thread->n_made++] = torsh_need(malloc(sizeof(*call)));
+		thread->spans = torsh_need_room(thread->spans, thread->n, &thread->n_room,
+						sizeof(*thread->spans));
+		thread->spans[thread->n_made++] = torsh_need(malloc(sizeof(*span)));
 	}
-	call = thread->calls[thread->n];
-	memset(call, 0, call_bytes);
-	return call;
+	span = thread->spans[thread->n];
+	memset(span, 0, span_bytes);
+	return span;
 }
 
-struct call *torsh_open_calls_innermost(const struct open_calls *thread, uint32_t n)
+struct span *torsh_open_spans_innermost(const struct open_spans *thread, uint32_t n)
 {
-	while (n && thread->calls[n - 1]->is_async)
+	while (n && thread->spans[n - 1]->is_async)
 		n--;
-	return n ? thread->calls[n - 1] : NULL;
+	return n ? thread->spans[n - 1] : NULL;
 }
 
-struct call *torsh_open_calls_take(struct open_calls *thread, uint32_t i)
+struct span *torsh_open_spans_take(struct open_spans *thread, uint32_t i)
 {
-	struct call *call = thread->calls[i];
+	struct span *span = thread->spans[i];
 
-	memmove(thread->calls + i, thread->calls + i + 1,
-		(thread->n - i - 1) * sizeof(*thread->calls));
-	thread->calls[--thread->n] = torsh_need(malloc(sizeof(*call)));
+	memmove(thread->spans + i, thread->spans + i + 1,
+		(thread->n - i - 1) * sizeof(*thread->spans));
+	thread->spans[--thread->n] = torsh_need(malloc(sizeof(*span)));
 	for (; i < thread->n; i++)
-		thread->calls[i]->outer =
-			thread->calls[i]->is_async ? NULL : torsh_open_calls_innermost(thread, i);
-	return call;
+		thread->spans[i]->outer =
+			thread->spans[i]->is_async ? NULL : torsh_open_spans_innermost(thread, i);
+	return span;
 }
 
-bool torsh_call_is_record(const struct call *call, uint32_t record)
+bool torsh_span_has_record(const struct span *span, uint32_t record)
 {
-	return call->kind == CALL_OPERATOR && call->record == record;
+	return span->kind == SPAN_OPERATOR && span->record == record;
 }
 
-uint32_t torsh_open_calls_find(const struct open_calls *thread, uint32_t record)
+uint32_t torsh_open_spans_find(const struct open_spans *thread, uint32_t record)
 {
 	for (uint32_t i = thread->n; i; i--) {
-		if (torsh_call_is_record(thread->calls[i - 1], record))
+		if (torsh_span_has_record(thread->spans[i - 1], record))
 			return i - 1;
 	}
 	return UINT32_MAX;
 }
 
-struct call *torsh_open_calls_operator(const struct open_calls *thread)
+struct span *torsh_open_spans_operator(const struct open_spans *thread)
 {
 	for (uint32_t i = thread->n; i; i--) {
-		if (thread->calls[i - 1]->kind == CALL_OPERATOR)
-			return thread->calls[i - 1];
+		if (thread->spans[i - 1]->kind == SPAN_OPERATOR)
+			return thread->spans[i - 1];
 	}
 	return NULL;
 }

@@ -13,13 +13,13 @@ void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *step
 }
 
 /* Scopes around a whole step say nothing about its parts. */
-static bool is_of_a_phase(const struct call *call)
+static bool is_of_a_phase(const struct span *span)
 {
-	if (call->is_async)
+	if (span->is_async)
 		return false;
-	if (call->traits & (NAME_OPTIMIZER | NAME_DATA | NAME_BACKWARD))
+	if (span->traits & (NAME_OPTIMIZER | NAME_DATA | NAME_BACKWARD))
 		return true;
-	return call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER);
+	return span->is_module || (span->kind == SPAN_OPERATOR && span->scope != OP_USER);
 }
 
 static void spend(struct phase_clock *clock, size_t step, uint64_t ns)
@@ -49,23 +49,23 @@ static void go_on(struct phase_clock *clock, uint64_t now_ns)
 		clock->now_ns = now_ns;
 }
 
-void torsh_phase_clock_begin(struct phase_clock *clock, const struct call *call)
+void torsh_phase_clock_begin(struct phase_clock *clock, const struct span *span)
 {
-	if (!is_of_a_phase(call))
+	if (!is_of_a_phase(span))
 		return;
-	go_on(clock, call->start_ns);
+	go_on(clock, span->start_ns);
 	clock->open =
 		torsh_need_room(clock->open, clock->n_open, &clock->n_room, sizeof(*clock->open));
 	clock->open[clock->n_open++] =
-		(struct open_phase){.ordinal = call->ordinal, .phase = call->phase};
+		(struct open_phase){.ordinal = span->ordinal, .phase = span->phase};
 }
 
-void torsh_phase_clock_end(struct phase_clock *clock, const struct call *call)
+void torsh_phase_clock_end(struct phase_clock *clock, const struct span *span)
 {
 	for (size_t i = clock->n_open; i-- > 0;) {
-		if (clock->open[i].ordinal != call->ordinal)
+		if (clock->open[i].ordinal != span->ordinal)
 			continue;
-		go_on(clock, call->end_ns);
+		go_on(clock, span->end_ns);
 		clock->n_open--;
 		memmove(&clock->open[i], &clock->open[i + 1],
 			(clock->n_open - i) * sizeof(*clock->open));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What phase a process is in: at each moment one, or none. Where threads are in several, that of
- * the call that began last.
+ * the span that began last.
  */
 #ifndef TORSH_TIMELINE_PHASE_CLOCK_H
 #define TORSH_TIMELINE_PHASE_CLOCK_H
@@ -17,8 +17,8 @@ struct phase_clock {
 	const struct steps *steps;
 	struct phase_step *spent; /* by step, the caller's */
 	struct open_phase {
-		uint64_t ordinal; /* of the call */
-		enum call_phase phase;
+		uint64_t ordinal; /* of the span */
+		enum span_phase phase;
 	} * open; /* in the order of their beginnings */
 	size_t n_open, n_room;
 	size_t step; /* the first that has not ended by now_ns */
@@ -30,10 +30,10 @@ void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *step
 			     struct phase_step *spent);
 
 /*
- * In the order of time. A call that is asynchronous, or says nothing of a phase, changes nothing.
+ * In the order of time. A span that is asynchronous, or says nothing of a phase, changes nothing.
  */
-void torsh_phase_clock_begin(struct phase_clock *clock, const struct call *call);
-void torsh_phase_clock_end(struct phase_clock *clock, const struct call *call);
+void torsh_phase_clock_begin(struct phase_clock *clock, const struct span *span);
+void torsh_phase_clock_end(struct phase_clock *clock, const struct span *span);
 
 /* Up to the end of all steps. */
 void torsh_phase_clock_stop(struct phase_clock *clock);

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What can be asked of a call. See tools/timeline/spans.h. */
+/* What can be asked of a span. See tools/timeline/spans.h. */
 #include "tools/timeline/spans.h"
 
 #include <string.h>
 
-struct call *torsh_call_outer_operator(const struct call *call)
+struct span *torsh_span_outer_operator(const struct span *span)
 {
-	struct call *outer = call->outer;
+	struct span *outer = span->outer;
 
-	while (outer && outer->kind != CALL_OPERATOR)
+	while (outer && outer->kind != SPAN_OPERATOR)
 		outer = outer->outer;
 	return outer;
 }
 
-struct call *torsh_call_outer_module(const struct call *call)
+struct span *torsh_span_outer_module(const struct span *span)
 {
-	struct call *outer = call->outer;
+	struct span *outer = span->outer;
 
 	while (outer && !outer->is_module)
 		outer = outer->outer;
 	return outer;
 }
 
-const char *torsh_call_name(const struct call *call)
+const char *torsh_span_name(const struct span *span)
 {
-	const char *name = torsh_timeline_label(call->process, call->name);
+	const char *name = torsh_timeline_label(span->process, span->name);
 
 	return name && *name ? name : "?";
 }
 
-size_t torsh_call_slot(const struct call *call, size_t n_slots)
+size_t torsh_span_slot(const struct span *span, size_t n_slots)
 {
 	/* Threads count from 0 alike: each has another part of the table. */
-	return (size_t)(call->sequence + call->forward_thread * UINT64_C(0x9e3779b1)) &
+	return (size_t)(span->sequence + span->forward_thread * UINT64_C(0x9e3779b1)) &
 	       (n_slots - 1);
 }
 
@@ -49,16 +49,16 @@ static bool only_allocates(const char *name)
 	return false;
 }
 
-const struct call *torsh_call_telling(const struct call *innermost)
+const struct span *torsh_span_attributed(const struct span *innermost)
 {
-	const struct call *call = innermost;
+	const struct span *span = innermost;
 
-	while (call && only_allocates(torsh_call_name(call))) {
-		const struct call *outer = torsh_call_outer_operator(call);
+	while (span && only_allocates(torsh_span_name(span))) {
+		const struct span *outer = torsh_span_outer_operator(span);
 
 		if (!outer)
 			break;
-		call = outer;
+		span = outer;
 	}
-	return call;
+	return span;
 }

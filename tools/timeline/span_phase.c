@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a call is part of, by its name and by what is around it. See tools/timeline/span_phase.h. */
+/* What a span is part of, by its name and by what is around it. See tools/timeline/span_phase.h. */
 #include "tools/timeline/span_phase.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 const char *const torsh_phase_names[N_PHASES] = {
 #define PHASE(NAME, name) #name,
-	CALL_PHASES
+	SPAN_PHASES
 #undef PHASE
 };
 
@@ -53,14 +53,14 @@ uint8_t torsh_name_traits(const char *name)
 }
 
 /* A scope of the program's own may be called so for other reasons. */
-static bool is_loss(const struct call *call)
+static bool is_loss(const struct span *span)
 {
-	return call->traits & NAME_LOSS &&
-	       (call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER));
+	return span->traits & NAME_LOSS &&
+	       (span->is_module || (span->kind == SPAN_OPERATOR && span->scope != OP_USER));
 }
 
-/* The phase that what is around gives to a call, or N_PHASES: none. */
-static enum call_phase phase_around(const struct call *call, const struct call *outer)
+/* The phase that what is around gives to a span, or N_PHASES: none. */
+static enum span_phase phase_around(const struct span *span, const struct span *outer)
 {
 	if (!outer || outer->is_phase_of_time || outer->phase == PHASE_FORWARD ||
 	    outer->phase == PHASE_SETUP)
@@ -69,41 +69,41 @@ static enum call_phase phase_around(const struct call *call, const struct call *
 	 * What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as
 	 * far as that shows.
 	 */
-	if (outer->phase == PHASE_OPTIMIZER && (call->is_module || is_loss(call)))
+	if (outer->phase == PHASE_OPTIMIZER && (span->is_module || is_loss(span)))
 		return N_PHASES;
 	return outer->phase;
 }
 
 /*
- * Of a call that may be anything: what comes before the first module and the first batch makes
+ * Of a span that may be anything: what comes before the first module and the first batch makes
  * weights and inputs.
  */
-static void set_phase_of_time(struct call *call, const struct call *outer)
+static void set_phase_of_time(struct span *span, const struct span *outer)
 {
-	bool has_module = call->is_module || (outer && outer->inside);
+	bool has_module = span->is_module || (outer && outer->inside);
 
-	call->phase = call->start_ns < call->process->setup_end_ns ? PHASE_SETUP : PHASE_FORWARD;
-	call->is_phase_of_time = !has_module && torsh_passes_have(call->process, call->start_ns);
-	if (call->is_phase_of_time)
-		call->phase = PHASE_BACKWARD;
+	span->phase = span->start_ns < span->process->setup_end_ns ? PHASE_SETUP : PHASE_FORWARD;
+	span->is_phase_of_time = !has_module && torsh_passes_have(span->process, span->start_ns);
+	if (span->is_phase_of_time)
+		span->phase = PHASE_BACKWARD;
 }
 
-void torsh_call_set_phase(struct call *call, const struct call *outer)
+void torsh_span_set_phase(struct span *span, const struct span *outer)
 {
-	enum call_phase around = phase_around(call, outer);
+	enum span_phase around = phase_around(span, outer);
 
-	if (call->traits & NAME_OPTIMIZER)
-		call->phase = PHASE_OPTIMIZER;
+	if (span->traits & NAME_OPTIMIZER)
+		span->phase = PHASE_OPTIMIZER;
 	/* What a worker calls, modules too, makes batches. */
-	else if (call->traits & NAME_DATA || call->process->is_data_worker)
-		call->phase = PHASE_DATA;
-	else if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) ||
-		 call->traits & NAME_BACKWARD)
-		call->phase = PHASE_BACKWARD;
+	else if (span->traits & NAME_DATA || span->process->is_data_worker)
+		span->phase = PHASE_DATA;
+	else if ((span->kind == SPAN_OPERATOR && span->scope == OP_BACKWARD) ||
+		 span->traits & NAME_BACKWARD)
+		span->phase = PHASE_BACKWARD;
 	else if (around != N_PHASES)
-		call->phase = around;
-	else if (is_loss(call))
-		call->phase = PHASE_LOSS;
+		span->phase = around;
+	else if (is_loss(span))
+		span->phase = PHASE_LOSS;
 	else
-		set_phase_of_time(call, outer);
+		set_phase_of_time(span, outer);
 }

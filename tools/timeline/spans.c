@@ -13,11 +13,11 @@
 #include "tools/timeline/span_phase.h"
 
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
-#define SEQUENCES 65536u /* of forward calls whose modules are remembered: a power of two */
+#define SEQUENCES 65536u /* of forward spans whose modules are remembered: a power of two */
 
 /* ---- the state of a walk --------------------------------------------------------------------- */
 
-/* The modules of a forward call, for its backward ones. */
+/* The modules of a forward span, for its backward ones. */
 struct forward_modules {
 	uint64_t sequence;
 	const struct module_chain *modules;
@@ -26,26 +26,26 @@ struct forward_modules {
 
 struct process_state {
 	const struct recorded_process *process;
-	struct sparse_array threads; /* of struct open_calls */
-	struct open_calls **busy; /* threads that may have open calls */
+	struct sparse_array threads; /* of struct open_spans */
+	struct open_spans **busy; /* threads that may have open spans */
 	size_t n_busy, busy_room;
-	void *async; /* tree of open asynchronous calls */
-	uint64_t n_calls, last_ns;
+	void *async; /* tree of open asynchronous spans */
+	uint64_t n_spans, last_ns;
 	const struct unnested_list *known;
 	size_t next_known;
 	uint8_t *traits; /* by label */
-	struct sparse_array forward; /* of struct forward_modules, by torsh_call_slot */
+	struct sparse_array forward; /* of struct forward_modules, by torsh_span_slot */
 	struct module_chains chains;
 };
 
 struct walk {
-	const struct calls_visitor *visitor;
+	const struct span_visitor *visitor;
 	void *context;
 	struct process_state *states;
 	size_t n_states;
 	struct process_state *last; /* of the event before */
 	struct unnested_spans *found;
-	struct calls_counts counts;
+	struct span_counts counts;
 };
 
 static struct process_state *find_state(struct walk *walk, const struct recorded_process *process)
@@ -59,7 +59,7 @@ static struct process_state *find_state(struct walk *walk, const struct recorded
 	return NULL;
 }
 
-static struct open_calls *find_thread(struct process_state *state, uint32_t thread)
+static struct open_spans *find_thread(struct process_state *state, uint32_t thread)
 {
 	if (thread >= state->process->n_threads + THREADS_LOST)
 		return NULL;
@@ -79,57 +79,57 @@ static uint8_t traits_of(struct process_state *state, uint32_t label)
 	return state->traits[label];
 }
 
-/* ---- asynchronous calls ---------------------------------------------------------------------- */
+/* ---- asynchronous spans ---------------------------------------------------------------------- */
 
 /* By what its end will name: an operator's record, a range's number. */
 static int compare_async(const void *a, const void *b)
 {
-	const struct call *x = a, *y = b;
-	uint64_t key_x = x->kind == CALL_OPERATOR ? x->record : x->range;
-	uint64_t key_y = y->kind == CALL_OPERATOR ? y->record : y->range;
+	const struct span *x = a, *y = b;
+	uint64_t key_x = x->kind == SPAN_OPERATOR ? x->record : x->range;
+	uint64_t key_y = y->kind == SPAN_OPERATOR ? y->record : y->range;
 
 	if (x->kind != y->kind)
 		return (x->kind > y->kind) - (x->kind < y->kind);
 	return (key_x > key_y) - (key_x < key_y);
 }
 
-static void finish_call(struct walk *walk, struct call *call, uint64_t at_ns, uint32_t thread)
+static void finish_span(struct walk *walk, struct span *span, uint64_t at_ns, uint32_t thread)
 {
-	call->end_ns = at_ns > call->start_ns ? at_ns : call->start_ns;
-	call->end_thread = thread;
-	walk->counts.n_cut += call->is_cut;
+	span->end_ns = at_ns > span->start_ns ? at_ns : span->start_ns;
+	span->end_thread = thread;
+	walk->counts.n_cut += span->is_cut;
 	if (walk->visitor->end)
-		walk->visitor->end(walk->context, call);
+		walk->visitor->end(walk->context, span);
 }
 
-static void keep_async(struct walk *walk, struct process_state *state, struct call *call)
+static void keep_async(struct walk *walk, struct process_state *state, struct span *span)
 {
-	struct call **found;
+	struct span **found;
 
-	call->is_async = true;
-	call->outer = NULL;
-	found = torsh_need(tsearch(call, &state->async, compare_async));
-	if (*found == call)
+	span->is_async = true;
+	span->outer = NULL;
+	found = torsh_need(tsearch(span, &state->async, compare_async));
+	if (*found == span)
 		return;
 	/* Numbers come again: the end of the older one was lost. */
 	(*found)->is_cut = true;
-	finish_call(walk, *found, call->start_ns, call->thread);
+	finish_span(walk, *found, span->start_ns, span->thread);
 	free(*found);
-	*found = call;
+	*found = span;
 }
 
-static bool end_async(struct walk *walk, struct process_state *state, enum call_kind kind,
+static bool end_async(struct walk *walk, struct process_state *state, enum span_kind kind,
 		      uint64_t number, uint64_t at_ns, uint32_t thread)
 {
-	const struct call key = {.kind = kind, .record = (uint32_t)number, .range = number};
-	struct call **found = tfind(&key, &state->async, compare_async), *call;
+	const struct span key = {.kind = kind, .record = (uint32_t)number, .range = number};
+	struct span **found = tfind(&key, &state->async, compare_async), *span;
 
 	if (!found)
 		return false;
-	call = *found;
-	tdelete(call, &state->async, compare_async);
-	finish_call(walk, call, at_ns, thread);
-	free(call);
+	span = *found;
+	tdelete(span, &state->async, compare_async);
+	finish_span(walk, span, at_ns, thread);
+	free(span);
 	return true;
 }
 
@@ -147,35 +147,35 @@ static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 }
 
 /*
- * Backward runs without modules: it belongs to that of the forward call with its sequence number.
+ * Backward runs without modules: it belongs to that of the forward span with its sequence number.
  */
-static void find_module(struct process_state *state, struct call *call, const struct call *outer)
+static void find_module(struct process_state *state, struct span *span, const struct span *outer)
 {
-	size_t slot = torsh_call_slot(call, SEQUENCES);
-	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
+	size_t slot = torsh_span_slot(span, SEQUENCES);
+	bool has_sequence = span->kind == SPAN_OPERATOR && span->sequence != OP_NO_SEQUENCE;
 	struct forward_modules *forward;
 
 	if (outer)
-		call->modules = outer->inside;
-	if (call->modules && has_sequence && call->phase != PHASE_BACKWARD) {
+		span->modules = outer->inside;
+	if (span->modules && has_sequence && span->phase != PHASE_BACKWARD) {
 		forward = torsh_sparse_array_at(&state->forward, slot);
-		forward->sequence = call->sequence;
-		forward->forward_thread = call->forward_thread;
-		forward->modules = call->modules;
+		forward->sequence = span->sequence;
+		forward->forward_thread = span->forward_thread;
+		forward->modules = span->modules;
 	}
-	forward = call->phase == PHASE_BACKWARD && has_sequence
+	forward = span->phase == PHASE_BACKWARD && has_sequence
 			  ? torsh_sparse_array_find(&state->forward, slot)
 			  : NULL;
-	if (forward && forward->sequence == call->sequence &&
-	    forward->forward_thread == call->forward_thread)
-		call->modules = forward->modules;
-	call->module = call->modules ? call->modules->module : 0;
-	call->inside = call->is_module
-			       ? torsh_module_chains_add(&state->chains, call->modules, call->name)
-			       : call->modules;
+	if (forward && forward->sequence == span->sequence &&
+	    forward->forward_thread == span->forward_thread)
+		span->modules = forward->modules;
+	span->module = span->modules ? span->modules->module : 0;
+	span->inside = span->is_module
+			       ? torsh_module_chains_add(&state->chains, span->modules, span->name)
+			       : span->modules;
 }
 
-static void list_thread(struct process_state *state, struct open_calls *thread)
+static void list_thread(struct process_state *state, struct open_spans *thread)
 {
 	if (thread->is_listed)
 		return;
@@ -186,12 +186,12 @@ static void list_thread(struct process_state *state, struct open_calls *thread)
 }
 
 /* The thread on which an operator with that record is open, and its place there; NULL: none. */
-static struct open_calls *find_record(struct process_state *state, uint32_t record, uint32_t *place)
+static struct open_spans *find_record(struct process_state *state, uint32_t record, uint32_t *place)
 {
 	for (size_t i = 0; i < state->n_busy;) {
-		struct open_calls *thread = state->busy[i];
+		struct open_spans *thread = state->busy[i];
 
-		*place = torsh_open_calls_find(thread, record);
+		*place = torsh_open_spans_find(thread, record);
 		if (*place != UINT32_MAX)
 			return thread;
 		if (thread->n) {
@@ -204,96 +204,96 @@ static struct open_calls *find_record(struct process_state *state, uint32_t reco
 	return NULL;
 }
 
-/* call has what the event said; it is put around what comes. */
-static void begin_call(struct walk *walk, struct process_state *state, struct open_calls *thread,
-		       struct call *call)
+/* span has what the event said; it is put around what comes. */
+static void begin_span(struct walk *walk, struct process_state *state, struct open_spans *thread,
+		       struct span *span)
 {
-	struct call *outer = torsh_open_calls_innermost(thread, thread->n);
+	struct span *outer = torsh_open_spans_innermost(thread, thread->n);
 
-	call->traits = traits_of(state, call->name);
-	torsh_call_set_phase(call, outer);
-	find_module(state, call, outer);
-	call->ordinal = state->n_calls++;
-	walk->counts.n_calls++;
+	span->traits = traits_of(state, span->name);
+	torsh_span_set_phase(span, outer);
+	find_module(state, span, outer);
+	span->ordinal = state->n_spans++;
+	walk->counts.n_spans++;
 	thread->n++;
 	list_thread(state, thread);
-	call->is_async = is_known_crossing(state, call->ordinal);
-	if (!call->is_async) {
-		call->outer = outer;
-		call->is_counted = outer && outer->is_counted;
-	} else if (call->kind == CALL_OPERATOR) {
+	span->is_async = is_known_crossing(state, span->ordinal);
+	if (!span->is_async) {
+		span->outer = outer;
+		span->is_counted = outer && outer->is_counted;
+	} else if (span->kind == SPAN_OPERATOR) {
 		/* A range stays: its end looks for it on the thread. */
-		keep_async(walk, state, torsh_open_calls_take(thread, thread->n - 1));
+		keep_async(walk, state, torsh_open_spans_take(thread, thread->n - 1));
 	}
 	if (walk->visitor->begin)
-		walk->visitor->begin(walk->context, call);
+		walk->visitor->begin(walk->context, span);
 }
 
-static bool is_too_deep(struct walk *walk, const struct open_calls *thread)
+static bool is_too_deep(struct walk *walk, const struct open_spans *thread)
 {
-	if (thread && thread->n < CALLS_DEPTH_MAX)
+	if (thread && thread->n < SPANS_DEPTH_MAX)
 		return false;
 	walk->counts.n_too_deep++;
 	return true;
 }
 
-/* What every event that begins a call says; *call is zeros. */
-static void fill_call(struct call *call, const struct process_state *state,
-		      const struct timeline_event *event, enum call_kind kind, uint32_t name)
+/* What every event that begins a span says; *span is zeros. */
+static void fill_span(struct span *span, const struct process_state *state,
+		      const struct timeline_event *event, enum span_kind kind, uint32_t name)
 {
-	call->process = state->process;
-	call->kind = kind;
-	call->name = name;
-	call->sequence = OP_NO_SEQUENCE;
-	call->thread = event->thread;
-	call->stack = event->stack;
-	call->start_ns = event->at_ns;
+	span->process = state->process;
+	span->kind = kind;
+	span->name = name;
+	span->sequence = OP_NO_SEQUENCE;
+	span->thread = event->thread;
+	span->stack = event->stack;
+	span->start_ns = event->at_ns;
 }
 
 /* What events that begin a range say, range_push or range_start. */
-#define FILL_RANGE(call, says)                       \
-	(call)->domain = (says)->domain;             \
-	(call)->category = (says)->category;         \
-	(call)->source = (says)->source;             \
-	(call)->color = (says)->color;               \
-	(call)->payload_type = (says)->payload_type; \
-	(call)->payload = (says)->payload
+#define FILL_RANGE(span, says)                       \
+	(span)->domain = (says)->domain;             \
+	(span)->category = (says)->category;         \
+	(span)->source = (says)->source;             \
+	(span)->color = (says)->color;               \
+	(span)->payload_type = (says)->payload_type; \
+	(span)->payload = (says)->payload
 
 static void begin_operator(struct walk *walk, struct process_state *state,
 			   const struct timeline_event *event)
 {
 	const struct event_op_begin *begin = &event->event.op_begin;
-	struct open_calls *thread = find_thread(state, event->thread);
-	struct call *call;
+	struct open_spans *thread = find_thread(state, event->thread);
+	struct span *span;
 
 	if (is_too_deep(walk, thread))
 		return;
-	call = torsh_open_calls_add(thread);
-	fill_call(call, state, event, CALL_OPERATOR, begin->name);
-	call->inputs = begin->inputs;
-	call->scope = begin->scope;
-	call->flags = begin->flags;
-	call->record = begin->record;
-	call->forward_thread = begin->scope == OP_BACKWARD ? begin->forward_thread : thread->number;
-	call->overload = begin->overload;
-	call->sequence = begin->sequence;
-	begin_call(walk, state, thread, call);
+	span = torsh_open_spans_add(thread);
+	fill_span(span, state, event, SPAN_OPERATOR, begin->name);
+	span->inputs = begin->inputs;
+	span->scope = begin->scope;
+	span->flags = begin->flags;
+	span->record = begin->record;
+	span->forward_thread = begin->scope == OP_BACKWARD ? begin->forward_thread : thread->number;
+	span->overload = begin->overload;
+	span->sequence = begin->sequence;
+	begin_span(walk, state, thread, span);
 }
 
 static void begin_range(struct walk *walk, struct process_state *state,
 			const struct timeline_event *event)
 {
 	const struct event_range_push *push = &event->event.range_push;
-	struct open_calls *thread = find_thread(state, event->thread);
-	struct call *call;
+	struct open_spans *thread = find_thread(state, event->thread);
+	struct span *span;
 
 	if (is_too_deep(walk, thread))
 		return;
-	call = torsh_open_calls_add(thread);
-	fill_call(call, state, event, CALL_RANGE, push->name);
-	FILL_RANGE(call, push);
-	call->is_module = push->source == RANGE_BY_MODULE;
-	begin_call(walk, state, thread, call);
+	span = torsh_open_spans_add(thread);
+	fill_span(span, state, event, SPAN_RANGE, push->name);
+	FILL_RANGE(span, push);
+	span->is_module = push->source == RANGE_BY_MODULE;
+	begin_span(walk, state, thread, span);
 }
 
 /* A range that any thread may end never nests. */
@@ -301,106 +301,106 @@ static void start_range(struct walk *walk, struct process_state *state,
 			const struct timeline_event *event)
 {
 	const struct event_range_start *start = &event->event.range_start;
-	struct call *call = torsh_need(calloc(1, sizeof(*call)));
+	struct span *span = torsh_need(calloc(1, sizeof(*span)));
 
-	fill_call(call, state, event, CALL_RANGE, start->name);
-	FILL_RANGE(call, start);
-	call->range = start->range;
-	call->traits = traits_of(state, call->name);
-	call->ordinal = state->n_calls++;
-	walk->counts.n_calls++;
-	keep_async(walk, state, call);
+	fill_span(span, state, event, SPAN_RANGE, start->name);
+	FILL_RANGE(span, start);
+	span->range = start->range;
+	span->traits = traits_of(state, span->name);
+	span->ordinal = state->n_spans++;
+	walk->counts.n_spans++;
+	keep_async(walk, state, span);
 	if (walk->visitor->begin)
-		walk->visitor->begin(walk->context, call);
+		walk->visitor->begin(walk->context, span);
 }
 
 #undef FILL_RANGE
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static void note_crossing(struct walk *walk, const struct call *call)
+static void note_crossing(struct walk *walk, const struct span *span)
 {
 	if (walk->found)
-		torsh_unnested_spans_add(walk->found, call);
+		torsh_unnested_spans_add(walk->found, span);
 }
 
-/* What a call was, for the one of its kind around it. */
-static void add_to_outer(const struct call *call)
+/* What a span was, for the one of its kind around it. */
+static void add_to_outer(const struct span *span)
 {
-	struct call *outer = call->kind == CALL_OPERATOR ? torsh_call_outer_operator(call)
-			     : call->is_module		 ? torsh_call_outer_module(call)
+	struct span *outer = span->kind == SPAN_OPERATOR ? torsh_span_outer_operator(span)
+			     : span->is_module		 ? torsh_span_outer_module(span)
 							 : NULL;
 
 	if (!outer)
 		return;
-	outer->inner_ns += call->end_ns - call->start_ns;
+	outer->inner_ns += span->end_ns - span->start_ns;
 	outer->n_inner++;
-	outer->flops += call->flops;
-	outer->flops_all += call->flops_all;
-	outer->allocated_bytes += call->allocated_bytes;
-	outer->freed_bytes += call->freed_bytes;
-	outer->device_ns += call->device_ns;
-	outer->has_counted = outer->has_counted || call->has_counted;
-	outer->has_unknown = outer->has_unknown || call->has_unknown;
-	outer->is_traced = outer->is_traced || call->is_traced;
+	outer->flops += span->flops;
+	outer->flops_all += span->flops_all;
+	outer->allocated_bytes += span->allocated_bytes;
+	outer->freed_bytes += span->freed_bytes;
+	outer->device_ns += span->device_ns;
+	outer->has_counted = outer->has_counted || span->has_counted;
+	outer->has_unknown = outer->has_unknown || span->has_unknown;
+	outer->is_traced = outer->is_traced || span->is_traced;
 }
 
-/* Call i of the thread ends. */
-static void end_call(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns,
+/* Span i of the thread ends. */
+static void end_span(struct walk *walk, struct open_spans *thread, uint32_t i, uint64_t at_ns,
 		     uint32_t by_thread)
 {
-	struct call *call = thread->calls[i];
+	struct span *span = thread->spans[i];
 
-	finish_call(walk, call, at_ns, by_thread);
-	add_to_outer(call);
+	finish_span(walk, span, at_ns, by_thread);
+	add_to_outer(span);
 	if (i + 1 == thread->n)
 		thread->n--;
 	else
-		free(torsh_open_calls_take(thread, i));
+		free(torsh_open_spans_take(thread, i));
 }
 
-/* Call i doesn't nest, as its end shows. */
-static void end_crossing(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns,
+/* Span i doesn't nest, as its end shows. */
+static void end_crossing(struct walk *walk, struct open_spans *thread, uint32_t i, uint64_t at_ns,
 			 uint32_t by_thread)
 {
-	struct call *call = torsh_open_calls_take(thread, i);
+	struct span *span = torsh_open_spans_take(thread, i);
 
-	note_crossing(walk, call);
-	call->is_async = true;
-	call->outer = NULL;
-	finish_call(walk, call, at_ns, by_thread);
-	free(call);
+	note_crossing(walk, span);
+	span->is_async = true;
+	span->outer = NULL;
+	finish_span(walk, span, at_ns, by_thread);
+	free(span);
 }
 
 /* What an operator's own thread leaves open inside of it was begun to outlive it. */
-static void let_go(struct walk *walk, struct process_state *state, struct open_calls *thread,
+static void let_go(struct walk *walk, struct process_state *state, struct open_spans *thread,
 		   uint32_t i)
 {
 	while (++i < thread->n) {
-		struct call *call = thread->calls[i];
+		struct span *span = thread->spans[i];
 
-		if (call->is_async)
+		if (span->is_async)
 			continue;
-		note_crossing(walk, call);
-		call->is_async = true;
-		call->outer = NULL;
-		if (call->kind == CALL_OPERATOR)
-			keep_async(walk, state, torsh_open_calls_take(thread, i--));
+		note_crossing(walk, span);
+		span->is_async = true;
+		span->outer = NULL;
+		if (span->kind == SPAN_OPERATOR)
+			keep_async(walk, state, torsh_open_spans_take(thread, i--));
 	}
 }
 
-/* Call i of the thread ends, by that thread or another one. */
-static void end_somewhere(struct walk *walk, struct process_state *state, struct open_calls *thread,
+/* Span i of the thread ends, by that thread or another one. */
+static void end_somewhere(struct walk *walk, struct process_state *state, struct open_spans *thread,
 			  uint32_t i, uint64_t at_ns, uint32_t by_thread)
 {
-	const struct call *call = thread->calls[i];
-	bool is_own = by_thread == call->thread;
+	const struct span *span = thread->spans[i];
+	bool is_own = by_thread == span->thread;
 
-	if (call->kind == CALL_OPERATOR && is_own)
+	if (span->kind == SPAN_OPERATOR && is_own)
 		let_go(walk, state, thread, i);
 	/* Ended from elsewhere it is asynchronous even where it happens to be the innermost. */
-	if (call->is_async || (is_own && torsh_open_calls_innermost(thread, thread->n) == call))
-		end_call(walk, thread, i, at_ns, by_thread);
+	if (span->is_async || (is_own && torsh_open_spans_innermost(thread, thread->n) == span))
+		end_span(walk, thread, i, at_ns, by_thread);
 	else
 		end_crossing(walk, thread, i, at_ns, by_thread);
 }
@@ -409,15 +409,15 @@ static void end_operator(struct walk *walk, struct process_state *state,
 			 const struct timeline_event *event)
 {
 	uint32_t record = event->event.op_end.record, place;
-	struct open_calls *thread = find_thread(state, event->thread);
+	struct open_spans *thread = find_thread(state, event->thread);
 
-	if (thread && thread->n && torsh_call_is_record(thread->calls[thread->n - 1], record)) {
-		end_call(walk, thread, thread->n - 1, event->at_ns, event->thread);
+	if (thread && thread->n && torsh_span_has_record(thread->spans[thread->n - 1], record)) {
+		end_span(walk, thread, thread->n - 1, event->at_ns, event->thread);
 		return;
 	}
-	place = thread ? torsh_open_calls_find(thread, record) : UINT32_MAX;
+	place = thread ? torsh_open_spans_find(thread, record) : UINT32_MAX;
 	if (place == UINT32_MAX &&
-	    end_async(walk, state, CALL_OPERATOR, record, event->at_ns, event->thread))
+	    end_async(walk, state, SPAN_OPERATOR, record, event->at_ns, event->thread))
 		return;
 	if (place == UINT32_MAX)
 		thread = find_record(state, record, &place);
@@ -431,13 +431,13 @@ static void end_range(struct walk *walk, struct process_state *state,
 		      const struct timeline_event *event)
 {
 	const struct event_range_pop *pop = &event->event.range_pop;
-	struct open_calls *thread = find_thread(state, event->thread);
+	struct open_spans *thread = find_thread(state, event->thread);
 
 	for (uint32_t i = thread ? thread->n : 0; i; i--) {
-		const struct call *call = thread->calls[i - 1];
+		const struct span *span = thread->spans[i - 1];
 
-		if (call->kind != CALL_RANGE || call->domain != pop->domain ||
-		    call->source != pop->source)
+		if (span->kind != SPAN_RANGE || span->domain != pop->domain ||
+		    span->source != pop->source)
 			continue;
 		end_somewhere(walk, state, thread, i - 1, event->at_ns, event->thread);
 		return;
@@ -448,7 +448,7 @@ static void end_range(struct walk *walk, struct process_state *state,
 static void number_thread(struct walk *walk, struct process_state *state,
 			  const struct timeline_event *event)
 {
-	struct open_calls *thread = find_thread(state, event->thread);
+	struct open_spans *thread = find_thread(state, event->thread);
 
 	(void)walk;
 	if (thread)
@@ -457,18 +457,18 @@ static void number_thread(struct walk *walk, struct process_state *state,
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static struct call *innermost_on(const struct process_state *state, uint32_t thread)
+static struct span *innermost_on(const struct process_state *state, uint32_t thread)
 {
-	const struct open_calls *open = torsh_sparse_array_find(&state->threads, thread);
+	const struct open_spans *open = torsh_sparse_array_find(&state->threads, thread);
 
-	return open ? torsh_open_calls_operator(open) : NULL;
+	return open ? torsh_open_spans_operator(open) : NULL;
 }
 
 static void end_started_range(struct walk *walk, struct process_state *state,
 			      const struct timeline_event *event)
 {
 	walk->counts.n_unmatched += !end_async(
-		walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
+		walk, state, SPAN_RANGE, event->event.range_end.range, event->at_ns, event->thread);
 }
 
 /* Of the thread that it is told by, inside of what is open there. */
@@ -481,11 +481,11 @@ static bool is_of_its_thread(const struct event *event)
 static void tell_launch(struct walk *walk, struct process_state *state,
 			const struct timeline_event *event)
 {
-	struct open_calls *thread = torsh_sparse_array_find(&state->threads, event->thread);
-	struct calls_around around = {.in_operator = innermost_on(state, event->thread)};
+	struct open_spans *thread = torsh_sparse_array_find(&state->threads, event->thread);
+	struct enclosing_spans around = {.in_operator = innermost_on(state, event->thread)};
 
 	if (thread) {
-		around.innermost = torsh_open_calls_innermost(thread, thread->n);
+		around.innermost = torsh_open_spans_innermost(thread, thread->n);
 		around.last_ns = thread->last_ns;
 		thread->last_ns = event->at_ns;
 	}
@@ -505,7 +505,7 @@ static int take_event(void *context, const struct recorded_process *process,
 	};
 	struct walk *walk = context;
 	struct process_state *state = find_state(walk, process);
-	struct open_calls *thread;
+	struct open_spans *thread;
 
 	if (!state)
 		return 0;
@@ -529,26 +529,26 @@ static int take_event(void *context, const struct recorded_process *process,
 /* End what is open, the innermost first, and let go of everything. */
 static void close_state(struct walk *walk, struct process_state *state)
 {
-	struct open_calls *thread;
+	struct open_spans *thread;
 
 	for (size_t i = 0; (thread = torsh_sparse_array_next(&state->threads, &i)); i++) {
 		while (thread->n) {
-			struct call *call = thread->calls[thread->n - 1];
+			struct span *span = thread->spans[thread->n - 1];
 
-			call->is_cut = true;
-			end_call(walk, thread, thread->n - 1, state->last_ns, call->thread);
+			span->is_cut = true;
+			end_span(walk, thread, thread->n - 1, state->last_ns, span->thread);
 		}
 		for (uint32_t k = 0; k < thread->n_made; k++)
-			free(thread->calls[k]);
-		free(thread->calls);
+			free(thread->spans[k]);
+		free(thread->spans);
 	}
 	while (state->async) {
-		struct call *call = *(struct call **)state->async;
+		struct span *span = *(struct span **)state->async;
 
-		call->is_cut = true;
-		end_async(walk, state, call->kind,
-			  call->kind == CALL_OPERATOR ? call->record : call->range, state->last_ns,
-			  call->thread);
+		span->is_cut = true;
+		end_async(walk, state, span->kind,
+			  span->kind == SPAN_OPERATOR ? span->record : span->range, state->last_ns,
+			  span->thread);
 	}
 	torsh_sparse_array_destroy(&state->threads);
 	free(state->busy);
@@ -557,10 +557,10 @@ static void close_state(struct walk *walk, struct process_state *state)
 	torsh_module_chains_free(&state->chains);
 }
 
-int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes,
-		     size_t n_processes, const struct unnested_spans *known,
-		     struct unnested_spans *found, const struct calls_visitor *visitor,
-		     void *context, struct calls_counts *counts)
+int torsh_spans_visit(const struct recording *recording, struct recorded_process *const *processes,
+		      size_t n_processes, const struct unnested_spans *known,
+		      struct unnested_spans *found, const struct span_visitor *visitor,
+		      void *context, struct span_counts *counts)
 {
 	struct walk walk = {
 		.visitor = visitor, .context = context, .n_states = n_processes, .found = found};
@@ -569,7 +569,7 @@ int torsh_calls_walk(const struct recording *recording, struct recorded_process 
 	walk.states = torsh_need_items(NULL, 0, n_processes, sizeof(*walk.states));
 	for (size_t i = 0; i < n_processes; i++) {
 		walk.states[i].process = processes[i];
-		torsh_sparse_array_create(&walk.states[i].threads, sizeof(struct open_calls));
+		torsh_sparse_array_create(&walk.states[i].threads, sizeof(struct open_spans));
 		torsh_sparse_array_create(&walk.states[i].forward, sizeof(struct forward_modules));
 		walk.states[i].known = torsh_unnested_spans_of(known, processes[i]->number);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The calls of a timeline, rebuilt from their begins and ends: operators and ranges, modules among
- * them, each with what is around it on its thread. One pass; what is held are the open calls.
+ * The spans of a timeline, rebuilt from their begins and ends: operators and ranges, modules among
+ * them, each with what is around it on its thread. One pass; what is held are the open spans.
  *
- * Calls of a thread nest. One that doesn't (it is ended by another thread, or outlives what was
+ * Spans of a thread nest. One that doesn't (it is ended by another thread, or outlives what was
  * around it) is asynchronous: it stands on its own and is around nothing. That is known at its end
  * only; who has to know it at its begin goes over the timeline twice and gives the second walk what
  * the first one found (struct unnested_spans). Ranges give way to operators, which C++ nests.
@@ -13,10 +13,10 @@
 
 #include "tools/recording/timeline.h"
 
-enum call_kind { CALL_OPERATOR, CALL_RANGE };
+enum span_kind { SPAN_OPERATOR, SPAN_RANGE };
 
-/* What a call is part of, by what is around it. */
-#define CALL_PHASES                 \
+/* What a span is part of, by what is around it. */
+#define SPAN_PHASES                 \
 	PHASE(FORWARD, forward)     \
 	PHASE(LOSS, loss)           \
 	PHASE(BACKWARD, backward)   \
@@ -24,16 +24,16 @@ enum call_kind { CALL_OPERATOR, CALL_RANGE };
 	PHASE(DATA, data)           \
 	PHASE(SETUP, setup)
 
-enum call_phase {
+enum span_phase {
 #define PHASE(NAME, name) PHASE_##NAME,
-	CALL_PHASES
+	SPAN_PHASES
 #undef PHASE
 		N_PHASES
 };
 
 extern const char *const torsh_phase_names[N_PHASES];
 
-/* What a name says about the call; bits. */
+/* What a name says about the span; bits. */
 enum name_trait {
 	NAME_BACKWARD = 1, /* a node of autograd, or what FSDP does around backward */
 	NAME_OPTIMIZER = 2,
@@ -46,7 +46,7 @@ enum name_trait {
 };
 
 /*
- * Modules around one another, as they were called; the same of all calls that are inside of the
+ * Modules around one another, as they were called; the same of all spans that are inside of the
  * same ones.
  */
 struct module_chain {
@@ -54,10 +54,10 @@ struct module_chain {
 	uint32_t module; /* label */
 };
 
-struct call {
+struct span {
 	const struct recorded_process *process;
-	enum call_kind kind;
-	enum call_phase phase;
+	enum span_kind kind;
+	enum span_phase phase;
 	bool is_phase_of_time; /* known by when it began: it says nothing about what is inside */
 	bool is_async;
 	bool is_cut; /* it was open when the recording ended */
@@ -76,16 +76,16 @@ struct call {
 	uint64_t range; /* number of a range that any thread may end */
 	uint32_t thread, end_thread; /* rows of the process's threads */
 	uint32_t stack;
-	/* label of the innermost module around it; of backward: around the forward call. 0: none */
+	/* label of the innermost module around it; of backward: around the forward span. 0: none */
 	uint32_t module;
 	/* That module and those around it; as long as the walk. NULL: none. */
 	const struct module_chain *modules;
 	const struct module_chain *inside; /* the same of what it calls: of a module with itself */
 	uint64_t start_ns, end_ns; /* end_ns only at the end */
-	uint64_t ordinal; /* which of the process's calls this is, from 0 */
-	struct call *outer; /* directly around it; NULL: none, or it is asynchronous */
+	uint64_t ordinal; /* which of the process's spans this is, from 0 */
+	struct span *outer; /* directly around it; NULL: none, or it is asynchronous */
 
-	/* Sums of the calls directly inside, of the same kind (operators; modules): at the end. */
+	/* Sums of the spans directly inside, of the same kind (operators; modules): at the end. */
 	uint64_t inner_ns;
 	uint32_t n_inner;
 	/*
@@ -104,46 +104,47 @@ struct call {
 	void *own; /* whatever the visitor wants */
 };
 
-/* Calls whose begin and end don't nest, per process. */
+/* Spans whose begin and end don't nest, per process. */
 struct unnested_spans;
 
 /* What is open on a thread. */
-struct calls_around {
-	struct call *in_operator; /* the innermost one, also one that doesn't nest; NULL: none */
-	const struct call *innermost; /* of any kind that nests; NULL: none */
+struct enclosing_spans {
+	struct span *in_operator; /* the innermost one, also one that doesn't nest; NULL: none */
+	const struct span *innermost; /* of any kind that nests; NULL: none */
 	uint64_t last_ns; /* when the thread last began or ended something */
 };
 
 /* The modules around what happens there; NULL: none. */
-static inline const struct module_chain *torsh_around_modules(const struct calls_around *around)
+static inline const struct module_chain *
+torsh_enclosing_modules(const struct enclosing_spans *around)
 {
 	if (around->innermost)
 		return around->innermost->inside;
 	return around->in_operator ? around->in_operator->inside : NULL;
 }
 
-struct calls_visitor {
-	void (*begin)(void *context, struct call *call);
+struct span_visitor {
+	void (*begin)(void *context, struct span *span);
 	/* With end_ns, sums and outer set. */
-	void (*end)(void *context, struct call *call);
+	void (*end)(void *context, struct span *span);
 	/* Every other event; innermost: the operator on its thread, or NULL. */
 	void (*event)(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost);
+		      const struct timeline_event *event, struct span *innermost);
 	/*
 	 * A call of CUDA, which has returned by then, or a node of a graph that comes into being;
 	 * where this is NULL, event is told of it.
 	 */
 	void (*launch)(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, const struct calls_around *around);
+		       const struct timeline_event *event, const struct enclosing_spans *around);
 }; /* each may be NULL */
 
-#define CALLS_DEPTH_MAX 4096u
+#define SPANS_DEPTH_MAX 4096u
 
-struct calls_counts {
-	uint64_t n_events, n_calls;
-	uint64_t n_cut; /* calls without an end */
-	uint64_t n_unmatched; /* ends without a call */
-	/* calls that were left out: CALLS_DEPTH_MAX were open on their thread */
+struct span_counts {
+	uint64_t n_events, n_spans;
+	uint64_t n_cut; /* spans without an end */
+	uint64_t n_unmatched; /* ends without a span */
+	/* spans that were left out: SPANS_DEPTH_MAX were open on their thread */
 	uint64_t n_too_deep;
 };
 
@@ -151,10 +152,10 @@ struct calls_counts {
  * Go over the timeline of these processes. known: from an earlier walk, or NULL; found: gets what
  * doesn't nest, or NULL. counts may be NULL. Returns 0 or -errno.
  */
-int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes,
-		     size_t n_processes, const struct unnested_spans *known,
-		     struct unnested_spans *found, const struct calls_visitor *visitor,
-		     void *context, struct calls_counts *counts);
+int torsh_spans_visit(const struct recording *recording, struct recorded_process *const *processes,
+		      size_t n_processes, const struct unnested_spans *known,
+		      struct unnested_spans *found, const struct span_visitor *visitor,
+		      void *context, struct span_counts *counts);
 
 struct unnested_spans *torsh_unnested_spans_create(void);
 void torsh_unnested_spans_destroy(struct unnested_spans *unnested);
@@ -163,20 +164,20 @@ void torsh_unnested_spans_destroy(struct unnested_spans *unnested);
  * The operator that something was allocated for: not one that only makes memory, where another is
  * around it.
  */
-const struct call *torsh_call_telling(const struct call *innermost);
+const struct span *torsh_span_attributed(const struct span *innermost);
 
-/* The nearest operator around the call, or NULL. */
-struct call *torsh_call_outer_operator(const struct call *call);
+/* The nearest operator around the span, or NULL. */
+struct span *torsh_span_outer_operator(const struct span *span);
 
 /*
- * Where a call with a sequence number belongs in a table by that and its thread; n_slots is a power
+ * Where a span with a sequence number belongs in a table by that and its thread; n_slots is a power
  * of two.
  */
-size_t torsh_call_slot(const struct call *call, size_t n_slots);
+size_t torsh_span_slot(const struct span *span, size_t n_slots);
 /* The nearest module around it, or NULL. */
-struct call *torsh_call_outer_module(const struct call *call);
+struct span *torsh_span_outer_module(const struct span *span);
 
-/* A call's name, never NULL. */
-const char *torsh_call_name(const struct call *call);
+/* A span's name, never NULL. */
+const char *torsh_span_name(const struct span *span);
 
 #endif

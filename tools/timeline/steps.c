@@ -84,58 +84,58 @@ static void add_moment(struct moments *moments, struct moment moment)
 	moments->items[moments->n++] = moment;
 }
 
-static void add_place(struct step_finder *finder, const struct call *call)
+static void add_place(struct step_finder *finder, const struct span *span)
 {
 	struct sequence *sequence = finder->sequences, *end = sequence + finder->n_sequences;
 	struct place *place;
 
-	while (sequence < end && sequence->thread != call->thread)
+	while (sequence < end && sequence->thread != span->thread)
 		sequence++;
 	if (sequence == end) {
 		if (finder->n_sequences == SEQUENCE_THREADS)
 			return;
 		finder->n_sequences++;
-		sequence->thread = call->thread;
+		sequence->thread = span->thread;
 		torsh_sparse_array_create(&sequence->places, sizeof(*place));
 	}
 	place = torsh_sparse_array_at(&sequence->places, sequence->n++ % SEQUENCE_MAX);
-	*place = (struct place){.at_ns = call->start_ns, .name = call->name};
+	*place = (struct place){.at_ns = span->start_ns, .name = span->name};
 }
 
-void torsh_step_finder_begin(struct step_finder *finder, const struct call *call)
+void torsh_step_finder_begin(struct step_finder *finder, const struct span *span)
 {
-	bool is_backward = call->phase == PHASE_BACKWARD;
+	bool is_backward = span->phase == PHASE_BACKWARD;
 
-	if (call->kind != CALL_OPERATOR)
+	if (span->kind != SPAN_OPERATOR)
 		return;
 	if (!finder->has_start) {
 		finder->has_start = true;
-		finder->start_ns = call->start_ns;
+		finder->start_ns = span->start_ns;
 	}
-	if (call->traits & NAME_DATA)
-		add_moment(&finder->data, (struct moment){.start_ns = call->start_ns});
+	if (span->traits & NAME_DATA)
+		add_moment(&finder->data, (struct moment){.start_ns = span->start_ns});
 	if (is_backward && !finder->is_backward)
-		add_moment(&finder->backward, (struct moment){.start_ns = call->start_ns});
+		add_moment(&finder->backward, (struct moment){.start_ns = span->start_ns});
 	/*
 	 * What runs beside it, such as a scope around all of the step, doesn't end a backward pass.
 	 */
-	if (is_backward || call->scope == OP_FUNCTION)
+	if (is_backward || span->scope == OP_FUNCTION)
 		finder->is_backward = is_backward;
-	if (call->scope != OP_USER &&
-	    (!torsh_call_outer_operator(call) || torsh_call_outer_operator(call)->scope == OP_USER))
-		add_place(finder, call);
+	if (span->scope != OP_USER &&
+	    (!torsh_span_outer_operator(span) || torsh_span_outer_operator(span)->scope == OP_USER))
+		add_place(finder, span);
 }
 
-void torsh_step_finder_end(struct step_finder *finder, const struct call *call)
+void torsh_step_finder_end(struct step_finder *finder, const struct span *span)
 {
 	struct moment moment = {
-		.start_ns = call->start_ns, .end_ns = call->end_ns, .name = call->name};
+		.start_ns = span->start_ns, .end_ns = span->end_ns, .name = span->name};
 
-	if (call->traits & NAME_PROFILER_STEP) {
-		moment.number = strtoull(strchr(torsh_call_name(call), '#') + 1, NULL, 10);
+	if (span->traits & NAME_PROFILER_STEP) {
+		moment.number = strtoull(strchr(torsh_span_name(span), '#') + 1, NULL, 10);
 		add_moment(&finder->profiler, moment);
 	}
-	if (call->traits & NAME_OPTIMIZER_STEP)
+	if (span->traits & NAME_OPTIMIZER_STEP)
 		add_moment(&finder->optimizer, moment);
 }
 

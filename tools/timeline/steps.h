@@ -75,15 +75,15 @@ static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
 void torsh_steps_free(struct steps *steps);
 
 /*
- * Finds them: is told of all calls and events of a process, in the order of a walk, then decides.
+ * Finds them: is told of all spans and events of a process, in the order of a walk, then decides.
  */
 struct step_finder;
 
 struct step_finder *torsh_step_finder_create(void);
 void torsh_step_finder_destroy(struct step_finder *finder);
 
-void torsh_step_finder_begin(struct step_finder *finder, const struct call *call);
-void torsh_step_finder_end(struct step_finder *finder, const struct call *call);
+void torsh_step_finder_begin(struct step_finder *finder, const struct span *span);
+void torsh_step_finder_end(struct step_finder *finder, const struct span *span);
 void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event);
 
 /*

@@ -49,9 +49,9 @@ static struct data_workers *start(void)
 }
 
 static void call(struct data_workers *workers, size_t process, const char *name,
-		 enum call_phase phase, uint64_t at_ns)
+		 enum span_phase phase, uint64_t at_ns)
 {
-	const struct call made = {.process = &processes[process],
+	const struct span made = {.process = &processes[process],
 				  .traits = torsh_name_traits(name),
 				  .phase = phase,
 				  .start_ns = at_ns};
@@ -125,13 +125,13 @@ static void batches_before_or_after_its_life_make_none(void **state)
 static void what_a_worker_calls_is_data(void **state)
 {
 	const struct recorded_process worker = {.is_data_worker = true};
-	struct call module = {.kind = CALL_RANGE, .is_module = true, .process = &worker};
-	struct call loss = {.kind = CALL_OPERATOR, .process = &worker, .traits = NAME_LOSS};
+	struct span module = {.kind = SPAN_RANGE, .is_module = true, .process = &worker};
+	struct span loss = {.kind = SPAN_OPERATOR, .process = &worker, .traits = NAME_LOSS};
 
 	(void)state;
-	torsh_call_set_phase(&module, NULL);
+	torsh_span_set_phase(&module, NULL);
 	assert_int_equal(module.phase, PHASE_DATA);
-	torsh_call_set_phase(&loss, &module);
+	torsh_span_set_phase(&loss, &module);
 	assert_int_equal(loss.phase, PHASE_DATA);
 }
 

@@ -18,10 +18,10 @@
 static struct step items[N_STEPS] = {{0, 10, 20}, {1, 20, 40}, {2, 50, 60}};
 static const struct steps steps = {.items = items, .n = N_STEPS};
 
-static struct call operator_of(uint64_t ordinal, enum call_phase phase, uint64_t start_ns,
+static struct span operator_of(uint64_t ordinal, enum span_phase phase, uint64_t start_ns,
 			       uint64_t end_ns)
 {
-	return (struct call){.kind = CALL_OPERATOR,
+	return (struct span){.kind = SPAN_OPERATOR,
 			     .phase = phase,
 			     .ordinal = ordinal,
 			     .start_ns = start_ns,
@@ -31,13 +31,13 @@ static struct call operator_of(uint64_t ordinal, enum call_phase phase, uint64_t
 static void a_call_counts_in_each_step_that_it_is_in(void **state)
 {
 	struct phase_step spent[N_STEPS] = {0};
-	struct call call = operator_of(0, PHASE_BACKWARD, 5, 55);
+	struct span span = operator_of(0, PHASE_BACKWARD, 5, 55);
 	struct phase_clock clock;
 
 	(void)state;
 	torsh_phase_clock_start(&clock, &steps, spent);
-	torsh_phase_clock_begin(&clock, &call);
-	torsh_phase_clock_end(&clock, &call);
+	torsh_phase_clock_begin(&clock, &span);
+	torsh_phase_clock_end(&clock, &span);
 	torsh_phase_clock_stop(&clock);
 	for (size_t i = 0; i < N_STEPS; i++) {
 		uint64_t in_it_ns = i == 2 ? 5 : items[i].end_ns - items[i].start_ns;
@@ -50,7 +50,7 @@ static void a_call_counts_in_each_step_that_it_is_in(void **state)
 static void of_several_threads_the_last_that_began_counts(void **state)
 {
 	struct phase_step spent[N_STEPS] = {0};
-	struct call forward = operator_of(0, PHASE_FORWARD, 10, 16),
+	struct span forward = operator_of(0, PHASE_FORWARD, 10, 16),
 		    backward = operator_of(1, PHASE_BACKWARD, 12, 18);
 	struct phase_clock clock;
 
@@ -69,20 +69,20 @@ static void of_several_threads_the_last_that_began_counts(void **state)
 static void what_comes_before_the_first_module_is_setup(void **state)
 {
 	const struct recorded_process process = {.setup_end_ns = 10};
-	struct call whole = {.kind = CALL_OPERATOR,
+	struct span whole = {.kind = SPAN_OPERATOR,
 			     .scope = OP_USER,
 			     .process = &process,
 			     .start_ns = 1},
 		    inside = whole;
 
 	(void)state;
-	torsh_call_set_phase(&whole, NULL);
+	torsh_span_set_phase(&whole, NULL);
 	assert_int_equal(whole.phase, PHASE_SETUP);
-	torsh_call_set_phase(&inside, &whole);
+	torsh_span_set_phase(&inside, &whole);
 	assert_int_equal(inside.phase, PHASE_SETUP);
 	/* A scope around all of a program says nothing about what comes later. */
 	inside.start_ns = 10;
-	torsh_call_set_phase(&inside, &whole);
+	torsh_span_set_phase(&inside, &whole);
 	assert_int_equal(inside.phase, PHASE_FORWARD);
 }
 
@@ -98,7 +98,7 @@ static void what_fsdp_does_around_backward_is_backward(void **state)
 static void what_says_nothing_of_a_phase_changes_nothing(void **state)
 {
 	struct phase_step spent[N_STEPS] = {0};
-	struct call scope = operator_of(0, PHASE_FORWARD, 10, 20),
+	struct span scope = operator_of(0, PHASE_FORWARD, 10, 20),
 		    outlives = operator_of(1, PHASE_FORWARD, 10, 20);
 	struct phase_clock clock;
 
@@ -118,13 +118,13 @@ static void what_says_nothing_of_a_phase_changes_nothing(void **state)
 #define LAST_NS 70u
 
 /* The phase of each nanosecond, looked up anew. */
-static void look_up(const struct call *calls, uint64_t at_ns, struct phase_step *spent)
+static void look_up(const struct span *spans, uint64_t at_ns, struct phase_step *spent)
 {
-	const struct call *last = NULL;
+	const struct span *last = NULL;
 
 	for (size_t i = 0; i < N_CALLS; i++) {
-		if (calls[i].start_ns <= at_ns && at_ns < calls[i].end_ns)
-			last = &calls[i];
+		if (spans[i].start_ns <= at_ns && at_ns < spans[i].end_ns)
+			last = &spans[i];
 	}
 	for (size_t i = 0; i < N_STEPS; i++) {
 		if (at_ns < items[i].start_ns || at_ns >= items[i].end_ns)
@@ -138,19 +138,19 @@ static void look_up(const struct call *calls, uint64_t at_ns, struct phase_step 
 
 static int compare_starts(const void *a, const void *b)
 {
-	return (int)((const struct call *)a)->start_ns - (int)((const struct call *)b)->start_ns;
+	return (int)((const struct span *)a)->start_ns - (int)((const struct span *)b)->start_ns;
 }
 
-static void tell(struct phase_clock *clock, const struct call *calls)
+static void tell(struct phase_clock *clock, const struct span *spans)
 {
 	for (uint64_t at_ns = 0; at_ns <= 2 * (uint64_t)LAST_NS; at_ns++) {
 		for (size_t i = 0; i < N_CALLS; i++) {
-			if (calls[i].end_ns == at_ns && calls[i].start_ns < at_ns)
-				torsh_phase_clock_end(clock, &calls[i]);
+			if (spans[i].end_ns == at_ns && spans[i].start_ns < at_ns)
+				torsh_phase_clock_end(clock, &spans[i]);
 		}
 		for (size_t i = 0; i < N_CALLS; i++) {
-			if (calls[i].start_ns == at_ns)
-				torsh_phase_clock_begin(clock, &calls[i]);
+			if (spans[i].start_ns == at_ns)
+				torsh_phase_clock_begin(clock, &spans[i]);
 		}
 	}
 }
@@ -162,23 +162,23 @@ static void random_calls_are_what_each_moment_says(void **state)
 	(void)state;
 	for (int round = 0; round < 300; round++) {
 		struct phase_step spent[N_STEPS] = {0}, expected[N_STEPS] = {0};
-		struct call calls[N_CALLS];
+		struct span spans[N_CALLS];
 		struct phase_clock clock;
 
 		for (size_t i = 0; i < N_CALLS; i++) {
 			uint64_t start_ns = random_below(&seed, LAST_NS);
 
-			calls[i] = operator_of(
+			spans[i] = operator_of(
 				0, random_below(&seed, N_PHASES), start_ns,
 				start_ns + 1 + random_below(&seed, (uint64_t)round % 30 + 1));
 		}
-		qsort(calls, N_CALLS, sizeof(*calls), compare_starts);
+		qsort(spans, N_CALLS, sizeof(*spans), compare_starts);
 		for (size_t i = 0; i < N_CALLS; i++)
-			calls[i].ordinal = i;
+			spans[i].ordinal = i;
 		for (uint64_t at_ns = 0; at_ns < LAST_NS; at_ns++)
-			look_up(calls, at_ns, expected);
+			look_up(spans, at_ns, expected);
 		torsh_phase_clock_start(&clock, &steps, spent);
-		tell(&clock, calls);
+		tell(&clock, spans);
 		torsh_phase_clock_stop(&clock);
 		assert_memory_equal(spent, expected, sizeof(spent));
 	}

@@ -24,7 +24,7 @@ struct path {
 
 /* Ranges of one thread that look like operators, the innermost last. */
 struct open_ranges {
-	struct call **calls;
+	struct span **spans;
 	size_t n, n_room;
 };
 
@@ -219,52 +219,52 @@ static struct open_ranges *ranges_of(struct process_state *state, uint32_t threa
 	return torsh_sparse_array_at(&state->threads, thread);
 }
 
-static bool is_evidence(const struct call *call)
+static bool is_evidence(const struct span *span)
 {
-	return call->kind == CALL_RANGE && !call->is_module && !call->is_async;
+	return span->kind == SPAN_RANGE && !span->is_module && !span->is_async;
 }
 
-void torsh_attributor_begin(struct attributor *attributor, const struct call *call)
+void torsh_attributor_begin(struct attributor *attributor, const struct span *span)
 {
-	struct process_state *state = find_state(attributor, call->process);
+	struct process_state *state = find_state(attributor, span->process);
 	struct open_ranges *ranges;
 
-	if (!is_evidence(call) || !state || !*operator_of_range(state, call->name))
+	if (!is_evidence(span) || !state || !*operator_of_range(state, span->name))
 		return;
-	ranges = ranges_of(state, call->thread);
+	ranges = ranges_of(state, span->thread);
 	if (!ranges)
 		return;
-	ranges->calls =
-		torsh_need_room(ranges->calls, ranges->n, &ranges->n_room, sizeof(*ranges->calls));
-	ranges->calls[ranges->n++] = (struct call *)call;
+	ranges->spans =
+		torsh_need_room(ranges->spans, ranges->n, &ranges->n_room, sizeof(*ranges->spans));
+	ranges->spans[ranges->n++] = (struct span *)span;
 }
 
-void torsh_attributor_end(struct attributor *attributor, const struct call *call)
+void torsh_attributor_end(struct attributor *attributor, const struct span *span)
 {
-	struct process_state *state = find_state(attributor, call->process);
+	struct process_state *state = find_state(attributor, span->process);
 	struct open_ranges *ranges;
 
-	if (call->kind != CALL_RANGE || !state)
+	if (span->kind != SPAN_RANGE || !state)
 		return;
-	ranges = torsh_sparse_array_find(&state->threads, call->thread);
+	ranges = torsh_sparse_array_find(&state->threads, span->thread);
 	for (size_t i = ranges ? ranges->n : 0; i; i--) {
-		if (ranges->calls[i - 1] != call)
+		if (ranges->spans[i - 1] != span)
 			continue;
-		memmove(&ranges->calls[i - 1], &ranges->calls[i],
-			(ranges->n - i) * sizeof(*ranges->calls));
+		memmove(&ranges->spans[i - 1], &ranges->spans[i],
+			(ranges->n - i) * sizeof(*ranges->spans));
 		ranges->n--;
 		return;
 	}
 }
 
-struct call *torsh_attributor_range(const struct attributor *attributor,
+struct span *torsh_attributor_range(const struct attributor *attributor,
 				    const struct recorded_process *process, uint32_t thread)
 {
 	const struct process_state *state = find_state(attributor, process);
 	const struct open_ranges *ranges =
 		state ? torsh_sparse_array_find(&state->threads, thread) : NULL;
 
-	return ranges && ranges->n ? ranges->calls[ranges->n - 1] : NULL;
+	return ranges && ranges->n ? ranges->spans[ranges->n - 1] : NULL;
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -285,13 +285,13 @@ static uint32_t add_to_path(struct process_state *state, uint32_t parent, uint32
 	return (uint32_t)state->n_paths++;
 }
 
-static uint32_t path_of(struct process_state *state, const struct call *innermost)
+static uint32_t path_of(struct process_state *state, const struct span *innermost)
 {
 	uint32_t labels[PATH_MAX_OPERATORS], path = 0;
 	size_t n = 0;
 
 	for (; innermost && n < PATH_MAX_OPERATORS;
-	     innermost = torsh_call_outer_operator(innermost))
+	     innermost = torsh_span_outer_operator(innermost))
 		labels[n++] = innermost->name;
 	while (n)
 		path = add_to_path(state, path, labels[--n]);
@@ -314,9 +314,9 @@ static uint32_t find_site(struct process_state *state, const struct site *site)
 }
 
 static uint32_t site_of(struct attributor *attributor, struct process_state *state, uint32_t thread,
-			const struct call *innermost)
+			const struct span *innermost)
 {
-	const struct call *range =
+	const struct span *range =
 		innermost ? NULL : torsh_attributor_range(attributor, state->process, thread);
 	struct site site = {0};
 
@@ -332,7 +332,7 @@ static uint32_t site_of(struct attributor *attributor, struct process_state *sta
 
 uint64_t torsh_attributor_place(struct attributor *attributor,
 				const struct recorded_process *process,
-				const struct timeline_event *event, const struct call *innermost,
+				const struct timeline_event *event, const struct span *innermost,
 				uint32_t owner)
 {
 	struct process_state *state = find_state(attributor, process);
@@ -381,34 +381,34 @@ static void by_name(const struct known_kernel *known, struct attribution *attrib
 	}
 }
 
-void torsh_attribute(struct attributor *attributor, const struct device_row *row,
+void torsh_attribute(struct attributor *attributor, const struct device_activity *activity,
 		     struct attribution *attribution)
 {
 	static const struct known_kernel copy = {.family = "memcpy"},
 					 memset_ = {.family = "memset"};
-	struct process_state *state = find_state(attributor, row->process);
-	const struct device_span *span = &row->span;
-	const struct known_kernel *known = span->what == DEVICE_KERNEL
-						   ? know_kernel(attributor, state, span->name)
-					   : span->what == DEVICE_COPY ? &copy
-								       : &memset_;
-	uint32_t site = (uint32_t)(row->cause.own >> 32);
+	struct process_state *state = find_state(attributor, activity->process);
+	const struct activity_record *record = &activity->record;
+	const struct known_kernel *known = record->what == DEVICE_KERNEL
+						   ? know_kernel(attributor, state, record->name)
+					   : record->what == DEVICE_COPY ? &copy
+									 : &memset_;
+	uint32_t site = (uint32_t)(activity->cause.own >> 32);
 
 	*attribution = (struct attribution){.fused = known->fused,
-					    .owner = (uint32_t)row->cause.own,
-					    .stack = row->stack,
-					    .is_captured = row->has_node_stack};
-	if (row->is_captured || row->has_launch) {
+					    .owner = (uint32_t)activity->cause.own,
+					    .stack = activity->stack,
+					    .is_captured = activity->has_node_stack};
+	if (activity->is_captured || activity->has_launch) {
 		/* 0: no launch. */
-		attribution->site = (site + 1) << 1 | row->is_captured;
+		attribution->site = (site + 1) << 1 | activity->is_captured;
 		attribution->path = state->sites[site].path;
 		if (by_site(state, &state->sites[site], attribution)) {
-			attribution->method =
-				row->is_captured ? ATTRIBUTION_BY_CAPTURE : attribution->method;
+			attribution->method = activity->is_captured ? ATTRIBUTION_BY_CAPTURE
+								    : attribution->method;
 			return;
 		}
 	}
-	attribution->reason = row->reason;
+	attribution->reason = activity->reason;
 	by_name(known, attribution);
 }
 
@@ -462,7 +462,7 @@ static void free_state(struct process_state *state)
 	torsh_key_index_destroy(&state->path_index);
 	torsh_key_index_destroy(&state->site_index);
 	for (size_t i = 0; (ranges = torsh_sparse_array_next(&state->threads, &i)); i++)
-		free(ranges->calls);
+		free(ranges->spans);
 	for (size_t i = 0; state->operators && i <= state->process->n_functions; i++)
 		free(state->operators[i]);
 	free(state->operators);

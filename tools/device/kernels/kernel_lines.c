@@ -34,23 +34,23 @@ static struct kernel_line *find_line(struct kernel_lines *lines, const struct ke
 	return &lines->items[lines->n++];
 }
 
-void torsh_kernel_lines_add(struct kernel_lines *lines, const struct device_span *span,
+void torsh_kernel_lines_add(struct kernel_lines *lines, const struct activity_record *record,
 			    uint32_t stack, bool is_captured)
 {
 	struct kernel_line *line;
 
 	if (!stack)
 		return;
-	line = find_line(lines,
-			 &(struct kernel_line){
-				 .what = span->what,
-				 .name = span->what == DEVICE_KERNEL ? span->name : span->kind,
-				 .stack = stack,
-				 .is_captured = is_captured,
-			 });
+	line = find_line(
+		lines, &(struct kernel_line){
+			       .what = record->what,
+			       .name = record->what == DEVICE_KERNEL ? record->name : record->kind,
+			       .stack = stack,
+			       .is_captured = is_captured,
+		       });
 	line->calls++;
-	if (!span->is_timed)
+	if (!record->is_timed)
 		return;
 	line->timed++;
-	line->total_ns += span->duration_ns;
+	line->total_ns += record->duration_ns;
 }

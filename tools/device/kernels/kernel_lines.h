@@ -30,7 +30,7 @@ void torsh_kernel_lines_create(struct kernel_lines *lines);
 void torsh_kernel_lines_destroy(struct kernel_lines *lines);
 
 /* Count it; stack 0: none was taken, and it is in no line. */
-void torsh_kernel_lines_add(struct kernel_lines *lines, const struct device_span *span,
+void torsh_kernel_lines_add(struct kernel_lines *lines, const struct activity_record *record,
 			    uint32_t stack, bool is_captured);
 
 #endif

@@ -39,30 +39,31 @@ static void free_known(void *known)
 	free(known);
 }
 
-static const char *name_of(const struct recorded_process *process, const struct device_span *span)
+static const char *name_of(const struct recorded_process *process,
+			   const struct activity_record *record)
 {
 	const char *name;
 
-	if (span->what == DEVICE_COPY)
-		return torsh_copy_name(span->kind);
-	if (span->what == DEVICE_MEMSET)
+	if (record->what == DEVICE_COPY)
+		return torsh_copy_name(record->kind);
+	if (record->what == DEVICE_MEMSET)
 		return "memset";
-	if (span->what == DEVICE_GRAPH)
+	if (record->what == DEVICE_GRAPH)
 		return "CUDA graph";
-	name = torsh_timeline_label(process, span->name);
+	name = torsh_timeline_label(process, record->name);
 	return name && *name ? name : "?";
 }
 
 /* A new row, or another process's of the same text. */
 static size_t find_row(struct collector *collector, const struct recorded_process *process,
-		       const struct device_span *span, const struct attribution *by)
+		       const struct activity_record *record, const struct attribution *by)
 {
 	struct kernels *kernels = collector->kernels;
-	const char *name = name_of(process, span);
+	const char *name = name_of(process, record);
 	struct known_row *key = torsh_need(malloc(sizeof(*key))), **found;
 
 	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)by->reason,
+		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)record->what, (int)by->reason,
 					(int)by->method, name,
 					by->operator_name ? by->operator_name : ""),
 		.row = kernels->n,
@@ -75,7 +76,7 @@ static size_t find_row(struct collector *collector, const struct recorded_proces
 	kernels->rows = torsh_need_room(kernels->rows, kernels->n, &kernels->n_room,
 					sizeof(*kernels->rows));
 	kernels->rows[kernels->n] = (struct kernel_row){
-		.what = span->what,
+		.what = record->what,
 		.name = torsh_need(strdup(name)),
 		.operator_name = by->operator_name ? torsh_need(strdup(by->operator_name)) : NULL,
 		.reason = by->reason,
@@ -88,18 +89,18 @@ static size_t find_row(struct collector *collector, const struct recorded_proces
 
 /* The row of what has this name and came from this place; made where it is the first. */
 static struct kernel_row *row_of(struct collector *collector, struct process_state *state,
-				 const struct device_span *span, const struct attribution *by)
+				 const struct activity_record *record, const struct attribution *by)
 {
 	/* Labels are below 2^30: an agent has 2^18 of them at most. */
-	uint64_t name = span->what == DEVICE_KERNEL ? span->name : span->kind;
-	uint64_t key =
-		((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 | (uint64_t)span->what) +
-		1;
+	uint64_t name = record->what == DEVICE_KERNEL ? record->name : record->kind;
+	uint64_t key = ((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 |
+			(uint64_t)record->what) +
+		       1;
 	struct key_slot *slot = torsh_key_index_find(&state->rows, key);
 	size_t number = slot->number;
 
 	if (!slot->key) {
-		number = find_row(collector, state->seen->process, span, by);
+		number = find_row(collector, state->seen->process, record, by);
 		torsh_key_index_fill(&state->rows, slot, key, (uint32_t)number);
 	}
 	return &collector->kernels->rows[number];
@@ -109,29 +110,30 @@ static struct kernel_row *row_of(struct collector *collector, struct process_sta
  * What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that
  * in which it began.
  */
-static bool is_of_a_step(const struct process_state *state, const struct device_row *did)
+static bool is_of_a_step(const struct process_state *state, const struct device_activity *activity)
 {
-	return torsh_steps_have(state->steps, did->is_captured ? did->span.begin_ns
-							       : torsh_device_row_asked_ns(did));
+	return torsh_steps_have(state->steps, activity->is_captured
+						      ? activity->record.begin_ns
+						      : torsh_activity_issued_ns(activity));
 }
 
 static void add(struct collector *collector, struct process_state *state,
-		const struct device_span *span, const struct attribution *by)
+		const struct activity_record *record, const struct attribution *by)
 {
-	struct kernel_row *row = row_of(collector, state, span, by);
+	struct kernel_row *row = row_of(collector, state, record, by);
 
-	torsh_kernel_lines_add(&state->seen->lines, span, by->stack, by->is_captured);
+	torsh_kernel_lines_add(&state->seen->lines, record, by->stack, by->is_captured);
 	row->calls++;
-	row->bytes += span->bytes;
-	if (!span->is_timed)
+	row->bytes += record->bytes;
+	if (!record->is_timed)
 		return;
 	row->timed++;
-	row->total_ns += span->duration_ns;
-	row->min_ns = span->duration_ns < row->min_ns ? span->duration_ns : row->min_ns;
-	row->max_ns = span->duration_ns > row->max_ns ? span->duration_ns : row->max_ns;
-	collector->kernels->total_ns += span->duration_ns;
+	row->total_ns += record->duration_ns;
+	row->min_ns = record->duration_ns < row->min_ns ? record->duration_ns : row->min_ns;
+	row->max_ns = record->duration_ns > row->max_ns ? record->duration_ns : row->max_ns;
+	collector->kernels->total_ns += record->duration_ns;
 	if (!by->reason)
-		collector->kernels->attributed_ns += span->duration_ns;
+		collector->kernels->attributed_ns += record->duration_ns;
 }
 
 static struct process_state *find_state(struct collector *collector,
@@ -146,7 +148,7 @@ static struct process_state *find_state(struct collector *collector,
 
 /* A wait is told after the call that waited, whose number it has. */
 static void see_call(struct collector *collector, struct process_state *state,
-		     const struct event *event, const struct call *innermost)
+		     const struct event *event, const struct span *innermost)
 {
 	uint32_t operator_label = 0;
 
@@ -166,7 +168,7 @@ static void see_call(struct collector *collector, struct process_state *state,
 /* ---- devices --------------------------------------------------------------------------------- */
 
 static uint64_t place_of(void *context, const struct recorded_process *process,
-			 const struct timeline_event *event, const struct calls_around *around)
+			 const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	const struct collector *collector = context;
 
@@ -174,36 +176,36 @@ static uint64_t place_of(void *context, const struct recorded_process *process,
 				      0);
 }
 
-static void see_row(void *context, const struct device_row *row)
+static void see_activity(void *context, const struct device_activity *activity)
 {
 	struct collector *collector = context;
-	struct process_state *state = find_state(collector, row->process);
+	struct process_state *state = find_state(collector, activity->process);
 	struct attribution by;
 
-	if (!state || !is_of_a_step(state, row))
+	if (!state || !is_of_a_step(state, activity))
 		return;
-	torsh_attribute(collector->attributor, row, &by);
-	add(collector, state, &row->span, &by);
+	torsh_attribute(collector->attributor, activity, &by);
+	add(collector, state, &activity->record, &by);
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct collector *collector = context;
 
-	torsh_attributor_begin(collector->attributor, call);
+	torsh_attributor_begin(collector->attributor, span);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct collector *collector = context;
 
-	torsh_attributor_end(collector->attributor, call);
+	torsh_attributor_end(collector->attributor, span);
 }
 
 static void see_launch(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, const struct calls_around *around)
+		       const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	struct collector *collector = context;
 	struct process_state *state = find_state(collector, process);
@@ -215,7 +217,7 @@ static void see_launch(void *context, const struct recorded_process *process,
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct collector *collector = context;
 	struct process_state *state;
@@ -268,10 +270,10 @@ void torsh_kernels_collect(struct kernels *kernels, const struct recording *reco
 			   struct recorded_process *const *processes, size_t n_processes,
 			   const struct prepass *prepass)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor devices = {
-		.wants_untimed = true, .own = place_of, .row = see_row};
+		.wants_untimed = true, .own = place_of, .activity = see_activity};
 	struct collector collector = {.kernels = kernels};
 	int rc;
 
@@ -290,8 +292,8 @@ void torsh_kernels_collect(struct kernels *kernels, const struct recording *reco
 	}
 	collector.attributor = torsh_attributor_create(processes, n_processes, prepass);
 	collector.join = torsh_device_join_create(prepass, &devices, &collector);
-	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
-			      &collector, NULL);
+	rc = torsh_spans_visit(recording, processes, n_processes, prepass->unnested, NULL, &visitor,
+			       &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(collector.join);

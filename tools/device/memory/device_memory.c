@@ -34,16 +34,16 @@ static uint32_t step_at(const struct prepass *prepass, const struct recorded_pro
 static struct device_origin origin_of(const struct prepass *prepass,
 				      const struct recorded_process *process,
 				      const struct timeline_event *event,
-				      const struct call *innermost)
+				      const struct span *innermost)
 {
-	const struct call *call = torsh_call_telling(innermost);
+	const struct span *span = torsh_span_attributed(innermost);
 
 	return (struct device_origin){
 		.at_ns = event->at_ns,
 		.thread = event->thread,
 		.stack = event->stack,
-		.operator= call ? call->name : 0,
-		.module = call ? call->module : 0,
+		.operator= span ? span->name : 0,
+		.module = span ? span->module : 0,
 		.step = step_at(prepass, process, event->at_ns),
 	};
 }
@@ -235,7 +235,7 @@ static void see_graphs_change(void *context, const struct event *event,
 }
 
 static void see_event(void *context, const struct recorded_process *of,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct memory_of_devices *memory = context;
 	struct device_process *process = find_process(memory, of);
@@ -273,10 +273,10 @@ static void see_event(void *context, const struct recorded_process *of,
 }
 
 static void walk(const struct memory_of_devices *memory, struct recorded_process *const *processes,
-		 size_t n_processes, const struct calls_visitor *visitor, void *context)
+		 size_t n_processes, const struct span_visitor *visitor, void *context)
 {
-	int rc = torsh_calls_walk(memory->recording, processes, n_processes,
-				  memory->prepass->unnested, NULL, visitor, context, NULL);
+	int rc = torsh_spans_visit(memory->recording, processes, n_processes,
+				   memory->prepass->unnested, NULL, visitor, context, NULL);
 
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", memory->recording->path,
@@ -318,7 +318,7 @@ void torsh_device_memory_collect(struct memory_of_devices *memory,
 				 struct recorded_process *const *processes, size_t n_processes,
 				 const struct prepass *prepass)
 {
-	static const struct calls_visitor visitor = {.event = see_event};
+	static const struct span_visitor visitor = {.event = see_event};
 
 	*memory = (struct memory_of_devices){
 		.recording = recording, .prepass = prepass, .n = n_processes};
@@ -475,7 +475,7 @@ static void change_again(void *context, const struct event *event,
 }
 
 static void see_again(void *context, const struct recorded_process *of,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct revisit *revisit = context;
 	struct device_origin origin;
@@ -492,7 +492,7 @@ void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_
 			    const struct device_process *process, size_t place,
 			    const struct device_moment *moment)
 {
-	static const struct calls_visitor visitor = {.event = see_again};
+	static const struct span_visitor visitor = {.event = see_again};
 	struct wanted wanted = {.place = place, .is_managed = process->blocks.is_managed};
 	struct recorded_process *one[1] = {(struct recorded_process *)process->process};
 	struct revisit revisit = {.memory = memory, .until = moment->change};

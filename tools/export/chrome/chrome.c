@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Chrome's JSON in the dialect of PyTorch's Kineto, for HTA, TensorBoard's plugin, chrome://tracing
- * and Perfetto: an event a line, times in microseconds since baseTimeNanoseconds. Calls of a thread
+ * and Perfetto: an event a line, times in microseconds since baseTimeNanoseconds. Spans of a thread
  * nest strictly; those that don't are asynchronous events. Streams; what is held are labels as they
- * are printed, and the open calls.
+ * are printed, and the open spans.
  */
 #include "tools/export/chrome/chrome.h"
 
@@ -62,12 +62,12 @@ char *torsh_chrome_put_text(char *at, const char *name, const char *text)
 }
 
 /* Which processes it connects, and how much it moves. */
-static char *put_collective(char *at, struct chrome *chrome, const struct call *call)
+static char *put_collective(char *at, struct chrome *chrome, const struct span *span)
 {
 	struct collective collective;
 	char *text;
 
-	if (!torsh_collectives_read(&chrome->collectives, call, &collective))
+	if (!torsh_collectives_read(&chrome->collectives, span, &collective))
 		return at;
 	text = torsh_chrome_collective(&collective);
 	if (strlen(text) <= LABEL_BYTES_MAX)
@@ -77,22 +77,22 @@ static char *put_collective(char *at, struct chrome *chrome, const struct call *
 }
 
 static char *put_operator_args(char *at, struct chrome *chrome, struct string_cache *texts,
-			       const struct call *call)
+			       const struct span *span)
 {
-	const char *inputs = inputs_of(chrome, texts, call->inputs);
+	const char *inputs = inputs_of(chrome, texts, span->inputs);
 	size_t n_inputs = strlen(inputs);
 
-	at = NUMBER(at, "\"External id\":", call->ordinal + 1);
-	at = NUMBER(at, ",\"Record function id\":", call->record);
-	at = NUMBER(at, ",\"Ev Idx\":", call->ordinal);
-	if (call->sequence != OP_NO_SEQUENCE) {
-		at = NUMBER(at, ",\"Sequence number\":", call->sequence);
+	at = NUMBER(at, "\"External id\":", span->ordinal + 1);
+	at = NUMBER(at, ",\"Record function id\":", span->record);
+	at = NUMBER(at, ",\"Ev Idx\":", span->ordinal);
+	if (span->sequence != OP_NO_SEQUENCE) {
+		at = NUMBER(at, ",\"Sequence number\":", span->sequence);
 		at = NUMBER(at, ",\"Fwd thread id\":",
-			    call->scope == OP_BACKWARD ? call->forward_thread : 0);
+			    span->scope == OP_BACKWARD ? span->forward_thread : 0);
 	}
-	if (call->overload) {
+	if (span->overload) {
 		at = PUT(at, ",\"Overload Name\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, call->overload));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, span->overload));
 		at = PUT(at, "\"");
 	}
 	if (n_inputs && n_inputs <= LABEL_BYTES_MAX) {
@@ -100,94 +100,94 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct string_ca
 		memcpy(at, inputs, n_inputs);
 		at += n_inputs;
 	}
-	at = put_collective(at, chrome, call);
-	if (call->module) {
+	at = put_collective(at, chrome, span);
+	if (span->module) {
 		at = PUT(at, ",\"Module Hierarchy\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, call->module));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, span->module));
 		at = PUT(at, "\"");
 	}
 	return at;
 }
 
-static char *put_module_args(char *at, const struct call *call)
+static char *put_module_args(char *at, const struct span *span)
 {
-	const struct call *outer = torsh_call_outer_module(call);
+	const struct span *outer = torsh_span_outer_module(span);
 
-	at = NUMBER(at, "\"Python id\":", call->ordinal + 1);
+	at = NUMBER(at, "\"Python id\":", span->ordinal + 1);
 	if (outer)
 		at = NUMBER(at, ",\"Python parent id\":", outer->ordinal + 1);
-	return NUMBER(at, ",\"Python module id\":", call->name);
+	return NUMBER(at, ",\"Python module id\":", span->name);
 }
 
-static char *put_range_args(char *at, struct string_cache *texts, const struct call *call)
+static char *put_range_args(char *at, struct string_cache *texts, const struct span *span)
 {
 	static const char *const sources[] = {"torsh", "NVTX", "ITT", "module"};
 	double payload;
 
 	at += sprintf(at, "\"Source\":\"%s\"",
-		      call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source]
+		      span->source < sizeof(sources) / sizeof(*sources) ? sources[span->source]
 									: "?");
-	if (call->domain) {
+	if (span->domain) {
 		at = PUT(at, ",\"Domain\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, call->domain));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, span->domain));
 		at = PUT(at, "\"");
 	}
-	if (call->category) {
+	if (span->category) {
 		at = PUT(at, ",\"Category\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, call->category));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, span->category));
 		at = PUT(at, "\"");
 	}
-	if (torsh_trace_payload(call->payload_type, call->payload, &payload))
+	if (torsh_trace_payload(span->payload_type, span->payload, &payload))
 		at += sprintf(at, ",\"Payload\":%.17g", payload);
 	return at;
 }
 
 static char *put_args(char *at, struct chrome *chrome, struct string_cache *texts,
-		      const struct call *call)
+		      const struct span *span)
 {
 	at = PUT(at, ",\"args\":{");
-	if (call->kind == CALL_OPERATOR)
-		at = put_operator_args(at, chrome, texts, call);
-	else if (call->is_module)
-		at = put_module_args(at, call);
+	if (span->kind == SPAN_OPERATOR)
+		at = put_operator_args(at, chrome, texts, span);
+	else if (span->is_module)
+		at = put_module_args(at, span);
 	else
-		at = put_range_args(at, texts, call);
-	at = torsh_chrome_put_text(at, "Call stack", torsh_string_cache_stack(texts, call->stack));
+		at = put_range_args(at, texts, span);
+	at = torsh_chrome_put_text(at, "Call stack", torsh_string_cache_stack(texts, span->stack));
 	return PUT(at, "}");
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
-static void put_nested(struct chrome *chrome, struct string_cache *texts, const struct call *call)
+static void put_nested(struct chrome *chrome, struct string_cache *texts, const struct span *span)
 {
-	const char *kind = call->is_module ? "\"X\",\"cat\":\"python_function\""
-			   : call->kind == CALL_RANGE || call->scope == OP_USER
+	const char *kind = span->is_module ? "\"X\",\"cat\":\"python_function\""
+			   : span->kind == SPAN_RANGE || span->scope == OP_USER
 				   ? "\"X\",\"cat\":\"user_annotation\""
 				   : "\"X\",\"cat\":\"cpu_op\"";
 	char *at =
-		torsh_chrome_begin(chrome, kind, call->is_module ? "nn.Module: " : "",
-				   torsh_string_cache_name(texts, call->name),
-				   torsh_string_cache_thread(texts, call->thread), call->start_ns);
+		torsh_chrome_begin(chrome, kind, span->is_module ? "nn.Module: " : "",
+				   torsh_string_cache_name(texts, span->name),
+				   torsh_string_cache_thread(texts, span->thread), span->start_ns);
 
 	at = PUT(at, ",\"dur\":");
-	at = torsh_digits_us(at, call->end_ns - call->start_ns);
-	torsh_chrome_end(chrome, put_args(at, chrome, texts, call));
+	at = torsh_digits_us(at, span->end_ns - span->start_ns);
+	torsh_chrome_end(chrome, put_args(at, chrome, texts, span));
 }
 
 /* A pair of begin and end that viewers show on a track of its own. */
-static void put_async(struct chrome *chrome, struct string_cache *texts, const struct call *call)
+static void put_async(struct chrome *chrome, struct string_cache *texts, const struct span *span)
 {
-	const char *name = torsh_string_cache_name(texts, call->name),
-		   *thread = torsh_string_cache_thread(texts, call->thread);
+	const char *name = torsh_string_cache_name(texts, span->name),
+		   *thread = torsh_string_cache_thread(texts, span->thread);
 	char *at = torsh_chrome_begin(chrome, "\"b\",\"cat\":\"async\"", "", name, thread,
-				      call->start_ns);
+				      span->start_ns);
 
-	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number,
-		      call->ordinal);
-	torsh_chrome_end(chrome, put_args(at, chrome, texts, call));
-	at = torsh_chrome_begin(chrome, "\"e\",\"cat\":\"async\"", "", name, thread, call->end_ns);
-	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number,
-		      call->ordinal);
+	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", span->process->number,
+		      span->ordinal);
+	torsh_chrome_end(chrome, put_args(at, chrome, texts, span));
+	at = torsh_chrome_begin(chrome, "\"e\",\"cat\":\"async\"", "", name, thread, span->end_ns);
+	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", span->process->number,
+		      span->ordinal);
 	torsh_chrome_end(chrome, at);
 }
 
@@ -195,12 +195,12 @@ static void put_async(struct chrome *chrome, struct string_cache *texts, const s
  * An arrow from a forward operator to its backward. Both slices are written: arrows bind to what
  * came before.
  */
-static void put_arrow(struct chrome *chrome, struct string_cache *texts, const struct call *call)
+static void put_arrow(struct chrome *chrome, struct string_cache *texts, const struct span *span)
 {
 	struct forward forward;
 	char *at;
 
-	if (!torsh_forward_take(chrome->forward, call, &forward) ||
+	if (!torsh_forward_take(chrome->forward, span, &forward) ||
 	    !torsh_trace_has(chrome->trace, forward.start_ns))
 		return;
 	chrome->n_flows++;
@@ -208,30 +208,30 @@ static void put_arrow(struct chrome *chrome, struct string_cache *texts, const s
 				torsh_string_cache_thread(texts, forward.thread), forward.start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"fwdbwd\",\"bp\":\"e\"", "", "fwdbwd",
-				torsh_string_cache_thread(texts, call->thread), call->start_ns);
+				torsh_string_cache_thread(texts, span->thread), span->start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct chrome *chrome = context;
 
-	torsh_forward_add(chrome->forward, call);
+	torsh_forward_add(chrome->forward, span);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct chrome *chrome = context;
-	struct chrome_process *of = torsh_chrome_process(chrome, call->process);
+	struct chrome_process *of = torsh_chrome_process(chrome, span->process);
 
-	if (!torsh_trace_has(chrome->trace, call->start_ns))
+	if (!torsh_trace_has(chrome->trace, span->start_ns))
 		return;
-	if (call->is_async) {
-		put_async(chrome, &of->texts, call);
+	if (span->is_async) {
+		put_async(chrome, &of->texts, span);
 		return;
 	}
-	put_nested(chrome, &of->texts, call);
-	put_arrow(chrome, &of->texts, call);
+	put_nested(chrome, &of->texts, span);
+	put_arrow(chrome, &of->texts, span);
 }
 
 /* ---- other events ---------------------------------------------------------------------------- */
@@ -349,7 +349,7 @@ static void put_sample(struct chrome *chrome, const struct recorded_process *pro
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct chrome *chrome = context;
 	struct chrome_process *of = torsh_chrome_process(chrome, process);
@@ -374,7 +374,7 @@ static void see_event(void *context, const struct recorded_process *process,
 
 static int write_chrome(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	struct chrome chrome = {
 		.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};

@@ -18,7 +18,7 @@ struct chrome {
 	struct trace *trace;
 	struct sink *sink;
 	struct chrome_process *processes, *last;
-	struct forward_calls *forward;
+	struct forward_spans *forward;
 	struct inputs inputs;
 	struct collectives collectives;
 	struct chrome_devices *devices;

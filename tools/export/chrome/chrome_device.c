@@ -10,14 +10,14 @@
 #include "tools/base/die.h"
 #include "tools/base/key_index.h"
 #include "tools/export/chrome/chrome.h"
-#include "tools/export/device_rows.h"
+#include "tools/export/activity_lanes.h"
 
 #define GPU_SORT_INDEX 5000000u /* devices come below processes, as in Kineto's traces */
 #define OTHER_TID_BASE 0x1000000u /* of lanes whose stream's number is taken, beyond any stream's */
 
 /* Which numbers of processes and threads are in use. */
 struct chrome_devices {
-	struct device_rows *rows;
+	struct activity_lanes *rows;
 	struct key_index devices, streams; /* by device; by device and stream */
 	char **threads; /* of lanes */
 	size_t n_threads, threads_room;
@@ -84,47 +84,47 @@ static void put_lane(void *context, struct device_lane *lane)
 	lane->own = devices->n_threads++;
 }
 
-static char *put_place(char *at, const struct device_row *row)
+static char *put_place(char *at, const struct device_activity *activity)
 {
-	const struct device_span *span = &row->span;
+	const struct activity_record *record = &activity->record;
 
-	at = NUMBER(at, "\"device\":", span->device);
-	at = NUMBER(at, ",\"context\":", span->context);
-	at = NUMBER(at, ",\"stream\":", span->stream);
-	at = NUMBER(at, ",\"correlation\":", span->correlation);
-	at = NUMBER(at, ",\"graph id\":", span->graph);
-	return NUMBER(at, ",\"graph node id\":", span->node);
+	at = NUMBER(at, "\"device\":", record->device);
+	at = NUMBER(at, ",\"context\":", record->context);
+	at = NUMBER(at, ",\"stream\":", record->stream);
+	at = NUMBER(at, ",\"correlation\":", record->correlation);
+	at = NUMBER(at, ",\"graph id\":", record->graph);
+	return NUMBER(at, ",\"graph node id\":", record->node);
 }
 
 /* A time of nothing has no bandwidth. */
-static char *put_copy_args(char *at, const struct device_span *span)
+static char *put_copy_args(char *at, const struct activity_record *record)
 {
-	at = NUMBER(at, ",\"bytes\":", span->bytes);
-	if (span->duration_ns)
+	at = NUMBER(at, ",\"bytes\":", record->bytes);
+	if (record->duration_ns)
 		at += sprintf(at, ",\"memory bandwidth (GB/s)\":%.6g",
-			      (double)span->bytes / (double)span->duration_ns);
+			      (double)record->bytes / (double)record->duration_ns);
 	return at;
 }
 
 /* By id, which no other arrow has: that of a launch of a graph goes to many. */
-static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread,
-		      uint64_t begin_ns)
+static void put_arrow(struct chrome *chrome, const struct device_activity *activity,
+		      const char *thread, uint64_t begin_ns)
 {
-	struct string_cache *texts = &torsh_chrome_process(chrome, row->process)->texts;
+	struct string_cache *texts = &torsh_chrome_process(chrome, activity->process)->texts;
 	char *at;
 
 	chrome->n_flows++;
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g",
-				torsh_string_cache_thread(texts, row->launch.thread),
-				row->launch.shown_ns);
+				torsh_string_cache_thread(texts, activity->launch.thread),
+				activity->launch.shown_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread,
 				begin_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
-static void put_row(void *context, const struct device_row *row, const struct device_lane *lane,
-		    uint64_t begin_ns)
+static void put_row(void *context, const struct device_activity *activity,
+		    const struct device_lane *lane, uint64_t begin_ns)
 {
 	static const char *const kinds[N_DEVICE_WHATS] = {
 		[DEVICE_KERNEL] = "\"X\",\"cat\":\"kernel\"",
@@ -134,32 +134,34 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"",
 	};
 	struct chrome *chrome = context;
-	struct string_cache *texts = &torsh_chrome_process(chrome, row->process)->texts;
+	struct string_cache *texts = &torsh_chrome_process(chrome, activity->process)->texts;
 	const char *thread = chrome->devices->threads[lane->own], *name;
 	char title[DEVICE_TITLE_BYTES], *at;
 
-	name = torsh_device_title(&row->event, title)
+	name = torsh_activity_title(&activity->event, title)
 		       ? title
-		       : torsh_string_cache_kernel(texts, row->span.name);
-	at = torsh_chrome_begin(chrome, kinds[row->span.what], "", name, thread, begin_ns);
-	at = torsh_digits_us(PUT(at, ",\"dur\":"), row->span.duration_ns);
+		       : torsh_string_cache_kernel(texts, activity->record.name);
+	at = torsh_chrome_begin(chrome, kinds[activity->record.what], "", name, thread, begin_ns);
+	at = torsh_digits_us(PUT(at, ",\"dur\":"), activity->record.duration_ns);
 	at = PUT(at, ",\"args\":{");
-	if (!row->reason)
-		at = PUT(NUMBER(at, "\"External id\":", row->cause.operator_call + 1), ",");
-	if (row->span.what == DEVICE_KERNEL)
+	if (!activity->reason)
+		at = PUT(NUMBER(at, "\"External id\":", activity->cause.operator_span + 1), ",");
+	if (activity->record.what == DEVICE_KERNEL)
 		at = PUT(at, "\"queued\":0,"); /* CUPTI's word for unknown */
-	at = put_place(at, row);
-	if (row->span.what == DEVICE_KERNEL)
-		at = torsh_chrome_put_kernel(at, chrome, row->process, &row->event.kernel);
-	else if (row->span.what != DEVICE_GRAPH)
-		at = put_copy_args(at, &row->span);
-	if (begin_ns != row->span.begin_ns)
-		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - row->span.begin_ns);
+	at = put_place(at, activity);
+	if (activity->record.what == DEVICE_KERNEL)
+		at = torsh_chrome_put_kernel(at, chrome, activity->process,
+					     &activity->event.kernel);
+	else if (activity->record.what != DEVICE_GRAPH)
+		at = put_copy_args(at, &activity->record);
+	if (begin_ns != activity->record.begin_ns)
+		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - activity->record.begin_ns);
 	/* One line: of a graph's replays the whole stacks would be the most of a trace. */
-	at = torsh_chrome_put_text(at, "asked for at", torsh_string_cache_line(texts, row->stack));
+	at = torsh_chrome_put_text(at, "asked for at",
+				   torsh_string_cache_line(texts, activity->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
-	if (torsh_trace_has_launch(chrome->trace, row))
-		put_arrow(chrome, row, thread, begin_ns);
+	if (torsh_trace_has_launch(chrome->trace, activity))
+		put_arrow(chrome, activity, thread, begin_ns);
 }
 
 /* ---- calls of CUDA --------------------------------------------------------------------------- */
@@ -185,7 +187,7 @@ static void see_launch(void *context, const struct recorded_process *process,
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
 	at = PUT(at, ",\"args\":{");
 	if (launch->cause.has_operator)
-		at = PUT(NUMBER(at, "\"External id\":", launch->cause.operator_call + 1), ",");
+		at = PUT(NUMBER(at, "\"External id\":", launch->cause.operator_span + 1), ",");
 	at = NUMBER(at, "\"correlation\":", launch->correlation);
 	if (launch->result)
 		at += sprintf(at, ",\"result\":%" PRId32, launch->result);
@@ -194,22 +196,23 @@ static void see_launch(void *context, const struct recorded_process *process,
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
-static void see_row(void *context, const struct device_row *row)
+static void see_activity(void *context, const struct device_activity *activity)
 {
 	const struct chrome *chrome = context;
 
-	torsh_device_rows_add(chrome->devices->rows, row);
+	torsh_activity_lanes_add(chrome->devices->rows, activity);
 }
 
 const struct device_visitor torsh_chrome_device_visitor = {
-	.launch = see_launch, .call = see_launch, .row = see_row};
+	.launch = see_launch, .call = see_launch, .activity = see_activity};
 
 void torsh_chrome_devices_create(struct chrome *chrome)
 {
-	static const struct device_rows_visitor visitor = {.lane = put_lane, .row = put_row};
+	static const struct activity_lanes_visitor visitor = {.lane = put_lane,
+							      .activity = put_row};
 	struct chrome_devices *devices = torsh_need(calloc(1, sizeof(*devices)));
 
-	devices->rows = torsh_device_rows_create(&visitor, chrome);
+	devices->rows = torsh_activity_lanes_create(&visitor, chrome);
 	torsh_key_index_create(&devices->devices);
 	torsh_key_index_create(&devices->streams);
 	chrome->devices = devices;
@@ -220,7 +223,7 @@ void torsh_chrome_devices_destroy(struct chrome *chrome)
 {
 	struct chrome_devices *devices = chrome->devices;
 
-	torsh_trace_warn_left_out(torsh_device_rows_destroy(devices->rows));
+	torsh_trace_warn_left_out(torsh_activity_lanes_destroy(devices->rows));
 	torsh_chrome_kernels_destroy(chrome->kernels);
 	torsh_key_index_destroy(&devices->devices);
 	torsh_key_index_destroy(&devices->streams);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Perfetto's native trace format: calls as slices on a track for each thread, memory as counters,
+ * Perfetto's native trace format: spans as slices on a track for each thread, memory as counters,
  * forward and backward joined by flows. Streams: what is held is which labels have been named, and
- * the open calls.
+ * the open spans.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,16 +22,16 @@ struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto,
 	return perfetto->last = sequence;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
-static enum category category_of(const struct call *call)
+static enum category category_of(const struct span *span)
 {
-	if (call->is_module)
+	if (span->is_module)
 		return CATEGORY_MODULE;
-	if (call->kind == CALL_OPERATOR)
-		return call->scope == OP_USER ? CATEGORY_USER : CATEGORY_OPERATOR;
-	return call->source == RANGE_BY_NVTX  ? CATEGORY_NVTX
-	       : call->source == RANGE_BY_ITT ? CATEGORY_ITT
+	if (span->kind == SPAN_OPERATOR)
+		return span->scope == OP_USER ? CATEGORY_USER : CATEGORY_OPERATOR;
+	return span->source == RANGE_BY_NVTX  ? CATEGORY_NVTX
+	       : span->source == RANGE_BY_ITT ? CATEGORY_ITT
 					      : CATEGORY_USER;
 }
 
@@ -39,34 +39,34 @@ static enum category category_of(const struct call *call)
  * Texts are named in packets of their own, which have to come first: before the event begins to be
  * put together.
  */
-static void annotate_call(struct perfetto *perfetto, struct sequence *sequence,
-			  struct event_bytes *event, const struct call *call)
+static void annotate_span(struct perfetto *perfetto, struct sequence *sequence,
+			  struct event_bytes *event, const struct span *span)
 {
-	uint64_t stack = torsh_perfetto_stack(perfetto, sequence, call->stack), bits;
+	uint64_t stack = torsh_perfetto_stack(perfetto, sequence, span->stack), bits;
 	double payload;
 
-	if (call->inputs)
+	if (span->inputs)
 		torsh_perfetto_annotate(event, ANNOTATION_INPUTS, ANNOTATION_TEXT,
-					torsh_perfetto_text(perfetto, sequence, call->inputs));
-	if (call->overload)
+					torsh_perfetto_text(perfetto, sequence, span->inputs));
+	if (span->overload)
 		torsh_perfetto_annotate(event, ANNOTATION_OVERLOAD, ANNOTATION_TEXT,
-					torsh_perfetto_text(perfetto, sequence, call->overload));
-	if (call->sequence != OP_NO_SEQUENCE)
+					torsh_perfetto_text(perfetto, sequence, span->overload));
+	if (span->sequence != OP_NO_SEQUENCE)
 		torsh_perfetto_annotate(event, ANNOTATION_SEQUENCE, ANNOTATION_UINT,
-					call->sequence);
-	if (call->scope == OP_BACKWARD && call->forward_thread)
+					span->sequence);
+	if (span->scope == OP_BACKWARD && span->forward_thread)
 		torsh_perfetto_annotate(event, ANNOTATION_FORWARD_THREAD, ANNOTATION_UINT,
-					call->forward_thread);
-	if (call->module)
+					span->forward_thread);
+	if (span->module)
 		torsh_perfetto_annotate(event, ANNOTATION_MODULE, ANNOTATION_TEXT,
-					torsh_perfetto_text(perfetto, sequence, call->module));
-	if (call->domain)
+					torsh_perfetto_text(perfetto, sequence, span->module));
+	if (span->domain)
 		torsh_perfetto_annotate(event, ANNOTATION_DOMAIN, ANNOTATION_TEXT,
-					torsh_perfetto_text(perfetto, sequence, call->domain));
-	if (call->category)
+					torsh_perfetto_text(perfetto, sequence, span->domain));
+	if (span->category)
 		torsh_perfetto_annotate(event, ANNOTATION_CATEGORY, ANNOTATION_TEXT,
-					torsh_perfetto_text(perfetto, sequence, call->category));
-	if (torsh_trace_payload(call->payload_type, call->payload, &payload)) {
+					torsh_perfetto_text(perfetto, sequence, span->category));
+	if (torsh_trace_payload(span->payload_type, span->payload, &payload)) {
 		memcpy(&bits, &payload, sizeof(bits));
 		torsh_perfetto_annotate(event, ANNOTATION_PAYLOAD, ANNOTATION_DOUBLE, bits);
 	}
@@ -76,51 +76,51 @@ static void annotate_call(struct perfetto *perfetto, struct sequence *sequence,
 
 /* Any forward operator may have a backward; an arrow that ends nowhere isn't shown. */
 static void put_flow(struct perfetto *perfetto, const struct sequence *sequence,
-		     struct event_bytes *event, const struct call *call)
+		     struct event_bytes *event, const struct span *span)
 {
 	struct forward forward;
 
-	if (torsh_forward_add(perfetto->forward, call))
-		perfetto_eight(event, EVENT_FLOW, sequence->flow_base + call->ordinal);
-	else if (torsh_forward_take(perfetto->forward, call, &forward))
+	if (torsh_forward_add(perfetto->forward, span))
+		perfetto_eight(event, EVENT_FLOW, sequence->flow_base + span->ordinal);
+	else if (torsh_forward_take(perfetto->forward, span, &forward))
 		perfetto_eight(event, EVENT_LAST_FLOW, sequence->flow_base + forward.ordinal);
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = torsh_perfetto_sequence(perfetto, call->process);
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, span->process);
 	struct event_bytes event;
 	uint64_t track, name;
 
-	if (!torsh_trace_has(perfetto->trace, call->start_ns))
+	if (!torsh_trace_has(perfetto->trace, span->start_ns))
 		return;
-	track = call->is_async ? torsh_perfetto_take_async(perfetto, sequence)
-			       : torsh_perfetto_thread_track(perfetto, sequence, call->thread);
-	call->own = (void *)(uintptr_t)track;
-	name = torsh_perfetto_name(perfetto, sequence, call->name);
+	track = span->is_async ? torsh_perfetto_take_async(perfetto, sequence)
+			       : torsh_perfetto_thread_track(perfetto, sequence, span->thread);
+	span->own = (void *)(uintptr_t)track;
+	name = torsh_perfetto_name(perfetto, sequence, span->name);
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN, track);
 	perfetto_field(&event, EVENT_NAME, name);
-	perfetto_field(&event, EVENT_CATEGORY, category_of(call));
-	annotate_call(perfetto, sequence, &event, call);
-	put_flow(perfetto, sequence, &event, call);
-	torsh_perfetto_event(perfetto, sequence, &event, call->start_ns);
+	perfetto_field(&event, EVENT_CATEGORY, category_of(span));
+	annotate_span(perfetto, sequence, &event, span);
+	put_flow(perfetto, sequence, &event, span);
+	torsh_perfetto_event(perfetto, sequence, &event, span->start_ns);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = torsh_perfetto_sequence(perfetto, call->process);
-	uint64_t track = (uint64_t)(uintptr_t)call->own;
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, span->process);
+	uint64_t track = (uint64_t)(uintptr_t)span->own;
 	struct event_bytes event;
 
 	if (!track)
 		return;
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_END, track);
-	if (call->is_cut)
+	if (span->is_cut)
 		torsh_perfetto_annotate(&event, ANNOTATION_CUT, ANNOTATION_UINT, 1);
-	torsh_perfetto_event(perfetto, sequence, &event, call->end_ns);
-	if (call->is_async)
+	torsh_perfetto_event(perfetto, sequence, &event, span->end_ns);
+	if (span->is_async)
 		torsh_perfetto_free_async(sequence, track);
 }
 
@@ -213,7 +213,7 @@ static void put_mark(struct perfetto *perfetto, struct sequence *sequence,
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
@@ -234,7 +234,7 @@ static void see_event(void *context, const struct recorded_process *process,
 
 static int write_perfetto(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	struct perfetto perfetto = {
 		.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};

@@ -125,7 +125,7 @@ struct counter {
 #define COUNTER_OF_LABEL (UINT64_C(1) << 32)
 #define COUNTER_OF_DEVICE (UINT64_C(1) << 63)
 
-/* A track for calls that don't nest, in use by one at a time. */
+/* A track for spans that don't nest, in use by one at a time. */
 struct async_track {
 	uint64_t track;
 	bool is_used;
@@ -157,9 +157,9 @@ struct perfetto {
 	struct sink *sink;
 	struct sequence *sequences;
 	struct sequence *last;
-	struct forward_calls *forward;
+	struct forward_spans *forward;
 	struct counters counters;
-	struct device_rows *rows;
+	struct activity_lanes *rows;
 	uint64_t n_tracks;
 };
 
@@ -264,7 +264,7 @@ uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequen
 uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence,
 				     uint32_t row);
 
-/* A track for a call that doesn't nest, its own until it is freed. */
+/* A track for a span that doesn't nest, its own until it is freed. */
 uint64_t torsh_perfetto_take_async(struct perfetto *perfetto, struct sequence *sequence);
 void torsh_perfetto_free_async(struct sequence *sequence, uint64_t track);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did, in a trace for Perfetto: a track for each device of a process, below it one for
- * each stream, and arrows from the calls that launched it, which are slices of their threads. See
+ * each stream, and arrows from the spans that launched it, which are slices of their threads. See
  * tools/export/perfetto/perfetto.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "tools/base/die.h"
-#include "tools/export/device_rows.h"
+#include "tools/export/activity_lanes.h"
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/symbols/frame_text.h"
 
@@ -80,17 +80,18 @@ static uint64_t title_key(const struct event *event)
 }
 
 static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence,
-			const struct device_row *row)
+			const struct device_activity *activity)
 {
 	char title[DEVICE_TITLE_BYTES];
 	uint64_t number;
 	bool is_new;
 
-	if (row->span.what == DEVICE_KERNEL)
-		return torsh_perfetto_kernel(perfetto, sequence, row->span.name);
-	number = torsh_perfetto_made(sequence, title_key(&row->event) << 1 | KEY_OF_TITLE, &is_new);
+	if (activity->record.what == DEVICE_KERNEL)
+		return torsh_perfetto_kernel(perfetto, sequence, activity->record.name);
+	number = torsh_perfetto_made(sequence, title_key(&activity->event) << 1 | KEY_OF_TITLE,
+				     &is_new);
 	if (is_new)
-		torsh_device_title(&row->event, title);
+		torsh_activity_title(&activity->event, title);
 	return torsh_perfetto_made_name(perfetto, sequence, number, is_new ? title : NULL);
 }
 
@@ -118,18 +119,19 @@ static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequen
  * known.
  */
 static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence,
-			const struct device_row *row)
+			const struct device_activity *activity)
 {
 	uint64_t number;
 	char *text = NULL;
 	bool is_new;
 
-	if (!row->stack || !perfetto->trace->symbols)
+	if (!activity->stack || !perfetto->trace->symbols)
 		return 0;
-	number =
-		torsh_perfetto_made(sequence, (LINE_KEY | row->stack) << 1 | KEY_OF_TITLE, &is_new);
+	number = torsh_perfetto_made(sequence, (LINE_KEY | activity->stack) << 1 | KEY_OF_TITLE,
+				     &is_new);
 	if (is_new)
-		text = torsh_stack_line_text(row->process, row->stack, perfetto->trace->symbols);
+		text = torsh_stack_line_text(activity->process, activity->stack,
+					     perfetto->trace->symbols);
 	number = torsh_perfetto_made_text(perfetto, sequence, number, text);
 	free(text);
 	return number;
@@ -153,67 +155,71 @@ static void annotate_kernel(struct event_bytes *event, const struct event_kernel
 					kernel->dynamic_shared_bytes);
 }
 
-static void annotate_row(struct event_bytes *event, const struct device_row *row,
+static void annotate_row(struct event_bytes *event, const struct device_activity *activity,
 			 const struct row_names *names)
 {
-	if (row->span.correlation)
+	if (activity->record.correlation)
 		torsh_perfetto_annotate(event, ANNOTATION_CORRELATION, ANNOTATION_UINT,
-					row->span.correlation);
+					activity->record.correlation);
 	if (names->operator_text)
 		torsh_perfetto_annotate(event, ANNOTATION_OPERATOR, ANNOTATION_TEXT,
 					names->operator_text);
-	if (row->span.what == DEVICE_KERNEL)
-		annotate_kernel(event, &row->event.kernel, names);
-	else if (row->span.what != DEVICE_GRAPH)
-		torsh_perfetto_annotate(event, ANNOTATION_BYTES, ANNOTATION_UINT, row->span.bytes);
-	if (row->span.node) {
-		torsh_perfetto_annotate(event, ANNOTATION_GRAPH, ANNOTATION_UINT, row->span.graph);
-		torsh_perfetto_annotate(event, ANNOTATION_NODE, ANNOTATION_UINT, row->span.node);
+	if (activity->record.what == DEVICE_KERNEL)
+		annotate_kernel(event, &activity->event.kernel, names);
+	else if (activity->record.what != DEVICE_GRAPH)
+		torsh_perfetto_annotate(event, ANNOTATION_BYTES, ANNOTATION_UINT,
+					activity->record.bytes);
+	if (activity->record.node) {
+		torsh_perfetto_annotate(event, ANNOTATION_GRAPH, ANNOTATION_UINT,
+					activity->record.graph);
+		torsh_perfetto_annotate(event, ANNOTATION_NODE, ANNOTATION_UINT,
+					activity->record.node);
 	}
 	if (names->line)
 		torsh_perfetto_annotate(event, ANNOTATION_LINE, ANNOTATION_TEXT, names->line);
 	/* An arrow that goes back ends nowhere: clocks differ, and it is said by how much. */
-	if (row->has_launch && row->span.begin_ns < row->launch.shown_ns)
+	if (activity->has_launch && activity->record.begin_ns < activity->launch.shown_ns)
 		torsh_perfetto_annotate(event, ANNOTATION_EARLY, ANNOTATION_UINT,
-					row->launch.shown_ns - row->span.begin_ns);
+					activity->launch.shown_ns - activity->record.begin_ns);
 }
 
-static void put_row(void *context, const struct device_row *row, const struct device_lane *lane,
-		    uint64_t begin_ns)
+static void put_row(void *context, const struct device_activity *activity,
+		    const struct device_lane *lane, uint64_t begin_ns)
 {
 	static const enum category categories[N_DEVICE_WHATS] = {[DEVICE_KERNEL] = CATEGORY_KERNEL,
 								 [DEVICE_COPY] = CATEGORY_COPY,
 								 [DEVICE_MEMSET] = CATEGORY_MEMSET,
 								 [DEVICE_GRAPH] = CATEGORY_GRAPH};
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = torsh_perfetto_sequence(perfetto, row->process);
-	const struct event_kernel *kernel = &row->event.kernel;
-	struct row_names names = {.name = name_of(perfetto, sequence, row)};
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, activity->process);
+	const struct event_kernel *kernel = &activity->event.kernel;
+	struct row_names names = {.name = name_of(perfetto, sequence, activity)};
 	struct event_bytes event;
 
-	if (!row->reason)
+	if (!activity->reason)
 		names.operator_text =
-			torsh_perfetto_text(perfetto, sequence, row->cause.operator_name);
-	if (row->span.what == DEVICE_KERNEL) {
+			torsh_perfetto_text(perfetto, sequence, activity->cause.operator_name);
+	if (activity->record.what == DEVICE_KERNEL) {
 		names.grid = dimensions_of(perfetto, sequence, kernel->grid_x, kernel->grid_y,
 					   kernel->grid_z);
 		names.block = dimensions_of(perfetto, sequence, kernel->block_x, kernel->block_y,
 					    kernel->block_z);
 	}
-	names.line = line_of(perfetto, sequence, row);
+	names.line = line_of(perfetto, sequence, activity);
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN, lane->own);
 	perfetto_field(&event, EVENT_NAME, names.name);
-	perfetto_field(&event, EVENT_CATEGORY, categories[row->span.what]);
-	annotate_row(&event, row, &names);
-	if (begin_ns != row->span.begin_ns)
+	perfetto_field(&event, EVENT_CATEGORY, categories[activity->record.what]);
+	annotate_row(&event, activity, &names);
+	if (begin_ns != activity->record.begin_ns)
 		torsh_perfetto_annotate(&event, ANNOTATION_LATE, ANNOTATION_UINT,
-					begin_ns - row->span.begin_ns);
-	if (row->index < FLOWS_MAX && torsh_trace_has_launch(perfetto->trace, row))
+					begin_ns - activity->record.begin_ns);
+	if (activity->index < FLOWS_MAX && torsh_trace_has_launch(perfetto->trace, activity))
 		perfetto_eight(&event, EVENT_LAST_FLOW,
-			       flow_of(sequence, row->span.correlation, row->index));
+			       flow_of(sequence, activity->record.correlation, activity->index));
 	torsh_perfetto_past_event(perfetto, sequence, &event, begin_ns);
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_END, lane->own);
-	torsh_perfetto_past_event(perfetto, sequence, &event, begin_ns + row->span.duration_ns);
+	torsh_perfetto_past_event(perfetto, sequence, &event,
+				  begin_ns + activity->record.duration_ns);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -248,24 +254,25 @@ static void see_launch(void *context, const struct recorded_process *process,
 	torsh_perfetto_past_event(perfetto, sequence, &event, launch->shown_end_ns);
 }
 
-static void see_row(void *context, const struct device_row *row)
+static void see_activity(void *context, const struct device_activity *activity)
 {
 	const struct perfetto *perfetto = context;
 
-	torsh_device_rows_add(perfetto->rows, row);
+	torsh_activity_lanes_add(perfetto->rows, activity);
 }
 
 const struct device_visitor torsh_perfetto_device_visitor = {
-	.launch = see_launch, .call = see_launch, .row = see_row};
+	.launch = see_launch, .call = see_launch, .activity = see_activity};
 
 void torsh_perfetto_devices_create(struct perfetto *perfetto)
 {
-	static const struct device_rows_visitor visitor = {.lane = put_lane, .row = put_row};
+	static const struct activity_lanes_visitor visitor = {.lane = put_lane,
+							      .activity = put_row};
 
-	perfetto->rows = torsh_device_rows_create(&visitor, perfetto);
+	perfetto->rows = torsh_activity_lanes_create(&visitor, perfetto);
 }
 
 void torsh_perfetto_devices_destroy(struct perfetto *perfetto)
 {
-	torsh_trace_warn_left_out(torsh_device_rows_destroy(perfetto->rows));
+	torsh_trace_warn_left_out(torsh_activity_lanes_destroy(perfetto->rows));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The rows of a trace for Perfetto: threads, asynchronous calls, counters; see
+ * The rows of a trace for Perfetto: threads, asynchronous spans, counters; see
  * tools/export/perfetto/perfetto.h.
  */
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The operator profile, profile.json 1.0: each kernel once, below the call of the operator that
+ * The operator profile, profile.json 1.0: each kernel once, below the span of the operator that
  * launched it. The form is that of the published models of the operator profiler
  * (yottalabsai/Profiler), which ignore what we add; tools/schema/profile.json says all of it.
  *
- * What devices did comes later than the calls that asked for it, so that a record of each kernel
- * and of each call with kernels is held until all is known (some 300 bytes a kernel); what is
+ * What devices did comes later than the spans that asked for it, so that a record of each kernel
+ * and of each span with kernels is held until all is known (some 300 bytes a kernel); what is
  * written is put out as it is made.
  */
 #ifndef TORSH_EXPORT_PROFILE_PROFILE_H
@@ -18,34 +18,34 @@
 #include "tools/export/trace.h"
 #include "tools/ops/flops.h"
 
-#define OWNER_NONE 0u /* of a launch: no call, */
+#define OWNER_NONE 0u /* of a launch: no span, */
 #define OWNER_LEFT_OUT 1u /* one that was not asked for, */
 #define OWNER_FIRST 2u /* or an operator's number and this */
 
 #define NO_OPERATOR UINT32_MAX
 
-/* What one call of an operator is called: its name, and which of that name's calls it is. */
-struct call_id {
-	const char *name; /* the profile's; NULL: no call */
+/* What one span of an operator is called: its name, and which of that name's spans it is. */
+struct span_id {
+	const char *name; /* the profile's; NULL: no span */
 	uint64_t index;
 };
 
 /*
- * A call that launched something; or, where none is known, what stands for one: a range, a fused
+ * A span that launched something; or, where none is known, what stands for one: a range, a fused
  * kernel, a family.
  */
 struct profile_operator {
 	const struct recorded_process *process;
-	struct call_id id, forward; /* forward: of a backward call */
+	struct span_id id, forward; /* forward: of a backward span */
 	enum attribution_method method;
-	bool is_call; /* of an operator: times, inputs and the like are known */
+	bool is_operator; /* of an operator: times, inputs and the like are known */
 	uint64_t start_ns, end_ns;
 	uint64_t sequence; /* OP_NO_SEQUENCE: none */
-	uint64_t host_bytes, device_bytes; /* that tensors allocated in it, and in no call inside */
+	uint64_t host_bytes, device_bytes; /* that tensors allocated in it, and in no span inside */
 	uint32_t inputs, module, range, domain; /* labels */
 	uint32_t depth; /* of a range: ranges around it */
 	uint32_t layer_tag; /* label of the range layer::... around it */
-	enum call_phase phase;
+	enum span_phase phase;
 	size_t first, n; /* its work: places in profile->order, by start */
 	const char *layer_group; /* NULL: none */
 	uint32_t layer_instance;
@@ -55,7 +55,7 @@ struct profile_operator {
 /* A kernel, a copy or a memset. */
 struct profile_work {
 	const struct recorded_process *process;
-	struct device_span span;
+	struct activity_record record;
 	struct attribution by;
 	uint32_t op; /* number of its operator, or NO_OPERATOR */
 	uint64_t number; /* by start: of kernels, or of copies and memsets */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, and the calls that asked for it: one walk over the timeline. See
+ * What devices did, and the spans that asked for it: one walk over the timeline. See
  * tools/export/profile/profile.h.
  */
 #include <search.h>
@@ -11,7 +11,7 @@
 #include "tools/base/sparse_array.h"
 #include "tools/export/profile/profile.h"
 
-#define FORWARD_CALLS 65536u /* forward calls are looked for among the latest: a power of two */
+#define FORWARD_SPANS 65536u /* forward spans are looked for among the latest: a power of two */
 #define DEVICE_CPU 0u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
 
 /* An operator's name, and how often it was called. */
@@ -20,23 +20,23 @@ struct known_name {
 	uint64_t n_calls;
 };
 
-/* What is kept of a call while it is open. */
-struct open_call {
-	struct call_id id, forward;
+/* What is kept of a span while it is open. */
+struct open_span {
+	struct span_id id, forward;
 	uint32_t number; /* of its operator and 1; 0: it launched nothing */
 	uint64_t host_bytes, device_bytes;
 };
 
-struct forward_call {
+struct forward_span {
 	uint64_t sequence;
 	uint32_t thread;
-	struct call_id id;
+	struct span_id id;
 };
 
 struct process_names {
 	const struct recorded_process *process;
 	struct known_name **by_label, **ranges;
-	struct sparse_array forward; /* of struct forward_call, by torsh_call_slot */
+	struct sparse_array forward; /* of struct forward_span, by torsh_span_slot */
 };
 
 struct collector {
@@ -45,7 +45,7 @@ struct collector {
 	struct process_names *names, *last;
 };
 
-/* ---- names of calls -------------------------------------------------------------------------- */
+/* ---- names of spans -------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -58,7 +58,7 @@ static void free_name(void *name)
 	free(name);
 }
 
-/* The same in all processes, so that a call's id is its own. */
+/* The same in all processes, so that a span's id is its own. */
 static struct known_name *find_name(struct profile_json *profile, const char *text)
 {
 	const struct known_name key = {.text = (char *)text};
@@ -72,9 +72,9 @@ static struct known_name *find_name(struct profile_json *profile, const char *te
 	return name;
 }
 
-static struct call_id next_id(struct known_name *name)
+static struct span_id next_id(struct known_name *name)
 {
-	return (struct call_id){.name = name->text, .index = name->n_calls++};
+	return (struct span_id){.name = name->text, .index = name->n_calls++};
 }
 
 static struct process_names *names_of(struct collector *collector,
@@ -90,13 +90,13 @@ static struct process_names *names_of(struct collector *collector,
 }
 
 /* An operator's whole name; of a range's text what names one. */
-static struct known_name *name_of(struct collector *collector, const struct call *call)
+static struct known_name *name_of(struct collector *collector, const struct span *span)
 {
-	const char *text = torsh_call_name(call);
+	const char *text = torsh_span_name(span);
 	struct known_name *name;
 	char *part;
 
-	if (call->kind == CALL_OPERATOR)
+	if (span->kind == SPAN_OPERATOR)
 		return find_name(collector->profile, text);
 	part = torsh_need(strndup(text, torsh_attribution_operator_in(text)));
 	name = find_name(collector->profile, part);
@@ -104,56 +104,56 @@ static struct known_name *name_of(struct collector *collector, const struct call
 	return name;
 }
 
-static struct call_id id_of(struct collector *collector, const struct call *call)
+static struct span_id id_of(struct collector *collector, const struct span *span)
 {
-	struct process_names *names = names_of(collector, call->process);
+	struct process_names *names = names_of(collector, span->process);
 	struct known_name **known;
 
-	if (call->name > call->process->n_functions)
-		return next_id(name_of(collector, call));
-	known = call->kind == CALL_OPERATOR ? &names->by_label[call->name]
-					    : &names->ranges[call->name];
+	if (span->name > span->process->n_functions)
+		return next_id(name_of(collector, span));
+	known = span->kind == SPAN_OPERATOR ? &names->by_label[span->name]
+					    : &names->ranges[span->name];
 	if (!*known)
-		*known = name_of(collector, call);
+		*known = name_of(collector, span);
 	return next_id(*known);
 }
 
 /* ---- from backward to forward ---------------------------------------------------------------- */
 
 /* The last operator with a number, before the node of that number runs, is the one that made it. */
-static void remember_forward(struct collector *collector, const struct call *call,
-			     const struct open_call *own)
+static void remember_forward(struct collector *collector, const struct span *span,
+			     const struct open_span *own)
 {
-	struct process_names *names = names_of(collector, call->process);
-	struct forward_call *forward;
+	struct process_names *names = names_of(collector, span->process);
+	struct forward_span *forward;
 
-	if (call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE ||
-	    call->phase == PHASE_BACKWARD || call->is_async)
+	if (span->scope != OP_FUNCTION || span->sequence == OP_NO_SEQUENCE ||
+	    span->phase == PHASE_BACKWARD || span->is_async)
 		return;
-	forward = torsh_sparse_array_at(&names->forward, torsh_call_slot(call, FORWARD_CALLS));
-	*forward = (struct forward_call){
-		.sequence = call->sequence, .thread = call->forward_thread, .id = own->id};
+	forward = torsh_sparse_array_at(&names->forward, torsh_span_slot(span, FORWARD_SPANS));
+	*forward = (struct forward_span){
+		.sequence = span->sequence, .thread = span->forward_thread, .id = own->id};
 }
 
-static struct call_id find_forward(struct collector *collector, const struct call *call)
+static struct span_id find_forward(struct collector *collector, const struct span *span)
 {
-	const struct process_names *names = names_of(collector, call->process);
-	const struct call *outer = torsh_call_outer_operator(call);
-	const struct forward_call *found;
+	const struct process_names *names = names_of(collector, span->process);
+	const struct span *outer = torsh_span_outer_operator(span);
+	const struct forward_span *found;
 
-	if (call->scope == OP_BACKWARD && call->sequence != OP_NO_SEQUENCE) {
+	if (span->scope == OP_BACKWARD && span->sequence != OP_NO_SEQUENCE) {
 		found = torsh_sparse_array_find(&names->forward,
-						torsh_call_slot(call, FORWARD_CALLS));
-		if (found && found->sequence == call->sequence &&
-		    found->thread == call->forward_thread)
+						torsh_span_slot(span, FORWARD_SPANS));
+		if (found && found->sequence == span->sequence &&
+		    found->thread == span->forward_thread)
 			return found->id;
 	}
-	/* What a node of autograd calls belongs to the forward call that the node does. */
-	return outer && outer->own ? ((const struct open_call *)outer->own)->forward
-				   : (struct call_id){0};
+	/* What a node of autograd calls belongs to the forward span that the node does. */
+	return outer && outer->own ? ((const struct open_span *)outer->own)->forward
+				   : (struct span_id){0};
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct profile_json *profile, const struct recorded_process *process,
 		      uint64_t at_ns)
@@ -162,53 +162,53 @@ static bool is_wanted(const struct profile_json *profile, const struct recorded_
 	       torsh_prepass_has(profile->trace->prepass, process, at_ns);
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct collector *collector = context;
 	struct profile_json *profile = collector->profile;
-	struct open_call *own;
+	struct open_span *own;
 
-	torsh_attributor_begin(profile->attributor, call);
-	if (call->is_module && !profile->model && !call->module)
-		profile->model = torsh_call_name(call);
-	if (call->kind != CALL_OPERATOR &&
-	    torsh_attributor_range(profile->attributor, call->process, call->thread) != call)
+	torsh_attributor_begin(profile->attributor, span);
+	if (span->is_module && !profile->model && !span->module)
+		profile->model = torsh_span_name(span);
+	if (span->kind != SPAN_OPERATOR &&
+	    torsh_attributor_range(profile->attributor, span->process, span->thread) != span)
 		return;
-	call->own = own = torsh_need(calloc(1, sizeof(*own)));
-	own->id = id_of(collector, call);
-	if (call->kind != CALL_OPERATOR)
+	span->own = own = torsh_need(calloc(1, sizeof(*own)));
+	own->id = id_of(collector, span);
+	if (span->kind != SPAN_OPERATOR)
 		return;
-	own->forward = find_forward(collector, call);
-	remember_forward(collector, call, own);
+	own->forward = find_forward(collector, span);
+	remember_forward(collector, span, own);
 }
 
-static void fill_operator(struct profile_operator *op, const struct call *call,
-			  const struct open_call *own)
+static void fill_operator(struct profile_operator *op, const struct span *span,
+			  const struct open_span *own)
 {
-	op->start_ns = call->start_ns;
-	op->end_ns = call->end_ns;
-	op->module = call->module;
+	op->start_ns = span->start_ns;
+	op->end_ns = span->end_ns;
+	op->module = span->module;
 	op->host_bytes = own->host_bytes;
 	op->device_bytes = own->device_bytes;
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct profile_json *profile = ((struct collector *)context)->profile;
-	struct open_call *own = call->own;
+	struct open_span *own = span->own;
 
-	torsh_attributor_end(profile->attributor, call);
+	torsh_attributor_end(profile->attributor, span);
 	if (own && own->number)
-		fill_operator(&profile->operators[own->number - 1], call, own);
+		fill_operator(&profile->operators[own->number - 1], span, own);
 	free(own);
-	call->own = NULL;
+	span->own = NULL;
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static struct profile_operator *add_operator(struct profile_json *profile,
 					     const struct recorded_process *process,
-					     struct call_id id, enum attribution_method method)
+					     struct span_id id, enum attribution_method method)
 {
 	profile->operators = torsh_need_room(profile->operators, profile->n_operators,
 					     &profile->operators_room, sizeof(*profile->operators));
@@ -217,74 +217,74 @@ static struct profile_operator *add_operator(struct profile_json *profile,
 	return &profile->operators[profile->n_operators++];
 }
 
-/* "layer::unique::block_1" and "layer::duplicate::block_2", the innermost around the call. */
-static uint32_t find_layer_tag(const struct call *call)
+/* "layer::unique::block_1" and "layer::duplicate::block_2", the innermost around the span. */
+static uint32_t find_layer_tag(const struct span *span)
 {
-	for (; call; call = call->outer) {
-		if (call->kind == CALL_RANGE && !call->is_module &&
-		    strncmp(torsh_call_name(call), "layer::", 7) == 0)
-			return call->name;
+	for (; span; span = span->outer) {
+		if (span->kind == SPAN_RANGE && !span->is_module &&
+		    strncmp(torsh_span_name(span), "layer::", 7) == 0)
+			return span->name;
 	}
 	return 0;
 }
 
-static uint32_t count_ranges(const struct call *call)
+static uint32_t count_ranges(const struct span *span)
 {
 	uint32_t n = 0;
 
-	while ((call = call->outer))
-		n += call->kind == CALL_RANGE && !call->is_module;
+	while ((span = span->outer))
+		n += span->kind == SPAN_RANGE && !span->is_module;
 	return n;
 }
 
 /*
- * The operator that an open call, or a range in place of one, is; made at its first launch. Returns
+ * The operator that an open span, or a range in place of one, is; made at its first launch. Returns
  * its number and 1.
  */
-static uint32_t operator_of_call(struct profile_json *profile, struct call *call)
+static uint32_t operator_of_span(struct profile_json *profile, struct span *span)
 {
-	struct open_call *own = call->own;
+	struct open_span *own = span->own;
 	struct profile_operator *op;
 
 	if (own->number)
 		return own->number;
-	op = add_operator(profile, call->process, own->id, ATTRIBUTION_BY_DIRECT);
+	op = add_operator(profile, span->process, own->id, ATTRIBUTION_BY_DIRECT);
 	own->number = (uint32_t)profile->n_operators;
-	op->is_call = call->kind == CALL_OPERATOR;
+	op->is_operator = span->kind == SPAN_OPERATOR;
 	op->forward = own->forward;
-	op->sequence = call->sequence;
-	op->inputs = call->inputs;
-	op->phase = call->phase;
-	op->layer_tag = find_layer_tag(call);
-	fill_operator(op, call, own);
-	if (call->kind == CALL_RANGE) {
-		op->range = call->name;
-		op->domain = call->domain;
-		op->depth = count_ranges(call);
+	op->sequence = span->sequence;
+	op->inputs = span->inputs;
+	op->phase = span->phase;
+	op->layer_tag = find_layer_tag(span);
+	fill_operator(op, span, own);
+	if (span->kind == SPAN_RANGE) {
+		op->range = span->name;
+		op->domain = span->domain;
+		op->depth = count_ranges(span);
 	}
 	return own->number;
 }
 
 static uint64_t place_of(void *context, const struct recorded_process *process,
-			 const struct timeline_event *event, const struct calls_around *around)
+			 const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	struct profile_json *profile = ((struct collector *)context)->profile;
-	struct call *range = torsh_attributor_range(profile->attributor, process, event->thread);
-	struct call *call = around->in_operator ? around->in_operator : range;
+	struct span *range = torsh_attributor_range(profile->attributor, process, event->thread);
+	struct span *span = around->in_operator ? around->in_operator : range;
 	/* What is captured in a graph counts when it runs. */
 	bool is_node = event->event.id == EVENT_GRAPH_NODE;
 	uint32_t owner = OWNER_NONE;
 
-	if (!is_node && !is_wanted(profile, process, call ? call->start_ns : event->at_ns))
+	if (!is_node && !is_wanted(profile, process, span ? span->start_ns : event->at_ns))
 		owner = OWNER_LEFT_OUT;
-	else if (call && (is_node || event->event.launch.correlation))
-		owner = operator_of_call(profile, call) - 1 + OWNER_FIRST;
+	else if (span && (is_node || event->event.launch.correlation))
+		owner = operator_of_span(profile, span) - 1 + OWNER_FIRST;
 	return torsh_attributor_place(profile->attributor, process, event, around->in_operator,
 				      owner);
 }
 
 static void see_launch(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, const struct calls_around *around)
+		       const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	const struct collector *collector = context;
 
@@ -293,19 +293,19 @@ static void see_launch(void *context, const struct recorded_process *process,
 
 /* ---- what devices did ------------------------------------------------------------------------ */
 
-static void see_row(void *context, const struct device_row *row)
+static void see_activity(void *context, const struct device_activity *activity)
 {
 	struct profile_json *profile = ((struct collector *)context)->profile;
-	const struct event_kernel *kernel = &row->event.kernel;
+	const struct event_kernel *kernel = &activity->event.kernel;
 	struct profile_work *work;
 
 	profile->work = torsh_need_room(profile->work, profile->n_work, &profile->work_room,
 					sizeof(*profile->work));
 	work = &profile->work[profile->n_work++];
-	work->process = row->process;
-	work->span = row->span;
-	torsh_attribute(profile->attributor, row, &work->by);
-	if (row->event.id != EVENT_KERNEL)
+	work->process = activity->process;
+	work->record = activity->record;
+	torsh_attribute(profile->attributor, activity, &work->by);
+	if (activity->event.id != EVENT_KERNEL)
 		return;
 	memcpy(work->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z},
 	       sizeof(work->grid));
@@ -316,9 +316,9 @@ static void see_row(void *context, const struct device_row *row)
 	work->dynamic_bytes = kernel->dynamic_shared_bytes;
 }
 
-static void see_tensor(const struct event_tensor *tensor, struct call *innermost)
+static void see_tensor(const struct event_tensor *tensor, struct span *innermost)
 {
-	struct open_call *own = innermost ? innermost->own : NULL;
+	struct open_span *own = innermost ? innermost->own : NULL;
 
 	if (!own || tensor->is_free)
 		return;
@@ -340,7 +340,7 @@ static void see_loss(struct profile_json *profile, const struct recorded_process
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	const struct collector *collector = context;
 	struct profile_json *profile = collector->profile;
@@ -366,7 +366,7 @@ static void see_event(void *context, const struct recorded_process *process,
 /* ---- afterwards: everything in its place ----------------------------------------------------- */
 
 /*
- * A kernel of torch.compile's that no operator launched is a call of the first one it was made of.
+ * A kernel of torch.compile's that no operator launched is a span of the first one it was made of.
  */
 static uint32_t operator_of_fused(struct profile_json *profile, const struct profile_work *work)
 {
@@ -374,11 +374,11 @@ static uint32_t operator_of_fused(struct profile_json *profile, const struct pro
 	struct profile_operator *op =
 		add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_INDUCTOR);
 
-	op->start_ns = work->span.begin_ns;
+	op->start_ns = work->record.begin_ns;
 	return (uint32_t)profile->n_operators - 1;
 }
 
-/* All of one family and process, whose calls are not known, are one. */
+/* All of one family and process, whose spans are not known, are one. */
 static uint32_t operator_of_family(struct profile_json *profile, const struct profile_work *work,
 				   size_t from)
 {
@@ -392,25 +392,25 @@ static uint32_t operator_of_family(struct profile_json *profile, const struct pr
 			return (uint32_t)i;
 	}
 	add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_FAMILY)->start_ns =
-		work->span.begin_ns;
+		work->record.begin_ns;
 	return (uint32_t)profile->n_operators - 1;
 }
 
-/* Returns false where it is left out. n_calls: operators of before, which are calls. */
+/* Returns false where it is left out. n_calls: operators of before, which are spans. */
 static bool place_work(struct profile_json *profile, struct profile_work *work, size_t n_calls)
 {
 	work->op = NO_OPERATOR;
 	if (work->by.owner == OWNER_LEFT_OUT)
 		return false;
 	if (work->by.method == ATTRIBUTION_BY_CAPTURE &&
-	    !is_wanted(profile, work->process, work->span.begin_ns))
+	    !is_wanted(profile, work->process, work->record.begin_ns))
 		return false;
 	if (work->by.owner >= OWNER_FIRST) {
 		work->op = work->by.owner - OWNER_FIRST;
 		profile->operators[work->op].method = work->by.method;
 		return true;
 	}
-	if (!is_wanted(profile, work->process, work->span.begin_ns))
+	if (!is_wanted(profile, work->process, work->record.begin_ns))
 		return false;
 	if (work->by.method == ATTRIBUTION_BY_INDUCTOR)
 		work->op = operator_of_fused(profile, work);
@@ -427,12 +427,12 @@ static int compare_numbers(uint64_t a, uint64_t b)
 static int compare_work(const void *a, const void *b)
 {
 	const struct profile_work *x = a, *y = b;
-	int rc = compare_numbers(x->span.begin_ns, y->span.begin_ns);
+	int rc = compare_numbers(x->record.begin_ns, y->record.begin_ns);
 
 	rc = rc ? rc : compare_numbers(x->process->number, y->process->number);
-	rc = rc ? rc : compare_numbers(x->span.correlation, y->span.correlation);
-	rc = rc ? rc : compare_numbers(x->span.node, y->span.node);
-	return rc ? rc : compare_numbers(x->span.stream, y->span.stream);
+	rc = rc ? rc : compare_numbers(x->record.correlation, y->record.correlation);
+	rc = rc ? rc : compare_numbers(x->record.node, y->record.node);
+	return rc ? rc : compare_numbers(x->record.stream, y->record.stream);
 }
 
 static void place_all(struct profile_json *profile)
@@ -446,7 +446,7 @@ static void place_all(struct profile_json *profile)
 
 		if (!place_work(profile, work, n_calls))
 			continue;
-		work->number = work->span.what == DEVICE_KERNEL ? n_kernels++ : n - n_kernels;
+		work->number = work->record.what == DEVICE_KERNEL ? n_kernels++ : n - n_kernels;
 		profile->work[n++] = *work;
 	}
 	profile->n_work = n;
@@ -483,9 +483,9 @@ static void order_work(struct profile_json *profile)
 
 int torsh_profile_collect(struct profile_json *profile)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct device_visitor devices = {.own = place_of, .row = see_row};
+	static const struct device_visitor devices = {.own = place_of, .activity = see_activity};
 	const struct trace *trace = profile->trace;
 	struct collector collector = {.profile = profile};
 	int rc;
@@ -503,11 +503,11 @@ int torsh_profile_collect(struct profile_json *profile)
 			torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
 		collector.names[i].ranges =
 			torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
-		torsh_sparse_array_create(&collector.names[i].forward, sizeof(struct forward_call));
+		torsh_sparse_array_create(&collector.names[i].forward, sizeof(struct forward_span));
 	}
 	collector.join = torsh_device_join_create(trace->prepass, &devices, &collector);
-	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes,
-			      trace->prepass->unnested, NULL, &visitor, &collector, NULL);
+	rc = torsh_spans_visit(trace->recording, trace->processes, trace->n_processes,
+			       trace->prepass->unnested, NULL, &visitor, &collector, NULL);
 	torsh_device_join_destroy(collector.join);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		free(collector.names[i].by_label);

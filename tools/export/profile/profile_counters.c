@@ -44,7 +44,7 @@ static const struct counter_kernel *find_alike(struct profile_json *profile,
 {
 	struct profile_texts *texts = texts_of(profile, work->process);
 	const struct event_kernel kernel = {
-		.name = work->span.name,
+		.name = work->record.name,
 		EVENT_SHAPE(work->grid, work->block),
 		.dynamic_shared_bytes = work->dynamic_bytes,
 	};
@@ -73,9 +73,9 @@ void torsh_profile_raw(struct profile_json *profile, const struct profile_work *
 	raw->n = 0;
 	raw->source = METRICS_NONE;
 	add_launch(raw, work);
-	if (!counted || work->span.what != DEVICE_KERNEL)
+	if (!counted || work->record.what != DEVICE_KERNEL)
 		return;
-	kernel = torsh_counters_kernel(counted, work->span.correlation, work->span.graph);
+	kernel = torsh_counters_kernel(counted, work->record.correlation, work->record.graph);
 	if (kernel)
 		raw->source = METRICS_MEASURED;
 	else if ((kernel = find_alike(profile, counted, work)))
@@ -108,7 +108,7 @@ const char *torsh_profile_uncounted_work(const struct profile_json *profile,
 {
 	struct event_counter_mode mode = torsh_profile_counter_mode(profile, work->process);
 
-	if (mode.mode == COUNTERS_OF_OPERATORS && !mode.reason && work->span.graph)
+	if (mode.mode == COUNTERS_OF_OPERATORS && !mode.reason && work->record.graph)
 		return COUNTERS_NOT_OF_GRAPHS;
 	return torsh_profile_uncounted(profile, work->process);
 }

@@ -139,14 +139,14 @@ static void put_path(struct profile_json *profile, const struct profile_work *wo
 /* Where and when. */
 static void put_span(struct profile_json *profile, const struct profile_work *work)
 {
-	const struct device_span *span = &work->span;
+	const struct activity_record *record = &work->record;
 
 	torsh_sink_print(profile->sink,
 			 ",\"stream_id\":%" PRIu32 ",\"device_id\":%" PRIu32
 			 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
 			 ",\"duration_ns\":%" PRIu64,
-			 span->stream, span->device, span->begin_ns,
-			 span->begin_ns + span->duration_ns, span->duration_ns);
+			 record->stream, record->device, record->begin_ns,
+			 record->begin_ns + record->duration_ns, record->duration_ns);
 }
 
 /* By whom. */
@@ -155,7 +155,7 @@ static void put_attribution(struct profile_json *profile, const struct profile_w
 	const struct attribution_words *words = &torsh_attribution_words[work->by.method];
 	const struct profile_operator *op =
 		work->op != NO_OPERATOR ? &profile->operators[work->op] : NULL;
-	uint64_t at_ns = op && op->is_call ? op->start_ns : work->span.begin_ns;
+	uint64_t at_ns = op && op->is_operator ? op->start_ns : work->record.begin_ns;
 
 	torsh_sink_print(
 		profile->sink,
@@ -187,12 +187,12 @@ static void put_known(struct sink *sink, const char *name, bool is_known, uint64
 /* By which numbers others know it. */
 static void put_ids(struct profile_json *profile, const struct profile_work *work)
 {
-	const struct device_span *span = &work->span;
+	const struct activity_record *record = &work->record;
 
-	put_known(profile->sink, "correlation_id", span->correlation, span->correlation);
-	put_known(profile->sink, "graph_id", span->graph, span->graph);
-	put_known(profile->sink, "graph_node_id", span->node, span->node);
-	put_known(profile->sink, "context_id", span->context, span->context);
+	put_known(profile->sink, "correlation_id", record->correlation, record->correlation);
+	put_known(profile->sink, "graph_id", record->graph, record->graph);
+	put_known(profile->sink, "graph_node_id", record->node, record->node);
+	put_known(profile->sink, "context_id", record->context, record->context);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ const struct event_device *torsh_profile_device(const struct profile_json *profi
 static void put_occupancy(struct profile_json *profile, const struct profile_work *work)
 {
 	const struct event_device *device =
-		torsh_profile_device(profile, work->process, work->span.device);
+		torsh_profile_device(profile, work->process, work->record.device);
 	const struct event_kernel kernel = {
 		EVENT_SHAPE(work->grid, work->block),
 		.registers = work->registers,
@@ -282,9 +282,10 @@ void torsh_profile_put_kernel(struct profile_json *profile, const struct profile
 	bool is_known = has_parameters(work);
 
 	torsh_sink_print(sink, "{\"kernel_id\":\"k_%05" PRIu64 "\"", work->number);
-	put_text(sink, "kernel_name", torsh_profile_text(profile, work->process, work->span.name));
+	put_text(sink, "kernel_name",
+		 torsh_profile_text(profile, work->process, work->record.name));
 	put_text(sink, "demangled_name",
-		 torsh_profile_demangled(profile, work->process, work->span.name));
+		 torsh_profile_demangled(profile, work->process, work->record.name));
 	put_span(profile, work);
 	put_dimensions(sink, "grid_dim", work->grid);
 	put_dimensions(sink, "block_dim", work->block);
@@ -304,17 +305,17 @@ void torsh_profile_put_kernel(struct profile_json *profile, const struct profile
 /* A graph of which only the whole was timed stands here too. */
 void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work)
 {
-	const struct device_span *span = &work->span;
-	const char *kind = span->what == DEVICE_COPY ? torsh_copy_name(span->kind)
-						     : torsh_device_what_names[span->what];
+	const struct activity_record *record = &work->record;
+	const char *kind = record->what == DEVICE_COPY ? torsh_copy_name(record->kind)
+						       : torsh_device_what_names[record->what];
 
 	torsh_sink_print(
 		profile->sink,
 		"{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":", work->number, kind);
-	if (span->what == DEVICE_GRAPH)
+	if (record->what == DEVICE_GRAPH)
 		torsh_sink_text(profile->sink, "null");
 	else
-		torsh_sink_print(profile->sink, "%" PRIu64, span->bytes);
+		torsh_sink_print(profile->sink, "%" PRIu64, record->bytes);
 	put_span(profile, work);
 	put_attribution(profile, work);
 	put_line(profile, work);
@@ -330,7 +331,7 @@ void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order,
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_work *work = &profile->work[order[i]];
 
-		if ((work->span.what == DEVICE_KERNEL) != are_kernels)
+		if ((work->record.what == DEVICE_KERNEL) != are_kernels)
 			continue;
 		torsh_sink_text(profile->sink, has_items ? ",\n" : "\n");
 		has_items = true;

@@ -61,9 +61,9 @@ static uint64_t hash_inputs(const struct profile_operator *op, struct inputs *in
 
 static uint64_t hash_work(uint64_t hash, const struct profile_work *work)
 {
-	hash = add_to_hash(hash, (uint64_t)work->span.what << 32 | work->span.name);
-	hash = add_to_hash(hash, work->span.what == DEVICE_KERNEL ? work->dynamic_bytes
-								  : work->span.bytes);
+	hash = add_to_hash(hash, (uint64_t)work->record.what << 32 | work->record.name);
+	hash = add_to_hash(hash, work->record.what == DEVICE_KERNEL ? work->dynamic_bytes
+								    : work->record.bytes);
 	for (int axis = 0; axis < 3; axis++)
 		hash = add_to_hash(hash, (uint64_t)work->grid[axis] << 32 | work->block[axis]);
 	return hash;
@@ -287,7 +287,7 @@ static void find_in(struct sequence *sequence, struct groups *groups)
 static bool has_kernels(const struct profile_json *profile, const struct profile_operator *op)
 {
 	for (size_t i = 0; i < op->n; i++) {
-		if (profile->work[profile->order[op->first + i]].span.what == DEVICE_KERNEL)
+		if (profile->work[profile->order[op->first + i]].record.what == DEVICE_KERNEL)
 			return true;
 	}
 	return false;
@@ -295,7 +295,7 @@ static bool has_kernels(const struct profile_json *profile, const struct profile
 
 static bool may_be_of_layer(const struct profile_json *profile, const struct profile_operator *op)
 {
-	return (op->is_call || op->range) && op->phase != PHASE_OPTIMIZER &&
+	return (op->is_operator || op->range) && op->phase != PHASE_OPTIMIZER &&
 	       op->phase != PHASE_DATA && has_kernels(profile, op);
 }
 

@@ -56,11 +56,11 @@ static const char *compile_mode(const struct profile_json *profile)
 
 	for (size_t i = 0; i < profile->n_work; i++) {
 		const struct profile_work *work = &profile->work[i];
-		const char *name = torsh_timeline_label(work->process, work->span.name);
+		const char *name = torsh_timeline_label(work->process, work->record.name);
 
-		if (work->span.what == DEVICE_KERNEL && name && strncmp(name, "triton_", 7) == 0)
+		if (work->record.what == DEVICE_KERNEL && name && strncmp(name, "triton_", 7) == 0)
 			return "inductor";
-		has_graphs = has_graphs || work->span.graph;
+		has_graphs = has_graphs || work->record.graph;
 	}
 	return has_graphs ? "cudagraphs" : "eager";
 }
@@ -83,7 +83,7 @@ static const char *find_device_name(const struct profile_json *profile)
 {
 	const struct profile_work *first = profile->n_work ? &profile->work[0] : NULL;
 	const struct event_device *device =
-		first ? torsh_profile_device(profile, first->process, first->span.device) : NULL;
+		first ? torsh_profile_device(profile, first->process, first->record.device) : NULL;
 
 	return device ? torsh_timeline_label(first->process, device->name) : NULL;
 }
@@ -207,10 +207,11 @@ static cJSON *make_devices(const struct profile_json *profile, uint32_t n_device
 		struct busy busy = {0};
 
 		for (size_t i = 0; i < profile->n_work; i++) {
-			const struct device_span *span = &profile->work[i].span;
+			const struct activity_record *record = &profile->work[i].record;
 
-			if (span->device == device)
-				add_busy(&busy, span->begin_ns, span->begin_ns + span->duration_ns);
+			if (record->device == device)
+				add_busy(&busy, record->begin_ns,
+					 record->begin_ns + record->duration_ns);
 		}
 		if (!busy.busy_ns)
 			continue;
@@ -233,17 +234,17 @@ struct budget {
 static void add_budget(struct budget *budget, const struct profile_work *work,
 		       const struct profile_work *first)
 {
-	const struct device_span *span = &work->span;
-	uint64_t end_ns = span->begin_ns + span->duration_ns;
+	const struct activity_record *record = &work->record;
+	uint64_t end_ns = record->begin_ns + record->duration_ns;
 
-	budget->ns[span->what] += span->duration_ns;
-	budget->attributed_ns += work->by.reason ? 0 : span->duration_ns;
+	budget->ns[record->what] += record->duration_ns;
+	budget->attributed_ns += work->by.reason ? 0 : record->duration_ns;
 	budget->last_ns = end_ns > budget->last_ns ? end_ns : budget->last_ns;
-	if (span->device >= budget->n_devices && span->device < DEVICES_MAX)
-		budget->n_devices = span->device + 1;
-	budget->has_graphs = budget->has_graphs || span->graph;
+	if (record->device >= budget->n_devices && record->device < DEVICES_MAX)
+		budget->n_devices = record->device + 1;
+	budget->has_graphs = budget->has_graphs || record->graph;
 	budget->has_fused = budget->has_fused || work->by.fused;
-	budget->has_streams = budget->has_streams || span->stream != first->span.stream;
+	budget->has_streams = budget->has_streams || record->stream != first->record.stream;
 }
 
 static cJSON *make_budget(const struct profile_json *profile, const struct budget *budget)
@@ -270,7 +271,7 @@ static cJSON *make_flags(const struct budget *budget)
 	return object;
 }
 
-/* Of all calls of a name. */
+/* Of all spans of a name. */
 struct name_total {
 	const char *name;
 	uint64_t total_ns, n_calls;
@@ -298,7 +299,7 @@ static uint64_t work_ns(const struct profile_json *profile, const struct profile
 	uint64_t total_ns = 0;
 
 	for (size_t i = 0; i < op->n; i++)
-		total_ns += profile->work[profile->order[op->first + i]].span.duration_ns;
+		total_ns += profile->work[profile->order[op->first + i]].record.duration_ns;
 	return total_ns;
 }
 
@@ -369,7 +370,7 @@ static void set_findings(cJSON *object, const struct trace *trace)
 
 cJSON *torsh_profile_analysis(struct profile_json *profile)
 {
-	struct budget budget = {.first_ns = profile->n_work ? profile->work[0].span.begin_ns : 0};
+	struct budget budget = {.first_ns = profile->n_work ? profile->work[0].record.begin_ns : 0};
 	cJSON *object = torsh_json_object();
 
 	budget.last_ns = budget.first_ns;
@@ -399,7 +400,7 @@ cJSON *torsh_profile_warnings(struct profile_json *profile)
 		char *text;
 
 		for (size_t i = 0; i < profile->n_work; i++) {
-			if (profile->work[i].span.what != DEVICE_KERNEL ||
+			if (profile->work[i].record.what != DEVICE_KERNEL ||
 			    (int)profile->work[i].by.reason != reason)
 				continue;
 			example = example ? example : &profile->work[i];
@@ -407,9 +408,10 @@ cJSON *torsh_profile_warnings(struct profile_json *profile)
 		}
 		if (!n)
 			continue;
-		text = torsh_need_text("%" PRIu64 " kernels have no operator: %s (%s)", n,
-				       torsh_kernel_reasons[reason],
-				       torsh_timeline_label(example->process, example->span.name));
+		text = torsh_need_text(
+			"%" PRIu64 " kernels have no operator: %s (%s)", n,
+			torsh_kernel_reasons[reason],
+			torsh_timeline_label(example->process, example->record.name));
 		torsh_json_add(list, torsh_json_text(text));
 		free(text);
 	}

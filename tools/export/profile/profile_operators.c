@@ -28,16 +28,17 @@ static void sum_work(struct profile_json *profile, const struct profile_operator
 	*sums = (struct sums){0};
 	for (size_t i = 0; i < op->n; i++) {
 		const struct profile_work *work = &profile->work[profile->order[op->first + i]];
-		uint64_t begin_ns = work->span.begin_ns, end_ns = begin_ns + work->span.duration_ns;
+		uint64_t begin_ns = work->record.begin_ns,
+			 end_ns = begin_ns + work->record.duration_ns;
 		struct profile_raw raw;
 
 		begin_ns = begin_ns > until_ns ? begin_ns : until_ns;
 		sums->wall_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
 		until_ns = end_ns > until_ns ? end_ns : until_ns;
-		if (work->span.what != DEVICE_KERNEL)
+		if (work->record.what != DEVICE_KERNEL)
 			continue;
 		torsh_profile_raw(profile, work, &raw);
-		torsh_metrics_add(&sums->kernels, work->span.duration_ns, raw.items, raw.n);
+		torsh_metrics_add(&sums->kernels, work->record.duration_ns, raw.items, raw.n);
 		if (sums->kernels.dominant == sums->kernels.n_kernels - 1)
 			sums->dominant_id = work->number;
 		sums->is_fused =
@@ -76,9 +77,9 @@ static cJSON *make_aggregated(const struct sums *sums)
 	return object;
 }
 
-/* ---- what is known of the call --------------------------------------------------------------- */
+/* ---- what is known of the span --------------------------------------------------------------- */
 
-static cJSON *make_id(const struct call_id *id)
+static cJSON *make_id(const struct span_id *id)
 {
 	char *text = id->name ? torsh_need_text("%s_%" PRIu64, id->name, id->index) : NULL;
 	cJSON *value = torsh_json_text(text);
@@ -184,7 +185,7 @@ static void set_inputs(cJSON *object, struct profile_json *profile,
 	struct operator_roofline roofline;
 
 	torsh_inputs_parse(inputs, text);
-	if (op->is_call && !profile->trace->recording->without_flops)
+	if (op->is_operator && !profile->trace->recording->without_flops)
 		flops = torsh_flops_of(op->id.name, inputs);
 	set_shapes(object, inputs, text);
 	set_flops(object, &flops, sums->kernels.total_ns);
@@ -194,21 +195,23 @@ static void set_inputs(cJSON *object, struct profile_json *profile,
 	free(inputs);
 }
 
-static void set_call(cJSON *object, struct profile_json *profile, const struct profile_operator *op,
-		     const struct sums *sums)
+static void set_operator(cJSON *object, struct profile_json *profile,
+			 const struct profile_operator *op, const struct sums *sums)
 {
 	const char *module = op->module ? torsh_timeline_label(op->process, op->module) : NULL;
 
 	torsh_json_set(object, "self_wall_ns", torsh_json_u64(sums->wall_ns));
-	torsh_json_set(object, "cpu_time_ns", make_number(op->is_call, op->end_ns - op->start_ns));
+	torsh_json_set(object, "cpu_time_ns",
+		       make_number(op->is_operator, op->end_ns - op->start_ns));
 	set_inputs(object, profile, op, sums);
-	torsh_json_set(object, "host_alloc_bytes", make_number(op->is_call, op->host_bytes));
-	torsh_json_set(object, "device_alloc_bytes", make_number(op->is_call, op->device_bytes));
+	torsh_json_set(object, "host_alloc_bytes", make_number(op->is_operator, op->host_bytes));
+	torsh_json_set(object, "device_alloc_bytes",
+		       make_number(op->is_operator, op->device_bytes));
 	torsh_json_set(object, "seq", make_number(op->sequence != OP_NO_SEQUENCE, op->sequence));
 	torsh_json_set(object, "fwd_op_id", make_id(&op->forward));
 	torsh_json_set(object, "module_path", torsh_json_text(module));
 	torsh_json_set(object, "training_phase",
-		       torsh_json_text(op->is_call ? torsh_phase_names[op->phase] : NULL));
+		       torsh_json_text(op->is_operator ? torsh_phase_names[op->phase] : NULL));
 	torsh_json_set(object, "pid", torsh_json_u64(op->process->pid));
 }
 
@@ -264,7 +267,7 @@ static cJSON *make_head(struct profile_json *profile, const struct profile_opera
 	torsh_json_set(object, "is_fused", torsh_json_bool(sums->is_fused));
 	torsh_json_set(object, "fused_with", make_fused_with(profile, op));
 	torsh_json_set(object, "aggregated", make_aggregated(sums));
-	set_call(object, profile, op, sums);
+	set_operator(object, profile, op, sums);
 	set_layer(object, op);
 	return object;
 }

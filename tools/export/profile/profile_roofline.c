@@ -14,9 +14,9 @@
 static const char *find_device(const struct profile_json *profile,
 			       const struct profile_operator *op, uint32_t *device)
 {
-	*device = profile->work[profile->order[op->first]].span.device;
+	*device = profile->work[profile->order[op->first]].record.device;
 	for (size_t i = 1; i < op->n; i++) {
-		if (profile->work[profile->order[op->first + i]].span.device != *device)
+		if (profile->work[profile->order[op->first + i]].record.device != *device)
 			return "it ran on several devices";
 	}
 	return NULL;
@@ -94,9 +94,9 @@ static void add_kernels(struct profile_json *profile, const uint32_t *order, siz
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_work *work = &profile->work[order[i]];
 
-		if (work->span.what == DEVICE_KERNEL)
-			find_bounds(profile, work->process, work->span.device)->ns[bound] +=
-				work->span.duration_ns;
+		if (work->record.what == DEVICE_KERNEL)
+			find_bounds(profile, work->process, work->record.device)->ns[bound] +=
+				work->record.duration_ns;
 	}
 }
 
@@ -178,9 +178,9 @@ cJSON *torsh_profile_roofline(struct profile_json *profile)
 
 	add_kernels(profile, unattributed, profile->n_unattributed, BOUND_UNKNOWN);
 	for (size_t i = 0; i < profile->n_unattributed; i++) {
-		const struct device_span *span = &profile->work[unattributed[i]].span;
+		const struct activity_record *record = &profile->work[unattributed[i]].record;
 
-		without_operator_ns += span->what == DEVICE_KERNEL ? span->duration_ns : 0;
+		without_operator_ns += record->what == DEVICE_KERNEL ? record->duration_ns : 0;
 	}
 	for (size_t i = 0; i < profile->n_bounds; i++)
 		torsh_json_add(devices, make_device(profile, &profile->bounds[i]));

@@ -150,21 +150,21 @@ static void put_stack_frame(struct snapshot *snapshot, const struct frame *frame
 }
 
 /* The number of what an event was in. */
-static uint32_t allocator_number(struct device *device, const struct call *call)
+static uint32_t allocator_number(struct device *device, const struct span *span)
 {
 	struct key_slot *slot;
 	uint64_t key;
 
-	if (!call)
+	if (!span)
 		return 0;
-	key = ((uint64_t)call->name << 32 | call->module) + 1;
+	key = ((uint64_t)span->name << 32 | span->module) + 1;
 	slot = torsh_key_index_find(&device->numbers, key);
 	if (slot->key)
 		return slot->number;
 	device->allocators = torsh_need_room(device->allocators, device->n_allocators,
 					     &device->allocators_room, sizeof(*device->allocators));
 	device->allocators[device->n_allocators++] =
-		(struct allocator){.name = call->name, .module = call->module};
+		(struct allocator){.name = span->name, .module = span->module};
 	torsh_key_index_fill(&device->numbers, slot, key, (uint32_t)device->n_allocators);
 	return (uint32_t)device->n_allocators;
 }
@@ -269,7 +269,7 @@ static void take_free(struct snapshot *snapshot, const struct timeline_event *ev
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct snapshot *snapshot = context;
 	const struct event_tensor *tensor = &event->event.tensor;
@@ -288,7 +288,7 @@ static void see_event(void *context, const struct recorded_process *process,
 
 static int put_device(struct snapshot *snapshot, struct device *device)
 {
-	static const struct calls_visitor visitor = {.event = see_event};
+	static const struct span_visitor visitor = {.event = see_event};
 	int rc;
 
 	snapshot->at = device;
@@ -389,7 +389,7 @@ static void free_device(struct device *device)
 }
 
 static void see_device(void *context, const struct recorded_process *process,
-		       const struct timeline_event *event, struct call *innermost)
+		       const struct timeline_event *event, struct span *innermost)
 {
 	struct snapshot *snapshot = context;
 	uint32_t device = event->event.tensor.device;
@@ -453,7 +453,7 @@ static int put_snapshot(struct snapshot *snapshot)
 
 static int write_memory(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {.event = see_device};
+	static const struct span_visitor visitor = {.event = see_device};
 	struct snapshot snapshot = {.trace = trace};
 	int rc = torsh_trace_walk(trace, &visitor, NULL, &snapshot);
 

@@ -259,7 +259,7 @@ static int insert_all(struct sqlite *sqlite)
 		insert_process(sqlite, trace->processes[i]);
 	insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
-	return torsh_trace_walk(trace, &torsh_sqlite_calls_visitor, &torsh_sqlite_device_visitor,
+	return torsh_trace_walk(trace, &torsh_sqlite_span_visitor, &torsh_sqlite_device_visitor,
 				sqlite);
 }
 

@@ -38,9 +38,9 @@ static inline void torsh_sqlite_label(struct database *database, uint32_t label)
 	torsh_database_known(database, label, label);
 }
 
-/* ---- calls and events: sqlite_calls.c -------------------------------------------------------- */
+/* ---- spans and events: sqlite_spans.c -------------------------------------------------------- */
 
-extern const struct calls_visitor torsh_sqlite_calls_visitor; /* its context is the sqlite */
+extern const struct span_visitor torsh_sqlite_span_visitor; /* its context is the sqlite */
 
 /* ---- what devices did: sqlite_device.c ------------------------------------------------------- */
 

@@ -38,45 +38,49 @@ static void insert_launch(void *context, const struct recorded_process *process,
 	torsh_sqlite_label(database, launch->api);
 	torsh_database_known(database, launch->correlation, launch->correlation);
 	torsh_database_number(database, (uint64_t)launch->result);
-	torsh_database_known(database, launch->cause.has_operator, launch->cause.operator_call);
+	torsh_database_known(database, launch->cause.has_operator, launch->cause.operator_span);
 	torsh_sqlite_label(database, launch->cause.module);
 	torsh_database_number(database, launch->n_caused);
 	torsh_database_insert(database);
 }
 
 /* What the tables begin with. */
-static void fill_span(struct sqlite *sqlite, enum statement statement, const struct device_row *row)
+static void fill_span(struct sqlite *sqlite, enum statement statement,
+		      const struct device_activity *activity)
 {
-	const struct steps *steps = &torsh_prepass_of(sqlite->trace->prepass, row->process)->steps;
+	const struct steps *steps =
+		&torsh_prepass_of(sqlite->trace->prepass, activity->process)->steps;
 	struct database *database = &sqlite->database;
-	const struct device_span *span = &row->span;
-	size_t step = torsh_steps_at(steps, torsh_device_row_asked_ns(row));
+	const struct activity_record *record = &activity->record;
+	size_t step = torsh_steps_at(steps, torsh_activity_issued_ns(activity));
 
 	torsh_database_fill(database, statement);
-	torsh_database_number(database, row->process->number);
-	torsh_database_number(database, span->device);
-	torsh_database_number(database, span->context);
-	torsh_database_number(database, span->stream);
-	torsh_database_number(database, span->begin_ns);
-	torsh_database_number(database, span->begin_ns + span->duration_ns);
-	torsh_database_known(database, span->correlation, span->correlation);
-	torsh_database_known(database, span->graph || span->node, span->graph);
-	torsh_database_known(database, span->node, span->node);
-	torsh_database_known(database, !row->reason, row->reason ? 0 : row->cause.operator_call);
-	torsh_database_word(database, row->reason ? torsh_kernel_reasons[row->reason] : NULL);
-	torsh_sqlite_label(database, row->cause.module);
-	torsh_database_word(database, torsh_device_row_phase(row));
+	torsh_database_number(database, activity->process->number);
+	torsh_database_number(database, record->device);
+	torsh_database_number(database, record->context);
+	torsh_database_number(database, record->stream);
+	torsh_database_number(database, record->begin_ns);
+	torsh_database_number(database, record->begin_ns + record->duration_ns);
+	torsh_database_known(database, record->correlation, record->correlation);
+	torsh_database_known(database, record->graph || record->node, record->graph);
+	torsh_database_known(database, record->node, record->node);
+	torsh_database_known(database, !activity->reason,
+			     activity->reason ? 0 : activity->cause.operator_span);
+	torsh_database_word(database,
+			    activity->reason ? torsh_kernel_reasons[activity->reason] : NULL);
+	torsh_sqlite_label(database, activity->cause.module);
+	torsh_database_word(database, torsh_activity_phase(activity));
 	torsh_database_known(database, step != STEP_NONE,
 			     step != STEP_NONE ? steps->items[step].number : 0);
 }
 
-static void insert_kernel(struct sqlite *sqlite, const struct device_row *row)
+static void insert_kernel(struct sqlite *sqlite, const struct device_activity *activity)
 {
-	const struct event_kernel *kernel = &row->event.kernel;
+	const struct event_kernel *kernel = &activity->event.kernel;
 	struct database *database = &sqlite->database;
 
-	meet_kernel(sqlite, row->process, kernel->name);
-	fill_span(sqlite, INSERT_KERNEL, row);
+	meet_kernel(sqlite, activity->process, kernel->name);
+	fill_span(sqlite, INSERT_KERNEL, activity);
 	torsh_sqlite_label(database, kernel->name);
 	torsh_database_number(database, kernel->grid_x);
 	torsh_database_number(database, kernel->grid_y);
@@ -91,12 +95,12 @@ static void insert_kernel(struct sqlite *sqlite, const struct device_row *row)
 	torsh_database_insert(database);
 }
 
-static void insert_copy(struct sqlite *sqlite, const struct device_row *row)
+static void insert_copy(struct sqlite *sqlite, const struct device_activity *activity)
 {
-	const struct event_copy *copy = &row->event.copy;
+	const struct event_copy *copy = &activity->event.copy;
 	struct database *database = &sqlite->database;
 
-	fill_span(sqlite, INSERT_COPY, row);
+	fill_span(sqlite, INSERT_COPY, activity);
 	torsh_database_word(database, torsh_copy_name(copy->kind));
 	torsh_database_word(database, torsh_memory_name(copy->from));
 	torsh_database_word(database, torsh_memory_name(copy->to));
@@ -106,12 +110,12 @@ static void insert_copy(struct sqlite *sqlite, const struct device_row *row)
 	torsh_database_insert(database);
 }
 
-static void insert_memset(struct sqlite *sqlite, const struct device_row *row)
+static void insert_memset(struct sqlite *sqlite, const struct device_activity *activity)
 {
-	const struct event_memset *memset = &row->event.memset;
+	const struct event_memset *memset = &activity->event.memset;
 	struct database *database = &sqlite->database;
 
-	fill_span(sqlite, INSERT_MEMSET, row);
+	fill_span(sqlite, INSERT_MEMSET, activity);
 	torsh_database_word(database, torsh_memory_name(memset->to));
 	torsh_database_number(database, memset->value);
 	torsh_database_number(database, memset->bytes);
@@ -120,23 +124,23 @@ static void insert_memset(struct sqlite *sqlite, const struct device_row *row)
 }
 
 /* Of which no more is known than when it ran as a whole. */
-static void insert_graph(struct sqlite *sqlite, const struct device_row *row)
+static void insert_graph(struct sqlite *sqlite, const struct device_activity *activity)
 {
-	fill_span(sqlite, INSERT_GRAPH, row);
+	fill_span(sqlite, INSERT_GRAPH, activity);
 	torsh_database_insert(&sqlite->database);
 }
 
-static void insert_row(void *context, const struct device_row *row)
+static void insert_row(void *context, const struct device_activity *activity)
 {
 	static void (*const inserters[N_DEVICE_WHATS])(struct sqlite * sqlite,
-						       const struct device_row *row) = {
+						       const struct device_activity *activity) = {
 		[DEVICE_KERNEL] = insert_kernel,
 		[DEVICE_COPY] = insert_copy,
 		[DEVICE_MEMSET] = insert_memset,
 		[DEVICE_GRAPH] = insert_graph};
 
-	inserters[row->span.what](context, row);
+	inserters[activity->record.what](context, activity);
 }
 
 const struct device_visitor torsh_sqlite_device_visitor = {.launch = insert_launch,
-							   .row = insert_row};
+							   .activity = insert_row};

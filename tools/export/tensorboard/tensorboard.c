@@ -132,33 +132,33 @@ static void enter_steps(struct tensorboard *board, uint64_t at_ns)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct tensorboard *board = context;
 
-	enter_steps(board, call->start_ns);
-	torsh_tensorboard_graph_begin(board->graph, call);
+	enter_steps(board, span->start_ns);
+	torsh_tensorboard_graph_begin(board->graph, span);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct tensorboard *board = context;
-	uint64_t duration_ns = call->end_ns - call->start_ns;
+	uint64_t duration_ns = span->end_ns - span->start_ns;
 
-	enter_steps(board, call->end_ns);
-	if (call->kind == CALL_OPERATOR && call->scope != OP_USER &&
-	    torsh_trace_has(board->trace, call->start_ns))
+	enter_steps(board, span->end_ns);
+	if (span->kind == SPAN_OPERATOR && span->scope != OP_USER &&
+	    torsh_trace_has(board->trace, span->start_ns))
 		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_OPERATORS],
 						(double)duration_ns / 1e3);
 }
 
-static void see_row(void *context, const struct device_row *row)
+static void see_activity(void *context, const struct device_activity *activity)
 {
 	struct tensorboard *board = context;
 
-	if (row->span.what == DEVICE_KERNEL)
+	if (activity->record.what == DEVICE_KERNEL)
 		torsh_tensorboard_histogram_add(&board->kernels,
-						(double)row->span.duration_ns / 1e3);
+						(double)activity->record.duration_ns / 1e3);
 }
 
 static struct device_held *find_device(struct tensorboard *board, uint32_t device)
@@ -223,7 +223,7 @@ static void see_value(struct tensorboard *board, const struct timeline_event *ev
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct tensorboard *board = context;
 
@@ -359,9 +359,9 @@ static void free_board(struct tensorboard *board)
 static int write_run(struct trace *trace, struct recorded_process *process, const char *directory,
 		     const char *host)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct device_visitor devices = {.row = see_row};
+	static const struct device_visitor devices = {.activity = see_activity};
 	struct tensorboard board = {.trace = trace,
 				    .process = process,
 				    .of = torsh_prepass_of(trace->prepass, process)};

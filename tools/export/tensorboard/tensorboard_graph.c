@@ -25,8 +25,8 @@ struct tensorboard_graph {
 	uint64_t from_ns, to_ns;
 	struct node **nodes;
 	size_t n, n_room;
-	struct key_index ordinals; /* numbers of nodes, from 1, of calls inside too */
-	struct forward_calls *forward;
+	struct key_index ordinals; /* numbers of nodes, from 1, of spans inside too */
+	struct forward_spans *forward;
 };
 
 struct tensorboard_graph *torsh_tensorboard_graph_create(uint64_t from_ns, uint64_t to_ns)
@@ -84,17 +84,17 @@ static void clean_name(char *name, char dot)
  * "forward/net/0/aten.addmm_17": the phase, the module's path without its class, the operator, the
  * node's number.
  */
-static char *make_name(const struct call *call, size_t number)
+static char *make_name(const struct span *span, size_t number)
 {
-	const char *module = torsh_timeline_label(call->process, call->module), *end;
-	char *operator= torsh_need(strdup(torsh_call_name(call))), *path, *name;
+	const char *module = torsh_timeline_label(span->process, span->module), *end;
+	char *operator= torsh_need(strdup(torsh_span_name(span))), *path, *name;
 
 	end = module ? strchr(module, ':') : NULL;
 	path = torsh_need(strndup(module ? module : "",
 				  end ? (size_t)(end - module) : strlen(module ? module : "")));
 	clean_name(path, '/');
 	clean_name(operator, '.');
-	name = torsh_need_text("%s/%s%s%s_%zu", torsh_phase_names[call->phase], path,
+	name = torsh_need_text("%s/%s%s%s_%zu", torsh_phase_names[span->phase], path,
 			       *path ? "/" : "", operator, number);
 	free(operator);
 	free(path);
@@ -118,18 +118,18 @@ static void set_attribute(struct node *node, const char *key, const char *text)
 	node->values[i].s.len = strlen(text);
 }
 
-static struct node *add_node(struct tensorboard_graph *graph, const struct call *call)
+static struct node *add_node(struct tensorboard_graph *graph, const struct span *span)
 {
 	struct node *node = torsh_need(calloc(1, sizeof(*node)));
 
 	tensorboard__node_def__init(&node->message);
-	node->message.name = make_name(call, graph->n);
-	node->message.op = torsh_json_utf8(torsh_call_name(call));
+	node->message.name = make_name(span, graph->n);
+	node->message.op = torsh_json_utf8(torsh_span_name(span));
 	node->message.input = node->inputs;
 	node->message.attr = node->all_attributes;
-	node->thread = call->thread;
-	set_attribute(node, "inputs", torsh_timeline_label(call->process, call->inputs));
-	set_attribute(node, "module", torsh_timeline_label(call->process, call->module));
+	node->thread = span->thread;
+	set_attribute(node, "inputs", torsh_timeline_label(span->process, span->inputs));
+	set_attribute(node, "module", torsh_timeline_label(span->process, span->module));
 	graph->nodes =
 		torsh_need_room(graph->nodes, graph->n, &graph->n_room, sizeof(*graph->nodes));
 	return graph->nodes[graph->n++] = node;
@@ -152,40 +152,40 @@ static void join_node(struct tensorboard_graph *graph, struct node *node)
 }
 
 /*
- * The node that a call is, or is inside of; a new one where it is an outermost one. Returns NULL
+ * The node that a span is, or is inside of; a new one where it is an outermost one. Returns NULL
  * where it is none.
  */
-static struct node *find_node(struct tensorboard_graph *graph, struct call *call)
+static struct node *find_node(struct tensorboard_graph *graph, struct span *span)
 {
-	const struct call *outer = torsh_call_outer_operator(call);
+	const struct span *outer = torsh_span_outer_operator(span);
 	size_t number = outer ? (size_t)(uintptr_t)outer->own : 0;
 
 	/* Scopes of the program are around operators. */
-	if (call->kind != CALL_OPERATOR || call->scope == OP_USER ||
-	    call->start_ns < graph->from_ns || call->start_ns >= graph->to_ns ||
+	if (span->kind != SPAN_OPERATOR || span->scope == OP_USER ||
+	    span->start_ns < graph->from_ns || span->start_ns >= graph->to_ns ||
 	    graph->n == NODES_MAX)
 		return NULL;
 	if (!number) {
-		join_node(graph, add_node(graph, call));
+		join_node(graph, add_node(graph, span));
 		number = graph->n;
 	}
-	call->own = (void *)(uintptr_t)number;
+	span->own = (void *)(uintptr_t)number;
 	return graph->nodes[number - 1];
 }
 
-void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct call *call)
+void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct span *span)
 {
-	struct node *node = find_node(graph, call);
+	struct node *node = find_node(graph, span);
 	struct forward forward;
 	struct key_slot *slot;
 
 	if (!node)
 		return;
-	slot = torsh_key_index_find(&graph->ordinals, call->ordinal + 1);
-	torsh_key_index_fill(&graph->ordinals, slot, call->ordinal + 1,
-			     (uint32_t)(uintptr_t)call->own);
-	torsh_forward_add(graph->forward, call);
-	if (!torsh_forward_take(graph->forward, call, &forward))
+	slot = torsh_key_index_find(&graph->ordinals, span->ordinal + 1);
+	torsh_key_index_fill(&graph->ordinals, slot, span->ordinal + 1,
+			     (uint32_t)(uintptr_t)span->own);
+	torsh_forward_add(graph->forward, span);
+	if (!torsh_forward_take(graph->forward, span, &forward))
 		return;
 	slot = torsh_key_index_find(&graph->ordinals, forward.ordinal + 1);
 	if (slot->key && node->message.n_input < INPUTS_MAX &&

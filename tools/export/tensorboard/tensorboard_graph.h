@@ -12,12 +12,12 @@
 
 struct tensorboard_graph;
 
-/* Of the calls that begin from from_ns up to to_ns. */
+/* Of the spans that begin from from_ns up to to_ns. */
 struct tensorboard_graph *torsh_tensorboard_graph_create(uint64_t from_ns, uint64_t to_ns);
 void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph);
 
-/* To be called with each call of the process that begins; call->own is the graph's. */
-void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct call *call);
+/* To be called with each span of the process that begins; span->own is the graph's. */
+void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct span *span);
 
 /* Write what was there, if anything was. */
 void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,

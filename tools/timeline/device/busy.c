@@ -7,22 +7,23 @@
 
 void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct busy_span *last = busy->n ? &busy->spans[busy->n - 1] : NULL;
+	struct busy_interval *last = busy->n ? &busy->intervals[busy->n - 1] : NULL;
 
 	if (end_ns <= begin_ns)
 		return;
-	/* What goes on where the last one ends, or overlaps it, needs no span of its own. */
+	/* What goes on where the last one ends, or overlaps it, needs no interval of its own. */
 	if (last && begin_ns >= last->begin_ns && begin_ns <= last->end_ns) {
 		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
 		return;
 	}
-	busy->spans = torsh_need_room(busy->spans, busy->n, &busy->n_room, sizeof(*busy->spans));
-	busy->spans[busy->n++] = (struct busy_span){.begin_ns = begin_ns, .end_ns = end_ns};
+	busy->intervals =
+		torsh_need_room(busy->intervals, busy->n, &busy->n_room, sizeof(*busy->intervals));
+	busy->intervals[busy->n++] = (struct busy_interval){.begin_ns = begin_ns, .end_ns = end_ns};
 }
 
 static int compare_spans(const void *a, const void *b)
 {
-	const struct busy_span *x = a, *y = b;
+	const struct busy_interval *x = a, *y = b;
 
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
@@ -33,26 +34,28 @@ void torsh_busy_settle(struct busy *busy)
 
 	if (!n)
 		return;
-	qsort(busy->spans, n, sizeof(*busy->spans), compare_spans);
+	qsort(busy->intervals, n, sizeof(*busy->intervals), compare_spans);
 	/*
 	 * Adding them again, in their order, puts together all that touch: never more than were
 	 * read.
 	 */
 	busy->n = 0;
 	for (size_t i = 0; i < n; i++)
-		torsh_busy_add(busy, busy->spans[i].begin_ns, busy->spans[i].end_ns);
+		torsh_busy_add(busy, busy->intervals[i].begin_ns, busy->intervals[i].end_ns);
 }
 
 uint64_t torsh_busy_within(const struct busy *busy, uint64_t from_ns, uint64_t to_ns, size_t *next)
 {
 	uint64_t busy_ns = 0;
 
-	while (*next < busy->n && busy->spans[*next].end_ns <= from_ns)
+	while (*next < busy->n && busy->intervals[*next].end_ns <= from_ns)
 		++*next;
-	for (size_t i = *next; i < busy->n && busy->spans[i].begin_ns < to_ns; i++) {
-		uint64_t begin_ns =
-			busy->spans[i].begin_ns > from_ns ? busy->spans[i].begin_ns : from_ns;
-		uint64_t end_ns = busy->spans[i].end_ns < to_ns ? busy->spans[i].end_ns : to_ns;
+	for (size_t i = *next; i < busy->n && busy->intervals[i].begin_ns < to_ns; i++) {
+		uint64_t begin_ns = busy->intervals[i].begin_ns > from_ns
+					    ? busy->intervals[i].begin_ns
+					    : from_ns;
+		uint64_t end_ns =
+			busy->intervals[i].end_ns < to_ns ? busy->intervals[i].end_ns : to_ns;
 
 		busy_ns += end_ns - begin_ns;
 	}
@@ -61,6 +64,6 @@ uint64_t torsh_busy_within(const struct busy *busy, uint64_t from_ns, uint64_t t
 
 void torsh_busy_free(struct busy *busy)
 {
-	free(busy->spans);
+	free(busy->intervals);
 	*busy = (struct busy){0};
 }

@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct busy_span {
+struct busy_interval {
 	uint64_t begin_ns, end_ns;
 };
 
 /* Zeros are none. */
 struct busy {
-	struct busy_span *spans;
+	struct busy_interval *intervals;
 	size_t n, n_room;
 };
 
@@ -26,7 +26,7 @@ void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns);
 void torsh_busy_settle(struct busy *busy);
 
 /*
- * How long it was busy in there. *next: of the span to begin with, 0 at first, for questions that
+ * How long it was busy in there. *next: of the interval to begin with, 0 at first, for questions that
  * go on in time.
  */
 uint64_t torsh_busy_within(const struct busy *busy, uint64_t from_ns, uint64_t to_ns, size_t *next);

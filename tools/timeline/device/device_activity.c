@@ -26,7 +26,8 @@ const char *torsh_copy_name(uint32_t kind)
 	.context = (event)->context, .stream = (event)->stream, .graph = (event)->graph,   \
 	.node = (event)->node
 
-static void make_submission(const struct event_submission *submission, struct device_span *span)
+static void make_submission(const struct event_submission *submission,
+			    struct activity_record *record)
 {
 	static const enum device_what whats[] = {
 		[SUBMISSION_KERNEL] = DEVICE_KERNEL,
@@ -35,7 +36,7 @@ static void make_submission(const struct event_submission *submission, struct de
 		[SUBMISSION_GRAPH] = DEVICE_GRAPH,
 	};
 
-	*span = (struct device_span){
+	*record = (struct activity_record){
 		.what = submission->what < N_DEVICE_WHATS ? whats[submission->what] : DEVICE_KERNEL,
 		.name = submission->name,
 		.kind = submission->kind,
@@ -50,37 +51,37 @@ static void make_submission(const struct event_submission *submission, struct de
 	};
 }
 
-bool torsh_device_untimed(const struct event *event, struct device_span *span)
+bool torsh_activity_untimed(const struct event *event, struct activity_record *record)
 {
 	if (event->id != EVENT_SUBMISSION || event->submission.is_timed)
 		return false;
-	make_submission(&event->submission, span);
+	make_submission(&event->submission, record);
 	return true;
 }
 
-bool torsh_device_span(const struct event *event, struct device_span *span)
+bool torsh_activity_record(const struct event *event, struct activity_record *record)
 {
 	switch (event->id) {
 	case EVENT_KERNEL:
-		*span = (struct device_span){
+		*record = (struct activity_record){
 			.what = DEVICE_KERNEL, .name = event->kernel.name, COMMON(&event->kernel)};
 		return true;
 	case EVENT_COPY:
-		*span = (struct device_span){.what = DEVICE_COPY,
-					     .kind = event->copy.kind,
-					     .bytes = event->copy.bytes,
-					     COMMON(&event->copy)};
+		*record = (struct activity_record){.what = DEVICE_COPY,
+						   .kind = event->copy.kind,
+						   .bytes = event->copy.bytes,
+						   COMMON(&event->copy)};
 		return true;
 	case EVENT_MEMSET:
-		*span = (struct device_span){.what = DEVICE_MEMSET,
-					     .bytes = event->memset.bytes,
-					     COMMON(&event->memset)};
+		*record = (struct activity_record){.what = DEVICE_MEMSET,
+						   .bytes = event->memset.bytes,
+						   COMMON(&event->memset)};
 		return true;
 	case EVENT_SUBMISSION:
 		/* Anything else that has times is an event of its own. */
 		if (!event->submission.is_timed || event->submission.what != SUBMISSION_GRAPH)
 			return false;
-		make_submission(&event->submission, span);
+		make_submission(&event->submission, record);
 		return true;
 	default:
 		return false;
@@ -105,7 +106,7 @@ const char *torsh_memory_name(uint32_t memory)
 	return names[memory < sizeof(names) / sizeof(*names) ? memory : MEMORY_UNKNOWN];
 }
 
-bool torsh_device_title(const struct event *event, char *out)
+bool torsh_activity_title(const struct event *event, char *out)
 {
 	if (event->id == EVENT_COPY)
 		snprintf(out, DEVICE_TITLE_BYTES, "Memcpy %s (%s -> %s)",

@@ -16,7 +16,7 @@ enum device_what { DEVICE_KERNEL, DEVICE_COPY, DEVICE_MEMSET, DEVICE_GRAPH, N_DE
 extern const char *const torsh_device_what_names[N_DEVICE_WHATS];
 
 /* One of them. */
-struct device_span {
+struct activity_record {
 	enum device_what what;
 	uint32_t name; /* label of a kernel's */
 	uint32_t kind; /* enum copy_kind of a copy */
@@ -29,10 +29,10 @@ struct device_span {
 };
 
 /* Is the event one of these? Then *span is filled. */
-bool torsh_device_span(const struct event *event, struct device_span *span);
+bool torsh_activity_record(const struct event *event, struct activity_record *record);
 
 /* Does it say what a device was given, without when it did that? Then *span is filled. */
-bool torsh_device_untimed(const struct event *event, struct device_span *span);
+bool torsh_activity_untimed(const struct event *event, struct activity_record *record);
 
 /* "HtoD" and the like; "?" of one that is not known. */
 const char *torsh_copy_name(uint32_t kind);
@@ -53,6 +53,6 @@ static inline bool torsh_api_is_runtime(const char *name)
  * graph of which no more is known than when it ran as a whole is a "CUDA graph". out has room for
  * DEVICE_TITLE_BYTES. Returns false of a kernel, which has its name.
  */
-bool torsh_device_title(const struct event *event, char *out);
+bool torsh_activity_title(const struct event *event, char *out);
 
 #endif

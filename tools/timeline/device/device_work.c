@@ -132,22 +132,22 @@ static void add(struct device_work *work, uint32_t correlation, struct device_ca
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-static void add_span(struct device_work *work, const struct device_span *span)
+static void add_span(struct device_work *work, const struct activity_record *record)
 {
-	struct device_caused one = {.n = 1, .ns = span->duration_ns};
+	struct device_caused one = {.n = 1, .ns = record->duration_ns};
 
 	/* What was captured in an operator is that one's, not the launch's. */
-	if (torsh_graph_nodes_find(&work->captured, span->node))
+	if (torsh_graph_nodes_find(&work->captured, record->node))
 		one.ns = 0;
 	work->is_seen = true;
 	work->n_spans++;
-	if (span->correlation)
-		add(work, span->correlation, one);
+	if (record->correlation)
+		add(work, record->correlation, one);
 }
 
 void torsh_device_work_add(struct device_work *work, const struct event *event, bool is_in_operator)
 {
-	struct device_span span;
+	struct activity_record record;
 
 	if (event->id == EVENT_DEVICE_MODE) {
 		work->is_told = true;
@@ -166,10 +166,10 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 		add(work, accelerated_key(event->op_accelerated.number),
 		    (struct device_caused){.ns = event->op_accelerated.own_ns});
 	}
-	if (torsh_device_untimed(event, &span) && span.correlation)
-		add(work, span.correlation, (struct device_caused){.n_untimed = 1});
-	if (torsh_device_span(event, &span))
-		add_span(work, &span);
+	if (torsh_activity_untimed(event, &record) && record.correlation)
+		add(work, record.correlation, (struct device_caused){.n_untimed = 1});
+	if (torsh_activity_record(event, &record))
+		add_span(work, &record);
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */

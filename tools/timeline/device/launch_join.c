@@ -15,8 +15,8 @@ const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
 };
 
 /* What was told before its launch: by another thread, while the call still ran. */
-struct early_row {
-	struct device_row row;
+struct early_activity {
+	struct device_activity activity;
 	size_t next; /* of the same launch, or NO_ROW */
 };
 
@@ -28,7 +28,7 @@ struct process_state {
 	const struct recorded_process *process;
 	const struct device_work *work;
 	struct launches waiting;
-	struct early_row *early;
+	struct early_activity *early;
 	size_t n_early, early_room;
 	struct early_list *lists;
 	size_t n_lists, lists_room;
@@ -83,33 +83,34 @@ static struct process_state *find_state(struct device_join *join,
  * one's, whatever launched it.
  */
 static void tell(struct device_join *join, const struct process_state *state,
-		 struct device_row *row, enum kernel_reason reason)
+		 struct device_activity *activity, enum kernel_reason reason)
 {
-	uint32_t capture =
-		row->span.node ? torsh_graph_nodes_find(&state->nodes, row->span.node) : 0;
+	uint32_t capture = activity->record.node
+				   ? torsh_graph_nodes_find(&state->nodes, activity->record.node)
+				   : 0;
 
-	row->is_captured = capture != 0;
-	row->cause = capture ? state->captures[capture - 1] : row->launch.cause;
-	row->reason = row->cause.has_operator ? KERNEL_NONE : reason;
-	join->visitor->row(join->context, row);
+	activity->is_captured = capture != 0;
+	activity->cause = capture ? state->captures[capture - 1] : activity->launch.cause;
+	activity->reason = activity->cause.has_operator ? KERNEL_NONE : reason;
+	join->visitor->activity(join->context, activity);
 }
 
 /* Returns false where its launch has not been told. */
 static bool tell_with_launch(struct device_join *join, struct process_state *state,
-			     struct device_row *row)
+			     struct device_activity *activity)
 {
 	struct launch_waiting *waiting =
-		torsh_launches_find(&state->waiting, row->span.correlation);
+		torsh_launches_find(&state->waiting, activity->record.correlation);
 
 	if (!waiting)
 		return false;
-	row->has_launch = true;
-	row->launch = waiting->launch;
-	row->stack = row->stack ? row->stack : row->launch.stack;
-	row->index = waiting->n_told++;
+	activity->has_launch = true;
+	activity->launch = waiting->launch;
+	activity->stack = activity->stack ? activity->stack : activity->launch.stack;
+	activity->index = waiting->n_told++;
 	if (waiting->n_told == waiting->n_awaited)
 		torsh_launches_remove(&state->waiting, waiting);
-	tell(join, state, row, KERNEL_NO_OPERATOR);
+	tell(join, state, activity, KERNEL_NO_OPERATOR);
 	return true;
 }
 
@@ -128,13 +129,14 @@ static struct early_list *list_of(struct process_state *state, uint32_t correlat
 	return &state->lists[state->n_lists++];
 }
 
-static void keep_early(struct process_state *state, const struct device_row *row)
+static void keep_early(struct process_state *state, const struct device_activity *activity)
 {
-	struct early_list *list = list_of(state, row->span.correlation);
+	struct early_list *list = list_of(state, activity->record.correlation);
 
 	state->early = torsh_need_room(state->early, state->n_early, &state->early_room,
 				       sizeof(*state->early));
-	state->early[state->n_early] = (struct early_row){.row = *row, .next = NO_ROW};
+	state->early[state->n_early] =
+		(struct early_activity){.activity = *activity, .next = NO_ROW};
 	if (list->first == NO_ROW)
 		list->first = state->n_early;
 	else
@@ -151,18 +153,18 @@ static void tell_early(struct device_join *join, struct process_state *state, ui
 	if (!list)
 		return;
 	for (size_t i = list->first; i != NO_ROW; i = state->early[i].next) {
-		tell_with_launch(join, state, &state->early[i].row);
-		state->early[i].row.process = NULL;
+		tell_with_launch(join, state, &state->early[i].activity);
+		state->early[i].activity.process = NULL;
 	}
 	list->first = NO_ROW;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static struct device_cause make_cause(const struct calls_around *around)
+static struct device_cause make_cause(const struct enclosing_spans *around)
 {
-	const struct module_chain *modules = torsh_around_modules(around);
-	const struct call *open = around->in_operator ? around->in_operator : around->innermost;
+	const struct module_chain *modules = torsh_enclosing_modules(around);
+	const struct span *open = around->in_operator ? around->in_operator : around->innermost;
 	struct device_cause cause = {
 		.modules = modules,
 		.module = modules ? modules->module : 0,
@@ -172,7 +174,7 @@ static struct device_cause make_cause(const struct calls_around *around)
 
 	if (around->in_operator) {
 		cause.has_operator = true;
-		cause.operator_call = around->in_operator->ordinal;
+		cause.operator_span = around->in_operator->ordinal;
 		cause.operator_name = around->in_operator->name;
 	}
 	return cause;
@@ -194,7 +196,7 @@ static struct event_launch said_of(const struct event *event)
 }
 
 static struct device_launch make_launch(const struct timeline_event *event,
-					const struct calls_around *around,
+					const struct enclosing_spans *around,
 					const struct device_cause *cause)
 {
 	const struct event_launch said = said_of(&event->event);
@@ -233,7 +235,8 @@ static void see_node(struct process_state *state, const struct timeline_event *e
 }
 
 void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
-			      const struct timeline_event *event, const struct calls_around *around)
+			      const struct timeline_event *event,
+			      const struct enclosing_spans *around)
 {
 	struct process_state *state = find_state(join, process);
 	struct device_cause cause = make_cause(around);
@@ -267,31 +270,31 @@ void torsh_device_join_launch(struct device_join *join, const struct recorded_pr
 void torsh_device_join_event(struct device_join *join, const struct recorded_process *process,
 			     const struct event *event)
 {
-	struct device_row row = {.process = process};
+	struct device_activity activity = {.process = process};
 	struct process_state *state;
 
-	if (!torsh_device_span(event, &row.span) &&
-	    !(join->visitor->wants_untimed && torsh_device_untimed(event, &row.span)))
+	if (!torsh_activity_record(event, &activity.record) &&
+	    !(join->visitor->wants_untimed && torsh_activity_untimed(event, &activity.record)))
 		return;
 	state = find_state(join, process);
-	row.event = *event;
-	row.stack = torsh_graph_nodes_find(&state->stacks, row.span.node);
-	row.has_node_stack = row.stack != 0;
-	if (!row.span.correlation)
-		tell(join, state, &row, KERNEL_NO_LAUNCH);
-	else if (tell_with_launch(join, state, &row))
+	activity.event = *event;
+	activity.stack = torsh_graph_nodes_find(&state->stacks, activity.record.node);
+	activity.has_node_stack = activity.stack != 0;
+	if (!activity.record.correlation)
+		tell(join, state, &activity, KERNEL_NO_LAUNCH);
+	else if (tell_with_launch(join, state, &activity))
 		return;
-	else if (torsh_device_work_by(state->work, row.span.correlation).is_launched)
-		keep_early(state, &row);
+	else if (torsh_device_work_by(state->work, activity.record.correlation).is_launched)
+		keep_early(state, &activity);
 	else
-		tell(join, state, &row, KERNEL_NOT_SEEN);
+		tell(join, state, &activity, KERNEL_NOT_SEEN);
 }
 
 static void end_state(struct device_join *join, struct process_state *state)
 {
 	for (size_t i = 0; i < state->n_early; i++) {
-		if (state->early[i].row.process)
-			tell(join, state, &state->early[i].row, KERNEL_NOT_SEEN);
+		if (state->early[i].activity.process)
+			tell(join, state, &state->early[i].activity, KERNEL_NOT_SEEN);
 	}
 	free(state->early);
 	free(state->lists);

@@ -36,8 +36,8 @@ extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
 struct device_cause {
 	bool has_operator, has_phase;
 	/* of the innermost operator; where there is none, of whatever is open */
-	enum call_phase phase;
-	uint64_t operator_call; /* ordinal of the innermost operator */
+	enum span_phase phase;
+	uint64_t operator_span; /* ordinal of the innermost operator */
 	uint32_t operator_name, module; /* labels; 0: none */
 	const struct module_chain *modules; /* around it, as long as the walk lasts; NULL: none */
 	uint64_t own; /* the visitor's */
@@ -62,11 +62,11 @@ struct device_launch {
 };
 
 /* What a device did. */
-struct device_row {
+struct device_activity {
 	const struct recorded_process *process;
 	/* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
 	struct event event;
-	struct device_span span; /* of it */
+	struct activity_record record; /* of it */
 	/*
 	 * What it belongs to: of a graph's node where it was captured, else where it was launched;
 	 * zeros where that isn't known.
@@ -83,25 +83,25 @@ struct device_row {
 };
 
 /* When the program asked for it; where that was not seen, when it began. */
-static inline uint64_t torsh_device_row_asked_ns(const struct device_row *row)
+static inline uint64_t torsh_activity_issued_ns(const struct device_activity *activity)
 {
-	return row->has_launch ? row->launch.begin_ns : row->span.begin_ns;
+	return activity->has_launch ? activity->launch.begin_ns : activity->record.begin_ns;
 }
 
 /* The phase that it belongs to, or NULL. */
-static inline const char *torsh_device_row_phase(const struct device_row *row)
+static inline const char *torsh_activity_phase(const struct device_activity *activity)
 {
-	return row->cause.has_phase ? torsh_phase_names[row->cause.phase] : NULL;
+	return activity->cause.has_phase ? torsh_phase_names[activity->cause.phase] : NULL;
 }
 
 struct device_visitor {
-	bool wants_untimed; /* also what has no times (torsh_device_untimed) */
+	bool wants_untimed; /* also what has no times (torsh_activity_untimed) */
 	/*
 	 * What the visitor wants to know again of a launch, or of a node of a graph, with each row
 	 * that comes of it (cause.own); asked before launch is told of it. May be NULL.
 	 */
 	uint64_t (*own)(void *context, const struct recorded_process *process,
-			const struct timeline_event *event, const struct calls_around *around);
+			const struct timeline_event *event, const struct enclosing_spans *around);
 	/* A launch, when it is told, before all that it caused. May be NULL. */
 	void (*launch)(void *context, const struct recorded_process *process,
 		       const struct device_launch *launch);
@@ -112,7 +112,7 @@ struct device_visitor {
 	void (*call)(void *context, const struct recorded_process *process,
 		     const struct device_launch *call);
 	/* In the order in which devices told it, not that in which it began. */
-	void (*row)(void *context, const struct device_row *row);
+	void (*activity)(void *context, const struct device_activity *row);
 };
 
 struct device_join;
@@ -124,12 +124,12 @@ struct device_join *torsh_device_join_create(const struct prepass *prepass,
 void torsh_device_join_destroy(struct device_join *join);
 
 /*
- * For the callbacks of a walk (struct calls_visitor): to be told of what its launch is, and of all
+ * For the callbacks of a walk (struct span_visitor): to be told of what its launch is, and of all
  * other events.
  */
 void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
 			      const struct timeline_event *event,
-			      const struct calls_around *around);
+			      const struct enclosing_spans *around);
 void torsh_device_join_event(struct device_join *join, const struct recorded_process *process,
 			     const struct event *event);
 

@@ -5,10 +5,10 @@
 
 #include "tools/base/die.h"
 
-/* What the calls of a process show. */
+/* What the spans of a process show. */
 struct signs {
-	bool is_added; /* its calls were reported */
-	bool has_calls;
+	bool is_added; /* its spans were reported */
+	bool has_spans;
 	bool has_own; /* batches, or a part of a training that no worker has */
 	bool has_workers; /* it got batches from workers, then: */
 	uint64_t first_batch_ns, last_batch_ns;
@@ -74,39 +74,39 @@ static size_t find_parent(const struct recording *recording, size_t child)
 	return recording->n_processes;
 }
 
-void torsh_data_workers_add(struct data_workers *workers, const struct call *call)
+void torsh_data_workers_add(struct data_workers *workers, const struct span *span)
 {
-	size_t i = find_number(workers->recording, call->process->number);
+	size_t i = find_number(workers->recording, span->process->number);
 	struct signs *signs = &workers->signs[i];
 
-	signs->has_calls = true;
-	signs->has_own = signs->has_own || call->traits & (NAME_DATA | NAME_OPTIMIZER) ||
-			 call->phase == PHASE_BACKWARD;
-	if (!(call->traits & NAME_DATA_OF_WORKERS))
+	signs->has_spans = true;
+	signs->has_own = signs->has_own || span->traits & (NAME_DATA | NAME_OPTIMIZER) ||
+			 span->phase == PHASE_BACKWARD;
+	if (!(span->traits & NAME_DATA_OF_WORKERS))
 		return;
-	if (!signs->has_workers || call->start_ns < signs->first_batch_ns)
-		signs->first_batch_ns = call->start_ns;
-	if (call->start_ns > signs->last_batch_ns)
-		signs->last_batch_ns = call->start_ns;
+	if (!signs->has_workers || span->start_ns < signs->first_batch_ns)
+		signs->first_batch_ns = span->start_ns;
+	if (span->start_ns > signs->last_batch_ns)
+		signs->last_batch_ns = span->start_ns;
 	signs->has_workers = true;
 }
 
 static bool may_be_worker(const struct signs *signs)
 {
-	return signs->has_calls && !signs->has_own;
+	return signs->has_spans && !signs->has_own;
 }
 
 /* ---- processes that were not among those reported -------------------------------------------- */
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
-	torsh_data_workers_add(context, call);
+	torsh_data_workers_add(context, span);
 }
 
 /* Read what the ancestors of possible workers did, as far as nobody reported it. */
 static int add_ancestors(struct data_workers *workers)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin};
+	static const struct span_visitor visitor = {.begin = see_begin};
 	const struct recording *recording = workers->recording;
 	struct recorded_process **ancestors = torsh_need_items(NULL, 0, recording->n_processes,
 							       sizeof(struct recorded_process *));
@@ -125,7 +125,8 @@ static int add_ancestors(struct data_workers *workers)
 		}
 	}
 	if (n)
-		rc = torsh_calls_walk(recording, ancestors, n, NULL, NULL, &visitor, workers, NULL);
+		rc = torsh_spans_visit(recording, ancestors, n, NULL, NULL, &visitor, workers,
+				       NULL);
 	free(ancestors);
 	return rc;
 }

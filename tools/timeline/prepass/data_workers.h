@@ -14,11 +14,11 @@ struct data_workers;
 struct data_workers *torsh_data_workers_create(const struct recording *recording);
 void torsh_data_workers_destroy(struct data_workers *workers);
 
-/* Report each call of a process, in any order. */
-void torsh_data_workers_add(struct data_workers *workers, const struct call *call);
+/* Report each span of a process, in any order. */
+void torsh_data_workers_add(struct data_workers *workers, const struct span *span);
 
 /*
- * Set is_data_worker of these processes, whose calls were reported. Where it is needed, reads the
+ * Set is_data_worker of these processes, whose spans were reported. Where it is needed, reads the
  * timeline of those that they descend from and that are not among them. Returns 0 or -errno.
  */
 int torsh_data_workers_decide(struct data_workers *workers,

@@ -24,7 +24,7 @@ struct pass_finder {
 	bool has_recorded;
 	bool has_start; /* of the first module or batch */
 	uint64_t start_ns;
-	struct candidate *candidates; /* before the first pass, by torsh_call_slot; NULL: none */
+	struct candidate *candidates; /* before the first pass, by torsh_span_slot; NULL: none */
 	uint64_t first_ns; /* of the candidates that the first pass goes through; 0: none */
 };
 
@@ -40,102 +40,102 @@ void torsh_pass_finder_destroy(struct pass_finder *finder)
 	free(finder);
 }
 
-static bool is_node(const struct call *call)
+static bool is_node(const struct span *span)
 {
-	return (call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) ||
-	       call->traits & NAME_BACKWARD;
+	return (span->kind == SPAN_OPERATOR && span->scope == OP_BACKWARD) ||
+	       span->traits & NAME_BACKWARD;
 }
 
 /*
  * A gradient that a module's forward computes, or that a compiler traces there, is no pass of the
  * training.
  */
-static bool is_in_forward(const struct call *call)
+static bool is_in_forward(const struct span *span)
 {
-	return torsh_call_outer_module(call) &&
-	       torsh_call_outer_module(call)->phase == PHASE_FORWARD;
+	return torsh_span_outer_module(span) &&
+	       torsh_span_outer_module(span)->phase == PHASE_FORWARD;
 }
 
 /* ---- the end of the setup, where no module and no batch shows it ----------------------------- */
 
-static void add_candidate(struct pass_finder *finder, const struct call *call)
+static void add_candidate(struct pass_finder *finder, const struct span *span)
 {
-	const struct call *outer = torsh_call_outer_operator(call);
+	const struct span *outer = torsh_span_outer_operator(span);
 
-	if (outer && outer->sequence == call->sequence)
+	if (outer && outer->sequence == span->sequence)
 		return;
 	if (!finder->candidates)
 		finder->candidates = torsh_need(calloc(CANDIDATES, sizeof(*finder->candidates)));
-	finder->candidates[torsh_call_slot(call, CANDIDATES)] =
-		(struct candidate){.sequence = call->sequence,
-				   .start_ns = call->start_ns,
-				   .forward_thread = call->forward_thread};
+	finder->candidates[torsh_span_slot(span, CANDIDATES)] =
+		(struct candidate){.sequence = span->sequence,
+				   .start_ns = span->start_ns,
+				   .forward_thread = span->forward_thread};
 }
 
-static void see_first_pass(struct pass_finder *finder, const struct call *call)
+static void see_first_pass(struct pass_finder *finder, const struct span *span)
 {
 	const struct candidate *candidate;
 
-	if (!finder->candidates || call->sequence == OP_NO_SEQUENCE)
+	if (!finder->candidates || span->sequence == OP_NO_SEQUENCE)
 		return;
-	candidate = &finder->candidates[torsh_call_slot(call, CANDIDATES)];
-	if (candidate->start_ns && candidate->sequence == call->sequence &&
-	    candidate->forward_thread == call->forward_thread &&
+	candidate = &finder->candidates[torsh_span_slot(span, CANDIDATES)];
+	if (candidate->start_ns && candidate->sequence == span->sequence &&
+	    candidate->forward_thread == span->forward_thread &&
 	    (!finder->first_ns || candidate->start_ns < finder->first_ns))
 		finder->first_ns = candidate->start_ns;
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-static void see_node(struct pass_finder *finder, const struct call *call)
+static void see_node(struct pass_finder *finder, const struct span *span)
 {
 	if (!finder->is_open || finder->has_recorded) {
 		finder->passes = torsh_need_room(finder->passes, finder->n, &finder->n_room,
 						 sizeof(*finder->passes));
 		finder->passes[finder->n++] =
-			(struct profile_pass){.start_ns = call->start_ns, .end_ns = call->start_ns};
+			(struct profile_pass){.start_ns = span->start_ns, .end_ns = span->start_ns};
 		finder->is_open = true;
 		finder->has_recorded = false;
 	}
 	if (finder->n == 1 && !finder->has_start)
-		see_first_pass(finder, call);
+		see_first_pass(finder, span);
 }
 
-/* Does the call show that a training has gone on to the next batch? */
-static bool is_next(const struct call *call)
+/* Does the span show that a training has gone on to the next batch? */
+static bool is_next(const struct span *span)
 {
-	return call->traits & NAME_DATA ||
-	       (call->phase != PHASE_BACKWARD && (call->is_module || call->traits & NAME_LOSS));
+	return span->traits & NAME_DATA ||
+	       (span->phase != PHASE_BACKWARD && (span->is_module || span->traits & NAME_LOSS));
 }
 
-void torsh_pass_finder_begin(struct pass_finder *finder, const struct call *call)
+void torsh_pass_finder_begin(struct pass_finder *finder, const struct span *span)
 {
-	if ((call->is_module || call->traits & NAME_DATA) && !finder->has_start) {
+	if ((span->is_module || span->traits & NAME_DATA) && !finder->has_start) {
 		finder->has_start = true;
-		finder->start_ns = call->start_ns;
+		finder->start_ns = span->start_ns;
 	}
-	if (is_node(call)) {
-		if (!is_in_forward(call))
-			see_node(finder, call);
+	if (is_node(span)) {
+		if (!is_in_forward(span))
+			see_node(finder, span);
 		return;
 	}
-	if (finder->is_open && call->traits & NAME_OPTIMIZER)
-		finder->passes[finder->n - 1].end_ns = call->start_ns;
-	if (call->traits & NAME_OPTIMIZER || is_next(call))
+	if (finder->is_open && span->traits & NAME_OPTIMIZER)
+		finder->passes[finder->n - 1].end_ns = span->start_ns;
+	if (span->traits & NAME_OPTIMIZER || is_next(span))
 		finder->is_open = false;
-	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION ||
-	    call->sequence == OP_NO_SEQUENCE)
+	if (span->kind != SPAN_OPERATOR || span->scope != OP_FUNCTION ||
+	    span->sequence == OP_NO_SEQUENCE)
 		return;
-	if (call->phase == PHASE_FORWARD || call->is_phase_of_time)
+	if (span->phase == PHASE_FORWARD || span->is_phase_of_time)
 		finder->has_recorded = true;
 	if (!finder->n && !finder->has_start)
-		add_candidate(finder, call);
+		add_candidate(finder, span);
 }
 
-void torsh_pass_finder_end(struct pass_finder *finder, const struct call *call)
+void torsh_pass_finder_end(struct pass_finder *finder, const struct span *span)
 {
-	if (finder->is_open && is_node(call) && call->end_ns > finder->passes[finder->n - 1].end_ns)
-		finder->passes[finder->n - 1].end_ns = call->end_ns;
+	if (finder->is_open && is_node(span) && span->end_ns > finder->passes[finder->n - 1].end_ns)
+		finder->passes[finder->n - 1].end_ns = span->end_ns;
 }
 
 void torsh_pass_finder_decide(struct pass_finder *finder, struct recorded_process *process)

@@ -14,9 +14,9 @@ struct pass_finder;
 struct pass_finder *torsh_pass_finder_create(void);
 void torsh_pass_finder_destroy(struct pass_finder *finder);
 
-/* Report each call of one process, in the order of a walk. */
-void torsh_pass_finder_begin(struct pass_finder *finder, const struct call *call);
-void torsh_pass_finder_end(struct pass_finder *finder, const struct call *call);
+/* Report each span of one process, in the order of a walk. */
+void torsh_pass_finder_begin(struct pass_finder *finder, const struct span *span);
+void torsh_pass_finder_end(struct pass_finder *finder, const struct span *span);
 
 /* Set passes and setup_end_ns of that process. */
 void torsh_pass_finder_decide(struct pass_finder *finder, struct recorded_process *process);

@@ -29,31 +29,31 @@ static struct prepass_process *find(struct prepass *prepass, const struct record
 	return of;
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct prepass *prepass = context;
-	struct prepass_process *of = find(prepass, call->process, call->start_ns);
+	struct prepass_process *of = find(prepass, span->process, span->start_ns);
 
-	of->n_operators += call->kind == CALL_OPERATOR;
-	of->n_modules += call->is_module;
-	of->n_ranges += call->kind == CALL_RANGE && !call->is_module;
-	prepass->has_inputs = prepass->has_inputs || call->inputs;
-	prepass->has_stacks = prepass->has_stacks || call->stack;
-	torsh_data_workers_add(prepass->data_workers, call);
-	torsh_pass_finder_begin(of->passes, call);
-	torsh_step_finder_begin(of->finder, call);
+	of->n_operators += span->kind == SPAN_OPERATOR;
+	of->n_modules += span->is_module;
+	of->n_ranges += span->kind == SPAN_RANGE && !span->is_module;
+	prepass->has_inputs = prepass->has_inputs || span->inputs;
+	prepass->has_stacks = prepass->has_stacks || span->stack;
+	torsh_data_workers_add(prepass->data_workers, span);
+	torsh_pass_finder_begin(of->passes, span);
+	torsh_step_finder_begin(of->finder, span);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
-	struct prepass_process *of = find(context, call->process, call->end_ns);
+	struct prepass_process *of = find(context, span->process, span->end_ns);
 
-	torsh_pass_finder_end(of->passes, call);
-	torsh_step_finder_end(of->finder, call);
+	torsh_pass_finder_end(of->passes, span);
+	torsh_step_finder_end(of->finder, span);
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct prepass_process *of;
 
@@ -71,7 +71,7 @@ static void see_event(void *context, const struct recorded_process *process,
 void torsh_prepass_make(struct prepass *prepass, const struct recording *recording,
 			struct recorded_process *const *processes, size_t n_processes)
 {
-	static const struct calls_visitor visitor = {
+	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	int rc;
 
@@ -84,8 +84,8 @@ void torsh_prepass_make(struct prepass *prepass, const struct recording *recordi
 		prepass->items[i].passes = torsh_pass_finder_create();
 		torsh_device_work_create(&prepass->items[i].work);
 	}
-	rc = torsh_calls_walk(recording, processes, n_processes, NULL, prepass->unnested, &visitor,
-			      prepass, &prepass->counts);
+	rc = torsh_spans_visit(recording, processes, n_processes, NULL, prepass->unnested, &visitor,
+			       prepass, &prepass->counts);
 	if (rc == 0)
 		rc = torsh_data_workers_decide(prepass->data_workers, processes, n_processes);
 	torsh_data_workers_destroy(prepass->data_workers);

@@ -32,7 +32,7 @@ struct prepass {
 	size_t n;
 	struct unnested_spans *unnested;
 	struct data_workers *data_workers; /* NULL once it is known which processes are some */
-	struct calls_counts counts;
+	struct span_counts counts;
 	bool has_inputs, has_stacks; /* of some operator */
 };
 
@@ -47,7 +47,7 @@ void torsh_prepass_free(struct prepass *prepass);
  */
 size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *choice);
 
-/* Is a call reported, by the steps that were chosen or recorded? */
+/* Is a span reported, by the steps that were chosen or recorded? */
 bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,
 		       uint64_t at_ns);
 

@@ -63,14 +63,14 @@ void torsh_groups_free(struct process_groups *groups)
 	*groups = (struct process_groups){0};
 }
 
-bool torsh_call_is_collective(const struct call *call)
+bool torsh_span_is_collective(const struct span *span)
 {
-	return call->kind == CALL_OPERATOR &&
-	       strncmp(torsh_call_name(call), prefix, sizeof(prefix) - 1) == 0;
+	return span->kind == SPAN_OPERATOR &&
+	       strncmp(torsh_span_name(span), prefix, sizeof(prefix) - 1) == 0;
 }
 
 static const struct process_group *find_group(const struct process_groups *groups,
-					      const struct call *call, const struct inputs *inputs)
+					      const struct span *span, const struct inputs *inputs)
 {
 	const struct input *input = NULL;
 
@@ -79,7 +79,7 @@ static const struct process_group *find_group(const struct process_groups *group
 			input = torsh_inputs_get(inputs, i);
 	}
 	for (size_t i = 0; input && i < groups->n; i++) {
-		if (groups->items[i].process == call->process &&
+		if (groups->items[i].process == span->process &&
 		    groups->items[i].number == (uint64_t)input->integer)
 			return &groups->items[i];
 	}
@@ -100,11 +100,11 @@ static uint64_t count_elements(const struct input *input, const struct input **t
 }
 
 bool torsh_collective_read(struct collective *collective, const struct process_groups *groups,
-			   const struct call *call, const struct inputs *inputs)
+			   const struct span *span, const struct inputs *inputs)
 {
-	const char *name = torsh_call_name(call) + sizeof(prefix) - 1;
+	const char *name = torsh_span_name(span) + sizeof(prefix) - 1;
 
-	*collective = (struct collective){.group = find_group(groups, call, inputs), .name = name};
+	*collective = (struct collective){.group = find_group(groups, span, inputs), .name = name};
 	if (!collective->group || !inputs->is_whole)
 		return false;
 	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++) {
@@ -121,11 +121,11 @@ bool torsh_collective_read(struct collective *collective, const struct process_g
 	return false;
 }
 
-bool torsh_collectives_read(struct collectives *collectives, const struct call *call,
+bool torsh_collectives_read(struct collectives *collectives, const struct span *span,
 			    struct collective *collective)
 {
-	if (!collectives->groups.n || !torsh_call_is_collective(call))
+	if (!collectives->groups.n || !torsh_span_is_collective(span))
 		return false;
-	torsh_inputs_parse(&collectives->inputs, torsh_timeline_label(call->process, call->inputs));
-	return torsh_collective_read(collective, &collectives->groups, call, &collectives->inputs);
+	torsh_inputs_parse(&collectives->inputs, torsh_timeline_label(span->process, span->inputs));
+	return torsh_collective_read(collective, &collectives->groups, span, &collectives->inputs);
 }

@@ -35,14 +35,14 @@ struct collective {
 };
 
 /*
- * What the call moves, by its inputs, which outlive *collective. Returns false where it is no
+ * What the span moves, by its inputs, which outlive *collective. Returns false where it is no
  * collective of a known group.
  */
 bool torsh_collective_read(struct collective *collective, const struct process_groups *groups,
-			   const struct call *call, const struct inputs *inputs);
+			   const struct span *span, const struct inputs *inputs);
 
 /* Is it an operator of c10d? Only these are worth to be asked for. */
-bool torsh_call_is_collective(const struct call *call);
+bool torsh_span_is_collective(const struct span *span);
 
 /* Collectives as a walk comes to them. Begins as {0}; torsh_groups_free(&groups) at the end. */
 struct collectives {
@@ -51,10 +51,10 @@ struct collectives {
 };
 
 /*
- * What the call moves, until the next is asked for. Returns false where it is no collective of a
+ * What the span moves, until the next is asked for. Returns false where it is no collective of a
  * known group.
  */
-bool torsh_collectives_read(struct collectives *collectives, const struct call *call,
+bool torsh_collectives_read(struct collectives *collectives, const struct span *span,
 			    struct collective *collective);
 
 #endif

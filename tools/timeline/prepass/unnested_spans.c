@@ -35,19 +35,19 @@ const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans 
 	return find_list(unnested, process);
 }
 
-void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct call *call)
+void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct span *span)
 {
-	struct unnested_list *list = find_list(unnested, call->process->number);
+	struct unnested_list *list = find_list(unnested, span->process->number);
 
 	if (!list) {
 		unnested->lists = torsh_need_room(unnested->lists, unnested->n, &unnested->n_room,
 						  sizeof(*list));
 		list = &unnested->lists[unnested->n++];
-		list->process = call->process->number;
+		list->process = span->process->number;
 	}
 	list->ordinals =
 		torsh_need_room(list->ordinals, list->n, &list->n_room, sizeof(*list->ordinals));
-	list->ordinals[list->n++] = call->ordinal;
+	list->ordinals[list->n++] = span->ordinal;
 }
 
 static int compare_ordinals(const void *a, const void *b)

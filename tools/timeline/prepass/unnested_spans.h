@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls whose begin and end don't nest: what one walk found of them (tools/timeline/spans.c), for
+ * Spans whose begin and end don't nest: what one walk found of them (tools/timeline/spans.c), for
  * the next.
  */
 #ifndef TORSH_TIMELINE_PREPASS_UNNESTED_SPANS_H
@@ -8,7 +8,7 @@
 
 #include "tools/timeline/spans.h"
 
-/* Ordinals of one process's calls. */
+/* Ordinals of one process's spans. */
 struct unnested_list {
 	uint32_t process;
 	uint64_t *ordinals;
@@ -24,7 +24,7 @@ struct unnested_spans {
 const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested,
 						    uint32_t process);
 
-void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct call *call);
+void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct span *span);
 
 /* Into the order of ordinals: when all were added. */
 void torsh_unnested_spans_sort(struct unnested_spans *unnested);

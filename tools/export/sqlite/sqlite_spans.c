@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rows of calls, and of what happens at a moment. See tools/export/sqlite/sqlite.h. */
+/* Rows of spans, and of what happens at a moment. See tools/export/sqlite/sqlite.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,29 +18,29 @@ static void begin_moment(struct database *database, enum statement statement,
 	torsh_database_number(database, event->at_ns);
 }
 
-static void see_begin(void *context, struct call *call)
+static void see_begin(void *context, struct span *span)
 {
 	struct sqlite *sqlite = context;
 
-	if (call->kind == CALL_OPERATOR)
-		torsh_flops_book_begin(sqlite->book, call);
+	if (span->kind == SPAN_OPERATOR)
+		torsh_flops_book_begin(sqlite->book, span);
 }
 
-static void insert_collective(struct sqlite *sqlite, const struct call *call)
+static void insert_collective(struct sqlite *sqlite, const struct span *span)
 {
 	struct database *database = &sqlite->database;
 	struct collective collective;
 	char *name, *type;
 
-	if (!torsh_collectives_read(&sqlite->collectives, call, &collective))
+	if (!torsh_collectives_read(&sqlite->collectives, span, &collective))
 		return;
 	name = torsh_need(strndup(collective.name, collective.n_name));
 	type = collective.tensor
 		       ? torsh_need(strndup(collective.tensor->text, collective.tensor->n_type))
 		       : NULL;
 	torsh_database_fill(database, INSERT_COLLECTIVE);
-	torsh_database_number(database, call->process->number);
-	torsh_database_number(database, call->ordinal);
+	torsh_database_number(database, span->process->number);
+	torsh_database_number(database, span->ordinal);
 	torsh_database_text(database, name);
 	torsh_database_text(database, type);
 	torsh_database_number(database, collective.in_elements);
@@ -51,92 +51,92 @@ static void insert_collective(struct sqlite *sqlite, const struct call *call)
 	free(type);
 }
 
-static void insert_operator(struct sqlite *sqlite, const struct call *call, const struct flops *own)
+static void insert_operator(struct sqlite *sqlite, const struct span *span, const struct flops *own)
 {
 	struct database *database = &sqlite->database;
-	const struct steps *steps = &torsh_prepass_of(sqlite->trace->prepass, call->process)->steps;
-	const struct call *outer = torsh_call_outer_operator(call);
-	uint64_t duration_ns = call->end_ns - call->start_ns;
-	size_t step = torsh_steps_at(steps, call->start_ns);
+	const struct steps *steps = &torsh_prepass_of(sqlite->trace->prepass, span->process)->steps;
+	const struct span *outer = torsh_span_outer_operator(span);
+	uint64_t duration_ns = span->end_ns - span->start_ns;
+	size_t step = torsh_steps_at(steps, span->start_ns);
 	uint32_t stack;
 
-	stack = torsh_sqlite_stack(sqlite, call->process, call->stack);
+	stack = torsh_sqlite_stack(sqlite, span->process, span->stack);
 	torsh_database_fill(database, INSERT_OP);
-	torsh_database_number(database, call->ordinal);
-	torsh_database_number(database, call->process->number);
-	torsh_database_number(database, call->thread);
-	torsh_database_number(database, call->start_ns);
-	torsh_database_number(database, call->end_ns);
+	torsh_database_number(database, span->ordinal);
+	torsh_database_number(database, span->process->number);
+	torsh_database_number(database, span->thread);
+	torsh_database_number(database, span->start_ns);
+	torsh_database_number(database, span->end_ns);
 	torsh_database_number(database,
-			      duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
-	torsh_sqlite_label(database, call->name);
-	torsh_sqlite_label(database, call->inputs);
-	torsh_sqlite_label(database, call->module);
+			      duration_ns > span->inner_ns ? duration_ns - span->inner_ns : 0);
+	torsh_sqlite_label(database, span->name);
+	torsh_sqlite_label(database, span->inputs);
+	torsh_sqlite_label(database, span->module);
 	torsh_database_known(database, outer, outer ? outer->ordinal : 0);
-	torsh_database_number(database, call->scope);
-	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE, call->sequence);
-	torsh_database_word(database, torsh_phase_names[call->phase]);
+	torsh_database_number(database, span->scope);
+	torsh_database_known(database, span->sequence != OP_NO_SEQUENCE, span->sequence);
+	torsh_database_word(database, torsh_phase_names[span->phase]);
 	torsh_database_known(database, step != STEP_NONE,
 			     step != STEP_NONE ? steps->items[step].number : 0);
 	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->counter);
 	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->all);
-	torsh_database_number(database, call->self_allocated_bytes);
-	torsh_database_number(database, call->self_freed_bytes);
-	torsh_database_number(database, call->is_async);
-	torsh_database_number(database, call->is_cut);
+	torsh_database_number(database, span->self_allocated_bytes);
+	torsh_database_number(database, span->self_freed_bytes);
+	torsh_database_number(database, span->is_async);
+	torsh_database_number(database, span->is_cut);
 	torsh_database_known(database, stack, stack);
-	torsh_sqlite_label(database, call->overload);
-	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE && call->forward_thread,
-			     call->forward_thread);
+	torsh_sqlite_label(database, span->overload);
+	torsh_database_known(database, span->sequence != OP_NO_SEQUENCE && span->forward_thread,
+			     span->forward_thread);
 	torsh_database_insert(database);
-	insert_collective(sqlite, call);
+	insert_collective(sqlite, span);
 }
 
-static void insert_range(struct sqlite *sqlite, const struct call *call)
+static void insert_range(struct sqlite *sqlite, const struct span *span)
 {
 	static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
 	struct database *database = &sqlite->database;
 	double payload = 0;
 	uint32_t stack;
-	bool has_payload = torsh_trace_payload(call->payload_type, call->payload, &payload);
+	bool has_payload = torsh_trace_payload(span->payload_type, span->payload, &payload);
 
-	stack = torsh_sqlite_stack(sqlite, call->process, call->stack);
+	stack = torsh_sqlite_stack(sqlite, span->process, span->stack);
 	torsh_database_fill(database, INSERT_RANGE);
-	torsh_database_number(database, call->ordinal);
-	torsh_database_number(database, call->process->number);
-	torsh_database_number(database, call->thread);
-	torsh_database_number(database, call->start_ns);
-	torsh_database_number(database, call->end_ns);
-	torsh_sqlite_label(database, call->name);
-	torsh_sqlite_label(database, call->domain);
-	torsh_sqlite_label(database, call->category);
-	torsh_database_word(database, call->source < sizeof(sources) / sizeof(*sources)
-					      ? sources[call->source]
+	torsh_database_number(database, span->ordinal);
+	torsh_database_number(database, span->process->number);
+	torsh_database_number(database, span->thread);
+	torsh_database_number(database, span->start_ns);
+	torsh_database_number(database, span->end_ns);
+	torsh_sqlite_label(database, span->name);
+	torsh_sqlite_label(database, span->domain);
+	torsh_sqlite_label(database, span->category);
+	torsh_database_word(database, span->source < sizeof(sources) / sizeof(*sources)
+					      ? sources[span->source]
 					      : NULL);
 	torsh_database_real(database, has_payload, payload);
-	torsh_database_number(database, call->is_async);
-	torsh_database_number(database, call->is_cut);
+	torsh_database_number(database, span->is_async);
+	torsh_database_number(database, span->is_cut);
 	torsh_database_known(database, stack, stack);
 	torsh_database_insert(database);
 }
 
-static void see_end(void *context, struct call *call)
+static void see_end(void *context, struct span *span)
 {
 	struct sqlite *sqlite = context;
 	struct flops own = {.status = FLOPS_NO_FORMULA};
 
-	if (call->kind == CALL_OPERATOR)
-		own = torsh_flops_book_end(sqlite->book, call);
-	if (!torsh_trace_has(sqlite->trace, call->start_ns))
+	if (span->kind == SPAN_OPERATOR)
+		own = torsh_flops_book_end(sqlite->book, span);
+	if (!torsh_trace_has(sqlite->trace, span->start_ns))
 		return;
-	if (call->kind == CALL_OPERATOR)
-		insert_operator(sqlite, call, &own);
+	if (span->kind == SPAN_OPERATOR)
+		insert_operator(sqlite, span, &own);
 	else
-		insert_range(sqlite, call);
+		insert_range(sqlite, span);
 }
 
 static void see_tensor(struct sqlite *sqlite, const struct recorded_process *process,
-		       const struct timeline_event *event, struct call *innermost)
+		       const struct timeline_event *event, struct span *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct database *database = &sqlite->database;
@@ -213,7 +213,7 @@ static void see_group(struct sqlite *sqlite, const struct recorded_process *proc
 }
 
 static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct call *innermost)
+		      const struct timeline_event *event, struct span *innermost)
 {
 	struct sqlite *sqlite = context;
 
@@ -231,5 +231,5 @@ static void see_event(void *context, const struct recorded_process *process,
 		insert_value(&sqlite->database, process, event);
 }
 
-const struct calls_visitor torsh_sqlite_calls_visitor = {
+const struct span_visitor torsh_sqlite_span_visitor = {
 	.begin = see_begin, .end = see_end, .event = see_event};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/export/device_rows.h"
+#include "tools/export/activity_lanes.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ struct stream_lanes {
 	size_t n, n_room;
 };
 
-struct device_rows {
-	const struct device_rows_visitor *visitor;
+struct activity_lanes {
+	const struct activity_lanes_visitor *visitor;
 	void *context;
-	struct sparse_array slots; /* of struct device_row */
+	struct sparse_array slots; /* of struct device_activity */
 	/*
 	 * Most rows come in order, and stand in a ring; the others in a heap, the earliest at its
 	 * top.
@@ -43,14 +43,14 @@ struct device_rows {
 	void *devices;
 };
 
-struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *visitor,
-					     void *context)
+struct activity_lanes *torsh_activity_lanes_create(const struct activity_lanes_visitor *visitor,
+						   void *context)
 {
-	struct device_rows *rows = torsh_need(calloc(1, sizeof(*rows)));
+	struct activity_lanes *rows = torsh_need(calloc(1, sizeof(*rows)));
 
 	rows->visitor = visitor;
 	rows->context = context;
-	torsh_sparse_array_create(&rows->slots, sizeof(struct device_row));
+	torsh_sparse_array_create(&rows->slots, sizeof(struct device_activity));
 	torsh_sparse_array_create(&rows->ring, sizeof(struct place));
 	return rows;
 }
@@ -78,12 +78,13 @@ static int compare_streams(const void *a, const void *b)
 	return rc ? rc : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-static struct stream_lanes *find_stream(struct device_rows *rows, const struct device_row *row)
+static struct stream_lanes *find_stream(struct activity_lanes *rows,
+					const struct device_activity *activity)
 {
-	const struct stream_lanes key = {.key = {.process = row->process,
-						 .device = row->span.device,
-						 .context = row->span.context,
-						 .stream = row->span.stream}};
+	const struct stream_lanes key = {.key = {.process = activity->process,
+						 .device = activity->record.device,
+						 .context = activity->record.context,
+						 .stream = activity->record.stream}};
 	struct stream_lanes **found, *made;
 
 	if (rows->last && compare_streams(rows->last, &key) == 0)
@@ -97,7 +98,7 @@ static struct stream_lanes *find_stream(struct device_rows *rows, const struct d
 	return rows->last = made;
 }
 
-static struct device_lane *add_lane(struct device_rows *rows, struct stream_lanes *stream)
+static struct device_lane *add_lane(struct activity_lanes *rows, struct stream_lanes *stream)
 {
 	struct device_lane *lane = torsh_need(malloc(sizeof(*lane))), **first;
 
@@ -112,35 +113,37 @@ static struct device_lane *add_lane(struct device_rows *rows, struct stream_lane
 	return lane;
 }
 
-static uint64_t shown_on(const struct device_lane *lane, const struct device_row *row)
+static uint64_t shown_on(const struct device_lane *lane, const struct device_activity *activity)
 {
-	return lane->last_ns > row->span.begin_ns ? lane->last_ns : row->span.begin_ns;
+	return lane->last_ns > activity->record.begin_ns ? lane->last_ns
+							 : activity->record.begin_ns;
 }
 
 /* The first that is free at the row's begin, or nearly so; NULL: there are too many. */
-static struct device_lane *find_lane(struct device_rows *rows, const struct device_row *row)
+static struct device_lane *find_lane(struct activity_lanes *rows,
+				     const struct device_activity *activity)
 {
-	struct stream_lanes *stream = find_stream(rows, row);
+	struct stream_lanes *stream = find_stream(rows, activity);
 
 	for (size_t i = 0; i < stream->n; i++) {
-		if (shown_on(stream->lanes[i], row) - row->span.begin_ns <= OVERLAP_NS)
+		if (shown_on(stream->lanes[i], activity) - activity->record.begin_ns <= OVERLAP_NS)
 			return stream->lanes[i];
 	}
 	return stream->n < DEVICE_LANES_MAX ? add_lane(rows, stream) : NULL;
 }
 
-static void put_row(struct device_rows *rows, const struct device_row *row)
+static void put_row(struct activity_lanes *rows, const struct device_activity *activity)
 {
-	struct device_lane *lane = find_lane(rows, row);
+	struct device_lane *lane = find_lane(rows, activity);
 	uint64_t begin_ns;
 
 	if (!lane) {
 		rows->n_left_out++;
 		return;
 	}
-	begin_ns = shown_on(lane, row);
-	lane->last_ns = begin_ns + row->span.duration_ns;
-	rows->visitor->row(rows->context, row, lane, begin_ns);
+	begin_ns = shown_on(lane, activity);
+	lane->last_ns = begin_ns + activity->record.duration_ns;
+	rows->visitor->activity(rows->context, activity, lane, begin_ns);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -176,12 +179,12 @@ static void sift_down(struct place *heap, size_t n, struct place place)
 	heap[i] = place;
 }
 
-static struct place *in_ring(struct device_rows *rows, uint32_t i)
+static struct place *in_ring(struct activity_lanes *rows, uint32_t i)
 {
 	return torsh_sparse_array_at(&rows->ring, (rows->first + i) % WINDOW);
 }
 
-static struct place take_from_heap(struct device_rows *rows)
+static struct place take_from_heap(struct activity_lanes *rows)
 {
 	struct place first = rows->heap[0];
 
@@ -190,7 +193,7 @@ static struct place take_from_heap(struct device_rows *rows)
 	return first;
 }
 
-static struct place take_from_ring(struct device_rows *rows)
+static struct place take_from_ring(struct activity_lanes *rows)
 {
 	struct place first = *in_ring(rows, 0);
 
@@ -200,7 +203,7 @@ static struct place take_from_ring(struct device_rows *rows)
 }
 
 /* Put the earliest one, and let its slot be used again. */
-static void take_first(struct device_rows *rows)
+static void take_first(struct activity_lanes *rows)
 {
 	bool is_in_ring =
 		rows->n_ring && (!rows->n_heap || is_before(in_ring(rows, 0), &rows->heap[0]));
@@ -212,7 +215,7 @@ static void take_first(struct device_rows *rows)
 	rows->unused[rows->n_unused++] = first.slot;
 }
 
-static uint32_t take_slot(struct device_rows *rows)
+static uint32_t take_slot(struct activity_lanes *rows)
 {
 	if (!rows->n_unused && rows->n_slots < WINDOW)
 		return rows->n_slots++;
@@ -221,16 +224,16 @@ static uint32_t take_slot(struct device_rows *rows)
 	return rows->unused[--rows->n_unused];
 }
 
-void torsh_device_rows_add(struct device_rows *rows, const struct device_row *row)
+void torsh_activity_lanes_add(struct activity_lanes *rows, const struct device_activity *activity)
 {
-	struct place place = {.begin_ns = row->span.begin_ns,
-			      .end_ns = row->span.begin_ns + row->span.duration_ns,
+	struct place place = {.begin_ns = activity->record.begin_ns,
+			      .end_ns = activity->record.begin_ns + activity->record.duration_ns,
 			      .number = rows->n_added++};
-	struct device_row *slot;
+	struct device_activity *slot;
 
 	place.slot = take_slot(rows);
 	slot = torsh_sparse_array_at(&rows->slots, place.slot);
-	*slot = *row;
+	*slot = *activity;
 	if (!rows->n_ring || !is_before(&place, in_ring(rows, rows->n_ring - 1))) {
 		*in_ring(rows, rows->n_ring++) = place;
 	} else {
@@ -255,7 +258,7 @@ static void keep_item(void *item)
 	(void)item;
 }
 
-uint64_t torsh_device_rows_destroy(struct device_rows *rows)
+uint64_t torsh_activity_lanes_destroy(struct activity_lanes *rows)
 {
 	uint64_t n_left_out;
 

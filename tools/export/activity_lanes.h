@@ -9,8 +9,8 @@
  * Devices tell late and out of order. The latest WINDOW rows are held and sorted; what comes later
  * still, after what it should interpose, gets a lane like what overlaps.
  */
-#ifndef TORSH_EXPORT_DEVICE_ROWS_H
-#define TORSH_EXPORT_DEVICE_ROWS_H
+#ifndef TORSH_EXPORT_ACTIVITY_LANES_H
+#define TORSH_EXPORT_ACTIVITY_LANES_H
 
 #include "tools/export/trace.h"
 
@@ -30,22 +30,22 @@ struct device_lane {
 	uint64_t device_own;
 };
 
-struct device_rows_visitor {
+struct activity_lanes_visitor {
 	/* A lane that is used for the first time. */
 	void (*lane)(void *context, struct device_lane *lane);
 	/* begin_ns: where it is shown, the row's own or a little later. */
-	void (*row)(void *context, const struct device_row *row, const struct device_lane *lane,
-		    uint64_t begin_ns);
+	void (*activity)(void *context, const struct device_activity *row,
+			 const struct device_lane *lane, uint64_t begin_ns);
 };
 
-struct device_rows;
+struct activity_lanes;
 
-struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *visitor,
-					     void *context);
+struct activity_lanes *torsh_activity_lanes_create(const struct activity_lanes_visitor *visitor,
+						   void *context);
 
-void torsh_device_rows_add(struct device_rows *rows, const struct device_row *row);
+void torsh_activity_lanes_add(struct activity_lanes *rows, const struct device_activity *activity);
 
 /* Tell what is held, and let go. Returns how many were left out. */
-uint64_t torsh_device_rows_destroy(struct device_rows *rows);
+uint64_t torsh_activity_lanes_destroy(struct activity_lanes *rows);
 
 #endif

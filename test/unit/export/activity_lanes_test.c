@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "test/unit/fixtures/random.h"
-#include "tools/export/device_rows.h"
+#include "tools/export/activity_lanes.h"
 
 struct seen {
 	size_t n_lanes, n_rows;
@@ -32,38 +32,40 @@ static void see_lane(void *context, struct device_lane *lane)
 		lane->device_own = seen->device_own[lane->device] = lane->device + 7;
 }
 
-static void see_row(void *context, const struct device_row *row, const struct device_lane *lane,
-		    uint64_t begin_ns)
+static void see_activity(void *context, const struct device_activity *activity,
+			 const struct device_lane *lane, uint64_t begin_ns)
 {
 	struct seen *seen = context;
 
-	assert_true(begin_ns >= row->span.begin_ns && begin_ns - row->span.begin_ns <= OVERLAP_NS);
-	assert_int_equal(lane->last_ns, begin_ns + row->span.duration_ns);
-	assert_int_equal(lane->stream, row->span.stream);
-	seen->is_sorted = seen->is_sorted && row->span.begin_ns >= seen->last_begin_ns;
-	seen->last_begin_ns = row->span.begin_ns;
+	assert_true(begin_ns >= activity->record.begin_ns &&
+		    begin_ns - activity->record.begin_ns <= OVERLAP_NS);
+	assert_int_equal(lane->last_ns, begin_ns + activity->record.duration_ns);
+	assert_int_equal(lane->stream, activity->record.stream);
+	seen->is_sorted = seen->is_sorted && activity->record.begin_ns >= seen->last_begin_ns;
+	seen->last_begin_ns = activity->record.begin_ns;
 	seen->n_rows++;
 }
 
-static const struct device_rows_visitor visitor = {.lane = see_lane, .row = see_row};
+static const struct activity_lanes_visitor visitor = {.lane = see_lane, .activity = see_activity};
 static struct recorded_process process = {.number = 1};
 
-static void add(struct device_rows *rows, uint32_t device, uint64_t begin_ns, uint64_t duration_ns)
+static void add(struct activity_lanes *rows, uint32_t device, uint64_t begin_ns,
+		uint64_t duration_ns)
 {
-	const struct device_row row = {.process = &process,
-				       .span = {.device = device,
-						.stream = 7,
-						.begin_ns = begin_ns,
-						.duration_ns = duration_ns}};
+	const struct device_activity activity = {.process = &process,
+						 .record = {.device = device,
+							    .stream = 7,
+							    .begin_ns = begin_ns,
+							    .duration_ns = duration_ns}};
 
-	torsh_device_rows_add(rows, &row);
+	torsh_activity_lanes_add(rows, &activity);
 }
 
 static void rows_come_out_sorted(void **state)
 {
 	enum { ROWS = 200000, DISORDER_NS = 5000000 };
 	struct seen seen = {.is_sorted = true};
-	struct device_rows *rows = torsh_device_rows_create(&visitor, &seen);
+	struct activity_lanes *rows = torsh_activity_lanes_create(&visitor, &seen);
 	uint64_t random = 11;
 
 	(void)state;
@@ -73,7 +75,7 @@ static void rows_come_out_sorted(void **state)
 		    DISORDER_NS + 100 * i -
 			    random_below(&random, 4) / 3 * random_below(&random, DISORDER_NS),
 		    50);
-	assert_int_equal(torsh_device_rows_destroy(rows), 0);
+	assert_int_equal(torsh_activity_lanes_destroy(rows), 0);
 	assert_int_equal(seen.n_rows, ROWS);
 	assert_true(seen.is_sorted);
 }
@@ -82,13 +84,13 @@ static void what_comes_too_late_is_there_all_the_same(void **state)
 {
 	enum { ROWS = 100000 };
 	struct seen seen = {.is_sorted = true};
-	struct device_rows *rows = torsh_device_rows_create(&visitor, &seen);
+	struct activity_lanes *rows = torsh_activity_lanes_create(&visitor, &seen);
 
 	(void)state;
 	for (uint64_t i = 0; i < ROWS; i++)
 		add(rows, 0, 1000000 + 100 * i, 100);
 	add(rows, 0, 500, 100);
-	assert_int_equal(torsh_device_rows_destroy(rows), 0);
+	assert_int_equal(torsh_activity_lanes_destroy(rows), 0);
 	assert_int_equal(seen.n_rows, ROWS + 1);
 	assert_int_equal(seen.n_lanes, 2);
 	assert_false(seen.is_sorted);
@@ -98,13 +100,13 @@ static void what_overlaps_too_many_others_is_counted(void **state)
 {
 	enum { MORE = 44 };
 	struct seen seen = {.is_sorted = true};
-	struct device_rows *rows = torsh_device_rows_create(&visitor, &seen);
+	struct activity_lanes *rows = torsh_activity_lanes_create(&visitor, &seen);
 
 	(void)state;
 	for (uint32_t i = 0; i < DEVICE_LANES_MAX + MORE; i++)
 		add(rows, 0, 100, 100 * OVERLAP_NS);
 	add(rows, 1, 100, 100);
-	assert_int_equal(torsh_device_rows_destroy(rows), MORE);
+	assert_int_equal(torsh_activity_lanes_destroy(rows), MORE);
 	assert_int_equal(seen.n_rows, DEVICE_LANES_MAX + 1);
 	assert_int_equal(seen.n_lanes, DEVICE_LANES_MAX + 1);
 }

@@ -19,7 +19,7 @@ MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 .PHONY: all agent tools help needs deps deps-test deps-bench unit test check demo bench lint layering exports fuzz \
-	test-tools test-programs install clean FORCE
+	test-tools test-programs install man man-check clean FORCE
 
 # STRICT=1 makes warnings errors: for CI, and for who changes the code. Another compiler warns of other things.
 STRICT ?=
@@ -103,7 +103,7 @@ say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )
 
 # ---- rules --------------------------------------------------------------------------------------------------------
 
-all: agent tools ## build the agent, the writer and the torsh command (the default)
+all: agent tools man ## build the agent, the writer, the torsh command and its manual (the default)
 agent: $(AGENT)
 tools: $(TOOL_BINARIES) $(TOOL_LIB)
 
@@ -182,6 +182,7 @@ $(TOOL_LIB): $(TOOL_OBJECTS) $(GEN_OBJECTS)
 $(TOOL_BINARIES): $(BUILD)/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB)
 	$(call say,link,$@)$(CC) $(SANITIZE_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
+include tools/man/man.mk
 include test/test.mk
 
 # ---- packages -----------------------------------------------------------------------------------------------------
@@ -201,8 +202,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	install -m 644 tools/memory/leaks/default.suppressions $(INSTALLED)/lib/torsh/
 	install -m 755 $(AGENT) $(BUILD)/torsh-writer $(INSTALLED)/lib/torsh/
 	ln -sf torsh/libtorshagent.so $(INSTALLED)/lib/libtorshagent.so
-	if [ -e tools/man/torsh.1 ]; then \
-		install -d $(INSTALLED)/share/man/man1 && install -m 644 tools/man/torsh.1 $(INSTALLED)/share/man/man1/; fi
+	$(install_man)
 	install -d $(INSTALLED)/include $(INSTALLED)/lib/torsh/python
 	install -m 644 shim/ranges/torsh.h $(INSTALLED)/include/
 	install -m 644 tools/python/torsh.py $(INSTALLED)/lib/torsh/python/

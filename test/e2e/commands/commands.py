@@ -3,6 +3,7 @@
 """The torsh command: what its options choose, what its exit status says, and what it exports."""
 
 import collections
+import os
 import pathlib
 import re
 import sys
@@ -51,20 +52,61 @@ def named(pattern, text):
     return set(re.findall(pattern, text))
 
 
+def manual(page):
+    """A page as it is installed, without the marks of fonts."""
+    text = (ROOT / os.environ.get("BUILD", "build") / "man" / page).read_text()
+    return re.sub(r"\\f[BIR]", "", text).replace("\\-", "-")
+
+
 @case
 def the_manual_names_every_variable_option_and_command():
-    manual = re.sub(r"\\f[BIR]", "", (ROOT / "tools/man/torsh.1").read_text()).replace("\\-", "-")
-    readme = (ROOT / "README.md").read_text()
-    variables = named(r"(?m)^VARIABLE\((\w+)", (ROOT / "agent/process/variables.def").read_text()) - {"SESSION"}  # the agent's own
-    assert len(variables) > 20, variables
-    for what, text in (("torsh.1", manual), ("README.md", readme)):
-        expect_equal(variables - named(r"TORSH_PROFILER_([A-Z_]+)", text), set(), f"variables that {what} lacks")
-    expect_equal(set(COMMANDS) - named(r"(?m)^\.B ([a-z]+)", manual) - {"pause", "resume"}, set(), "commands that torsh.1 lacks")
-    # Those of run stand for variables.
-    options = {option for command in COMMANDS if command != "run"
-               for option in named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])", torsh(command, "--help"))}
-    of_help = {"--help", "--usage", "--version"}
-    expect_equal(options - of_help - named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])", manual), set(), "options that torsh.1 lacks")
+    listed = named(r"(?m)^  torsh ([a-z]+) ", torsh("--help").split("Start with:")[0])
+    expect_equal(set(COMMANDS) ^ listed, set(), "commands that only this test or only torsh --help has")
+    expect_equal(listed - named(r"(?m)^\.BR torsh-([a-z]+) \(1\)", manual("torsh.1")), set(), "commands that torsh.1 lacks")
+    for command in COMMANDS:
+        options = named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])", torsh(command, "--help"))
+        explained = named(r"(?m)^(?:-\S, )?(--[a-z][a-z-]*[a-z])(?:=\S+)?$", manual(f"torsh-{command}.1"))
+        expect_equal(options - explained, set(), f"options that torsh-{command}.1 lacks")
+
+
+@case
+def the_manual_explains_every_variable_and_format():
+    for page, table, kind, heading in (("torsh-variables.7", "agent/process/variables.def", "VARIABLE", "TORSH_PROFILER_"),
+                                       ("torsh-formats.5", "agent/wire/formats.def", "FORMAT", "")):
+        names = named(rf"(?m)^{kind}\(\s*(\w+)", (ROOT / table).read_text()) - {"SESSION"}  # the agent's own
+        assert len(names) > 10, names
+        # A heading, the line from the table, and an explanation of its own.
+        explained = named(rf"(?m)^\.TP\n\.B {heading}(\w+)\n.*\n\.br\n(?!\.TP|\.S[HS])", manual(page))
+        expect_equal(names - explained, set(), f"entries of {table} that {page} lacks")
+
+
+@case
+def completions_have_every_command_and_option():
+    folder = ROOT / os.environ.get("BUILD", "build") / "completions"
+    for command in COMMANDS:
+        for option in named(r"(?<![\w-])--([a-z][a-z-]*[a-z])", torsh(command, "--help").split("\n\n")[1]):
+            for shell, form in (("bash", rf"(?m)^\t{command}\) .*--{option}[= ']"), ("fish", rf"from {command}' -l {option} "),
+                                ("zsh", rf"(?s)\t{command}\)(?:(?!;;).)*'--{option}[=\[]")):
+                assert re.search(form, (folder / shell).read_text()), f"{shell}: torsh {command} --{option}"
+
+
+@case
+def the_manual_and_the_completions_are_clean():
+    checked = run([ROOT / "tools/man/generate/check", *(ROOT / os.environ.get("BUILD", "build") / name for name in ("man", "completions"))])
+    if checked.returncode == 77:
+        raise Skip(checked.stdout.decode())
+    expect_equal((checked.returncode, checked.stderr), (0, b""), checked.stdout.decode())
+
+
+@case
+def bash_completes_commands_options_and_formats():
+    script = ROOT / os.environ.get("BUILD", "build") / "completions/bash"
+    for words, expected in ((["torsh", "lea"], "leaks"), (["torsh", "leaks", "--gr"], "--growth"),
+                            (["torsh", "export", "--format", "=", "perf"], "perfetto"), (["torsh", "run", "--", "bas"], "bash")):
+        line = " ".join(f"'{word}'" for word in words)
+        result = run(["bash", "-c", f"source '{script}'; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _torsh; "
+                                    'printf "%s\\n" "${COMPREPLY[@]}"'])
+        assert expected in result.stdout.decode().split(), f"{line}: {result.stdout} {result.stderr}"
 
 
 @case

@@ -64,4 +64,18 @@ def what_programs_include_and_import_is_installed():
         expect_equal([event["name"][:3] for event in timeline(output)], ["by "], "marks")
 
 
+@case
+def manual_pages_and_completions_are_installed():
+    prefix = scratch("prefix")
+    install(f"PREFIX={prefix}")
+    pages = {path.name for path in (prefix / "share/man").glob("man*/*")}
+    sources = {path.name for path in (ROOT / "tools/man").glob("torsh*.[157]")}
+    assert {"torsh.1", "torsh-leaks.1", "torsh-variables.7", "torsh-formats.5"} <= sources, sources
+    expect_equal(sources ^ pages, set(), "pages that are only in tools/man, or only installed")
+    for path in (prefix / "share/man").glob("man*/*"):
+        assert path.parent.name == f"man{path.suffix[1:]}" and not any(line.startswith("@") for line in path.read_text().splitlines()), path
+    for path in ("bash-completion/completions/torsh", "zsh/site-functions/_torsh", "fish/vendor_completions.d/torsh.fish"):
+        assert "perfetto" in (prefix / "share" / path).read_text(), path
+
+
 main()

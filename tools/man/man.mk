@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# The manual pages and the shell completions, made from their sources here, the commands' --help and the .def tables;
+# included by the Makefile.
+
+MAN := $(BUILD)/man
+GENERATE := tools/man/generate
+MAN_PAGES := $(patsubst tools/man/%,$(MAN)/%,$(wildcard tools/man/*.[157]))
+COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
+
+man: $(MAN_PAGES) $(COMPLETIONS) ## build the manual pages and the shell completions into build/man and build/completions
+
+$(MAN)/tables: $(GENERATE)/tables $(BUILD)/torsh agent/process/variables.def agent/wire/formats.def
+	@mkdir -p $(@D)
+	@$< $(BUILD)/torsh $(CC) >$@
+
+$(MAN)/%: tools/man/% $(MAN)/tables $(GENERATE)/page.awk
+	$(call say,man,$@)LC_ALL=C awk -v version=$(VERSION) -f $(GENERATE)/page.awk $(MAN)/tables $< >$@
+
+$(BUILD)/completions/%: $(MAN)/tables $(GENERATE)/completions.awk
+	@mkdir -p $(@D)
+	@LC_ALL=C awk -v shell=$* -f $(GENERATE)/completions.awk $(MAN)/tables >$@
+
+man-check: man ## every manual page renders without a warning, and the completions are correct shell
+	@$(GENERATE)/check $(MAN) $(BUILD)/completions
+
+# The part of `make install` for these.
+define install_man
+	install -d $(foreach section,1 5 7,$(INSTALLED)/share/man/man$(section))
+	$(foreach section,1 5 7,install -m 644 $(filter %.$(section),$(MAN_PAGES)) $(INSTALLED)/share/man/man$(section)/ &&) :
+	install -d $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions \
+		$(INSTALLED)/share/fish/vendor_completions.d
+	install -m 644 $(BUILD)/completions/bash $(INSTALLED)/share/bash-completion/completions/torsh
+	install -m 644 $(BUILD)/completions/zsh $(INSTALLED)/share/zsh/site-functions/_torsh
+	install -m 644 $(BUILD)/completions/fish $(INSTALLED)/share/fish/vendor_completions.d/torsh.fish
+endef

@@ -4,6 +4,8 @@
  * module registers it. A small table of what was found last spares the search; it is flushed when
  * code may have been unmapped.
  */
+#include "agent/process/callbacks.h"
+#include "agent/process/paths.h"
 #include "agent/modules/module_registry.h"
 
 #include <elf.h>
@@ -15,7 +17,6 @@
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
-#include "agent/python/python.h"
 
 #define N_CACHED 512u
 
@@ -141,7 +142,7 @@ static uint32_t module_of(uintptr_t ip)
 	entry = atomic_load_explicit(&cached[slot], memory_order_acquire);
 	if (entry >> 16 == module.start && entry & 0xffff)
 		return (uint32_t)(entry & 0xffff) - 1;
-	torsh_python_consider(module.link_map);
+	torsh_callbacks.object_found(module.link_map);
 	index = add_module(&module);
 	if (index != CHANNEL_NO_MODULE)
 		atomic_store_explicit(&cached[slot], (uint64_t)module.start << 16 | (index + 1),

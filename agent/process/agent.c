@@ -4,7 +4,6 @@
  * to exit and fork.
  */
 #include <errno.h>
-#include <limits.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,12 +12,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "agent/modules/maps.h"
 #include "agent/modules/module_registry.h"
 #include "agent/process/clocks.h"
 #include "agent/process/config.h"
 #include "agent/process/environment.h"
 #include "agent/process/injection.h"
+#include "agent/process/callbacks.h"
+#include "agent/process/paths.h"
+#include "agent/process/agent.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"
@@ -29,7 +30,6 @@
 #include "agent/session/session.h"
 #include "agent/session/start_wait.h"
 #include "agent/session/status_request.h"
-#include "shim/allocators/allocator_calls.h"
 #include "shim/find_text.h"
 #include "shim/libc/boot.h"
 #include "shim/libc/next.h"
@@ -40,82 +40,8 @@
 #define STATUS_BYTES (1u << 20) /* a process may be in 65,536 groups, which stand first */
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
-_Atomic int torsh_agent_state;
-struct process *torsh_process;
-
-static _Atomic uint64_t spare_counters[N_COUNTERS];
-_Atomic uint64_t *torsh_counters = spare_counters;
-
-static const _Atomic uint32_t never_paused, always_paused = 1;
-const _Atomic uint32_t *_Atomic torsh_pause = &never_paused;
-
-/* Not wiped by fork: where the child finds the tables to copy. */
-static struct channel last_channel;
+static const _Atomic uint32_t always_paused = 1;
 static int last_pid;
-static char socket_path[SESSION_SOCKET_MAX];
-static char agent_path[PATH_MAX];
-static char program_path[PATH_MAX];
-static int has_proc;
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/*
- * The mapping that holds this very function names the agent's file, absolute whatever LD_PRELOAD
- * said.
- */
-static int find_agent_path(void)
-{
-	struct text text = TEXT_IN(agent_path);
-	const char *name = torsh_next_own_path();
-
-	if (!name)
-		return -ENOENT;
-	if (*name != '/') {
-		if (TORSH_SYS(SYS_getcwd, agent_path, sizeof(agent_path), 0, 0, 0, 0) < 0)
-			return -ENOENT;
-		text.length = strlen(agent_path);
-		torsh_text_put(&text, "/");
-	}
-	torsh_text_put(&text, name);
-	return 0;
-}
-
-const char *torsh_agent_path(void)
-{
-	return agent_path;
-}
-
-const char *torsh_agent_program(void)
-{
-	return program_path;
-}
-
-/*
- * By "ld.so PROGRAM" the kernel knows the loader only, which has no base then, and which says where
- * the program's headers are. Where /proc can't be read the kernel still has the name by which the
- * program was started.
- */
-static void find_program_path(void)
-{
-	struct text text = TEXT_IN(program_path);
-	const char *started = (const char *)getauxval(AT_EXECFN);
-	long n;
-
-	if (getauxval(AT_BASE) == 0)
-		torsh_maps_put_path(getauxval(AT_PHDR), &text);
-	n = text.length
-		    ? (long)text.length
-		    : torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
-	program_path[n > 0 ? n : 0] = '\0';
-	has_proc = n > 0;
-	if (!has_proc && started)
-		torsh_text_put(&text, started);
-}
 
 static long read_file(const char *path, char *buffer, size_t n_bytes)
 {
@@ -224,17 +150,16 @@ static __attribute__((noinline)) void describe(struct channel *channel)
 {
 	size_t boot_bytes;
 	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(),
-		   *rank = torsh_config_rank();
+		   *rank = torsh_config_rank(), *program = torsh_agent_program();
 
-	channel->header->program =
-		torsh_channel_add_text(channel, program_path, strlen(program_path));
+	channel->header->program = torsh_channel_add_text(channel, program, strlen(program));
 	describe_arguments(channel);
 	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
 	if (rank)
 		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
 	if (problem)
 		torsh_channel_note(channel, problem);
-	if (!has_proc)
+	if (!torsh_paths_has_proc())
 		torsh_channel_note(
 			channel,
 			"/proc can't be read: the program's name is the one that it was started by, its "
@@ -264,16 +189,16 @@ static int say_nothing_is_recorded(const char *what, int error)
 /* A session for this process and its children, which nobody serves yet. */
 static int begin_session(struct channel_header *header, int fd)
 {
-	int result = torsh_session_begin(base_name(program_path), agent_path, &header->writer_pid,
-					 socket_path);
+	int result = torsh_session_begin(torsh_program_name(), torsh_agent_path(),
+					 &header->writer_pid, torsh_session_socket);
 
 	if (result)
 		return result;
-	result = torsh_session_join(socket_path, fd, &header->writer_pid);
+	result = torsh_session_join(torsh_session_socket, fd, &header->writer_pid);
 	if (!result)
 		return 0;
-	torsh_session_remove(socket_path);
-	*socket_path = '\0';
+	torsh_session_remove(torsh_session_socket);
+	*torsh_session_socket = '\0';
 	return say_nothing_is_recorded("the writer can't be reached", result);
 }
 
@@ -296,9 +221,10 @@ static int open_channel(const struct channel *parent)
 		describe(&process->channel);
 	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING,
 			      memory_order_relaxed);
-	if (*socket_path)
-		result = torsh_session_join(socket_path, fd, &process->channel.header->writer_pid);
-	if (!*socket_path || (result && !parent))
+	if (*torsh_session_socket)
+		result = torsh_session_join(torsh_session_socket, fd,
+					    &process->channel.header->writer_pid);
+	if (!*torsh_session_socket || (result && !parent))
 		result = begin_session(process->channel.header, fd);
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (result) {
@@ -318,8 +244,9 @@ static int open_channel(const struct channel *parent)
 				      : &always_paused,
 			      memory_order_relaxed);
 	for (int i = 0; i < N_COUNTERS; i++)
-		torsh_count_many((enum channel_counter)i, atomic_exchange(&spare_counters[i], 0));
-	last_channel = process->channel;
+		torsh_count_many((enum channel_counter)i,
+				 atomic_exchange(&torsh_spare_counters[i], 0));
+	torsh_last_channel = process->channel;
 	last_pid = process->pid;
 	if (process->pid == 1 && !parent)
 		torsh_start_wait(process->channel.header);
@@ -344,12 +271,12 @@ static void prepare_environment(const char *session)
 {
 #define INJECTION(source, activity, variable)     \
 	if (torsh_config.activities & (activity)) \
-		torsh_environment_inject(variable, agent_path);
+		torsh_environment_inject(variable, torsh_agent_path());
 	TORSH_INJECTIONS
 #undef INJECTION
 	if (torsh_config.activities & ACTIVITY_CUDA)
-		torsh_environment_inject(TORSH_CUDA_INJECTION, agent_path);
-	torsh_environment_start(agent_path, session);
+		torsh_environment_inject(TORSH_CUDA_INJECTION, torsh_agent_path());
+	torsh_environment_start(torsh_agent_path(), session);
 }
 
 /*
@@ -363,13 +290,13 @@ static int start(void)
 	torsh_say_keep_to_stderr();
 	torsh_config_read(torsh_environment_own(environ));
 	is_first = !torsh_config.session;
-	find_program_path();
+	torsh_paths_find_program();
 	if (!torsh_config.enabled || getauxval(AT_SECURE) || (!torsh_config.follow && !is_first))
 		return -ECANCELED;
-	result = find_agent_path();
+	result = torsh_paths_find_agent();
 	if (result)
 		return say_nothing_is_recorded("the agent doesn't find its own path", result);
-	if (!torsh_config_wants(base_name(program_path))) {
+	if (!torsh_config_wants(torsh_program_name())) {
 		/* Its children may be wanted. */
 		prepare_environment(torsh_config.session);
 		return -ECANCELED;
@@ -378,8 +305,8 @@ static int start(void)
 	result = make_process();
 	if (result)
 		return result;
-	if (!is_first && strlen(torsh_config.session) < sizeof(socket_path))
-		strcpy(socket_path, torsh_config.session);
+	if (!is_first && strlen(torsh_config.session) < sizeof(torsh_session_socket))
+		strcpy(torsh_session_socket, torsh_config.session);
 	torsh_stack_start();
 	result = torsh_lifecycle_start();
 	if (result)
@@ -391,13 +318,13 @@ static int start(void)
 	 * A relative LD_PRELOAD may lead to such a place; what the children inherit then is as it
 	 * was.
 	 */
-	if (strpbrk(agent_path, PRELOAD_SEPARATORS))
+	if (strpbrk(torsh_agent_path(), PRELOAD_SEPARATORS))
 		torsh_channel_note(
 			&torsh_process->channel,
 			"programs that this one starts are not followed, and neither NVTX nor ITT is recorded: the "
 			"agent's path has a blank or a colon, which LD_PRELOAD can't hold");
 	else
-		prepare_environment(socket_path);
+		prepare_environment(torsh_session_socket);
 	return 0;
 }
 
@@ -425,7 +352,7 @@ void torsh_agent_start(void)
 	if (!result) {
 		start_stack_checks();
 		if (torsh_config.activities & ACTIVITY_HEAP)
-			torsh_allocator_calls_start();
+			torsh_callbacks.heap_starts();
 	}
 	torsh_producer_self = &torsh_producer_not_created;
 	if (result)
@@ -435,13 +362,12 @@ void torsh_agent_start(void)
 	errno = saved;
 }
 
-static _Atomic int is_forbidden;
 /* in the parent, before the last fork that was seen; 0: none */
 static _Thread_local uint32_t fork_request;
 
 void torsh_agent_restart_in_child(void)
 {
-	struct channel parent = last_channel;
+	struct channel parent = torsh_last_channel;
 	int result = -ECANCELED, is_sandboxed;
 
 	torsh_producer_self = &torsh_producer_quiet;
@@ -451,14 +377,14 @@ void torsh_agent_restart_in_child(void)
 	is_sandboxed = torsh_agent_is_sandboxed();
 	torsh_unloading_forked();
 	torsh_thread_forked();
-	torsh_counters = spare_counters;
+	torsh_counters = torsh_spare_counters;
 	torsh_stamp_use(NULL, NULL, torsh_producer_clock_is_monotonic);
-	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);
+	atomic_store_explicit(&torsh_pause, &torsh_never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
 		result = is_sandboxed ? -EACCES : open_channel(&parent);
 	if (result) {
 		turn_off();
-		last_channel = (struct channel){.fd = -1};
+		torsh_last_channel = (struct channel){.fd = -1};
 	}
 	/* It has no report of its own: its parent's has the reason. */
 	if (result && result != -ECANCELED)
@@ -468,44 +394,10 @@ void torsh_agent_restart_in_child(void)
 		torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
 	/* A filter may forbid to close the parent's descriptor: that one stays. */
 	if (is_sandboxed)
-		atomic_store_explicit(&is_forbidden, 1, memory_order_relaxed);
+		torsh_agent_forbid_start();
 	else
 		torsh_channel_unmap(&parent);
 	torsh_producer_self = &torsh_producer_not_created;
-}
-
-int torsh_agent_is_abandoned(void)
-{
-	const struct channel_header *header = torsh_process->channel.header;
-	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
-
-	return pid && torsh_sys_is_gone(pid);
-}
-
-void torsh_agent_forbid(void)
-{
-	if (atomic_exchange_explicit(&is_forbidden, 1, memory_order_relaxed))
-		return;
-	torsh_maps_forbid();
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
-	    torsh_process->pid)
-		torsh_channel_note(
-			&torsh_process->channel,
-			"the program put a filter on its system calls (seccomp) that may end it for calls that "
-			"the start of a recording takes: children from then on are not recorded");
-}
-
-int torsh_agent_is_sandboxed(void)
-{
-	const struct channel_header *header = last_channel.header;
-
-	return atomic_load_explicit(&is_forbidden, memory_order_relaxed) ||
-	       (header && atomic_load_explicit(&header->has_new_filter, memory_order_relaxed));
-}
-
-bool torsh_agent_has_begun_session(const struct channel_header *header)
-{
-	return !header->forked_from && torsh_session_is_own(socket_path, (int)header->pid);
 }
 
 /* The report is to give the reason for what isn't recorded from now on. */
@@ -549,14 +441,8 @@ static int say_if_abandoned(const struct channel_header *header)
 			"nothing is recorded: the writer ended before it was ready; torsh-writer, started by hand, "
 			"says whether it can run",
 			NULL);
-	torsh_session_remove(socket_path);
+	torsh_session_remove(torsh_session_socket);
 	return 1;
-}
-
-int torsh_agent_is_borrowed(void)
-{
-	return atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON &&
-	       torsh_process->pid && !torsh_sys_is_self((uint32_t)torsh_thread_tid());
 }
 
 void torsh_agent_exiting(int status, uint32_t how)
@@ -578,7 +464,7 @@ void torsh_agent_exiting(int status, uint32_t how)
 	learn_filters(header);
 	/* A forked child leaves the writer to its parent. */
 	if (!header->forked_from && !say_if_abandoned(header))
-		torsh_exit_wait(header, torsh_agent_has_begun_session(header));
+		torsh_exit_wait(header, torsh_session_has_begun_by(header));
 }
 
 /*

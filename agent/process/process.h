@@ -55,41 +55,14 @@ struct process {
 
 extern struct process *torsh_process;
 
-/*
- * Start the agent in this process if that was not done: called by the first hook, or by the
- * constructor.
- */
-void torsh_agent_start(void);
-
-/* The agent's own file, absolute; "" before it has started. */
-const char *torsh_agent_path(void);
-
-/* The program's file, absolute; "" where it can't be had. */
-const char *torsh_agent_program(void);
-
-/*
- * The calling thread is the only one of a child that fork left: give it a channel of its own, or go
- * quiet.
- */
-void torsh_agent_restart_in_child(void);
-
-/* exit or its kin was called: tell the writer. */
-void torsh_agent_exiting(int status, uint32_t how);
-
-/*
- * abort was called, or an assertion failed. In process 1 of a PID namespace this is an exit, as the
- * kernel ends the writer with it; not where the program handles SIGABRT.
- */
-void torsh_agent_aborting(void);
+/* Not wiped by fork: where a forked child finds the tables to copy. */
+extern struct channel torsh_last_channel;
 
 /*
  * Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes a futex
  * call. A writer that this process can't see, from another PID namespace, is never found dead.
  */
 int torsh_agent_is_abandoned(void);
-
-/* Did the process with this channel begin the session, as this image or as a former one? */
-bool torsh_agent_has_begun_session(const struct channel_header *header);
 
 /*
  * Is the calling thread one that shares its memory with the thread that hooks think it is (after
@@ -102,15 +75,8 @@ int torsh_agent_is_borrowed(void);
  * and futexes.
  */
 void torsh_agent_forbid(void);
+/* The same, without the note in the report: the parent of this child has it. */
+void torsh_agent_forbid_start(void);
 int torsh_agent_is_sandboxed(void);
-
-/*
- * The same, as of now: before what only a start may do. A filter that was added past the agent is
- * known from the writer, which is asked (agent/session/status_request.h).
- */
-int torsh_agent_is_sandboxed_now(void);
-
-/* A fork is about to be called: the child is to know the same, and waits for that itself. */
-void torsh_agent_forking(void);
 
 #endif

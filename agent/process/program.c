@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/process/paths.h"
 #include "agent/process/program.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 
 #include "agent/wire/channel.h"
 
-extern _Atomic uint64_t *torsh_counters;
+extern _Atomic uint64_t *torsh_counters, torsh_spare_counters[];
 
 static inline void torsh_count_many(enum channel_counter counter, uint64_t n)
 {

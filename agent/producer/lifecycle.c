@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/process/callbacks.h"
 #include "agent/producer/lifecycle.h"
 
 #include <errno.h>
@@ -469,11 +470,11 @@ static struct producer *enter_not_created(const void *frame)
 {
 	switch (atomic_load_explicit(&torsh_agent_state, memory_order_acquire)) {
 	case AGENT_UNSTARTED:
-		torsh_agent_start();
+		torsh_callbacks.process_starts();
 		break;
 	case AGENT_ON:
 		if (!torsh_process->pid)
-			torsh_agent_restart_in_child();
+			torsh_callbacks.child_starts();
 		break;
 	default:
 		return NULL;

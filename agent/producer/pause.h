@@ -14,6 +14,7 @@
  * stays 0; where no heap is recorded to one that stays 1, so that a hook asks once.
  */
 extern const _Atomic uint32_t *_Atomic torsh_pause;
+extern const _Atomic uint32_t torsh_never_paused;
 
 static inline int torsh_pause_lasts(void)
 {

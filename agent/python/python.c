@@ -15,11 +15,11 @@
 
 #include "agent/modules/memory_probe.h"
 #include "agent/process/config.h"
+#include "agent/process/callbacks.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/python/python_chain.h"
 #include "shim/cpython/cpython.h"
-#include "shim/cpython/cpython_memory.h"
 
 #define is_likely(x) __builtin_expect(!!(x), 1)
 #define NOWHERE UINT32_MAX
@@ -64,7 +64,7 @@ static void say_unknown(void)
 
 static void watch_memory(const struct link_map *map)
 {
-	if (torsh_cpython_memory_watch(map))
+	if (torsh_callbacks.interpreter_found(map))
 		torsh_channel_note(&torsh_process->channel,
 				   "python: TORSH_PROFILER_PYTHON_ALLOCATORS has no effect: the "
 				   "interpreter was running before it was seen");

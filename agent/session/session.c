@@ -41,6 +41,8 @@ struct plan {
 	char socket_path[SESSION_SOCKET_MAX];
 };
 
+char torsh_session_socket[SESSION_SOCKET_MAX];
+
 /* In a directory that only this user can enter, made here and nowhere else. */
 static int plan_socket(struct plan *plan)
 {
@@ -87,6 +89,11 @@ int torsh_session_is_own(const char *socket_path, int pid)
 		at--;
 	torsh_text_put_number(&text, (uint64_t)pid);
 	return at && !strncmp(at + 1, digits, text.length) && at[1 + text.length] == '-';
+}
+
+bool torsh_session_has_begun_by(const struct channel_header *header)
+{
+	return !header->forked_from && torsh_session_is_own(torsh_session_socket, (int)header->pid);
 }
 
 void torsh_session_remove(const char *socket_path)

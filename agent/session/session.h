@@ -7,6 +7,7 @@
 #define TORSH_AGENT_SESSION_SESSION_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SESSION_SOCKET_MAX 104 /* bytes with the NUL, as sun_path takes them */
@@ -31,6 +32,14 @@ int torsh_session_join(const char *socket_path, int fd, _Atomic uint32_t *writer
  * name.
  */
 int torsh_session_is_own(const char *socket_path, int pid);
+
+/* The socket of the session that this process is in; "" before it has joined one. */
+extern char torsh_session_socket[SESSION_SOCKET_MAX];
+
+struct channel_header;
+
+/* Did the process with this channel begin the session, as this image or as a former one? */
+bool torsh_session_has_begun_by(const struct channel_header *header);
 
 /* Remove the socket of a session that no writer serves, and its directory. */
 void torsh_session_remove(const char *socket_path);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/session/session.h"
 #include "agent/session/status_request.h"
 
 #include <time.h>
@@ -44,7 +45,7 @@ static bool is_starting(const struct channel_header *header)
 {
 	return atomic_load_explicit(&header->writer_state, memory_order_relaxed) ==
 		       CHANNEL_WRITER_NONE &&
-	       torsh_agent_has_begun_session(header);
+	       torsh_session_has_begun_by(header);
 }
 
 static bool await_answer(struct channel_header *header, uint32_t request)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/process/agent.h"
 #include "agent/modules/module_registry.h"
 #include "agent/process/environment.h"
 #include "agent/process/process.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/paths.h"
 #include "agent/process/config.h"
 #include "agent/process/injection.h"
 #include "agent/process/process.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/process/agent.h"
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/producer/label.h"

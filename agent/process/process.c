@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/process/process.h"
+
+#include "agent/modules/maps.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/pause.h"
+#include "shim/libc/thread.h"
+
+_Atomic int torsh_agent_state;
+struct process *torsh_process;
+struct channel torsh_last_channel;
+
+_Atomic uint64_t torsh_spare_counters[N_COUNTERS];
+_Atomic uint64_t *torsh_counters = torsh_spare_counters;
+
+const _Atomic uint32_t torsh_never_paused;
+const _Atomic uint32_t *_Atomic torsh_pause = &torsh_never_paused;
+
+static _Atomic int is_forbidden;
+
+int torsh_agent_is_abandoned(void)
+{
+	const struct channel_header *header = torsh_process->channel.header;
+	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
+
+	return pid && torsh_sys_is_gone(pid);
+}
+
+void torsh_agent_forbid_start(void)
+{
+	atomic_store_explicit(&is_forbidden, 1, memory_order_relaxed);
+}
+
+void torsh_agent_forbid(void)
+{
+	if (atomic_exchange_explicit(&is_forbidden, 1, memory_order_relaxed))
+		return;
+	torsh_maps_forbid();
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	    torsh_process->pid)
+		torsh_channel_note(
+			&torsh_process->channel,
+			"the program put a filter on its system calls (seccomp) that may end it for calls that "
+			"the start of a recording takes: children from then on are not recorded");
+}
+
+int torsh_agent_is_sandboxed(void)
+{
+	const struct channel_header *header = torsh_last_channel.header;
+
+	return atomic_load_explicit(&is_forbidden, memory_order_relaxed) ||
+	       (header && atomic_load_explicit(&header->has_new_filter, memory_order_relaxed));
+}
+
+int torsh_agent_is_borrowed(void)
+{
+	return atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON &&
+	       torsh_process->pid && !torsh_sys_is_self((uint32_t)torsh_thread_tid());
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The calls that go up, all of them: agent/process/callbacks.h says when each is made. */
+#include "agent/process/callbacks.h"
+
+#include "agent/process/agent.h"
+#include "agent/python/python.h"
+#include "shim/allocators/allocator_calls.h"
+#include "shim/cpython/cpython_memory.h"
+
+const struct callbacks torsh_callbacks = {
+	.process_starts = torsh_agent_start,
+	.child_starts = torsh_agent_restart_in_child,
+	.heap_starts = torsh_allocator_calls_start,
+	.object_found = torsh_python_consider,
+	.interpreter_found = torsh_cpython_memory_watch,
+};

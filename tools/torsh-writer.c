@@ -25,7 +25,7 @@
 #include "tools/writer/threads/control.h"
 #include "tools/writer/threads/drain.h"
 #include "tools/writer/threads/end_exports.h"
-#include "tools/writer/threads/farewell.h"
+#include "tools/writer/threads/exit_reply.h"
 #include "tools/writer/threads/inherited.h"
 
 #define SOCKET_FD 3
@@ -37,7 +37,7 @@ struct options {
 	const char *socket;
 	struct end_exports exports;
 	bool has_summary;
-	int is_full, without_flops;
+	bool is_full, without_flops;
 	uint64_t checkpoint_ns;
 	struct recording_limits limits;
 	pid_t first_pid;
@@ -134,9 +134,9 @@ static int parse_options(struct options *options, int argc, char **argv)
 }
 
 /* Started by hand it has neither. */
-static int has_descriptors(void)
+static bool has_descriptors(void)
 {
-	int is_listening = 0;
+	bool is_listening = false;
 	socklen_t n = sizeof(is_listening);
 
 	return !getsockopt(SOCKET_FD, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &n) &&
@@ -152,12 +152,11 @@ static pid_t export_early(void *context, int messages_fd)
 }
 
 /* Nothing came after the exports that the first process waited for. */
-static int is_all_exported(const struct drain *drain)
+static bool is_all_exported(const struct drain *drain)
 {
-	uint32_t n;
-	const struct drain_summary *summaries = torsh_drain_summaries(drain, &n);
+	const struct summary *summary = torsh_drain_summary(drain);
 
-	return n == 1 && summaries[0].ended_with_exit;
+	return summary->n == 1 && summary->processes[0].ended_with_exit;
 }
 
 static int serve(struct options *options)
@@ -182,13 +181,14 @@ static int serve(struct options *options)
 		.without_flops = options->without_flops,
 		.checkpoint_ns = options->checkpoint_ns,
 		.first_pid = options->first_pid,
-		.farewell = torsh_farewell_wishes(options->has_summary,
-						  torsh_end_exports_has(&options->exports)),
+		.exit_wishes = torsh_exit_reply_wishes(options->has_summary,
+						       torsh_end_exports_has(&options->exports)),
 		.done_fd = control.done_fd,
 		.answer_fd = control.answer_fd,
 	};
 	struct drain *drain;
-	int result, has_exported, is_whole;
+	bool has_exported, is_whole;
+	int result;
 
 	fcntl(SOCKET_FD, F_SETFL, fcntl(SOCKET_FD, F_GETFL) | O_NONBLOCK);
 	fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC);
@@ -201,9 +201,9 @@ static int serve(struct options *options)
 	result = torsh_control_run(&control, drain, &has_exported);
 	torsh_drain_stop(drain, result == 1);
 	/* The first process has printed it, unless it was killed. */
-	options->has_summary = options->has_summary && !torsh_drain_has_said_farewell(drain);
+	options->has_summary = options->has_summary && !torsh_drain_has_replied_to_exit(drain);
 	if (options->has_summary)
-		torsh_summary_print(stderr, drain, options->exports.recording);
+		torsh_summary_print(stderr, torsh_drain_summary(drain), options->exports.recording);
 	is_whole = has_exported && is_all_exported(drain);
 	torsh_drain_destroy(drain);
 	/* The recording is whole now: readers, and those below, need not wait for it any more. */

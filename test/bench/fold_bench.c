@@ -37,7 +37,7 @@ struct producer {
 
 struct bench {
 	struct channel_view view;
-	struct process_state process_state;
+	struct process_state state;
 	struct producer *producers;
 	struct ring_consumer **consumers;
 	uint32_t n_threads, n_stacks;
@@ -184,7 +184,7 @@ static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
 				  RING_BYTES, 0, 0);
 	producer->consumer->heap.number = producer->consumer->slot = i;
 	producer->consumer->thread =
-		torsh_process_state_add_thread(&bench->process_state, 1000 + i, "bench", 0, 0);
+		torsh_process_state_add_thread(&bench->state, 1000 + i, "bench", 0, 0);
 	bench->consumers[i] = producer->consumer;
 }
 
@@ -209,7 +209,7 @@ static uint64_t take_rings(struct bench *bench)
 	do {
 		for (uint32_t i = 0; i < bench->n_threads; i++)
 			torsh_ring_consumer_copy(bench->consumers[i], ORDER_NO_BOUND, 0);
-		n_now = torsh_merge_fold(&bench->process_state, bench->consumers, bench->n_threads,
+		n_now = torsh_merge_fold(&bench->state, bench->consumers, bench->n_threads,
 					 ORDER_NO_BOUND, 32768);
 		n += n_now;
 	} while (n_now);
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
 	/* Half of the places are live at any time. */
 	bench.free_addresses = calloc(2 * n_live + bench.n_threads, sizeof(*bench.free_addresses));
 	start_view(&bench);
-	torsh_process_state_create(&bench.process_state, &bench.view, &clock);
+	torsh_process_state_create(&bench.state, &bench.view, &clock);
 	for (uint32_t i = 0; i < bench.n_threads; i++)
 		start_producer(&bench, i, (uint32_t)(2 * n_live / bench.n_threads + 1));
 	while (n_made < n_events) {
@@ -254,11 +254,10 @@ int main(int argc, char **argv)
 	printf("{\"events\": %llu, \"threads\": %u, \"live_blocks\": %llu, \"stacks\": %u, \"seconds\": %.3f, "
 	       "\"ns_per_event\": %.1f, \"events_per_second\": %.0f, \"bytes_per_block\": %.1f}\n",
 	       (unsigned long long)n_folded, bench.n_threads,
-	       (unsigned long long)bench.process_state.heap.tracker.n,
-	       bench.process_state.stacks.n_rows, spent, spent * 1e9 / (double)n_folded,
-	       (double)n_folded / spent,
-	       (double)torsh_live_bytes(&bench.process_state.heap.live) /
-		       (double)bench.process_state.heap.live.n_blocks);
-	return n_folded != n_events || bench.process_state.heap.unknown_frees ||
-	       bench.process_state.heap.implicit_frees;
+	       (unsigned long long)bench.state.heap.tracker.n, bench.state.stacks.n_rows, spent,
+	       spent * 1e9 / (double)n_folded, (double)n_folded / spent,
+	       (double)torsh_live_bytes(&bench.state.heap.live) /
+		       (double)bench.state.heap.live.n_blocks);
+	return n_folded != n_events || bench.state.heap.unknown_frees ||
+	       bench.state.heap.implicit_frees;
 }

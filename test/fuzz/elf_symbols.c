@@ -21,23 +21,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 /*
  * Without an error a name belongs to a function that covers its place; with one there are no names.
  */
-static void check(const struct elf_place *place, int rc)
+static void check(const struct elf_lookup *lookup, int rc)
 {
-	if (!place->name)
+	if (!lookup->name)
 		return;
-	if (rc || !*place->name || place->address < place->start ||
-	    place->address - place->start >= place->n_bytes)
+	if (rc || !*lookup->name || lookup->address < lookup->start ||
+	    lookup->address - lookup->start >= lookup->n_bytes)
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
 	static const uint8_t build_id[20] = {0x11, 0x22, 0x33};
-	struct elf_place places[N_PLACES] = {{.address = 0},
-					     {.address = 0x8},
-					     {.address = 0x205},
-					     {.address = 0x1005},
-					     {.address = UINT64_MAX}};
+	struct elf_lookup lookups[N_PLACES] = {{.address = 0},
+					       {.address = 0x8},
+					       {.address = 0x205},
+					       {.address = 0x1005},
+					       {.address = UINT64_MAX}};
 	int fd, rc;
 	char path[32];
 
@@ -47,13 +47,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	if (fd < 0 || (n_bytes > 1 && write(fd, bytes + 1, n_bytes - 1) < 0))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	rc = torsh_elf_name_places(path, build_id, bytes[0] & 1 ? sizeof(build_id) : 0, places,
-				   N_PLACES);
+	rc = torsh_elf_find_functions(path, build_id, bytes[0] & 1 ? sizeof(build_id) : 0, lookups,
+				      N_PLACES);
 	if (rc > 0)
 		abort();
 	for (size_t i = 0; i < N_PLACES; i++) {
-		check(&places[i], rc);
-		free(places[i].name);
+		check(&lookups[i], rc);
+		free(lookups[i].name);
 	}
 	close(fd);
 	return 0;

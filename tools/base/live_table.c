@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/base/live_table.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tools/base/memory.h"
@@ -322,7 +323,7 @@ static __attribute__((noinline)) struct live_page *grow(struct live_table *table
 	return page;
 }
 
-struct live_block *torsh_live_add(struct live_table *table, uint64_t address, int *is_there)
+struct live_block *torsh_live_add(struct live_table *table, uint64_t address, bool *is_there)
 {
 	uint64_t hash = hash_of(address);
 	struct live_page *page = page_of(table, hash);

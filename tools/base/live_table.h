@@ -55,7 +55,7 @@ struct live_block *torsh_live_find(const struct live_table *table, uint64_t addr
  * Adds a block that is not there, which is the caller's promise kept by asking *is_there: where it
  * is 1 nothing was added and the block that lives at the address is returned. address is not 0.
  */
-struct live_block *torsh_live_add(struct live_table *table, uint64_t address, int *is_there);
+struct live_block *torsh_live_add(struct live_table *table, uint64_t address, bool *is_there);
 
 /* All that *to's owner sets becomes what from says. */
 static inline void torsh_live_copy(struct live_block *to, const struct live_block *from)

@@ -48,7 +48,7 @@ void *torsh_memory_new(size_t n, size_t n_bytes)
 	return or_die(calloc(n ? n : 1, n_bytes));
 }
 
-void *torsh_memory_room(size_t n_bytes)
+void *torsh_memory_alloc(size_t n_bytes)
 {
 	return or_die(malloc(n_bytes));
 }

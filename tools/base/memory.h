@@ -19,7 +19,7 @@ void torsh_memory_start(void);
 void *torsh_memory_new(size_t n, size_t n_bytes);
 
 /* n_bytes of anything; never NULL. */
-void *torsh_memory_room(size_t n_bytes);
+void *torsh_memory_alloc(size_t n_bytes);
 
 /*
  * The same for a table that is looked into at random and filled soon: in huge pages, where there

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/base/private_file.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -93,7 +94,7 @@ char *torsh_private_path(const struct private_file *file)
 	return torsh_need_text("/proc/self/fd/%d/%s", file->directory_fd, file->temporary);
 }
 
-static int is_trusted(const struct stat *status)
+static bool is_trusted(const struct stat *status)
 {
 	return status->st_uid == geteuid() || status->st_uid == 0;
 }

@@ -105,7 +105,7 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 	uint32_t site = walker->is_second ? find_site(walker, device, event, innermost) : 0;
 	uint64_t bytes = tensor->bytes <= LIVE_SIZE_MAX ? tensor->bytes : LIVE_SIZE_MAX;
 	struct live_block *block;
-	int is_there;
+	bool is_there;
 
 	if (!tensor->address)
 		return;

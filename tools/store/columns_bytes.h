@@ -5,6 +5,7 @@
 #ifndef TORSH_STORE_COLUMNS_BYTES_H
 #define TORSH_STORE_COLUMNS_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static inline void torsh_bytes_put(struct column_bytes *column, const void *byte
 
 struct column_reader {
 	const uint8_t *at, *end;
-	int is_short; /* something was asked for that isn't there; 0 was answered */
+	bool is_short; /* something was asked for that isn't there; 0 was answered */
 };
 
 static inline uint64_t torsh_bytes_take_varint(struct column_reader *column)
@@ -49,7 +50,7 @@ static inline uint64_t torsh_bytes_take_varint(struct column_reader *column)
 		if (byte < 0x80)
 			return value;
 	}
-	column->is_short = 1;
+	column->is_short = true;
 	return 0;
 }
 
@@ -59,7 +60,7 @@ static inline const uint8_t *torsh_bytes_take(struct column_reader *column, size
 	const uint8_t *bytes = column->at;
 
 	if ((size_t)(column->end - column->at) < n) {
-		column->is_short = 1;
+		column->is_short = true;
 		return NULL;
 	}
 	column->at += n;

@@ -10,12 +10,12 @@
 #include "recording.pb-c.h"
 
 /* The plain columns become differences, in the same memory. */
-void torsh_steps_take(Torsh__Chunk *chunk);
+void torsh_delta_encode(Torsh__Chunk *chunk);
 
 /*
  * And back. Differences that make no sense become numbers that make none, which readers of the
  * columns look out for.
  */
-void torsh_steps_sum(Torsh__Chunk *chunk);
+void torsh_delta_decode(Torsh__Chunk *chunk);
 
 #endif

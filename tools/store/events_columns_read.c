@@ -3,6 +3,7 @@
  * The decoder of events_columns.h. The bytes come from a file: what can't be is answered with
  * -EPROTO.
  */
+#include <stdbool.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -138,7 +139,7 @@ static uint32_t freed_number(struct columns_reader *reader, enum op_freed how)
 static int take_free(struct columns_reader *reader, uint32_t op, struct columns_event *event)
 {
 	enum op_freed how = op >> OP_FREED_SHIFT;
-	int is_realloc = (op & OP_KIND) == OP_REALLOC_BEGIN;
+	bool is_realloc = (op & OP_KIND) == OP_REALLOC_BEGIN;
 	uint32_t number = UINT32_MAX;
 	uint64_t address;
 
@@ -183,7 +184,7 @@ static int take_cold(struct columns_reader *reader, struct columns_event *event)
 		       : -EPROTO;
 }
 
-static int is_short(const struct columns_reader *reader)
+static bool is_short(const struct columns_reader *reader)
 {
 	int result = 0;
 

@@ -2,6 +2,7 @@
 /*
  * The encoder of events_columns.h.
  */
+#include <stdbool.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -182,10 +183,10 @@ static enum op_freed put_freed(struct columns_writer *writer, uint32_t number)
 	return OP_FREED_BACK;
 }
 
-static void add_free(struct columns_writer *writer, uint64_t address, int is_realloc, uint32_t *op)
+static void add_free(struct columns_writer *writer, uint64_t address, bool is_realloc, uint32_t *op)
 {
 	const struct block_slot *slot = address ? find_slot(writer, address) : NULL;
-	int is_known = slot && slot->address;
+	bool is_known = slot && slot->address;
 	uint32_t number = is_known ? slot->number : UINT32_MAX;
 	enum op_freed how = is_known ? put_freed(writer, number) : put_foreign(writer, address);
 

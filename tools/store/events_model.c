@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/store/events_model.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ int torsh_model_alloc(struct events_model *model, const struct event_alloc *allo
 {
 	struct model_thread *thread = torsh_model_thread(model);
 
-	int is_move = alloc->entry == ALLOC_REALLOC && thread->old;
+	bool is_move = alloc->entry == ALLOC_REALLOC && thread->old;
 
 	if (how == OP_ADDRESS_LISTED)
 		pop_listed(model, alloc->usable);
@@ -105,7 +106,7 @@ int torsh_model_alloc(struct events_model *model, const struct event_alloc *allo
 }
 
 void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address,
-			    int is_realloc)
+			    bool is_realloc)
 {
 	struct model_thread *thread = torsh_model_thread(model);
 	uint64_t usable = block < model->n_blocks ? model->blocks[block].usable : 0;

@@ -10,6 +10,7 @@
 #ifndef TORSH_STORE_EVENTS_MODEL_H
 #define TORSH_STORE_EVENTS_MODEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tools/store/events_columns.h"
@@ -137,6 +138,6 @@ int torsh_model_alloc(struct events_model *model, const struct event_alloc *allo
  * begins.
  */
 void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address,
-			    int is_realloc);
+			    bool is_realloc);
 
 #endif

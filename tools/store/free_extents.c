@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_MOST (UINT64_C(64) << 20) /* so much is one chunk at most */
+#define EXTENT_MOST (UINT64_C(64) << 20) /* so much is one chunk at most */
 
-static int reserve_one(struct place **items, uint32_t n, uint32_t *capacity)
+static int reserve_one(struct extent **items, uint32_t n, uint32_t *capacity)
 {
-	struct place *larger;
+	struct extent *larger;
 
 	if (n < *capacity)
 		return 0;
@@ -20,79 +20,80 @@ static int reserve_one(struct place **items, uint32_t n, uint32_t *capacity)
 	return 0;
 }
 
-void torsh_free_extents_destroy(struct free_extents *places)
+void torsh_free_extents_destroy(struct free_extents *extents)
 {
-	free(places->free);
-	free(places->resting);
-	*places = (struct free_extents){0};
+	free(extents->free);
+	free(extents->resting);
+	*extents = (struct free_extents){0};
 }
 
-void torsh_free_extents_give_back(struct free_extents *places, struct place place)
+void torsh_free_extents_add(struct free_extents *extents, struct extent extent)
 {
-	if (place.n_bytes &&
-	    !reserve_one(&places->resting, places->n_resting, &places->resting_capacity))
-		places->resting[places->n_resting++] = place;
+	if (extent.n_bytes &&
+	    !reserve_one(&extents->resting, extents->n_resting, &extents->resting_capacity))
+		extents->resting[extents->n_resting++] = extent;
 }
 
-static void drop_free(struct free_extents *places, uint32_t i)
+static void drop_free(struct free_extents *extents, uint32_t i)
 {
-	memmove(&places->free[i], &places->free[i + 1],
-		(places->n_free - i - 1) * sizeof(places->free[0]));
-	places->n_free--;
+	memmove(&extents->free[i], &extents->free[i + 1],
+		(extents->n_free - i - 1) * sizeof(extents->free[0]));
+	extents->n_free--;
 }
 
 /*
  * Returns its number among the free ones, joined with neighbours; UINT32_MAX: there is no memory.
  */
-static uint32_t add_free(struct free_extents *places, struct place place)
+static uint32_t add_free(struct free_extents *extents, struct extent extent)
 {
 	uint32_t i = 0;
 
-	while (i < places->n_free && places->free[i].offset < place.offset)
+	while (i < extents->n_free && extents->free[i].offset < extent.offset)
 		i++;
-	if (i < places->n_free && place.offset + place.n_bytes == places->free[i].offset &&
-	    place.n_bytes + places->free[i].n_bytes <= PLACE_MOST) {
-		place.n_bytes += places->free[i].n_bytes;
-		drop_free(places, i);
+	if (i < extents->n_free && extent.offset + extent.n_bytes == extents->free[i].offset &&
+	    extent.n_bytes + extents->free[i].n_bytes <= EXTENT_MOST) {
+		extent.n_bytes += extents->free[i].n_bytes;
+		drop_free(extents, i);
 	}
-	if (i && places->free[i - 1].offset + places->free[i - 1].n_bytes == place.offset &&
-	    place.n_bytes + places->free[i - 1].n_bytes <= PLACE_MOST) {
-		places->free[i - 1].n_bytes += place.n_bytes;
+	if (i && extents->free[i - 1].offset + extents->free[i - 1].n_bytes == extent.offset &&
+	    extent.n_bytes + extents->free[i - 1].n_bytes <= EXTENT_MOST) {
+		extents->free[i - 1].n_bytes += extent.n_bytes;
 		return i - 1;
 	}
-	if (reserve_one(&places->free, places->n_free, &places->free_capacity))
+	if (reserve_one(&extents->free, extents->n_free, &extents->free_capacity))
 		return UINT32_MAX;
-	memmove(&places->free[i + 1], &places->free[i], (places->n_free - i) * sizeof(place));
-	places->free[i] = place;
-	places->n_free++;
+	memmove(&extents->free[i + 1], &extents->free[i], (extents->n_free - i) * sizeof(extent));
+	extents->free[i] = extent;
+	extents->n_free++;
 	return i;
 }
 
-void torsh_free_extents_settle(struct free_extents *places,
-			       int (*write_free)(void *context, struct place place), void *context)
+void torsh_free_extents_settle(struct free_extents *extents,
+			       int (*write_free)(void *context, struct extent extent),
+			       void *context)
 {
-	for (uint32_t k = 0; k < places->n_resting; k++) {
-		uint32_t i = add_free(places, places->resting[k]);
+	for (uint32_t k = 0; k < extents->n_resting; k++) {
+		uint32_t i = add_free(extents, extents->resting[k]);
 
-		if (i != UINT32_MAX && write_free(context, places->free[i]))
-			drop_free(places, i);
+		if (i != UINT32_MAX && write_free(context, extents->free[i]))
+			drop_free(extents, i);
 	}
-	places->n_resting = 0;
+	extents->n_resting = 0;
 }
 
-struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes,
-				     uint64_t n_rest_least)
+struct extent torsh_free_extents_take(struct free_extents *extents, uint64_t n_bytes,
+				      uint64_t n_rest_least)
 {
-	for (uint32_t i = 0; i < places->n_free; i++) {
-		struct place *found = &places->free[i], whole = *found;
+	for (uint32_t i = 0; i < extents->n_free; i++) {
+		struct extent *found = &extents->free[i], whole = *found;
 
 		if (found->n_bytes != n_bytes && found->n_bytes < n_bytes + n_rest_least)
 			continue;
 		found->offset += n_bytes;
 		found->n_bytes -= n_bytes;
 		if (!found->n_bytes)
-			drop_free(places, i);
+			drop_free(extents, i);
 		return whole;
 	}
-	return (struct place){0};
+	return (struct extent){0};
 }

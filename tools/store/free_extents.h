@@ -9,35 +9,36 @@
 
 #include <stdint.h>
 
-struct place {
+struct extent {
 	uint64_t offset, n_bytes;
 };
 
 struct free_extents {
-	struct place *free; /* in the order of the file; none touches the next */
+	struct extent *free; /* in the order of the file; none touches the next */
 	uint32_t n_free, free_capacity;
-	struct place *resting;
+	struct extent *resting;
 	uint32_t n_resting, resting_capacity;
 };
 
-void torsh_free_extents_destroy(struct free_extents *places);
+void torsh_free_extents_destroy(struct free_extents *extents);
 
 /* Where there is no memory the place is forgotten. */
-void torsh_free_extents_give_back(struct free_extents *places, struct place place);
+void torsh_free_extents_add(struct free_extents *extents, struct extent extent);
 
 /*
  * Places that rest become free. write_free(context, place) marks each that has changed in the file;
  * where it fails, the place is forgotten.
  */
-void torsh_free_extents_settle(struct free_extents *places,
-			       int (*write_free)(void *context, struct place place), void *context);
+void torsh_free_extents_settle(struct free_extents *extents,
+			       int (*write_free)(void *context, struct extent extent),
+			       void *context);
 
 /*
  * Take n_bytes of a free place that has just so many, or at least n_rest_least more. Returns the
  * whole place, of which the caller uses the start; what is left stays free. n_bytes 0: there is
  * none.
  */
-struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes,
-				     uint64_t n_rest_least);
+struct extent torsh_free_extents_take(struct free_extents *extents, uint64_t n_bytes,
+				      uint64_t n_rest_least);
 
 #endif

@@ -271,16 +271,16 @@ static const uint8_t *read_payload(struct recording_reader *reader,
 }
 
 /* Is this chunk more than all that a file of this size can hold? */
-static int is_beyond_belief(struct recording_reader *reader, const struct chunk_header *header)
+static bool is_beyond_belief(struct recording_reader *reader, const struct chunk_header *header)
 {
 	uint64_t n_most = RAW_BYTES_ANYWAY + RAW_BYTES_A_BYTE * reader->n_bytes;
 
 	if (header->kinds == CHUNK_EVENTS)
-		return 0;
+		return false;
 	if (header->raw_bytes > n_most - reader->n_raw_read)
-		return 1;
+		return true;
 	reader->n_raw_read += header->raw_bytes;
-	return 0;
+	return false;
 }
 
 /* Memory of one message, which is counted: NULL when it is too much. */
@@ -395,7 +395,7 @@ static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct ch
 	Torsh__Chunk *chunk = payload ? unpack(payload, header->raw_bytes) : NULL;
 
 	if (chunk)
-		torsh_steps_sum(chunk);
+		torsh_delta_decode(chunk);
 	return chunk;
 }
 

@@ -16,37 +16,37 @@
 #define LEVEL 3
 #define SPARE_LEAST (256u << 10) /* kept for the last chunks */
 #define SPARE_MOST (16u << 20)
-#define N_WORTHS 3u
+#define N_PRIORITIES 3u
 
 struct recording_file {
 	int fd;
 	uint32_t n_chunks;
 	uint64_t n_bytes;
-	uint64_t n_kept; /* allocated behind n_bytes */
+	uint64_t n_reserved; /* allocated behind n_bytes */
 	struct recording_limits limits;
 	ZSTD_CCtx *zstd;
 	uint8_t *raw, *stored;
 	size_t raw_capacity, stored_capacity;
-	struct free_extents places;
+	struct free_extents extents;
 	uint64_t tables_bytes; /* of all chunks that were not events: what the last ones may need */
-	char stopped[N_WORTHS][128];
+	char stopped[N_PRIORITIES][128];
 	char missed[128]; /* why a chunk of the last ones isn't there */
 };
 
-static void stop(struct recording_file *file, enum recording_worth worth, const char *why)
+static void stop(struct recording_file *file, enum recording_priority priority, const char *why)
 {
-	for (uint32_t i = 0; i <= (uint32_t)worth; i++) {
+	for (uint32_t i = 0; i <= (uint32_t)priority; i++) {
 		if (!file->stopped[i][0])
 			snprintf(file->stopped[i], sizeof(file->stopped[i]), "%s", why);
 	}
 }
 
-static void stop_at_error(struct recording_file *file, enum recording_worth worth, int error)
+static void stop_at_error(struct recording_file *file, enum recording_priority priority, int error)
 {
 	char why[128];
 
 	snprintf(why, sizeof(why), "can't write the recording: %s", strerror(error));
-	stop(file, worth, why);
+	stop(file, priority, why);
 }
 
 /* Returns 0 or -errno. */
@@ -76,7 +76,7 @@ static int write_all(struct recording_file *file, const void *bytes, size_t n_by
 	if (result)
 		return ftruncate(file->fd, (off_t)file->n_bytes) ? -errno : result;
 	file->n_bytes += n_bytes;
-	file->n_kept -= file->n_kept < n_bytes ? file->n_kept : n_bytes;
+	file->n_reserved -= file->n_reserved < n_bytes ? file->n_reserved : n_bytes;
 	return 0;
 }
 
@@ -111,11 +111,11 @@ struct recording_file *torsh_recording_create(int fd, const struct recording_lim
 
 void torsh_recording_finish(struct recording_file *file)
 {
-	if (file->n_kept && ftruncate(file->fd, (off_t)file->n_bytes))
+	if (file->n_reserved && ftruncate(file->fd, (off_t)file->n_bytes))
 		fprintf(stderr, "torsh: can't give back the recording's spare room: %s\n",
 			strerror(errno));
 	ZSTD_freeCCtx(file->zstd);
-	torsh_free_extents_destroy(&file->places);
+	torsh_free_extents_destroy(&file->extents);
 	free(file->raw);
 	free(file->stored);
 	free(file);
@@ -131,9 +131,10 @@ const char *torsh_recording_missed(const struct recording_file *file)
 	return file->missed[0] ? file->missed : NULL;
 }
 
-const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth)
+const char *torsh_recording_stopped(const struct recording_file *file,
+				    enum recording_priority priority)
 {
-	return file->stopped[worth][0] ? file->stopped[worth] : NULL;
+	return file->stopped[priority][0] ? file->stopped[priority] : NULL;
 }
 
 static int reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n)
@@ -163,9 +164,10 @@ static uint64_t spare_bytes(const struct recording_file *file)
 	return spare;
 }
 
-static int check_size(struct recording_file *file, enum recording_worth worth, uint64_t n_bytes)
+static int check_size(struct recording_file *file, enum recording_priority priority,
+		      uint64_t n_bytes)
 {
-	uint64_t kept = (RECORDING_LAST - worth) * spare_bytes(file);
+	uint64_t kept = (RECORDING_LAST - priority) * spare_bytes(file);
 	char why[128];
 
 	if (!file->limits.max_bytes || file->n_bytes + n_bytes + kept <= file->limits.max_bytes)
@@ -173,24 +175,25 @@ static int check_size(struct recording_file *file, enum recording_worth worth, u
 	snprintf(why, sizeof(why), "the recording reached its greatest size of %llu bytes",
 		 (unsigned long long)file->limits.max_bytes);
 	/* A smaller one of the last chunks may still fit. */
-	if (worth != RECORDING_LAST)
-		stop(file, worth, why);
+	if (priority != RECORDING_LAST)
+		stop(file, priority, why);
 	return -ENOSPC;
 }
 
 /* The last chunks may use the reserve: it is there for others, and they are small. */
-static int check_disk(struct recording_file *file, enum recording_worth worth, uint64_t n_bytes)
+static int check_disk(struct recording_file *file, enum recording_priority priority,
+		      uint64_t n_bytes)
 {
 	struct statvfs disk;
 	char why[128];
 
-	if (worth == RECORDING_LAST || !file->limits.reserve_bytes || fstatvfs(file->fd, &disk))
+	if (priority == RECORDING_LAST || !file->limits.reserve_bytes || fstatvfs(file->fd, &disk))
 		return 0;
 	if ((uint64_t)disk.f_bavail * disk.f_frsize >= file->limits.reserve_bytes + n_bytes)
 		return 0;
 	snprintf(why, sizeof(why), "less than %llu MiB are free on the disk",
 		 (unsigned long long)(file->limits.reserve_bytes >> 20));
-	stop(file, worth, why);
+	stop(file, priority, why);
 	return -ENOSPC;
 }
 
@@ -198,19 +201,20 @@ static int check_disk(struct recording_file *file, enum recording_worth worth, u
  * Where the file system can: blocks for this chunk and for the last ones are taken before it is
  * written.
  */
-static int keep_room(struct recording_file *file, enum recording_worth worth, uint64_t n_bytes)
+static int reserve_disk(struct recording_file *file, enum recording_priority priority,
+			uint64_t n_bytes)
 {
 	uint64_t wanted = n_bytes + spare_bytes(file);
 
-	if (worth == RECORDING_LAST || wanted <= file->n_kept)
+	if (priority == RECORDING_LAST || wanted <= file->n_reserved)
 		return 0;
 	if (!fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->n_bytes, (off_t)wanted)) {
-		file->n_kept = wanted;
+		file->n_reserved = wanted;
 		return 0;
 	}
 	if (errno != ENOSPC && errno != EFBIG && errno != EDQUOT)
 		return 0;
-	stop_at_error(file, worth, errno);
+	stop_at_error(file, priority, errno);
 	return -ENOSPC;
 }
 
@@ -272,26 +276,27 @@ static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk, uint
 }
 
 /* Steps are taken of it for that moment. Returns as pack. */
-static int64_t pack_steps(struct recording_file *file, Torsh__Chunk *chunk, uint32_t kinds)
+static int64_t pack_deltas(struct recording_file *file, Torsh__Chunk *chunk, uint32_t kinds)
 {
 	int64_t n_bytes;
 
-	torsh_steps_take(chunk);
+	torsh_delta_encode(chunk);
 	n_bytes = pack(file, chunk, kinds);
-	torsh_steps_sum(chunk);
+	torsh_delta_decode(chunk);
 	return n_bytes;
 }
 
 /* What was packed, behind all that is there. */
-static int append_packed(struct recording_file *file, int64_t n_bytes, enum recording_worth worth)
+static int append_packed(struct recording_file *file, int64_t n_bytes,
+			 enum recording_priority priority)
 {
 	int result;
 
-	result = check_size(file, worth, (uint64_t)n_bytes);
+	result = check_size(file, priority, (uint64_t)n_bytes);
 	if (!result)
-		result = check_disk(file, worth, (uint64_t)n_bytes);
+		result = check_disk(file, priority, (uint64_t)n_bytes);
 	if (!result)
-		result = keep_room(file, worth, (uint64_t)n_bytes);
+		result = reserve_disk(file, priority, (uint64_t)n_bytes);
 	if (result)
 		return result;
 	result = write_all(file, file->stored, (size_t)n_bytes);
@@ -300,47 +305,48 @@ static int append_packed(struct recording_file *file, int64_t n_bytes, enum reco
 		 * A smaller one of the last chunks may still fit; what comes again and again may
 		 * not try for ever.
 		 */
-		if (worth != RECORDING_LAST || result != -ENOSPC)
-			stop_at_error(file, worth, -result);
+		if (priority != RECORDING_LAST || result != -ENOSPC)
+			stop_at_error(file, priority, -result);
 		return result;
 	}
 	file->n_chunks++;
-	if (worth != RECORDING_EVENTS)
+	if (priority != RECORDING_EVENTS)
 		file->tables_bytes += (uint64_t)n_bytes;
 	return 0;
 }
 
-static int append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
+static int append(struct recording_file *file, Torsh__Chunk *chunk,
+		  enum recording_priority priority)
 {
 	int64_t n_bytes;
 
-	if (file->stopped[worth][0])
+	if (file->stopped[priority][0])
 		return -ENOSPC;
-	n_bytes = pack_steps(file, chunk, 0);
-	return n_bytes < 0 ? (int)n_bytes : append_packed(file, n_bytes, worth);
+	n_bytes = pack_deltas(file, chunk, 0);
+	return n_bytes < 0 ? (int)n_bytes : append_packed(file, n_bytes, priority);
 }
 
 /* Called by torsh_free_extents_settle too. */
-static int write_free(void *context, struct place place)
+static int write_free(void *context, struct extent extent)
 {
 	struct recording_file *file = context;
 	struct chunk_header header = {
 		.magic = CHUNK_MAGIC,
 		.kinds = CHUNK_FREE,
-		.stored_bytes = (uint32_t)(place.n_bytes - sizeof(header)),
+		.stored_bytes = (uint32_t)(extent.n_bytes - sizeof(header)),
 	};
 
 	header.header_checksum = XXH64(&header, offsetof(struct chunk_header, header_checksum), 0);
-	return write_at(file, &header, sizeof(header), place.offset);
+	return write_at(file, &header, sizeof(header), extent.offset);
 }
 
 /*
  * What was packed, into a place that has room for it. The rest is marked first: until then the
  * whole of it is free.
  */
-static int overwrite(struct recording_file *file, struct place whole, uint64_t n_bytes)
+static int overwrite(struct recording_file *file, struct extent whole, uint64_t n_bytes)
 {
-	struct place rest = {.offset = whole.offset + n_bytes, .n_bytes = whole.n_bytes - n_bytes};
+	struct extent rest = {.offset = whole.offset + n_bytes, .n_bytes = whole.n_bytes - n_bytes};
 	int result = rest.n_bytes ? write_free(file, rest) : 0;
 
 	if (!result)
@@ -352,57 +358,57 @@ static int overwrite(struct recording_file *file, struct place whole, uint64_t n
 	return result;
 }
 
-static int note_missed(struct recording_file *file, enum recording_worth worth, int result)
+static int note_missed(struct recording_file *file, enum recording_priority priority, int result)
 {
-	if (result && worth == RECORDING_LAST && !file->missed[0])
+	if (result && priority == RECORDING_LAST && !file->missed[0])
 		snprintf(file->missed, sizeof(file->missed), "%s",
-			 file->stopped[worth][0] ? file->stopped[worth]
-			 : result == -E2BIG	 ? "a table is larger than a chunk may be"
-						 : strerror(-result));
+			 file->stopped[priority][0] ? file->stopped[priority]
+			 : result == -E2BIG	    ? "a table is larger than a chunk may be"
+						    : strerror(-result));
 	return result;
 }
 
 int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk,
-			   enum recording_worth worth)
+			   enum recording_priority priority)
 {
-	return note_missed(file, worth, append(file, chunk, worth));
+	return note_missed(file, priority, append(file, chunk, priority));
 }
 
 int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk,
-			enum recording_worth worth, struct place *place)
+			enum recording_priority priority, struct extent *extent)
 {
-	struct place whole = {0};
+	struct extent whole = {0};
 	int64_t n_bytes;
 	int result;
 
-	*place = (struct place){0};
-	if (file->stopped[worth][0])
-		return note_missed(file, worth, -ENOSPC);
-	n_bytes = pack_steps(file, chunk,
-			     worth == RECORDING_CHECKPOINT ? CHUNK_LATER | CHUNK_CHECKPOINT
-							   : CHUNK_LATER);
+	*extent = (struct extent){0};
+	if (file->stopped[priority][0])
+		return note_missed(file, priority, -ENOSPC);
+	n_bytes = pack_deltas(file, chunk,
+			      priority == RECORDING_CHECKPOINT ? CHUNK_LATER | CHUNK_CHECKPOINT
+							       : CHUNK_LATER);
 	if (n_bytes < 0)
-		return note_missed(file, worth, (int)n_bytes);
-	if (worth == RECORDING_CHECKPOINT)
-		whole = torsh_free_extents_take(&file->places, (uint64_t)n_bytes,
+		return note_missed(file, priority, (int)n_bytes);
+	if (priority == RECORDING_CHECKPOINT)
+		whole = torsh_free_extents_take(&file->extents, (uint64_t)n_bytes,
 						sizeof(struct chunk_header));
 	if (whole.n_bytes)
 		result = overwrite(file, whole, (uint64_t)n_bytes);
 	else
-		result = append_packed(file, n_bytes, worth);
+		result = append_packed(file, n_bytes, priority);
 	if (!result)
-		*place = (struct place){whole.n_bytes ? whole.offset
-						      : file->n_bytes - (uint64_t)n_bytes,
-					(uint64_t)n_bytes};
-	return note_missed(file, worth, result);
+		*extent = (struct extent){whole.n_bytes ? whole.offset
+							: file->n_bytes - (uint64_t)n_bytes,
+					  (uint64_t)n_bytes};
+	return note_missed(file, priority, result);
 }
 
-void torsh_recording_give_back(struct recording_file *file, struct place place)
+void torsh_recording_free_extent(struct recording_file *file, struct extent extent)
 {
-	torsh_free_extents_give_back(&file->places, place);
+	torsh_free_extents_add(&file->extents, extent);
 }
 
 void torsh_recording_settle(struct recording_file *file)
 {
-	torsh_free_extents_settle(&file->places, write_free, file);
+	torsh_free_extents_settle(&file->extents, write_free, file);
 }

@@ -22,7 +22,7 @@ struct recording_limits {
 };
 
 /* How much a chunk matters when there is little room. */
-enum recording_worth {
+enum recording_priority {
 	RECORDING_EVENTS,
 	RECORDING_CHECKPOINT, /* a later one will say the same and more */
 	RECORDING_LAST, /* final rows */
@@ -40,12 +40,12 @@ struct recording_file *torsh_recording_create(int fd, const struct recording_lim
 /*
  * A chunk that replaces ones that were put before, and may be replaced itself: it is read behind
  * all that are appended. One worth RECORDING_CHECKPOINT goes into room that was given back where
- * that is large enough. *place is what torsh_recording_give_back takes once a later chunk has all
+ * that is large enough. *place is what torsh_recording_free_extent takes once a later chunk has all
  * that it has. Returns as torsh_recording_append.
  */
 int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk,
-			enum recording_worth worth, struct place *place);
-void torsh_recording_give_back(struct recording_file *file, struct place place);
+			enum recording_priority priority, struct extent *extent);
+void torsh_recording_free_extent(struct recording_file *file, struct extent extent);
 
 /* A checkpoint is whole: what was given back before the one before it may be used. */
 void torsh_recording_settle(struct recording_file *file);
@@ -58,10 +58,11 @@ void torsh_recording_finish(struct recording_file *file);
  * the way, -E2BIG when it is larger than a chunk may be, or another -errno.
  */
 int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk,
-			   enum recording_worth worth);
+			   enum recording_priority priority);
 
 /* NULL, or why chunks of this worth are no longer written: a sentence without a full stop. */
-const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth);
+const char *torsh_recording_stopped(const struct recording_file *file,
+				    enum recording_priority priority);
 
 /* NULL, or why one of the last chunks is not in the recording. */
 const char *torsh_recording_missed(const struct recording_file *file);

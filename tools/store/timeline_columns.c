@@ -276,7 +276,7 @@ void torsh_timeline_close(struct timeline_reader *reader)
 	free(reader);
 }
 
-static inline uint64_t take(struct read_column *read, int *is_short)
+static inline uint64_t take(struct read_column *read, bool *is_short)
 {
 	struct column_reader *bytes = &read->bytes;
 
@@ -291,7 +291,7 @@ static inline uint64_t take(struct read_column *read, int *is_short)
 	return read->last;
 }
 
-static void take_fields(struct timeline_reader *reader, struct event *event, int *is_short)
+static void take_fields(struct timeline_reader *reader, struct event *event, bool *is_short)
 {
 	struct read_column *column = reader->fields[event->id];
 
@@ -312,7 +312,7 @@ static void take_fields(struct timeline_reader *reader, struct event *event, int
 
 int torsh_timeline_next(struct timeline_reader *reader, struct timeline_event *event)
 {
-	int is_short = 0;
+	bool is_short = false;
 	uint64_t id;
 
 	if (!reader->n_left)

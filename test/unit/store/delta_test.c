@@ -116,13 +116,13 @@ static void differences_come_back(void **state)
 
 		make_values(&values, seed);
 		fill(&sample, &values);
-		torsh_steps_take(&sample.chunk);
+		torsh_delta_encode(&sample.chunk);
 		assert_int_equal(sample.stacks.n_parent, 0);
 		assert_int_equal(sample.live.n_last_after_ns, N);
 		read = through_bytes(&sample.chunk);
-		torsh_steps_sum(&sample.chunk);
+		torsh_delta_decode(&sample.chunk);
 		assert_plain(&sample.chunk, &values);
-		torsh_steps_sum(read);
+		torsh_delta_decode(read);
 		assert_plain(read, &values);
 		torsh__chunk__free_unpacked(read, NULL);
 	}
@@ -138,7 +138,7 @@ static void plain_columns_stay(void **state)
 	make_values(&values, 7);
 	fill(&sample, &values);
 	read = through_bytes(&sample.chunk);
-	torsh_steps_sum(read);
+	torsh_delta_decode(read);
 	assert_plain(read, &values);
 	torsh__chunk__free_unpacked(read, NULL);
 }

@@ -8,77 +8,77 @@
 
 #include "tools/store/free_extents.h"
 
-static struct place marked;
+static struct extent marked;
 static int marks_fail;
 
-static int mark(void *context, struct place place)
+static int mark(void *context, struct extent extent)
 {
 	(void)context;
-	marked = place;
+	marked = extent;
 	return marks_fail;
 }
 
-static void give(struct free_extents *places, uint64_t offset, uint64_t n_bytes)
+static void give(struct free_extents *extents, uint64_t offset, uint64_t n_bytes)
 {
-	torsh_free_extents_give_back(places, (struct place){offset, n_bytes});
+	torsh_free_extents_add(extents, (struct extent){offset, n_bytes});
 }
 
 static void neighbours_become_one(void **state)
 {
-	struct free_extents places = {0};
+	struct free_extents extents = {0};
 
 	(void)state;
-	give(&places, 100, 50);
-	give(&places, 200, 50);
-	give(&places, 150, 50);
-	torsh_free_extents_settle(&places, mark, NULL);
-	assert_int_equal(places.n_free, 1);
+	give(&extents, 100, 50);
+	give(&extents, 200, 50);
+	give(&extents, 150, 50);
+	torsh_free_extents_settle(&extents, mark, NULL);
+	assert_int_equal(extents.n_free, 1);
 	assert_int_equal(marked.offset, 100);
 	assert_int_equal(marked.n_bytes, 150);
-	torsh_free_extents_destroy(&places);
+	torsh_free_extents_destroy(&extents);
 }
 
 static void what_rests_is_not_taken(void **state)
 {
-	struct free_extents places = {0};
+	struct free_extents extents = {0};
 
 	(void)state;
-	give(&places, 100, 50);
-	assert_int_equal(torsh_free_extents_take(&places, 50, 40).n_bytes, 0);
-	torsh_free_extents_settle(&places, mark, NULL);
-	assert_int_equal(torsh_free_extents_take(&places, 50, 40).offset, 100);
-	assert_int_equal(places.n_free, 0);
-	torsh_free_extents_destroy(&places);
+	give(&extents, 100, 50);
+	assert_int_equal(torsh_free_extents_take(&extents, 50, 40).n_bytes, 0);
+	torsh_free_extents_settle(&extents, mark, NULL);
+	assert_int_equal(torsh_free_extents_take(&extents, 50, 40).offset, 100);
+	assert_int_equal(extents.n_free, 0);
+	torsh_free_extents_destroy(&extents);
 }
 
 static void a_rest_has_room_for_a_header(void **state)
 {
-	struct free_extents places = {0};
-	struct place whole;
+	struct free_extents extents = {0};
+	struct extent whole;
 
 	(void)state;
-	give(&places, 100, 100);
-	torsh_free_extents_settle(&places, mark, NULL);
-	assert_int_equal(torsh_free_extents_take(&places, 70, 40).n_bytes, 0);
-	whole = torsh_free_extents_take(&places, 60, 40);
+	give(&extents, 100, 100);
+	torsh_free_extents_settle(&extents, mark, NULL);
+	assert_int_equal(torsh_free_extents_take(&extents, 70, 40).n_bytes, 0);
+	whole = torsh_free_extents_take(&extents, 60, 40);
 	assert_int_equal(whole.offset, 100);
 	assert_int_equal(whole.n_bytes, 100);
-	assert_int_equal(places.free[0].offset, 160);
-	assert_int_equal(places.free[0].n_bytes, 40);
-	torsh_free_extents_destroy(&places);
+	assert_int_equal(extents.free[0].offset, 160);
+	assert_int_equal(extents.free[0].n_bytes, 40);
+	torsh_free_extents_destroy(&extents);
 }
 
 static void what_can_not_be_marked_is_forgotten(void **state)
 {
-	struct free_extents places = {0};
+	struct free_extents extents = {0};
 
 	(void)state;
-	give(&places, 100, 100);
+	give(&extents, 100, 100);
 	marks_fail = -1;
-	torsh_free_extents_settle(&places, mark, NULL);
+	torsh_free_extents_settle(&extents, mark, NULL);
 	marks_fail = 0;
-	assert_int_equal(places.n_free, 0);
-	torsh_free_extents_destroy(&places);
+	assert_int_equal(extents.n_free, 0);
+	torsh_free_extents_destroy(&extents);
 }
 
 int main(void)

@@ -42,8 +42,8 @@ static int new_file(void)
 }
 
 /* Chunk number i: a row whose text is long, and incompressible in every third. */
-static int append_numbered(struct recording_file *file, uint32_t i, enum recording_worth worth,
-			   size_t n_text)
+static int append_numbered(struct recording_file *file, uint32_t i,
+			   enum recording_priority priority, size_t n_text)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	Torsh__Process row = TORSH__PROCESS__INIT, *rows = &row;
@@ -58,7 +58,7 @@ static int append_numbered(struct recording_file *file, uint32_t i, enum recordi
 	row.has_process = 1;
 	row.process = i;
 	row.program = text;
-	if (worth == RECORDING_EVENTS) {
+	if (priority == RECORDING_EVENTS) {
 		events.has_n_events = 1;
 		events.n_events = i;
 		chunk.n_events = 1;
@@ -70,7 +70,7 @@ static int append_numbered(struct recording_file *file, uint32_t i, enum recordi
 		chunk.n_process = 1;
 		chunk.process = &rows;
 	}
-	result = torsh_recording_append(file, &chunk, worth);
+	result = torsh_recording_append(file, &chunk, priority);
 	free(text);
 	return result;
 }
@@ -312,26 +312,26 @@ static void the_greatest_size_is_kept(void **state)
 static void what_is_larger_than_a_chunk_is_missed(void **state)
 {
 	const struct recording_limits limits = {0};
-	static const enum recording_worth worths[] = {RECORDING_CHECKPOINT, RECORDING_LAST};
+	static const enum recording_priority worths[] = {RECORDING_CHECKPOINT, RECORDING_LAST};
 	char *text = malloc(CHUNK_RAW_MAX + 1);
 	int fd = new_file();
 	struct recording_file *file = torsh_recording_create(fd, &limits, 0);
 	Torsh__Process row = TORSH__PROCESS__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct place place;
+	struct extent extent;
 
 	(void)state;
 	memset(text, 'a', CHUNK_RAW_MAX);
 	text[CHUNK_RAW_MAX] = '\0';
 	chunk.n_process = 1;
 	chunk.process = &rows;
-	assert_int_equal(torsh_recording_put(file, &chunk, RECORDING_CHECKPOINT, &place), 0);
+	assert_int_equal(torsh_recording_put(file, &chunk, RECORDING_CHECKPOINT, &extent), 0);
 	row.program = text;
 	for (uint32_t i = 0; i < 2; i++) {
 		/* What a checkpoint lacks a later one may have. */
 		assert_null(torsh_recording_missed(file));
-		assert_int_equal(torsh_recording_put(file, &chunk, worths[i], &place), -E2BIG);
-		assert_int_equal(place.n_bytes, 0);
+		assert_int_equal(torsh_recording_put(file, &chunk, worths[i], &extent), -E2BIG);
+		assert_int_equal(extent.n_bytes, 0);
 	}
 	assert_non_null(torsh_recording_missed(file));
 	assert_string_equal(torsh_recording_missed(file), "a table is larger than a chunk may be");

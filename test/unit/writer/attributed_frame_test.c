@@ -63,7 +63,7 @@ static void leads_are_what_says_most(void **state)
 {
 	static const struct {
 		int path[4];
-		uint32_t lead;
+		uint32_t attributed_frame;
 	} cases[] = {
 		{{MAIN, INNER, -1}, INNER},
 		{{MAIN, MALLOC, -1}, MAIN},
@@ -89,7 +89,7 @@ static void leads_are_what_says_most(void **state)
 		torsh_attributed_frames_update(&attributed, &code, &stacks);
 		assert_int_equal(attributed.n, stacks.n_rows);
 		assert_true(attributed.items[stack].rank);
-		assert_int_equal(attributed.items[stack].address, cases[i].lead);
+		assert_int_equal(attributed.items[stack].address, cases[i].attributed_frame);
 	}
 	assert_int_equal(attributed.items[0].rank, 0);
 	torsh_attributed_frames_destroy(&attributed);

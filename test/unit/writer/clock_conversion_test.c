@@ -41,18 +41,18 @@ static int fake_clock(clockid_t clock, struct timespec *time)
 }
 
 /* In place of the library's, with stand-ins for both clocks. */
-#define torsh_ticks_counter fake_counter
+#define torsh_clock_ticks fake_counter
 #define clock_gettime fake_clock
 #include "tools/writer/input/clock_conversion.c"
 
-static struct ticks_rate rate;
+static struct clock_rate rate;
 static _Atomic uint64_t lift;
 static struct clock_conversion target;
 
-static enum ticks_jump pass(uint64_t ns)
+static enum clock_jump pass(uint64_t ns)
 {
 	now_ns += ns;
-	return torsh_ticks_measure(&rate).jump;
+	return torsh_clock_rate_measure(&rate).jump;
 }
 
 static int begin(void **state)
@@ -61,11 +61,11 @@ static int begin(void **state)
 	moved = 0;
 	now_ns = 1000 * S;
 	atomic_store(&lift, 0);
-	torsh_ticks_start(&rate);
+	torsh_clock_rate_start(&rate);
 	target = (struct clock_conversion){
 		.rate = &rate, .start_ticks = fake_counter(), .start_ns = now_ns, .lift = &lift};
 	for (uint32_t i = 0; i < 100; i++)
-		assert_int_equal(pass(100 * MS), TICKS_STEADY);
+		assert_int_equal(pass(100 * MS), CLOCK_JUMP_NONE);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static void expect_near(uint64_t found_ns, uint64_t ns)
 
 static uint64_t stamp_now(void)
 {
-	return (fake_counter() + torsh_ticks_lift(&target)) >> CHANNEL_STAMP_SHIFT;
+	return (fake_counter() + torsh_clock_lift(&target)) >> CHANNEL_STAMP_SHIFT;
 }
 
 static void set_back_it_goes_on(void **state)
@@ -86,13 +86,13 @@ static void set_back_it_goes_on(void **state)
 	(void)state;
 	for (uint32_t i = 1; i < 50; i++) {
 		moved -= ticks_of_ns(3 * i * S);
-		assert_int_equal(pass(200 * MS), TICKS_SET_BACK);
+		assert_int_equal(pass(200 * MS), CLOCK_JUMP_BACK);
 		assert_true(stamp_now() > before);
-		expect_near(torsh_ticks_to_ns(&target, stamp_now()), now_ns);
-		assert_int_equal(pass(100 * MS), TICKS_STEADY);
+		expect_near(torsh_clock_to_ns(&target, stamp_now()), now_ns);
+		assert_int_equal(pass(100 * MS), CLOCK_JUMP_NONE);
 		before = stamp_now();
 	}
-	expect_near((uint64_t)((double)ticks_of_ns(S) * rate.ns_a_tick), S);
+	expect_near((uint64_t)((double)ticks_of_ns(S) * rate.ns_per_tick), S);
 }
 
 #define N_JUMPS 300u
@@ -104,15 +104,15 @@ static void ahead_is_left_out_of_the_time(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < N_JUMPS; i++) {
 		moved += ticks_of_ns(3600 * S);
-		assert_int_equal(pass(200 * MS), TICKS_JUMPED);
-		expect_near(torsh_ticks_to_ns(&target, stamp_now()), now_ns);
-		assert_int_equal(pass(100 * MS), TICKS_STEADY);
+		assert_int_equal(pass(200 * MS), CLOCK_JUMP_AHEAD);
+		expect_near(torsh_clock_to_ns(&target, stamp_now()), now_ns);
+		assert_int_equal(pass(100 * MS), CLOCK_JUMP_NONE);
 		stamps[i] = stamp_now();
 		times_ns[i] = now_ns;
 	}
-	expect_near(torsh_ticks_to_ns(&target, before), before_ns);
+	expect_near(torsh_clock_to_ns(&target, before), before_ns);
 	for (uint32_t i = 0; i < N_JUMPS; i++)
-		expect_near(torsh_ticks_to_ns(&target, stamps[i]), times_ns[i]);
+		expect_near(torsh_clock_to_ns(&target, stamps[i]), times_ns[i]);
 }
 
 /* What the targets read: as far as the counter would be. */
@@ -124,15 +124,15 @@ static void it_is_published_as_if_nothing_had_been(void **state)
 
 	(void)state;
 	moved -= ticks_of_ns(5000 * S);
-	assert_int_equal(pass(200 * MS), TICKS_SET_BACK);
-	torsh_ticks_publish(&rate, 0, &reference);
+	assert_int_equal(pass(200 * MS), CLOCK_JUMP_BACK);
+	torsh_clock_rate_publish(&rate, 0, &reference);
 	known = torsh_clock_look(&reference);
 	assert_true(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt) >
 		    ticks_of_ns(4999 * S));
 	assert_int_equal(torsh_clock_missing(&known, fake_counter() + rate.lift, now_ns, &doubt),
 			 0);
 	/* A process that begins now. */
-	torsh_ticks_publish(&rate, rate.lift, &reference);
+	torsh_clock_rate_publish(&rate, rate.lift, &reference);
 	known = torsh_clock_look(&reference);
 	assert_int_equal(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt), 0);
 }

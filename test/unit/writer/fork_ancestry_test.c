@@ -96,7 +96,7 @@ static void a_fork_inherits_what_its_parent_had_then(void **state)
 	begin(&child, CHILD, 2, &parent);
 	assert_int_equal(child.target->parent_number, 1);
 	torsh_fork_ancestry_inherit(&ancestry, child.target);
-	assert_true(torsh_fork_ancestry_is_awaited(child.target));
+	assert_true(torsh_fork_ancestry_is_pending(child.target));
 	put_fork(&parent, 3, CHILD);
 	fake_free(&parent.thread, 4, 0x1000);
 	fold(&parent);
@@ -113,7 +113,7 @@ static void who_is_no_fork_inherits_nothing(void **state)
 	(void)state;
 	begin(&image, PARENT, 1, NULL);
 	assert_int_equal(image.target->parent_number, 0);
-	assert_false(torsh_fork_ancestry_is_awaited(image.target));
+	assert_false(torsh_fork_ancestry_is_pending(image.target));
 	assert_false(image.target->inheritance.is_fork);
 	end(&image);
 }
@@ -143,7 +143,7 @@ static void a_parent_that_was_killed_within_the_fork_leaves_it_unknown(void **st
 	begin(&child, CHILD, 2, &parent);
 	end(&parent);
 	torsh_fork_ancestry_inherit(&ancestry, child.target);
-	assert_false(torsh_fork_ancestry_is_awaited(child.target));
+	assert_false(torsh_fork_ancestry_is_pending(child.target));
 	assert_false(child.target->inheritance.has_blocks);
 	assert_int_equal(child.target->parent_number, 1);
 	end(&child);
@@ -162,7 +162,7 @@ static void a_fork_of_a_fork_inherits_from_both(void **state)
 	put_fork(&child, 5, 300);
 	begin(&grandchild, 300, 3, &child);
 	torsh_fork_ancestry_inherit(&ancestry, grandchild.target);
-	assert_true(torsh_fork_ancestry_is_awaited(grandchild.target));
+	assert_true(torsh_fork_ancestry_is_pending(grandchild.target));
 	put_fork(&parent, 3, CHILD);
 	torsh_fork_ancestry_inherit(&ancestry, child.target);
 	torsh_fork_ancestry_inherit(&ancestry, grandchild.target);

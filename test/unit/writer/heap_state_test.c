@@ -331,19 +331,19 @@ static void assert_same_peak(const struct replay *replay, struct folded *folded)
 	assert_int_equal(heap->tracker.peak_n, replay->peak_blocks);
 	assert_int_equal(heap->tracker.peak_stamp, replay->peak_time);
 	for (uint32_t i = 0; i < N_SITES; i++) {
-		const struct site_usage *share = &heap->sites[folded->sites[i]].live;
+		const struct site_usage *usage = &heap->sites[folded->sites[i]].live;
 
-		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_bytes(usage, &heap->tracker),
 				 replay->peak_bytes_of[i]);
-		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_n(usage, &heap->tracker),
 				 replay->peak_blocks_of[i]);
 	}
 	if (heap->small_site) {
-		const struct site_usage *share = &heap->sites[heap->small_site].live;
+		const struct site_usage *usage = &heap->sites[heap->small_site].live;
 
-		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_bytes(usage, &heap->tracker),
 				 replay->peak_bytes_of[SMALL]);
-		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker),
+		assert_int_equal(torsh_site_usage_peak_n(usage, &heap->tracker),
 				 replay->peak_blocks_of[SMALL]);
 	}
 }

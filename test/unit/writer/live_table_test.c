@@ -35,7 +35,7 @@ static void change_one(struct live_table *table, struct model *model, uint32_t p
 {
 	uint64_t address = address_of(place);
 	struct live_block *block = torsh_live_find(table, address);
-	int is_there;
+	bool is_there;
 
 	assert_int_equal(block != NULL, model->is_live[place]);
 	if (block) {
@@ -117,7 +117,7 @@ static uint64_t address_with_hash(uint64_t hash)
 static void crowd_one_line(struct live_table *table, uint32_t line, uint64_t *random)
 {
 	uint64_t order[N_COLLIDING];
-	int is_there;
+	bool is_there;
 
 	for (uint32_t i = 0; i < N_COLLIDING; i++) {
 		order[i] = address_with_hash((uint64_t)line << 56 | (i + 1));
@@ -158,7 +158,7 @@ static void a_block_that_is_there_is_not_added(void **state)
 {
 	struct live_block *first, *second;
 	struct live_table table;
-	int is_there;
+	bool is_there;
 
 	(void)state;
 	torsh_live_create(&table);
@@ -218,7 +218,7 @@ static void a_block_takes_forty_bytes(void **state)
 	struct live_table table;
 	double sum = 0, most = 0;
 	uint32_t n = 0;
-	int is_there;
+	bool is_there;
 
 	(void)state;
 	torsh_live_create(&table);

@@ -78,21 +78,21 @@ static void put_v1(const char *folder, const char *limit, const char *usage)
 	put_group(folder, files, 2);
 }
 
-static struct room_left look(uint32_t n_groups)
+static struct memory_left look(uint32_t n_groups)
 {
-	struct memory_limit room;
-	struct room_left left;
+	struct memory_limit memory;
+	struct memory_left left;
 
-	torsh_memory_limit_open(&room, root);
-	assert_int_equal(room.n_groups, n_groups);
-	left = torsh_memory_limit_left(&room);
-	torsh_memory_limit_close(&room);
+	torsh_memory_limit_open(&memory, root);
+	assert_int_equal(memory.n_groups, n_groups);
+	left = torsh_memory_limit_left(&memory);
+	torsh_memory_limit_close(&memory);
 	return left;
 }
 
 static void expect_left(uint32_t n_groups, uint64_t bytes, uint64_t limit)
 {
-	struct room_left left = look(n_groups);
+	struct memory_left left = look(n_groups);
 
 	assert_int_equal(left.bytes, bytes);
 	assert_int_equal(left.limit, limit);
@@ -249,7 +249,7 @@ static void a_mount_from_above_the_namespace_counts(void **state)
 static void more_groups_than_are_kept_lose_none_of_their_files(void **state)
 {
 	char path[256] = "fs/cgroup";
-	struct memory_limit room;
+	struct memory_limit memory;
 
 	(void)state;
 	for (uint32_t i = 0; i < MEMORY_LIMIT_GROUPS_MAX + 4; i++) {
@@ -257,13 +257,13 @@ static void more_groups_than_are_kept_lose_none_of_their_files(void **state)
 		put_v2(path, "419430400\n", "max\n", "104857600\n");
 	}
 	put_own("0::/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g\n", MOUNT_V2);
-	torsh_memory_limit_open(&room, root);
-	assert_int_equal(room.n_groups, MEMORY_LIMIT_GROUPS_MAX);
+	torsh_memory_limit_open(&memory, root);
+	assert_int_equal(memory.n_groups, MEMORY_LIMIT_GROUPS_MAX);
 	for (int i = 0; i < 100; i++) {
-		torsh_memory_limit_close(&room);
-		torsh_memory_limit_open(&room, root);
+		torsh_memory_limit_close(&memory);
+		torsh_memory_limit_open(&memory, root);
 	}
-	torsh_memory_limit_close(&room);
+	torsh_memory_limit_close(&memory);
 	/* Nothing stays open. */
 	assert_true(dup(0) < 16);
 }
@@ -272,7 +272,7 @@ static void needed_is_a_part_of_the_limit(void **state)
 {
 	static const uint64_t mib[][2] = {{64, 32}, {400, 50}, {4096, 128}};
 	char text[32], why[512];
-	struct room_left left;
+	struct memory_left left;
 
 	(void)state;
 	put_own("0::/a\n", MOUNT_V2);

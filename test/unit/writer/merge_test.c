@@ -26,7 +26,7 @@ struct story {
 	struct fake_thread threads[THREADS_MAX];
 	struct ring_consumer *consumers[THREADS_MAX];
 	uint32_t n_threads;
-	struct process_state process_state;
+	struct process_state state;
 };
 
 static void start(struct story *story, uint32_t n_threads)
@@ -38,8 +38,8 @@ static void start(struct story *story, uint32_t n_threads)
 	fake_channel_create(&story->channel, n_threads);
 	fd = dup(story->channel.fd);
 	assert_int_equal(torsh_view_open(&story->view, fd), 0);
-	torsh_process_state_create(&story->process_state, &story->view, &clock);
-	story->process_state.columns = torsh_columns_create();
+	torsh_process_state_create(&story->state, &story->view, &clock);
+	story->state.columns = torsh_columns_create();
 	story->n_threads = n_threads;
 	for (uint32_t i = 0; i < n_threads; i++) {
 		fake_thread_open(&story->threads[i], &story->channel, i, i, 0);
@@ -48,7 +48,7 @@ static void start(struct story *story, uint32_t n_threads)
 					  torsh_view_map_ring(&story->view, i, 0), FAKE_RING, 0, 0);
 		story->consumers[i]->slot = story->consumers[i]->heap.number = i;
 		story->consumers[i]->thread =
-			torsh_process_state_add_thread(&story->process_state, i, "t", 0, 0);
+			torsh_process_state_add_thread(&story->state, i, "t", 0, 0);
 	}
 }
 
@@ -59,7 +59,7 @@ static void finish(struct story *story)
 		torsh_ring_consumer_destroy(story->consumers[i]);
 		fake_thread_leave(&story->threads[i]);
 	}
-	torsh_process_state_destroy(&story->process_state);
+	torsh_process_state_destroy(&story->state);
 	torsh_view_close(&story->view);
 	fake_channel_destroy(&story->channel);
 }
@@ -69,7 +69,7 @@ static uint64_t pass(struct story *story, uint64_t limit, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < story->n_threads; i++)
 		torsh_ring_consumer_copy(story->consumers[i], limit, now_ns);
-	return torsh_merge_fold(&story->process_state, story->consumers, story->n_threads, limit,
+	return torsh_merge_fold(&story->state, story->consumers, story->n_threads, limit,
 				UINT64_MAX);
 }
 
@@ -88,9 +88,9 @@ static void assert_folded(struct story *story, const struct expected *expected, 
 	uint8_t *bytes;
 	size_t n_bytes;
 
-	assert_int_equal(torsh_columns_take(story->process_state.columns, &first_ns, &n_events,
-					    &bytes, &n_bytes),
-			 0);
+	assert_int_equal(
+		torsh_columns_take(story->state.columns, &first_ns, &n_events, &bytes, &n_bytes),
+		0);
 	assert_int_equal(n_events, n);
 	assert_int_equal(torsh_columns_open(&reader, first_ns, n_events, bytes, n_bytes), 0);
 	for (uint32_t i = 0; i < n; i++) {
@@ -135,7 +135,7 @@ static void publish_at_random(struct story *story, uint64_t seed)
 			fake_commit_free(&story->threads[i], held[i], 16 * held[i], 0);
 	}
 	pass(story, ORDER_NO_BOUND, 0);
-	assert_int_equal(story->process_state.late_events, 0);
+	assert_int_equal(story->state.late_events, 0);
 	assert_folded(story, expected, N_EVENTS);
 }
 
@@ -172,7 +172,7 @@ static void a_busy_ring_holds_back_what_is_younger(void **state)
 	assert_int_equal(pass(&story, 1000, 0), 0);
 	fake_commit_free(&story.threads[0], 30, 0x30, 0);
 	assert_int_equal(pass(&story, 1000, 0), 3);
-	assert_int_equal(story.process_state.late_events, 0);
+	assert_int_equal(story.state.late_events, 0);
 	assert_folded(&story, expected, 4);
 	finish(&story);
 }
@@ -224,7 +224,7 @@ static void patience_with_a_stopped_thread_ends(void **state)
 	assert_int_equal(pass(&story, 1000, ORDER_TIMEOUT_NS + 2), 1);
 	fake_commit_free(&story.threads[0], 10, 0x10, 0);
 	assert_int_equal(pass(&story, 1000, ORDER_TIMEOUT_NS + 3), 1);
-	assert_int_equal(story.process_state.late_events, 1);
+	assert_int_equal(story.state.late_events, 1);
 	assert_folded(&story, expected, 2);
 	finish(&story);
 }
@@ -259,11 +259,11 @@ static void a_ring_that_is_not_copied_whole_holds_back_too(void **state)
 		assert_true(n_now > 0);
 		n -= n_now;
 		/* The columns have a greatest length; what is in them is not of interest here. */
-		torsh_columns_destroy(story.process_state.columns);
-		story.process_state.columns = NULL;
+		torsh_columns_destroy(story.state.columns);
+		story.state.columns = NULL;
 	}
-	assert_int_equal(story.process_state.late_events, 0);
-	assert_int_equal(story.process_state.last_stamp, now * 2);
+	assert_int_equal(story.state.late_events, 0);
+	assert_int_equal(story.state.last_stamp, now * 2);
 	finish(&story);
 }
 
@@ -284,8 +284,8 @@ static void blocks_go_from_thread_to_thread(void **state)
 		if (!torsh_ring_has_room(&thread->ring, CODEC_EVENT_MAX) ||
 		    random_below(&random, 500) == 0) {
 			pass(&story, now, 0);
-			torsh_columns_destroy(story.process_state.columns);
-			story.process_state.columns = NULL;
+			torsh_columns_destroy(story.state.columns);
+			story.state.columns = NULL;
 		}
 		if (n_live == 64 || (n_live && random_below(&random, 2))) {
 			fake_free(thread, ++now, live[--n_live]);
@@ -295,10 +295,10 @@ static void blocks_go_from_thread_to_thread(void **state)
 		}
 	}
 	pass(&story, ORDER_NO_BOUND, 0);
-	assert_int_equal(story.process_state.n_folded, 200000);
-	assert_int_equal(story.process_state.heap.unknown_frees, 0);
-	assert_int_equal(story.process_state.heap.implicit_frees, 0);
-	assert_int_equal(story.process_state.heap.tracker.n, n_live);
+	assert_int_equal(story.state.n_folded, 200000);
+	assert_int_equal(story.state.heap.unknown_frees, 0);
+	assert_int_equal(story.state.heap.implicit_frees, 0);
+	assert_int_equal(story.state.heap.tracker.n, n_live);
 	finish(&story);
 }
 

@@ -40,8 +40,8 @@ static void start(struct paused *paused)
 
 static void begin_pause(struct paused *paused)
 {
-	torsh_process_state_turn(&paused->target->process_state, BEGIN);
-	torsh_process_state_turn(&paused->target->process_state, END);
+	torsh_process_state_add_pause_edge(&paused->target->state, BEGIN);
+	torsh_process_state_add_pause_edge(&paused->target->state, END);
 }
 
 static void finish(struct paused *paused)
@@ -58,7 +58,7 @@ static struct target_pass drain(struct paused *paused)
 
 static const struct heap *heap_of(const struct paused *paused)
 {
-	return &paused->target->process_state.heap;
+	return &paused->target->state.heap;
 }
 
 static void resize(struct paused *paused, uint64_t stamp, uint64_t from, uint64_t to, uint64_t size)
@@ -192,7 +192,7 @@ static void no_block_is_temporary_over_a_pause(void **state)
 
 static void nothing_younger_than_the_hold_is_folded(void **state)
 {
-	const struct ticks_moment moment = {.ns = BEGIN << CHANNEL_STAMP_SHIFT};
+	const struct clock_instant moment = {.ns = BEGIN << CHANNEL_STAMP_SHIFT};
 	struct paused paused;
 
 	(void)state;
@@ -208,7 +208,7 @@ static void nothing_younger_than_the_hold_is_folded(void **state)
 	drain(&paused);
 	assert_true(torsh_target_is_at_hold(paused.target));
 	assert_int_equal(heap_of(&paused)->tracker.bytes, 1);
-	torsh_target_let_go(paused.target);
+	torsh_target_release(paused.target);
 	drain(&paused);
 	assert_int_equal(heap_of(&paused)->tracker.bytes, 0);
 	finish(&paused);
@@ -216,7 +216,7 @@ static void nothing_younger_than_the_hold_is_folded(void **state)
 
 static void a_target_that_is_held_does_not_end(void **state)
 {
-	const struct ticks_moment moment = {.ns = BEGIN << CHANNEL_STAMP_SHIFT};
+	const struct clock_instant moment = {.ns = BEGIN << CHANNEL_STAMP_SHIFT};
 	struct paused paused;
 
 	(void)state;
@@ -228,7 +228,7 @@ static void a_target_that_is_held_does_not_end(void **state)
 		drain(&paused);
 	assert_true(torsh_target_is_at_hold(paused.target));
 	assert_int_equal(paused.target->is_drained, 0);
-	torsh_target_let_go(paused.target);
+	torsh_target_release(paused.target);
 	for (int i = 0; i < 10 && !paused.target->is_drained; i++)
 		drain(&paused);
 	assert_int_equal(paused.target->is_drained, 1);

@@ -32,14 +32,14 @@ static void make_stacks(void)
 	stacks = malloc(N_ADDRESSES * N_ADDRESSES * sizeof(*stacks));
 	assert_non_null(stacks);
 	for (uint32_t i = 0; i < N_ADDRESSES; i++) {
-		uint32_t outer = torsh_stacks_below(
-			&target->process_state.stacks, 0,
-			(uint32_t)torsh_code_number(&target->process_state.code, i + 1));
+		uint32_t outer =
+			torsh_stacks_below(&target->state.stacks, 0,
+					   (uint32_t)torsh_code_number(&target->state.code, i + 1));
 
 		for (uint32_t k = 0; k < N_ADDRESSES; k++)
 			stacks[i * N_ADDRESSES + k] = torsh_stacks_below(
-				&target->process_state.stacks, outer,
-				(uint32_t)torsh_code_number(&target->process_state.code, k + 1));
+				&target->state.stacks, outer,
+				(uint32_t)torsh_code_number(&target->state.code, k + 1));
 	}
 }
 
@@ -68,7 +68,7 @@ static int finish(void **state)
 /* A block of each stack, all allocated in the later ones of the steps, and alive. */
 static void allocate(void)
 {
-	struct heap *heap = &target->process_state.heap;
+	struct heap *heap = &target->state.heap;
 	struct heap_producer producer = {0};
 	uint64_t stamp = 1;
 
@@ -77,26 +77,26 @@ static void allocate(void)
 				     ? 0
 				     : N_BLOCKS / (N_STEPS - N_STEPS / 4) + 1;
 
-		assert_true(torsh_step_marks_mark(&target->process_state.steps, STEP_BY_MARK, step,
-						  stamp++));
+		assert_true(
+			torsh_step_marks_mark(&target->state.steps, STEP_BY_MARK, step, stamp++));
 		for (uint32_t i = 0; i < n && heap->tracker.n < N_BLOCKS; i++) {
 			struct heap_alloc alloc = {.stamp = stamp,
 						   .address = 4096 + 64 * stamp,
 						   .size = 100 + step,
 						   .usable = 128};
 
-			alloc.site = torsh_heap_site(heap, &target->process_state.stacks,
+			alloc.site = torsh_heap_site(heap, &target->state.stacks,
 						     stacks[heap->tracker.n]);
 			torsh_heap_alloc(heap, &producer, &alloc);
 			stamp++;
 		}
 	}
-	target->process_state.last_stamp = stamp;
+	target->state.last_stamp = stamp;
 }
 
 static void map(uint64_t *random)
 {
-	struct mappings *mappings = &target->process_state.mappings;
+	struct mappings *mappings = &target->state.mappings;
 	struct map_site *sites = calloc(N_MAPPINGS + 1, sizeof(*sites));
 
 	assert_non_null(sites);
@@ -171,8 +171,7 @@ static void totals_of_more_than_a_chunk_are_whole(void **state)
 			torsh_recording_row(&process->mappings, stacks[i], sizeof(*mapping));
 
 		assert_non_null(mapping);
-		assert_int_equal(mapping->total_bytes,
-				 target->process_state.mappings.sites[i].total_bytes);
+		assert_int_equal(mapping->total_bytes, target->state.mappings.sites[i].total_bytes);
 	}
 	assert_int_equal(process->steps.n_steps, N_STEPS + 1);
 	assert_int_equal(process->survivors.n, N_BLOCKS);
@@ -191,7 +190,7 @@ static void totals_of_more_than_a_chunk_are_whole(void **state)
 
 static void names_of_more_than_a_chunk_are_whole(void **state)
 {
-	struct code_table *code = &target->process_state.code;
+	struct code_table *code = &target->state.code;
 	uint64_t random = 2;
 	struct recording *recording;
 	int fd = new_file();

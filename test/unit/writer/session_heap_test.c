@@ -181,9 +181,9 @@ static void compare(struct session_heap *session_heap, const struct replay *repl
 			uint32_t site = processes[p].sites[i];
 			uint64_t bytes = 0;
 
-			if (member && site < member->n_shares)
+			if (member && site < member->n_usages)
 				bytes = torsh_session_heap_peak_bytes(session_heap,
-								      &member->shares[site]);
+								      &member->usages[site]);
 			assert_int_equal(bytes, replay->peak_of[p][i]);
 		}
 	}

@@ -68,8 +68,8 @@ static struct target_counts counts_of(const struct pair *pair)
 
 static int has_note(const struct pair *pair, const char *part)
 {
-	for (uint32_t i = 0; i < pair->target->process_state.n_notes; i++) {
-		if (strstr(pair->target->process_state.notes[i], part))
+	for (uint32_t i = 0; i < pair->target->state.n_notes; i++) {
+		if (strstr(pair->target->state.notes[i], part))
 			return 1;
 	}
 	return 0;
@@ -96,13 +96,13 @@ static void a_slot_is_used_again_and_again(void **state)
 	end(&pair, TARGET_DIED);
 	assert_int_equal(counts_of(&pair).delivered, 10 + 11 + 12 + 13 + 14);
 	assert_int_equal(counts_of(&pair).dropped, 15);
-	assert_int_equal(pair.target->process_state.n_threads, 5);
+	assert_int_equal(pair.target->state.n_threads, 5);
 	for (uint32_t use = 0; use < 5; use++) {
-		assert_int_equal(pair.target->process_state.threads[use].tid, 100 + use);
-		assert_int_equal(pair.target->process_state.threads[use].allocs, 10 + use);
-		assert_int_equal(pair.target->process_state.threads[use].dropped, 3);
+		assert_int_equal(pair.target->state.threads[use].tid, 100 + use);
+		assert_int_equal(pair.target->state.threads[use].allocs, 10 + use);
+		assert_int_equal(pair.target->state.threads[use].dropped, 3);
 	}
-	assert_int_equal(pair.target->process_state.heap.tracker.n, 60);
+	assert_int_equal(pair.target->state.heap.tracker.n, 60);
 	finish(&pair);
 }
 
@@ -211,7 +211,7 @@ static void a_thread_goes_on_in_a_large_ring(void **state)
 	}
 	end(&pair, TARGET_DIED);
 	assert_int_equal(counts_of(&pair).delivered, n);
-	assert_int_equal(pair.target->process_state.n_notes, 0);
+	assert_int_equal(pair.target->state.n_notes, 0);
 	finish(&pair);
 }
 
@@ -287,7 +287,7 @@ static void a_kill_within_an_event_leaves_it_uncommitted(void **state)
 		assert_int_equal(counts_of(&pair).produced, 1);
 		assert_int_equal(counts_of(&pair).delivered, 1);
 		assert_int_equal(counts_of(&pair).uncommitted, 1);
-		assert_int_equal(pair.target->process_state.heap.tracker.n, 1);
+		assert_int_equal(pair.target->state.heap.tracker.n, 1);
 		finish(&pair);
 	}
 }
@@ -305,9 +305,9 @@ static void a_kill_within_a_realloc_leaves_the_block_as_it_was(void **state)
 	fake_commit_free(&thread, 6, 0x1000, 1);
 	fake_thread_leave(&thread);
 	end(&pair, TARGET_DIED);
-	assert_int_equal(pair.target->process_state.heap.tracker.bytes, 88);
-	assert_int_equal(pair.target->process_state.heap.live.n_blocks, 1);
-	assert_int_equal(pair.target->process_state.heap.frees, 0);
+	assert_int_equal(pair.target->state.heap.tracker.bytes, 88);
+	assert_int_equal(pair.target->state.heap.live.n_blocks, 1);
+	assert_int_equal(pair.target->state.heap.frees, 0);
 	finish(&pair);
 }
 
@@ -511,9 +511,9 @@ static void what_the_agent_lost_is_counted(void **state)
 	end(&pair, TARGET_DIED);
 	assert_int_equal(counts_of(&pair).dropped, 12);
 	assert_int_equal(counts_of(&pair).delivered, 1);
-	assert_int_equal(pair.target->process_state.lost_allocs, 3);
-	assert_int_equal(pair.target->process_state.lost_frees, 4);
-	assert_int_equal(pair.target->process_state.lost_others, 5);
+	assert_int_equal(pair.target->state.lost_allocs, 3);
+	assert_int_equal(pair.target->state.lost_frees, 4);
+	assert_int_equal(pair.target->state.lost_others, 5);
 	finish(&pair);
 }
 
@@ -532,10 +532,10 @@ static void a_fork_notes_what_the_child_inherits(void **state)
 	fake_commit_cold(&thread, 3, &fork);
 	fake_free(&thread, 4, 0x1000);
 	drain(&pair);
-	assert_int_equal(pair.target->process_state.n_forks, 1);
-	assert_int_equal(pair.target->process_state.forks[0].child, 4711);
-	assert_int_equal(pair.target->process_state.forks[0].blocks, 2);
-	assert_int_equal(pair.target->process_state.forks[0].bytes, 42);
+	assert_int_equal(pair.target->state.n_forks, 1);
+	assert_int_equal(pair.target->state.forks[0].child, 4711);
+	assert_int_equal(pair.target->state.forks[0].blocks, 2);
+	assert_int_equal(pair.target->state.forks[0].bytes, 42);
 	fake_thread_leave(&thread);
 	finish(&pair);
 }
@@ -601,19 +601,19 @@ static void a_channel_is_sealed_against_shrinking(void **state)
 static void notes_of_the_writer_that_find_no_room_are_counted(void **state)
 {
 	struct pair pair;
-	struct process_state *process_state;
+	struct process_state *process;
 
 	(void)state;
 	start(&pair);
-	process_state = &pair.target->process_state;
+	process = &pair.target->state;
 	for (uint32_t twice = 0; twice < 2; twice++)
 		for (uint32_t i = 0; i < PROCESS_STATE_NOTES_MAX; i++)
-			torsh_process_state_note(process_state, "note %u", i);
-	assert_int_equal(process_state->losses[WRITER_LOSS_notes_unkept], 0);
+			torsh_process_state_note(process, "note %u", i);
+	assert_int_equal(process->losses[WRITER_LOSS_notes_unkept], 0);
 	assert_false(torsh_target_is_lossy(pair.target));
-	torsh_process_state_note(process_state, "one more");
-	assert_int_equal(process_state->n_notes, PROCESS_STATE_NOTES_MAX);
-	assert_int_equal(process_state->losses[WRITER_LOSS_notes_unkept], 1);
+	torsh_process_state_note(process, "one more");
+	assert_int_equal(process->n_notes, PROCESS_STATE_NOTES_MAX);
+	assert_int_equal(process->losses[WRITER_LOSS_notes_unkept], 1);
 	assert_true(torsh_target_is_lossy(pair.target));
 	finish(&pair);
 }
@@ -630,7 +630,7 @@ static void operators_nested_too_deep_are_a_loss(void **state)
 	(void)state;
 	start(&pair);
 	for (uint32_t i = 0; i < 1u << 17; i++)
-		torsh_scopes_take(&pair.target->process_state.scopes, 0,
+		torsh_scopes_take(&pair.target->state.scopes, 0,
 				  &(struct event){.id = EVENT_OP_BEGIN,
 						  .op_begin = {.name = 1, .record = i}});
 	torsh_target_losses(pair.target, losses);

@@ -241,7 +241,7 @@ static void take_alloc(struct snapshot *snapshot, const struct timeline_event *e
 	uint64_t bytes = tensor->bytes <= LIVE_SIZE_MAX ? tensor->bytes : LIVE_SIZE_MAX;
 	bool is_shown = torsh_trace_has(snapshot->trace, event->at_ns);
 	struct live_block *block;
-	int is_there;
+	bool is_there;
 
 	block = torsh_live_add(&snapshot->at->live, tensor->address, &is_there);
 	/* Its free was lost. */

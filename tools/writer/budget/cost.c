@@ -21,17 +21,16 @@ static uint64_t read_resident(void)
 	return found ? strtoull(found + sizeof(name) - 1, NULL, 10) << 10 : 0;
 }
 
-void torsh_cost_look(struct cost *cost, struct target *const *targets, uint32_t n)
+void torsh_cost_update(struct cost *cost, struct target *const *targets, uint32_t n)
 {
 	struct cost now = {.resident_bytes = read_resident()};
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct process_state *process_state = &targets[i]->process_state;
+		const struct process_state *state = &targets[i]->state;
 
-		now.live_blocks +=
-			process_state->heap.live.n_blocks + process_state->heap.small.n_blocks;
-		now.live_bytes += torsh_heap_table_bytes(&process_state->heap);
-		now.stacks += process_state->stacks.n_rows;
+		now.live_blocks += state->heap.live.n_blocks + state->heap.small.n_blocks;
+		now.live_bytes += torsh_heap_table_bytes(&state->heap);
+		now.stacks += state->stacks.n_rows;
 	}
 	if (now.resident_bytes >= cost->resident_bytes)
 		*cost = now;

@@ -13,6 +13,6 @@ struct cost {
 	uint64_t stacks;
 };
 
-void torsh_cost_look(struct cost *cost, struct target *const *targets, uint32_t n);
+void torsh_cost_update(struct cost *cost, struct target *const *targets, uint32_t n);
 
 #endif

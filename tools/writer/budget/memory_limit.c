@@ -61,15 +61,16 @@ static void close_group(const struct memory_limit_group *group)
 	}
 }
 
-static void add_opened(struct memory_limit *room, const struct memory_limit_group *group)
+static void add_opened(struct memory_limit *memory, const struct memory_limit_group *group)
 {
-	if (room->n_groups < MEMORY_LIMIT_GROUPS_MAX)
-		room->groups[room->n_groups++] = *group;
+	if (memory->n_groups < MEMORY_LIMIT_GROUPS_MAX)
+		memory->groups[memory->n_groups++] = *group;
 	else
 		close_group(group);
 }
 
-static void add_group(struct memory_limit *room, const char *folder, const struct version *version)
+static void add_group(struct memory_limit *memory, const char *folder,
+		      const struct version *version)
 {
 	struct memory_limit_group group = {
 		.limit_fds = {open_file(folder, version->limits[0]),
@@ -80,13 +81,13 @@ static void add_group(struct memory_limit *room, const char *folder, const struc
 	};
 
 	if (group.limit_fds[0] >= 0 && group.usage_fd >= 0)
-		add_opened(room, &group);
+		add_opened(memory, &group);
 	else
 		close_group(&group);
 }
 
 /* The group's folder below the mount point, and those around it up to there. */
-static void add_groups(struct memory_limit *room, const char *mount, const char *path,
+static void add_groups(struct memory_limit *memory, const char *mount, const char *path,
 		       const struct version *version)
 {
 	char folder[PATH_MAX];
@@ -96,7 +97,7 @@ static void add_groups(struct memory_limit *room, const char *mount, const char 
 	if (snprintf(folder, sizeof(folder), "%s%s", mount, path) >= (int)sizeof(folder))
 		return;
 	for (;;) {
-		add_group(room, folder, version);
+		add_group(memory, folder, version);
 		slash = strrchr(folder, '/');
 		if (!slash || (size_t)(slash - folder) < n_mount)
 			return;
@@ -203,7 +204,7 @@ static void keep_more(struct memory_limit *best, struct memory_limit *found)
  * path is the group's as the kernel has it. Parts of the hierarchy may be mounted, some of them
  * below what was mounted there later: the groups are those that the mount shows which shows most.
  */
-static void add_mounted(struct memory_limit *room, const char *root, const char *path,
+static void add_mounted(struct memory_limit *memory, const char *root, const char *path,
 			bool is_first)
 {
 	char *line = NULL, mount_root[PATH_MAX], mount[PATH_MAX], folder[PATH_MAX];
@@ -224,36 +225,36 @@ static void add_mounted(struct memory_limit *room, const char *root, const char 
 		keep_more(&best, &found);
 	}
 	for (uint32_t i = 0; i < best.n_groups; i++)
-		add_opened(room, &best.groups[i]);
+		add_opened(memory, &best.groups[i]);
 	free(line);
 	if (mounts)
 		fclose(mounts);
 }
 
-void torsh_memory_limit_open(struct memory_limit *room, const char *root)
+void torsh_memory_limit_open(struct memory_limit *memory, const char *root)
 {
 	char *line = NULL, controllers[256], path[PATH_MAX];
 	size_t n_line = 0;
 	FILE *groups = open_own(root, "cgroup");
 
-	*room = (struct memory_limit){0};
+	*memory = (struct memory_limit){0};
 	/* "4:memory:/a/b" of version 1, "0::/a/b" of version 2. */
 	while (groups && getline(&line, &n_line, groups) > 0) {
 		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 &&
 		    has_word(controllers, "memory"))
-			add_mounted(room, root, path, true);
+			add_mounted(memory, root, path, true);
 		else if (sscanf(line, "0::%4095[^\n]", path) == 1)
-			add_mounted(room, root, path, false);
+			add_mounted(memory, root, path, false);
 	}
 	free(line);
 	if (groups)
 		fclose(groups);
 }
 
-void torsh_memory_limit_close(struct memory_limit *room)
+void torsh_memory_limit_close(struct memory_limit *memory)
 {
-	while (room->n_groups)
-		close_group(&room->groups[--room->n_groups]);
+	while (memory->n_groups)
+		close_group(&memory->groups[--memory->n_groups]);
 }
 
 /* Pages of files, which the kernel drops before it kills anybody. */
@@ -296,21 +297,21 @@ static uint64_t needed_of(uint64_t limit)
 	return needed < NEEDED_LEAST ? NEEDED_LEAST : needed > NEEDED_MOST ? NEEDED_MOST : needed;
 }
 
-struct room_left torsh_memory_limit_left(const struct memory_limit *room)
+struct memory_left torsh_memory_limit_left(const struct memory_limit *memory)
 {
-	struct room_left least = {.bytes = MEMORY_NO_LIMIT, .limit = MEMORY_NO_LIMIT};
+	struct memory_left least = {.bytes = MEMORY_NO_LIMIT, .limit = MEMORY_NO_LIMIT};
 
-	for (uint32_t i = 0; i < room->n_groups; i++) {
-		uint64_t limit, left = left_in(&room->groups[i], &limit);
+	for (uint32_t i = 0; i < memory->n_groups; i++) {
+		uint64_t limit, left = left_in(&memory->groups[i], &limit);
 
 		if (left < least.bytes)
-			least = (struct room_left){
+			least = (struct memory_left){
 				.bytes = left, .limit = limit, .needed = needed_of(limit)};
 	}
 	return least;
 }
 
-bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why,
+bool torsh_memory_limit_is_short(const struct memory_left *left, uint64_t session_ns, char *why,
 				 size_t n_why)
 {
 	char at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];

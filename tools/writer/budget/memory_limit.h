@@ -30,20 +30,20 @@ struct memory_limit {
  * Find the groups of this process; none where there are none, or nothing can be read of them. root:
  * the folder in which /proc and what it names are opened, "" but for tests.
  */
-void torsh_memory_limit_open(struct memory_limit *room, const char *root);
-void torsh_memory_limit_close(struct memory_limit *room);
+void torsh_memory_limit_open(struct memory_limit *memory, const char *root);
+void torsh_memory_limit_close(struct memory_limit *memory);
 
 /* Of the group that has the least left. */
-struct room_left {
+struct memory_left {
 	uint64_t bytes; /* MEMORY_NO_LIMIT: no group has a limit */
 	uint64_t limit;
 	uint64_t needed; /* with less than that somebody may be killed before the next look */
 };
 
-struct room_left torsh_memory_limit_left(const struct memory_limit *room);
+struct memory_left torsh_memory_limit_left(const struct memory_limit *memory);
 
 /* Is less left than is needed? *why: what a report says then. */
-bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why,
+bool torsh_memory_limit_is_short(const struct memory_left *left, uint64_t session_ns, char *why,
 				 size_t n_why);
 
 #endif

@@ -15,12 +15,12 @@ static uint64_t table_bytes(struct target *const *targets, uint32_t n)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		sum += torsh_heap_table_bytes(&targets[i]->process_state.heap);
+		sum += torsh_heap_table_bytes(&targets[i]->state.heap);
 	return sum;
 }
 
-static void say(struct shortage *shortage, const struct room_left *left,
-		struct process_state *process_state, uint64_t session_ns)
+static void report(struct shortage *shortage, const struct memory_left *left,
+		   struct process_state *state, uint64_t session_ns)
 {
 	char text[256], at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
 
@@ -30,27 +30,26 @@ static void say(struct shortage *shortage, const struct room_left *left,
 		"left of %s",
 		torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
 		torsh_size_human(left->limit, limit));
-	torsh_process_state_note(process_state, "%s", text);
-	if (!shortage->is_said)
+	torsh_process_state_note(state, "%s", text);
+	if (!shortage->is_reported)
 		fprintf(stderr, "torsh: %s\n", text);
-	shortage->is_said = true;
+	shortage->is_reported = true;
 }
 
-static void leave_out_stacks(struct process_state *process_state, bool is_so)
+static void leave_out_stacks(struct process_state *state, bool is_so)
 {
-	struct heap *heap = &process_state->heap;
+	struct heap *heap = &state->heap;
 	uint32_t mark;
 
 	if (is_so == heap->leaves_out_stacks)
 		return;
-	mark = is_so ? torsh_code_mark(&process_state->code, ADDRESS_CUT_NO_MEMORY) : 0;
-	torsh_heap_leave_out_stacks(heap, &process_state->stacks, is_so,
-				    is_so ? torsh_stacks_below(&process_state->stacks, 0, mark)
-					  : 0);
+	mark = is_so ? torsh_code_mark(&state->code, ADDRESS_CUT_NO_MEMORY) : 0;
+	torsh_heap_leave_out_stacks(heap, &state->stacks, is_so,
+				    is_so ? torsh_stacks_below(&state->stacks, 0, mark) : 0);
 }
 
-void torsh_shortage_look(struct shortage *shortage, const struct room_left *left,
-			 struct target *const *targets, uint32_t n, uint64_t session_ns)
+void torsh_shortage_update(struct shortage *shortage, const struct memory_left *left,
+			   struct target *const *targets, uint32_t n, uint64_t session_ns)
 {
 	uint64_t taken, spare;
 
@@ -59,13 +58,13 @@ void torsh_shortage_look(struct shortage *shortage, const struct room_left *left
 	taken = table_bytes(targets, n);
 	spare = left->bytes > left->needed ? left->bytes - left->needed : 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct process_state *process_state = &targets[i]->process_state;
+		struct process_state *state = &targets[i]->state;
 		bool is_short = taken >= TABLES_LEAST && spare < FEW_TIMES * taken;
 
-		if (is_short && !process_state->heap.small_site)
-			say(shortage, left, process_state, session_ns);
-		leave_out_stacks(process_state, is_short);
+		if (is_short && !state->heap.small_site)
+			report(shortage, left, state, session_ns);
+		leave_out_stacks(state, is_short);
 		if (is_short && spare < FEWER_TIMES * taken)
-			torsh_heap_move_small(&process_state->heap);
+			torsh_heap_move_small(&state->heap);
 	}
 }

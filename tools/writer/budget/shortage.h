@@ -11,11 +11,11 @@
 #include "tools/writer/input/target.h"
 
 struct shortage {
-	bool is_said; /* on stderr, once a session; each process's row says it, too */
+	bool is_reported; /* on stderr, once a session; each process's row says it, too */
 };
 
 /* Look at what is left of the groups, and see what the processes' heaps keep from now on. */
-void torsh_shortage_look(struct shortage *shortage, const struct room_left *left,
-			 struct target *const *targets, uint32_t n, uint64_t session_ns);
+void torsh_shortage_update(struct shortage *shortage, const struct memory_left *left,
+			   struct target *const *targets, uint32_t n, uint64_t session_ns);
 
 #endif

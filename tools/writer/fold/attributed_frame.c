@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/attributed_frame.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static uint32_t rank_of_python(const char *file)
  * What a file's name begins with: the C and C++ libraries, as they are called where they are
  * installed.
  */
-static int is_run_time(const char *path)
+static bool is_run_time(const char *path)
 {
 	static const char *const names[] = {"libc.so",	"libc-",     "libstdc++.",
 					    "ld-linux", "libgcc_s.", "libpthread"};
@@ -28,9 +29,9 @@ static int is_run_time(const char *path)
 
 	for (size_t i = 0; slash && i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strncmp(slash + 1, names[i], strlen(names[i])))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 static uint32_t rank_of(const struct code_table *code, uint32_t number)
@@ -53,7 +54,7 @@ void torsh_attributed_frames_update(struct attributed_frames *attributed,
 
 	while (attributed->n < stacks->n_rows) {
 		const struct stack_row *row = &stacks->rows[attributed->n];
-		struct lead *own;
+		struct attributed_frame *own;
 
 		attributed->items = torsh_memory_grow(attributed->items, &attributed->capacity,
 						      attributed->n, sizeof(*attributed->items));
@@ -64,7 +65,8 @@ void torsh_attributed_frames_update(struct attributed_frames *attributed,
 			ranks[row->address] = (uint8_t)rank_of(code, row->address);
 		*own = attributed->items[row->parent];
 		if (ranks[row->address] >= own->rank)
-			*own = (struct lead){.address = row->address, .rank = ranks[row->address]};
+			*own = (struct attributed_frame){.address = row->address,
+							 .rank = ranks[row->address]};
 	}
 	free(ranks);
 }

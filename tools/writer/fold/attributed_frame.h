@@ -13,13 +13,13 @@
 #include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
 
-struct lead {
+struct attributed_frame {
 	uint32_t address; /* number */
 	uint32_t rank; /* how much it says; 0: the empty stack's, which has none */
 };
 
 struct attributed_frames {
-	struct lead *items; /* by stack */
+	struct attributed_frame *items; /* by stack */
 	uint32_t n, capacity;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/heap_state.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tools/base/memory.h"
@@ -64,7 +65,7 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 	struct heap_site *site = &heap->sites[number];
 
 	torsh_site_usage_change(&site->live, &heap->tracker, heap->step_name, n, bytes);
-	site->is_changed = 1;
+	site->is_changed = true;
 	if (__builtin_expect(heap->session_heap != NULL, 0))
 		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n,
 					bytes);
@@ -78,7 +79,7 @@ void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)
 	heap->n_ended = 0;
 }
 
-void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, int is_by_optimizer)
+void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, bool is_by_optimizer)
 {
 	heap->step_name = name;
 	if (heap->session_heap)
@@ -167,7 +168,7 @@ static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct
 static inline void keep_live(struct heap *heap, const struct heap_producer *producer,
 			     const struct heap_alloc *alloc)
 {
-	int is_there;
+	bool is_there;
 	struct live_block *block = torsh_live_add(&heap->live, alloc->address, &is_there);
 
 	if (__builtin_expect(is_there, 0))
@@ -196,7 +197,7 @@ static inline uint32_t keep_block(struct heap *heap, const struct heap_producer 
 	return alloc->site;
 }
 
-static void note_label(uint32_t *of_site, uint32_t label, int is_first)
+static void note_label(uint32_t *of_site, uint32_t label, bool is_first)
 {
 	if (is_first)
 		*of_site = label;
@@ -243,21 +244,21 @@ void torsh_heap_end_unknown(struct heap *heap, struct heap_producer *producer)
 {
 	if (!producer->is_reallocating_unknown)
 		return;
-	producer->is_reallocating_unknown = 0;
+	producer->is_reallocating_unknown = false;
 	count_unknown(heap);
 }
 
 void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer,
 		      const struct heap_alloc *alloc)
 {
-	int is_move = alloc->is_realloc && producer->is_reallocating;
+	bool is_move = alloc->is_realloc && producer->is_reallocating;
 	uint32_t site = keep_block(heap, producer, alloc);
 
 	if (is_move) {
 		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 0,
 					  (int64_t)(alloc->size - producer->old.size));
 		leave_site(heap, &producer->old);
-		producer->is_reallocating = 0;
+		producer->is_reallocating = false;
 		producer->frees++;
 		heap->frees++;
 		heap->reallocs++;
@@ -286,7 +287,7 @@ void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
 static struct live_block *put_small_back(struct heap *heap, uint64_t stamp, uint64_t address)
 {
 	struct live_block small, *block;
-	int is_there;
+	bool is_there;
 
 	if (!take_small(heap, address, &small))
 		return NULL;
@@ -380,12 +381,12 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_producer *producer
 {
 	const struct live_block *old = &producer->old;
 	struct live_block *block;
-	int is_there;
+	bool is_there;
 
-	producer->is_reallocating_unknown = 0;
+	producer->is_reallocating_unknown = false;
 	if (!producer->is_reallocating)
 		return;
-	producer->is_reallocating = 0;
+	producer->is_reallocating = false;
 	if (torsh_small_has(&heap->small, old->address) ||
 	    torsh_live_find(&heap->live, old->address)) {
 		end_unseen(heap, old, stamp);

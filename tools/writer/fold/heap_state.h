@@ -18,6 +18,8 @@
 #ifndef TORSH_WRITER_FOLD_HEAP_STATE_H
 #define TORSH_WRITER_FOLD_HEAP_STATE_H
 
+#include <stdbool.h>
+
 #include "tools/base/live_table.h"
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
@@ -33,11 +35,11 @@ struct heap_site {
 	uint32_t stack;
 	uint64_t allocs, alloc_bytes;
 	uint64_t temporary, temporary_bytes;
-	uint32_t is_changed; /* since the last checkpoint */
+	bool is_changed; /* since the last checkpoint */
 	struct scope scope; /* in which its blocks were allocated; HEAP_SCOPES_DIFFER: in several */
 	bool is_ignored; /* its blocks are marked as no leak */
 	/* a framework's allocator said that it gave out one of its blocks */
-	uint32_t is_of_tensors;
+	bool is_of_tensors;
 };
 
 /*
@@ -48,11 +50,11 @@ struct heap_producer {
 	uint64_t last_alloc; /* address of its latest allocation, 0: none, or freed */
 	uint32_t last_site; /* of that */
 	uint32_t number; /* of its slot: what live_block.producer says */
-	uint32_t is_reallocating;
-	uint32_t is_reallocating_unknown; /* a block that was never seen */
+	bool is_reallocating;
+	bool is_reallocating_unknown; /* a block that was never seen */
 	struct live_block old; /* while is_reallocating */
 	uint64_t allocs, alloc_bytes, frees;
-	uint32_t n_turned; /* the process state's, at its latest event */
+	uint32_t n_edges_passed; /* the process state's, at its latest event */
 	const struct scope *scope; /* what its thread is in; NULL: nothing */
 };
 
@@ -91,7 +93,7 @@ struct heap {
 	uint64_t unknown_frees, implicit_frees;
 	/* of addresses where nothing lives, since recording was first paused */
 	uint64_t pause_frees;
-	int was_paused;
+	bool was_paused;
 	uint64_t size_blocks[HEAP_SIZE_CLASSES];
 };
 
@@ -131,7 +133,7 @@ void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
  * What is allocated from here on is allocated in that step. is_by_optimizer: as
  * torsh_step_marks_final has it.
  */
-void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, int is_by_optimizer);
+void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, bool is_by_optimizer);
 
 /* The number of the site for a stack. */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack);
@@ -150,7 +152,7 @@ struct heap_alloc {
 	uint64_t size; /* <= LIVE_SIZE_MAX */
 	uint64_t usable; /* 0: not known */
 	uint32_t site;
-	uint32_t is_realloc; /* completes the producer's realloc, where one is under way */
+	bool is_realloc; /* completes the producer's realloc, where one is under way */
 };
 
 void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer,

@@ -8,27 +8,29 @@
 #ifndef TORSH_WRITER_FOLD_PAUSES_H
 #define TORSH_WRITER_FOLD_PAUSES_H
 
+#include <stdbool.h>
+
 #include "tools/writer/input/target.h"
 #include "tools/writer/output/rows/rows.h"
 
 struct pauses {
-	struct ticks_moment *turns; /* a beginning, an end, a beginning, ... */
-	uint32_t n_turns, capacity;
+	struct clock_instant *edges; /* a beginning, an end, a beginning, ... */
+	uint32_t n_edges, capacity;
 };
 
-static inline int torsh_pauses_lasts(const struct pauses *pauses)
+static inline bool torsh_pauses_is_paused(const struct pauses *pauses)
 {
-	return (int)(pauses->n_turns & 1);
+	return (int)(pauses->n_edges & 1);
 }
 
 /*
  * Begin a pause now, or end the one that lasts. What a target allocates after this returned is on
  * its other side.
  */
-void torsh_pauses_turn(struct pauses *pauses, struct target *const *targets, uint32_t n_targets);
+void torsh_pauses_toggle(struct pauses *pauses, struct target *const *targets, uint32_t n_targets);
 
 /* Tell a target that has just begun of all of them. */
-void torsh_pauses_tell(const struct pauses *pauses, struct target *target);
+void torsh_pauses_publish(const struct pauses *pauses, struct target *target);
 
 /*
  * Put them into the session's row, in arrays that torsh_pauses_release frees; zero_ns is the zero

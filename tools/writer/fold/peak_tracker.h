@@ -64,24 +64,24 @@ static inline void torsh_peak_tracker_change(struct peak_tracker *tracker, uint6
 }
 
 /* One share of the change that torsh_peak_tracker_change was told of, in a step. */
-static inline void torsh_site_usage_change(struct site_usage *share,
+static inline void torsh_site_usage_change(struct site_usage *usage,
 					   const struct peak_tracker *tracker, uint32_t step,
 					   int64_t n, int64_t bytes)
 {
-	if (share->seen != tracker->peak_number) {
-		share->seen = tracker->peak_number;
-		share->base_bytes = share->bytes;
-		share->base_n = share->n;
-		share->base_first_step = share->first_step;
-		share->base_last_step = share->last_step;
+	if (usage->seen != tracker->peak_number) {
+		usage->seen = tracker->peak_number;
+		usage->base_bytes = usage->bytes;
+		usage->base_n = usage->n;
+		usage->base_first_step = usage->first_step;
+		usage->base_last_step = usage->last_step;
 	}
 	if (n > 0) {
-		if (!share->n)
-			share->first_step = step;
-		share->last_step = step;
+		if (!usage->n)
+			usage->first_step = step;
+		usage->last_step = step;
 	}
-	share->bytes += (uint64_t)bytes;
-	share->n += (uint64_t)n;
+	usage->bytes += (uint64_t)bytes;
+	usage->n += (uint64_t)n;
 }
 
 /*
@@ -110,28 +110,28 @@ static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_
 }
 
 /* What a share was at the peak tracker' peak; after torsh_peak_tracker_settle. */
-static inline uint64_t torsh_site_usage_peak_bytes(const struct site_usage *share,
+static inline uint64_t torsh_site_usage_peak_bytes(const struct site_usage *usage,
 						   const struct peak_tracker *tracker)
 {
-	return share->seen == tracker->peak_number ? share->base_bytes : share->bytes;
+	return usage->seen == tracker->peak_number ? usage->base_bytes : usage->bytes;
 }
 
-static inline uint32_t torsh_site_usage_peak_first_step(const struct site_usage *share,
+static inline uint32_t torsh_site_usage_peak_first_step(const struct site_usage *usage,
 							const struct peak_tracker *tracker)
 {
-	return share->seen == tracker->peak_number ? share->base_first_step : share->first_step;
+	return usage->seen == tracker->peak_number ? usage->base_first_step : usage->first_step;
 }
 
-static inline uint32_t torsh_site_usage_peak_last_step(const struct site_usage *share,
+static inline uint32_t torsh_site_usage_peak_last_step(const struct site_usage *usage,
 						       const struct peak_tracker *tracker)
 {
-	return share->seen == tracker->peak_number ? share->base_last_step : share->last_step;
+	return usage->seen == tracker->peak_number ? usage->base_last_step : usage->last_step;
 }
 
-static inline uint64_t torsh_site_usage_peak_n(const struct site_usage *share,
+static inline uint64_t torsh_site_usage_peak_n(const struct site_usage *usage,
 					       const struct peak_tracker *tracker)
 {
-	return share->seen == tracker->peak_number ? share->base_n : share->n;
+	return usage->seen == tracker->peak_number ? usage->base_n : usage->n;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/process_state.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,48 +15,46 @@
 #define SERIES_STEP_NS 1000000u
 #define NOTE_MAX 1024u
 
-void torsh_process_state_create(struct process_state *process_state,
-				const struct channel_view *view,
+void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
-	*process_state =
-		(struct process_state){.view = view, .clock = *clock, .next_turn = UINT64_MAX};
-	torsh_code_create(&process_state->code, view);
-	torsh_stacks_create(&process_state->stacks);
-	torsh_heap_create(&process_state->heap, start);
-	torsh_mappings_create(&process_state->mappings);
-	torsh_series_start(&process_state->series, start, torsh_ticks_of_ns(clock, SERIES_STEP_NS));
+	*state = (struct process_state){
+		.view = view, .clock = *clock, .next_pause_edge = UINT64_MAX};
+	torsh_code_create(&state->code, view);
+	torsh_stacks_create(&state->stacks);
+	torsh_heap_create(&state->heap, start);
+	torsh_mappings_create(&state->mappings);
+	torsh_series_start(&state->series, start, torsh_clock_stamps_of_ns(clock, SERIES_STEP_NS));
 }
 
-void torsh_process_state_destroy(struct process_state *process_state)
+void torsh_process_state_destroy(struct process_state *state)
 {
-	torsh_code_destroy(&process_state->code);
-	torsh_stacks_destroy(&process_state->stacks);
-	torsh_heap_destroy(&process_state->heap);
-	torsh_mappings_destroy(&process_state->mappings);
-	torsh_columns_destroy(process_state->columns);
-	torsh_timeline_destroy(process_state->timeline);
-	torsh_step_marks_destroy(&process_state->steps);
-	torsh_scopes_destroy(&process_state->scopes);
-	for (uint32_t i = 0; i < process_state->n_notes; i++)
-		free(process_state->notes[i]);
-	free(process_state->threads);
-	free(process_state->forks);
-	free(process_state->turns);
-	free(process_state->programs);
-	*process_state = (struct process_state){0};
+	torsh_code_destroy(&state->code);
+	torsh_stacks_destroy(&state->stacks);
+	torsh_heap_destroy(&state->heap);
+	torsh_mappings_destroy(&state->mappings);
+	torsh_columns_destroy(state->columns);
+	torsh_timeline_destroy(state->timeline);
+	torsh_step_marks_destroy(&state->steps);
+	torsh_scopes_destroy(&state->scopes);
+	for (uint32_t i = 0; i < state->n_notes; i++)
+		free(state->notes[i]);
+	free(state->threads);
+	free(state->forks);
+	free(state->pause_edges);
+	free(state->programs);
+	*state = (struct process_state){0};
 }
 
-void torsh_process_state_join(struct process_state *process_state)
+void torsh_process_state_join(struct process_state *state)
 {
-	if (process_state->session_heap && !process_state->heap.session_heap)
-		torsh_session_heap_add(process_state->session_heap, &process_state->heap,
-				       process_state->process);
+	if (state->session_heap && !state->heap.session_heap)
+		torsh_session_heap_add(state->session_heap, &state->heap, state->process);
 }
 
-void torsh_process_state_note(struct process_state *process_state, const char *format, ...)
+void torsh_process_state_note(struct process_state *state, const char *format, ...)
 {
 	char text[NOTE_MAX];
 	va_list arguments;
@@ -63,39 +62,38 @@ void torsh_process_state_note(struct process_state *process_state, const char *f
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	for (uint32_t i = 0; i < process_state->n_notes; i++) {
-		if (!strcmp(process_state->notes[i], text))
+	for (uint32_t i = 0; i < state->n_notes; i++) {
+		if (!strcmp(state->notes[i], text))
 			return;
 	}
-	if (process_state->n_notes < PROCESS_STATE_NOTES_MAX)
-		process_state->notes[process_state->n_notes++] = torsh_memory_text(text);
+	if (state->n_notes < PROCESS_STATE_NOTES_MAX)
+		state->notes[state->n_notes++] = torsh_memory_text(text);
 	else
-		process_state->losses[WRITER_LOSS_notes_unkept]++;
+		state->losses[WRITER_LOSS_notes_unkept]++;
 }
 
-void torsh_process_state_turn(struct process_state *process_state, uint64_t stamp)
+void torsh_process_state_add_pause_edge(struct process_state *state, uint64_t stamp)
 {
-	process_state->turns =
-		torsh_memory_grow(process_state->turns, &process_state->turn_capacity,
-				  process_state->n_turns, sizeof(*process_state->turns));
-	process_state->turns[process_state->n_turns++] = stamp;
-	process_state->next_turn = process_state->turns[process_state->n_turned];
+	state->pause_edges = torsh_memory_grow(state->pause_edges, &state->pause_edge_capacity,
+					       state->n_pause_edges, sizeof(*state->pause_edges));
+	state->pause_edges[state->n_pause_edges++] = stamp;
+	state->next_pause_edge = state->pause_edges[state->n_edges_passed];
 }
 
-uint32_t torsh_process_state_add_thread(struct process_state *process_state, uint32_t tid,
-					const char *name, int is_interrupt, uint64_t stamp)
+uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t tid, const char *name,
+					bool is_interrupt, uint64_t stamp)
 {
-	uint32_t number = process_state->n_threads++;
+	uint32_t number = state->n_threads++;
 	struct folded_thread *thread;
 
-	process_state->threads = torsh_memory_grow(
-		process_state->threads, &process_state->thread_capacity, number, sizeof(*thread));
-	thread = &process_state->threads[number];
+	state->threads =
+		torsh_memory_grow(state->threads, &state->thread_capacity, number, sizeof(*thread));
+	thread = &state->threads[number];
 	*thread = (struct folded_thread){
 		.tid = tid,
 		.is_interrupt = (uint32_t)is_interrupt,
 		.is_changed = true,
-		.start_ns = torsh_ticks_to_ns(&process_state->clock, stamp),
+		.start_ns = torsh_clock_to_ns(&state->clock, stamp),
 		.end_stamp = stamp,
 	};
 	for (uint32_t i = 0; i + 1 < sizeof(thread->name) && name[i]; i++)
@@ -103,32 +101,29 @@ uint32_t torsh_process_state_add_thread(struct process_state *process_state, uin
 	return number;
 }
 
-static void fold_cold(struct process_state *process_state, const struct event *event,
-		      uint32_t stack)
+static void fold_cold(struct process_state *state, const struct event *event, uint32_t stack)
 {
 	switch (event->id) {
 	case EVENT_LOST:
-		process_state->lost_allocs += event->lost.allocs;
-		process_state->lost_frees += event->lost.frees;
-		process_state->lost_others += event->lost.others;
+		state->lost_allocs += event->lost.allocs;
+		state->lost_frees += event->lost.frees;
+		state->lost_others += event->lost.others;
 		break;
 	case EVENT_FORK:
-		torsh_process_state_join(process_state);
-		process_state->forks =
-			torsh_memory_grow(process_state->forks, &process_state->fork_capacity,
-					  process_state->n_forks, sizeof(*process_state->forks));
-		process_state->forks[process_state->n_forks++] = (struct folded_fork){
+		torsh_process_state_join(state);
+		state->forks = torsh_memory_grow(state->forks, &state->fork_capacity,
+						 state->n_forks, sizeof(*state->forks));
+		state->forks[state->n_forks++] = (struct folded_fork){
 			.child = event->fork.child,
-			.blocks = process_state->heap.tracker.n,
-			.bytes = process_state->heap.tracker.bytes,
-			.n_unknown_frees = process_state->heap.unknown_frees,
+			.blocks = state->heap.tracker.n,
+			.bytes = state->heap.tracker.bytes,
+			.n_unknown_frees = state->heap.unknown_frees,
 		};
 		break;
 	case EVENT_PROGRAM:
-		process_state->programs = torsh_memory_grow(
-			process_state->programs, &process_state->program_capacity,
-			process_state->n_programs, sizeof(*process_state->programs));
-		process_state->programs[process_state->n_programs++] = (struct folded_program){
+		state->programs = torsh_memory_grow(state->programs, &state->program_capacity,
+						    state->n_programs, sizeof(*state->programs));
+		state->programs[state->n_programs++] = (struct folded_program){
 			.stamp = event->stamp,
 			.child = event->program.child,
 			.problem = event->program.problem,
@@ -137,50 +132,49 @@ static void fold_cold(struct process_state *process_state, const struct event *e
 		};
 		break;
 	case EVENT_IGNORED:
-		torsh_heap_ignore(&process_state->heap, &process_state->stacks, event->stamp,
+		torsh_heap_ignore(&state->heap, &state->stacks, event->stamp,
 				  event->ignored.address, stack);
 		break;
 	case EVENT_EXIT:
-		process_state->has_exited = 1;
-		process_state->exit_how = event->exit.how;
-		process_state->exit_status = event->exit.status;
-		process_state->exit_stamp = event->stamp;
+		state->has_exited = true;
+		state->exit_how = event->exit.how;
+		state->exit_status = event->exit.status;
+		state->exit_stamp = event->stamp;
 		break;
 	default:
-		torsh_mappings_fold(&process_state->mappings, &process_state->stacks, event, stack);
+		torsh_mappings_fold(&state->mappings, &state->stacks, event, stack);
 		break;
 	}
 }
 
-static void add_point(struct process_state *process_state, uint64_t stamp)
+static void add_point(struct process_state *state, uint64_t stamp)
 {
-	torsh_series_add(&process_state->series,
-			 &(struct series_point){
-				 .stamp = stamp,
-				 .heap_bytes = process_state->heap.tracker.bytes,
-				 .mapped_bytes = process_state->mappings.tracker.bytes,
-				 .rss_bytes = process_state->rss_bytes,
-			 });
+	torsh_series_add(&state->series, &(struct series_point){
+						 .stamp = stamp,
+						 .heap_bytes = state->heap.tracker.bytes,
+						 .mapped_bytes = state->mappings.tracker.bytes,
+						 .rss_bytes = state->rss_bytes,
+					 });
 }
 
 /* Does the stack of this event mean something, beside that of its thread? */
-static int has_stack(uint32_t id)
+static bool has_stack(uint32_t id)
 {
 	return id == EVENT_IGNORED || id == EVENT_MAP || id == EVENT_REMAP ||
 	       id == EVENT_PROGRAM_BREAK;
 }
 
-static void keep_event(struct process_state *process_state, const struct ring_consumer *consumer,
+static void keep_event(struct process_state *state, const struct ring_consumer *consumer,
 		       uint32_t i, uint64_t stamp)
 {
 	const struct consumed_event *event = &consumer->events[i];
-	struct columns_event row = {.at_ns = torsh_ticks_to_ns(&process_state->clock, stamp),
+	struct columns_event row = {.at_ns = torsh_clock_to_ns(&state->clock, stamp),
 				    .thread = consumer->thread};
 	int result;
 
 	switch (event->id) {
 	case EVENT_ALLOC:
-		row.stack = process_state->heap.sites[event->place].stack;
+		row.stack = state->heap.sites[event->stack_or_site].stack;
 		row.event.alloc = (struct event_alloc){.address = event->address,
 						       .size = event->size,
 						       .usable = event->usable,
@@ -192,36 +186,36 @@ static void keep_event(struct process_state *process_state, const struct ring_co
 		break;
 	default:
 		row.event = consumer->cold[i];
-		row.stack = has_stack(event->id) ? event->place : 0;
+		row.stack = has_stack(event->id) ? event->stack_or_site : 0;
 		break;
 	}
 	row.event.id = event->id;
-	result = torsh_columns_add(process_state->columns, &row);
+	result = torsh_columns_add(state->columns, &row);
 	if (result) {
-		process_state->columns_failed = result;
-		process_state->losses[WRITER_LOSS_events_unkept]++;
+		state->columns_failed = result;
+		state->losses[WRITER_LOSS_events_unkept]++;
 	}
 }
 
-static void pass_turns(struct process_state *process_state, uint64_t stamp)
+static void pass_pause_edges(struct process_state *state, uint64_t stamp)
 {
-	while (process_state->n_turned < process_state->n_turns &&
-	       process_state->turns[process_state->n_turned] <= stamp)
-		process_state->n_turned++;
-	process_state->next_turn = process_state->n_turned < process_state->n_turns
-					   ? process_state->turns[process_state->n_turned]
-					   : UINT64_MAX;
-	process_state->heap.was_paused = 1;
+	while (state->n_edges_passed < state->n_pause_edges &&
+	       state->pause_edges[state->n_edges_passed] <= stamp)
+		state->n_edges_passed++;
+	state->next_pause_edge = state->n_edges_passed < state->n_pause_edges
+					 ? state->pause_edges[state->n_edges_passed]
+					 : UINT64_MAX;
+	state->heap.was_paused = true;
 }
 
 /* Labels become numbers that the recording has, moments times on its peak tracker. */
-static void translate_fields(struct process_state *process_state, struct event *event)
+static void translate_fields(struct process_state *state, struct event *event)
 {
 #define TRANSLATE_u32(field)
 #define TRANSLATE_i32(field)
 #define TRANSLATE_u64(field)
-#define TRANSLATE_label(field) (field) = torsh_code_label(&process_state->code, field);
-#define TRANSLATE_moment(field) (field) = torsh_ticks_of_moment(&process_state->clock, field);
+#define TRANSLATE_label(field) (field) = torsh_code_label(&state->code, field);
+#define TRANSLATE_moment(field) (field) = torsh_clock_monotonic_to_ns(&state->clock, field);
 	switch (event->id) {
 #define EVENT(id, NAME, name, text)                    \
 	case EVENT_##NAME: {                           \
@@ -239,7 +233,7 @@ static void translate_fields(struct process_state *process_state, struct event *
 }
 
 /* Whose stack is the thread's of that moment; of the others it is an older one. */
-static int is_with_stack(const struct event *event)
+static bool is_with_stack(const struct event *event)
 {
 	switch (event->id) {
 	case EVENT_OP_BEGIN:
@@ -254,35 +248,34 @@ static int is_with_stack(const struct event *event)
 		return !event->graph_memory.is_free;
 	case EVENT_DEVICE_ALLOC:
 	case EVENT_DEVICE_REFUSED:
-		return 1;
+		return true;
 	default:
 		return event->id == EVENT_OUT_OF_MEMORY;
 	}
 }
 
-static void mark_tensor(struct process_state *process_state, const struct event_tensor *tensor)
+static void mark_tensor(struct process_state *state, const struct event_tensor *tensor)
 {
 	const struct live_block *block;
 
 	if (tensor->is_free || tensor->device || !tensor->address)
 		return;
-	block = torsh_live_find(&process_state->heap.live, tensor->address);
+	block = torsh_live_find(&state->heap.live, tensor->address);
 	if (block)
-		process_state->heap.sites[block->site].is_of_tensors = 1;
+		state->heap.sites[block->site].is_of_tensors = true;
 }
 
 #define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
 
-static void note_refusal(struct process_state *process_state,
-			 const struct event_device_refused *refused)
+static void note_refusal(struct process_state *state, const struct event_device_refused *refused)
 {
 	char device[DEVICE_NAME_BYTES], bytes[SIZE_TEXT_BYTES];
 
-	if (process_state->has_refusals)
+	if (state->has_refusals)
 		return;
-	process_state->has_refusals = 1;
+	state->has_refusals = true;
 	torsh_process_state_note(
-		process_state,
+		state,
 		"a device was out of memory: %s of %s were refused; torsh peak --device says when, where, how often",
 		refused->flags & BLOCK_IS_UNSIZED ? "some"
 						  : torsh_size_exact(refused->bytes, bytes),
@@ -290,20 +283,20 @@ static void note_refusal(struct process_state *process_state,
 }
 
 /* What the totals take from an event of the timeline; its labels are numbers already. */
-static void learn(struct process_state *process_state, struct heap_producer *producer,
-		  const struct event *event, uint64_t stamp)
+static void update_totals(struct process_state *state, struct heap_producer *producer,
+			  const struct event *event, uint64_t stamp)
 {
 	const char *name = NULL;
-	int is_step;
+	bool is_step;
 
-	producer->scope = torsh_scopes_take(&process_state->scopes, producer->number, event);
+	producer->scope = torsh_scopes_take(&state->scopes, producer->number, event);
 	if (event->id == EVENT_TENSOR)
-		mark_tensor(process_state, &event->tensor);
+		mark_tensor(state, &event->tensor);
 	if (event->id == EVENT_DEVICE_REFUSED)
-		note_refusal(process_state, &event->device_refused);
+		note_refusal(state, &event->device_refused);
 	if (event->id == EVENT_OUT_OF_MEMORY) {
-		process_state->is_out_of_memory = 1;
-		process_state->out_of_memory = (struct folded_out_of_memory){
+		state->is_out_of_memory = true;
+		state->out_of_memory = (struct folded_out_of_memory){
 			.stamp = stamp,
 			.operator= producer->scope->operator,
 			.module = producer->scope->module,
@@ -311,66 +304,65 @@ static void learn(struct process_state *process_state, struct heap_producer *pro
 		};
 	}
 	if (event->id == EVENT_OP_BEGIN && event->op_begin.scope == OP_USER && event->op_begin.name)
-		name = process_state->code.functions[event->op_begin.name - 1].name;
-	is_step = torsh_step_marks_take(&process_state->steps, event, name, stamp);
-	if (process_state->steps.current != process_state->heap.step_name)
-		torsh_heap_name_step(&process_state->heap, stamp, process_state->steps.current,
-				     process_state->steps.told_by == STEP_BY_OPTIMIZER);
+		name = state->code.functions[event->op_begin.name - 1].name;
+	is_step = torsh_step_marks_take(&state->steps, event, name, stamp);
+	if (state->steps.current != state->heap.step_name)
+		torsh_heap_name_step(&state->heap, stamp, state->steps.current,
+				     state->steps.told_by == STEP_BY_OPTIMIZER);
 	if (is_step)
-		torsh_heap_mark_step(&process_state->heap, stamp);
+		torsh_heap_mark_step(&state->heap, stamp);
 }
 
-static void add_row(struct process_state *process_state, const struct timeline_event *row)
+static void add_row(struct process_state *state, const struct timeline_event *row)
 {
-	if (process_state->timeline_failed) {
-		process_state->losses[WRITER_LOSS_timeline_unkept]++;
+	if (state->timeline_failed) {
+		state->losses[WRITER_LOSS_timeline_unkept]++;
 		return;
 	}
-	if (!process_state->timeline)
-		process_state->timeline = torsh_timeline_create();
-	process_state->timeline_failed = process_state->timeline
-						 ? torsh_timeline_add(process_state->timeline, row)
-						 : -ENOMEM;
-	process_state->losses[WRITER_LOSS_timeline_unkept] += process_state->timeline_failed != 0;
+	if (!state->timeline)
+		state->timeline = torsh_timeline_create();
+	state->timeline_failed =
+		state->timeline ? torsh_timeline_add(state->timeline, row) : -ENOMEM;
+	state->losses[WRITER_LOSS_timeline_unkept] += state->timeline_failed != 0;
 }
 
-static void mark_heap(struct process_state *process_state, uint32_t thread, uint64_t stamp)
+static void mark_heap(struct process_state *state, uint32_t thread, uint64_t stamp)
 {
 	struct timeline_event row = {
-		.at_ns = torsh_ticks_to_ns(&process_state->clock, stamp),
+		.at_ns = torsh_clock_to_ns(&state->clock, stamp),
 		.thread = thread,
 		.event = {.id = EVENT_HEAP_MARK,
-			  .heap_mark = {.heap_bytes = process_state->heap.tracker.bytes}},
+			  .heap_mark = {.heap_bytes = state->heap.tracker.bytes}},
 	};
 	uint64_t peak_stamp;
 
-	torsh_peak_tracker_mark(&process_state->heap.tracker, stamp,
-				&row.event.heap_mark.peak_bytes, &peak_stamp);
-	row.event.heap_mark.peak_ns = torsh_ticks_to_ns(&process_state->clock, peak_stamp);
-	add_row(process_state, &row);
+	torsh_peak_tracker_mark(&state->heap.tracker, stamp, &row.event.heap_mark.peak_bytes,
+				&peak_stamp);
+	row.event.heap_mark.peak_ns = torsh_clock_to_ns(&state->clock, peak_stamp);
+	add_row(state, &row);
 }
 
-void torsh_process_state_mark_heap(struct process_state *process_state)
+void torsh_process_state_mark_heap(struct process_state *state)
 {
-	if (process_state->has_device_memory)
-		mark_heap(process_state, process_state->device_thread, process_state->last_stamp);
+	if (state->has_device_memory)
+		mark_heap(state, state->device_thread, state->last_stamp);
 }
 
 /* Does the memory of devices change with it? */
-static int is_device_change(uint32_t id)
+static bool is_device_change(uint32_t id)
 {
 	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE ||
 	       id == EVENT_DEVICE_FREE_FAILED || id == EVENT_GRAPH_LAUNCH;
 }
 
-static void keep_timeline(struct process_state *process_state, struct ring_consumer *consumer,
+static void keep_timeline(struct process_state *state, struct ring_consumer *consumer,
 			  const struct consumed_event *event, const struct event *cold,
 			  uint64_t stamp)
 {
 	struct timeline_event row = {
-		.at_ns = torsh_ticks_to_ns(&process_state->clock, stamp),
+		.at_ns = torsh_clock_to_ns(&state->clock, stamp),
 		.thread = consumer->thread,
-		.stack = is_with_stack(cold) ? event->place : 0,
+		.stack = is_with_stack(cold) ? event->stack_or_site : 0,
 		.event = *cold,
 	};
 
@@ -378,26 +370,26 @@ static void keep_timeline(struct process_state *process_state, struct ring_consu
 	if (event->id == EVENT_HEAP_MARK)
 		return;
 	if (is_device_change(event->id)) {
-		process_state->has_device_memory = 1;
-		process_state->device_thread = consumer->thread;
-		mark_heap(process_state, consumer->thread, stamp);
+		state->has_device_memory = true;
+		state->device_thread = consumer->thread;
+		mark_heap(state, consumer->thread, stamp);
 	}
-	translate_fields(process_state, &row.event);
-	learn(process_state, &consumer->heap, &row.event, stamp);
-	add_row(process_state, &row);
+	translate_fields(state, &row.event);
+	update_totals(state, &consumer->heap, &row.event, stamp);
+	add_row(state, &row);
 }
 
-static uint64_t take_stamp(struct process_state *process_state, uint64_t stamp)
+static uint64_t take_stamp(struct process_state *state, uint64_t stamp)
 {
-	if (__builtin_expect(stamp < process_state->last_stamp, 0)) {
-		process_state->late_events++;
-		return process_state->last_stamp;
+	if (__builtin_expect(stamp < state->last_stamp, 0)) {
+		state->late_events++;
+		return state->last_stamp;
 	}
-	process_state->last_stamp = stamp;
-	if (__builtin_expect(stamp >= process_state->series.next_stamp, 0))
-		add_point(process_state, stamp);
-	if (__builtin_expect(stamp >= process_state->next_turn, 0))
-		pass_turns(process_state, stamp);
+	state->last_stamp = stamp;
+	if (__builtin_expect(stamp >= state->series.next_stamp, 0))
+		add_point(state, stamp);
+	if (__builtin_expect(stamp >= state->next_pause_edge, 0))
+		pass_pause_edges(state, stamp);
 	return stamp;
 }
 
@@ -405,105 +397,101 @@ static uint64_t take_stamp(struct process_state *process_state, uint64_t stamp)
  * What a pause changes: a new block is not recorded, a known one that a realloc moves stays that of
  * its stack. Returns 0 where nothing of the event is left.
  */
-static int take_pause(struct process_state *process_state, struct ring_consumer *consumer,
-		      uint32_t i, uint64_t stamp)
+static bool take_pause(struct process_state *state, struct ring_consumer *consumer, uint32_t i,
+		       uint64_t stamp)
 {
 	struct consumed_event *event = &consumer->events[i];
 
 	/*
 	 * What a thread allocated in between was not seen: its next free is of no temporary block.
 	 */
-	if (consumer->heap.n_turned != process_state->n_turned)
+	if (consumer->heap.n_edges_passed != state->n_edges_passed)
 		consumer->heap.last_alloc = 0;
-	consumer->heap.n_turned = process_state->n_turned;
+	consumer->heap.n_edges_passed = state->n_edges_passed;
 	if (event->id != EVENT_ALLOC)
-		return 1;
+		return true;
 	/*
 	 * An agent that saw the pause sends no stack, though the pause may be over when the event
 	 * is stamped.
 	 */
 	if (event->entry == ALLOC_REALLOC && consumer->heap.is_reallocating &&
-	    (process_state->n_turned & 1 || !event->place)) {
-		event->place = consumer->heap.old.site;
-		return 1;
+	    (state->n_edges_passed & 1 || !event->stack_or_site)) {
+		event->stack_or_site = consumer->heap.old.site;
+		return true;
 	}
-	if (!(process_state->n_turned & 1))
-		return 1;
+	if (!(state->n_edges_passed & 1))
+		return true;
 	if (event->entry == ALLOC_REALLOC)
-		torsh_heap_end_unknown(&process_state->heap, &consumer->heap);
-	torsh_heap_forget(&process_state->heap, stamp, event->address);
-	return 0;
+		torsh_heap_end_unknown(&state->heap, &consumer->heap);
+	torsh_heap_forget(&state->heap, stamp, event->address);
+	return false;
 }
 
-void torsh_process_state_fold(struct process_state *process_state, struct ring_consumer *consumer,
+void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,
 			      uint32_t i)
 {
 	const struct consumed_event *event = &consumer->events[i];
-	uint64_t stamp = take_stamp(process_state, event->stamp);
+	uint64_t stamp = take_stamp(state, event->stamp);
 
-	process_state->n_folded++;
-	if (__builtin_expect(process_state->n_turned, 0) &&
-	    !take_pause(process_state, consumer, i, stamp))
+	state->n_folded++;
+	if (__builtin_expect(state->n_edges_passed, 0) && !take_pause(state, consumer, i, stamp))
 		return;
 	if (EVENT_IS_TIMELINE(event->id)) {
-		keep_timeline(process_state, consumer, event, &consumer->cold[i], stamp);
+		keep_timeline(state, consumer, event, &consumer->cold[i], stamp);
 		return;
 	}
 	/* The writer makes rows of program events: what they say is the channel's. */
-	if (process_state->columns && event->id != EVENT_PROGRAM)
-		keep_event(process_state, consumer, i, stamp);
-	else if (__builtin_expect(process_state->columns_failed, 0))
-		process_state->losses[WRITER_LOSS_events_unkept]++;
+	if (state->columns && event->id != EVENT_PROGRAM)
+		keep_event(state, consumer, i, stamp);
+	else if (__builtin_expect(state->columns_failed, 0))
+		state->losses[WRITER_LOSS_events_unkept]++;
 	switch (event->id) {
 	case EVENT_ALLOC:
-		torsh_heap_alloc(&process_state->heap, &consumer->heap,
+		torsh_heap_alloc(&state->heap, &consumer->heap,
 				 &(struct heap_alloc){
 					 .stamp = stamp,
 					 .address = event->address,
 					 .size = event->size,
 					 .usable = event->usable,
-					 .site = event->place,
+					 .site = event->stack_or_site,
 					 .is_realloc = event->entry == ALLOC_REALLOC,
 				 });
 		break;
 	case EVENT_FREE:
-		torsh_heap_free(&process_state->heap, &consumer->heap, stamp, event->address);
+		torsh_heap_free(&state->heap, &consumer->heap, stamp, event->address);
 		break;
 	case EVENT_REALLOC_BEGIN:
-		torsh_heap_realloc_begin(&process_state->heap, &consumer->heap, stamp,
-					 event->address);
+		torsh_heap_realloc_begin(&state->heap, &consumer->heap, stamp, event->address);
 		break;
 	case EVENT_REALLOC_FAILED:
-		torsh_heap_realloc_failed(&process_state->heap, &consumer->heap, stamp);
+		torsh_heap_realloc_failed(&state->heap, &consumer->heap, stamp);
 		break;
 	case EVENT_EXEC:
-		process_state->has_executed = !consumer->cold[i].exec.failed;
-		process_state->exec_stamp = stamp;
-		process_state->exec_own_stamp = event->stamp;
-		process_state->exec_thread = consumer->thread;
+		state->has_executed = !consumer->cold[i].exec.failed;
+		state->exec_stamp = stamp;
+		state->exec_own_stamp = event->stamp;
+		state->exec_thread = consumer->thread;
 		break;
 	default:
 		/* Its own stamp may be late; what is folded here goes forward. */
 		consumer->cold[i].stamp = stamp;
-		fold_cold(process_state, &consumer->cold[i], event->place);
+		fold_cold(state, &consumer->cold[i], event->stack_or_site);
 		break;
 	}
 }
 
-bool torsh_process_state_is_executing(const struct process_state *process_state)
+bool torsh_process_state_is_executing(const struct process_state *state)
 {
-	return process_state->has_executed &&
-	       process_state->threads[process_state->exec_thread].end_stamp <=
-		       process_state->exec_own_stamp;
+	return state->has_executed &&
+	       state->threads[state->exec_thread].end_stamp <= state->exec_own_stamp;
 }
 
-void torsh_process_state_end_consumer(struct process_state *process_state,
-				      struct ring_consumer *consumer)
+void torsh_process_state_end_consumer(struct process_state *state, struct ring_consumer *consumer)
 {
-	struct folded_thread *thread = &process_state->threads[consumer->thread];
+	struct folded_thread *thread = &state->threads[consumer->thread];
 
-	torsh_heap_realloc_failed(&process_state->heap, &consumer->heap, process_state->last_stamp);
-	torsh_scopes_end(&process_state->scopes, consumer->heap.number);
+	torsh_heap_realloc_failed(&state->heap, &consumer->heap, state->last_stamp);
+	torsh_scopes_end(&state->scopes, consumer->heap.number);
 	consumer->heap.scope = NULL;
 	thread->is_changed = true;
 	thread->end_stamp = consumer->codec.stamp;

@@ -23,13 +23,13 @@
 #define PROCESS_STATE_NOTES_MAX 64u
 
 /*
- * One use of a slot: a thread, or its interrupted hooks. Its number in process_state.threads is its
+ * One use of a slot: a thread, or its interrupted hooks. Its number in state.threads is its
  * identity in the recording: tids come back, and times are as exact as the clock's rate of their
  * moment.
  */
 struct folded_thread {
 	uint32_t tid;
-	uint32_t is_interrupt;
+	bool is_interrupt;
 	bool is_changed; /* since the last checkpoint */
 	char name[16];
 	uint64_t start_ns; /* as events of that moment have it: written once and for all */
@@ -82,17 +82,17 @@ struct process_state {
 	char *notes[PROCESS_STATE_NOTES_MAX];
 	uint32_t n_notes;
 
-	uint64_t *turns; /* stamps in which a pause began, ended, began, ... */
-	uint32_t n_turns, turn_capacity;
-	uint32_t n_turned; /* that lie behind what was folded; odd: in a pause */
-	uint64_t next_turn; /* the first one that doesn't */
+	uint64_t *pause_edges; /* stamps in which a pause began, ended, began, ... */
+	uint32_t n_pause_edges, pause_edge_capacity;
+	uint32_t n_edges_passed; /* that lie behind what was folded; odd: in a pause */
+	uint64_t next_pause_edge; /* the first one that doesn't */
 
 	uint64_t last_stamp;
 	uint64_t n_folded, late_events;
 	uint64_t lost_allocs, lost_frees, lost_others;
 	uint64_t losses[N_WRITER_LOSSES]; /* but for those that target.c works out from rings */
 	uint64_t rss_bytes; /* as last read, for the series */
-	int has_exited; /* an EXIT event was seen */
+	bool has_exited; /* an EXIT event was seen */
 	uint32_t exit_how; /* enum exit_how, as the process said it */
 	int32_t exit_status;
 	uint64_t exit_stamp;
@@ -109,62 +109,60 @@ struct process_state {
 	struct step_marks steps;
 	struct scopes scopes;
 	struct folded_out_of_memory out_of_memory; /* the last one */
-	int has_refusals; /* of the driver: said once */
-	int is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
+	bool has_refusals; /* of the driver: said once */
+	bool is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */
 	/* the timeline has changes of it, and marks of the heap beside these */
-	int has_device_memory;
+	bool has_device_memory;
 	uint32_t device_thread; /* of the last one */
 };
 
 /* view and clock stay the caller's; view must outlive the process state. */
-void torsh_process_state_create(struct process_state *process_state,
-				const struct channel_view *view,
+void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock);
-void torsh_process_state_destroy(struct process_state *process_state);
+void torsh_process_state_destroy(struct process_state *state);
 
 /*
  * The process is not the session's only one: its heap joins the session's sum, where there is one.
  */
-void torsh_process_state_join(struct process_state *process_state);
+void torsh_process_state_join(struct process_state *state);
 
 /* A sentence for the report; each is kept once. */
-void torsh_process_state_note(struct process_state *process_state, const char *format, ...)
+void torsh_process_state_note(struct process_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
  * From this stamp on, which is not below that of any turn before, a pause lasts, or the one that
  * lasted has ended.
  */
-void torsh_process_state_turn(struct process_state *process_state, uint64_t stamp);
+void torsh_process_state_add_pause_edge(struct process_state *state, uint64_t stamp);
 
 /*
  * A new thread, whose first event is not before that stamp. Returns its number, which no other
  * thread will have.
  */
-uint32_t torsh_process_state_add_thread(struct process_state *process_state, uint32_t tid,
-					const char *name, int is_interrupt, uint64_t stamp);
+uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t tid, const char *name,
+					bool is_interrupt, uint64_t stamp);
 
 /* Fold the ring consumer's event number i. */
-void torsh_process_state_fold(struct process_state *process_state, struct ring_consumer *consumer,
+void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,
 			      uint32_t i);
 
 /*
  * The timeline so far is going to be written: what the heap was since the last change of devices'
  * memory belongs to it.
  */
-void torsh_process_state_mark_heap(struct process_state *process_state);
+void torsh_process_state_mark_heap(struct process_state *state);
 
 /*
  * Was an exec that hasn't failed the last that its thread said? Where it says more, a handler's
  * jump has left the call before it could fail. As of the last time that the thread's counts were
  * taken over.
  */
-bool torsh_process_state_is_executing(const struct process_state *process_state);
+bool torsh_process_state_is_executing(const struct process_state *state);
 
 /* Take over the counts of a ring consumer that is done; a realloc under way is given up. */
-void torsh_process_state_end_consumer(struct process_state *process_state,
-				      struct ring_consumer *consumer);
+void torsh_process_state_end_consumer(struct process_state *state, struct ring_consumer *consumer);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/scopes.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static void pop(struct nest *nest)
 }
 
 /* Take one out, wherever it is: ends need not come in order. Returns 0 when it isn't there. */
-static int take_out(struct nest *nest, uint32_t record)
+static bool take_out(struct nest *nest, uint32_t record)
 {
 	for (uint32_t i = nest->depth; i-- > 0;) {
 		if (nest->items[i].record != record)
@@ -81,9 +82,9 @@ static int take_out(struct nest *nest, uint32_t record)
 		nest->depth--;
 		memmove(&nest->items[i], &nest->items[i + 1],
 			(nest->depth - i) * sizeof(*nest->items));
-		return 1;
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 static void end_operator(struct scopes *scopes, struct scope_stack *own, uint32_t record)

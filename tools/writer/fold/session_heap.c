@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/session_heap.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 static void destroy_member(struct session_member *member)
 {
 	free(member->log);
-	free(member->shares);
+	free(member->usages);
 	free(member);
 }
 
@@ -25,14 +26,14 @@ void torsh_session_heap_destroy(struct session_heap *session_heap)
 	*session_heap = (struct session_heap){0};
 }
 
-static struct joint_share *share_of(struct session_member *member, uint32_t site)
+static struct session_usage *usage_of(struct session_member *member, uint32_t site)
 {
-	while (member->n_shares <= site) {
-		member->shares = torsh_memory_grow(member->shares, &member->share_capacity,
-						   member->n_shares, sizeof(*member->shares));
-		member->n_shares++;
+	while (member->n_usages <= site) {
+		member->usages = torsh_memory_grow(member->usages, &member->usage_capacity,
+						   member->n_usages, sizeof(*member->usages));
+		member->n_usages++;
 	}
-	return &member->shares[site];
+	return &member->usages[site];
 }
 
 /* The first process's sum so far is the session's. */
@@ -43,7 +44,7 @@ static void begin_with(struct session_heap *session_heap, struct session_member 
 	session_heap->tracker = heap->tracker;
 	session_heap->settled = heap->tracker.last_stamp;
 	for (uint32_t i = 0; i < heap->n_sites; i++)
-		share_of(member, i)->share = heap->sites[i].live;
+		usage_of(member, i)->usage = heap->sites[i].live;
 }
 
 struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap,
@@ -74,13 +75,13 @@ void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint
 	}
 	member->log =
 		torsh_memory_grow(member->log, &member->capacity, member->n, sizeof(*member->log));
-	member->log[member->n++] = (struct joint_change){
+	member->log[member->n++] = (struct session_change){
 		.stamp = stamp, .bytes = bytes, .site = site, .n = (int32_t)n};
 	session_heap->n_logged++;
 }
 
 void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name,
-				  int is_by_optimizer)
+				  bool is_by_optimizer)
 {
 	torsh_session_heap_note(member, stamp,
 				is_by_optimizer ? SESSION_STEP_BY_OPTIMIZER : SESSION_STEP,
@@ -93,7 +94,7 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 	uint64_t last = member->n ? member->log[member->n - 1].stamp : 0;
 
 	for (uint32_t i = 0; i < heap->n_sites; i++)
-		share_of(member, i)->stack = heap->sites[i].stack;
+		usage_of(member, i)->stack = heap->sites[i].stack;
 	member->heap = NULL;
 	torsh_session_heap_note(member, stamp > last ? stamp : last, SESSION_NO_SITE, 0, 0);
 }
@@ -104,23 +105,23 @@ static void take_end(struct session_heap *session_heap, struct session_member *m
 {
 	int64_t n = 0, bytes = 0;
 
-	for (uint32_t i = 0; i < member->n_shares; i++) {
-		n += (int64_t)member->shares[i].share.n;
-		bytes += (int64_t)member->shares[i].share.bytes;
+	for (uint32_t i = 0; i < member->n_usages; i++) {
+		n += (int64_t)member->usages[i].usage.n;
+		bytes += (int64_t)member->usages[i].usage.bytes;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, stamp, -n, -bytes);
-	for (uint32_t i = 0; i < member->n_shares; i++) {
-		struct site_usage *share = &member->shares[i].share;
+	for (uint32_t i = 0; i < member->n_usages; i++) {
+		struct site_usage *usage = &member->usages[i].usage;
 
-		torsh_site_usage_change(share, &session_heap->tracker, 0, -(int64_t)share->n,
-					-(int64_t)share->bytes);
+		torsh_site_usage_change(usage, &session_heap->tracker, 0, -(int64_t)usage->n,
+					-(int64_t)usage->bytes);
 	}
-	member->has_ended = 1;
+	member->has_ended = true;
 }
 
 static void take(struct session_heap *session_heap, struct session_member *member)
 {
-	const struct joint_change *change = &member->log[member->first++];
+	const struct session_change *change = &member->log[member->first++];
 
 	session_heap->n_logged--;
 	if (change->site == SESSION_NO_SITE) {
@@ -133,7 +134,7 @@ static void take(struct session_heap *session_heap, struct session_member *membe
 		return;
 	}
 	torsh_peak_tracker_change(&session_heap->tracker, change->stamp, change->n, change->bytes);
-	torsh_site_usage_change(&share_of(member, change->site)->share, &session_heap->tracker,
+	torsh_site_usage_change(&usage_of(member, change->site)->usage, &session_heap->tracker,
 				member->step_name, change->n, change->bytes);
 }
 
@@ -142,7 +143,7 @@ static uint64_t first_stamp(const struct session_member *member)
 	return member->first < member->n ? member->log[member->first].stamp : UINT64_MAX;
 }
 
-static int is_due(const struct session_member *member, uint64_t stamp)
+static bool is_due(const struct session_member *member, uint64_t stamp)
 {
 	return first_stamp(member) < stamp;
 }
@@ -159,7 +160,7 @@ static uint64_t rise_of(const struct session_member *member, uint64_t stamp)
 	return (uint64_t)most;
 }
 
-static int may_break_record(const struct session_heap *session_heap, uint64_t stamp)
+static bool may_break_record(const struct session_heap *session_heap, uint64_t stamp)
 {
 	uint64_t bound = session_heap->tracker.bytes;
 
@@ -232,14 +233,14 @@ static void shorten_log(struct session_member *member)
 	member->n = n_left;
 }
 
-static int had_share(const struct session_heap *session_heap, const struct session_member *member)
+static bool had_usage(const struct session_heap *session_heap, const struct session_member *member)
 {
-	for (uint32_t i = 0; i < member->n_shares; i++) {
-		if (torsh_session_heap_peak_bytes(session_heap, &member->shares[i]) ||
-		    torsh_session_heap_peak_n(session_heap, &member->shares[i]))
-			return 1;
+	for (uint32_t i = 0; i < member->n_usages; i++) {
+		if (torsh_session_heap_peak_bytes(session_heap, &member->usages[i]) ||
+		    torsh_session_heap_peak_n(session_heap, &member->usages[i]))
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 /* A process that ended and had nothing at the peak will never be asked for. */
@@ -253,7 +254,7 @@ static void forget_members(struct session_heap *session_heap)
 		if (!member->has_ended ||
 		    member->kept_for == session_heap->tracker.peak_number + 1) {
 			at = &member->next;
-		} else if (had_share(session_heap, member)) {
+		} else if (had_usage(session_heap, member)) {
 			member->kept_for = session_heap->tracker.peak_number + 1;
 			at = &member->next;
 		} else {

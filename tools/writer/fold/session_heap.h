@@ -18,6 +18,8 @@
 #ifndef TORSH_WRITER_FOLD_SESSION_HEAP_H
 #define TORSH_WRITER_FOLD_SESSION_HEAP_H
 
+#include <stdbool.h>
+
 #include "tools/writer/fold/peak_tracker.h"
 
 struct heap;
@@ -30,15 +32,15 @@ struct heap;
 #define SESSION_STEP (UINT32_MAX - 1)
 #define SESSION_STEP_BY_OPTIMIZER (UINT32_MAX - 2)
 
-struct joint_change {
+struct session_change {
 	uint64_t stamp;
 	int64_t bytes;
 	uint32_t site; /* of the process's heap */
 	int32_t n; /* blocks */
 };
 
-struct joint_share {
-	struct site_usage share;
+struct session_usage {
+	struct site_usage usage;
 	uint32_t stack;
 };
 
@@ -48,13 +50,13 @@ struct session_member {
 	struct session_heap *session_heap;
 	const struct heap *heap; /* NULL: the process has ended */
 	uint32_t process; /* number in the session */
-	struct joint_change *log; /* in the order of stamps: [first, n) */
+	struct session_change *log; /* in the order of stamps: [first, n) */
 	uint32_t first, n, capacity;
-	struct joint_share *shares; /* by site */
-	uint32_t n_shares, share_capacity;
+	struct session_usage *usages; /* by site */
+	uint32_t n_usages, usage_capacity;
 	uint32_t step_name; /* as of what was taken */
-	int is_by_optimizer;
-	int has_ended; /* and that was taken */
+	bool is_by_optimizer;
+	bool has_ended; /* and that was taken */
 	/*
 	 * number of the peak that it had a share of when that was last asked, and 1; 0: not asked
 	 */
@@ -85,7 +87,7 @@ void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint
 
 /* A step of the member's process begins: see torsh_heap_name_step. */
 void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name,
-				  int is_by_optimizer);
+				  bool is_by_optimizer);
 
 /* The member's process ended at that time; its heap is not looked at any more. */
 void torsh_session_heap_end(struct session_member *member, uint64_t stamp);
@@ -95,15 +97,15 @@ void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp
 
 /* What a share was at the peak of all that was settled. */
 static inline uint64_t torsh_session_heap_peak_bytes(const struct session_heap *session_heap,
-						     const struct joint_share *share)
+						     const struct session_usage *usage)
 {
-	return torsh_site_usage_peak_bytes(&share->share, &session_heap->tracker);
+	return torsh_site_usage_peak_bytes(&usage->usage, &session_heap->tracker);
 }
 
 static inline uint64_t torsh_session_heap_peak_n(const struct session_heap *session_heap,
-						 const struct joint_share *share)
+						 const struct session_usage *usage)
 {
-	return torsh_site_usage_peak_n(&share->share, &session_heap->tracker);
+	return torsh_site_usage_peak_n(&usage->usage, &session_heap->tracker);
 }
 
 #endif

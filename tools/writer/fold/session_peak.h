@@ -13,7 +13,7 @@ struct session_peak {
 	struct session_heap session_heap; /* of the processes whose clock is the first one's */
 	struct clock_conversion clock;
 	uint32_t written; /* number of the peak that a checkpoint has */
-	struct rows_places places; /* of its rows */
+	struct rows_extents extents; /* of its rows */
 };
 
 void torsh_session_peak_destroy(struct session_peak *session_peak);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/step_marks.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, ui
 	return 1;
 }
 
-static int begins_with(const char *text, const char *prefix)
+static bool begins_with(const char *text, const char *prefix)
 {
 	return !strncmp(text, prefix, strlen(prefix));
 }
@@ -88,7 +89,7 @@ static int take_scope(struct step_marks *marks, const struct event_op_begin *cal
 	if (!marks->optimizer)
 		marks->optimizer = call->name;
 	if (marks->optimizer == call->name) {
-		marks->is_optimizing = 1;
+		marks->is_optimizing = true;
 		marks->record = call->record;
 	}
 	return 0;
@@ -98,7 +99,7 @@ static int take_end(struct step_marks *marks, uint32_t record, uint64_t stamp)
 {
 	if (!marks->is_optimizing || marks->record != record)
 		return 0;
-	marks->is_optimizing = 0;
+	marks->is_optimizing = false;
 	return torsh_step_marks_mark(marks, STEP_BY_OPTIMIZER, UINT64_MAX, stamp);
 }
 
@@ -107,7 +108,7 @@ int torsh_step_marks_take(struct step_marks *marks, const struct event *event, c
 {
 	switch (event->id) {
 	case EVENT_SCHEDULE:
-		marks->is_scheduled = 1;
+		marks->is_scheduled = true;
 		return 0;
 	case EVENT_SCHEDULE_STEP:
 		return torsh_step_marks_mark(marks, (enum step_teller)event->schedule_step.told_by,

@@ -11,6 +11,7 @@
 #ifndef TORSH_WRITER_FOLD_STEP_MARKS_H
 #define TORSH_WRITER_FOLD_STEP_MARKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/wire/event.h"
@@ -31,10 +32,10 @@ typedef uint32_t step_name;
 
 struct step_marks {
 	enum step_teller told_by;
-	int is_scheduled;
+	bool is_scheduled;
 	uint32_t optimizer; /* the label of the first one */
 	uint32_t record; /* of its call, while is_optimizing */
-	int is_optimizing;
+	bool is_optimizing;
 	step_name current; /* the step that goes on */
 	uint64_t start_stamp; /* of the first call of a module or a DataLoader; 0: there was none */
 	struct step_mark {
@@ -66,7 +67,7 @@ uint32_t torsh_step_marks_find(const struct step_marks *marks, uint64_t stamp);
 step_name torsh_step_marks_name_at(const struct step_marks *marks, uint64_t stamp);
 
 /* The name of a step when all is known that will be. */
-static inline step_name torsh_step_marks_final(step_name name, int is_by_optimizer)
+static inline step_name torsh_step_marks_final(step_name name, bool is_by_optimizer)
 {
 	return name == STEP_PERHAPS_FIRST ? (step_name)is_by_optimizer : name;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/channel_view.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +20,7 @@
 #define TEXT_MAX (64u << 10)
 
 /* Whole pages at offset: within the file, behind the header. */
-static int is_area(uint64_t offset, uint64_t n_bytes, uint64_t end)
+static bool is_area(uint64_t offset, uint64_t n_bytes, uint64_t end)
 {
 	return offset >= CHANNEL_HEADER_BYTES && offset % PAGE == 0 && offset <= end &&
 	       n_bytes <= end - offset;
@@ -33,28 +34,28 @@ static uint64_t table_bytes(uint32_t n, size_t entry_bytes)
 	return (uint64_t)(n / per_piece) * CHANNEL_PIECE_BYTES + n % per_piece * entry_bytes;
 }
 
-static int is_layout(const struct channel_view *view, const struct channel_header *header,
-		     uint64_t n_bytes)
+static bool is_layout(const struct channel_view *view, const struct channel_header *header,
+		      uint64_t n_bytes)
 {
 	uint64_t tables_end = header->rings_offset;
 
 	if (header->magic != CHANNEL_MAGIC || header->version != CHANNEL_VERSION ||
 	    header->header_bytes < sizeof(*header) || header->header_bytes > CHANNEL_HEADER_BYTES)
-		return 0;
+		return false;
 	if (header->stamp_shift != CHANNEL_STAMP_SHIFT ||
 	    (header->clock != CHANNEL_CLOCK_TSC && header->clock != CHANNEL_CLOCK_MONOTONIC))
-		return 0;
+		return false;
 	if (header->total_bytes != n_bytes || tables_end > n_bytes || tables_end % PAGE)
-		return 0;
+		return false;
 	if (!view->n_slots || view->n_slots > CHANNEL_THREADS ||
 	    view->n_large_rings > view->n_slots || view->n_modules > CHANNEL_MODULES ||
 	    view->n_codes > CHANNEL_CODES || view->n_addresses > CHANNEL_ADDRESSES ||
 	    view->n_text_bytes > CHANNEL_TEXT_BYTES)
-		return 0;
+		return false;
 	if (view->ring_bytes < CHANNEL_RING_MIN_BYTES ||
 	    view->ring_bytes > CHANNEL_RING_MAX_BYTES ||
 	    (view->ring_bytes & (view->ring_bytes - 1)))
-		return 0;
+		return false;
 	return is_area(view->slots.offset, view->slots.n_bytes, tables_end) &&
 	       is_area(view->modules.offset, view->modules.n_bytes, tables_end) &&
 	       is_area(view->codes.offset, view->codes.n_bytes, tables_end) &&
@@ -212,13 +213,13 @@ struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t sl
 		       : NULL;
 }
 
-static off_t ring_offset(const struct channel_view *view, uint32_t slot, int is_large)
+static off_t ring_offset(const struct channel_view *view, uint32_t slot, bool is_large)
 {
 	return (off_t)((is_large ? view->large_rings_offset : view->rings_offset) +
 		       (uint64_t)slot * torsh_view_ring_bytes(view, is_large));
 }
 
-const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, int is_large)
+const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, bool is_large)
 {
 	void *ring;
 
@@ -229,12 +230,12 @@ const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slo
 	return ring == MAP_FAILED ? NULL : ring;
 }
 
-void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, int is_large)
+void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, bool is_large)
 {
 	munmap((void *)(uintptr_t)ring, torsh_view_ring_bytes(view, is_large));
 }
 
-void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large,
+void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, bool is_large,
 			   uint32_t n_kept)
 {
 	/* Where the kernel won't, the memory is the target's until it ends. */
@@ -270,7 +271,7 @@ void torsh_view_free_slot(const struct channel_view *view, uint32_t number)
 		syscall(SYS_futex, &header->n_freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static int is_control(char c)
+static bool is_control(char c)
 {
 	return ((uint8_t)c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
 }

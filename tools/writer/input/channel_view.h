@@ -7,6 +7,7 @@
 #ifndef TORSH_WRITER_INPUT_CHANNEL_VIEW_H
 #define TORSH_WRITER_INPUT_CHANNEL_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/wire/channel.h"
@@ -44,10 +45,10 @@ struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t sl
  * Map the ring of a slot, small or large; NULL when there is no such one, or no address space.
  * Stays until torsh_view_unmap_ring.
  */
-const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, int is_large);
-void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, int is_large);
+const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, bool is_large);
+void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, bool is_large);
 
-static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, int is_large)
+static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, bool is_large)
 {
 	return is_large ? view->ring_bytes : CHANNEL_RING_SMALL_BYTES;
 }
@@ -56,7 +57,7 @@ static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, in
  * Give back the memory of a slot's ring but for its first n_kept bytes: nothing of it will be read
  * any more.
  */
-void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large,
+void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, bool is_large,
 			   uint32_t n_kept);
 
 /* Let the target see that the writer is there, and wake it where it waits for that. */

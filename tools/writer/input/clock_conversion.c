@@ -6,13 +6,13 @@
 
 #include "tools/base/memory.h"
 
-#define GUESS_NS_A_TICK 0.4
+#define GUESS_NS_PER_TICK 0.4
 #define ENOUGH_NS 100000u /* less time between two readings says nothing */
 #define ONE_MOMENT_TICKS (1u << 18)
 #define MEASURED_NS 90000000u /* from then on the rate is good for years */
 #define LEAST_GAP_NS 1000000000u /* fewer ticks than this takes are not seen as a jump forward */
 
-uint64_t torsh_ticks_monotonic_ns(void)
+uint64_t torsh_clock_monotonic_ns(void)
 {
 	struct timespec now;
 
@@ -38,8 +38,8 @@ static uint64_t suspended_ns(uint64_t monotonic_ns)
 
 static struct reading read_once(void)
 {
-	uint64_t before = torsh_ticks_counter(), ns = torsh_ticks_monotonic_ns();
-	uint64_t took = torsh_ticks_counter() - before;
+	uint64_t before = torsh_clock_ticks(), ns = torsh_clock_monotonic_ns();
+	uint64_t took = torsh_clock_ticks() - before;
 
 	return (struct reading){.ticks = before + took / 2, .ns = ns, .took_ticks = took};
 }
@@ -63,36 +63,36 @@ static bool read_both(uint64_t *ticks, uint64_t *ns)
 	return best.took_ticks < ONE_MOMENT_TICKS;
 }
 
-void torsh_ticks_start(struct ticks_rate *rate)
+void torsh_clock_rate_start(struct clock_rate *rate)
 {
-	*rate = (struct ticks_rate){.ns_a_tick = GUESS_NS_A_TICK};
+	*rate = (struct clock_rate){.ns_per_tick = GUESS_NS_PER_TICK};
 	read_both(&rate->first_ticks, &rate->first_ns);
 	rate->last_ticks = rate->first_ticks;
 	rate->last_ns = rate->first_ns;
 	rate->last_suspended_ns = suspended_ns(rate->first_ns);
 }
 
-void torsh_ticks_destroy(struct ticks_rate *rate)
+void torsh_clock_rate_destroy(struct clock_rate *rate)
 {
 	free(rate->gaps);
-	*rate = (struct ticks_rate){0};
+	*rate = (struct clock_rate){0};
 }
 
-static uint64_t ticks_of(const struct ticks_rate *rate, uint64_t ns)
+static uint64_t ticks_of(const struct clock_rate *rate, uint64_t ns)
 {
-	return (uint64_t)((double)ns / rate->ns_a_tick);
+	return (uint64_t)((double)ns / rate->ns_per_tick);
 }
 
-static void add_gap(struct ticks_rate *rate, uint64_t from, uint64_t n)
+static void add_gap(struct clock_rate *rate, uint64_t from, uint64_t n)
 {
 	uint64_t former = rate->n_gaps ? rate->gaps[rate->n_gaps - 1].n : 0;
 
 	rate->gaps = torsh_memory_grow(rate->gaps, &rate->gap_capacity, rate->n_gaps,
 				       sizeof(*rate->gaps));
-	rate->gaps[rate->n_gaps++] = (struct ticks_gap){.from = from, .n = former + n};
+	rate->gaps[rate->n_gaps++] = (struct clock_gap){.from = from, .n = former + n};
 }
 
-uint64_t torsh_ticks_jumped_until(const struct ticks_rate *rate, uint64_t ticks)
+uint64_t torsh_clock_jumped_until(const struct clock_rate *rate, uint64_t ticks)
 {
 	uint32_t n_before = 0, n_behind = rate->n_gaps;
 
@@ -111,7 +111,7 @@ uint64_t torsh_ticks_jumped_until(const struct ticks_rate *rate, uint64_t ticks)
  * Where the counter is not where the rate says: so far that it has not just been measured badly.
  * Returns what happened.
  */
-static enum ticks_jump follow(struct ticks_rate *rate, uint64_t *ticks, uint64_t ns)
+static enum clock_jump follow(struct clock_rate *rate, uint64_t *ticks, uint64_t ns)
 {
 	uint64_t passed_ns = ns - rate->last_ns,
 		 expected = rate->last_ticks + ticks_of(rate, passed_ns);
@@ -121,21 +121,21 @@ static enum ticks_jump follow(struct ticks_rate *rate, uint64_t *ticks, uint64_t
 	    -(int64_t)ticks_of(rate, passed_ns / CLOCK_SHARE + CLOCK_NS_A_SECOND / CLOCK_PART)) {
 		rate->lift += expected - *ticks;
 		*ticks = expected;
-		return TICKS_SET_BACK;
+		return CLOCK_JUMP_BACK;
 	}
 	if (beyond < (int64_t)ticks_of(rate, passed_ns + LEAST_GAP_NS))
-		return TICKS_STEADY;
+		return CLOCK_JUMP_NONE;
 	/*
 	 * All that was stamped before lies below what was expected by now, and all behind it above.
 	 */
 	add_gap(rate, expected, (uint64_t)beyond);
 	rate->first_ticks += (uint64_t)beyond;
-	return TICKS_JUMPED;
+	return CLOCK_JUMP_AHEAD;
 }
 
-struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate)
+struct clock_measurement torsh_clock_rate_measure(struct clock_rate *rate)
 {
-	struct ticks_reading reading = {.jump = TICKS_STEADY};
+	struct clock_measurement reading = {.jump = CLOCK_JUMP_NONE};
 	uint64_t ticks, ns, suspended;
 
 	if (!read_both(&ticks, &ns))
@@ -144,7 +144,7 @@ struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate)
 	if (rate->is_measured)
 		reading.jump = follow(rate, &ticks, ns);
 	if (ns - rate->first_ns > ENOUGH_NS && ticks > rate->first_ticks)
-		rate->ns_a_tick =
+		rate->ns_per_tick =
 			(double)(ns - rate->first_ns) / (double)(ticks - rate->first_ticks);
 	rate->is_measured = rate->is_measured || ns - rate->first_ns > MEASURED_NS;
 	suspended = suspended_ns(ns);
@@ -156,10 +156,10 @@ struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate)
 	return reading;
 }
 
-void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base,
-			 struct clock_reference *reference)
+void torsh_clock_rate_publish(const struct clock_rate *rate, uint64_t base,
+			      struct clock_reference *reference)
 {
 	if (rate->is_measured)
 		torsh_clock_publish(reference, rate->last_ticks - base, rate->last_ns,
-				    (uint64_t)((double)CLOCK_NS_A_SECOND / rate->ns_a_tick));
+				    (uint64_t)((double)CLOCK_NS_A_SECOND / rate->ns_per_tick));
 }

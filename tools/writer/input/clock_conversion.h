@@ -19,7 +19,7 @@
 #include "agent/wire/channel.h"
 
 /* Now, in the ticks of CHANNEL_CLOCK_TSC. The one thing here that is a CPU's own. */
-static inline uint64_t torsh_ticks_counter(void)
+static inline uint64_t torsh_clock_ticks(void)
 {
 #if defined(__x86_64__)
 	return __builtin_ia32_rdtsc();
@@ -31,53 +31,53 @@ static inline uint64_t torsh_ticks_counter(void)
 #endif
 }
 
-uint64_t torsh_ticks_monotonic_ns(void);
+uint64_t torsh_clock_monotonic_ns(void);
 
 /*
  * A jump forward: whatever lies at `from` or behind it comes later by what was jumped over; n is
  * the sum so far.
  */
-struct ticks_gap {
+struct clock_gap {
 	uint64_t from, n;
 };
 
 /* All ticks with the lift. */
-struct ticks_rate {
+struct clock_rate {
 	uint64_t first_ticks, first_ns; /* the ticks with what was jumped over since */
 	uint64_t last_ticks, last_ns; /* of the last reading */
 	uint64_t last_suspended_ns; /* what CLOCK_BOOTTIME was ahead by */
-	double ns_a_tick;
+	double ns_per_tick;
 	bool is_measured;
 	uint64_t lift;
-	struct ticks_gap *gaps; /* in order */
+	struct clock_gap *gaps; /* in order */
 	uint32_t n_gaps, gap_capacity;
 };
 
 /* What a reading showed. */
-enum ticks_jump { TICKS_STEADY, TICKS_SET_BACK, TICKS_JUMPED };
+enum clock_jump { CLOCK_JUMP_NONE, CLOCK_JUMP_BACK, CLOCK_JUMP_AHEAD };
 
-struct ticks_reading {
-	enum ticks_jump jump;
+struct clock_measurement {
+	enum clock_jump jump;
 	uint64_t suspended_ns; /* the machine was, since the reading before */
 };
 
-/* Take the first reading; the rate is a guess until torsh_ticks_measure had some time between. */
-void torsh_ticks_start(struct ticks_rate *rate);
-void torsh_ticks_destroy(struct ticks_rate *rate);
+/* Take the first reading; the rate is a guess until torsh_clock_rate_measure had some time between. */
+void torsh_clock_rate_start(struct clock_rate *rate);
+void torsh_clock_rate_destroy(struct clock_rate *rate);
 
 /* Take another reading. */
-struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate);
+struct clock_measurement torsh_clock_rate_measure(struct clock_rate *rate);
 
 /*
  * The last reading for a target whose ticks began when the lift was `base`; nothing while the rate
  * is a guess.
  */
-void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base,
-			 struct clock_reference *reference);
+void torsh_clock_rate_publish(const struct clock_rate *rate, uint64_t base,
+			      struct clock_reference *reference);
 
 /* The clock of one target. */
 struct clock_conversion {
-	const struct ticks_rate *rate; /* NULL: ticks are nanoseconds */
+	const struct clock_rate *rate; /* NULL: ticks are nanoseconds */
 	uint64_t start_ticks;
 	uint64_t start_ns; /* of start_ticks, on the session's peak tracker */
 	uint64_t start_monotonic_ns; /* of start_ticks */
@@ -87,7 +87,7 @@ struct clock_conversion {
 };
 
 /* The target's own lift, or what it will be at least as soon as it stamps again. */
-static inline uint64_t torsh_ticks_lift(const struct clock_conversion *clock)
+static inline uint64_t torsh_clock_lift(const struct clock_conversion *clock)
 {
 	uint64_t own = clock->lift ? atomic_load_explicit(clock->lift, memory_order_relaxed) : 0;
 	uint64_t least = clock->rate->lift - clock->base;
@@ -96,75 +96,75 @@ static inline uint64_t torsh_ticks_lift(const struct clock_conversion *clock)
 }
 
 /* One moment by both clocks that targets may have. */
-struct ticks_moment {
+struct clock_instant {
 	uint64_t ticks, ns;
 };
 
 /* Not before what the calling thread did before: the clock that is read first waits for that. */
-static inline struct ticks_moment torsh_ticks_moment(void)
+static inline struct clock_instant torsh_clock_instant(void)
 {
-	struct ticks_moment moment = {.ns = torsh_ticks_monotonic_ns()};
+	struct clock_instant moment = {.ns = torsh_clock_monotonic_ns()};
 
-	moment.ticks = torsh_ticks_counter();
+	moment.ticks = torsh_clock_ticks();
 	return moment;
 }
 
 /* The moment in the target's stamps. */
-static inline uint64_t torsh_ticks_stamp(const struct clock_conversion *clock,
-					 const struct ticks_moment *moment)
+static inline uint64_t torsh_clock_instant_to_stamp(const struct clock_conversion *clock,
+						    const struct clock_instant *moment)
 {
-	return (clock->rate ? moment->ticks + torsh_ticks_lift(clock) : moment->ns) >>
+	return (clock->rate ? moment->ticks + torsh_clock_lift(clock) : moment->ns) >>
 	       CHANNEL_STAMP_SHIFT;
 }
 
 /* Now in the target's stamps. */
-static inline uint64_t torsh_ticks_now(const struct clock_conversion *clock)
+static inline uint64_t torsh_clock_now(const struct clock_conversion *clock)
 {
-	return (clock->rate ? torsh_ticks_counter() + torsh_ticks_lift(clock)
-			    : torsh_ticks_monotonic_ns()) >>
+	return (clock->rate ? torsh_clock_ticks() + torsh_clock_lift(clock)
+			    : torsh_clock_monotonic_ns()) >>
 	       CHANNEL_STAMP_SHIFT;
 }
 
 /* This many nanoseconds in the target's stamps. */
-static inline uint64_t torsh_ticks_of_ns(const struct clock_conversion *clock, uint64_t ns)
+static inline uint64_t torsh_clock_stamps_of_ns(const struct clock_conversion *clock, uint64_t ns)
 {
-	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_a_tick : 1.0)) >>
+	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_per_tick : 1.0)) >>
 	       CHANNEL_STAMP_SHIFT;
 }
 
 /* What the counter jumped over until that tick of the rate's. */
-uint64_t torsh_ticks_jumped_until(const struct ticks_rate *rate, uint64_t ticks);
+uint64_t torsh_clock_jumped_until(const struct clock_rate *rate, uint64_t ticks);
 
 /* What the counter jumped over between the target's start and this tick of it. */
-static inline uint64_t torsh_ticks_jumped(const struct clock_conversion *clock, uint64_t ticks)
+static inline uint64_t torsh_clock_jumped(const struct clock_conversion *clock, uint64_t ticks)
 {
 	if (!clock->rate->n_gaps || ticks <= clock->start_ticks)
 		return 0;
-	return torsh_ticks_jumped_until(clock->rate, ticks + clock->base) -
-	       torsh_ticks_jumped_until(clock->rate, clock->start_ticks + clock->base);
+	return torsh_clock_jumped_until(clock->rate, ticks + clock->base) -
+	       torsh_clock_jumped_until(clock->rate, clock->start_ticks + clock->base);
 }
 
 /*
  * A stamp on the session's peak tracker of nanoseconds; one from before the target's start counts
  * as its start.
  */
-static inline uint64_t torsh_ticks_to_ns(const struct clock_conversion *clock, uint64_t stamp)
+static inline uint64_t torsh_clock_to_ns(const struct clock_conversion *clock, uint64_t stamp)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 	uint64_t ticks = stamp > start ? (stamp - start) << CHANNEL_STAMP_SHIFT : 0;
 
 	if (!clock->rate)
 		return clock->start_ns + ticks;
-	ticks -= torsh_ticks_jumped(clock, stamp << CHANNEL_STAMP_SHIFT);
-	return clock->start_ns + (uint64_t)((double)ticks * clock->rate->ns_a_tick);
+	ticks -= torsh_clock_jumped(clock, stamp << CHANNEL_STAMP_SHIFT);
+	return clock->start_ns + (uint64_t)((double)ticks * clock->rate->ns_per_tick);
 }
 
 /*
  * A moment of CLOCK_MONOTONIC on the session's peak tracker; one from before the target's start
  * counts as its start.
  */
-static inline uint64_t torsh_ticks_of_moment(const struct clock_conversion *clock,
-					     uint64_t monotonic_ns)
+static inline uint64_t torsh_clock_monotonic_to_ns(const struct clock_conversion *clock,
+						   uint64_t monotonic_ns)
 {
 	return clock->start_ns + (monotonic_ns > clock->start_monotonic_ns
 					  ? monotonic_ns - clock->start_monotonic_ns

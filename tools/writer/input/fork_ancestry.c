@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/fork_ancestry.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tools/base/memory.h"
@@ -62,27 +63,25 @@ void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *ta
 		.own_pid = target->start.pid,
 		.parent_pid = target->parent_pid,
 		.start_ticks = target->start.start_ticks,
-		.start_ns = target->process_state.clock.start_ns,
+		.start_ns = target->state.clock.start_ns,
 		.target = target,
 	};
 }
 
 /* The fork that made this child, taken out of the list. Pids come back: the latest one counts. */
-static int take_fork(struct ancestor *parent, uint32_t child, struct folded_fork *taken)
+static bool take_fork(struct ancestor *parent, uint32_t child, struct folded_fork *taken)
 {
-	struct folded_fork *forks =
-		parent->target ? parent->target->process_state.forks : parent->forks;
-	uint32_t *n_forks =
-		parent->target ? &parent->target->process_state.n_forks : &parent->n_forks;
+	struct folded_fork *forks = parent->target ? parent->target->state.forks : parent->forks;
+	uint32_t *n_forks = parent->target ? &parent->target->state.n_forks : &parent->n_forks;
 
 	for (uint32_t i = *n_forks; i-- > 0;) {
 		if (forks[i].child != child)
 			continue;
 		*taken = forks[i];
 		forks[i] = forks[--*n_forks];
-		return 1;
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 /*
@@ -92,7 +91,7 @@ static int take_fork(struct ancestor *parent, uint32_t child, struct folded_fork
 static struct inheritance sum_up(const struct folded_fork *fork, const struct inheritance *parent)
 {
 	struct inheritance sum = {
-		.is_fork = 1, .is_settled = 1, .blocks = fork->blocks, .bytes = fork->bytes};
+		.is_fork = true, .is_settled = true, .blocks = fork->blocks, .bytes = fork->bytes};
 
 	sum.has_blocks =
 		!parent->is_fork || (parent->has_blocks && parent->blocks >= fork->n_unknown_frees);
@@ -104,7 +103,7 @@ static struct inheritance sum_up(const struct folded_fork *fork, const struct in
 	return sum;
 }
 
-int torsh_fork_ancestry_is_awaited(const struct target *target)
+bool torsh_fork_ancestry_is_pending(const struct target *target)
 {
 	return target->inheritance.is_fork && !target->inheritance.is_settled;
 }
@@ -114,11 +113,11 @@ void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *
 	struct ancestor *parent;
 	struct folded_fork fork;
 
-	if (!torsh_fork_ancestry_is_awaited(target))
+	if (!torsh_fork_ancestry_is_pending(target))
 		return;
 	parent = &ancestry->ancestors[target->parent_number - 1];
 	/* First what the parent itself inherited. */
-	if (parent->target && torsh_fork_ancestry_is_awaited(parent->target))
+	if (parent->target && torsh_fork_ancestry_is_pending(parent->target))
 		return;
 	if (take_fork(parent, (uint32_t)target->pid, &fork) ||
 	    take_fork(parent, target->start.pid, &fork))
@@ -134,16 +133,16 @@ void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *targ
 
 	ancestor->target = NULL;
 	ancestor->inheritance = target->inheritance;
-	ancestor->forks = target->process_state.forks;
-	ancestor->n_forks = target->process_state.n_forks;
-	target->process_state.forks = NULL;
-	target->process_state.n_forks = target->process_state.fork_capacity = 0;
+	ancestor->forks = target->state.forks;
+	ancestor->n_forks = target->state.n_forks;
+	target->state.forks = NULL;
+	target->state.n_forks = target->state.fork_capacity = 0;
 }
 
 int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
 				   uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns)
 {
-	int is_found = 0;
+	bool is_found = false;
 
 	/* They are in the order of their hellos, which is nearly that of their starts. */
 	for (uint32_t i = ancestry->n;
@@ -154,7 +153,7 @@ int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_
 		    ancestor->start_ns > to_ns)
 			continue;
 		*start_ns = ancestor->start_ns;
-		is_found = 1;
+		is_found = true;
 	}
 	return is_found;
 }

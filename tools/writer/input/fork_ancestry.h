@@ -10,6 +10,8 @@
 #ifndef TORSH_WRITER_INPUT_FORK_ANCESTRY_H
 #define TORSH_WRITER_INPUT_FORK_ANCESTRY_H
 
+#include <stdbool.h>
+
 #include "tools/writer/input/target.h"
 
 struct ancestor;
@@ -33,7 +35,7 @@ void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *ta
 void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *target);
 
 /* May asking again bring more? Not once the parent has ended. */
-int torsh_fork_ancestry_is_awaited(const struct target *target);
+bool torsh_fork_ancestry_is_pending(const struct target *target);
 
 /*
  * All of it is folded, and it is about to be destroyed: its forks are taken over from its process

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/merge.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tools/base/memory.h"
@@ -12,7 +13,7 @@ struct front {
 };
 
 struct merge {
-	struct process_state *process_state;
+	struct process_state *state;
 	struct consumer_tables tables;
 	struct front *fronts;
 	uint32_t n_fronts;
@@ -39,17 +40,17 @@ static void sink(struct merge *merge, uint32_t i)
 }
 
 /* Are there events at hand? If not, the ring consumer's bound joins the limit. */
-static int has_events(struct merge *merge, struct ring_consumer *consumer)
+static bool has_events(struct merge *merge, struct ring_consumer *consumer)
 {
 	uint64_t bound;
 
 	if (consumer->first < consumer->n_events ||
 	    torsh_ring_consumer_decode(consumer, &merge->tables))
-		return 1;
+		return true;
 	bound = torsh_ring_consumer_bound(consumer);
 	if (bound < merge->limit)
 		merge->limit = bound;
-	return 0;
+	return false;
 }
 
 static void collect_fronts(struct merge *merge, struct ring_consumer *const *consumers,
@@ -78,30 +79,26 @@ static uint64_t run_end(const struct merge *merge)
 	return end;
 }
 
-static uint64_t fold_run(struct process_state *process_state, struct ring_consumer *consumer,
-			 uint64_t end)
+static uint64_t fold_run(struct process_state *state, struct ring_consumer *consumer, uint64_t end)
 {
 	uint32_t i = consumer->first;
 
-	for (; i < consumer->n_events && consumer->events[i].stamp <= end &&
-	       !process_state->is_out_of_memory;
+	for (;
+	     i < consumer->n_events && consumer->events[i].stamp <= end && !state->is_out_of_memory;
 	     i++)
-		torsh_process_state_fold(process_state, consumer, i);
+		torsh_process_state_fold(state, consumer, i);
 	i -= consumer->first;
 	consumer->first += i;
 	return i;
 }
 
-uint64_t torsh_merge_fold(struct process_state *process_state,
-			  struct ring_consumer *const *consumers, uint32_t n_consumers,
-			  uint64_t limit, uint64_t budget)
+uint64_t torsh_merge_fold(struct process_state *state, struct ring_consumer *const *consumers,
+			  uint32_t n_consumers, uint64_t limit, uint64_t budget)
 {
 	struct front *fronts = torsh_memory_new(n_consumers + 1, sizeof(*fronts));
 	struct merge merge = {
-		.process_state = process_state,
-		.tables = {.code = &process_state->code,
-			   .stacks = &process_state->stacks,
-			   .heap = &process_state->heap},
+		.state = state,
+		.tables = {.code = &state->code, .stacks = &state->stacks, .heap = &state->heap},
 		.fronts = fronts,
 		.limit = limit,
 	};
@@ -109,10 +106,10 @@ uint64_t torsh_merge_fold(struct process_state *process_state,
 
 	collect_fronts(&merge, consumers, n_consumers);
 	while (merge.n_fronts && n_folded < budget && fronts[0].stamp <= merge.limit &&
-	       !process_state->is_out_of_memory) {
+	       !state->is_out_of_memory) {
 		struct ring_consumer *consumer = fronts[0].consumer;
 
-		n_folded += fold_run(process_state, consumer, run_end(&merge));
+		n_folded += fold_run(state, consumer, run_end(&merge));
 		if (has_events(&merge, consumer))
 			fronts[0].stamp = consumer->events[consumer->first].stamp;
 		else

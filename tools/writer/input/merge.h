@@ -13,8 +13,7 @@
  * that are not there yet, or ORDER_NO_BOUND. Returns how many were folded; less than the budget
  * says that order, or the end, stopped it.
  */
-uint64_t torsh_merge_fold(struct process_state *process_state,
-			  struct ring_consumer *const *consumers, uint32_t n_consumers,
-			  uint64_t limit, uint64_t budget);
+uint64_t torsh_merge_fold(struct process_state *state, struct ring_consumer *const *consumers,
+			  uint32_t n_consumers, uint64_t limit, uint64_t budget);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 #define TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 
+#include <stdbool.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,16 +22,16 @@ struct pending_children {
 	uint32_t n, capacity;
 };
 
-void torsh_pending_children_create(struct pending_children *awaited);
-void torsh_pending_children_destroy(struct pending_children *awaited);
+void torsh_pending_children_create(struct pending_children *pending);
+void torsh_pending_children_destroy(struct pending_children *pending);
 
 /* Wait for a child from now on; nothing where it is gone already. */
-void torsh_pending_children_add(struct pending_children *awaited, pid_t pid, uint64_t now_ns);
+void torsh_pending_children_add(struct pending_children *pending, pid_t pid, uint64_t now_ns);
 
 /* It said hello. */
-void torsh_pending_children_forget(struct pending_children *awaited, pid_t pid);
+void torsh_pending_children_remove(struct pending_children *pending, pid_t pid);
 
 /* Is one of them alive, and not waited for too long? */
-int torsh_pending_children_any(struct pending_children *awaited, uint64_t now_ns);
+bool torsh_pending_children_any(struct pending_children *pending, uint64_t now_ns);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/process_info.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -50,7 +51,7 @@ int torsh_process_of_peer(int socket_fd, pid_t pid)
 									: fd;
 }
 
-int torsh_process_has_ended(int pidfd)
+bool torsh_process_has_ended(int pidfd)
 {
 	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
 
@@ -125,7 +126,7 @@ static int read_number(const char *text, const char *name, uint64_t *number)
 static int read_whole(int fd, char **text)
 {
 	uint32_t capacity = 4096, n = 0;
-	char *bytes = torsh_memory_room(capacity);
+	char *bytes = torsh_memory_alloc(capacity);
 	ssize_t n_read;
 	int result;
 
@@ -175,7 +176,7 @@ uint64_t torsh_process_filters(int status_fd)
 	return n;
 }
 
-static int ask_pidfd(int pidfd, int *status)
+static int read_pidfd_status(int pidfd, int *status)
 {
 	struct pidfd_information information = {.mask = PIDFD_INFORMATION_EXIT};
 
@@ -211,7 +212,7 @@ pid_t torsh_process_parent(int stat_fd)
 }
 
 /* The last number of a zombie's stat. */
-static int ask_stat(int stat_fd, int *status)
+static int read_zombie_status(int stat_fd, int *status)
 {
 	char stat[2048];
 	const char *state = read_stat(stat_fd, stat, sizeof(stat)),
@@ -225,7 +226,7 @@ static int ask_stat(int stat_fd, int *status)
 
 int torsh_process_wait_status(int pidfd, int stat_fd, int *status)
 {
-	if (!ask_pidfd(pidfd, status) || !ask_stat(stat_fd, status))
+	if (!read_pidfd_status(pidfd, status) || !read_zombie_status(stat_fd, status))
 		return 0;
-	return ask_pidfd(pidfd, status);
+	return read_pidfd_status(pidfd, status);
 }

@@ -5,6 +5,7 @@
 #ifndef TORSH_WRITER_INPUT_PROCESS_INFO_H
 #define TORSH_WRITER_INPUT_PROCESS_INFO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,7 +20,7 @@ int torsh_process_open(pid_t pid);
 int torsh_process_of_peer(int socket_fd, pid_t pid);
 
 /* Has it ended? */
-int torsh_process_has_ended(int pidfd);
+bool torsh_process_has_ended(int pidfd);
 
 /* Are both pidfds of one process? Also of one that is gone. Negative: that can't be told. */
 int torsh_process_is_same(int pidfd, int other);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/ring_consumer.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -16,9 +17,9 @@
 
 struct ring_consumer *torsh_ring_consumer_create(void)
 {
-	struct ring_consumer *consumer = torsh_memory_room(sizeof(*consumer));
+	struct ring_consumer *consumer = torsh_memory_alloc(sizeof(*consumer));
 
-	consumer->path[0] = (struct stack_place){0};
+	consumer->path[0] = (struct hashed_stack){0};
 	consumer->cold = NULL;
 	consumer->capacity = FIRST_BYTES;
 	consumer->bytes = torsh_memory_new(consumer->capacity, 1);
@@ -40,7 +41,7 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
 	consumer->heap = (struct heap_producer){0};
 	consumer->ring_end = CHANNEL_NOT_LARGE;
 	consumer->n_large = 0;
-	consumer->is_large = consumer->is_closed = 0;
+	consumer->is_large = consumer->is_closed = false;
 	consumer->ring = (struct ring){
 		.slot = slot,
 		.bytes = (uint8_t *)(uintptr_t)bytes,
@@ -57,10 +58,10 @@ void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *
 	consumer->ring.mask = ring_bytes - 1;
 	consumer->ring_end = CHANNEL_NOT_LARGE;
 	consumer->n_large = 0;
-	consumer->is_large = 1;
+	consumer->is_large = true;
 }
 
-int torsh_ring_consumer_is_kept(const struct ring_consumer *consumer)
+bool torsh_ring_consumer_is_kept(const struct ring_consumer *consumer)
 {
 	return consumer->capacity <= KEPT_BYTES;
 }
@@ -136,12 +137,12 @@ void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why)
 }
 
 /* Is the producer in the middle of an event for longer than order.h has patience? */
-static int is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
+static bool is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
 {
 	if (consumer->busy_head != consumer->ring.head || !consumer->busy_since_ns) {
 		consumer->busy_head = consumer->ring.head;
 		consumer->busy_since_ns = now_ns;
-		return 0;
+		return false;
 	}
 	return now_ns - consumer->busy_since_ns > ORDER_TIMEOUT_NS;
 }
@@ -150,13 +151,13 @@ static int is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
  * Bytes that were committed and not consumed, see torsh_ring_committed; where the ring has ended,
  * up to there.
  */
-static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, int *is_beyond)
+static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, bool *is_beyond)
 {
 	const struct ring *ring = &consumer->ring;
 	uint64_t n_small = ring->mask + 1;
 	int64_t n = torsh_ring_committed(ring, n_small + consumer->n_large, is_busy);
 
-	*is_beyond = 0;
+	*is_beyond = false;
 	if (n < 0 || consumer->is_large)
 		return n <= (int64_t)n_small ? n : -1;
 	/* Looked at after the head: what lies behind it is not taken out of this ring. */
@@ -171,7 +172,7 @@ static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, int
 	return *is_beyond ? (int64_t)(consumer->ring_end - ring->head) : n;
 }
 
-int torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer)
+bool torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer)
 {
 	return !consumer->is_large && !consumer->broken &&
 	       consumer->ring.head == consumer->ring_end;
@@ -191,7 +192,8 @@ static void follow_head(struct ring_consumer *consumer, uint64_t limit)
 
 uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns)
 {
-	int is_busy, is_beyond;
+	int is_busy;
+	bool is_beyond;
 	int64_t n_there = count_committed(consumer, &is_busy, &is_beyond);
 	uint64_t n_bytes = (uint64_t)n_there;
 
@@ -215,18 +217,18 @@ uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit
 	return n_bytes;
 }
 
-int torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
+bool torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
 {
 	int is_busy;
 
 	if (consumer->first < consumer->n_events || consumer->begin < consumer->end)
-		return 0;
+		return false;
 	return consumer->broken || torsh_ring_committed(&consumer->ring, UINT64_MAX, &is_busy) == 0;
 }
 
 /* Numbers for the ids and hashes for their paths; the index's slots for them are on their way. */
-static const char *place_frames(struct stack_place *path, struct consumer_tables *tables,
-				const struct codec_stack *stack, uint32_t *numbers)
+static const char *hash_frames(struct hashed_stack *path, struct consumer_tables *tables,
+			       const struct codec_stack *stack, uint32_t *numbers)
 {
 	for (uint32_t i = 0; i < stack->n; i++) {
 		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
@@ -241,17 +243,17 @@ static const char *place_frames(struct stack_place *path, struct consumer_tables
 }
 
 /* The frames that this change added to the same stack before. Returns 0 where it is another one. */
-static int repeat_change(struct ring_consumer *consumer, const struct codec_stack *stack,
-			 uint32_t depth)
+static bool repeat_change(struct ring_consumer *consumer, const struct codec_stack *stack,
+			  uint32_t depth)
 {
 	struct consumer_change *change = &consumer->changes[stack->recent];
 
 	if (change->n != stack->n || change->base != consumer->path[depth].stack || !change->n)
-		return 0;
+		return false;
 	for (uint32_t i = 0; i < change->n; i++)
 		consumer->path[depth + 1 + i] = change->path[i];
 	consumer->change = change;
-	return 1;
+	return true;
 }
 
 static void keep_change(struct ring_consumer *consumer, const struct codec_stack *stack,
@@ -273,7 +275,7 @@ static const char *change_stack(struct ring_consumer *consumer, struct consumer_
 {
 	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : consumer->depth - stack->pop,
 		 numbers[CODEC_STACK_IDS];
-	struct stack_place *path;
+	struct hashed_stack *path;
 	const char *why;
 
 	if (depth > consumer->depth)
@@ -285,7 +287,7 @@ static const char *change_stack(struct ring_consumer *consumer, struct consumer_
 	if (stack->is_repeated && repeat_change(consumer, stack, depth))
 		return NULL;
 	path = &consumer->path[depth];
-	why = place_frames(path, tables, stack, numbers);
+	why = hash_frames(path, tables, stack, numbers);
 	if (why)
 		return why;
 	for (uint32_t i = 0; i < stack->n; i++)
@@ -327,9 +329,9 @@ static const char *take_alloc(struct ring_consumer *consumer, struct consumer_ta
 	out->size = event->alloc.size;
 	out->usable = event->alloc.usable;
 	out->entry = (uint16_t)event->alloc.entry;
-	out->place = site_of(consumer, tables, stack);
+	out->stack_or_site = site_of(consumer, tables, stack);
 	torsh_live_prefetch(&tables->heap->live, out->address);
-	__builtin_prefetch(&tables->heap->sites[out->place], 1);
+	__builtin_prefetch(&tables->heap->sites[out->stack_or_site], 1);
 	return NULL;
 }
 
@@ -338,7 +340,7 @@ static void take_cold(struct ring_consumer *consumer, const struct event *event,
 	if (!consumer->cold)
 		consumer->cold = torsh_memory_new(RING_CONSUMER_EVENTS, sizeof(*consumer->cold));
 	consumer->cold[consumer->n_events] = *event;
-	consumer->events[consumer->n_events].place = stack;
+	consumer->events[consumer->n_events].stack_or_site = stack;
 }
 
 /* Returns NULL, or why this can't be. A STACK event ends here, the others wait to be folded. */

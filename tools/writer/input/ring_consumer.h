@@ -10,6 +10,8 @@
 #ifndef TORSH_WRITER_INPUT_RING_CONSUMER_H
 #define TORSH_WRITER_INPUT_RING_CONSUMER_H
 
+#include <stdbool.h>
+
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
 #include "tools/writer/fold/heap_state.h"
@@ -23,7 +25,7 @@ struct consumed_event {
 	uint64_t stamp;
 	uint64_t address;
 	uint64_t size, usable;
-	uint32_t place; /* ALLOC: heap site; others: stack */
+	uint32_t stack_or_site; /* ALLOC: heap site; others: stack */
 	uint16_t id; /* enum event_id */
 	uint16_t entry; /* ALLOC: enum alloc_entry */
 };
@@ -36,7 +38,7 @@ struct consumer_change {
 	uint32_t base; /* the stack that frames were added to */
 	uint32_t n; /* frames added; 0: nothing is known */
 	uint32_t site; /* of the stack that came of it; 0: not asked yet */
-	struct stack_place path[CODEC_CHANGE_IDS];
+	struct hashed_stack path[CODEC_CHANGE_IDS];
 };
 
 /* What decoding a ring consumer writes to: its process's tables. */
@@ -60,7 +62,7 @@ struct ring_consumer {
 
 	uint32_t depth;
 	/* [i]: the outermost i frames; [depth] is the thread's stack */
-	struct stack_place path[STACK_DEPTH_MAX + 1];
+	struct hashed_stack path[STACK_DEPTH_MAX + 1];
 	struct consumer_change changes[CODEC_RECENT];
 	struct consumer_change *change; /* by which the thread's stack came to be, or NULL */
 
@@ -78,8 +80,8 @@ struct ring_consumer {
 	uint64_t ring_end;
 	/* bytes that the large ring has, while this is the small one; 0: there is none */
 	uint64_t n_large;
-	int is_large; /* the ring is the large one */
-	int is_closed; /* its slot was, before the ring was last copied */
+	bool is_large; /* the ring is the large one */
+	bool is_closed; /* its slot was, before the ring was last copied */
 	uint32_t index; /* in its target's ring consumers */
 	uint32_t thread; /* row of the process's threads */
 	uint32_t slot, use;
@@ -98,7 +100,7 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
  * All of the small ring was consumed, and its producer goes on in the large one, which is to be
  * mapped.
  */
-int torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer);
+bool torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer);
 void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes,
 				 uint32_t ring_bytes);
 
@@ -106,7 +108,7 @@ void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *
 void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why);
 
 /* Is it small enough to be kept for another use? */
-int torsh_ring_consumer_is_kept(const struct ring_consumer *consumer);
+bool torsh_ring_consumer_is_kept(const struct ring_consumer *consumer);
 
 /*
  * Copy what the ring has and make room there; wakes a producer that waits for it. limit is the idle
@@ -116,7 +118,7 @@ int torsh_ring_consumer_is_kept(const struct ring_consumer *consumer);
 uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns);
 
 /* Has the ring nothing more that was committed, and is nothing left here? */
-int torsh_ring_consumer_is_dry(const struct ring_consumer *consumer);
+bool torsh_ring_consumer_is_dry(const struct ring_consumer *consumer);
 
 /*
  * The producer is gone and all was copied, decoded as far as possible, and folded as far as order

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/target.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ void torsh_target_destroy(struct target *target)
 		torsh_ring_consumer_destroy(target->spare[--target->n_spare]);
 	for (uint32_t i = 0; i < target->n_seen; i++)
 		unmap_rings(target, i);
-	torsh_process_state_destroy(&target->process_state);
+	torsh_process_state_destroy(&target->state);
 	torsh_view_close(&target->view);
 	close_if_open(target->pidfd);
 	close_if_open(target->status_fd);
@@ -101,9 +102,9 @@ void torsh_target_begin(struct target *target, const struct clock_conversion *cl
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
-	torsh_process_state_create(&target->process_state, &target->view, clock);
+	torsh_process_state_create(&target->state, &target->view, clock);
 	target->is_clock_foreign =
-		start > torsh_ticks_now(clock) + torsh_ticks_of_ns(clock, FOREIGN_NS);
+		start > torsh_clock_now(clock) + torsh_clock_stamps_of_ns(clock, FOREIGN_NS);
 }
 
 /*
@@ -132,8 +133,7 @@ static struct ring_consumer *open_slot(struct target *target, uint32_t number,
 		known->ring = torsh_view_map_ring(&target->view, number, 0);
 	if (!known->ring) {
 		torsh_process_state_note(
-			&target->process_state,
-			"the writer had no address space for the ring of a thread");
+			&target->state, "the writer had no address space for the ring of a thread");
 		return NULL;
 	}
 	consumer =
@@ -145,7 +145,7 @@ static struct ring_consumer *open_slot(struct target *target, uint32_t number,
 	read_thread_name(target, slot, name, sizeof(name));
 	consumer->slot = number;
 	consumer->heap.number = number;
-	consumer->thread = torsh_process_state_add_thread(&target->process_state, slot->tid, name,
+	consumer->thread = torsh_process_state_add_thread(&target->state, slot->tid, name,
 							  slot->kind == THREAD_SLOT_INTERRUPT,
 							  consumer->codec.stamp);
 	known->consumer = consumer;
@@ -155,12 +155,12 @@ static struct ring_consumer *open_slot(struct target *target, uint32_t number,
 }
 
 /* The numbers of one use so far; `is_over`: nothing is in flight any more. */
-static struct target_counts count_consumer(const struct ring_consumer *consumer, int is_over)
+static struct target_counts count_consumer(const struct ring_consumer *consumer, bool is_over)
 {
 	const struct thread_slot *slot = consumer->ring.slot;
 	uint64_t produced = atomic_load_explicit(&slot->produced, memory_order_acquire);
 	uint64_t dropped = atomic_load_explicit(&slot->dropped, memory_order_relaxed);
-	int is_busy = (int)(atomic_load_explicit(&slot->head, memory_order_relaxed) & 1);
+	bool is_busy = (int)(atomic_load_explicit(&slot->head, memory_order_relaxed) & 1);
 	struct target_counts counts = {
 		.delivered = consumer->n_decoded,
 		.dropped = dropped,
@@ -208,16 +208,16 @@ static void forget_consumer(struct target *target, struct ring_consumer *consume
 static void end_consumer(struct target *target, struct ring_consumer *consumer)
 {
 	struct target_counts counts = count_consumer(consumer, 1);
-	struct folded_thread *thread = &target->process_state.threads[consumer->thread];
+	struct folded_thread *thread = &target->state.threads[consumer->thread];
 
 	if (consumer->broken)
 		torsh_process_state_note(
-			&target->process_state,
+			&target->state,
 			"thread %u (%s): %s; its later events are counted as dropped", thread->tid,
 			thread->name, consumer->broken);
 	thread->dropped = counts.dropped;
 	add_counts(&target->ended, &counts);
-	torsh_process_state_end_consumer(&target->process_state, consumer);
+	torsh_process_state_end_consumer(&target->state, consumer);
 	target->slots[consumer->slot].consumed = consumer->ring.head;
 }
 
@@ -362,7 +362,7 @@ static void count_unread_rings(struct target *target)
 
 		if (!target->slots[i].ring &&
 		    (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
-			target->process_state.losses[WRITER_LOSS_ring_unread] +=
+			target->state.losses[WRITER_LOSS_ring_unread] +=
 				atomic_load_explicit(&slot->produced, memory_order_relaxed) +
 				atomic_load_explicit(&slot->dropped, memory_order_relaxed);
 	}
@@ -381,14 +381,15 @@ static void end_all(struct target *target)
 	while (target->n_consumers)
 		forget_consumer(target, target->consumers[0]);
 	count_unread_rings(target);
-	target->is_drained = 1;
+	target->is_drained = true;
 }
 
 /* The bound of what isn't there yet, as of now. */
-static uint64_t order_limit(const struct target *target, int is_over)
+static uint64_t order_limit(const struct target *target, bool is_over)
 {
-	const struct clock_conversion *clock = &target->process_state.clock;
-	uint64_t now = torsh_ticks_now(clock), slack = torsh_ticks_of_ns(clock, ORDER_SLACK_NS);
+	const struct clock_conversion *clock = &target->state.clock;
+	uint64_t now = torsh_clock_now(clock),
+		 slack = torsh_clock_stamps_of_ns(clock, ORDER_SLACK_NS);
 
 	if (is_over || target->is_clock_foreign)
 		return ORDER_NO_BOUND;
@@ -403,7 +404,7 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	/* Before anything is looked at: order.h. */
 	uint64_t limit = order_limit(target, over);
 
-	if (!target->takes_no_more && (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES))
+	if (!target->is_frozen && (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES))
 		copy_rings(target, limit, now_ns, &pass);
 	if (over) {
 		for (uint32_t i = 0; i < target->n_consumers; i++)
@@ -411,7 +412,7 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	}
 	target->limit = limit;
 	pass.n_folded =
-		torsh_merge_fold(&target->process_state, target->consumers, target->n_consumers,
+		torsh_merge_fold(&target->state, target->consumers, target->n_consumers,
 				 limit < target->fold_until ? limit : target->fold_until, budget);
 	if (!over)
 		end_closed_slots(target, &pass);
@@ -441,28 +442,28 @@ uint64_t torsh_target_bound(const struct target *target)
 	uint64_t bound = bound_of_all(target);
 
 	/* Of one that has ended but not yet been drained only this is sure. */
-	return bound == ORDER_NO_BOUND ? target->process_state.last_stamp : bound;
+	return bound == ORDER_NO_BOUND ? target->state.last_stamp : bound;
 }
 
-void torsh_target_hold(struct target *target, const struct ticks_moment *moment)
+void torsh_target_hold(struct target *target, const struct clock_instant *moment)
 {
 	if (!target->is_clock_foreign)
-		target->fold_until = torsh_ticks_stamp(&target->process_state.clock, moment);
+		target->fold_until = torsh_clock_instant_to_stamp(&target->state.clock, moment);
 }
 
-void torsh_target_let_go(struct target *target)
+void torsh_target_release(struct target *target)
 {
 	target->fold_until = ORDER_NO_BOUND;
 }
 
-int torsh_target_is_at_hold(const struct target *target)
+bool torsh_target_is_at_hold(const struct target *target)
 {
 	if (target->fold_until == ORDER_NO_BOUND)
-		return 1;
+		return true;
 	return bound_of_all(target) > target->fold_until;
 }
 
-int torsh_target_has_bytes(struct target *target)
+bool torsh_target_has_bytes(struct target *target)
 {
 	uint32_t n = count_seen(target);
 
@@ -476,9 +477,9 @@ int torsh_target_has_bytes(struct target *target)
 		if (consumer ? !torsh_ring_consumer_is_dry(consumer)
 			     : atomic_load_explicit(&slot->head, memory_order_acquire) >> 1 !=
 				       target->slots[i].consumed)
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 void torsh_target_count_filters(const struct target *target, const struct process_status *status,
@@ -509,7 +510,7 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 	target->watch_every_ns *= 2;
 	if (target->watch_every_ns > WATCH_SELDOM_NS)
 		target->watch_every_ns = WATCH_SELDOM_NS;
-	target->process_state.rss_bytes = status.rss_bytes;
+	target->state.rss_bytes = status.rss_bytes;
 	if (status.rss_peak_bytes > target->rss_peak_bytes) {
 		target->rss_peak_bytes = status.rss_peak_bytes;
 		target->watch_every_ns = WATCH_OFTEN_NS;
@@ -554,7 +555,7 @@ struct target_counts torsh_target_counts(const struct target *target)
 	struct target_counts counts = count_rings(target);
 	/* Events that no ring ever had, or that were never seen on theirs. */
 	uint64_t lost = count_lost_by_agent(target, LOST_EVENTS) +
-			target->process_state.losses[WRITER_LOSS_ring_unread];
+			target->state.losses[WRITER_LOSS_ring_unread];
 
 	counts.produced += lost;
 	counts.dropped += lost;
@@ -565,14 +566,14 @@ void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_L
 {
 	struct target_counts counts = count_rings(target);
 
-	memcpy(losses, target->process_state.losses, sizeof(target->process_state.losses));
+	memcpy(losses, target->state.losses, sizeof(target->state.losses));
 	losses[WRITER_LOSS_ring_full] = counts.dropped - counts.damaged;
 	losses[WRITER_LOSS_ring_damaged] = counts.damaged;
-	losses[WRITER_LOSS_stacks_unkept] = target->process_state.heap.n_left_out;
-	losses[WRITER_LOSS_scopes_unkept] = target->process_state.scopes.n_unkept;
+	losses[WRITER_LOSS_stacks_unkept] = target->state.heap.n_left_out;
+	losses[WRITER_LOSS_scopes_unkept] = target->state.scopes.n_unkept;
 }
 
-int torsh_target_is_lossy(const struct target *target)
+bool torsh_target_is_lossy(const struct target *target)
 {
 	uint64_t losses[N_WRITER_LOSSES], sum = count_lost_by_agent(target, LOST_EVENTS);
 

@@ -39,9 +39,9 @@ struct target_counts {
 
 /* What a fork had of its parent's at its start. */
 struct inheritance {
-	int is_fork;
-	int is_settled; /* asking again brings nothing more; of what isn't a fork too */
-	int has_blocks, has_bytes; /* these are known: else they are 0 */
+	bool is_fork;
+	bool is_settled; /* asking again brings nothing more; of what isn't a fork too */
+	bool has_blocks, has_bytes; /* these are known: else they are 0 */
 	uint64_t blocks, bytes;
 };
 
@@ -52,7 +52,7 @@ struct inheritance {
  * tools/writer/output/rows/rows_lsan.c.
  */
 struct target_lsan {
-	int is_known, is_unread;
+	bool is_known, is_unread;
 	char *suppressions; /* NULL: none */
 };
 
@@ -66,7 +66,7 @@ struct target {
 	_Atomic int fate;
 
 	/* its clock is not ours, e.g. in a time namespace: order.h's bounds mean nothing */
-	int is_clock_foreign;
+	bool is_clock_foreign;
 	uint32_t number; /* of the process image in the session: 1, 2, ... as they said hello */
 	uint32_t parent_number; /* of the process that it is a fork of, 0: none */
 	uint32_t former_number; /* of the image that it was before an exec, 0: none */
@@ -80,7 +80,7 @@ struct target {
 	uint32_t n_spare;
 	uint32_t n_closed; /* of the ring consumers, in the last pass */
 	uint32_t n_seen; /* slots that were ever taken are below this */
-	struct process_state process_state;
+	struct process_state state;
 	struct target_counts ended; /* of slots' uses that are over */
 	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
 	uint64_t rss_peak_bytes; /* 0: never read */
@@ -89,10 +89,10 @@ struct target {
 	uint64_t last_rss_ns, watch_every_ns;
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
 	/* rings are left as they are: threads that fill theirs wait until the writer has ended */
-	int takes_no_more;
+	bool is_frozen;
 	/* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */
 	uint64_t fold_until;
-	int is_drained; /* it has ended, and all was folded */
+	bool is_drained; /* it has ended, and all was folded */
 	int wait_status; /* as of wait(), once is_drained; -1: not known */
 	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
 	uint64_t end_ns; /* the same on the session's peak tracker */
@@ -131,16 +131,16 @@ uint64_t torsh_target_bound(const struct target *target);
 
 /*
  * Let it be folded up to the moment and no further, though rings are emptied: until
- * torsh_target_let_go, which every hold needs, as a target that is held doesn't end.
+ * torsh_target_release, which every hold needs, as a target that is held doesn't end.
  */
-void torsh_target_hold(struct target *target, const struct ticks_moment *moment);
-void torsh_target_let_go(struct target *target);
+void torsh_target_hold(struct target *target, const struct clock_instant *moment);
+void torsh_target_release(struct target *target);
 
 /* Is everything folded that was stamped up to the moment of the hold? */
-int torsh_target_is_at_hold(const struct target *target);
+bool torsh_target_is_at_hold(const struct target *target);
 
 /* Is anything on the rings? For the moment before a deep sleep. */
-int torsh_target_has_bytes(struct target *target);
+bool torsh_target_has_bytes(struct target *target);
 
 /*
  * Read the target's memory, and whether it has put itself under more filters, if that was long ago.
@@ -164,7 +164,7 @@ void torsh_target_count_filters(const struct target *target, const struct proces
 struct target_counts torsh_target_counts(const struct target *target);
 
 /* Was anything lost, an event or something else? */
-int torsh_target_is_lossy(const struct target *target);
+bool torsh_target_is_lossy(const struct target *target);
 
 /* Of each kind of the writer's losses how many there were so far. */
 void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_LOSSES]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/unfollowed.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -53,8 +54,8 @@ static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list
 		.problem = program->problem < N_PROGRAM_PROBLEMS
 				   ? (enum program_problem)program->problem
 				   : PROGRAM_STATIC,
-		.start_ns = torsh_ticks_to_ns(&starter->process_state.clock, program->stamp),
-		.taken_monotonic_ns = torsh_ticks_monotonic_ns(),
+		.start_ns = torsh_clock_to_ns(&starter->state.clock, program->stamp),
+		.taken_monotonic_ns = torsh_clock_monotonic_ns(),
 		.pidfd = -1,
 		.stat_fd = -1,
 		.wait_status = -1,
@@ -82,7 +83,7 @@ static void withdraw(struct unfollowed_list *unfollowed_list, const struct targe
 		if (unfollowed->starter != starter->number || unfollowed->child != child ||
 		    unfollowed->is_withdrawn)
 			continue;
-		unfollowed->is_withdrawn = 1;
+		unfollowed->is_withdrawn = true;
 		return;
 	}
 }
@@ -90,10 +91,10 @@ static void withdraw(struct unfollowed_list *unfollowed_list, const struct targe
 void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct target *target,
 			   void (*watch)(void *context, struct unfollowed *), void *context)
 {
-	struct process_state *process_state = &target->process_state;
+	struct process_state *state = &target->state;
 
-	for (uint32_t i = 0; i < process_state->n_programs; i++) {
-		const struct folded_program *program = &process_state->programs[i];
+	for (uint32_t i = 0; i < state->n_programs; i++) {
+		const struct folded_program *program = &state->programs[i];
 		struct unfollowed *unfollowed;
 
 		if (program->problem == PROGRAM_FINE) {
@@ -101,7 +102,7 @@ void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct targe
 			continue;
 		}
 		if (unfollowed_list->n_ever >= UNFOLLOWED_MAX) {
-			process_state->losses[WRITER_LOSS_programs_unlisted]++;
+			state->losses[WRITER_LOSS_programs_unlisted]++;
 			continue;
 		}
 		unfollowed = add_unfollowed(unfollowed_list, target, program);
@@ -110,7 +111,7 @@ void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct targe
 		else if (!unfollowed->is_image)
 			atomic_store_explicit(&unfollowed->fate, TARGET_DIED, memory_order_relaxed);
 	}
-	process_state->n_programs = 0;
+	state->n_programs = 0;
 }
 
 void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struct target *target)
@@ -133,7 +134,7 @@ static void look_for_end(const struct unfollowed_list *unfollowed_list,
 			 const struct fork_ancestry *ancestry, struct unfollowed *unfollowed)
 {
 	/* Pairs with the release of who watched it. */
-	int has_ended =
+	bool has_ended =
 		atomic_load_explicit(&unfollowed->fate, memory_order_acquire) != TARGET_LIVES;
 	uint64_t end = has_ended ? unfollowed->end_monotonic_ns : 0;
 
@@ -151,19 +152,19 @@ static void write_row(const struct unfollowed_list *unfollowed_list,
 		      struct unfollowed *unfollowed)
 {
 	look_for_end(unfollowed_list, ancestry, unfollowed);
-	unfollowed->is_written = 1;
+	unfollowed->is_written = true;
 	if (!unfollowed->is_withdrawn)
 		torsh_rows_unfollowed(file, unfollowed);
 }
 
 /* That its start failed may be told after its end was seen. */
-static int is_recent(const struct unfollowed *unfollowed, int has_ended)
+static bool is_recent(const struct unfollowed *unfollowed, bool has_ended)
 {
 	uint64_t since = unfollowed->taken_monotonic_ns;
 
 	if (has_ended && unfollowed->end_monotonic_ns > since)
 		since = unfollowed->end_monotonic_ns;
-	return torsh_ticks_monotonic_ns() < since + SETTLE_NS;
+	return torsh_clock_monotonic_ns() < since + SETTLE_NS;
 }
 
 void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list,
@@ -175,8 +176,8 @@ void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list,
 		 * Pairs with the release of the control thread: it has let go, and what it found
 		 * out is there.
 		 */
-		int has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) !=
-				TARGET_LIVES;
+		bool has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) !=
+				 TARGET_LIVES;
 
 		if (is_recent(unfollowed, has_ended) || (!has_ended && unfollowed->is_written))
 			continue;

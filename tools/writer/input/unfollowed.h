@@ -11,6 +11,8 @@
 #ifndef TORSH_WRITER_INPUT_UNFOLLOWED_H
 #define TORSH_WRITER_INPUT_UNFOLLOWED_H
 
+#include <stdbool.h>
+
 #include "tools/store/recording_write.h"
 #include "tools/writer/input/fork_ancestry.h"
 
@@ -19,7 +21,7 @@ struct unfollowed {
 	uint32_t pid, parent_pid;
 	uint32_t child; /* its pid as its starter saw it, perhaps in another namespace */
 	uint32_t starter; /* number of the process image that started it */
-	int is_image; /* the starter became it */
+	bool is_image; /* the starter became it */
 	enum program_problem problem;
 	char *text; /* strings: program, culprit, arguments */
 	size_t n_text;
@@ -27,16 +29,16 @@ struct unfollowed {
 	int pidfd, stat_fd; /* each may be -1 */
 
 	uint64_t taken_monotonic_ns; /* when the writer heard of it */
-	int is_written;
+	bool is_written;
 
 	/* enum target_fate. Stored by who watches it, behind the two that follow */
 	_Atomic int fate;
 	uint64_t end_monotonic_ns;
 	int wait_status; /* -1: not known */
-	int has_executed; /* it has become a program that can be followed */
-	int has_end_ns;
+	bool has_executed; /* it has become a program that can be followed */
+	bool has_end_ns;
 	uint64_t end_ns; /* on the session's peak tracker */
-	int is_withdrawn; /* the start failed */
+	bool is_withdrawn; /* the start failed */
 };
 
 struct unfollowed_list {

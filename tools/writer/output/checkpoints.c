@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/output/checkpoints.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #define CHECKPOINT_COST 100u /* at most one part in so many of the time */
 
 int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
-			   const struct recording_limits *limits, int is_full, uint64_t interval_ns)
+			   const struct recording_limits *limits, bool is_full,
+			   uint64_t interval_ns)
 {
 	uint64_t first_ns = interval_ns < FIRST_CHECKPOINT_NS ? interval_ns : FIRST_CHECKPOINT_NS;
 	struct timespec real;
@@ -24,7 +26,7 @@ int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
 			fd, limits, (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec),
 		.is_full = is_full,
 		.interval_ns = interval_ns,
-		.next_checkpoint_ns = torsh_ticks_monotonic_ns() + first_ns,
+		.next_checkpoint_ns = torsh_clock_monotonic_ns() + first_ns,
 		.step_ns = first_ns,
 		.syncer = torsh_syncer_start(fd),
 	};
@@ -56,7 +58,7 @@ void torsh_checkpoints_give_reason(struct checkpoints *checkpoints, const char *
 	fprintf(stderr, "torsh: %s\n", text);
 }
 
-void torsh_checkpoints_close(struct checkpoints *checkpoints, int is_complete, uint64_t at_ns)
+void torsh_checkpoints_close(struct checkpoints *checkpoints, bool is_complete, uint64_t at_ns)
 {
 	const char *missed = torsh_recording_missed(checkpoints->file);
 	struct rows_end end;
@@ -72,7 +74,7 @@ void torsh_checkpoints_close(struct checkpoints *checkpoints, int is_complete, u
 		.n_reasons = checkpoints->n_reasons,
 		.cost = &checkpoints->cost,
 	};
-	torsh_recording_give_back(checkpoints->file, checkpoints->checkpoint);
+	torsh_recording_free_extent(checkpoints->file, checkpoints->checkpoint);
 	torsh_rows_end(checkpoints->file, &end);
 	torsh_recording_finish(checkpoints->file);
 	checkpoints->file = NULL;
@@ -97,54 +99,51 @@ void torsh_checkpoints_poll(struct checkpoints *checkpoints)
 void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *target,
 			      uint32_t n_least)
 {
-	struct process_state *process_state = &target->process_state;
+	struct process_state *state = &target->state;
 	uint32_t n_lost = torsh_rows_events(checkpoints->file, target, n_least);
 
-	if (!n_lost && !process_state->columns_failed)
+	if (!n_lost && !state->columns_failed)
 		return;
-	if (process_state->columns_failed)
+	if (state->columns_failed)
 		torsh_checkpoints_give_reason(checkpoints,
 					      "stopped keeping events, all else goes on: %s",
-					      strerror(-process_state->columns_failed));
+					      strerror(-state->columns_failed));
 	else
-		process_state->columns_failed = -ENOSPC;
-	process_state->losses[WRITER_LOSS_events_unkept] +=
-		n_lost + (process_state->columns ? torsh_columns_count(process_state->columns) : 0);
+		state->columns_failed = -ENOSPC;
+	state->losses[WRITER_LOSS_events_unkept] +=
+		n_lost + (state->columns ? torsh_columns_count(state->columns) : 0);
 	torsh_process_state_note(
-		process_state,
-		"not all events were kept in the recording; the totals have them all");
-	torsh_columns_destroy(process_state->columns);
-	process_state->columns = NULL;
+		state, "not all events were kept in the recording; the totals have them all");
+	torsh_columns_destroy(state->columns);
+	state->columns = NULL;
 	torsh_checkpoints_poll(checkpoints);
 }
 
 void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *target,
 				uint32_t n_least)
 {
-	struct process_state *process_state = &target->process_state;
+	struct process_state *state = &target->state;
 
 	uint32_t n_lost = torsh_rows_timeline(checkpoints->file, target, n_least);
 
-	if (!n_lost && !process_state->timeline_failed)
+	if (!n_lost && !state->timeline_failed)
 		return;
-	if (!process_state->timeline_failed)
-		process_state->timeline_failed = -ENOSPC;
-	process_state->losses[WRITER_LOSS_timeline_unkept] +=
-		n_lost +
-		(process_state->timeline ? torsh_timeline_count(process_state->timeline) : 0);
-	torsh_process_state_note(process_state,
-				 "not all of the timeline was kept in the recording: %s",
-				 strerror(-process_state->timeline_failed));
-	torsh_timeline_destroy(process_state->timeline);
-	process_state->timeline = NULL;
+	if (!state->timeline_failed)
+		state->timeline_failed = -ENOSPC;
+	state->losses[WRITER_LOSS_timeline_unkept] +=
+		n_lost + (state->timeline ? torsh_timeline_count(state->timeline) : 0);
+	torsh_process_state_note(state, "not all of the timeline was kept in the recording: %s",
+				 strerror(-state->timeline_failed));
+	torsh_timeline_destroy(state->timeline);
+	state->timeline = NULL;
 	torsh_checkpoints_poll(checkpoints);
 }
 
 void torsh_checkpoints_write(struct checkpoints *checkpoints, struct target *target)
 {
-	if (target->n_written == target->process_state.n_folded)
+	if (target->n_written == target->state.n_folded)
 		return;
-	target->n_written = target->process_state.n_folded;
+	target->n_written = target->state.n_folded;
 	torsh_checkpoints_events(checkpoints, target, 1);
 	torsh_checkpoints_timeline(checkpoints, target, 1);
 	torsh_rows_target(checkpoints->file, target, RECORDING_CHECKPOINT);
@@ -158,7 +157,7 @@ void torsh_checkpoints_end(struct checkpoints *checkpoints, uint64_t begin_ns, u
 			      &checkpoints->checkpoint);
 	if (checkpoints->syncer)
 		torsh_syncer_request(checkpoints->syncer);
-	took_ns = torsh_ticks_monotonic_ns() - begin_ns;
+	took_ns = torsh_clock_monotonic_ns() - begin_ns;
 	pause_ns = took_ns * CHECKPOINT_COST;
 	if (pause_ns < checkpoints->step_ns)
 		pause_ns = checkpoints->step_ns;

@@ -6,6 +6,8 @@
 #ifndef TORSH_WRITER_OUTPUT_CHECKPOINTS_H
 #define TORSH_WRITER_OUTPUT_CHECKPOINTS_H
 
+#include <stdbool.h>
+
 #include "tools/store/recording_write.h"
 #include "tools/writer/output/rows/rows.h"
 #include "tools/writer/threads/syncer.h"
@@ -14,10 +16,10 @@
 
 struct checkpoints {
 	struct recording_file *file;
-	int is_full; /* keep every event */
+	bool is_full; /* keep every event */
 	uint64_t interval_ns; /* between checkpoints, while they are cheap */
 	uint64_t next_checkpoint_ns, step_ns; /* CLOCK_MONOTONIC */
-	struct place checkpoint; /* the last Checkpoint row's */
+	struct extent checkpoint; /* the last Checkpoint row's */
 	struct syncer *syncer; /* NULL: none could be started */
 	struct cost cost; /* of the writer */
 	char **reasons; /* sentences, each said on stderr too */
@@ -26,11 +28,11 @@ struct checkpoints {
 
 /* Begin the recording behind fd, which stays the caller's. Returns 0 or -ENOMEM. */
 int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
-			   const struct recording_limits *limits, int is_full,
+			   const struct recording_limits *limits, bool is_full,
 			   uint64_t interval_ns);
 
 /* Write the end and close it. is_complete: every process had ended; at_ns: session time. */
-void torsh_checkpoints_close(struct checkpoints *checkpoints, int is_complete, uint64_t at_ns);
+void torsh_checkpoints_close(struct checkpoints *checkpoints, bool is_complete, uint64_t at_ns);
 void torsh_checkpoints_destroy(struct checkpoints *checkpoints);
 
 /* Write a target's events, and its timeline, once there are n_least of them. */

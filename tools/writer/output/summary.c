@@ -4,11 +4,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/memory.h"
 #include "tools/base/size.h"
 
 #define LINES_MAX 3u
 
-static void print_process(FILE *out, const struct drain_summary *process)
+void torsh_summary_destroy(struct summary *summary)
+{
+	free(summary->processes);
+	*summary = (struct summary){0};
+}
+
+static void copy_program(const struct target *target, char *program, size_t n_program)
+{
+	size_t n;
+	char *path = torsh_view_text(&target->view, target->start.program, -1, &n);
+	const char *slash = strrchr(path, '/');
+
+	snprintf(program, n_program, "%s", slash ? slash + 1 : path);
+	free(path);
+}
+
+static bool is_heap_left_out(const struct target *target)
+{
+	return atomic_load_explicit(&target->view.header->counters[COUNTER_heap_left_out],
+				    memory_order_relaxed) != 0;
+}
+
+void torsh_summary_add(struct summary *summary, const struct target *target)
+{
+	const struct process_state *state = &target->state;
+	const struct peak_tracker *tracker = &state->heap.tracker;
+	struct target_counts counts = torsh_target_counts(target);
+	/* The sum may stand at its record right now. */
+	bool is_at_peak = tracker->bytes > tracker->peak_bytes;
+	uint64_t peak_stamp = is_at_peak ? state->last_stamp : tracker->peak_stamp;
+	struct process_summary *process;
+
+	summary->processes = torsh_memory_grow(summary->processes, &summary->capacity, summary->n,
+					       sizeof(*summary->processes));
+	process = &summary->processes[summary->n++];
+	*process = (struct process_summary){
+		.pid = (uint32_t)target->pid,
+		.n_events = counts.produced,
+		.n_dropped = counts.dropped,
+		.peak_bytes = is_at_peak ? tracker->bytes : tracker->peak_bytes,
+		.peak_ns = torsh_clock_to_ns(&state->clock, peak_stamp) - state->clock.start_ns,
+		.live_bytes = tracker->bytes,
+		.live_blocks = tracker->n,
+		.has_heap = counts.delivered && !is_heap_left_out(target),
+		.is_lossy = torsh_target_is_lossy(target),
+		.ended_with_exit = state->has_exited && state->exit_stamp == state->last_stamp,
+	};
+	copy_program(target, process->program, sizeof(process->program));
+}
+
+static void print_process(FILE *out, const struct process_summary *process)
 {
 	char events[SIZE_TEXT_BYTES], dropped[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES],
 		peak[SIZE_TEXT_BYTES];
@@ -31,20 +82,19 @@ static void print_process(FILE *out, const struct drain_summary *process)
 
 static int by_events(const void *a, const void *b)
 {
-	const struct drain_summary *x = a, *y = b;
+	const struct process_summary *x = a, *y = b;
 
 	return (x->n_events < y->n_events) - (x->n_events > y->n_events);
 }
 
-void torsh_summary_print(FILE *out, const struct drain *drain, const char *recording)
+void torsh_summary_print(FILE *out, const struct summary *summary, const char *recording)
 {
-	uint32_t n;
-	const struct drain_summary *summaries = torsh_drain_summaries(drain, &n);
-	struct drain_summary *sorted = n ? malloc(n * sizeof(*sorted)) : NULL;
+	uint32_t n = summary->n;
+	struct process_summary *sorted = n ? malloc(n * sizeof(*sorted)) : NULL;
 
 	if (!sorted)
 		return;
-	memcpy(sorted, summaries, n * sizeof(*sorted));
+	memcpy(sorted, summary->processes, n * sizeof(*sorted));
 	qsort(sorted, n, sizeof(*sorted), by_events);
 	for (uint32_t i = 0; i < n && i < LINES_MAX; i++)
 		print_process(out, &sorted[i]);

@@ -64,40 +64,41 @@ static struct book_page *find_page(struct symbol_book *book, const struct code_m
 
 static int by_address(const void *a, const void *b)
 {
-	const struct elf_place *x = a, *y = b;
+	const struct elf_lookup *x = a, *y = b;
 
 	return (x->address > y->address) - (x->address < y->address);
 }
 
 /* The addresses that the page doesn't know, sorted, each once. */
-static struct elf_place *collect_places(const struct book_page *page, const uint64_t *addresses,
-					uint32_t n, uint32_t *n_places)
+static struct elf_lookup *collect_lookups(const struct book_page *page, const uint64_t *addresses,
+					  uint32_t n, uint32_t *n_lookups)
 {
-	struct elf_place *places = torsh_memory_new(n, sizeof(*places));
+	struct elf_lookup *lookups = torsh_memory_new(n, sizeof(*lookups));
 	uint32_t n_new = 0, n_kept = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!torsh_key_index_find(&page->index, addresses[i] + 1)->key)
-			places[n_new++].address = addresses[i];
+			lookups[n_new++].address = addresses[i];
 	}
-	qsort(places, n_new, sizeof(*places), by_address);
+	qsort(lookups, n_new, sizeof(*lookups), by_address);
 	for (uint32_t i = 0; i < n_new; i++) {
-		if (!n_kept || places[n_kept - 1].address != places[i].address)
-			places[n_kept++] = places[i];
+		if (!n_kept || lookups[n_kept - 1].address != lookups[i].address)
+			lookups[n_kept++] = lookups[i];
 	}
-	*n_places = n_kept;
-	return places;
+	*n_lookups = n_kept;
+	return lookups;
 }
 
-static void learn(struct book_page *page, const struct elf_place *places, uint32_t n_places)
+static void add_entries(struct book_page *page, const struct elf_lookup *lookups,
+			uint32_t n_lookups)
 {
-	for (uint32_t i = 0; i < n_places; i++) {
-		uint64_t key = places[i].address + 1;
+	for (uint32_t i = 0; i < n_lookups; i++) {
+		uint64_t key = lookups[i].address + 1;
 
 		page->entries = torsh_memory_grow(page->entries, &page->capacity, page->n_entries,
 						  sizeof(*page->entries));
 		page->entries[page->n_entries] =
-			(struct symbol_name){.name = places[i].name, .start = places[i].start};
+			(struct symbol_name){.name = lookups[i].name, .start = lookups[i].start};
 		torsh_key_index_fill(&page->index, torsh_key_index_find(&page->index, key), key,
 				     page->n_entries++);
 	}
@@ -107,14 +108,14 @@ void torsh_book_look_up(struct symbol_book *book, const struct code_module *modu
 			const uint64_t *addresses, uint32_t n, struct symbol_name *names)
 {
 	struct book_page *page = find_page(book, module);
-	uint32_t n_places;
-	struct elf_place *places = collect_places(page, addresses, n, &n_places);
+	uint32_t n_lookups;
+	struct elf_lookup *lookups = collect_lookups(page, addresses, n, &n_lookups);
 
-	if (n_places)
-		torsh_elf_name_places(page->path, page->build_id, page->n_build_id, places,
-				      n_places);
-	learn(page, places, n_places);
-	free(places);
+	if (n_lookups)
+		torsh_elf_find_functions(page->path, page->build_id, page->n_build_id, lookups,
+					 n_lookups);
+	add_entries(page, lookups, n_lookups);
+	free(lookups);
 	for (uint32_t i = 0; i < n; i++)
 		names[i] =
 			page->entries[torsh_key_index_find(&page->index, addresses[i] + 1)->number];

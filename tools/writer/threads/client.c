@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/threads/client.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,29 +40,29 @@ static int take_descriptor(struct msghdr *message)
 	return taken;
 }
 
-static int is_ours(int fd, pid_t *pid)
+static bool is_ours(int fd, pid_t *pid)
 {
 	struct ucred sender;
 	socklen_t n_sender = sizeof(sender);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &n_sender) ||
 	    sender.uid != geteuid() || sender.pid <= 0)
-		return 0;
+		return false;
 	*pid = sender.pid;
-	return 1;
+	return true;
 }
 
-static int is_hello(const void *bytes, size_t n)
+static bool is_hello(const void *bytes, size_t n)
 {
 	struct channel_hello hello;
 
 	if (n != sizeof(hello))
-		return 0;
+		return false;
 	memcpy(&hello, bytes, sizeof(hello));
 	return hello.magic == CHANNEL_MAGIC && hello.version == CHANNEL_VERSION;
 }
 
-static int is_verb(uint32_t verb)
+static bool is_verb(uint32_t verb)
 {
 	switch (verb) {
 	case REQUEST_STATUS:
@@ -69,18 +70,18 @@ static int is_verb(uint32_t verb)
 	case REQUEST_PAUSE:
 	case REQUEST_RESUME:
 	case REQUEST_END:
-		return 1;
+		return true;
 	default:
-		return 0;
+		return false;
 	}
 }
 
-static int is_request(const void *bytes, size_t n)
+static bool is_request(const void *bytes, size_t n)
 {
 	struct request request;
 
 	if (n != sizeof(request))
-		return 0;
+		return false;
 	memcpy(&request, bytes, sizeof(request));
 	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION &&
 	       is_verb(request.verb) && request.n_sites <= REQUEST_SITES_MAX && !request.reserved;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/threads/control.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -42,7 +43,7 @@ struct watch {
 	int fd;
 	struct target *target;
 	struct unfollowed *unfollowed;
-	struct queued_request *job; /* of a caller: what it waits for, the drain's */
+	struct queued_request *queued; /* of a caller: what it waits for, the drain's */
 	struct watch *next; /* of callers, targets or unfollowed processes */
 };
 
@@ -55,14 +56,14 @@ struct control {
 	pid_t export_pid; /* 0: there is no such child */
 	int messages_fd; /* where its messages go; -1: the same */
 	char *summary; /* that the first process prints when it goes on; NULL: it doesn't wait */
-	int has_exported;
-	struct watch *callers; /* the newest first */
-	uint32_t n_callers;
+	bool has_exported;
+	struct watch *clients; /* the newest first */
+	uint32_t n_clients;
 	struct watch *targets, *unfollowed_list; /* that live */
 	struct watch *gone; /* freed when no event of this round can name them */
 	uint64_t n_targets; /* ever handed over */
 	uint64_t start_ns, last_change_ns;
-	int must_end;
+	bool must_end;
 };
 
 static void clear_event(struct control *control, int fd)
@@ -70,7 +71,7 @@ static void clear_event(struct control *control, int fd)
 	uint64_t n;
 
 	if (read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
-		control->must_end = 1;
+		control->must_end = true;
 }
 
 static int watch_fd(struct control *control, struct watch *watch)
@@ -91,9 +92,9 @@ static void drop_watch(struct control *control, struct watch **list, struct watc
 	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	if (watch->kind == WATCH_CLIENT) {
 		close(watch->fd);
-		control->n_callers--;
-		if (watch->job)
-			watch->job->asker = NULL;
+		control->n_clients--;
+		if (watch->queued)
+			watch->queued->client = NULL;
 	}
 	watch->next = control->gone;
 	watch->fd = -1;
@@ -111,21 +112,21 @@ static void free_gone(struct control *control)
 }
 
 /* Takes the target out of our hands. */
-static void tell_fate(struct control *control, struct watch *watch, enum target_fate fate)
+static void set_fate(struct control *control, struct watch *watch, enum target_fate fate)
 {
 	struct target *target = watch->target;
 
-	control->last_change_ns = torsh_ticks_monotonic_ns();
+	control->last_change_ns = torsh_clock_monotonic_ns();
 	drop_watch(control, &control->targets, watch);
-	torsh_drain_tell(control->drain, target, fate);
+	torsh_drain_set_fate(control->drain, target, fate);
 }
 
-static void note_unfollowed(struct control *control, struct watch *watch, enum target_fate fate)
+static void set_unfollowed_fate(struct control *control, struct watch *watch, enum target_fate fate)
 {
 	struct unfollowed *unfollowed = watch->unfollowed;
 
 	drop_watch(control, &control->unfollowed_list, watch);
-	torsh_drain_note_unfollowed(control->drain, unfollowed, fate);
+	torsh_drain_set_unfollowed_fate(control->drain, unfollowed, fate);
 }
 
 static void take_unfollowed(struct control *control)
@@ -141,11 +142,11 @@ static void take_unfollowed(struct control *control)
 		watch->next = control->unfollowed_list;
 		control->unfollowed_list = watch;
 		if (watch_fd(control, watch))
-			note_unfollowed(control, watch, TARGET_LEFT);
+			set_unfollowed_fate(control, watch, TARGET_LEFT);
 	}
 }
 
-static int is_executing(const struct target *target)
+static bool is_executing(const struct target *target)
 {
 	return atomic_load_explicit(&target->view.header->state, memory_order_relaxed) ==
 	       CHANNEL_EXECUTING;
@@ -155,15 +156,15 @@ static int is_executing(const struct target *target)
  * A pid comes back when its process has ended; one that has called exec may have ended by now too.
  * Where the kernel can't tell these apart, the former image's last word is taken.
  */
-static int is_image_of(const struct target *target, const struct target *former)
+static bool is_image_of(const struct target *target, const struct target *former)
 {
 	int is_same;
 
 	if (!torsh_process_has_ended(former->pidfd))
-		return 1;
+		return true;
 	is_same = torsh_process_is_same(former->pidfd, target->pidfd);
 	if (is_same >= 0)
-		return is_same;
+		return is_same > 0;
 	return is_executing(former);
 }
 
@@ -187,7 +188,7 @@ static void end_former_image(struct control *control, struct target *target)
 			fate = TARGET_EXECUTED;
 			target->former_number = watch->target->number;
 		}
-		tell_fate(control, watch, fate);
+		set_fate(control, watch, fate);
 	}
 }
 
@@ -210,26 +211,27 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 	*watch = (struct watch){.kind = WATCH_TARGET, .fd = target->pidfd, .target = target};
 	watch->next = control->targets;
 	control->targets = watch;
-	control->last_change_ns = torsh_ticks_monotonic_ns();
+	control->last_change_ns = torsh_clock_monotonic_ns();
 	torsh_drain_add(control->drain, target);
 	if (pidfd < 0)
-		tell_fate(control, watch, TARGET_DIED);
+		set_fate(control, watch, TARGET_DIED);
 	else if (watch_fd(control, watch))
-		tell_fate(control, watch, TARGET_LEFT);
+		set_fate(control, watch, TARGET_LEFT);
 }
 
 /* What needs nothing of the drain; the caller is done then. */
 static void answer_now(struct control *control, struct watch *watch, enum request_verb verb,
 		       int result)
 {
-	struct queued_request *job = torsh_job_create(&(struct request){.verb = verb}, NULL);
+	struct queued_request *queued =
+		torsh_queued_request_create(&(struct request){.verb = verb}, NULL);
 
-	job->answer.result = result;
-	job->answer.n_processes =
+	queued->answer.result = result;
+	queued->answer.n_processes =
 		(uint32_t)(control->n_targets - torsh_drain_finished(control->drain));
-	torsh_client_answer(watch->fd, &job->answer, job->fds, 0);
-	torsh_job_destroy(job);
-	drop_watch(control, &control->callers, watch);
+	torsh_client_answer(watch->fd, &queued->answer, queued->fds, 0);
+	torsh_queued_request_destroy(queued);
+	drop_watch(control, &control->clients, watch);
 }
 
 static void put_messages(FILE *out, int fd)
@@ -245,7 +247,7 @@ static void put_messages(FILE *out, int fd)
 }
 
 /* Let the first process go on. */
-static void answer_farewell(struct control *control)
+static void reply_to_exit(struct control *control)
 {
 	const struct control_options *options = control->options;
 	char *text = NULL;
@@ -262,7 +264,7 @@ static void answer_farewell(struct control *control)
 	}
 	if (text)
 		torsh_terminal_clean(text);
-	torsh_drain_answer_farewell(control->drain, text ? text : "");
+	torsh_drain_reply_to_exit(control->drain, text ? text : "");
 	free(text);
 	if (control->messages_fd >= 0)
 		close(control->messages_fd);
@@ -281,7 +283,7 @@ static void end_export(struct control *control)
 	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, control->export.fd, NULL);
 	close(control->export.fd);
 	control->export.fd = -1;
-	answer_farewell(control);
+	reply_to_exit(control);
 }
 
 /* Nobody waits for it any more: what it began is done again at the end. */
@@ -297,13 +299,13 @@ static void stop_export(struct control *control)
  * The first process waits at its exit: all that it did is folded, and what it prints of that is in
  * the job.
  */
-static void begin_farewell(struct control *control, const struct queued_request *job)
+static void begin_exit_reply(struct control *control, const struct queued_request *queued)
 {
 	const struct control_options *options = control->options;
 
-	control->summary = torsh_memory_text(job->text ? job->text : "");
+	control->summary = torsh_memory_text(queued->text ? queued->text : "");
 	if (!options->export_early) {
-		answer_farewell(control);
+		reply_to_exit(control);
 		return;
 	}
 	control->messages_fd = memfd_create("torsh-messages", MFD_CLOEXEC);
@@ -314,7 +316,7 @@ static void begin_farewell(struct control *control, const struct queued_request 
 	if (control->export_pid > 0)
 		stop_export(control);
 	else
-		answer_farewell(control);
+		reply_to_exit(control);
 }
 
 static void receive_client(struct control *control, struct watch *watch)
@@ -324,56 +326,56 @@ static void receive_client(struct control *control, struct watch *watch)
 
 	if (result == -EAGAIN) {
 		/* It has come to say hello, mostly: that may take a moment. */
-		control->last_change_ns = torsh_ticks_monotonic_ns();
+		control->last_change_ns = torsh_clock_monotonic_ns();
 		return;
 	}
-	if (result || watch->job) {
+	if (result || watch->queued) {
 		if (!result && message.channel_fd >= 0)
 			close(message.channel_fd);
-		drop_watch(control, &control->callers, watch);
+		drop_watch(control, &control->clients, watch);
 		return;
 	}
 	if (message.kind == CLIENT_REQUEST && message.request.verb == REQUEST_END) {
 		answer_now(control, watch, message.request.verb, 0);
-		control->must_end = 1;
+		control->must_end = true;
 		return;
 	}
 	if (message.kind == CLIENT_REQUEST) {
-		watch->job = torsh_job_create(&message.request, watch);
-		torsh_drain_ask(control->drain, watch->job);
+		watch->queued = torsh_queued_request_create(&message.request, watch);
+		torsh_drain_request(control->drain, watch->queued);
 		return;
 	}
 	pidfd = torsh_process_of_peer(watch->fd, message.pid);
-	drop_watch(control, &control->callers, watch);
+	drop_watch(control, &control->clients, watch);
 	attach(control, message.channel_fd, message.pid, pidfd);
 }
 
 /* Who went away meanwhile is answered no more. */
 static void send_answers(struct control *control)
 {
-	struct queued_request *job;
+	struct queued_request *queued;
 
 	clear_event(control, control->options->answer_fd);
-	while ((job = torsh_drain_answered(control->drain))) {
-		struct watch *watch = job->asker;
+	while ((queued = torsh_drain_take_answer(control->drain))) {
+		struct watch *watch = queued->client;
 
-		if (job->request.verb == JOB_FAREWELL)
-			begin_farewell(control, job);
+		if (queued->request.verb == REQUEST_EXIT_REPLY)
+			begin_exit_reply(control, queued);
 		if (watch) {
-			torsh_client_answer(watch->fd, &job->answer, job->fds, 2);
-			drop_watch(control, &control->callers, watch);
+			torsh_client_answer(watch->fd, &queued->answer, queued->fds, 2);
+			drop_watch(control, &control->clients, watch);
 		}
-		torsh_job_destroy(job);
+		torsh_queued_request_destroy(queued);
 	}
 }
 
 static void drop_oldest_client(struct control *control)
 {
-	struct watch *oldest = control->callers;
+	struct watch *oldest = control->clients;
 
 	while (oldest->next)
 		oldest = oldest->next;
-	drop_watch(control, &control->callers, oldest);
+	drop_watch(control, &control->clients, oldest);
 }
 
 static void accept_clients(struct control *control)
@@ -384,14 +386,14 @@ static void accept_clients(struct control *control)
 			     SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
 
-		*watch = (struct watch){.kind = WATCH_CLIENT, .fd = fd, .next = control->callers};
-		control->callers = watch;
-		control->n_callers++;
+		*watch = (struct watch){.kind = WATCH_CLIENT, .fd = fd, .next = control->clients};
+		control->clients = watch;
+		control->n_clients++;
 		if (watch_fd(control, watch)) {
-			drop_watch(control, &control->callers, watch);
+			drop_watch(control, &control->clients, watch);
 			continue;
 		}
-		if (control->n_callers > CLIENT_MAX)
+		if (control->n_clients > CLIENT_MAX)
 			drop_oldest_client(control);
 		/* Mostly the hello is there already: then it needs no other round. */
 		receive_client(control, watch);
@@ -407,7 +409,7 @@ static void handle(struct control *control, struct watch *watch)
 		accept_clients(control);
 		break;
 	case WATCH_DONE:
-		control->last_change_ns = torsh_ticks_monotonic_ns();
+		control->last_change_ns = torsh_clock_monotonic_ns();
 		clear_event(control, control->options->done_fd);
 		take_unfollowed(control);
 		control->must_end |= torsh_drain_must_end(control->drain);
@@ -422,7 +424,7 @@ static void handle(struct control *control, struct watch *watch)
 		/* It may have said hello once more, as another image, before it ended. */
 		accept_clients(control);
 		if (watch->fd >= 0)
-			tell_fate(control, watch, TARGET_DIED);
+			set_fate(control, watch, TARGET_DIED);
 		break;
 	case WATCH_EXPORT:
 		end_export(control);
@@ -430,13 +432,13 @@ static void handle(struct control *control, struct watch *watch)
 	case WATCH_UNFOLLOWED:
 		/* The same: it may have become a program that can be followed. */
 		accept_clients(control);
-		note_unfollowed(control, watch, TARGET_DIED);
+		set_unfollowed_fate(control, watch, TARGET_DIED);
 		break;
 	}
 }
 
 /* The process that began the session may have been killed before its hello. */
-static int is_first_gone(const struct control *control)
+static bool is_first_gone(const struct control *control)
 {
 	int pidfd = control->options->first_pidfd;
 
@@ -444,14 +446,14 @@ static int is_first_gone(const struct control *control)
 }
 
 /* Is all over? If not, *timeout_ms says when to ask again, -1: after the next event. */
-static int is_over(struct control *control, int *timeout_ms)
+static bool is_over(struct control *control, int *timeout_ms)
 {
-	uint64_t now = torsh_ticks_monotonic_ns(), until = control->start_ns + FIRST_HELLO_NS;
+	uint64_t now = torsh_clock_monotonic_ns(), until = control->start_ns + FIRST_HELLO_NS;
 	uint64_t grace = torsh_drain_had_children(control->drain) ? GRACE_NS : SHORT_GRACE_NS;
 
 	*timeout_ms = -1;
 	if (torsh_drain_finished(control->drain) < control->n_targets)
-		return 0;
+		return false;
 	if (control->n_targets)
 		until = control->last_change_ns + grace;
 	else if (is_first_gone(control))
@@ -459,18 +461,18 @@ static int is_over(struct control *control, int *timeout_ms)
 	if (now < until) {
 		*timeout_ms =
 			(int)((until - now < GRACE_NS ? until - now : GRACE_NS) / 1000000u) + 1;
-		return 0;
+		return false;
 	}
 	*timeout_ms = CHILD_STEP_MS;
-	return !torsh_drain_awaits_child(control->drain);
+	return !torsh_drain_has_pending_child(control->drain);
 }
 
 static void leave_all(struct control *control)
 {
 	while (control->targets)
-		tell_fate(control, control->targets, TARGET_LEFT);
-	while (control->callers)
-		drop_watch(control, &control->callers, control->callers);
+		set_fate(control, control->targets, TARGET_LEFT);
+	while (control->clients)
+		drop_watch(control, &control->clients, control->clients);
 	while (control->unfollowed_list)
 		drop_watch(control, &control->unfollowed_list, control->unfollowed_list);
 	free_gone(control);
@@ -491,7 +493,7 @@ static void wait_for_drain(struct control *control)
  * Shows producers that wait for room whether the other thread is at work: they may not query the
  * kernel.
  */
-static void tell_cpu_time(const struct control *control)
+static void publish_cpu_time(const struct control *control)
 {
 	uint64_t cpu_ns = torsh_drain_cpu_ns(control->drain);
 
@@ -509,7 +511,7 @@ static int serve(struct control *control)
 		int n = epoll_wait(control->epoll_fd, events, 64,
 				   timeout_ms < 0 ? PULSE_MS : timeout_ms);
 
-		tell_cpu_time(control);
+		publish_cpu_time(control);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < n; i++)
@@ -531,7 +533,8 @@ static void remove_socket(const char *path)
 	free(directory);
 }
 
-int torsh_control_run(const struct control_options *options, struct drain *drain, int *has_exported)
+int torsh_control_run(const struct control_options *options, struct drain *drain,
+		      bool *has_exported)
 {
 	struct control control = {
 		.options = options,
@@ -542,7 +545,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		.answer = {.kind = WATCH_ANSWER, .fd = options->answer_fd},
 		.export = {.kind = WATCH_EXPORT, .fd = -1},
 		.messages_fd = -1,
-		.start_ns = torsh_ticks_monotonic_ns(),
+		.start_ns = torsh_clock_monotonic_ns(),
 	};
 	int result;
 

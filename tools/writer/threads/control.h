@@ -7,6 +7,8 @@
 #ifndef TORSH_WRITER_THREADS_CONTROL_H
 #define TORSH_WRITER_THREADS_CONTROL_H
 
+#include <stdbool.h>
+
 #include "tools/writer/threads/drain.h"
 
 struct control_options {
@@ -22,7 +24,7 @@ struct control_options {
 	 * nothing is to be exported.
 	 */
 	pid_t (*export_early)(void *context, int messages_fd);
-	int has_summary; /* the first process prints one */
+	bool has_summary; /* the first process prints one */
 	void *context;
 };
 
@@ -32,6 +34,6 @@ struct control_options {
  * has_exported: was all exported for the first process?
  */
 int torsh_control_run(const struct control_options *options, struct drain *drain,
-		      int *has_exported);
+		      bool *has_exported);
 
 #endif

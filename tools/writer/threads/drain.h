@@ -1,110 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The thread that does the work: takes what the targets' rings have, folds it, writes checkpoints
- * and, for each target that has ended, its final rows. It owns the targets and the recording; the
- * control thread hands over new targets and the fate of known ones through the functions here,
- * which any thread may call.
+ * The thread that does the work: it takes what the targets' rings have, folds it, writes
+ * checkpoints and, for each target that has ended, its final rows. It owns the targets and the
+ * recording. The control thread hands over new targets and the fate of known ones through the
+ * functions here, which any thread may call unless they say otherwise.
+ *
+ * drain.c has these functions and the loop, drain_targets.c what begins and ends with a target,
+ * drain_requests.c what clients and the exiting first process get.
  */
 #ifndef TORSH_WRITER_THREADS_DRAIN_H
 #define TORSH_WRITER_THREADS_DRAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/input/target.h"
 #include "tools/writer/input/unfollowed.h"
+#include "tools/writer/output/summary.h"
 #include "tools/writer/threads/request_queue.h"
 
 struct drain_options {
 	int recording_fd; /* stays the caller's */
-	const char *recording_path; /* said to who asks */
+	const char *recording_path; /* sent with snapshots */
 	struct recording_limits limits;
-	int is_full; /* keep every event */
+	bool is_full; /* keep every event */
 	uint64_t checkpoint_ns; /* between checkpoints */
-	int without_flops; /* reports of the recording compute none */
+	bool without_flops; /* reports of the recording compute none */
 	pid_t first_pid; /* of the process that began the session; 0: not known */
-	uint32_t farewell; /* bits of channel_exit_wish, for that process */
-	/*
-	 * an eventfd: written to whenever there is something for the control thread to take or to
-	 * know
-	 */
-	int done_fd;
-	int answer_fd; /* the same whenever a job is answered */
-};
-
-/* What is said of a finished process on stderr. */
-struct drain_summary {
-	char program[64];
-	uint32_t pid;
-	uint64_t n_events, n_dropped;
-	uint64_t peak_bytes, peak_ns; /* since the process's start */
-	uint64_t live_bytes, live_blocks;
-	int has_heap; /* it was recorded: otherwise the four before are 0 */
-	/* its recording lacks something: torsh_target_losses, or a count of the agent's */
-	int is_lossy;
-	int ended_with_exit; /* after its exit it did nothing that was recorded */
+	uint32_t exit_wishes; /* bits of channel_exit_wish, for that process */
+	int done_fd; /* an eventfd, written to when there is something for the control thread */
+	int answer_fd; /* an eventfd, written to when a request is answered */
 };
 
 struct drain;
 
-/* Begins the recording and starts the thread. Returns NULL when that can't be. */
+/* Begin the recording and start the thread. Returns NULL when that fails. */
 struct drain *torsh_drain_start(const struct drain_options *options);
 
-/* Hand a target over. */
+/* Hand a target over, which becomes the drain's. */
 void torsh_drain_add(struct drain *drain, struct target *target);
 
-/*
- * Is there so little memory left that the writer has to end? done_fd is written to when that is so.
- */
-int torsh_drain_must_end(struct drain *drain);
+/* Set the target's fate; the target may be gone when this returns. */
+void torsh_drain_set_fate(struct drain *drain, struct target *target, enum target_fate fate);
 
-/* Tell what became of a target; it may be gone when this returns. */
-void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fate fate);
-
-/*
- * A unfollowed process to be watched from now on, or NULL. done_fd is written to when there is one.
- */
+/* An unfollowed process to watch from now on, or NULL; done_fd is written to when there is one. */
 struct unfollowed *torsh_drain_take_unfollowed(struct drain *drain);
 
-/* Tell what became of it; it may be gone when this returns. */
-void torsh_drain_note_unfollowed(struct drain *drain, struct unfollowed *unfollowed,
-				 enum target_fate fate);
+/* Set its fate; it may be gone when this returns. */
+void torsh_drain_set_unfollowed_fate(struct drain *drain, struct unfollowed *unfollowed,
+				     enum target_fate fate);
 
-/* Targets that are finished so far. */
+/*
+ * Must the writer end, as too little memory is left? done_fd is written to when that becomes true.
+ */
+bool torsh_drain_must_end(struct drain *drain);
+
+/* Number of targets that are finished so far. */
 uint64_t torsh_drain_finished(struct drain *drain);
 
-/* CPU time of the thread that drains. */
+/* CPU time of the drain thread in nanoseconds; 0 where it can't be read. */
 uint64_t torsh_drain_cpu_ns(const struct drain *drain);
 
-/* Did a finished process start others, so that one may be on its way to say hello? */
-int torsh_drain_had_children(struct drain *drain);
+/* Did a finished process start others, so that one of them may be about to send its hello? */
+bool torsh_drain_had_children(struct drain *drain);
 
-/* Is a child that a finished process forked perhaps still on its way to say hello? */
-int torsh_drain_awaits_child(struct drain *drain);
+/* Is a child that a finished process forked alive, and has not sent its hello yet? */
+bool torsh_drain_has_pending_child(struct drain *drain);
 
-/*
- * Hand a job over; the next one that was answered, or NULL: those that were asked are answered in
- * their order.
- */
-void torsh_drain_ask(struct drain *drain, struct queued_request *job);
-struct queued_request *torsh_drain_answered(struct drain *drain);
+/* Queue a request. Requests are answered in their order. */
+void torsh_drain_request(struct drain *drain, struct queued_request *queued);
 
-/* What the first process, which waits at its exit, is to print; afterwards it goes on. */
-void torsh_drain_answer_farewell(struct drain *drain, const char *text);
+/* The next request that was answered, for the caller to destroy, or NULL. */
+struct queued_request *torsh_drain_take_answer(struct drain *drain);
 
-/* Did it take that? After torsh_drain_stop. */
-int torsh_drain_has_said_farewell(const struct drain *drain);
+/* Let the first process, which waits at its exit, print the text and go on. */
+void torsh_drain_reply_to_exit(struct drain *drain, const char *text);
 
-/* All targets are finished: write the end and stop the thread. */
-void torsh_drain_stop(struct drain *drain, int is_complete);
+/* Has the first process taken that text? Only after torsh_drain_stop. */
+bool torsh_drain_has_replied_to_exit(const struct drain *drain);
 
 /*
- * After torsh_drain_stop: the summaries of all processes, and why the recording stopped early
- * (NULL: it didn't).
+ * Write the end and stop the thread; each target must have a fate. is_complete: all processes were
+ * recorded to their end.
  */
-const struct drain_summary *torsh_drain_summaries(const struct drain *drain, uint32_t *n);
+void torsh_drain_stop(struct drain *drain, bool is_complete);
+
+/* The finished processes. Only after torsh_drain_stop; stays the drain's. */
+const struct summary *torsh_drain_summary(const struct drain *drain);
+
+/* Why the recording stopped early, or NULL. Only after torsh_drain_stop; stays the drain's. */
 const char *torsh_drain_stopped_why(const struct drain *drain);
 
+/* Free it, after torsh_drain_stop. */
 void torsh_drain_destroy(struct drain *drain);
 
 #endif

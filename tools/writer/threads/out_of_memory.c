@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/threads/out_of_memory.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static char *make_path(const char *recording, uint32_t n)
 	static const char ending[] = ".torsh";
 	size_t n_name = strlen(recording), n_ending = sizeof(ending) - 1;
 	char *path;
-	int is_there;
+	bool is_there;
 
 	if (n_name > n_ending && !strcmp(recording + n_name - n_ending, ending))
 		n_name -= n_ending;
@@ -42,7 +43,7 @@ static char *make_path(const char *recording, uint32_t n)
 static int write_recording(int fd, const struct out_of_memory *kept, struct target *target,
 			   const struct rows_session *session)
 {
-	const struct rows_end end = {.is_complete = 1, .at_ns = session->taken_ns};
+	const struct rows_end end = {.is_complete = true, .at_ns = session->taken_ns};
 	struct recording_file *file =
 		torsh_recording_create(fd, &kept->limits, session->start_realtime_ns);
 	int result;
@@ -79,20 +80,20 @@ static int keep(const char *path, const struct out_of_memory *kept, struct targe
 	return result;
 }
 
-static const char *label_name(const struct process_state *process_state, uint32_t label)
+static const char *label_name(const struct process_state *state, uint32_t label)
 {
-	return label ? process_state->code.functions[label - 1].name : NULL;
+	return label ? state->code.functions[label - 1].name : NULL;
 }
 
 /*
  * "aten::empty in net:Linear asked for 1.00 GiB of cuda:0, with 10 GiB allocated and 12 GiB
  * reserved"
  */
-static void describe(const struct process_state *process_state, char *text, size_t n_text)
+static void describe(const struct process_state *state, char *text, size_t n_text)
 {
-	const struct folded_out_of_memory *out = &process_state->out_of_memory;
-	const char *name = label_name(process_state, out->operator),
-		   *module = label_name(process_state, out->module);
+	const struct folded_out_of_memory *out = &state->out_of_memory;
+	const char *name = label_name(state, out->operator),
+		   *module = label_name(state, out->module);
 	char asked[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES],
 		device[DEVICE_NAME_BYTES];
 
@@ -107,24 +108,24 @@ static void describe(const struct process_state *process_state, char *text, size
 void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target,
 			      const struct rows_session *session)
 {
-	struct process_state *process_state = &target->process_state;
+	struct process_state *state = &target->state;
 	char text[400], *path;
 	int result;
 
-	process_state->is_out_of_memory = 0;
+	state->is_out_of_memory = false;
 	if (kept->n_kept == KEPT_MAX) {
 		torsh_process_state_note(
-			process_state,
-			"out of memory more than %u times: the timeline has them all", KEPT_MAX);
+			state, "out of memory more than %u times: the timeline has them all",
+			KEPT_MAX);
 		return;
 	}
-	describe(process_state, text, sizeof(text));
+	describe(state, text, sizeof(text));
 	path = make_path(kept->recording, ++kept->n_kept);
-	torsh_process_state_note(process_state, "out of memory: %s; what was held then: %s", text,
+	torsh_process_state_note(state, "out of memory: %s; what was held then: %s", text,
 				 path ? path : "not kept");
 	result = keep(path, kept, target, session);
 	if (result)
-		torsh_process_state_note(process_state, "%s could not be written: %s",
-					 path ? path : "it", strerror(-result));
+		torsh_process_state_note(state, "%s could not be written: %s", path ? path : "it",
+					 strerror(-result));
 	free(path);
 }

@@ -9,93 +9,94 @@
 
 #include "tools/base/memory.h"
 
-void torsh_request_queue_create(struct request_queue *jobs, int answer_fd)
+void torsh_request_queue_create(struct request_queue *queue, int answer_fd)
 {
-	*jobs = (struct request_queue){.answer_fd = answer_fd};
-	pthread_mutex_init(&jobs->lock, NULL);
+	*queue = (struct request_queue){.answer_fd = answer_fd};
+	pthread_mutex_init(&queue->lock, NULL);
 }
 
 static struct queued_request *pop(struct queued_request **list)
 {
-	struct queued_request *job = *list;
+	struct queued_request *queued = *list;
 
-	if (job)
-		*list = job->next;
-	return job;
+	if (queued)
+		*list = queued->next;
+	return queued;
 }
 
-void torsh_request_queue_destroy(struct request_queue *jobs)
+void torsh_request_queue_destroy(struct request_queue *queue)
 {
-	struct queued_request *job;
+	struct queued_request *queued;
 
-	while ((job = pop(&jobs->asked)) || (job = pop(&jobs->answered)))
-		torsh_job_destroy(job);
-	pthread_mutex_destroy(&jobs->lock);
+	while ((queued = pop(&queue->asked)) || (queued = pop(&queue->answered)))
+		torsh_queued_request_destroy(queued);
+	pthread_mutex_destroy(&queue->lock);
 }
 
-struct queued_request *torsh_job_create(const struct request *request, void *asker)
+struct queued_request *torsh_queued_request_create(const struct request *request, void *client)
 {
-	struct queued_request *job = torsh_memory_new(1, sizeof(*job));
+	struct queued_request *queued = torsh_memory_new(1, sizeof(*queued));
 
-	*job = (struct queued_request){.request = *request, .fds = {-1, -1}, .asker = asker};
-	job->answer.magic = REQUEST_MAGIC;
-	job->answer.version = REQUEST_VERSION;
-	job->answer.writer_pid = (uint32_t)getpid();
-	return job;
+	*queued = (struct queued_request){.request = *request, .fds = {-1, -1}, .client = client};
+	queued->answer.magic = REQUEST_MAGIC;
+	queued->answer.version = REQUEST_VERSION;
+	queued->answer.writer_pid = (uint32_t)getpid();
+	return queued;
 }
 
-void torsh_job_destroy(struct queued_request *job)
+void torsh_queued_request_destroy(struct queued_request *queued)
 {
-	for (size_t i = 0; i < sizeof(job->fds) / sizeof(job->fds[0]); i++) {
-		if (job->fds[i] >= 0)
-			close(job->fds[i]);
+	for (size_t i = 0; i < sizeof(queued->fds) / sizeof(queued->fds[0]); i++) {
+		if (queued->fds[i] >= 0)
+			close(queued->fds[i]);
 	}
-	free(job->text);
-	free(job);
+	free(queued->text);
+	free(queued);
 }
 
-static void append(struct queued_request **list, struct queued_request *job)
+static void append(struct queued_request **list, struct queued_request *queued)
 {
 	while (*list)
 		list = &(*list)->next;
-	job->next = NULL;
-	*list = job;
+	queued->next = NULL;
+	*list = queued;
 }
 
-void torsh_request_queue_put(struct request_queue *jobs, struct queued_request *job)
+void torsh_request_queue_put(struct request_queue *queue, struct queued_request *queued)
 {
-	pthread_mutex_lock(&jobs->lock);
-	append(&jobs->asked, job);
-	pthread_mutex_unlock(&jobs->lock);
+	pthread_mutex_lock(&queue->lock);
+	append(&queue->asked, queued);
+	pthread_mutex_unlock(&queue->lock);
 }
 
-struct queued_request *torsh_request_queue_answered(struct request_queue *jobs)
+struct queued_request *torsh_request_queue_take_answer(struct request_queue *queue)
 {
-	struct queued_request *job;
+	struct queued_request *queued;
 
-	pthread_mutex_lock(&jobs->lock);
-	job = pop(&jobs->answered);
-	pthread_mutex_unlock(&jobs->lock);
-	return job;
+	pthread_mutex_lock(&queue->lock);
+	queued = pop(&queue->answered);
+	pthread_mutex_unlock(&queue->lock);
+	return queued;
 }
 
-struct queued_request *torsh_request_queue_take(struct request_queue *jobs)
+struct queued_request *torsh_request_queue_take(struct request_queue *queue)
 {
-	struct queued_request *job;
+	struct queued_request *queued;
 
-	pthread_mutex_lock(&jobs->lock);
-	job = pop(&jobs->asked);
-	pthread_mutex_unlock(&jobs->lock);
-	return job;
+	pthread_mutex_lock(&queue->lock);
+	queued = pop(&queue->asked);
+	pthread_mutex_unlock(&queue->lock);
+	return queued;
 }
 
-void torsh_request_queue_answer(struct request_queue *jobs, struct queued_request *job, int result)
+void torsh_request_queue_answer(struct request_queue *queue, struct queued_request *queued,
+				int result)
 {
-	job->answer.result = result;
-	pthread_mutex_lock(&jobs->lock);
-	append(&jobs->answered, job);
-	pthread_mutex_unlock(&jobs->lock);
-	if (write(jobs->answer_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+	queued->answer.result = result;
+	pthread_mutex_lock(&queue->lock);
+	append(&queue->answered, queued);
+	pthread_mutex_unlock(&queue->lock);
+	if (write(queue->answer_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
 		fprintf(stderr, "torsh: the writer can't tell itself of an answer: %s\n",
 			strerror(errno));
 }

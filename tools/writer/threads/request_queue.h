@@ -11,14 +11,14 @@
 #include "agent/wire/request.h"
 
 /* A verb that nobody sends: the drain thread has seen that the first process waits at its exit. */
-#define JOB_FAREWELL 0u
+#define REQUEST_EXIT_REPLY 0u
 
 /* From a request's receipt to its answer. */
 struct queued_request {
 	struct request request;
 	struct request_answer answer;
 	int fds[2]; /* the answer's descriptors; -1: none */
-	void *asker; /* the control thread's own */
+	void *client; /* the control thread's own */
 	char *text; /* FAREWELL: the summary; NULL: none was wanted */
 	struct queued_request *next;
 };
@@ -29,22 +29,23 @@ struct request_queue {
 	int answer_fd; /* an eventfd: written to with each answer */
 };
 
-void torsh_request_queue_create(struct request_queue *jobs, int answer_fd);
-void torsh_request_queue_destroy(struct request_queue *jobs); /* with the jobs in it */
+void torsh_request_queue_create(struct request_queue *queue, int answer_fd);
+void torsh_request_queue_destroy(struct request_queue *queue); /* with the jobs in it */
 
-/* A job for a request; torsh_job_destroy closes its descriptors. */
-struct queued_request *torsh_job_create(const struct request *request, void *asker);
-void torsh_job_destroy(struct queued_request *job);
+/* A job for a request; torsh_queued_request_destroy closes its descriptors. */
+struct queued_request *torsh_queued_request_create(const struct request *request, void *client);
+void torsh_queued_request_destroy(struct queued_request *queued);
 
 /* The control thread's: hand a job over; take the next that was answered, or NULL. */
-void torsh_request_queue_put(struct request_queue *jobs, struct queued_request *job);
-struct queued_request *torsh_request_queue_answered(struct request_queue *jobs);
+void torsh_request_queue_put(struct request_queue *queue, struct queued_request *queued);
+struct queued_request *torsh_request_queue_take_answer(struct request_queue *queue);
 
 /*
  * The drain thread's: take the oldest that was asked, or NULL; hand it back with the result, 0 or
  * -errno.
  */
-struct queued_request *torsh_request_queue_take(struct request_queue *jobs);
-void torsh_request_queue_answer(struct request_queue *jobs, struct queued_request *job, int result);
+struct queued_request *torsh_request_queue_take(struct request_queue *queue);
+void torsh_request_queue_answer(struct request_queue *queue, struct queued_request *queued,
+				int result);
 
 #endif

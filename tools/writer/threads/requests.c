@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/threads/requests.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,70 +11,70 @@
 void torsh_requests_create(struct requests *requests, int answer_fd)
 {
 	*requests = (struct requests){0};
-	torsh_request_queue_create(&requests->jobs, answer_fd);
+	torsh_request_queue_create(&requests->queue, answer_fd);
 }
 
 void torsh_requests_destroy(struct requests *requests)
 {
-	torsh_request_queue_destroy(&requests->jobs);
+	torsh_request_queue_destroy(&requests->queue);
 	torsh_pauses_destroy(&requests->pauses);
 }
 
 struct queued_request *torsh_requests_next(struct requests *requests)
 {
-	return requests->job ? NULL : torsh_request_queue_take(&requests->jobs);
+	return requests->current ? NULL : torsh_request_queue_take(&requests->queue);
 }
 
 /* Whether that is a change or not, it is so from now on. */
-static int set_pause(struct requests *requests, struct queued_request *job,
-		     struct target *const *targets, uint32_t n_targets)
+static bool set_pause(struct requests *requests, struct queued_request *queued,
+		      struct target *const *targets, uint32_t n_targets)
 {
-	int is_paused = job->request.verb == REQUEST_PAUSE;
-	int is_change = is_paused != torsh_pauses_lasts(&requests->pauses);
+	bool is_paused = queued->request.verb == REQUEST_PAUSE;
+	bool is_change = is_paused != torsh_pauses_is_paused(&requests->pauses);
 
 	if (is_change)
-		torsh_pauses_turn(&requests->pauses, targets, n_targets);
-	torsh_request_queue_answer(&requests->jobs, job, is_change ? 0 : -EALREADY);
+		torsh_pauses_toggle(&requests->pauses, targets, n_targets);
+	torsh_request_queue_answer(&requests->queue, queued, is_change ? 0 : -EALREADY);
 	return is_change;
 }
 
-int torsh_requests_take(struct requests *requests, struct queued_request *job,
-			struct target *const *targets, uint32_t n_targets)
+bool torsh_requests_take(struct requests *requests, struct queued_request *queued,
+			 struct target *const *targets, uint32_t n_targets)
 {
-	job->answer.n_processes = n_targets;
-	if (job->request.verb == REQUEST_PAUSE || job->request.verb == REQUEST_RESUME)
-		return set_pause(requests, job, targets, n_targets);
-	requests->job = job;
-	requests->moment = torsh_ticks_moment();
+	queued->answer.n_processes = n_targets;
+	if (queued->request.verb == REQUEST_PAUSE || queued->request.verb == REQUEST_RESUME)
+		return set_pause(requests, queued, targets, n_targets);
+	requests->current = queued;
+	requests->moment = torsh_clock_instant();
 	for (uint32_t i = 0; i < n_targets; i++)
 		torsh_target_hold(targets[i], &requests->moment);
-	return 0;
+	return false;
 }
 
 void torsh_requests_join(const struct requests *requests, struct target *target)
 {
-	torsh_pauses_tell(&requests->pauses, target);
-	if (requests->job)
+	torsh_pauses_publish(&requests->pauses, target);
+	if (requests->current)
 		torsh_target_hold(target, &requests->moment);
 }
 
 /* A writer that is far behind its targets still says how things stand. */
-static int has_waited(const struct requests *requests)
+static bool has_waited(const struct requests *requests)
 {
-	return requests->job && requests->job->request.verb == REQUEST_STATUS &&
-	       torsh_ticks_monotonic_ns() - requests->moment.ns > STATUS_TIMEOUT_NS;
+	return requests->current && requests->current->request.verb == REQUEST_STATUS &&
+	       torsh_clock_monotonic_ns() - requests->moment.ns > STATUS_TIMEOUT_NS;
 }
 
-int torsh_requests_is_due(const struct requests *requests, struct target *const *targets,
-			  uint32_t n_targets)
+bool torsh_requests_is_due(const struct requests *requests, struct target *const *targets,
+			   uint32_t n_targets)
 {
 	if (has_waited(requests))
-		return 1;
-	for (uint32_t i = 0; requests->job && i < n_targets; i++) {
+		return true;
+	for (uint32_t i = 0; requests->current && i < n_targets; i++) {
 		if (!torsh_target_is_at_hold(targets[i]))
-			return 0;
+			return false;
 	}
-	return requests->job != NULL;
+	return requests->current != NULL;
 }
 
 /*
@@ -90,39 +91,40 @@ static int reopen(int recording_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-int torsh_requests_is_whole(const struct requests *requests)
+bool torsh_requests_is_whole(const struct requests *requests)
 {
-	return requests->job->request.verb == REQUEST_SNAPSHOT;
+	return requests->current->request.verb == REQUEST_SNAPSHOT;
 }
 
 void torsh_requests_answer(struct requests *requests, struct snapshot *snapshot, int recording_fd,
 			   uint64_t recording_bytes)
 {
-	struct queued_request *job = requests->job;
-	int is_whole = torsh_requests_is_whole(requests), result = 0;
+	struct queued_request *queued = requests->current;
+	bool is_whole = torsh_requests_is_whole(requests);
+	int result = 0;
 
-	requests->job = NULL;
-	snapshot->n_sites = is_whole ? SNAPSHOT_ALL : job->request.n_sites;
-	job->answer.recording_bytes = recording_bytes;
-	job->fds[0] = torsh_snapshot_make(snapshot);
+	requests->current = NULL;
+	snapshot->n_sites = is_whole ? SNAPSHOT_ALL : queued->request.n_sites;
+	queued->answer.recording_bytes = recording_bytes;
+	queued->fds[0] = torsh_snapshot_make(snapshot);
 	if (is_whole)
-		job->fds[1] = reopen(recording_fd);
-	if (job->fds[0] < 0)
-		result = job->fds[0];
-	else if (is_whole && job->fds[1] < 0)
-		result = job->fds[1];
-	torsh_request_queue_answer(&requests->jobs, job, result);
+		queued->fds[1] = reopen(recording_fd);
+	if (queued->fds[0] < 0)
+		result = queued->fds[0];
+	else if (is_whole && queued->fds[1] < 0)
+		result = queued->fds[1];
+	torsh_request_queue_answer(&requests->queue, queued, result);
 	for (uint32_t i = 0; i < snapshot->n_targets; i++)
-		torsh_target_let_go(snapshot->targets[i]);
+		torsh_target_release(snapshot->targets[i]);
 }
 
 void torsh_requests_done(struct requests *requests, struct target *const *targets,
 			 uint32_t n_targets)
 {
-	struct queued_request *job = requests->job;
+	struct queued_request *queued = requests->current;
 
-	requests->job = NULL;
-	torsh_request_queue_answer(&requests->jobs, job, 0);
+	requests->current = NULL;
+	torsh_request_queue_answer(&requests->queue, queued, 0);
 	for (uint32_t i = 0; i < n_targets; i++)
-		torsh_target_let_go(targets[i]);
+		torsh_target_release(targets[i]);
 }

@@ -7,14 +7,17 @@
 #ifndef TORSH_WRITER_THREADS_REQUESTS_H
 #define TORSH_WRITER_THREADS_REQUESTS_H
 
+#include <stdbool.h>
+
 #include "tools/writer/fold/pauses.h"
 #include "tools/writer/threads/request_queue.h"
 #include "tools/writer/threads/snapshot.h"
 
 struct requests {
-	struct request_queue jobs;
-	struct queued_request *job; /* that waits until all targets are at its moment, or NULL */
-	struct ticks_moment moment;
+	struct request_queue queue;
+	struct queued_request
+		*current; /* that waits until all targets are at its moment, or NULL */
+	struct clock_instant moment;
 	struct pauses pauses;
 };
 
@@ -28,18 +31,18 @@ void torsh_requests_destroy(struct requests *requests);
 struct queued_request *torsh_requests_next(struct requests *requests);
 
 /* Take a job up. Returns 1 when a pause began or ended with it. */
-int torsh_requests_take(struct requests *requests, struct queued_request *job,
-			struct target *const *targets, uint32_t n_targets);
+bool torsh_requests_take(struct requests *requests, struct queued_request *queued,
+			 struct target *const *targets, uint32_t n_targets);
 
 /* A target has begun: pauses, and the hold that lasts, are its own too. */
 void torsh_requests_join(const struct requests *requests, struct target *target);
 
 /* Does a job wait that can be answered now? */
-int torsh_requests_is_due(const struct requests *requests, struct target *const *targets,
-			  uint32_t n_targets);
+bool torsh_requests_is_due(const struct requests *requests, struct target *const *targets,
+			   uint32_t n_targets);
 
 /* Is that job's answer all that the recording lacks? */
-int torsh_requests_is_whole(const struct requests *requests);
+bool torsh_requests_is_whole(const struct requests *requests);
 
 /* The job needs no more: hand it back, and let the targets go. */
 void torsh_requests_done(struct requests *requests, struct target *const *targets,

@@ -42,7 +42,7 @@ int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_
 		 .address = (uintptr_t)own,
 		 .flags = WAIT_WORD_32 | FUTEX_PRIVATE_FLAG},
 	};
-	uint64_t until_ns = torsh_ticks_monotonic_ns() + at_most_ns;
+	uint64_t until_ns = torsh_clock_monotonic_ns() + at_most_ns;
 	struct timespec until = {
 		.tv_sec = (time_t)(until_ns / 1000000000u),
 		.tv_nsec = (long)(until_ns % 1000000000u),

@@ -8,14 +8,14 @@
 
 static int put_target(struct recording_file *file, struct target *target, uint32_t n_sites)
 {
-	return n_sites == SNAPSHOT_ALL ? torsh_rows_target_aside(file, target)
+	return n_sites == SNAPSHOT_ALL ? torsh_rows_target_snapshot(file, target)
 				       : torsh_rows_allocation_sites(file, target, n_sites);
 }
 
 int torsh_snapshot_make(const struct snapshot *snapshot)
 {
 	const struct recording_limits none = {0};
-	struct rows_places places = {0};
+	struct rows_extents extents = {0};
 	struct recording_file *file;
 	int fd = memfd_create("torsh-snapshot", MFD_CLOEXEC), result = 0;
 
@@ -30,9 +30,9 @@ int torsh_snapshot_make(const struct snapshot *snapshot)
 	for (uint32_t i = 0; i < snapshot->n_targets && !result; i++)
 		result = put_target(file, snapshot->targets[i], snapshot->n_sites);
 	if (snapshot->session_heap)
-		torsh_rows_session_peak(file, snapshot->session_heap, snapshot->joint_clock,
-					RECORDING_LAST, &places);
-	free(places.items);
+		torsh_rows_session_peak(file, snapshot->session_heap, snapshot->session_clock,
+					RECORDING_LAST, &extents);
+	free(extents.items);
 	if (!result && torsh_recording_stopped(file, RECORDING_LAST))
 		result = -EIO;
 	torsh_recording_finish(file);

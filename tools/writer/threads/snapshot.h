@@ -16,7 +16,7 @@ struct snapshot {
 	struct target *const *targets;
 	uint32_t n_targets;
 	struct session_heap *session_heap; /* their sum, settled; NULL: there is none */
-	const struct clock_conversion *joint_clock;
+	const struct clock_conversion *session_clock;
 
 	/*
 	 * So many holders of each target, for itself; SNAPSHOT_ALL: what the targets' recording

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/fold/tables/code_table.h"
 
+#include <stdbool.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ void torsh_code_destroy(struct code_table *table)
 	*table = (struct code_table){0};
 }
 
-static int is_same_module(const struct code_module *a, const struct code_module *b)
+static bool is_same_module(const struct code_module *a, const struct code_module *b)
 {
 	return a->bias == b->bias && a->start == b->start && a->end == b->end &&
 	       a->n_build_id == b->n_build_id && !memcmp(a->build_id, b->build_id, a->n_build_id) &&
@@ -114,7 +115,7 @@ static uint64_t key_of(const struct view_address *address)
 	return (h ^ h >> 29) | 1;
 }
 
-static int is_same_address(const struct view_address *a, const struct view_address *b)
+static bool is_same_address(const struct view_address *a, const struct view_address *b)
 {
 	return a->ip == b->ip && a->flags == b->flags && a->module == b->module;
 }

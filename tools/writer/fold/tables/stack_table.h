@@ -38,7 +38,7 @@ struct stack_table {
 };
 
 /* A stack with the hash of its path. */
-struct stack_place {
+struct hashed_stack {
 	uint32_t stack;
 	uint32_t hash;
 };

@@ -80,7 +80,7 @@ void torsh_rows_process(struct recording_file *file, const struct target *target
 void torsh_rows_state_destroy(struct rows_state *state)
 {
 	if (state)
-		free(state->places);
+		free(state->extents);
 	free(state);
 }
 
@@ -94,30 +94,30 @@ static void put_cost(Torsh__Writer *row, const struct cost *cost)
 }
 
 void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost,
-			   struct place *place)
+			   struct extent *extent)
 {
 	Torsh__Writer writer = TORSH__WRITER__INIT;
 	Torsh__Checkpoint row = TORSH__CHECKPOINT__INIT;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct place former = *place;
+	struct extent former = *extent;
 
 	ROWS_SET(&row, at_ns, at_ns);
 	chunk.checkpoint = &row;
 	put_cost(&writer, cost);
 	chunk.writer = &writer;
-	if (torsh_recording_put(file, &chunk, RECORDING_CHECKPOINT, place))
-		*place = former;
+	if (torsh_recording_put(file, &chunk, RECORDING_CHECKPOINT, extent))
+		*extent = former;
 	else
-		torsh_recording_give_back(file, former);
+		torsh_recording_free_extent(file, former);
 	torsh_recording_settle(file);
 }
 
-static uint64_t bytes_of(const struct place *places, uint32_t n)
+static uint64_t bytes_of(const struct extent *extents, uint32_t n)
 {
 	uint64_t n_bytes = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		n_bytes += places[i].n_bytes;
+		n_bytes += extents[i].n_bytes;
 	return n_bytes;
 }
 
@@ -125,31 +125,31 @@ static uint64_t bytes_of(const struct place *places, uint32_t n)
  * Rows that changed since a checkpoint that came through are not known apart from those of one that
  * didn't.
  */
-static void mark_all_changed(struct process_state *process_state)
+static void mark_all_changed(struct process_state *state)
 {
-	struct heap *heap = &process_state->heap;
+	struct heap *heap = &state->heap;
 
 	for (uint32_t i = 0; i < heap->n_sites; i++)
 		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
-	for (uint32_t i = 0; i < process_state->n_threads; i++)
-		process_state->threads[i].is_changed = true;
+	for (uint32_t i = 0; i < state->n_threads; i++)
+		state->threads[i].is_changed = true;
 }
 
-static void mark_all_written(struct process_state *process_state)
+static void mark_all_written(struct process_state *state)
 {
-	for (uint32_t i = 0; i < process_state->heap.n_sites; i++)
-		process_state->heap.sites[i].is_changed = 0;
-	for (uint32_t i = 0; i < process_state->n_threads; i++)
-		process_state->threads[i].is_changed = false;
+	for (uint32_t i = 0; i < state->heap.n_sites; i++)
+		state->heap.sites[i].is_changed = false;
+	for (uint32_t i = 0; i < state->n_threads; i++)
+		state->threads[i].is_changed = false;
 }
 
 static void append_totals(struct recording_file *file, struct target *target,
-			  enum recording_worth worth)
+			  enum recording_priority priority)
 {
 	if (target->rows->has_missed)
-		mark_all_changed(&target->process_state);
-	target->rows->has_missed = 0;
-	torsh_rows_append_totals(file, target, worth);
+		mark_all_changed(&target->state);
+	target->rows->has_missed = false;
+	torsh_rows_append_totals(file, target, priority);
 }
 
 /*
@@ -158,34 +158,34 @@ static void append_totals(struct recording_file *file, struct target *target,
  * record, not with time.
  */
 static void append_replacing(struct recording_file *file, struct target *target,
-			     enum recording_worth worth)
+			     enum recording_priority priority)
 {
 	struct rows_state *state = target->rows;
-	uint32_t n_former = state->n_places, n_base = state->n_base;
-	bool is_base =
-		worth == RECORDING_LAST || bytes_of(state->places + n_base, n_former - n_base) >=
-						   bytes_of(state->places, n_base);
+	uint32_t n_former = state->n_extents, n_base = state->n_base;
+	bool is_base = priority == RECORDING_LAST ||
+		       bytes_of(state->extents + n_base, n_former - n_base) >=
+			       bytes_of(state->extents, n_base);
 
 	if (is_base && n_former)
-		mark_all_changed(&target->process_state);
-	append_totals(file, target, worth);
+		mark_all_changed(&target->state);
+	append_totals(file, target, priority);
 	if (!is_base || state->has_missed)
 		return;
 	for (uint32_t i = 0; i < n_former; i++)
-		torsh_recording_give_back(file, state->places[i]);
-	state->n_base = state->n_places -= n_former;
-	for (uint32_t i = 0; i < state->n_places; i++)
-		state->places[i] = state->places[n_former + i];
+		torsh_recording_free_extent(file, state->extents[i]);
+	state->n_base = state->n_extents -= n_former;
+	for (uint32_t i = 0; i < state->n_extents; i++)
+		state->extents[i] = state->extents[n_former + i];
 }
 
 void torsh_rows_target(struct recording_file *file, struct target *target,
-		       enum recording_worth worth)
+		       enum recording_priority priority)
 {
 	if (!target->rows)
 		target->rows = torsh_memory_new(1, sizeof(*target->rows));
-	torsh_rows_append_tables(file, target, worth);
-	append_replacing(file, target, worth);
-	mark_all_written(&target->process_state);
+	torsh_rows_append_tables(file, target, priority);
+	append_replacing(file, target, priority);
+	mark_all_written(&target->state);
 }
 
 /* As if so much was written of it, which stays as it is. */
@@ -194,35 +194,35 @@ static int append_target_to(struct recording_file *file, struct target *target,
 {
 	struct rows_state *written = target->rows;
 
-	state.places = NULL;
-	state.n_places = state.place_capacity = 0;
+	state.extents = NULL;
+	state.n_extents = state.extent_capacity = 0;
 	target->rows = &state;
 	torsh_rows_append_tables(file, target, RECORDING_LAST);
 	append_totals(file, target, RECORDING_LAST);
 	target->rows = written;
-	return state.has_missed || state.n_stacks < target->process_state.stacks.n_rows ? -EIO : 0;
+	return state.has_missed || state.n_stacks < target->state.stacks.n_rows ? -EIO : 0;
 }
 
-int torsh_rows_target_aside(struct recording_file *file, struct target *target)
+int torsh_rows_target_snapshot(struct recording_file *file, struct target *target)
 {
 	struct rows_state state = target->rows ? *target->rows : (struct rows_state){0};
 
 	/* All totals: what is written down of them may be replaced while that is read. */
-	state.has_missed = 1;
+	state.has_missed = true;
 	return append_target_to(file, target, state);
 }
 
 int torsh_rows_target_alone(struct recording_file *file, struct target *target)
 {
 	/* Rows of totals that did not change are among what it lacks. */
-	return append_target_to(file, target, (struct rows_state){.has_missed = 1});
+	return append_target_to(file, target, (struct rows_state){.has_missed = true});
 }
 
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least)
 {
 	Torsh__Events row = TORSH__EVENTS__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct columns_writer *columns = target->process_state.columns;
+	struct columns_writer *columns = target->state.columns;
 	uint32_t n_events;
 	uint64_t first_ns;
 	int result;
@@ -233,7 +233,7 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 				    &row.columns.len);
 	if (result)
 		return n_events;
-	row.has_columns = 1;
+	row.has_columns = true;
 	ROWS_SET(&row, process, target->number);
 	ROWS_SET(&row, first_ns, first_ns);
 	ROWS_SET(&row, n_events, n_events);
@@ -248,19 +248,19 @@ uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target,
 {
 	Torsh__Timeline row = TORSH__TIMELINE__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct timeline_writer *timeline = target->process_state.timeline;
+	struct timeline_writer *timeline = target->state.timeline;
 	uint32_t n_events;
 	int result;
 
 	if (!timeline || torsh_timeline_count(timeline) + 1 < n_least)
 		return 0;
-	torsh_process_state_mark_heap(&target->process_state);
+	torsh_process_state_mark_heap(&target->state);
 	if (torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
 		return 0;
 	result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);
 	if (result)
 		return n_events;
-	row.has_columns = 1;
+	row.has_columns = true;
 	ROWS_SET(&row, process, target->number);
 	ROWS_SET(&row, n_events, n_events);
 	chunk.n_timeline = 1;

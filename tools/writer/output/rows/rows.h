@@ -20,19 +20,19 @@ struct unfollowed;
 struct rows_state {
 	uint32_t n_modules, n_functions, n_addresses, n_stacks;
 	uint32_t n_named; /* addresses whose functions' names were looked for */
-	int has_missed; /* totals could not be written */
+	bool has_missed; /* totals could not be written */
 
 	/*
 	 * Where totals stand that a later checkpoint replaces: one of all rows, then those of what
 	 * changed.
 	 */
-	struct place *places;
-	uint32_t n_places, place_capacity, n_base;
+	struct extent *extents;
+	uint32_t n_extents, extent_capacity, n_base;
 };
 
 struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
-	int is_full, without_flops;
+	bool is_full, without_flops;
 	/* the writer is killed when the session's first process ends, which is process 1 */
 	bool ends_with_process_1;
 	uint64_t *paused_ns, *resumed_ns; /* when pauses began and ended */
@@ -54,17 +54,17 @@ void torsh_rows_state_destroy(struct rows_state *state); /* NULL: nothing */
  * or none.
  */
 void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost,
-			   struct place *place);
+			   struct extent *extent);
 
 /* Everything that changed since the last time; worth RECORDING_LAST: for good. */
 void torsh_rows_target(struct recording_file *file, struct target *target,
-		       enum recording_worth worth);
+		       enum recording_priority priority);
 
 /*
  * Into another file, which will be read behind the target's recording: what that one lacks so far.
  * Returns 0, or -EIO when not all could be written.
  */
-int torsh_rows_target_aside(struct recording_file *file, struct target *target);
+int torsh_rows_target_snapshot(struct recording_file *file, struct target *target);
 
 /*
  * Into a file of its own: everything that is known of it. Returns 0, or -EIO when not all could be
@@ -94,8 +94,8 @@ void torsh_rows_symbols(struct recording_file *file, const struct target *target
 			struct symbol_book *book);
 
 /* Where chunks are that later ones replace. items is the owner's to free. */
-struct rows_places {
-	struct place *items;
+struct rows_extents {
+	struct extent *items;
 	uint32_t n, capacity;
 };
 
@@ -104,14 +104,14 @@ struct rows_places {
  * clock is that of the joint's stamps.
  */
 void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap,
-			     const struct clock_conversion *clock, enum recording_worth worth,
-			     struct rows_places *places);
+			     const struct clock_conversion *clock, enum recording_priority priority,
+			     struct rows_extents *extents);
 
 /* The row of a program that can't be followed, as it is known now. */
 void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed *unfollowed);
 
 struct rows_end {
-	int is_complete;
+	bool is_complete;
 	uint64_t at_ns;
 	char **reasons;
 	uint32_t n_reasons;

@@ -10,7 +10,7 @@
 #include "tools/writer/output/rows/rows_parts.h"
 
 /* What the blocks of all stacks with one lead are. */
-struct holding {
+struct frame_total {
 	uint64_t bytes, n;
 };
 
@@ -21,9 +21,9 @@ struct picks {
 };
 
 struct needed {
-	const struct process_state *process_state;
-	struct holding *holdings; /* by address */
-	struct holding none; /* of blocks without a stack */
+	const struct process_state *state;
+	struct frame_total *frame_totals; /* by address */
+	struct frame_total none; /* of blocks without a stack */
 	struct picks addresses, modules, functions;
 };
 
@@ -64,10 +64,10 @@ static uint32_t place_of(const struct picks *picks, uint32_t number)
 }
 
 /*
- * The picks are a binary heap with the smallest holding first: the first may have become too large
+ * The picks are a binary heap with the smallest frame_total first: the first may have become too large
  * for its place.
  */
-static void sink(struct picks *picks, const struct holding *holdings)
+static void sink(struct picks *picks, const struct frame_total *frame_totals)
 {
 	uint32_t moved = picks->numbers[0], i = 0;
 
@@ -76,10 +76,10 @@ static void sink(struct picks *picks, const struct holding *holdings)
 
 		if (child >= picks->n)
 			break;
-		if (child + 1 < picks->n && holdings[picks->numbers[child + 1]].bytes <
-						    holdings[picks->numbers[child]].bytes)
+		if (child + 1 < picks->n && frame_totals[picks->numbers[child + 1]].bytes <
+						    frame_totals[picks->numbers[child]].bytes)
 			child++;
-		if (holdings[picks->numbers[child]].bytes >= holdings[moved].bytes)
+		if (frame_totals[picks->numbers[child]].bytes >= frame_totals[moved].bytes)
 			break;
 		picks->numbers[i] = picks->numbers[child];
 		i = child;
@@ -87,11 +87,11 @@ static void sink(struct picks *picks, const struct holding *holdings)
 	picks->numbers[i] = moved;
 }
 
-static void rise(struct picks *picks, const struct holding *holdings)
+static void rise(struct picks *picks, const struct frame_total *frame_totals)
 {
 	uint32_t i = picks->n - 1, moved = picks->numbers[i];
 
-	while (i && holdings[picks->numbers[(i - 1) / 2]].bytes > holdings[moved].bytes) {
+	while (i && frame_totals[picks->numbers[(i - 1) / 2]].bytes > frame_totals[moved].bytes) {
 		picks->numbers[i] = picks->numbers[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
@@ -102,45 +102,46 @@ static void pick_addresses(struct needed *needed, uint32_t n_most)
 {
 	struct picks *picks = &needed->addresses;
 
-	for (uint32_t i = 0; n_most && i < needed->process_state->code.n_addresses; i++) {
-		if (!needed->holdings[i].n)
+	for (uint32_t i = 0; n_most && i < needed->state->code.n_addresses; i++) {
+		if (!needed->frame_totals[i].n)
 			continue;
 		if (picks->n < n_most) {
 			pick(picks, i);
-			rise(picks, needed->holdings);
-		} else if (needed->holdings[i].bytes > needed->holdings[picks->numbers[0]].bytes) {
+			rise(picks, needed->frame_totals);
+		} else if (needed->frame_totals[i].bytes >
+			   needed->frame_totals[picks->numbers[0]].bytes) {
 			picks->numbers[0] = i;
-			sink(picks, needed->holdings);
+			sink(picks, needed->frame_totals);
 		}
 	}
 	settle_picks(picks);
 }
 
-static void sum_holdings(struct needed *needed, struct attributed_frames *attributed)
+static void sum_frames(struct needed *needed, struct attributed_frames *attributed)
 {
-	const struct process_state *process_state = needed->process_state;
+	const struct process_state *state = needed->state;
 
-	torsh_attributed_frames_update(attributed, &process_state->code, &process_state->stacks);
-	needed->holdings =
-		torsh_memory_new(process_state->code.n_addresses, sizeof(*needed->holdings));
-	for (uint32_t i = 0; i < process_state->heap.n_sites; i++) {
-		const struct heap_site *site = &process_state->heap.sites[i];
-		const struct lead *lead = &attributed->items[site->stack];
-		struct holding *holding =
-			lead->rank ? &needed->holdings[lead->address] : &needed->none;
+	torsh_attributed_frames_update(attributed, &state->code, &state->stacks);
+	needed->frame_totals =
+		torsh_memory_new(state->code.n_addresses, sizeof(*needed->frame_totals));
+	for (uint32_t i = 0; i < state->heap.n_sites; i++) {
+		const struct heap_site *site = &state->heap.sites[i];
+		const struct attributed_frame *frame = &attributed->items[site->stack];
+		struct frame_total *frame_total =
+			frame->rank ? &needed->frame_totals[frame->address] : &needed->none;
 
-		holding->bytes += site->live.bytes;
-		holding->n += site->live.n;
+		frame_total->bytes += site->live.bytes;
+		frame_total->n += site->live.n;
 	}
 }
 
 static void pick_rest(struct needed *needed)
 {
-	const struct process_state *process_state = needed->process_state;
+	const struct process_state *state = needed->state;
 
 	for (uint32_t i = 0; i < needed->addresses.n; i++) {
 		const struct view_address *address =
-			&process_state->code.addresses[needed->addresses.numbers[i]];
+			&state->code.addresses[needed->addresses.numbers[i]];
 
 		if (address->module != CHANNEL_NO_MODULE)
 			pick(address->flags == ADDRESS_PYTHON ? &needed->functions
@@ -156,8 +157,8 @@ static void put_modules(Torsh__Modules *row, struct rows_memory *memory,
 {
 	torsh_rows_make_modules(row, memory, 0, needed->modules.n);
 	for (uint32_t i = 0; i < needed->modules.n; i++)
-		torsh_rows_set_module(
-			row, i, &needed->process_state->code.modules[needed->modules.numbers[i]]);
+		torsh_rows_set_module(row, i,
+				      &needed->state->code.modules[needed->modules.numbers[i]]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
@@ -166,8 +167,7 @@ static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
 	torsh_rows_make_functions(row, memory, 0, needed->functions.n);
 	for (uint32_t i = 0; i < needed->functions.n; i++)
 		torsh_rows_set_function(
-			row, i,
-			&needed->process_state->code.functions[needed->functions.numbers[i]]);
+			row, i, &needed->state->code.functions[needed->functions.numbers[i]]);
 }
 
 static uint32_t module_place(const struct needed *needed, const struct view_address *address)
@@ -189,7 +189,7 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, module, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct view_address *address =
-			&needed->process_state->code.addresses[needed->addresses.numbers[i]];
+			&needed->state->code.addresses[needed->addresses.numbers[i]];
 
 		row->ip[i] = address->ip;
 		row->flags[i] = address->flags;
@@ -218,17 +218,18 @@ static void put_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 	row->base_blocks[0] = needed->none.n;
 	row->base_bytes[0] = needed->none.bytes;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct holding *holding = &needed->holdings[needed->addresses.numbers[i]];
+		const struct frame_total *frame_total =
+			&needed->frame_totals[needed->addresses.numbers[i]];
 
 		row->stack[i + 1] = i + 1;
-		row->base_blocks[i + 1] = holding->n;
-		row->base_bytes[i + 1] = holding->bytes;
+		row->base_blocks[i + 1] = frame_total->n;
+		row->base_bytes[i + 1] = frame_total->bytes;
 	}
 }
 
 static void free_needed(struct needed *needed)
 {
-	free(needed->holdings);
+	free(needed->frame_totals);
 	free(needed->addresses.numbers);
 	free(needed->modules.numbers);
 	free(needed->functions.numbers);
@@ -244,13 +245,13 @@ int torsh_rows_allocation_sites(struct recording_file *file, struct target *targ
 	Torsh__StackTotals totals = TORSH__STACK_TOTALS__INIT, *totals_row = &totals;
 	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct needed needed = {.process_state = &target->process_state};
+	struct needed needed = {.state = &target->state};
 	struct rows_memory memory = {0};
 	int result;
 
-	torsh_peak_tracker_settle(&target->process_state.heap.tracker);
+	torsh_peak_tracker_settle(&target->state.heap.tracker);
 	if (n_most)
-		sum_holdings(&needed, &target->attributed);
+		sum_frames(&needed, &target->attributed);
 	pick_addresses(&needed, n_most);
 	pick_rest(&needed);
 	torsh_rows_put_process(&process, &memory, target);

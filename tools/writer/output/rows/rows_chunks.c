@@ -30,7 +30,7 @@ _Static_assert(REST_OF_TABLES_BYTES + REST_BYTES <= CHUNK_RAW_MAX,
 struct totals {
 	struct recording_file *file;
 	struct target *target;
-	enum recording_worth worth;
+	enum recording_priority priority;
 	bool has_growth;
 	Torsh__StackTotals sites;
 	Torsh__Threads threads;
@@ -45,20 +45,20 @@ struct totals {
 static void put_chunk(const struct totals *totals, Torsh__Chunk *chunk)
 {
 	struct rows_state *state = totals->target->rows;
-	struct place place;
+	struct extent extent;
 
-	if (totals->worth != RECORDING_CHECKPOINT && !state->n_places) {
-		if (torsh_recording_append(totals->file, chunk, totals->worth))
-			state->has_missed = 1;
+	if (totals->priority != RECORDING_CHECKPOINT && !state->n_extents) {
+		if (torsh_recording_append(totals->file, chunk, totals->priority))
+			state->has_missed = true;
 		return;
 	}
-	if (torsh_recording_put(totals->file, chunk, totals->worth, &place)) {
-		state->has_missed = 1;
+	if (torsh_recording_put(totals->file, chunk, totals->priority, &extent)) {
+		state->has_missed = true;
 		return;
 	}
-	state->places = torsh_memory_grow(state->places, &state->place_capacity, state->n_places,
-					  sizeof(place));
-	state->places[state->n_places++] = place;
+	state->extents = torsh_memory_grow(state->extents, &state->extent_capacity,
+					   state->n_extents, sizeof(extent));
+	state->extents[state->n_extents++] = extent;
 }
 
 static void put_sites(struct totals *totals)
@@ -67,7 +67,7 @@ static void put_sites(struct totals *totals)
 	uint32_t site = 0;
 
 	while (torsh_rows_put_stack_totals(row, &totals->sites_memory, totals->target, &site) &&
-	       site < totals->target->process_state.heap.n_sites) {
+	       site < totals->target->state.heap.n_sites) {
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		chunk.n_stack_totals = 1;
@@ -88,7 +88,7 @@ static void put_threads(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_threads(row, &totals->threads_memory, totals->target, &next);
-		if (next >= totals->target->process_state.n_threads)
+		if (next >= totals->target->state.n_threads)
 			return;
 		chunk.n_threads = 1;
 		chunk.threads = &row;
@@ -109,7 +109,7 @@ static void put_live(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_live(row, &totals->live_memory, totals->target, sums, &site);
-		if (site >= totals->target->process_state.heap.n_sites)
+		if (site >= totals->target->state.heap.n_sites)
 			break;
 		chunk.n_live = 1;
 		chunk.live = &row;
@@ -129,7 +129,7 @@ static void put_mappings(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_mappings(row, &totals->mappings_memory, totals->target, &site);
-		if (site >= totals->target->process_state.mappings.n_sites)
+		if (site >= totals->target->state.mappings.n_sites)
 			return;
 		chunk.n_mappings = 1;
 		chunk.mappings = &row;
@@ -150,7 +150,7 @@ static void put_growth(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_growth(row, &totals->growth_memory, totals->target, sum, &site);
-		if (site >= totals->target->process_state.heap.n_sites)
+		if (site >= totals->target->state.heap.n_sites)
 			break;
 		chunk.n_growth = 1;
 		chunk.growth = &row;
@@ -194,12 +194,12 @@ static void put_rest(struct totals *totals)
 }
 
 void torsh_rows_append_totals(struct recording_file *file, struct target *target,
-			      enum recording_worth worth)
+			      enum recording_priority priority)
 {
 	struct totals totals = {
 		.file = file,
 		.target = target,
-		.worth = worth,
+		.priority = priority,
 		.sites = TORSH__STACK_TOTALS__INIT,
 		.threads = TORSH__THREADS__INIT,
 		.live = TORSH__LIVE__INIT,
@@ -207,8 +207,8 @@ void torsh_rows_append_totals(struct recording_file *file, struct target *target
 		.growth = TORSH__GROWTH__INIT,
 	};
 
-	torsh_peak_tracker_settle(&target->process_state.heap.tracker);
-	torsh_peak_tracker_settle(&target->process_state.mappings.tracker);
+	torsh_peak_tracker_settle(&target->state.heap.tracker);
+	torsh_peak_tracker_settle(&target->state.mappings.tracker);
 	put_sites(&totals);
 	put_threads(&totals);
 	put_live(&totals);

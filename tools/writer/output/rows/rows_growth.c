@@ -62,8 +62,8 @@ static uint32_t count_used(const struct growth_sum *sum, uint32_t first, uint32_
 
 struct growth_sum *torsh_rows_sum_growth(const struct target *target)
 {
-	const struct heap *heap = &target->process_state.heap;
-	const struct step_marks *marks = &target->process_state.steps;
+	const struct heap *heap = &target->state.heap;
+	const struct step_marks *marks = &target->state.steps;
 	const struct live_block *block;
 	struct growth_sum *sum;
 	uint64_t at = 0;
@@ -89,7 +89,7 @@ struct growth_sum *torsh_rows_sum_growth(const struct target *target)
 static void make_columns(Torsh__Growth *row, struct rows_memory *memory,
 			 const struct target *target, const struct growth_sum *sum, uint32_t n)
 {
-	const struct step_marks *marks = &target->process_state.steps;
+	const struct step_marks *marks = &target->state.steps;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, rule, marks->told_by);
@@ -111,7 +111,7 @@ void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory,
 			   const struct target *target, const struct growth_sum *sum,
 			   uint32_t *site)
 {
-	const struct heap *heap = &target->process_state.heap;
+	const struct heap *heap = &target->state.heap;
 	uint32_t n = count_used(sum, *site, heap->n_sites), *stacks;
 
 	make_columns(row, memory, target, sum, n);

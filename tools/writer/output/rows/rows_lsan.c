@@ -25,10 +25,10 @@ void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target)
 		"not read; TORSH_PROFILER_SUPPRESS takes its rules as a file";
 	struct target_lsan *lsan = target->lsan;
 	const struct code_module *module =
-		lsan->is_known ? NULL : module_of(&target->process_state.code, row->program);
+		lsan->is_known ? NULL : module_of(&target->state.code, row->program);
 
 	if (module) {
-		lsan->is_known = 1;
+		lsan->is_known = true;
 		lsan->is_unread =
 			torsh_elf_returned_text(module->path, module->build_id, module->n_build_id,
 						"__lsan_default_suppressions",

@@ -49,7 +49,7 @@ int torsh_rows_put_wait_status(Torsh__Process *row, int status);
 
 /* New modules, functions, addresses and stacks. */
 void torsh_rows_append_tables(struct recording_file *file, struct target *target,
-			      enum recording_worth worth);
+			      enum recording_priority priority);
 
 /* Their columns, and one row of them. */
 void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first,
@@ -62,7 +62,7 @@ void torsh_rows_set_function(Torsh__Functions *row, uint32_t i,
 
 /* All totals, as they are now; where not all could be written target->rows->has_missed is set. */
 void torsh_rows_append_totals(struct recording_file *file, struct target *target,
-			      enum recording_worth worth);
+			      enum recording_priority priority);
 
 /* The columns of n rows, all 0. */
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);

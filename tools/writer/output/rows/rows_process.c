@@ -2,6 +2,7 @@
 /*
  * The row of a process: who it is, how it ended, what was counted.
  */
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -72,8 +73,8 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 	ROWS_COLUMN(memory, row, notes, n_notes + PROCESS_STATE_NOTES_MAX + 1);
 	split_strings(row->notes, text, n);
 	row->n_notes = n_notes;
-	for (uint32_t i = 0; i < target->process_state.n_notes; i++)
-		row->notes[row->n_notes++] = target->process_state.notes[i];
+	for (uint32_t i = 0; i < target->state.n_notes; i++)
+		row->notes[row->n_notes++] = target->state.notes[i];
 }
 
 int torsh_rows_put_wait_status(Torsh__Process *row, int status)
@@ -89,27 +90,26 @@ int torsh_rows_put_wait_status(Torsh__Process *row, int status)
 /* The kernel's word, else what the process said before. */
 static void put_end(Torsh__Process *row, const struct target *target)
 {
-	const struct process_state *process_state = &target->process_state;
-	bool is_executing = torsh_process_state_is_executing(process_state);
+	const struct process_state *state = &target->state;
+	bool is_executing = torsh_process_state_is_executing(state);
 	int fate = atomic_load_explicit(&target->fate, memory_order_relaxed);
 
-	row->has_end = 1;
+	row->has_end = true;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
 	/* One that announced its exit may be written down before it exits. */
-	if ((!target->is_drained && !(target->end_ns && process_state->has_exited)) ||
-	    fate == TARGET_LEFT)
+	if ((!target->is_drained && !(target->end_ns && state->has_exited)) || fate == TARGET_LEFT)
 		return;
 	/* After its exec nothing was its own any more: not how the process ended, and not when. */
 	ROWS_SET(row, end_ns,
-		 is_executing ? torsh_ticks_to_ns(&process_state->clock, process_state->exec_stamp)
+		 is_executing ? torsh_clock_to_ns(&state->clock, state->exec_stamp)
 			      : target->end_ns);
 	if (fate == TARGET_EXECUTED || is_executing) {
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
 	} else if (torsh_rows_put_wait_status(row, target->wait_status)) {
 		return;
-	} else if (process_state->has_exited && process_state->exit_how != EXIT_BY_ABORT) {
+	} else if (state->has_exited && state->exit_how != EXIT_BY_ABORT) {
 		row->end = TORSH__PROCESS__END_KIND__EXITED;
-		ROWS_SET(row, end_code, process_state->exit_status & 0xff);
+		ROWS_SET(row, end_code, state->exit_status & 0xff);
 	} else {
 		row->end = TORSH__PROCESS__END_KIND__VANISHED;
 	}
@@ -151,8 +151,8 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 	ROWS_SET(row, parent_pid, target->parent_pid);
 	ROWS_SET(row, forked_from, target->parent_number);
 	ROWS_SET(row, executed_from, target->former_number);
-	ROWS_SET(row, start_ns, target->process_state.clock.start_ns);
-	row->clock = target->process_state.clock.rate ? tsc : monotonic;
+	ROWS_SET(row, start_ns, target->state.clock.start_ns);
+	row->clock = target->state.clock.rate ? tsc : monotonic;
 	put_texts(row, memory, target);
 	torsh_rows_put_lsan(row, target);
 	put_end(row, target);

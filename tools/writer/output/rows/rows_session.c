@@ -2,6 +2,7 @@
 /*
  * The session's peak: the sum, and what each process had of it.
  */
+#include <stdbool.h>
 #include <errno.h>
 #include <string.h>
 
@@ -11,18 +12,18 @@
 #include "tools/writer/fold/step_marks.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-static int has_share(const struct session_heap *session_heap, const struct joint_share *share)
+static bool has_usage(const struct session_heap *session_heap, const struct session_usage *usage)
 {
-	return torsh_session_heap_peak_bytes(session_heap, share) ||
-	       torsh_session_heap_peak_n(session_heap, share);
+	return torsh_session_heap_peak_bytes(session_heap, usage) ||
+	       torsh_session_heap_peak_n(session_heap, usage);
 }
 
 /* At most ROWS_BATCH shares from *site on. */
-static void put_shares(Torsh__Joint *row, struct rows_memory *memory,
+static void put_usages(Torsh__Joint *row, struct rows_memory *memory,
 		       const struct session_member *member, uint32_t *site)
 {
 	const struct session_heap *session_heap = member->session_heap;
-	uint32_t n = member->n_shares - *site < ROWS_BATCH ? member->n_shares - *site : ROWS_BATCH,
+	uint32_t n = member->n_usages - *site < ROWS_BATCH ? member->n_usages - *site : ROWS_BATCH,
 		 i = 0;
 
 	ROWS_COLUMN(memory, row, stack, n);
@@ -30,19 +31,19 @@ static void put_shares(Torsh__Joint *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, bytes, n);
 	ROWS_COLUMN(memory, row, step_of_first, n);
 	ROWS_COLUMN(memory, row, step_of_last, n);
-	for (; *site < member->n_shares && i < n; (*site)++) {
-		const struct joint_share *share = &member->shares[*site];
+	for (; *site < member->n_usages && i < n; (*site)++) {
+		const struct session_usage *usage = &member->usages[*site];
 
-		if (!has_share(session_heap, share))
+		if (!has_usage(session_heap, usage))
 			continue;
-		row->stack[i] = member->heap ? member->heap->sites[*site].stack : share->stack;
-		row->blocks[i] = torsh_session_heap_peak_n(session_heap, share);
-		row->bytes[i] = torsh_session_heap_peak_bytes(session_heap, share);
+		row->stack[i] = member->heap ? member->heap->sites[*site].stack : usage->stack;
+		row->blocks[i] = torsh_session_heap_peak_n(session_heap, usage);
+		row->bytes[i] = torsh_session_heap_peak_bytes(session_heap, usage);
 		row->step_of_first[i] = torsh_step_marks_final(
-			torsh_site_usage_peak_first_step(&share->share, &session_heap->tracker),
+			torsh_site_usage_peak_first_step(&usage->usage, &session_heap->tracker),
 			member->is_by_optimizer);
 		row->step_of_last[i++] = torsh_step_marks_final(
-			torsh_site_usage_peak_last_step(&share->share, &session_heap->tracker),
+			torsh_site_usage_peak_last_step(&usage->usage, &session_heap->tracker),
 			member->is_by_optimizer);
 	}
 	row->n_stack = row->n_blocks = row->n_bytes = row->n_step_of_first = row->n_step_of_last =
@@ -55,31 +56,31 @@ static void put_sum(Torsh__Joint *row, const struct session_heap *session_heap,
 	ROWS_SET(row, peak_number, session_heap->tracker.peak_number);
 	ROWS_SET(row, peak_bytes, session_heap->tracker.peak_bytes);
 	ROWS_SET(row, peak_blocks, session_heap->tracker.peak_n);
-	ROWS_SET(row, peak_ns, torsh_ticks_to_ns(clock, session_heap->tracker.peak_stamp));
+	ROWS_SET(row, peak_ns, torsh_clock_to_ns(clock, session_heap->tracker.peak_stamp));
 	ROWS_SET(row, late_changes, session_heap->late_changes);
 }
 
-static int put(struct recording_file *file, Torsh__Joint *row, enum recording_worth worth,
-	       struct rows_places *places)
+static int put(struct recording_file *file, Torsh__Joint *row, enum recording_priority priority,
+	       struct rows_extents *extents)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct place place;
+	struct extent extent;
 	int result;
 
 	chunk.n_joint = 1;
 	chunk.joint = &row;
-	result = torsh_recording_put(file, &chunk, worth, &place);
+	result = torsh_recording_put(file, &chunk, priority, &extent);
 	if (result)
 		return result;
-	places->items =
-		torsh_memory_grow(places->items, &places->capacity, places->n, sizeof(place));
-	places->items[places->n++] = place;
+	extents->items =
+		torsh_memory_grow(extents->items, &extents->capacity, extents->n, sizeof(extent));
+	extents->items[extents->n++] = extent;
 	return 0;
 }
 
 static int put_members(struct recording_file *file, struct session_heap *session_heap,
-		       const struct clock_conversion *clock, enum recording_worth worth,
-		       struct rows_places *places)
+		       const struct clock_conversion *clock, enum recording_priority priority,
+		       struct rows_extents *extents)
 {
 	int result = 0;
 
@@ -87,14 +88,14 @@ static int put_members(struct recording_file *file, struct session_heap *session
 	     member = member->next) {
 		uint32_t site = 0;
 
-		while (site < member->n_shares) {
+		while (site < member->n_usages) {
 			Torsh__Joint row = TORSH__JOINT__INIT;
 			struct rows_memory memory = {0};
 
 			put_sum(&row, session_heap, clock);
 			ROWS_SET(&row, process, member->process);
-			put_shares(&row, &memory, member, &site);
-			if (row.n_stack && put(file, &row, worth, places))
+			put_usages(&row, &memory, member, &site);
+			if (row.n_stack && put(file, &row, priority, extents))
 				result = -EIO;
 			torsh_rows_free(&memory);
 		}
@@ -103,19 +104,20 @@ static int put_members(struct recording_file *file, struct session_heap *session
 }
 
 void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap,
-			     const struct clock_conversion *clock, enum recording_worth worth,
-			     struct rows_places *places)
+			     const struct clock_conversion *clock, enum recording_priority priority,
+			     struct rows_extents *extents)
 {
 	Torsh__Joint sum = TORSH__JOINT__INIT;
-	uint32_t n_former = places->n;
+	uint32_t n_former = extents->n;
 
 	torsh_peak_tracker_settle(&session_heap->tracker);
 	put_sum(&sum, session_heap, clock);
 	/* Where not all could be written, the former rows stay. */
-	if (put(file, &sum, worth, places) || put_members(file, session_heap, clock, worth, places))
+	if (put(file, &sum, priority, extents) ||
+	    put_members(file, session_heap, clock, priority, extents))
 		return;
 	for (uint32_t i = 0; i < n_former; i++)
-		torsh_recording_give_back(file, places->items[i]);
-	places->n -= n_former;
-	memmove(places->items, places->items + n_former, places->n * sizeof(*places->items));
+		torsh_recording_free_extent(file, extents->items[i]);
+	extents->n -= n_former;
+	memmove(extents->items, extents->items + n_former, extents->n * sizeof(*extents->items));
 }

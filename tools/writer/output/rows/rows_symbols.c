@@ -2,6 +2,7 @@
 /*
  * Names of functions for the addresses of a process, module by module.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,43 +10,43 @@
 #include "tools/writer/output/rows/rows_parts.h"
 
 /* The addresses of one module. */
-struct asked {
+struct lookups {
 	uint32_t *numbers;
-	uint64_t *places; /* where to look: within the call, not behind it */
+	uint64_t *call_addresses; /* where to look: within the call, not behind it */
 	uint64_t *exact; /* the addresses themselves, as in the file */
 	struct symbol_name *names;
 	uint32_t n;
 };
 
 /* Pseudo-addresses and lines of Python name no native code. */
-static int is_code(const struct view_address *address)
+static bool is_code(const struct view_address *address)
 {
 	return address->flags < ADDRESS_PYTHON && address->ip;
 }
 
 /* From that address on. */
-static void ask_module(struct asked *asked, const struct code_table *code, uint32_t first,
-		       uint32_t module)
+static void collect_module(struct lookups *lookups, const struct code_table *code, uint32_t first,
+			   uint32_t module)
 {
-	asked->n = 0;
+	lookups->n = 0;
 	for (uint32_t i = first; i < code->n_addresses; i++) {
 		const struct view_address *address = &code->addresses[i];
 		uint64_t exact = address->ip - code->modules[module].bias;
 
 		if (address->module != module || !is_code(address))
 			continue;
-		asked->numbers[asked->n] = i;
-		asked->exact[asked->n] = exact;
-		asked->places[asked->n++] =
+		lookups->numbers[lookups->n] = i;
+		lookups->exact[lookups->n] = exact;
+		lookups->call_addresses[lookups->n++] =
 			address->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME) ? exact : exact - 1;
 	}
 }
 
 /* Names stand in the book once for each address: those of one function have one start. */
-static void put_names(Torsh__Symbols *row, const struct asked *asked, struct key_index *known)
+static void put_names(Torsh__Symbols *row, const struct lookups *lookups, struct key_index *known)
 {
-	for (uint32_t i = 0; i < asked->n; i++) {
-		const struct symbol_name *name = &asked->names[i];
+	for (uint32_t i = 0; i < lookups->n; i++) {
+		const struct symbol_name *name = &lookups->names[i];
 		struct key_slot *slot;
 
 		if (!name->name)
@@ -56,14 +57,14 @@ static void put_names(Torsh__Symbols *row, const struct asked *asked, struct key
 			torsh_key_index_fill(known, slot, name->start + 1, (uint32_t)row->n_name++);
 			slot = torsh_key_index_find(known, name->start + 1);
 		}
-		row->address[row->n_address] = asked->numbers[i];
+		row->address[row->n_address] = lookups->numbers[i];
 		row->symbol[row->n_address] = slot->number;
-		row->offset[row->n_address++] = asked->exact[i] - name->start;
+		row->offset[row->n_address++] = lookups->exact[i] - name->start;
 	}
 }
 
 static void append_module(struct recording_file *file, const struct target *target,
-			  const struct asked *asked)
+			  const struct lookups *lookups)
 {
 	Torsh__Symbols row = TORSH__SYMBOLS__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
@@ -72,12 +73,12 @@ static void append_module(struct recording_file *file, const struct target *targ
 
 	torsh_key_index_create(&known);
 	ROWS_SET(&row, process, target->number);
-	ROWS_COLUMN(&memory, &row, name, asked->n);
-	ROWS_COLUMN(&memory, &row, address, asked->n);
-	ROWS_COLUMN(&memory, &row, symbol, asked->n);
-	ROWS_COLUMN(&memory, &row, offset, asked->n);
+	ROWS_COLUMN(&memory, &row, name, lookups->n);
+	ROWS_COLUMN(&memory, &row, address, lookups->n);
+	ROWS_COLUMN(&memory, &row, symbol, lookups->n);
+	ROWS_COLUMN(&memory, &row, offset, lookups->n);
 	row.n_name = row.n_address = 0;
-	put_names(&row, asked, &known);
+	put_names(&row, lookups, &known);
 	row.n_symbol = row.n_offset = row.n_address;
 	chunk.n_symbols = 1;
 	chunk.symbols = &rows;
@@ -90,21 +91,23 @@ static void append_module(struct recording_file *file, const struct target *targ
 void torsh_rows_symbols(struct recording_file *file, const struct target *target,
 			struct symbol_book *book)
 {
-	const struct code_table *code = &target->process_state.code;
+	const struct code_table *code = &target->state.code;
 	struct rows_memory memory = {0};
-	struct asked asked = {
-		.numbers = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.numbers)),
-		.places = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.places)),
-		.exact = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.exact)),
-		.names = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.names)),
+	struct lookups lookups = {
+		.numbers = torsh_rows_memory(&memory, code->n_addresses, sizeof(*lookups.numbers)),
+		.call_addresses = torsh_rows_memory(&memory, code->n_addresses,
+						    sizeof(*lookups.call_addresses)),
+		.exact = torsh_rows_memory(&memory, code->n_addresses, sizeof(*lookups.exact)),
+		.names = torsh_rows_memory(&memory, code->n_addresses, sizeof(*lookups.names)),
 	};
 
 	for (uint32_t i = 0; i < code->n_modules; i++) {
 		if (code->modules[i].path[0] != '/')
 			continue;
-		ask_module(&asked, code, target->rows->n_named, i);
-		torsh_book_look_up(book, &code->modules[i], asked.places, asked.n, asked.names);
-		append_module(file, target, &asked);
+		collect_module(&lookups, code, target->rows->n_named, i);
+		torsh_book_look_up(book, &code->modules[i], lookups.call_addresses, lookups.n,
+				   lookups.names);
+		append_module(file, target, &lookups);
 	}
 	target->rows->n_named = code->n_addresses;
 	torsh_rows_free(&memory);

@@ -95,7 +95,7 @@ static void put_modules(Torsh__Modules *row, struct rows_memory *memory,
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_modules(row, memory, first, n);
 	for (uint32_t i = 0; i < n; i++)
-		torsh_rows_set_module(row, i, &target->process_state.code.modules[first + i]);
+		torsh_rows_set_module(row, i, &target->state.code.modules[first + i]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
@@ -104,13 +104,13 @@ static void put_functions(Torsh__Functions *row, struct rows_memory *memory,
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_functions(row, memory, first, n);
 	for (uint32_t i = 0; i < n; i++)
-		torsh_rows_set_function(row, i, &target->process_state.code.functions[first + i]);
+		torsh_rows_set_function(row, i, &target->state.code.functions[first + i]);
 }
 
 static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
 			  const struct target *target, uint32_t first, uint32_t n)
 {
-	const struct view_address *addresses = target->process_state.code.addresses + first;
+	const struct view_address *addresses = target->state.code.addresses + first;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
@@ -127,7 +127,7 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
 static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct target *target,
 		       uint32_t first, uint32_t n)
 {
-	const struct stack_row *stacks = target->process_state.stacks.rows + first;
+	const struct stack_row *stacks = target->state.stacks.rows + first;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
@@ -144,7 +144,7 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
  * come again.
  */
 static int append_batch(struct recording_file *file, struct target *target,
-			enum recording_worth worth)
+			enum recording_priority priority)
 {
 	Torsh__Modules modules = TORSH__MODULES__INIT, *modules_row = &modules;
 	Torsh__Functions functions = TORSH__FUNCTIONS__INIT, *functions_row = &functions;
@@ -152,10 +152,10 @@ static int append_batch(struct recording_file *file, struct target *target,
 	Torsh__Stacks stacks = TORSH__STACKS__INIT, *stacks_row = &stacks;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_state *state = target->rows;
-	uint32_t n_modules = batch_of_modules(&target->process_state.code, state->n_modules);
-	uint32_t n_functions = batch_of_functions(&target->process_state.code, state->n_functions);
-	uint32_t n_addresses = batch_of(state->n_addresses, target->process_state.code.n_addresses);
-	uint32_t n_stacks = batch_of(state->n_stacks, target->process_state.stacks.n_rows);
+	uint32_t n_modules = batch_of_modules(&target->state.code, state->n_modules);
+	uint32_t n_functions = batch_of_functions(&target->state.code, state->n_functions);
+	uint32_t n_addresses = batch_of(state->n_addresses, target->state.code.n_addresses);
+	uint32_t n_stacks = batch_of(state->n_stacks, target->state.stacks.n_rows);
 	struct rows_memory memory = {0};
 	int result;
 
@@ -173,7 +173,7 @@ static int append_batch(struct recording_file *file, struct target *target,
 	chunk.addresses = &addresses_row;
 	chunk.n_stacks = n_stacks != 0;
 	chunk.stacks = &stacks_row;
-	result = torsh_recording_append(file, &chunk, worth);
+	result = torsh_recording_append(file, &chunk, priority);
 	torsh_rows_free(&memory);
 	if (result)
 		return 0;
@@ -185,10 +185,10 @@ static int append_batch(struct recording_file *file, struct target *target,
 }
 
 void torsh_rows_append_tables(struct recording_file *file, struct target *target,
-			      enum recording_worth worth)
+			      enum recording_priority priority)
 {
 	if (!target->rows->n_stacks)
 		target->rows->n_stacks = 1; /* the empty stack has no row */
-	while (append_batch(file, target, worth))
+	while (append_batch(file, target, priority))
 		;
 }

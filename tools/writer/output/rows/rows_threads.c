@@ -8,7 +8,7 @@ void torsh_rows_refresh_threads(struct target *target)
 {
 	for (uint32_t i = 0; i < target->n_consumers; i++) {
 		const struct ring_consumer *consumer = target->consumers[i];
-		struct folded_thread *thread = &target->process_state.threads[consumer->thread];
+		struct folded_thread *thread = &target->state.threads[consumer->thread];
 
 		if (thread->end_stamp == consumer->codec.stamp)
 			continue;
@@ -20,19 +20,19 @@ void torsh_rows_refresh_threads(struct target *target)
 	}
 }
 
-static uint32_t count_changed(const struct process_state *process_state, uint32_t first)
+static uint32_t count_changed(const struct process_state *state, uint32_t first)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = first; i < process_state->n_threads && n < ROWS_THREADS; i++)
-		n += process_state->threads[i].is_changed;
+	for (uint32_t i = first; i < state->n_threads && n < ROWS_THREADS; i++)
+		n += state->threads[i].is_changed;
 	return n;
 }
 
 static void put_thread(Torsh__Threads *row, uint32_t i, struct folded_thread *thread,
 		       const struct clock_conversion *clock)
 {
-	uint64_t end_ns = torsh_ticks_to_ns(clock, thread->end_stamp);
+	uint64_t end_ns = torsh_clock_to_ns(clock, thread->end_stamp);
 
 	row->tid[i] = thread->tid;
 	row->name[i] = thread->name;
@@ -49,8 +49,8 @@ static void put_thread(Torsh__Threads *row, uint32_t i, struct folded_thread *th
 void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory,
 			    const struct target *target, uint32_t *next)
 {
-	const struct process_state *process_state = &target->process_state;
-	uint32_t n = count_changed(process_state, *next), i = 0;
+	const struct process_state *state = &target->state;
+	uint32_t n = count_changed(state, *next), i = 0;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_COLUMN(memory, row, number, n);
@@ -64,13 +64,13 @@ void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, dropped, n);
 	ROWS_COLUMN(memory, row, interrupt, n);
 	for (; i < n; ++*next) {
-		struct folded_thread *thread = &process_state->threads[*next];
+		struct folded_thread *thread = &state->threads[*next];
 
 		if (!thread->is_changed)
 			continue;
 		row->number[i] = *next;
-		put_thread(row, i++, thread, &process_state->clock);
+		put_thread(row, i++, thread, &state->clock);
 	}
-	if (!count_changed(process_state, *next))
-		*next = process_state->n_threads;
+	if (!count_changed(state, *next))
+		*next = state->n_threads;
 }

@@ -2,6 +2,7 @@
 /*
  * What changes: totals by stack, the heap, its live blocks, mappings, the series.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "tools/base/memory.h"
@@ -9,7 +10,7 @@
 
 static uint64_t ns_of(const struct target *target, uint64_t stamp)
 {
-	return torsh_ticks_to_ns(&target->process_state.clock, stamp);
+	return torsh_clock_to_ns(&target->state.clock, stamp);
 }
 
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n)
@@ -44,39 +45,39 @@ static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site
 	}
 }
 
-static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct site_usage *share,
-		      int is_by_optimizer)
+static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct site_usage *usage,
+		      bool is_by_optimizer)
 {
-	row->step_of_first[i] = torsh_step_marks_final(share->first_step, is_by_optimizer);
-	row->step_of_last[i] = torsh_step_marks_final(share->last_step, is_by_optimizer);
+	row->step_of_first[i] = torsh_step_marks_final(usage->first_step, is_by_optimizer);
+	row->step_of_last[i] = torsh_step_marks_final(usage->last_step, is_by_optimizer);
 	row->base_step_of_first[i] =
-		torsh_step_marks_final(share->base_first_step, is_by_optimizer);
-	row->base_step_of_last[i] = torsh_step_marks_final(share->base_last_step, is_by_optimizer);
+		torsh_step_marks_final(usage->base_first_step, is_by_optimizer);
+	row->base_step_of_last[i] = torsh_step_marks_final(usage->base_last_step, is_by_optimizer);
 }
 
-static int has_scope(const struct heap_site *site)
+static bool has_scope(const struct heap_site *site)
 {
 	return (site->scope.operator| site->scope.module) != 0;
 }
 
-static int has_step(const struct heap_site *site)
+static bool has_step(const struct heap_site *site)
 {
-	const struct site_usage *share = &site->live;
+	const struct site_usage *usage = &site->live;
 
-	return (share->first_step | share->last_step | share->base_first_step |
-		share->base_last_step) != 0;
+	return (usage->first_step | usage->last_step | usage->base_first_step |
+		usage->base_last_step) != 0;
 }
 
 /* Of the sites from first on that changed, n of them: has any what is asked? */
-static int have(const struct heap *heap, uint32_t first, uint32_t n,
-		int (*has)(const struct heap_site *site))
+static bool have(const struct heap *heap, uint32_t first, uint32_t n,
+		 bool (*has)(const struct heap_site *site))
 {
 	for (uint32_t i = first; i < heap->n_sites && n; i++) {
 		n -= heap->sites[i].is_changed;
 		if (heap->sites[i].is_changed && has(&heap->sites[i]))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 static uint32_t count_changed(const struct heap *heap, uint32_t first)
@@ -91,8 +92,8 @@ static uint32_t count_changed(const struct heap *heap, uint32_t first)
 int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 				const struct target *target, uint32_t *site)
 {
-	const struct heap *heap = &target->process_state.heap;
-	int is_by_optimizer = target->process_state.steps.told_by == STEP_BY_OPTIMIZER;
+	const struct heap *heap = &target->state.heap;
+	bool is_by_optimizer = target->state.steps.told_by == STEP_BY_OPTIMIZER;
 	uint32_t n = count_changed(heap, *site), i = 0;
 
 	ROWS_SET(row, process, target->number);
@@ -125,12 +126,11 @@ static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 {
 	const struct inheritance *inheritance = &target->inheritance;
 
-	ROWS_SET(row, pause_frees, target->process_state.heap.pause_frees);
-	ROWS_SET(row, unknown_frees,
-		 inheritance->is_fork ? 0 : target->process_state.heap.unknown_frees);
+	ROWS_SET(row, pause_frees, target->state.heap.pause_frees);
+	ROWS_SET(row, unknown_frees, inheritance->is_fork ? 0 : target->state.heap.unknown_frees);
 	if (!inheritance->is_fork)
 		return;
-	ROWS_SET(row, inherited_frees, target->process_state.heap.unknown_frees);
+	ROWS_SET(row, inherited_frees, target->state.heap.unknown_frees);
 	if (inheritance->has_blocks)
 		ROWS_SET(row, inherited_blocks, inheritance->blocks);
 	if (inheritance->has_bytes)
@@ -139,8 +139,8 @@ static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target)
 {
-	const struct process_state *process_state = &target->process_state;
-	const struct heap *heap = &process_state->heap;
+	const struct process_state *state = &target->state;
+	const struct heap *heap = &state->heap;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, peak_number, heap->tracker.peak_number);
@@ -156,10 +156,10 @@ void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const str
 	ROWS_SET(row, temporary, heap->temporary);
 	ROWS_SET(row, implicit_frees, heap->implicit_frees);
 	ROWS_SET(row, current_usable_bytes, heap->usable_bytes);
-	ROWS_SET(row, late_events, process_state->late_events);
-	ROWS_SET(row, lost_allocs, process_state->lost_allocs);
-	ROWS_SET(row, lost_frees, process_state->lost_frees);
-	ROWS_SET(row, lost_others, process_state->lost_others);
+	ROWS_SET(row, late_events, state->late_events);
+	ROWS_SET(row, lost_allocs, state->lost_allocs);
+	ROWS_SET(row, lost_frees, state->lost_frees);
+	ROWS_SET(row, lost_others, state->lost_others);
 	put_unknown_frees(row, target);
 	ROWS_COLUMN(memory, row, size_blocks, HEAP_SIZE_CLASSES);
 	memcpy(row->size_blocks, heap->size_blocks, sizeof(heap->size_blocks));
@@ -197,7 +197,7 @@ static void add_small(struct live_sum *sum, const struct heap *heap)
 /* Blocks that a realloc holds in its hand count too. */
 static void sum_live(struct live_sum *sums, const struct target *target)
 {
-	const struct heap *heap = &target->process_state.heap;
+	const struct heap *heap = &target->state.heap;
 	const struct live_block *block;
 	uint64_t at = 0;
 
@@ -215,7 +215,7 @@ static void sum_live(struct live_sum *sums, const struct target *target)
 
 struct live_sum *torsh_rows_sum_live(const struct target *target)
 {
-	struct live_sum *sums = torsh_memory_new(target->process_state.heap.n_sites, sizeof(*sums));
+	struct live_sum *sums = torsh_memory_new(target->state.heap.n_sites, sizeof(*sums));
 
 	sum_live(sums, target);
 	return sums;
@@ -235,15 +235,15 @@ static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct
 		      uint32_t n)
 {
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, at_ns, ns_of(target, target->process_state.last_stamp));
-	ROWS_SET(row, usable_is_known, target->process_state.heap.n_usable_unknown == 0);
+	ROWS_SET(row, at_ns, ns_of(target, target->state.last_stamp));
+	ROWS_SET(row, usable_is_known, target->state.heap.n_usable_unknown == 0);
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, bytes, n);
 	ROWS_COLUMN(memory, row, usable_bytes, n);
 	ROWS_COLUMN(memory, row, first_ns, n);
 	ROWS_COLUMN(memory, row, last_ns, n);
-	if (target->process_state.steps.n) {
+	if (target->state.steps.n) {
 		ROWS_COLUMN(memory, row, step_of_first, n);
 		ROWS_COLUMN(memory, row, step_of_last, n);
 	}
@@ -252,8 +252,8 @@ static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
 			 const struct live_sum *sums, uint32_t *site)
 {
-	const struct heap *heap = &target->process_state.heap;
-	const struct step_marks *steps = &target->process_state.steps;
+	const struct heap *heap = &target->state.heap;
+	const struct step_marks *steps = &target->state.steps;
 	uint32_t n = count_sums(sums, *site, heap->n_sites), i = 0;
 
 	make_live(row, memory, target, n);
@@ -283,7 +283,7 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
 			     const struct target *target, uint32_t *site)
 {
-	const struct mappings *mappings = &target->process_state.mappings;
+	const struct mappings *mappings = &target->state.mappings;
 	const struct map_site *sites = mappings->sites + *site;
 	uint32_t n =
 		mappings->n_sites - *site < ROWS_TOTALS ? mappings->n_sites - *site : ROWS_TOTALS;
@@ -318,7 +318,7 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
 void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory,
 			   const struct target *target)
 {
-	const struct series *series = &target->process_state.series;
+	const struct series *series = &target->state.series;
 	uint32_t n = series->n_points;
 
 	ROWS_SET(row, process, target->number);

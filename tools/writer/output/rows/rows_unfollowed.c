@@ -3,6 +3,7 @@
  * The row of a program that was not followed: what its starter said of it, and how it ended where
  * that is known.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static void put_end(Torsh__Process *row, const struct unfollowed *unfollowed)
 {
 	int fate = atomic_load_explicit(&unfollowed->fate, memory_order_relaxed);
 
-	row->has_end = 1;
+	row->has_end = true;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
 	if ((fate == TARGET_LIVES || fate == TARGET_LEFT) && !unfollowed->has_executed)
 		return;
@@ -79,7 +80,7 @@ void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed 
 	char reason[512];
 	const char *end = unfollowed->text + unfollowed->n_text;
 	const char *culprit = unfollowed->n_text ? next_string(unfollowed->text, end) : NULL;
-	int is_script = culprit && *culprit;
+	bool is_script = culprit && *culprit;
 
 	snprintf(reason, sizeof(reason), "%s%s %s", is_script ? "its interpreter " : "it",
 		 is_script ? culprit : "", problems[unfollowed->problem]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/farewell.h"
+#include "tools/writer/threads/exit_reply.h"
 
+#include <stdbool.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,14 +16,14 @@
  * Process 1 of a namespace takes all others with it when it ends, and often it is the target, or
  * ends as soon as the target has. Where that can't be decided it is assumed.
  */
-static int ends_with_its_namespace(void)
+static bool ends_with_its_namespace(void)
 {
 	struct stat status;
 
 	return stat("/proc/self/ns/pid", &status) || status.st_ino != FIRST_PID_NAMESPACE;
 }
 
-uint32_t torsh_farewell_wishes(int has_summary, int has_exports)
+uint32_t torsh_exit_reply_wishes(bool has_summary, bool has_exports)
 {
 	return (has_summary ? EXIT_SUMMARY : 0u) | (has_exports ? EXIT_EXPORTS : 0u) |
 	       (ends_with_its_namespace() ? EXIT_WHOLE : 0u);
@@ -33,12 +34,12 @@ static void wake(struct channel_header *header)
 	syscall(SYS_futex, &header->exit_answer, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void torsh_farewell_promise(struct target *target, uint32_t wishes)
+void torsh_exit_reply_promise(struct target *target, uint32_t wishes)
 {
 	atomic_store_explicit(&target->view.header->exit_wishes, wishes, memory_order_relaxed);
 }
 
-int torsh_farewell_is_asked(const struct target *target)
+bool torsh_exit_reply_is_awaited(const struct target *target)
 {
 	const struct channel_header *header = target->view.header;
 
@@ -49,7 +50,7 @@ int torsh_farewell_is_asked(const struct target *target)
 /*
  * What a filter of its own says of write() is not known; one that we live below too let us through.
  */
-static int may_print(const struct target *target)
+static bool may_print(const struct target *target)
 {
 	int own = torsh_process_open_status(getpid());
 	uint64_t n_own = torsh_process_filters(own);
@@ -59,7 +60,7 @@ static int may_print(const struct target *target)
 	return torsh_process_filters(target->status_fd) <= n_own;
 }
 
-void torsh_farewell_answer(struct target *target, const char *text)
+void torsh_exit_reply_send(struct target *target, const char *text)
 {
 	struct channel_header *header = target->view.header;
 	size_t n = may_print(target) ? strlen(text) : 0;

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the drain thread gives to others: answers to clients' requests, what the first process gets
+ * at its exit, and the recording that is kept when memory runs out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/writer/input/process_info.h"
+#include "tools/writer/output/rows/rows.h"
+#include "tools/writer/threads/drain_state.h"
+#include "tools/writer/threads/exit_reply.h"
+
+static struct target *find_number(const struct drain *drain, uint32_t number)
+{
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		if (drain->targets[i]->number == number)
+			return drain->targets[i];
+	}
+	return NULL;
+}
+
+void torsh_drain_take_requests(struct drain *drain)
+{
+	struct queued_request *queued;
+
+	while ((queued = torsh_requests_next(&drain->requests))) {
+		/* Targets that sent their hello before the request are part of the answer. */
+		torsh_drain_take_targets(drain);
+		if (torsh_requests_take(&drain->requests, queued, drain->targets,
+					drain->n_targets) &&
+		    drain->session.has_begun)
+			torsh_session_write(&drain->session, &drain->requests.pauses,
+					    drain->checkpoints.file);
+	}
+}
+
+void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
+{
+	const struct process_state *state = &target->state;
+	struct rows_session row = torsh_session_snapshot(
+		&drain->session, &drain->requests.pauses,
+		torsh_clock_to_ns(&state->clock, state->out_of_memory.stamp));
+
+	torsh_out_of_memory_keep(&drain->out_of_memory, target, &row);
+	torsh_pauses_release(&row);
+}
+
+/* ---- the first process's exit ---------------------------------------------------------------- */
+
+void torsh_drain_check_exit_wait(struct drain *drain, const struct target *target)
+{
+	const struct request none = {.verb = REQUEST_EXIT_REPLY};
+
+	/* Once in a session. */
+	if (drain->exiting || !torsh_exit_reply_is_awaited(target))
+		return;
+	drain->exiting = target->number;
+	torsh_drain_request(drain, torsh_queued_request_create(&none, NULL));
+}
+
+void torsh_drain_send_exit_reply(struct drain *drain)
+{
+	char *text = torsh_mailbox_take_exit_text(&drain->mailbox);
+	struct target *exiting = text ? find_number(drain, drain->exiting) : NULL;
+
+	if (exiting && !torsh_process_has_ended(exiting->pidfd)) {
+		torsh_exit_reply_send(exiting, text);
+		drain->has_replied_to_exit = true;
+	}
+	free(text);
+}
+
+/* Write the recording as if the session ended now; what comes later is appended to it. */
+static void write_whole(struct drain *drain)
+{
+	static char why[] =
+		"the writer ends with its PID namespace, of which process 1 may have ended now: of other "
+		"processes that ran then, the end is not known";
+	char *reasons[] = {why};
+	uint64_t at_ns = torsh_session_ns(&drain->session, torsh_clock_monotonic_ns());
+	const struct rows_end end = {
+		.is_complete = drain->n_targets == 1,
+		.at_ns = at_ns,
+		.reasons = reasons,
+		.n_reasons = drain->n_targets > 1,
+		.cost = &drain->checkpoints.cost,
+	};
+
+	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets);
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		struct target *target = drain->targets[i];
+
+		target->end_ns = at_ns;
+		torsh_checkpoints_events(&drain->checkpoints, target, 1);
+		torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
+		torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
+		torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
+	}
+	if (drain->ancestry.n > 1)
+		torsh_session_peak_checkpoint(&drain->session_peak, drain->checkpoints.file);
+	torsh_unfollowed_write(&drain->unfollowed_list, &drain->ancestry, drain->checkpoints.file);
+	torsh_rows_end(drain->checkpoints.file, &end);
+}
+
+/* The summary as of now, with the process that exits, for the caller to free; NULL: none. */
+static char *make_summary(struct drain *drain, const struct target *exiting)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		return NULL;
+	torsh_summary_add(&drain->summary, exiting);
+	torsh_summary_print(out, &drain->summary, drain->options.recording_path);
+	drain->summary.n--;
+	fclose(out);
+	return text;
+}
+
+/* The first process waits at its exit, and all that it committed before is folded. */
+static void prepare_exit_reply(struct drain *drain)
+{
+	struct queued_request *queued = drain->requests.current;
+	struct target *exiting = find_number(drain, drain->exiting);
+
+	if (exiting && drain->options.exit_wishes & EXIT_SUMMARY)
+		queued->text = make_summary(drain, exiting);
+	if (exiting && drain->options.exit_wishes & EXIT_WHOLE)
+		write_whole(drain);
+	torsh_requests_done(&drain->requests, drain->targets, drain->n_targets);
+}
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+static void answer_client(struct drain *drain)
+{
+	const struct session *session = &drain->session;
+	const struct clock_instant *moment = &drain->requests.moment;
+	struct snapshot snapshot = {
+		.session = torsh_session_snapshot(
+			session, &drain->requests.pauses,
+			session->has_begun ? torsh_session_ns(session, moment->ns) : 0),
+		.targets = drain->targets,
+		.n_targets = drain->n_targets,
+		.session_heap = drain->ancestry.n > 1 ? &drain->session_peak.session_heap : NULL,
+		.session_clock = &drain->session_peak.clock,
+	};
+
+	/*
+	 * A target whose hello came before the request is among the targets: no other can have
+	 * changes from before the moment.
+	 */
+	if (snapshot.session_heap)
+		torsh_session_heap_settle(
+			snapshot.session_heap,
+			torsh_clock_instant_to_stamp(&drain->session_peak.clock, moment) + 1);
+	/* The timeline is not part of a snapshot: the recording has it up to the moment. */
+	for (uint32_t i = 0; torsh_requests_is_whole(&drain->requests) && i < drain->n_targets; i++)
+		torsh_checkpoints_timeline(&drain->checkpoints, drain->targets[i], 1);
+	torsh_requests_answer(&drain->requests, &snapshot, drain->options.recording_fd,
+			      torsh_recording_written(drain->checkpoints.file));
+	torsh_pauses_release(&snapshot.session);
+}
+
+void torsh_drain_answer(struct drain *drain)
+{
+	if (drain->requests.current->request.verb == REQUEST_EXIT_REPLY)
+		prepare_exit_reply(drain);
+	else
+		answer_client(drain);
+	/* The next request may be there already. */
+	torsh_mailbox_wake(&drain->mailbox);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The inside of the drain, shared by drain.c, drain_targets.c and drain_requests.c. All functions
+ * here are the drain thread's.
+ */
+#ifndef TORSH_WRITER_THREADS_DRAIN_STATE_H
+#define TORSH_WRITER_THREADS_DRAIN_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "tools/writer/budget/memory_limit.h"
+#include "tools/writer/budget/shortage.h"
+#include "tools/writer/fold/session_peak.h"
+#include "tools/writer/input/fork_ancestry.h"
+#include "tools/writer/input/pending_children.h"
+#include "tools/writer/input/status_reader.h"
+#include "tools/writer/output/checkpoints.h"
+#include "tools/writer/output/symbol_book.h"
+#include "tools/writer/threads/drain.h"
+#include "tools/writer/threads/mailbox.h"
+#include "tools/writer/threads/out_of_memory.h"
+#include "tools/writer/threads/pace.h"
+#include "tools/writer/threads/requests.h"
+#include "tools/writer/threads/session.h"
+
+enum drain_stop { DRAIN_RUNS, DRAIN_STOPS, DRAIN_STOPS_COMPLETE };
+
+struct drain {
+	struct drain_options options;
+	pthread_t thread;
+	struct mailbox mailbox;
+	struct status_reader *status_reader;
+	struct requests requests; /* its queue: any thread's, its rest is the drain thread's */
+	struct pending_children pending_children;
+	_Atomic uint64_t n_finished;
+	_Atomic bool had_children; /* stored before n_finished moves */
+	_Atomic bool is_memory_short; /* too little is left: the writer ends */
+	_Atomic int stop; /* enum drain_stop */
+
+	/* The drain thread's own. */
+	struct session session;
+	struct checkpoints checkpoints;
+	struct symbol_book *book;
+	struct fork_ancestry ancestry;
+	struct session_peak session_peak;
+	struct unfollowed_list unfollowed_list;
+	struct out_of_memory out_of_memory;
+	struct target **targets;
+	uint32_t n_targets, target_capacity;
+	struct memory_limit memory_limit;
+	struct shortage shortage;
+	struct pace pace;
+	uint64_t next_memory_check_ns;
+	uint32_t
+		exiting; /* number of the first process, once it waits at its exit; 0: it doesn't */
+	bool has_replied_to_exit;
+	struct summary summary;
+};
+
+/* Begin the targets that the control thread has handed over. */
+void torsh_drain_take_targets(struct drain *drain);
+
+/* Target number i is folded to its end: write its final rows and destroy it. */
+void torsh_drain_finish_target(struct drain *drain, uint32_t i);
+
+/* May the target's parent still send that it forked it? Not for long: the parent may be stopped. */
+bool torsh_drain_waits_for_parent(const struct target *target, uint64_t now_ns);
+
+/* Start the requests that can be started. */
+void torsh_drain_take_requests(struct drain *drain);
+
+/* Answer the request that is due. */
+void torsh_drain_answer(struct drain *drain);
+
+/* Queue a request of its own when the target is the first process and waits at its exit. */
+void torsh_drain_check_exit_wait(struct drain *drain, const struct target *target);
+
+/* Let the exiting process go on where the control thread has the text that it prints. */
+void torsh_drain_send_exit_reply(struct drain *drain);
+
+/* An allocator of the target's framework ran out of memory: keep what the target holds. */
+void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What begins and ends with a target, for the drain thread. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tools/base/memory.h"
+#include "tools/writer/input/process_info.h"
+#include "tools/writer/output/rows/rows.h"
+#include "tools/writer/threads/drain_state.h"
+#include "tools/writer/threads/exit_reply.h"
+
+static void begin_session(struct drain *drain, const struct target *target)
+{
+	torsh_session_begin(&drain->session, target);
+	torsh_session_write(&drain->session, &drain->requests.pauses, drain->checkpoints.file);
+	drain->unfollowed_list.zero_ns = drain->session.monotonic_ns;
+}
+
+static void begin_state(struct drain *drain, struct target *target)
+{
+	struct clock_conversion clock;
+
+	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
+	clock = torsh_session_clock(&drain->session, target);
+	torsh_target_begin(target, &clock);
+	torsh_fork_ancestry_begin(&drain->ancestry, target);
+	if (target->is_clock_foreign)
+		torsh_process_state_note(
+			&target->state,
+			"its clock is ahead of the writer's: events of different threads were "
+			"ordered only as they came");
+	torsh_requests_join(&drain->requests, target);
+	if (drain->options.is_full) {
+		target->state.columns = torsh_columns_create();
+		target->state.columns_failed = target->state.columns ? 0 : -ENOMEM;
+	}
+	torsh_session_peak_join(&drain->session_peak, target, drain->targets, drain->n_targets);
+}
+
+static void begin_target(struct drain *drain, struct target *target)
+{
+	bool is_first = !drain->session.has_begun;
+
+	if (is_first)
+		begin_session(drain, target);
+	begin_state(drain, target);
+	drain->targets = torsh_memory_grow(drain->targets, &drain->target_capacity,
+					   drain->n_targets, sizeof(*drain->targets));
+	drain->targets[drain->n_targets++] = target;
+	torsh_pending_children_remove(&drain->pending_children, target->pid);
+	torsh_pending_children_remove(&drain->pending_children, (pid_t)target->start.pid);
+	torsh_rows_process(drain->checkpoints.file, target);
+	if (target->pid == drain->options.first_pid)
+		torsh_exit_reply_promise(target, drain->options.exit_wishes);
+	/* Nothing of what the first process did is known yet, but that it began. */
+	if (is_first)
+		torsh_checkpoints_end(&drain->checkpoints, torsh_clock_monotonic_ns(), 0);
+	torsh_view_attach(&target->view);
+}
+
+void torsh_drain_take_targets(struct drain *drain)
+{
+	struct target **targets;
+	uint32_t n = torsh_mailbox_take_targets(&drain->mailbox, &targets);
+
+	for (uint32_t i = 0; i < n; i++)
+		begin_target(drain, targets[i]);
+	if (n)
+		drain->pace.last_active_ns = torsh_clock_monotonic_ns();
+	free(targets);
+}
+
+static bool has_children(const struct target *target)
+{
+	return target->state.n_forks || torsh_process_state_is_executing(&target->state) ||
+	       atomic_load_explicit(&target->view.header->counters[COUNTER_followed_children],
+				    memory_order_relaxed);
+}
+
+static bool is_running(const struct drain *drain, uint32_t pid, const struct target *except)
+{
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		if (drain->targets[i]->start.pid == pid && drain->targets[i] != except)
+			return true;
+	}
+	return false;
+}
+
+/* Children that it forked, and that have sent no hello yet, may be about to. */
+static void add_pending_children(struct drain *drain, const struct target *target)
+{
+	for (uint32_t i = 0; i < target->state.n_forks; i++) {
+		pid_t pid = (pid_t)target->state.forks[i].child;
+
+		if (!is_running(drain, (uint32_t)pid, target))
+			torsh_pending_children_add(&drain->pending_children, pid,
+						   torsh_clock_monotonic_ns());
+	}
+}
+
+static void write_final_rows(struct drain *drain, struct target *target)
+{
+	torsh_checkpoints_events(&drain->checkpoints, target, 1);
+	torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
+	torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
+	torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
+	torsh_checkpoints_poll(&drain->checkpoints);
+}
+
+void torsh_drain_finish_target(struct drain *drain, uint32_t i)
+{
+	struct target *target = drain->targets[i];
+	int status;
+
+	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
+		target->wait_status = status;
+	target->end_ns = torsh_session_ns(&drain->session, target->end_monotonic_ns);
+	torsh_cost_update(&drain->checkpoints.cost, drain->targets, drain->n_targets);
+	torsh_unfollowed_leave(&drain->unfollowed_list, target);
+	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
+	write_final_rows(drain, target);
+	torsh_summary_add(&drain->summary, target);
+	torsh_session_peak_leave(target);
+	add_pending_children(drain, target);
+	if (has_children(target))
+		atomic_store_explicit(&drain->had_children, true, memory_order_release);
+	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED,
+			      memory_order_release);
+	torsh_fork_ancestry_end(&drain->ancestry, target);
+	torsh_status_reader_remove(drain->status_reader, target);
+	drain->targets[i] = drain->targets[--drain->n_targets];
+	torsh_target_destroy(target);
+	/* Pairs with the acquire in torsh_drain_finished. */
+	atomic_fetch_add_explicit(&drain->n_finished, 1, memory_order_release);
+	torsh_mailbox_notify(&drain->mailbox);
+}
+
+bool torsh_drain_waits_for_parent(const struct target *target, uint64_t now_ns)
+{
+	return torsh_fork_ancestry_is_pending(target) &&
+	       now_ns < target->end_monotonic_ns + FORK_TIMEOUT_NS;
+}

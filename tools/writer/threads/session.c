@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/threads/session.h"
+
+#include <time.h>
+
+#define MEASURE_EVERY_NS 100000000u
+#define START_AGE_MAX_NS UINT64_C(60000000000) /* an older start of the first target is wrong */
+
+void torsh_session_begin(struct session *session, const struct target *target)
+{
+	uint64_t now = torsh_clock_monotonic_ns(), start = target->start.start_monotonic_ns;
+	struct timespec real;
+
+	session->monotonic_ns = start <= now && now - start < START_AGE_MAX_NS ? start : now;
+	clock_gettime(CLOCK_REALTIME, &real);
+	session->realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec -
+			       (now - session->monotonic_ns);
+	session->ends_with_process_1 = target->pid == 1;
+	session->has_begun = true;
+}
+
+uint64_t torsh_session_ns(const struct session *session, uint64_t monotonic_ns)
+{
+	return monotonic_ns > session->monotonic_ns ? monotonic_ns - session->monotonic_ns : 0;
+}
+
+struct clock_conversion torsh_session_clock(const struct session *session,
+					    const struct target *target)
+{
+	return (struct clock_conversion){
+		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &session->rate : NULL,
+		.start_ticks = target->start.start_ticks,
+		.start_ns = torsh_session_ns(session, target->start.start_monotonic_ns),
+		.start_monotonic_ns = target->start.start_monotonic_ns,
+		.base = session->rate.lift,
+		.lift = &target->view.header->clock_lift,
+	};
+}
+
+static void note_jump(const struct clock_measurement *measured, struct target *const *targets,
+		      uint32_t n_targets)
+{
+	const char *what = measured->jump == CLOCK_JUMP_BACK ? "was set back" : "jumped ahead";
+
+	for (uint32_t i = 0; i < n_targets; i++) {
+		struct process_state *state = &targets[i]->state;
+
+		if (!state->clock.rate)
+			continue;
+		if (measured->suspended_ns)
+			torsh_process_state_note(
+				state,
+				"the processor's counter %s when the machine was suspended, for %.1f s, which the "
+				"times leave out; those of events right after it may be some milliseconds off",
+				what, (double)measured->suspended_ns / 1e9);
+		else
+			torsh_process_state_note(
+				state,
+				"the processor's counter %s, as when a virtual machine moves; times of "
+				"events right after that may be some milliseconds off",
+				what);
+	}
+}
+
+void torsh_session_measure(struct session *session, struct target *const *targets,
+			   uint32_t n_targets)
+{
+	struct clock_measurement measured = torsh_clock_rate_measure(&session->rate);
+
+	if (measured.jump != CLOCK_JUMP_NONE)
+		note_jump(&measured, targets, n_targets);
+	for (uint32_t i = 0; i < n_targets; i++) {
+		const struct clock_conversion *clock = &targets[i]->state.clock;
+
+		if (clock->rate)
+			torsh_clock_rate_publish(&session->rate, clock->base,
+						 &targets[i]->view.header->clock_reference);
+	}
+}
+
+void torsh_session_measure_if_due(struct session *session, uint64_t now_ns,
+				  struct target *const *targets, uint32_t n_targets)
+{
+	if (now_ns - session->last_measure_ns <= MEASURE_EVERY_NS)
+		return;
+	torsh_session_measure(session, targets, n_targets);
+	session->last_measure_ns = now_ns;
+}
+
+void torsh_session_write(const struct session *session, const struct pauses *pauses,
+			 struct recording_file *file)
+{
+	struct rows_session row = {
+		.start_realtime_ns = session->realtime_ns,
+		.is_full = session->is_full,
+		.without_flops = session->without_flops,
+		.ends_with_process_1 = session->ends_with_process_1,
+	};
+
+	torsh_pauses_put(pauses, session->monotonic_ns, &row);
+	torsh_rows_session(file, &row);
+	torsh_pauses_release(&row);
+}
+
+struct rows_session torsh_session_snapshot(const struct session *session,
+					   const struct pauses *pauses, uint64_t taken_ns)
+{
+	struct rows_session row = {
+		.start_realtime_ns = session->realtime_ns,
+		.is_full = session->is_full,
+		.without_flops = session->without_flops,
+		.recording = session->recording_path,
+		.taken_ns = taken_ns,
+	};
+
+	torsh_pauses_put(pauses, session->monotonic_ns, &row);
+	return row;
+}

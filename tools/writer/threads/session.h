@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The session as the drain thread knows it: the zero of all times in the recording, the rate of the
+ * processor's counter, and the Session row. It begins with the first target. Owned by the drain
+ * thread.
+ */
+#ifndef TORSH_WRITER_THREADS_SESSION_H
+#define TORSH_WRITER_THREADS_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/writer/fold/pauses.h"
+#include "tools/writer/output/rows/rows.h"
+
+struct session {
+	const char *recording_path;
+	bool is_full, without_flops; /* as in rows_session */
+	bool has_begun;
+	bool ends_with_process_1; /* its first process is process 1 of the writer's PID namespace */
+	uint64_t monotonic_ns; /* the zero of all times */
+	uint64_t realtime_ns; /* the same moment */
+	struct clock_rate rate;
+	uint64_t last_measure_ns; /* CLOCK_MONOTONIC */
+};
+
+/*
+ * Begin with the first target. Its start is the zero of all times, where that was a moment ago, or
+ * else now.
+ */
+void torsh_session_begin(struct session *session, const struct target *target);
+
+/* A time of CLOCK_MONOTONIC in nanoseconds of the session; 0 for one before its zero. */
+uint64_t torsh_session_ns(const struct session *session, uint64_t monotonic_ns);
+
+/* The clock of a target that begins now. */
+struct clock_conversion torsh_session_clock(const struct session *session,
+					    const struct target *target);
+
+/*
+ * Measure the counter's rate again and publish it to the targets. Where the counter has jumped,
+ * each of them gets a note.
+ */
+void torsh_session_measure(struct session *session, struct target *const *targets,
+			   uint32_t n_targets);
+
+/* The same, at most every 100 ms. */
+void torsh_session_measure_if_due(struct session *session, uint64_t now_ns,
+				  struct target *const *targets, uint32_t n_targets);
+
+/* Write the Session row with the pauses so far. */
+void torsh_session_write(const struct session *session, const struct pauses *pauses,
+			 struct recording_file *file);
+
+/* The row of a snapshot taken at that session time; torsh_pauses_release frees its arrays. */
+struct rows_session torsh_session_snapshot(const struct session *session,
+					   const struct pauses *pauses, uint64_t taken_ns);
+
+#endif

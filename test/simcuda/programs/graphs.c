@@ -86,8 +86,7 @@ static CUgraphNode add_kernel(CUgraph graph, const char *name, CUgraphNode after
 					  .blockDimZ = 1};
 	CUgraphNode node;
 
-	/* line of added */
-	NEED(cuGraphAddKernelNode(&node, graph, after ? &after : NULL, after ? 1 : 0, &params));
+	NEED(cuGraphAddKernelNode(&node, graph, &after, after ? 1 : 0, &params)); /* line of added */
 	return node;
 }
 

@@ -61,6 +61,12 @@ struct cpu_caller {
 	uintptr_t ip, sp, bp;
 };
 
+/* Unknown: glibc before 2.32 has its word for that in a struct that no header describes. */
+static inline int torsh_cpu_has_threads(void)
+{
+	return 0;
+}
+
 /*
  * frame is __builtin_frame_address(0) of a hook: the frame record {x29, x30} of the caller. The
  * caller's sp is not in the record; the unwinder for this CPU finds it by itself.

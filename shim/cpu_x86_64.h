@@ -68,6 +68,18 @@ static inline uintptr_t torsh_cpu_thread_pointer(void)
 	return pointer;
 }
 
+/*
+ * Has this process had a second thread, by the word that fork of glibc before 2.32 reads: the
+ * multiple_threads of tcbhead_t (sysdeps/x86_64/nptl/tls.h).
+ */
+static inline int torsh_cpu_has_threads(void)
+{
+	int multiple_threads;
+
+	__asm__ volatile("mov %%fs:0x18, %0" : "=r"(multiple_threads));
+	return multiple_threads;
+}
+
 /* Registers of the code that called a hook, as they will be when the hook has returned. */
 struct cpu_caller {
 	uintptr_t ip, sp, bp;

@@ -140,13 +140,10 @@ static _Thread_local pthread_mutex_t *held[N_HELD];
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 
-/*
- * Its word for there being one thread, since glibc 2.32: NULL on older ones, where streams are left
- * alone.
- */
-static const char *is_single;
-
 static _Thread_local int has_streams;
+
+/* Its variable that is not 0 while there is one thread, since glibc 2.32; NULL on older ones. */
+static const char *is_single;
 
 /* A program that refers to it has it in its own data: that comes first. */
 static void find_is_single(void)
@@ -157,14 +154,20 @@ static void find_is_single(void)
 		is_single = torsh_symbol(RTLD_DEFAULT, "__libc_single_threaded");
 }
 
+/* Does fork take the lock of the list of streams, and make it anew in the child? */
+static int fork_takes_streams(void)
+{
+	return is_single ? !*is_single : torsh_cpu_has_threads();
+}
+
 /*
- * Threads that have the streams' lock allocate. So fork takes it before its malloc's locks, and it
- * is taken before jemalloc's here. Nobody else has it where there is one thread; of several the
- * child gets it anew from fork.
+ * A thread that has the streams' lock may allocate. So fork takes that lock before the locks of its
+ * malloc, and it is taken before jemalloc's here. With one thread nobody else has it; with several
+ * fork makes it anew in the child.
  */
 static void take_streams(void)
 {
-	if (!_IO_list_lock || !_IO_list_unlock || !is_single || *is_single)
+	if (!_IO_list_lock || !_IO_list_unlock || !fork_takes_streams())
 		return;
 	_IO_list_lock();
 	has_streams = 1;

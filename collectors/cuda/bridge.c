@@ -74,84 +74,84 @@ static struct itt_string *itt_string(struct range_text text)
 		       : torsh_itt_string(name);
 }
 
-static void push_nvtx(void *domain, const struct range_says *says)
+static void push_nvtx(void *domain, const struct range_attributes *range)
 {
-	struct nvtx_event event = nvtx_event(string_of(says->name), says->color);
+	struct nvtx_event event = nvtx_event(string_of(range->name), range->color);
 
 	torsh_nvtx_consumer.DomainRangePushEx(domain, &event);
 }
 
-static void mark_nvtx(void *domain, const struct range_says *says)
+static void mark_nvtx(void *domain, const struct range_attributes *range)
 {
-	struct nvtx_event event = nvtx_event(string_of(says->name), says->color);
+	struct nvtx_event event = nvtx_event(string_of(range->name), range->color);
 
 	torsh_nvtx_consumer.DomainMarkEx(domain, &event);
 }
 
 /* Each protocol's own events are its own to tell. */
-static int tells_nvtx(uint32_t source)
+static int forwards_to_nvtx(uint32_t source)
 {
 	return torsh_nvtx_has_consumer && source != RANGE_BY_NVTX;
 }
 
-static int tells_itt(uint32_t source)
+static int forwards_to_itt(uint32_t source)
 {
 	return torsh_itt_has_consumer && source != RANGE_BY_ITT;
 }
 
-void torsh_bridge_push(const struct range_says *says)
+void torsh_bridge_push(const struct range_attributes *range)
 {
 	struct itt_domain *domain;
 
-	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainRangePushEx)
-		push_nvtx(nvtx_domain(says->domain), says);
-	if (!tells_itt(says->source) || !torsh_itt_consumer.task_begin)
+	if (forwards_to_nvtx(range->source) && torsh_nvtx_consumer.DomainRangePushEx)
+		push_nvtx(nvtx_domain(range->domain), range);
+	if (!forwards_to_itt(range->source) || !torsh_itt_consumer.task_begin)
 		return;
-	domain = itt_domain(says->domain);
+	domain = itt_domain(range->domain);
 	if (domain && domain->is_enabled)
 		torsh_itt_consumer.task_begin(domain, (struct itt_id){0}, (struct itt_id){0},
-					      itt_string(says->name));
+					      itt_string(range->name));
 }
 
 void torsh_bridge_pop(struct range_text text, enum range_source source)
 {
 	struct itt_domain *domain;
 
-	if (tells_nvtx(source) && torsh_nvtx_consumer.DomainRangePop)
+	if (forwards_to_nvtx(source) && torsh_nvtx_consumer.DomainRangePop)
 		torsh_nvtx_consumer.DomainRangePop(nvtx_domain(text));
-	if (!tells_itt(source) || !torsh_itt_consumer.task_end)
+	if (!forwards_to_itt(source) || !torsh_itt_consumer.task_end)
 		return;
 	domain = itt_domain(text);
 	if (domain && domain->is_enabled)
 		torsh_itt_consumer.task_end(domain);
 }
 
-void torsh_bridge_mark(const struct range_says *says)
+void torsh_bridge_mark(const struct range_attributes *range)
 {
 	struct itt_domain *domain;
 
-	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainMarkEx)
-		mark_nvtx(nvtx_domain(says->domain), says);
-	if (!tells_itt(says->source) || !torsh_itt_consumer.marker)
+	if (forwards_to_nvtx(range->source) && torsh_nvtx_consumer.DomainMarkEx)
+		mark_nvtx(nvtx_domain(range->domain), range);
+	if (!forwards_to_itt(range->source) || !torsh_itt_consumer.marker)
 		return;
-	domain = itt_domain(says->domain);
+	domain = itt_domain(range->domain);
 	if (domain && domain->is_enabled)
-		torsh_itt_consumer.marker(domain, (struct itt_id){0}, itt_string(says->name),
+		torsh_itt_consumer.marker(domain, (struct itt_id){0}, itt_string(range->name),
 					  SCOPE_THREAD);
 }
 
-void torsh_bridge_start(const struct range_says *says, uint64_t number)
+void torsh_bridge_start(const struct range_attributes *range, uint64_t number)
 {
 	struct itt_domain *domain;
 
-	if (!tells_itt(says->source) || !torsh_itt_consumer.task_begin_overlapped)
+	if (!forwards_to_itt(range->source) || !torsh_itt_consumer.task_begin_overlapped)
 		return;
 	/* Of one domain for all: at the end only the number is known. */
 	domain = itt_domain((struct range_text){0});
 	if (domain && domain->is_enabled)
 		torsh_itt_consumer.task_begin_overlapped(domain, (struct itt_id){.d1 = number},
 							 (struct itt_id){0},
-							 itt_string(says->name));
+							 itt_string(range->name));
 }
 
 void torsh_bridge_end(uint64_t number)

@@ -18,10 +18,10 @@ static inline int torsh_bridge_is_needed(void)
 }
 
 /* Outside of a producer: consumers do what they like. */
-void torsh_bridge_push(const struct range_says *says);
+void torsh_bridge_push(const struct range_attributes *range);
 void torsh_bridge_pop(struct range_text domain, enum range_source source);
-void torsh_bridge_mark(const struct range_says *says);
-void torsh_bridge_start(const struct range_says *says, uint64_t number);
+void torsh_bridge_mark(const struct range_attributes *range);
+void torsh_bridge_start(const struct range_attributes *range, uint64_t number);
 void torsh_bridge_end(uint64_t number);
 
 #endif

@@ -66,7 +66,7 @@ bool torsh_cuda_is_ending(void)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-static void say_mode(enum device_mode mode, const char *reason)
+static void send_mode(enum device_mode mode, const char *reason)
 {
 	struct event event = {.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode}};
 
@@ -92,7 +92,7 @@ static void do_without(const char *reason, int may_mark)
 	torsh_text_put(&note, reason);
 	torsh_channel_note(&torsh_process->channel, note.bytes);
 	torsh_text_unmap(&note);
-	say_mode(mode, reason);
+	send_mode(mode, reason);
 	torsh_cuda_counters_begin(reason);
 }
 
@@ -119,7 +119,7 @@ static void do_without_refused(int result)
 	do_without(buffer, 1);
 }
 
-void torsh_cuda_say_losses(void)
+void torsh_cuda_send_losses(void)
 {
 	struct event event = {
 		.id = EVENT_DEVICE_LOSS,
@@ -278,7 +278,7 @@ static void attach(void)
 	torsh_cuda_flusher_start();
 	if (torsh_cupti.ActivityFlushPeriod)
 		torsh_cupti.ActivityFlushPeriod(FLUSH_EVERY_MS);
-	say_mode(DEVICE_BY_CUPTI, "");
+	send_mode(DEVICE_BY_CUPTI, "");
 }
 
 static int is_wanted(void)
@@ -315,11 +315,11 @@ static const char *other_tool(void)
 
 bool torsh_cuda_may_call(void)
 {
-	if (torsh_agent_is_borrowed() || torsh_cuda_memory_info_is_asking)
+	if (torsh_agent_is_borrowed() || torsh_cuda_memory_info_is_querying)
 		return 0;
 	if (torsh_cuda_is_live())
 		return !torsh_cuda_is_ending() && !torsh_cuda_is_in_call();
-	return torsh_cuda_may_ask();
+	return torsh_cuda_may_query();
 }
 
 static void at_exit(int status, void *unused)
@@ -367,7 +367,7 @@ void torsh_cuda_before_client(void)
 	is_inside = 0;
 }
 
-int torsh_cuda_stands_before_driver(void)
+int torsh_cuda_interposes_driver(void)
 {
 	torsh_agent_start();
 	return is_wanted();
@@ -396,7 +396,7 @@ void torsh_cuda_first_work(void)
 /* ---- the end --------------------------------------------------------------------------------- */
 
 /* The driver did not call us, though the program did use CUDA, or would have. */
-static void say_why_not_injected(void)
+static void send_why_not_injected(void)
 {
 	if (!is_wanted() || torsh_agent_is_borrowed() ||
 	    atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
@@ -405,8 +405,8 @@ static void say_why_not_injected(void)
 		do_without(other_tool(), 0);
 	else if (torsh_objects_has("/libcudart.so"))
 		/* No note in every report: much is built with CUDA that runs without. */
-		say_mode(DEVICE_HOST_ONLY,
-			 "CUDA's runtime is loaded, but no driver started in this process");
+		send_mode(DEVICE_HOST_ONLY,
+			  "CUDA's runtime is loaded, but no driver started in this process");
 }
 
 __attribute__((constructor)) static void construct(void)
@@ -419,7 +419,7 @@ __attribute__((constructor)) static void construct(void)
 void torsh_cuda_exiting(void)
 {
 	torsh_operator_marks_finish();
-	say_why_not_injected();
+	send_why_not_injected();
 	torsh_cuda_end_marks();
 	/* Once: a handler that was registered early runs when the driver may be gone already. */
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() ||

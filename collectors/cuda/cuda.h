@@ -77,7 +77,7 @@ static inline void torsh_cuda_send(const struct event *event)
 }
 
 /* Send a device_loss event with the sums so far; takes no lock. */
-void torsh_cuda_say_losses(void);
+void torsh_cuda_send_losses(void);
 
 /*
  * A launch arrives before the source of device events is decided: decide it. Does nothing while the

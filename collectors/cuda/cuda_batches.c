@@ -24,10 +24,10 @@ static enum driver_memory memory_of_operand(const struct driver_operand *operand
  * 0: a format whose elements are of no one size. Not inlined: only arrays need what it takes of the
  * stack.
  */
-static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_memcpy_3d_copy *box)
+static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_memcpy_3d_copy *copy)
 {
 	const struct driver_operand *of =
-		box->from.type == DRIVER_OPERAND_ARRAY ? &box->from : &box->to;
+		copy->from.type == DRIVER_OPERAND_ARRAY ? &copy->from : &copy->to;
 	struct cuda_array_3d_shape shape;
 
 	if (of->type != DRIVER_OPERAND_ARRAY)
@@ -40,18 +40,18 @@ static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_m
 
 static uint64_t bytes_of_item(const struct driver_batch *batch, size_t i)
 {
-	const struct driver_memcpy_3d_copy *box = batch->boxes ? &batch->boxes[i] : NULL;
+	const struct driver_memcpy_3d_copy *copy = batch->copies_3d ? &batch->copies_3d[i] : NULL;
 
-	if (box)
-		return box->width * box->height * box->depth * bytes_of_element(box);
-	return batch->expansions ? batch->expansions[i].to_bytes : batch->sizes[i];
+	if (copy)
+		return copy->width * copy->height * copy->depth * bytes_of_element(copy);
+	return batch->decompressions ? batch->decompressions[i].to_bytes : batch->sizes[i];
 }
 
 static uint32_t direction_of_item(const struct driver_batch *batch, size_t i)
 {
-	if (batch->boxes)
-		return torsh_driver_direction(memory_of_operand(&batch->boxes[i].from),
-					      memory_of_operand(&batch->boxes[i].to));
+	if (batch->copies_3d)
+		return torsh_driver_direction(memory_of_operand(&batch->copies_3d[i].from),
+					      memory_of_operand(&batch->copies_3d[i].to));
 	return torsh_driver_direction(torsh_cuda_memory_at(batch->from[i]),
 				      torsh_cuda_memory_at(batch->to[i]));
 }

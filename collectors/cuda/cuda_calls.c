@@ -139,7 +139,7 @@ static uint64_t since(uint64_t begin_ns)
 }
 
 /* What launches and other calls say alike. */
-#define SAID_OF(call, label, since_ns)                                       \
+#define REPORTED_OF(call, label, since_ns)                                   \
 	{                                                                    \
 		.api = (label), .correlation = (call)->correlation,          \
 		.result = (call)->result ? *(const int *)(call)->result : 0, \
@@ -150,7 +150,7 @@ static uint64_t since(uint64_t begin_ns)
 static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns,
 			  const void *frame)
 {
-	struct event event = {.id = EVENT_LAUNCH, .launch = SAID_OF(call, api, begin_ns)};
+	struct event event = {.id = EVENT_LAUNCH, .launch = REPORTED_OF(call, api, begin_ns)};
 	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
 
 	event.launch.flags = stack_of ? CALL_HAS_STACK : 0;
@@ -160,10 +160,10 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
 	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_CALL,
-					.device_call = SAID_OF(call, api, begin_ns)});
+					.device_call = REPORTED_OF(call, api, begin_ns)});
 }
 
-#undef SAID_OF
+#undef REPORTED_OF
 
 static void begin_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds)
 {
@@ -266,7 +266,7 @@ void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *d
 
 	(void)unused;
 	/* What the agent asks the driver is nobody's call, the other subscriber's neither. */
-	if (!torsh_cuda_is_live() || torsh_cuda_memory_info_is_asking)
+	if (!torsh_cuda_is_live() || torsh_cuda_memory_info_is_querying)
 		return;
 	if (!is_exit)
 		torsh_cuda_call_shadow(domain, id, data);

@@ -89,12 +89,12 @@ static bool is_inside(const void *frame)
 	       !torsh_producer_is_abandoned(holder, frame);
 }
 
-static bool is_told(const void *frame)
+static bool is_recorded(const void *frame)
 {
 	return is_on() && holder == torsh_producer_holder(frame);
 }
 
-static void say_mode(enum device_mode mode, uint32_t reason)
+static void send_mode(enum device_mode mode, uint32_t reason)
 {
 	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_MODE,
 					.device_mode = {.mode = mode, .reason = reason}});
@@ -139,7 +139,7 @@ static void give_up_marks(void)
 	torsh_text_put(&reason, problem ? problem : "no reason is known");
 	label = torsh_cuda_label(buffer);
 	atomic_store_explicit(&watch->no_marks_reason, label, memory_order_relaxed);
-	say_mode(DEVICE_HOST_ONLY, label);
+	send_mode(DEVICE_HOST_ONLY, label);
 }
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
@@ -286,7 +286,7 @@ static void hold_thread(const void *frame)
 
 int torsh_cuda_enter_call(const void *frame)
 {
-	if (torsh_cuda_memory_info_is_asking || is_inside(frame))
+	if (torsh_cuda_memory_info_is_querying || is_inside(frame))
 		return 0;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
 		torsh_cuda_first_work();
@@ -304,21 +304,21 @@ void torsh_cuda_leave_call(void)
 int torsh_cuda_call_returned(const void *frame)
 {
 	has_returned = true;
-	return is_told(frame);
+	return is_recorded(frame);
 }
 
 struct driver_work *torsh_cuda_work(const void *frame)
 {
-	int saved = errno, is_told = torsh_cuda_enter_call(frame);
+	int saved = errno, is_recorded = torsh_cuda_enter_call(frame);
 
 	errno = saved;
-	if (!is_told)
+	if (!is_recorded)
 		return NULL;
 	untimed.work = (struct driver_work){0};
 	return &untimed.work;
 }
 
-void torsh_cuda_submitting(struct driver_work *work)
+void torsh_cuda_launching(struct driver_work *work)
 {
 	int saved = errno;
 
@@ -348,7 +348,7 @@ static __attribute__((noinline)) struct device_pair *end_pair(struct driver_work
 		return NULL;
 	}
 	pair->work = *work;
-	pair->place = torsh_device_cuda_place(pair->begin, work->stream);
+	pair->location = torsh_device_cuda_location(pair->begin, work->stream);
 	return pair;
 }
 
@@ -379,16 +379,16 @@ static void finish_call(struct driver_work *work, int result)
 	if (timed)
 		add_pending(timed);
 	else if (!result)
-		torsh_cuda_say_untimed(&untimed, reason_without_times(work->problem));
+		torsh_cuda_send_untimed(&untimed, reason_without_times(work->problem));
 }
 
-void torsh_cuda_submitted(struct driver_work *work, int result, const void *frame)
+void torsh_cuda_launched(struct driver_work *work, int result, const void *frame)
 {
 	int saved = errno;
 
-	if (is_told(frame)) {
+	if (is_recorded(frame)) {
 		work->end_ns = torsh_cuda_monotonic_ns();
-		torsh_cuda_say_launch(work, result, frame);
+		torsh_cuda_send_launch(work, result, frame);
 		finish_call(work, result);
 		torsh_cuda_poll_marks(work->end_ns);
 	}
@@ -411,7 +411,7 @@ static int is_blocked(const struct blocked *blocked, const struct device_pair *p
 {
 	for (uint32_t i = 0; i < blocked->n; i++)
 		if (blocked->streams[i] == pair->work.stream &&
-		    blocked->contexts[i] == pair->place.context)
+		    blocked->contexts[i] == pair->location.context)
 			return 1;
 	return 0;
 }
@@ -421,7 +421,7 @@ static void block(struct blocked *blocked, const struct device_pair *pair)
 	if (blocked->n == BLOCKED_MAX)
 		return;
 	blocked->streams[blocked->n] = pair->work.stream;
-	blocked->contexts[blocked->n++] = pair->place.context;
+	blocked->contexts[blocked->n++] = pair->location.context;
 }
 
 /* What a pair measured. Returns 0, -EAGAIN, or -errno: it never will. */
@@ -466,7 +466,7 @@ static int settle(struct device_pair *pair, struct blocked *blocked)
 	if (result)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.invalid, 1, memory_order_relaxed);
 	else
-		torsh_cuda_say_timed(pair, begin_ns, duration_ns);
+		torsh_cuda_send_timed(pair, begin_ns, duration_ns);
 	atomic_fetch_add_explicit(&watch->n_timed, !result, memory_order_relaxed);
 	give_pair(pair);
 	atomic_fetch_sub_explicit(&watch->n_pending, 1, memory_order_relaxed);
@@ -588,7 +588,7 @@ void torsh_cuda_context_ended(const struct driver_ending *ending, int result)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void say_figures(void)
+static void send_figures(void)
 {
 	struct device_clock clock = torsh_device_cuda_clock();
 
@@ -620,7 +620,7 @@ static void say_figures(void)
 	});
 }
 
-bool torsh_cuda_may_ask(void)
+bool torsh_cuda_may_query(void)
 {
 	return is_on() && (has_returned || !is_inside(__builtin_frame_address(0))) &&
 	       !is_ending() && atomic_load_explicit(&watch->has_marks, memory_order_relaxed);
@@ -637,7 +637,7 @@ void torsh_cuda_end_marks(void)
 	/* Another thread that has it may be stopped for ever. */
 	if (take_poll())
 		poll_all();
-	say_figures();
-	torsh_cuda_say_not_seen();
+	send_figures();
+	torsh_cuda_send_unrecorded();
 	holder = 0;
 }

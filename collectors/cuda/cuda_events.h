@@ -33,7 +33,7 @@ int torsh_cuda_call_returned(const void *frame);
  * Whether the agent may query the driver on this thread: driver calls are recorded, no other tool
  * measures, and the thread is in none of them.
  */
-bool torsh_cuda_may_ask(void);
+bool torsh_cuda_may_query(void);
 
 /* Query the event pairs of launched work, if the next poll is due. now_ns: CLOCK_MONOTONIC. */
 void torsh_cuda_poll_marks(uint64_t now_ns);

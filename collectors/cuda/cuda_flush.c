@@ -25,7 +25,7 @@
 /* In pages that a forked child gets as zeros: it has no such thread. */
 struct flusher {
 	_Atomic uint32_t is_there;
-	_Atomic uint32_t n_asked, n_done; /* flushes; words to wait on */
+	_Atomic uint32_t n_requested, n_done; /* flushes; words to wait on */
 	_Atomic uint32_t is_last; /* the process ends: what still runs is asked for too */
 	_Atomic uint32_t is_given_up;
 };
@@ -49,7 +49,7 @@ static void flush(int is_last)
 	if (result)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.flushes_cut, 1, memory_order_relaxed);
 	torsh_cuda_count_dropped(NULL, 0);
-	torsh_cuda_say_losses();
+	torsh_cuda_send_losses();
 }
 
 /*
@@ -57,11 +57,11 @@ static void flush(int is_last)
  * wall clock be set meanwhile: who launches reads the clocks, and otherwise it is done here. Not
  * after the last flush, when CUPTI may be gone.
  */
-static void rest(uint32_t n_asked)
+static void rest(uint32_t n_requested)
 {
 	int is_last = (int)atomic_load_explicit(&flusher->is_last, memory_order_relaxed);
 
-	if (torsh_sys_futex_wait(&flusher->n_asked, n_asked,
+	if (torsh_sys_futex_wait(&flusher->n_requested, n_requested,
 				 is_last ? UINT64_MAX >> 1 : READ_EVERY_NS) == -ETIMEDOUT)
 		torsh_cuda_clock_now();
 }
@@ -72,15 +72,16 @@ static void *serve(void *unused)
 	for (;;) {
 		uint32_t n_done = atomic_load_explicit(&flusher->n_done, memory_order_relaxed);
 		/* Pairs with the increment in ask. */
-		uint32_t n_asked = atomic_load_explicit(&flusher->n_asked, memory_order_acquire);
+		uint32_t n_requested =
+			atomic_load_explicit(&flusher->n_requested, memory_order_acquire);
 
-		if (n_asked == n_done) {
-			rest(n_asked);
+		if (n_requested == n_done) {
+			rest(n_requested);
 			continue;
 		}
 		flush((int)atomic_load_explicit(&flusher->is_last, memory_order_relaxed));
 		/* Pairs with the acquire in is_done. */
-		atomic_store_explicit(&flusher->n_done, n_asked, memory_order_release);
+		atomic_store_explicit(&flusher->n_done, n_requested, memory_order_release);
 		torsh_sys_futex_wake(&flusher->n_done, INT32_MAX);
 	}
 	return unused;
@@ -126,11 +127,12 @@ static int wait_for(uint32_t number)
 	return 1;
 }
 
-static uint32_t ask(void)
+static uint32_t request(void)
 {
-	uint32_t number = atomic_fetch_add_explicit(&flusher->n_asked, 1, memory_order_acq_rel) + 1;
+	uint32_t number =
+		atomic_fetch_add_explicit(&flusher->n_requested, 1, memory_order_acq_rel) + 1;
 
-	torsh_sys_futex_wake(&flusher->n_asked, 1);
+	torsh_sys_futex_wake(&flusher->n_requested, 1);
 	return number;
 }
 
@@ -145,11 +147,11 @@ void torsh_cuda_flush(int is_last)
 		return;
 	if (is_last)
 		atomic_store_explicit(&flusher->is_last, 1, memory_order_relaxed);
-	if (wait_for(ask()) ||
+	if (wait_for(request()) ||
 	    atomic_exchange_explicit(&flusher->is_given_up, 1, memory_order_relaxed))
 		return;
 	atomic_fetch_add_explicit(&torsh_cuda_losses.flushes_cut, 1, memory_order_relaxed);
-	torsh_cuda_say_losses();
+	torsh_cuda_send_losses();
 	torsh_channel_note(
 		&torsh_process->channel,
 		"cuda: CUPTI's last flush did not end within 2 s: what devices did at the end is missing");

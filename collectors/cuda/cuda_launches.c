@@ -90,7 +90,7 @@ put_launch(struct producer *producer, const struct driver_work *work, int result
 	torsh_producer_event_at(producer, &event, stamp);
 }
 
-void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame)
+void torsh_cuda_send_launch(const struct driver_work *work, int result, const void *frame)
 {
 	struct producer *producer = torsh_producer_enter();
 	uint64_t stamp;
@@ -114,7 +114,7 @@ static uint32_t submission_what(enum driver_what what)
 	return whats[what];
 }
 
-static struct event submission_event(const struct device_pair *pair)
+static struct event work_event(const struct device_pair *pair)
 {
 	const struct driver_work *work = &pair->work;
 
@@ -126,10 +126,10 @@ static struct event submission_event(const struct device_pair *pair)
 				.what = submission_what(work->what),
 				.correlation = work->correlation,
 				.begin = work->begin_ns,
-				.is_placed = pair->place.context != 0,
-				.device = pair->place.device,
-				.context = pair->place.context,
-				.stream = pair->place.stream,
+				.is_placed = pair->location.context != 0,
+				.device = pair->location.device,
+				.context = pair->location.context,
+				.stream = pair->location.stream,
 				.kind = work->what == DRIVER_COPY ? work->direction : 0,
 				.bytes = work->bytes,
 				EVENT_SHAPE(work->grid, work->block),
@@ -138,9 +138,9 @@ static struct event submission_event(const struct device_pair *pair)
 	};
 }
 
-void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason)
+void torsh_cuda_send_untimed(const struct device_pair *pair, uint32_t reason)
 {
-	struct event event = submission_event(pair);
+	struct event event = work_event(pair);
 
 	event.submission.reason = reason;
 	torsh_cuda_send(&event);
@@ -173,7 +173,7 @@ static struct event copy_event(const struct device_pair *pair)
 				.bytes = pair->work.bytes,
 				.kind = pair->work.direction,
 				.is_async = pair->work.is_async != 0,
-				.to_device = pair->place.device,
+				.to_device = pair->location.device,
 			},
 	};
 }
@@ -192,44 +192,44 @@ static struct event memset_event(const struct device_pair *pair)
 }
 
 /* Where and when, in any of them. */
-#define PLACE(field)                                           \
+#define LOCATE(field)                                          \
 	do {                                                   \
 		(field)->begin = begin_ns;                     \
 		(field)->duration_ns = duration_ns;            \
 		(field)->correlation = pair->work.correlation; \
-		(field)->device = pair->place.device;          \
-		(field)->context = pair->place.context;        \
-		(field)->stream = pair->place.stream;          \
+		(field)->device = pair->location.device;       \
+		(field)->context = pair->location.context;     \
+		(field)->stream = pair->location.stream;       \
 	} while (0)
 
-void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns)
+void torsh_cuda_send_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns)
 {
 	struct event event;
 
 	switch (pair->work.what) {
 	case DRIVER_KERNEL:
 		event = kernel_event(pair);
-		PLACE(&event.kernel);
+		LOCATE(&event.kernel);
 		break;
 	case DRIVER_COPY:
 		event = copy_event(pair);
-		PLACE(&event.copy);
+		LOCATE(&event.copy);
 		break;
 	case DRIVER_MEMSET:
 		event = memset_event(pair);
-		PLACE(&event.memset);
+		LOCATE(&event.memset);
 		break;
 	default:
-		event = submission_event(pair);
+		event = work_event(pair);
 		event.submission.is_timed = 1;
-		PLACE(&event.submission);
+		LOCATE(&event.submission);
 		break;
 	}
 	torsh_cuda_send(&event);
 	atomic_fetch_add_explicit(&torsh_cuda_losses.records, 1, memory_order_relaxed);
 }
 
-#undef PLACE
+#undef LOCATE
 
 /* ---- what is not seen ------------------------------------------------------------------------ */
 
@@ -237,14 +237,14 @@ void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uin
 static char not_seen[64];
 static _Atomic uint32_t has_not_seen;
 
-void torsh_cuda_not_seen(const char *name)
+void torsh_cuda_unrecorded(const char *name)
 {
 	if (strlen(name) < sizeof(not_seen) &&
 	    !atomic_exchange_explicit(&has_not_seen, 1, memory_order_relaxed))
 		strcpy(not_seen, name);
 }
 
-void torsh_cuda_say_not_seen(void)
+void torsh_cuda_send_unrecorded(void)
 {
 	char buffer[192];
 	struct text note = TEXT_IN(buffer);

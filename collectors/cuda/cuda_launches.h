@@ -15,7 +15,7 @@ struct device_pair {
 	struct device_pair *next;
 	void *begin, *end; /* marks */
 	struct driver_work work;
-	struct device_place place;
+	struct device_location location;
 	uint32_t name, registers, static_shared_bytes, local_bytes;
 };
 
@@ -26,12 +26,12 @@ void torsh_cuda_describe(struct device_pair *pair);
  * Record the call, made by the function of this frame; its work, with the device's times, or
  * without and why (a label).
  */
-void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame);
-void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
-void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason);
+void torsh_cuda_send_launch(const struct driver_work *work, int result, const void *frame);
+void torsh_cuda_send_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
+void torsh_cuda_send_untimed(const struct device_pair *pair, uint32_t reason);
 
 /* A note, where there was something that is not recorded. */
-void torsh_cuda_say_not_seen(void);
+void torsh_cuda_send_unrecorded(void);
 
 uint32_t torsh_cuda_label(const char *text); /* 0 of NULL */
 

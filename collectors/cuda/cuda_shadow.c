@@ -36,14 +36,14 @@ struct slot {
 static _Thread_local struct slot slots[SLOTS_MAX];
 static _Thread_local uint32_t n_slots;
 
-static int is_known(int domain, uint32_t id)
+static int is_listed(int domain, uint32_t id)
 {
 	return domain >= 0 && (uint32_t)domain < N_DOMAINS && id < CUPTI_CALLS_MAX;
 }
 
 static int is_enabled(int domain, uint32_t id, enum enabler by)
 {
-	return is_known(domain, id) &&
+	return is_listed(domain, id) &&
 	       atomic_load_explicit(&enabled[domain][id], memory_order_relaxed) & by;
 }
 
@@ -73,7 +73,7 @@ void torsh_cuda_subscribed(void *subscriber)
 
 int torsh_cuda_watch_callback(int domain, uint32_t id)
 {
-	return is_known(domain, id) ? set(domain, id, BY_US, 1) : -1;
+	return is_listed(domain, id) ? set(domain, id, BY_US, 1) : -1;
 }
 
 bool torsh_cuda_is_watched(int domain, uint32_t id)
@@ -214,8 +214,8 @@ int torsh_cuda_tee_EnableCallback(uint32_t enable, void *subscriber, int domain,
 {
 	if (!is_shadow(subscriber))
 		return -1;
-	return is_known(domain, id) ? set(domain, id, BY_SHADOW, enable != 0)
-				    : CUPTI_INVALID_PARAMETER;
+	return is_listed(domain, id) ? set(domain, id, BY_SHADOW, enable != 0)
+				     : CUPTI_INVALID_PARAMETER;
 }
 
 int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain)
@@ -243,7 +243,7 @@ int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domai
 {
 	if (!is_shadow(subscriber))
 		return -1;
-	if (!is_on || !is_known(domain, id))
+	if (!is_on || !is_listed(domain, id))
 		return CUPTI_INVALID_PARAMETER;
 	*is_on = is_enabled(domain, id, BY_SHADOW) != 0;
 	return CUPTI_DONE;

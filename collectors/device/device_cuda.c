@@ -24,20 +24,20 @@
 struct driver_event {
 	struct driver_event *next;
 	void *handle;
-	struct cuda_place *place; /* NULL: it was none yet */
+	struct cuda_event_slots *slots; /* NULL: it was none yet */
 	uint32_t generation; /* of the place, when it was made */
 };
 
 static struct cuda_lock lock; /* guards the spares of places, and blanks */
 static struct driver_event *blanks; /* records that stand for nothing */
-static struct device_clock clock_known;
+static struct device_clock clock_errors;
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static int is_valid(const struct driver_event *event)
 {
 	return event->generation ==
-	       atomic_load_explicit(&event->place->generation, memory_order_relaxed);
+	       atomic_load_explicit(&event->slots->generation, memory_order_relaxed);
 }
 
 /* With the lock. */
@@ -60,43 +60,43 @@ static struct driver_event *take_blank(void)
 static void give_event(struct driver_event *event)
 {
 	torsh_cuda_lock(&lock);
-	event->next = event->place->spares;
-	event->place->spares = event;
+	event->next = event->slots->spares;
+	event->slots->spares = event;
 	torsh_cuda_unlock(&lock);
 }
 
 /* Not inlined: what it needs of the stack is needed once for each mark. */
-static __attribute__((noinline)) int make_event(struct cuda_place *place, void **handle)
+static __attribute__((noinline)) int make_event(struct cuda_event_slots *slots, void **handle)
 {
 	struct cuda_visit visit;
 	int result = torsh_cuda_visit(&visit,
-				      atomic_load_explicit(&place->handle, memory_order_relaxed));
+				      atomic_load_explicit(&slots->handle, memory_order_relaxed));
 
 	if (result)
 		return result;
-	result = torsh_cuda_ask(torsh_driver.cuEventCreate(handle, 0));
+	result = torsh_cuda_check(torsh_driver.cuEventCreate(handle, 0));
 	torsh_cuda_visit_end(&visit);
 	return result;
 }
 
-static struct driver_event *take_event(struct cuda_place *place)
+static struct driver_event *take_event(struct cuda_event_slots *slots)
 {
 	struct driver_event *event;
 
 	torsh_cuda_lock(&lock);
-	event = place->spares;
+	event = slots->spares;
 	if (event)
-		place->spares = event->next;
+		slots->spares = event->next;
 	else
 		event = take_blank();
 	torsh_cuda_unlock(&lock);
 	if (!event)
 		return NULL;
-	if (event->place && is_valid(event))
+	if (event->slots && is_valid(event))
 		return event;
-	event->place = place;
-	event->generation = atomic_load_explicit(&place->generation, memory_order_relaxed);
-	if (!make_event(place, &event->handle))
+	event->slots = slots;
+	event->generation = atomic_load_explicit(&slots->generation, memory_order_relaxed);
+	if (!make_event(slots, &event->handle))
 		return event;
 	event->generation--;
 	give_event(event);
@@ -112,32 +112,32 @@ static int is_enabled(void)
 
 static int record(void *stream, int *device, void **event, int64_t *cpu_ns)
 {
-	struct cuda_place *place = torsh_cuda_place_of(stream);
+	struct cuda_event_slots *slots = torsh_cuda_event_slots_of(stream);
 	struct driver_event *mark = *event;
 
-	if (!place)
+	if (!slots)
 		return -ENODEV;
-	if (mark && (mark->place != place || !is_valid(mark))) {
+	if (mark && (mark->slots != slots || !is_valid(mark))) {
 		give_event(mark);
 		mark = NULL;
 	}
 	if (!mark)
-		mark = take_event(place);
+		mark = take_event(slots);
 	*event = mark;
 	if (!mark)
 		return -EIO;
 	if (device)
-		*device = place->device;
+		*device = slots->device;
 	if (cpu_ns)
 		*cpu_ns = (int64_t)torsh_cuda_monotonic_ns();
-	return torsh_cuda_ask(torsh_driver.cuEventRecord(mark->handle, stream));
+	return torsh_cuda_check(torsh_driver.cuEventRecord(mark->handle, stream));
 }
 
 static int query(void *handle)
 {
 	int result = torsh_driver.cuEventQuery(handle);
 
-	return result == DRIVER_NOT_READY ? -EAGAIN : torsh_cuda_ask(result);
+	return result == DRIVER_NOT_READY ? -EAGAIN : torsh_cuda_check(result);
 }
 
 /* In the events' context. */
@@ -149,7 +149,7 @@ static int distance(void *from, void *to, double *us)
 	if (!result)
 		result = query(from);
 	if (!result)
-		result = torsh_cuda_ask(torsh_driver.cuEventElapsedTime(&ms, from, to));
+		result = torsh_cuda_check(torsh_driver.cuEventElapsedTime(&ms, from, to));
 	if (!result)
 		*us = (double)ms * 1000;
 	return result;
@@ -161,10 +161,10 @@ static int elapsed(void *from, void *to, double *us)
 	struct cuda_visit visit;
 	int result;
 
-	if (a->place != b->place || !is_valid(a) || !is_valid(b))
+	if (a->slots != b->slots || !is_valid(a) || !is_valid(b))
 		return -ENODEV;
 	result = torsh_cuda_visit(&visit,
-				  atomic_load_explicit(&a->place->handle, memory_order_relaxed));
+				  atomic_load_explicit(&a->slots->handle, memory_order_relaxed));
 	if (result)
 		return result;
 	result = distance(a->handle, b->handle, us);
@@ -174,12 +174,12 @@ static int elapsed(void *from, void *to, double *us)
 
 static int synchronize(void)
 {
-	return torsh_cuda_ask(torsh_driver.cuCtxSynchronize());
+	return torsh_cuda_check(torsh_driver.cuCtxSynchronize());
 }
 
 static int on_each_device(void (*op)(int device, void *context), void *context)
 {
-	int n, result = torsh_cuda_ask(torsh_driver.cuDeviceGetCount(&n));
+	int n, result = torsh_cuda_check(torsh_driver.cuDeviceGetCount(&n));
 
 	for (int i = 0; i < n && !result; i++)
 		op(i, context);
@@ -195,16 +195,16 @@ const struct device_ops torsh_device_cuda = {
 	.on_each_device = on_each_device,
 };
 
-struct device_place torsh_device_cuda_place(void *event, void *stream)
+struct device_location torsh_device_cuda_location(void *event, void *stream)
 {
 	const struct driver_event *mark = event;
 	uint64_t id = 0;
 
 	if (!mark || (torsh_driver.cuStreamGetId && torsh_driver.cuStreamGetId(stream, &id)))
 		id = 0;
-	return (struct device_place){
-		.device = mark ? (uint32_t)mark->place->device : 0,
-		.context = mark ? mark->place->id : 0,
+	return (struct device_location){
+		.device = mark ? (uint32_t)mark->slots->device : 0,
+		.context = mark ? mark->slots->id : 0,
 		.stream = (uint32_t)id,
 	};
 }
@@ -212,17 +212,17 @@ struct device_place torsh_device_cuda_place(void *event, void *stream)
 /* ---- moments --------------------------------------------------------------------------------- */
 
 /* In the place's context. */
-static int prepare(struct cuda_place *place)
+static int prepare(struct cuda_event_slots *slots)
 {
 	int result = 0;
 
-	if (!place->stream)
-		result = torsh_cuda_ask(
-			torsh_driver.cuStreamCreate(&place->stream, DRIVER_STREAM_NON_BLOCKING));
-	if (!result && !place->next.mark)
-		result = torsh_cuda_ask(torsh_driver.cuEventCreate(&place->next.mark, 0));
-	if (!result && !place->next.after)
-		result = torsh_cuda_ask(torsh_driver.cuEventCreate(&place->next.after, 0));
+	if (!slots->stream)
+		result = torsh_cuda_check(
+			torsh_driver.cuStreamCreate(&slots->stream, DRIVER_STREAM_NON_BLOCKING));
+	if (!result && !slots->next.mark)
+		result = torsh_cuda_check(torsh_driver.cuEventCreate(&slots->next.mark, 0));
+	if (!result && !slots->next.after)
+		result = torsh_cuda_check(torsh_driver.cuEventCreate(&slots->next.after, 0));
 	return result;
 }
 
@@ -230,11 +230,11 @@ static int prepare(struct cuda_place *place)
  * A mark into our own stream, which is reached at once: between the reading before it and the one
  * after.
  */
-static int compare_once(struct cuda_place *place, uint64_t *width_ns)
+static int compare_once(struct cuda_event_slots *slots, uint64_t *width_ns)
 {
-	struct cuda_comparison *next = &place->next;
+	struct cuda_comparison *next = &slots->next;
 	uint64_t before = torsh_cuda_monotonic_ns(), now;
-	int result = torsh_cuda_ask(torsh_driver.cuEventRecord(next->mark, place->stream));
+	int result = torsh_cuda_check(torsh_driver.cuEventRecord(next->mark, slots->stream));
 
 	if (result)
 		return result;
@@ -247,60 +247,60 @@ static int compare_once(struct cuda_place *place, uint64_t *width_ns)
 	return result;
 }
 
-static void measure_floor(const struct cuda_place *place)
+static void measure_floor(const struct cuda_event_slots *slots)
 {
 	double us;
 
-	if (torsh_driver.cuEventRecord(place->next.after, place->stream))
+	if (torsh_driver.cuEventRecord(slots->next.after, slots->stream))
 		return;
 	for (int i = 0; i < COMPARE_TRIES; i++) {
-		if (distance(place->next.mark, place->next.after, &us))
+		if (distance(slots->next.mark, slots->next.after, &us))
 			continue;
-		if (us * 1000 > (double)clock_known.floor_ns)
-			clock_known.floor_ns = (uint64_t)(us * 1000);
+		if (us * 1000 > (double)clock_errors.floor_ns)
+			clock_errors.floor_ns = (uint64_t)(us * 1000);
 		return;
 	}
 }
 
-static void measure_step(const struct cuda_place *place)
+static void measure_step(const struct cuda_event_slots *slots)
 {
 	int64_t step;
 	double us;
 
-	if (!place->comparison.mark || distance(place->comparison.mark, place->next.mark, &us))
+	if (!slots->comparison.mark || distance(slots->comparison.mark, slots->next.mark, &us))
 		return;
-	step = (int64_t)(place->next.moment_ns - place->comparison.moment_ns) -
+	step = (int64_t)(slots->next.moment_ns - slots->comparison.moment_ns) -
 	       (int64_t)(us * 1000);
 	step = step < 0 ? -step : step;
-	if ((uint64_t)step > clock_known.step_ns)
-		clock_known.step_ns = (uint64_t)step;
+	if ((uint64_t)step > clock_errors.step_ns)
+		clock_errors.step_ns = (uint64_t)step;
 }
 
 /*
  * In the place's context. Of several tries the first one that is narrow enough to be done in time.
  */
-static void compare(struct cuda_place *place)
+static void compare(struct cuda_event_slots *slots)
 {
-	struct cuda_comparison old = place->comparison;
+	struct cuda_comparison old = slots->comparison;
 	uint64_t now = torsh_cuda_monotonic_ns(), width_ns = 0;
 
-	if (now < place->due_ns || prepare(place))
+	if (now < slots->due_ns || prepare(slots))
 		return;
 	for (int i = 0; i <= COMPARE_TRIES; i++) {
-		int result = compare_once(place, &width_ns);
+		int result = compare_once(slots, &width_ns);
 
 		/* The first one finds nothing warm. */
 		if (i == 0 || result == -EAGAIN)
 			continue;
 		if (result)
 			return;
-		measure_floor(place);
-		measure_step(place);
-		place->comparison = place->next;
-		place->next = old;
-		place->due_ns = now + COMPARE_EVERY_NS;
-		if (width_ns > clock_known.width_ns)
-			clock_known.width_ns = width_ns;
+		measure_floor(slots);
+		measure_step(slots);
+		slots->comparison = slots->next;
+		slots->next = old;
+		slots->due_ns = now + COMPARE_EVERY_NS;
+		if (width_ns > clock_errors.width_ns)
+			clock_errors.width_ns = width_ns;
 		return;
 	}
 }
@@ -308,7 +308,7 @@ static void compare(struct cuda_place *place)
 int torsh_device_cuda_moment(void *event, uint64_t *moment_ns)
 {
 	struct driver_event *mark = event;
-	struct cuda_place *place = mark->place;
+	struct cuda_event_slots *slots = mark->slots;
 	struct cuda_visit visit;
 	double us;
 	int result;
@@ -316,19 +316,19 @@ int torsh_device_cuda_moment(void *event, uint64_t *moment_ns)
 	if (!is_valid(mark))
 		return -ENODEV;
 	result = torsh_cuda_visit(&visit,
-				  atomic_load_explicit(&place->handle, memory_order_relaxed));
+				  atomic_load_explicit(&slots->handle, memory_order_relaxed));
 	if (result)
 		return result;
-	compare(place);
-	result = place->comparison.mark ? distance(place->comparison.mark, mark->handle, &us)
+	compare(slots);
+	result = slots->comparison.mark ? distance(slots->comparison.mark, mark->handle, &us)
 					: -EAGAIN;
 	torsh_cuda_visit_end(&visit);
 	if (!result)
-		*moment_ns = place->comparison.moment_ns + (uint64_t)(int64_t)(us * 1000);
+		*moment_ns = slots->comparison.moment_ns + (uint64_t)(int64_t)(us * 1000);
 	return result;
 }
 
 struct device_clock torsh_device_cuda_clock(void)
 {
-	return clock_known;
+	return clock_errors;
 }

@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 /* Where a stream's work is done. */
-struct device_place {
+struct device_location {
 	uint32_t device, context, stream;
 };
 
 /* Of the stream to which event was last recorded; without event nothing. */
-struct device_place torsh_device_cuda_place(void *event, void *stream);
+struct device_location torsh_device_cuda_location(void *event, void *stream);
 
 /*
  * Of the calling thread's current context, with no stream. Returns 0 or -errno: there is none, or
  * it isn't known.
  */
-int torsh_device_cuda_here(struct device_place *place);
+int torsh_device_cuda_here(struct device_location *location);
 
 /*
  * The number of a context that was seen, NULL: the device's primary one; 0: it was not seen, or is

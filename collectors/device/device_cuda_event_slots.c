@@ -6,16 +6,14 @@
 #include <stddef.h>
 
 #include "collectors/cuda/cuda_lock.h"
+#include "collectors/cuda/cuda_slab.h"
 #include "collectors/device/device_cuda.h"
 #include "shim/cuda/driver.h"
-#include "shim/sys.h"
-
-#define PLACES_A_TIME 64u
 
 static struct cuda_lock lock; /* guards the list, which only grows at its end, and places' making */
-static struct cuda_place *places, **last_place = &places;
-static struct cuda_place *unused; /* n_unused of them, one behind the other */
-static uint32_t n_unused, n_places;
+static struct cuda_event_slots *first_slots, **last_slots = &first_slots;
+static struct cuda_slab slab;
+static uint32_t n_slots;
 
 static _Thread_local int last_problem;
 
@@ -38,12 +36,12 @@ const char *torsh_device_cuda_problem(void)
 int torsh_cuda_visit(struct cuda_visit *visit, void *context)
 {
 	void *current = NULL;
-	int result = torsh_cuda_ask(torsh_driver.cuCtxGetCurrent(&current));
+	int result = torsh_cuda_check(torsh_driver.cuCtxGetCurrent(&current));
 
 	visit->is_pushed = 0;
 	visit->mode = DRIVER_CAPTURE_RELAXED;
 	if (!result && current != context) {
-		result = torsh_cuda_ask(torsh_driver.cuCtxPushCurrent_v2(context));
+		result = torsh_cuda_check(torsh_driver.cuCtxPushCurrent_v2(context));
 		visit->is_pushed = !result;
 	}
 	if (!result)
@@ -67,118 +65,113 @@ static int context_of(void *stream, void **context)
 	*context = NULL;
 	if (stream && stream != DRIVER_STREAM_LEGACY && stream != DRIVER_STREAM_PER_THREAD &&
 	    torsh_driver.cuStreamGetCtx)
-		result = torsh_cuda_ask(torsh_driver.cuStreamGetCtx(stream, context));
+		result = torsh_cuda_check(torsh_driver.cuStreamGetCtx(stream, context));
 	else
-		result = torsh_cuda_ask(torsh_driver.cuCtxGetCurrent(context));
+		result = torsh_cuda_check(torsh_driver.cuCtxGetCurrent(context));
 	return result || *context ? result : -ENODEV;
 }
 
-static struct cuda_place *find_place(const void *context)
+static struct cuda_event_slots *find_slots(const void *context)
 {
-	struct cuda_place *place = places;
+	struct cuda_event_slots *slots = first_slots;
 
-	while (place && atomic_load_explicit(&place->handle, memory_order_relaxed) != context)
-		place = place->following;
-	return place;
+	while (slots && atomic_load_explicit(&slots->handle, memory_order_relaxed) != context)
+		slots = slots->following;
+	return slots;
 }
 
 /* With the lock. A place that was forgotten, or a new one. */
-static struct cuda_place *take_place(void)
+static struct cuda_event_slots *take_slots(void)
 {
-	struct cuda_place *place = find_place(NULL);
+	struct cuda_event_slots *slots = find_slots(NULL);
 
-	if (place)
-		return place;
-	if (!n_unused) {
-		unused = torsh_sys_pages(PLACES_A_TIME * sizeof(*unused));
-		n_unused = unused ? PLACES_A_TIME : 0;
-	}
-	if (!n_unused)
+	if (slots)
+		return slots;
+	slots = torsh_cuda_slab_take(&slab, sizeof(*slots));
+	if (!slots)
 		return NULL;
-	n_unused--;
-	place = unused++;
-	place->number = ++n_places;
-	*last_place = place;
-	last_place = &place->following;
-	return place;
+	slots->number = ++n_slots;
+	*last_slots = slots;
+	last_slots = &slots->following;
+	return slots;
 }
 
 /* Not inlined: what it needs of the stack is needed once for each context. */
-static __attribute__((noinline)) struct cuda_place *add_place(void *context)
+static __attribute__((noinline)) struct cuda_event_slots *add_slots(void *context)
 {
-	struct cuda_place *place = NULL;
+	struct cuda_event_slots *slots = NULL;
 	struct cuda_visit visit;
 	uint64_t id = 0;
 	int device;
 
 	if (torsh_cuda_visit(&visit, context))
 		return NULL;
-	if (!torsh_cuda_ask(torsh_driver.cuCtxGetDevice(&device)) &&
+	if (!torsh_cuda_check(torsh_driver.cuCtxGetDevice(&device)) &&
 	    (!torsh_driver.cuCtxGetId || !torsh_driver.cuCtxGetId(context, &id))) {
 		torsh_cuda_lock(&lock);
-		place = find_place(context);
-		if (!place)
-			place = take_place();
-		if (place) {
-			place->device = device;
-			place->id = id ? (uint32_t)id : place->number;
-			atomic_store_explicit(&place->handle, context, memory_order_relaxed);
+		slots = find_slots(context);
+		if (!slots)
+			slots = take_slots();
+		if (slots) {
+			slots->device = device;
+			slots->id = id ? (uint32_t)id : slots->number;
+			atomic_store_explicit(&slots->handle, context, memory_order_relaxed);
 		}
 		torsh_cuda_unlock(&lock);
 	}
 	torsh_cuda_visit_end(&visit);
-	return place;
+	return slots;
 }
 
-static struct cuda_place *known_place(const void *context)
+static struct cuda_event_slots *find_slots_locked(const void *context)
 {
-	struct cuda_place *place;
+	struct cuda_event_slots *slots;
 
 	torsh_cuda_lock(&lock);
-	place = find_place(context);
+	slots = find_slots(context);
 	torsh_cuda_unlock(&lock);
-	return place;
+	return slots;
 }
 
-struct cuda_place *torsh_cuda_place_of(void *stream)
+struct cuda_event_slots *torsh_cuda_event_slots_of(void *stream)
 {
-	struct cuda_place *place;
+	struct cuda_event_slots *slots;
 	void *context;
 
 	if (context_of(stream, &context))
 		return NULL;
-	place = known_place(context);
-	return place ? place : add_place(context);
+	slots = find_slots_locked(context);
+	return slots ? slots : add_slots(context);
 }
 
 /* With the lock. What was made there went with it, and its address is free for another one. */
-static void forget_place(struct cuda_place *place)
+static void forget_slots(struct cuda_event_slots *slots)
 {
-	atomic_fetch_add_explicit(&place->generation, 1, memory_order_relaxed);
-	place->stream = NULL;
-	place->comparison = place->next = (struct cuda_comparison){0};
-	place->due_ns = 0;
-	atomic_store_explicit(&place->handle, NULL, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slots->generation, 1, memory_order_relaxed);
+	slots->stream = NULL;
+	slots->comparison = slots->next = (struct cuda_comparison){0};
+	slots->due_ns = 0;
+	atomic_store_explicit(&slots->handle, NULL, memory_order_relaxed);
 }
 
 void torsh_device_cuda_forget(void *context, int device)
 {
-	struct cuda_place *place;
+	struct cuda_event_slots *slots;
 
 	torsh_cuda_lock(&lock);
-	for (place = places; place; place = place->following)
-		if (context ? place->handle == context : place->device == device)
-			forget_place(place);
+	for (slots = first_slots; slots; slots = slots->following)
+		if (context ? slots->handle == context : slots->device == device)
+			forget_slots(slots);
 	torsh_cuda_unlock(&lock);
 }
 
-int torsh_device_cuda_here(struct device_place *here)
+int torsh_device_cuda_here(struct device_location *here)
 {
-	const struct cuda_place *place = torsh_cuda_place_of(NULL);
+	const struct cuda_event_slots *slots = torsh_cuda_event_slots_of(NULL);
 
-	if (!place)
+	if (!slots)
 		return -ENODEV;
-	*here = (struct device_place){.device = (uint32_t)place->device, .context = place->id};
+	*here = (struct device_location){.device = (uint32_t)slots->device, .context = slots->id};
 	return 0;
 }
 
@@ -204,10 +197,10 @@ static void *primary_of(int device)
 
 uint32_t torsh_device_cuda_number(void *context, int device)
 {
-	const struct cuda_place *place;
+	const struct cuda_event_slots *slots;
 
 	if (!context)
 		context = primary_of(device);
-	place = context ? known_place(context) : NULL;
-	return place ? place->id : 0;
+	slots = context ? find_slots_locked(context) : NULL;
+	return slots ? slots->id : 0;
 }

@@ -18,10 +18,10 @@ struct cuda_comparison {
 };
 
 /* A context that was seen. */
-struct cuda_place {
+struct cuda_event_slots {
 	void *_Atomic handle; /* NULL: it is gone */
 	_Atomic uint32_t generation; /* counts how often what was made in it became invalid */
-	struct cuda_place *following; /* in the list of all */
+	struct cuda_event_slots *following; /* in the list of all */
 	uint32_t number; /* from 1 on */
 	int device;
 	uint32_t id;
@@ -37,7 +37,7 @@ struct cuda_place {
 void torsh_cuda_last_error(int result);
 
 /* A result of the driver's as 0 or -EIO. */
-static inline int torsh_cuda_ask(int result)
+static inline int torsh_cuda_check(int result)
 {
 	if (!result)
 		return 0;
@@ -61,6 +61,6 @@ void torsh_cuda_visit_end(struct cuda_visit *visit);
  * That of the stream's context, new where it wasn't seen. NULL: it isn't known, or there is no
  * memory.
  */
-struct cuda_place *torsh_cuda_place_of(void *stream);
+struct cuda_event_slots *torsh_cuda_event_slots_of(void *stream);
 
 #endif

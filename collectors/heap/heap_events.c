@@ -25,7 +25,7 @@ static int is_sent_in_pause(enum alloc_entry entry)
 }
 
 static inline void record_alloc(void *block, size_t size, enum alloc_entry entry, const void *frame,
-				int may_ask)
+				int needs_usable_size)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
 	struct producer *producer;
@@ -40,7 +40,7 @@ static inline void record_alloc(void *block, size_t size, enum alloc_entry entry
 	producer = torsh_producer_enter();
 	if (!producer)
 		return;
-	if (may_ask)
+	if (needs_usable_size)
 		alloc.usable = torsh_next.malloc_usable_size(block);
 	torsh_producer_alloc(producer, &alloc, torsh_config.with_stack ? frame : NULL);
 	torsh_producer_leave(producer);

@@ -134,11 +134,11 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
  */
 static bool record_plan(pid_t child, const struct child_plan *plan, char *const *argv)
 {
-	bool is_said = plan->start && child;
+	bool is_sent = plan->start && child;
 
-	if (is_said)
+	if (is_sent)
 		record_program(child, plan->problem, describe_start(plan->start, argv));
-	return is_said;
+	return is_sent;
 }
 
 /* After vfork the kernel alone knows it, which a filter may forbid to query: 0 then. */
@@ -164,35 +164,35 @@ static void drop_start(struct child_plan *plan)
 	plan->start = NULL;
 }
 
-enum told { TOLD_EXEC = 1, TOLD_PROGRAM = 2 };
+enum reported { REPORTED_EXEC = 1, REPORTED_PROGRAM = 2 };
 
 int torsh_process_executing(struct child_plan *plan, char *const *argv)
 {
-	int told = 0, is_borrowed;
+	int reported = 0, is_borrowed;
 
 	/* In a child of a fork that we did not see. */
 	torsh_process_created();
 	/* After vfork this is the parent's producer, which stands still meanwhile. */
 	is_borrowed = is_on() && torsh_agent_is_borrowed();
 	if (is_on() && record_plan(number_of_self(is_borrowed), plan, argv))
-		told |= TOLD_PROGRAM;
+		reported |= REPORTED_PROGRAM;
 	drop_start(plan);
 	if (!is_on() || is_borrowed)
-		return told;
+		return reported;
 	torsh_cuda_executing();
 	record_exec(0);
 	set_state(CHANNEL_EXECUTING);
-	return told | TOLD_EXEC;
+	return reported | REPORTED_EXEC;
 }
 
-void torsh_process_not_executed(int told)
+void torsh_process_not_executed(int reported)
 {
 	int saved = errno;
 
-	if (told & TOLD_PROGRAM)
+	if (reported & REPORTED_PROGRAM)
 		record_program(number_of_self(torsh_agent_is_borrowed()), PROGRAM_FINE,
 			       (struct channel_text){0});
-	if (told & TOLD_EXEC) {
+	if (reported & REPORTED_EXEC) {
 		record_exec(1);
 		set_state(CHANNEL_RUNNING);
 	}

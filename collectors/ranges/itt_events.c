@@ -35,10 +35,10 @@ static struct range_text string_text(const struct itt_string *string)
 	return (struct range_text){.bytes = string ? string->text : NULL};
 }
 
-static struct range_says says_of(const struct itt_domain *domain, struct range_text name,
-				 const char *category)
+static struct range_attributes attributes_of(const struct itt_domain *domain,
+					     struct range_text name, const char *category)
 {
-	return (struct range_says){
+	return (struct range_attributes){
 		.name = name,
 		.domain = domain_text(domain),
 		.category = {.bytes = category},
@@ -63,7 +63,7 @@ static size_t bytes_of(uint32_t type)
 }
 
 /* The number of a type that lies at data, as a payload. */
-static void read_number(struct range_says *says, uint32_t type, const void *data)
+static void read_number(struct range_attributes *range, uint32_t type, const void *data)
 {
 	uint64_t bits = 0;
 	double number;
@@ -77,8 +77,8 @@ static void read_number(struct range_says *says, uint32_t type, const void *data
 	case ITT_TYPE_S16: {
 		unsigned int shift = 64 - 8 * (unsigned int)bytes_of(type);
 
-		says->payload_type = PAYLOAD_I64;
-		says->payload = (uint64_t)((int64_t)(bits << shift) >> shift);
+		range->payload_type = PAYLOAD_I64;
+		range->payload = (uint64_t)((int64_t)(bits << shift) >> shift);
 		return;
 	}
 	case ITT_TYPE_FLOAT: {
@@ -87,39 +87,39 @@ static void read_number(struct range_says *says, uint32_t type, const void *data
 		memcpy(&narrow, data, sizeof(narrow));
 		number = narrow;
 		memcpy(&bits, &number, sizeof(bits));
-		says->payload_type = PAYLOAD_F64;
+		range->payload_type = PAYLOAD_F64;
 		break;
 	}
 	case ITT_TYPE_DOUBLE:
-		says->payload_type = PAYLOAD_F64;
+		range->payload_type = PAYLOAD_F64;
 		break;
 	default:
-		says->payload_type = PAYLOAD_U64;
+		range->payload_type = PAYLOAD_U64;
 	}
-	says->payload = bits;
+	range->payload = bits;
 }
 
 static void push(const struct itt_domain *domain, struct range_text name)
 {
-	struct range_says says = says_of(domain, name, NULL);
+	struct range_attributes range = attributes_of(domain, name, NULL);
 
-	torsh_ranges_push(&says);
+	torsh_ranges_push(&range);
 }
 
 /* Not inlined: the ids that the call came with have enough on the stack. */
 static __attribute__((noinline)) void start(uint64_t number, const struct itt_domain *domain,
 					    struct range_text name, const char *category)
 {
-	struct range_says says = says_of(domain, name, category);
+	struct range_attributes range = attributes_of(domain, name, category);
 
-	torsh_ranges_start(&says, number);
+	torsh_ranges_start(&range, number);
 }
 
 static void mark(const struct itt_domain *domain, struct range_text name)
 {
-	struct range_says says = says_of(domain, name, NULL);
+	struct range_attributes range = attributes_of(domain, name, NULL);
 
-	torsh_ranges_mark(&says);
+	torsh_ranges_mark(&range);
 }
 
 /*
@@ -153,7 +153,7 @@ static struct itt_histogram *record_histogram_create(struct itt_histogram *their
 static __attribute__((noinline)) void name_bar(const struct itt_histogram *histogram, size_t i,
 					       const void *x, struct text *text)
 {
-	struct range_says at = {0};
+	struct range_attributes at = {0};
 
 	if (x)
 		read_number(&at, histogram->x_type,
@@ -168,11 +168,11 @@ static __attribute__((noinline)) void name_bar(const struct itt_histogram *histo
 static __attribute__((noinline)) void submit_bar(const struct itt_histogram *histogram,
 						 const char *name, const void *y)
 {
-	struct range_says says =
-		says_of(histogram->domain, (struct range_text){.bytes = name}, NULL);
+	struct range_attributes range =
+		attributes_of(histogram->domain, (struct range_text){.bytes = name}, NULL);
 
-	read_number(&says, histogram->y_type, y);
-	torsh_ranges_value(&says, VALUE_SAMPLE);
+	read_number(&range, histogram->y_type, y);
+	torsh_ranges_value(&range, VALUE_SAMPLE);
 }
 
 static void record_histogram_submit(struct itt_histogram *histogram, size_t n, void *x, void *y)
@@ -212,9 +212,9 @@ static void *record_counter_create_v3(void *theirs, int has_consumer,
 					   type);
 }
 
-static struct range_says counter_says(const struct counter *counter)
+static struct range_attributes counter_attributes(const struct counter *counter)
 {
-	return (struct range_says){
+	return (struct range_attributes){
 		.name = {.label = counter->name},
 		.domain = {.label = counter->domain},
 		.source = RANGE_BY_ITT,
@@ -223,15 +223,15 @@ static struct range_says counter_says(const struct counter *counter)
 
 static void add(struct counter *counter, uint64_t by)
 {
-	struct range_says says;
+	struct range_attributes range;
 
 	if (!counter)
 		return;
-	says = counter_says(counter);
+	range = counter_attributes(counter);
 	/* Counted down below nothing it is a negative number. */
-	says.payload_type = PAYLOAD_I64;
-	says.payload = atomic_fetch_add_explicit(&counter->count, by, memory_order_relaxed) + by;
-	torsh_ranges_value(&says, VALUE_COUNTER);
+	range.payload_type = PAYLOAD_I64;
+	range.payload = atomic_fetch_add_explicit(&counter->count, by, memory_order_relaxed) + by;
+	torsh_ranges_value(&range, VALUE_COUNTER);
 }
 
 static void record_counter_inc_delta(void *counter, uint64_t by)
@@ -257,14 +257,14 @@ static void record_counter_dec(void *counter)
 static void record_counter_set_value(void *handle, void *value)
 {
 	struct counter *counter = torsh_itt_find_counter(handle);
-	struct range_says says;
+	struct range_attributes range;
 
 	if (!counter || !value)
 		return;
-	says = counter_says(counter);
-	read_number(&says, counter->type ? counter->type : ITT_TYPE_U64, value);
-	atomic_store_explicit(&counter->count, says.payload, memory_order_relaxed);
-	torsh_ranges_value(&says, VALUE_COUNTER);
+	range = counter_attributes(counter);
+	read_number(&range, counter->type ? counter->type : ITT_TYPE_U64, value);
+	atomic_store_explicit(&counter->count, range.payload, memory_order_relaxed);
+	torsh_ranges_value(&range, VALUE_COUNTER);
 }
 
 static void record_counter_set_value_ex(void *counter, void *clock, uint64_t at, void *value)
@@ -407,14 +407,14 @@ static void record_frame_end_v3(const struct itt_domain *domain, struct itt_id *
 static void record_frame_submit_v3(const struct itt_domain *domain, struct itt_id *id,
 				   uint64_t begin, uint64_t end)
 {
-	struct range_says says = says_of(domain, domain_text(domain), "frame");
+	struct range_attributes range = attributes_of(domain, domain_text(domain), "frame");
 
 	(void)id;
 	if (!torsh_itt_consumer.get_timestamp) {
-		says.payload_type = PAYLOAD_U64;
-		says.payload = end - begin;
+		range.payload_type = PAYLOAD_U64;
+		range.payload = end - begin;
 	}
-	torsh_ranges_mark(&says);
+	torsh_ranges_mark(&range);
 }
 
 static uint64_t record_get_timestamp(uint64_t theirs, int has_consumer)
@@ -448,20 +448,20 @@ static void record_metadata_add_with_scope(const struct itt_domain *domain, uint
 					   struct itt_string *key, uint32_t type, size_t n,
 					   void *data)
 {
-	struct range_says says = says_of(domain, string_text(key), "metadata");
+	struct range_attributes range = attributes_of(domain, string_text(key), "metadata");
 
 	(void)scope;
 	if (n)
-		read_number(&says, type, data);
-	torsh_ranges_mark(&says);
+		read_number(&range, type, data);
+	torsh_ranges_mark(&range);
 }
 
 static void record_metadata_str_add_with_scope(const struct itt_domain *domain, uint32_t scope,
 					       struct itt_string *key, const char *data, size_t n)
 {
 	struct text text = torsh_text_map(LABEL_ROOM);
-	struct range_says says =
-		says_of(domain, (struct range_text){.bytes = text.bytes}, "metadata");
+	struct range_attributes range =
+		attributes_of(domain, (struct range_text){.bytes = text.bytes}, "metadata");
 
 	(void)scope;
 	torsh_text_put(&text, key && key->text ? key->text : "");
@@ -469,7 +469,7 @@ static void record_metadata_str_add_with_scope(const struct itt_domain *domain, 
 	/* 0: up to its end. */
 	if (data)
 		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_ROOM));
-	torsh_ranges_mark(&says);
+	torsh_ranges_mark(&range);
 	torsh_text_unmap(&text);
 }
 

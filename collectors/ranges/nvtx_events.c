@@ -108,107 +108,108 @@ static uint32_t label_of_wide(const wchar_t *wide)
 	return label;
 }
 
-static void read_payload(const struct nvtx_event *event, struct range_says *says)
+static void read_payload(const struct nvtx_event *event, struct range_attributes *range)
 {
 	switch (event->payload_type) {
 	case NVTX_PAYLOAD_U64:
-		says->payload_type = PAYLOAD_U64;
-		says->payload = event->payload.u64;
+		range->payload_type = PAYLOAD_U64;
+		range->payload = event->payload.u64;
 		break;
 	case NVTX_PAYLOAD_I64:
-		says->payload_type = PAYLOAD_I64;
-		says->payload = event->payload.u64;
+		range->payload_type = PAYLOAD_I64;
+		range->payload = event->payload.u64;
 		break;
 	case NVTX_PAYLOAD_F64:
-		says->payload_type = PAYLOAD_F64;
-		says->payload = event->payload.u64;
+		range->payload_type = PAYLOAD_F64;
+		range->payload = event->payload.u64;
 		break;
 	case NVTX_PAYLOAD_U32:
-		says->payload_type = PAYLOAD_U64;
-		says->payload = event->payload.u32;
+		range->payload_type = PAYLOAD_U64;
+		range->payload = event->payload.u32;
 		break;
 	case NVTX_PAYLOAD_I32:
-		says->payload_type = PAYLOAD_I64;
-		says->payload = (uint64_t)(int64_t)event->payload.i32;
+		range->payload_type = PAYLOAD_I64;
+		range->payload = (uint64_t)(int64_t)event->payload.i32;
 		break;
 	case NVTX_PAYLOAD_F32: {
 		double wide = event->payload.f32;
 
-		says->payload_type = PAYLOAD_F64;
-		memcpy(&says->payload, &wide, sizeof(wide));
+		range->payload_type = PAYLOAD_F64;
+		memcpy(&range->payload, &wide, sizeof(wide));
 		break;
 	}
 	}
 }
 
 /* room has 16 bytes, as category_text wants it. */
-static struct range_says says_of(uint32_t domain, const struct nvtx_event *event, char *room)
+static struct range_attributes attributes_of(uint32_t domain, const struct nvtx_event *event,
+					     char *room)
 {
-	struct range_says says = {.domain = {.label = domain}, .source = RANGE_BY_NVTX};
+	struct range_attributes range = {.domain = {.label = domain}, .source = RANGE_BY_NVTX};
 	struct nvtx_event known = {0};
 
 	if (!event)
-		return says;
+		return range;
 	memcpy(&known, event, event->size < sizeof(known) ? event->size : sizeof(known));
-	says.color = known.color_type == NVTX_COLOR_ARGB ? known.color : 0;
-	says.category = category_text(domain, known.category, room);
-	read_payload(&known, &says);
+	range.color = known.color_type == NVTX_COLOR_ARGB ? known.color : 0;
+	range.category = category_text(domain, known.category, room);
+	read_payload(&known, &range);
 	switch (known.message_type) {
 	case NVTX_MESSAGE_ASCII:
-		says.name.bytes = known.message.ascii;
+		range.name.bytes = known.message.ascii;
 		break;
 	case NVTX_MESSAGE_UNICODE:
-		says.name.label = label_of_wide(known.message.unicode);
+		range.name.label = label_of_wide(known.message.unicode);
 		break;
 	case NVTX_MESSAGE_REGISTERED:
-		says.name.label = torsh_nvtx_label(known.message.registered);
+		range.name.label = torsh_nvtx_label(known.message.registered);
 		break;
 	}
-	return says;
+	return range;
 }
 
-static struct range_says says_text(struct range_text message)
+static struct range_attributes attributes_text(struct range_text message)
 {
-	return (struct range_says){.name = message, .source = RANGE_BY_NVTX};
+	return (struct range_attributes){.name = message, .source = RANGE_BY_NVTX};
 }
 
 static void mark(uint32_t domain, const struct nvtx_event *event)
 {
 	char room[16];
-	struct range_says says = says_of(domain, event, room);
+	struct range_attributes range = attributes_of(domain, event, room);
 
-	torsh_ranges_mark(&says);
+	torsh_ranges_mark(&range);
 }
 
 static void mark_text(struct range_text message)
 {
-	struct range_says says = says_text(message);
+	struct range_attributes range = attributes_text(message);
 
-	torsh_ranges_mark(&says);
+	torsh_ranges_mark(&range);
 }
 
 static int push(uint32_t domain, const struct nvtx_event *event)
 {
 	char room[16];
-	struct range_says says = says_of(domain, event, room);
+	struct range_attributes range = attributes_of(domain, event, room);
 
-	return torsh_ranges_push(&says);
+	return torsh_ranges_push(&range);
 }
 
 static int push_text(struct range_text message)
 {
-	struct range_says says = says_text(message);
+	struct range_attributes range = attributes_text(message);
 
-	return torsh_ranges_push(&says);
+	return torsh_ranges_push(&range);
 }
 
-uint64_t torsh_nvtx_start(const struct range_says *says, uint64_t theirs, int has_consumer)
+uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, int has_consumer)
 {
 	uint64_t id = theirs;
 
 	if (!has_consumer)
 		id = torsh_ranges_number() | (torsh_nvtx_has_consumer ? NOT_THE_CONSUMERS : 0);
-	torsh_ranges_start(says, RANGE_NUMBER(id));
+	torsh_ranges_start(range, RANGE_NUMBER(id));
 	return id;
 }
 
@@ -221,16 +222,16 @@ static uint64_t start(uint64_t theirs, int has_consumer, uint32_t domain,
 		      const struct nvtx_event *event)
 {
 	char room[16];
-	struct range_says says = says_of(domain, event, room);
+	struct range_attributes range = attributes_of(domain, event, room);
 
-	return torsh_nvtx_start(&says, theirs, has_consumer);
+	return torsh_nvtx_start(&range, theirs, has_consumer);
 }
 
 static uint64_t start_text(uint64_t theirs, int has_consumer, struct range_text message)
 {
-	struct range_says says = says_text(message);
+	struct range_attributes range = attributes_text(message);
 
-	return torsh_nvtx_start(&says, theirs, has_consumer);
+	return torsh_nvtx_start(&range, theirs, has_consumer);
 }
 
 /*

@@ -17,7 +17,7 @@ uint32_t torsh_nvtx_label(void *handle);
  * Record the beginning of a range that is to have the consumer's id, where there is a consumer.
  * Returns its id.
  */
-uint64_t torsh_nvtx_start(const struct range_says *says, uint64_t theirs, int has_consumer);
+uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, int has_consumer);
 void torsh_nvtx_end(uint64_t id);
 
 #endif

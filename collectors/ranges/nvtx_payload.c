@@ -64,10 +64,11 @@ static uint64_t find_message(const struct nvtx_schema *schema)
 	return 0;
 }
 
-static struct range_says says_of(void *domain, const struct nvtx_payload *payloads, size_t n)
+static struct range_attributes attributes_of(void *domain, const struct nvtx_payload *payloads,
+					     size_t n)
 {
-	struct range_says says = {.domain = {.label = torsh_nvtx_label(domain)},
-				  .source = RANGE_BY_NVTX};
+	struct range_attributes range = {.domain = {.label = torsh_nvtx_label(domain)},
+					 .source = RANGE_BY_NVTX};
 	uint64_t schema = n && payloads
 				  ? torsh_key_map_find(&schemas, key_of(domain, payloads[0].schema))
 				  : 0;
@@ -75,16 +76,16 @@ static struct range_says says_of(void *domain, const struct nvtx_payload *payloa
 	size_t offset = message & ((1u << SCHEMA_OFFSET_BITS) - 1);
 	void *pointer = NULL;
 
-	says.name.label = schema & ((1u << SCHEMA_LABEL_BITS) - 1);
+	range.name.label = schema & ((1u << SCHEMA_LABEL_BITS) - 1);
 	if (kind == MESSAGE_NONE || !payloads[0].bytes ||
 	    payloads[0].size_bytes < offset + sizeof(pointer))
-		return says;
+		return range;
 	memcpy(&pointer, (const char *)payloads[0].bytes + offset, sizeof(pointer));
 	if (pointer && kind == MESSAGE_POINTER)
-		says.name = (struct range_text){.bytes = pointer};
+		range.name = (struct range_text){.bytes = pointer};
 	else if (pointer)
-		says.name = (struct range_text){.label = torsh_nvtx_label(pointer)};
-	return says;
+		range.name = (struct range_text){.label = torsh_nvtx_label(pointer)};
+	return range;
 }
 
 /* The consumer's function in a slot, as the type of ours; NULL: it has none. */
@@ -140,18 +141,18 @@ static uint64_t register_enum(void *domain, const struct nvtx_schema *attributes
 static void mark(void *domain, const struct nvtx_payload *payloads, size_t n)
 {
 	mark_fn *next = CONSUMER(payload, SLOT_MARK, mark_fn);
-	struct range_says says = says_of(domain, payloads, n);
+	struct range_attributes range = attributes_of(domain, payloads, n);
 
 	if (next)
 		next(domain, payloads, n);
-	torsh_ranges_mark(&says);
+	torsh_ranges_mark(&range);
 }
 
 static int push(void *domain, const struct nvtx_payload *payloads, size_t n)
 {
 	push_fn *next = CONSUMER(payload, SLOT_PUSH, push_fn);
-	struct range_says says = says_of(domain, payloads, n);
-	int theirs = next ? next(domain, payloads, n) : 0, ours = torsh_ranges_push(&says);
+	struct range_attributes range = attributes_of(domain, payloads, n);
+	int theirs = next ? next(domain, payloads, n) : 0, ours = torsh_ranges_push(&range);
 
 	return next ? theirs : ours;
 }
@@ -169,9 +170,9 @@ static int pop(void *domain, const struct nvtx_payload *payloads, size_t n)
 static uint64_t start(void *domain, const struct nvtx_payload *payloads, size_t n)
 {
 	start_fn *next = CONSUMER(payload, SLOT_START, start_fn);
-	struct range_says says = says_of(domain, payloads, n);
+	struct range_attributes range = attributes_of(domain, payloads, n);
 
-	return torsh_nvtx_start(&says, next ? next(domain, payloads, n) : 0, next != NULL);
+	return torsh_nvtx_start(&range, next ? next(domain, payloads, n) : 0, next != NULL);
 }
 
 static void end(void *domain, uint64_t range, const struct nvtx_payload *payloads, size_t n)
@@ -204,15 +205,15 @@ static uint64_t register_counter(void *domain, const struct nvtx_counter *counte
 
 static void sample(void *domain, uint64_t counter, uint32_t type, const void *value)
 {
-	struct range_says says = {
+	struct range_attributes range = {
 		.name = {.label = (uint32_t)torsh_key_map_find(&counters, key_of(domain, counter))},
 		.domain = {.label = torsh_nvtx_label(domain)},
 		.source = RANGE_BY_NVTX,
 		.payload_type = type,
 	};
 
-	memcpy(&says.payload, value, sizeof(says.payload));
-	torsh_ranges_value(&says, VALUE_COUNTER);
+	memcpy(&range.payload, value, sizeof(range.payload));
+	torsh_ranges_value(&range, VALUE_COUNTER);
 }
 
 static void sample_i64(void *domain, uint64_t counter, int64_t value)

@@ -108,40 +108,44 @@ struct labels {
 };
 
 /* Not inlined: it isn't on the stack while they are sent. */
-static __attribute__((noinline)) struct labels labels_of(const struct range_says *says,
+static __attribute__((noinline)) struct labels labels_of(const struct range_attributes *range,
 							 uint32_t domain)
 {
-	return (struct labels){label_of(says->name), domain, label_of(says->category)};
+	return (struct labels){label_of(range->name), domain, label_of(range->category)};
 }
 
 /* The fields that range_push, range_start and mark have in common. */
-#define SAYS(says, labels)                                                                      \
-	.name = (labels).name, .domain = (labels).domain, .category = (labels).category,        \
-	.source = (says)->source, .color = (says)->color, .payload_type = (says)->payload_type, \
-	.payload = (says)->payload
+#define ATTRIBUTES(range, labels)                                                                  \
+	.name = (labels).name, .domain = (labels).domain, .category = (labels).category,           \
+	.source = (range)->source, .color = (range)->color, .payload_type = (range)->payload_type, \
+	.payload = (range)->payload
 
 /* Not inlined: the event isn't on the stack while its labels are made. */
 #define SEND static __attribute__((noinline)) void
 
-SEND send_push(struct producer *producer, const struct range_says *says, struct labels labels)
+SEND send_push(struct producer *producer, const struct range_attributes *range,
+	       struct labels labels)
 {
-	send(producer, &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {SAYS(says, labels)}});
+	send(producer,
+	     &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {ATTRIBUTES(range, labels)}});
 }
 
-SEND send_start(struct producer *producer, const struct range_says *says, struct labels labels,
-		uint64_t number)
+SEND send_start(struct producer *producer, const struct range_attributes *range,
+		struct labels labels, uint64_t number)
 {
-	send(producer, &(struct event){.id = EVENT_RANGE_START,
-				       .range_start = {SAYS(says, labels), .range = number}});
+	send(producer,
+	     &(struct event){.id = EVENT_RANGE_START,
+			     .range_start = {ATTRIBUTES(range, labels), .range = number}});
 }
 
-SEND send_mark(struct producer *producer, const struct range_says *says, struct labels labels)
+SEND send_mark(struct producer *producer, const struct range_attributes *range,
+	       struct labels labels)
 {
-	send(producer, &(struct event){.id = EVENT_MARK, .mark = {SAYS(says, labels)}});
+	send(producer, &(struct event){.id = EVENT_MARK, .mark = {ATTRIBUTES(range, labels)}});
 }
 
-SEND send_value(struct producer *producer, const struct range_says *says, enum value_kind kind,
-		struct labels labels)
+SEND send_value(struct producer *producer, const struct range_attributes *range,
+		enum value_kind kind, struct labels labels)
 {
 	send(producer, &(struct event){
 			       .id = EVENT_VALUE,
@@ -149,32 +153,32 @@ SEND send_value(struct producer *producer, const struct range_says *says, enum v
 				       {
 					       .name = labels.name,
 					       .domain = labels.domain,
-					       .source = says->source,
+					       .source = range->source,
 					       .kind = kind,
-					       .payload_type = says->payload_type,
-					       .payload = says->payload,
+					       .payload_type = range->payload_type,
+					       .payload = range->payload,
 				       },
 		       });
 }
 
 #undef SEND
-#undef SAYS
+#undef ATTRIBUTES
 
-int torsh_ranges_push(const struct range_says *says)
+int torsh_ranges_push(const struct range_attributes *range)
 {
 	int saved, depth = 0;
 	struct producer *producer = enter(&saved);
 
 	if (producer) {
-		uint32_t domain = label_of(says->domain);
+		uint32_t domain = label_of(range->domain);
 
-		if (torsh_schedule_begin(producer, OPEN_RANGES, key_of(domain, says->source)))
-			send_push(producer, says, labels_of(says, domain));
-		depth = (*depth_of(domain, says->source))++;
+		if (torsh_schedule_begin(producer, OPEN_RANGES, key_of(domain, range->source)))
+			send_push(producer, range, labels_of(range, domain));
+		depth = (*depth_of(domain, range->source))++;
 	}
 	leave(producer, saved);
 	if (torsh_bridge_is_needed() && producer)
-		torsh_bridge_push(says);
+		torsh_bridge_push(range);
 	return depth;
 }
 
@@ -206,16 +210,16 @@ uint64_t torsh_ranges_number(void)
 	return atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
 }
 
-void torsh_ranges_start(const struct range_says *says, uint64_t number)
+void torsh_ranges_start(const struct range_attributes *range, uint64_t number)
 {
 	int saved;
 	struct producer *producer = enter(&saved);
 
 	if (producer)
-		send_start(producer, says, labels_of(says, label_of(says->domain)), number);
+		send_start(producer, range, labels_of(range, label_of(range->domain)), number);
 	leave(producer, saved);
 	if (torsh_bridge_is_needed() && producer)
-		torsh_bridge_start(says, number);
+		torsh_bridge_start(range, number);
 }
 
 void torsh_ranges_end(uint64_t number)
@@ -231,25 +235,25 @@ void torsh_ranges_end(uint64_t number)
 		torsh_bridge_end(number);
 }
 
-void torsh_ranges_mark(const struct range_says *says)
+void torsh_ranges_mark(const struct range_attributes *range)
 {
 	int saved;
 	struct producer *producer = enter(&saved);
 
 	if (producer && torsh_schedule_is_on(producer))
-		send_mark(producer, says, labels_of(says, label_of(says->domain)));
+		send_mark(producer, range, labels_of(range, label_of(range->domain)));
 	leave(producer, saved);
 	if (torsh_bridge_is_needed() && producer)
-		torsh_bridge_mark(says);
+		torsh_bridge_mark(range);
 }
 
-void torsh_ranges_value(const struct range_says *says, enum value_kind kind)
+void torsh_ranges_value(const struct range_attributes *range, enum value_kind kind)
 {
 	int saved;
 	struct producer *producer = enter(&saved);
 
 	if (producer)
-		send_value(producer, says, kind, labels_of(says, label_of(says->domain)));
+		send_value(producer, range, kind, labels_of(range, label_of(range->domain)));
 	leave(producer, saved);
 }
 

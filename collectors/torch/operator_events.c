@@ -19,7 +19,7 @@
 #define NAME_SLOTS 256u
 
 /* A text that an operator had: its address, and what was there, as names of scopes come and go. */
-struct known_text {
+struct cached_text {
 	const char *at;
 	uint32_t label;
 	uint32_t text, length; /* in the channel's text area */
@@ -28,8 +28,8 @@ struct known_text {
 /* What a thread remembers; producer->operators. */
 struct operators {
 	struct {
-		struct known_text name, overload;
-	} known[NAME_SLOTS]; /* by the address of the name */
+		struct cached_text name, overload;
+	} cached[NAME_SLOTS]; /* by the address of the name */
 	uint64_t thread; /* torch's number of the thread, as it was told last */
 	struct torch_inputs inputs;
 	struct torch_steps steps;
@@ -44,28 +44,28 @@ static struct operators *operators_of(struct producer *producer)
 }
 
 /* Reads no further in text than it is like the known one, which has no NUL. */
-static int is_text(const struct known_text *known, const char *text)
+static int is_text(const struct cached_text *cached, const char *text)
 {
-	const char *there = torsh_channel_text(&torsh_process->channel, known->text);
+	const char *there = torsh_channel_text(&torsh_process->channel, cached->text);
 
-	return known->at == text && !strncmp(text, there, known->length) && !text[known->length];
+	return cached->at == text && !strncmp(text, there, cached->length) && !text[cached->length];
 }
 
 /* known becomes this text, if it isn't. */
-static uint32_t label_of(struct known_text *known, const char *text)
+static uint32_t label_of(struct cached_text *cached, const char *text)
 {
 	struct channel_text there;
 	uint32_t label;
 
-	if (__builtin_expect(known->at && is_text(known, text), 1))
-		return known->label;
+	if (__builtin_expect(cached->at && is_text(cached, text), 1))
+		return cached->label;
 	label = torsh_label(text, strlen(text));
 	if (!label)
 		return 0;
 	there = torsh_channel_code(&torsh_process->channel, label - 1)->name;
 	/* A text that was cut is not the one that comes back. */
 	if (there.length < LABEL_MAX)
-		*known = (struct known_text){
+		*cached = (struct cached_text){
 			.at = text, .label = label, .text = there.offset, .length = there.length};
 	return label;
 }
@@ -76,9 +76,9 @@ static void name(struct operators *operators, const void *record, struct event_o
 	uint32_t slot =
 		(uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 56) % NAME_SLOTS;
 
-	op->name = label_of(&operators->known[slot].name, name);
+	op->name = label_of(&operators->cached[slot].name, name);
 	if (overload && *overload)
-		op->overload = label_of(&operators->known[slot].overload, overload);
+		op->overload = label_of(&operators->cached[slot].overload, overload);
 }
 
 /*
@@ -122,7 +122,7 @@ static uint32_t forward_thread_of(const void *record)
 }
 
 /* Say which thread this is to operators, the first time. */
-static void tell_thread(struct producer *producer, struct operators *operators)
+static void send_thread(struct producer *producer, struct operators *operators)
 {
 	struct event event = {.id = EVENT_OP_THREAD};
 	uint64_t number = torsh_torch_thread(),
@@ -172,7 +172,7 @@ static void send_begin(struct producer *producer, const void *record, enum torch
 	uint64_t stamp;
 
 	if (has_forward_threads())
-		tell_thread(producer, producer->operators);
+		send_thread(producer, producer->operators);
 	describe(producer->operators, record, scopes, &event.op_begin);
 	if (stack_of)
 		event.op_begin.flags |= OP_HAS_STACK;

@@ -41,7 +41,7 @@ struct list {
 
 /* In pages that a forked child gets as zeros. */
 struct state {
-	_Atomic uint32_t n_marks, n_pending, is_settling, number, is_told, is_finished;
+	_Atomic uint32_t n_marks, n_pending, is_settling, number, is_sent, is_finished;
 };
 
 static struct state *state;
@@ -161,14 +161,14 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 
 /* ---- the end of a call ----------------------------------------------------------------------- */
 
-static void say_marked(struct producer *producer, const struct operator_mark *mark)
+static void send_marked(struct producer *producer, const struct operator_mark *mark)
 {
 	struct event event = {.id = EVENT_OP_MARKED, .op_marked = {.number = mark->number}};
 
 	torsh_producer_event(producer, &event, NULL);
 }
 
-static void say_time(struct producer *producer, const struct operator_mark *mark, double us)
+static void send_time(struct producer *producer, const struct operator_mark *mark, double us)
 {
 	double own_us = us > mark->inner_us ? us - mark->inner_us : 0;
 	struct event event = {
@@ -187,7 +187,7 @@ static void say_time(struct producer *producer, const struct operator_mark *mark
 	torsh_producer_event(producer, &event, NULL);
 }
 
-static int ask_time(const struct operator_mark *mark, double *us, int may_wait)
+static int query_time(const struct operator_mark *mark, double *us, int may_wait)
 {
 	int result = mark->row->elapsed(mark->begin, mark->end, us);
 
@@ -200,7 +200,7 @@ static void settle(struct producer *producer, struct operator_mark *mark, int ma
 {
 	double us = 0;
 
-	if (!is_lost(mark) && ask_time(mark, &us, may_wait))
+	if (!is_lost(mark) && query_time(mark, &us, may_wait))
 		lose(mark);
 	if (is_lost(mark)) {
 		torsh_count(COUNTER_operator_times_lost);
@@ -209,7 +209,7 @@ static void settle(struct producer *producer, struct operator_mark *mark, int ma
 	} else {
 		if (mark->parent && us > 0)
 			mark->parent->inner_us += us;
-		say_time(producer, mark, us);
+		send_time(producer, mark, us);
 	}
 	give_mark(mark);
 	atomic_fetch_sub_explicit(&state->n_pending, 1, memory_order_relaxed);
@@ -253,9 +253,9 @@ static void add_pending(struct operator_mark *mark)
 	atomic_fetch_add_explicit(&state->n_pending, 1, memory_order_relaxed);
 }
 
-static void tell_how(void)
+static void send_how(void)
 {
-	if (!atomic_exchange_explicit(&state->is_told, 1, memory_order_relaxed))
+	if (!atomic_exchange_explicit(&state->is_sent, 1, memory_order_relaxed))
 		torsh_channel_note(
 			&torsh_process->channel,
 			"torch: operators' device times are those of events of the accelerator's own runtime "
@@ -293,8 +293,8 @@ void torsh_operator_marks_end(struct operator_marks *marks, struct producer *pro
 	if (mark->row->record(NULL, NULL, &mark->end, NULL))
 		lose(mark);
 	mark->number = atomic_fetch_add_explicit(&state->number, 1, memory_order_relaxed) + 1;
-	tell_how();
-	say_marked(producer, mark);
+	send_how();
+	send_marked(producer, mark);
 	add_pending(mark);
 	if (atomic_load_explicit(&state->n_pending, memory_order_relaxed) > 2 * LAG)
 		settle_to(producer, LAG);

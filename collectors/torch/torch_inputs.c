@@ -20,7 +20,7 @@
 #define MOST_IN_LIST 32u
 #define MOST_DIMS 16u
 #define MOST_DEPTH 2u /* of lists in lists: what each process gets, of each tensor */
-#define TEXT_ROOM 64u /* what one more piece of text takes at most */
+#define TEXT_SPACE 64u /* what one more piece of text takes at most */
 #define INPUTS_TEXT_BYTES 1024u /* of all inputs of an operator */
 
 /*
@@ -137,7 +137,7 @@ static uint64_t read_other(const struct torch_ivalue *value)
 	if (value->tag == at->tag_none)
 		return KIND_NONE;
 	/* Pairs with the release in torsh_torch_calibration_finish_groups. */
-	if (atomic_load_explicit(&torsh_torch_knows_groups, memory_order_acquire) &&
+	if (atomic_load_explicit(&torsh_torch_has_groups, memory_order_acquire) &&
 	    value->tag == torsh_torch_group_layout.tag)
 		return read_object(value->payload);
 	return KIND_OTHER;
@@ -402,7 +402,7 @@ static bool put_next(struct text *text, const struct torch_words *words, uint32_
 {
 	size_t length = text->length;
 
-	if (*i >= words->n || text->length + TEXT_ROOM > text->capacity)
+	if (*i >= words->n || text->length + TEXT_SPACE > text->capacity)
 		return false;
 	torsh_text_put(text, before);
 	if ((words->at[*i] & 0xff) == KIND_LIST)

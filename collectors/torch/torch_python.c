@@ -86,7 +86,7 @@ static void note_what_is_missing(void)
 		{at->sequence == TORCH_UNKNOWN, "numbers of autograd's nodes"},
 		{at->forward_thread == TORCH_UNKNOWN, "which thread ran forward"},
 		{at->list == TORCH_UNKNOWN, "lists among inputs"},
-		{!torsh_torch_tells_overloads(), "overloads of operators"},
+		{!torsh_torch_has_overloads(), "overloads of operators"},
 	};
 	char bytes[NOTE_MAX] = "";
 	struct text text = TEXT_IN(bytes);

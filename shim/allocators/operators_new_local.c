@@ -87,13 +87,14 @@ static void *find_shared(size_t i)
 static void find_for(const void *caller, union torsh_operators *found)
 {
 	find_object *find = lock_free_way();
-	const struct link_map *asks = map_of(find, caller);
+	const struct link_map *needs = map_of(find, caller);
 
 	/* Of a build without tail calls the caller is this library, which has none but ours. */
-	if (asks == map_of(find, (const void *)&torsh_operators_find))
-		asks = NULL;
+	if (needs == map_of(find, (const void *)&torsh_operators_find))
+		needs = NULL;
 	for (size_t i = 0; i < N_OPERATORS; i++) {
-		found->all[i] = asks ? torsh_elf_symbol(asks, torsh_operator_names[i], NULL) : NULL;
+		found->all[i] =
+			needs ? torsh_elf_symbol(needs, torsh_operator_names[i], NULL) : NULL;
 		if (!found->all[i])
 			found->all[i] = find_shared(i);
 	}

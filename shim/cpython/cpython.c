@@ -26,10 +26,10 @@ static _Atomic int is_looked_at;
 /* A str with a second form of its characters, which 3.12 did away with. */
 #define TEXT_WITH_WSTR .text_length = 16, .text_state = 32, .text_ascii = 48, .text_other = 72
 
-static const struct known_layout {
+static const struct layout_of_version {
 	uint32_t version;
 	struct cpython_layout layout;
-} known_layouts[] = {
+} layouts[] = {
 #define CPYTHON(number, ...) {.version = (number), .layout = {__VA_ARGS__}},
 #include "shim/cpython/cpython.def"
 #undef CPYTHON
@@ -112,9 +112,9 @@ static int find_layout(const struct link_map *map, struct cpython *python)
 
 		return published ? read_published(published, python) : -1;
 	}
-	for (size_t i = 0; i < sizeof(known_layouts) / sizeof(*known_layouts); i++) {
-		if (known_layouts[i].version == python->version) {
-			python->at = known_layouts[i].layout;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
+		if (layouts[i].version == python->version) {
+			python->at = layouts[i].layout;
 			return 0;
 		}
 	}

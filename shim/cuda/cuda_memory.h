@@ -35,7 +35,7 @@ enum cuda_memory_action {
 	CUDA_POOL_CREATE, /* cuda_pool */
 	CUDA_POOL_OF_DEVICE, /* cuda_pool_of_device */
 	CUDA_POOL_OF_LOCATION, /* cuda_pool_of_location */
-	CUDA_ROOM, /* cuda_room */
+	CUDA_MEM_GET_INFO, /* cuda_mem_get_info */
 	CUDA_GRAPH_ALLOC, /* cuda_graph_alloc */
 	CUDA_GRAPH_FREE, /* cuda_graph_free */
 	CUDA_GRAPH_NODE, /* cuda_graph_node */
@@ -167,7 +167,7 @@ struct cuda_pool_of_location {
 	int type; /* as of cuda_properties */
 };
 
-struct cuda_room {
+struct cuda_mem_get_info {
 	size_t *free_bytes, *total_bytes;
 };
 

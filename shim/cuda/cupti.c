@@ -25,10 +25,10 @@ static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupt
  * Where it lies, seen from the folder of libcudart: in PyPI's wheels of CUDA 13 and of 12, and in a
  * toolkit.
  */
-static const char *const places[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/",
-				     "../../../extras/CUPTI/lib64/"};
+static const char *const folders[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/",
+				      "../../../extras/CUPTI/lib64/"};
 
-#define N_PLACES (sizeof(places) / sizeof(*places))
+#define N_FOLDERS (sizeof(folders) / sizeof(*folders))
 
 /*
  * Called by libcuda inside of cuInit, where CUDA_INJECTION64_PATH leads here. Not 0: it is content.
@@ -119,10 +119,10 @@ static void *open_beside(const struct runtime *runtime, const char *const ordere
 {
 	void *library = NULL;
 
-	for (size_t i = 0; i < N_PLACES && !library && runtime->folder; i++)
+	for (size_t i = 0; i < N_FOLDERS && !library && runtime->folder; i++)
 		for (size_t k = 0; k < N_NAMES && !library; k++)
 			library =
-				open_in(runtime->folder, runtime->n_folder, places[i], ordered[k]);
+				open_in(runtime->folder, runtime->n_folder, folders[i], ordered[k]);
 	return library;
 }
 

@@ -108,7 +108,7 @@ void *torsh_cupti_instead(const char *name, void *found)
 	const struct tee *tee = find_tee(name);
 
 	if (found != tee->ours)
-		return found && torsh_cuda_stands_before_driver() &&
+		return found && torsh_cuda_interposes_driver() &&
 				       torsh_objects_lies_in("/libcupti.so", found)
 			       ? tee->ours
 			       : found;

@@ -108,8 +108,8 @@ struct driver_batch {
 	size_t n;
 	const uint64_t *to, *from;
 	const size_t *sizes;
-	const struct driver_memcpy_3d_copy *boxes;
-	const struct driver_decompress *expansions;
+	const struct driver_memcpy_3d_copy *copies_3d;
+	const struct driver_decompress *decompressions;
 };
 
 enum driver_what { DRIVER_KERNEL, DRIVER_COPY, DRIVER_MEMSET, DRIVER_GRAPH };
@@ -206,22 +206,22 @@ extern _Atomic uint32_t torsh_driver_watch;
  * Defined by collectors/cuda/cuda_events.c. Are the entry points to be stood before at all in this
  * process? And the program is about to end a context, and did.
  */
-int torsh_cuda_stands_before_driver(void);
+int torsh_cuda_interposes_driver(void);
 void torsh_cuda_context_ending(struct driver_ending *ending);
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
 
 /*
  * The program gives a device work, by the function of this frame. Returns NULL where that is not
  * recorded, else the record to fill in, all zeros. It lies in thread-local storage, as a wrapper
- * takes little of the stack. Then exactly one torsh_cuda_submitting, and after the driver's
- * function torsh_cuda_submitted with what that returned.
+ * takes little of the stack. Then exactly one torsh_cuda_launching, and after the driver's
+ * function torsh_cuda_launched with what that returned.
  */
 struct driver_work *torsh_cuda_work(const void *frame);
-void torsh_cuda_submitting(struct driver_work *work);
-void torsh_cuda_submitted(struct driver_work *work, int result, const void *frame);
+void torsh_cuda_launching(struct driver_work *work);
+void torsh_cuda_launched(struct driver_work *work, int result, const void *frame);
 
 /* Defined by collectors/cuda/cuda_launches.c. What is called by this name is not recorded. */
-void torsh_cuda_not_seen(const char *name);
+void torsh_cuda_unrecorded(const char *name);
 
 /*
  * Defined by collectors/cuda/memory/cuda_memory_driver.c, in the same way, for calls about memory.

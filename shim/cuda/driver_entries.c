@@ -46,11 +46,11 @@ void torsh_driver_keep(void)
 
 #define KERNEL(name, suffix, ...) ENTRY(name) ENTRY(name##suffix)
 #define COPY KERNEL
-#define RECT KERNEL
-#define BOX KERNEL
+#define MEMCPY_2D KERNEL
+#define MEMCPY_3D KERNEL
 #define BATCH KERNEL
-#define BOXES KERNEL
-#define EXPANSIONS KERNEL
+#define MEMCPY_3D_BATCH KERNEL
+#define DECOMPRESS KERNEL
 #define MEMSET KERNEL
 #define GRAPH KERNEL
 #define UNSEEN(name, ...) ENTRY(name)
@@ -172,7 +172,7 @@ void *torsh_driver_instead(const char *name, void *found)
 	 */
 	if (is_ours(found) && torsh_driver_lacks(name))
 		return torsh_symbol(RTLD_NEXT, name);
-	entry = torsh_cuda_stands_before_driver() ? find_next(found) : NULL;
+	entry = torsh_cuda_interposes_driver() ? find_next(found) : NULL;
 	return entry ? entry->ours : found;
 }
 
@@ -242,7 +242,7 @@ static void replace(const char *name, void **found, int version, uint64_t flags,
 {
 	struct entry *entry;
 
-	if (!found || !*found || !name || !torsh_cuda_stands_before_driver() ||
+	if (!found || !*found || !name || !torsh_cuda_interposes_driver() ||
 	    torsh_driver_is_own(caller))
 		return;
 	entry = find_next(*found);
@@ -250,7 +250,7 @@ static void replace(const char *name, void **found, int version, uint64_t flags,
 		entry = find_form(name, version, (flags & PER_THREAD_STREAM) != 0);
 		/* The next version may have given the name to a function with other parameters. */
 		if (entry && version > NEWEST_VERSION) {
-			torsh_cuda_not_seen(name);
+			torsh_cuda_unrecorded(name);
 			return;
 		}
 	}
@@ -329,7 +329,7 @@ ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .
 #undef MEMORY_IN_STREAM
 /* Straight on is by a tail call: with CUPTI stacks are taken behind us, and we are not in them. */
 #define FORM(name, call, parameters_, arguments, type, ...)                                  \
-	static __attribute__((noinline)) int tell_##name parameters_                         \
+	static __attribute__((noinline)) int record_##name parameters_                       \
 	{                                                                                    \
 		const void *frame = __builtin_frame_address(0);                              \
 		struct driver_memory_use *use = torsh_cuda_memory_use(DRIVER_##call, frame); \
@@ -356,7 +356,7 @@ ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .
 		*(void **)&next = next_of(ENTRY_##name);                                     \
 		if (!next)                                                                   \
 			return DRIVER_NOT_INITIALIZED;                                       \
-		return IS_UNWATCHED ? next arguments : tell_##name arguments;                \
+		return IS_UNWATCHED ? next arguments : record_##name arguments;              \
 	}
 #define MEMORY(name, ...) FORM(name, name, __VA_ARGS__)
 #define MEMORY_IN_STREAM(name, ...) \
@@ -369,7 +369,7 @@ ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .
 /* ---- work ------------------------------------------------------------------------------------ */
 
 /* Of the thread's call that is being recorded. */
-static _Thread_local struct driver_batch batch_told;
+static _Thread_local struct driver_batch batch_recorded;
 
 static void *stream_of(void *stream, int is_per_thread)
 {
@@ -389,7 +389,7 @@ static void set_shape(struct driver_work *work, unsigned gx, unsigned gy, unsign
 	work->block[2] = bz;
 }
 
-static void set_rect(struct driver_work *work, const struct driver_memcpy_2d *copy)
+static void set_memcpy_2d(struct driver_work *work, const struct driver_memcpy_2d *copy)
 {
 	work->what = DRIVER_COPY;
 	if (!copy)
@@ -400,7 +400,8 @@ static void set_rect(struct driver_work *work, const struct driver_memcpy_2d *co
 	work->bytes = copy->width_bytes * copy->height;
 }
 
-static void set_box(struct driver_work *work, const struct driver_memcpy_3d *copy, bool is_peer)
+static void set_memcpy_3d(struct driver_work *work, const struct driver_memcpy_3d *copy,
+			  bool is_peer)
 {
 	work->what = DRIVER_COPY;
 	if (!copy)
@@ -414,44 +415,44 @@ static void set_box(struct driver_work *work, const struct driver_memcpy_3d *cop
 
 #undef KERNEL
 #undef COPY
-#undef RECT
-#undef BOX
+#undef MEMCPY_2D
+#undef MEMCPY_3D
 #undef BATCH
-#undef BOXES
-#undef EXPANSIONS
+#undef MEMCPY_3D_BATCH
+#undef DECOMPRESS
 #undef MEMSET
 #undef GRAPH
 #undef UNSEEN
 
 /* One entry point: straight on, or recorded before and after. `set` fills in `work`. */
-#define FORM(name_, is_per_thread, parameters, arguments, stream_, set)        \
-	static __attribute__((noinline)) int tell_##name_ parameters           \
-	{                                                                      \
-		const void *frame = __builtin_frame_address(0);                \
-		struct driver_work *work = torsh_cuda_work(frame);             \
-		int(*next) parameters, result;                                 \
-                                                                               \
-		if (work) {                                                    \
-			set;                                                   \
-			work->api = #name_;                                    \
-			work->stream = stream_of(stream_, is_per_thread);      \
-			torsh_cuda_submitting(work);                           \
-		}                                                              \
-		*(void **)&next = next_of(ENTRY_##name_);                      \
-		result = next arguments;                                       \
-		if (work)                                                      \
-			torsh_cuda_submitted(work, result, frame);             \
-		return result;                                                 \
-	}                                                                      \
-	EXPORT int name_ parameters;                                           \
-	EXPORT int name_ parameters                                            \
-	{                                                                      \
-		int(*next) parameters;                                         \
-                                                                               \
-		*(void **)&next = next_of(ENTRY_##name_);                      \
-		if (!next)                                                     \
-			return DRIVER_NOT_INITIALIZED;                         \
-		return IS_UNWATCHED ? next arguments : tell_##name_ arguments; \
+#define FORM(name_, is_per_thread, parameters, arguments, stream_, set)          \
+	static __attribute__((noinline)) int record_##name_ parameters           \
+	{                                                                        \
+		const void *frame = __builtin_frame_address(0);                  \
+		struct driver_work *work = torsh_cuda_work(frame);               \
+		int(*next) parameters, result;                                   \
+                                                                                 \
+		if (work) {                                                      \
+			set;                                                     \
+			work->api = #name_;                                      \
+			work->stream = stream_of(stream_, is_per_thread);        \
+			torsh_cuda_launching(work);                              \
+		}                                                                \
+		*(void **)&next = next_of(ENTRY_##name_);                        \
+		result = next arguments;                                         \
+		if (work)                                                        \
+			torsh_cuda_launched(work, result, frame);                \
+		return result;                                                   \
+	}                                                                        \
+	EXPORT int name_ parameters;                                             \
+	EXPORT int name_ parameters                                              \
+	{                                                                        \
+		int(*next) parameters;                                           \
+                                                                                 \
+		*(void **)&next = next_of(ENTRY_##name_);                        \
+		if (!next)                                                       \
+			return DRIVER_NOT_INITIALIZED;                           \
+		return IS_UNWATCHED ? next arguments : record_##name_ arguments; \
 	}
 #define BOTH(name, suffix, parameters, arguments, stream, set) \
 	FORM(name, 0, parameters, arguments, stream, set)      \
@@ -466,22 +467,22 @@ static void set_box(struct driver_work *work, const struct driver_memcpy_3d *cop
 	BOTH(name, suffix, parameters, arguments, stream,                                    \
 	     (work->what = DRIVER_COPY, work->direction = (way), work->to = (uint64_t)(to_), \
 	      work->from = (uint64_t)(from_), work->bytes = (n)))
-#define RECT(name, suffix, parameters, arguments, stream, c) \
-	BOTH(name, suffix, parameters, arguments, stream, set_rect(work, c))
-#define BOX(name, suffix, parameters, arguments, stream, c, is_peer) \
-	BOTH(name, suffix, parameters, arguments, stream, set_box(work, c, is_peer))
+#define MEMCPY_2D(name, suffix, parameters, arguments, stream, c) \
+	BOTH(name, suffix, parameters, arguments, stream, set_memcpy_2d(work, c))
+#define MEMCPY_3D(name, suffix, parameters, arguments, stream, c, is_peer) \
+	BOTH(name, suffix, parameters, arguments, stream, set_memcpy_3d(work, c, is_peer))
 #define MANY(name, suffix, parameters, arguments, stream, way, ...) \
 	BOTH(name, suffix, parameters, arguments, stream,           \
 	     (work->what = DRIVER_COPY, work->direction = (way),    \
-	      batch_told = (struct driver_batch){__VA_ARGS__}, work->batch = &batch_told))
+	      batch_recorded = (struct driver_batch){__VA_ARGS__}, work->batch = &batch_recorded))
 #define BATCH(name, suffix, parameters, arguments, stream, way, to_, from_, sizes_, n_)      \
 	MANY(name, suffix, parameters, arguments, stream, way, .to = (to_), .from = (from_), \
 	     .sizes = (sizes_), .n = (n_))
-#define BOXES(name, suffix, parameters, arguments, stream, c, n_) \
-	MANY(name, suffix, parameters, arguments, stream, COPY_UNKNOWN, .boxes = (c), .n = (n_))
-#define EXPANSIONS(name, suffix, parameters, arguments, stream, e, n_)                           \
-	MANY(name, suffix, parameters, arguments, stream, COPY_DECOMPRESSION, .expansions = (e), \
-	     .n = (n_))
+#define MEMCPY_3D_BATCH(name, suffix, parameters, arguments, stream, c, n_) \
+	MANY(name, suffix, parameters, arguments, stream, COPY_UNKNOWN, .copies_3d = (c), .n = (n_))
+#define DECOMPRESS(name, suffix, parameters, arguments, stream, e, n_)        \
+	MANY(name, suffix, parameters, arguments, stream, COPY_DECOMPRESSION, \
+	     .decompressions = (e), .n = (n_))
 #define MEMSET(name, suffix, parameters, arguments, stream, to_, v, n) \
 	BOTH(name, suffix, parameters, arguments, stream,              \
 	     (work->what = DRIVER_MEMSET, work->to = (to_), work->value = (v), work->bytes = (n)))
@@ -498,17 +499,17 @@ static void set_box(struct driver_work *work, const struct driver_memcpy_3d *cop
 		if (!next)                               \
 			return DRIVER_NOT_INITIALIZED;   \
 		if (!IS_UNWATCHED)                       \
-			torsh_cuda_not_seen(#name);      \
+			torsh_cuda_unrecorded(#name);    \
 		return next arguments;                   \
 	}
 #include ENTRIES_OF_WORK
 #undef KERNEL
 #undef COPY
-#undef RECT
-#undef BOX
+#undef MEMCPY_2D
+#undef MEMCPY_3D
 #undef BATCH
-#undef BOXES
-#undef EXPANSIONS
+#undef MEMCPY_3D_BATCH
+#undef DECOMPRESS
 #undef MEMSET
 #undef GRAPH
 #undef UNSEEN
@@ -516,11 +517,11 @@ static void set_box(struct driver_work *work, const struct driver_memcpy_3d *cop
 
 #define KERNEL(name, suffix, ...) ENTRY(name) ENTRY(name##suffix)
 #define COPY KERNEL
-#define RECT KERNEL
-#define BOX KERNEL
+#define MEMCPY_2D KERNEL
+#define MEMCPY_3D KERNEL
 #define BATCH KERNEL
-#define BOXES KERNEL
-#define EXPANSIONS KERNEL
+#define MEMCPY_3D_BATCH KERNEL
+#define DECOMPRESS KERNEL
 #define MEMSET KERNEL
 #define GRAPH KERNEL
 #define UNSEEN(name, ...) ENTRY(name)

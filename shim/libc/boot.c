@@ -6,7 +6,7 @@
 
 _Alignas(4096) char torsh_boot_heap[BOOT_BYTES];
 
-static _Atomic size_t used, n_blocks, n_asked_bytes;
+static _Atomic size_t used, n_blocks, n_requested_bytes;
 
 /* Each block lies behind its size. */
 void *torsh_boot_alloc(size_t n_bytes, size_t alignment)
@@ -26,7 +26,7 @@ void *torsh_boot_alloc(size_t n_bytes, size_t alignment)
 		&used, &at, begin + n_bytes, memory_order_relaxed, memory_order_relaxed));
 	((size_t *)(torsh_boot_heap + begin))[-1] = n_bytes;
 	atomic_fetch_add_explicit(&n_blocks, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&n_asked_bytes, n_bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&n_requested_bytes, n_bytes, memory_order_relaxed);
 	return torsh_boot_heap + begin;
 }
 
@@ -37,6 +37,6 @@ size_t torsh_boot_size(const void *block)
 
 size_t torsh_boot_served(size_t *n_bytes)
 {
-	*n_bytes = atomic_load_explicit(&n_asked_bytes, memory_order_relaxed);
+	*n_bytes = atomic_load_explicit(&n_requested_bytes, memory_order_relaxed);
 	return atomic_load_explicit(&n_blocks, memory_order_relaxed);
 }

@@ -160,7 +160,7 @@ static bool change_relocated(const struct torsh_elf_image *image, const ElfW(Rel
 {
 	bool is_function = ELF64_R_TYPE(relocation->r_info) == TORSH_CPU_RELOCATION_SLOT;
 	int i = function_of(image, relocation, all);
-	void **place = i < 0 ? NULL : torsh_elf_place(image, image->bias + relocation->r_offset);
+	void **place = i < 0 ? NULL : torsh_elf_address(image, image->bias + relocation->r_offset);
 
 	return !place || change_place(place, i, is_function, extent);
 }

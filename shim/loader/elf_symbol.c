@@ -32,7 +32,7 @@ const void *torsh_elf_at(const struct torsh_elf_image *image, uintptr_t address,
 	return find_room(image, address, PF_R) >= n_bytes ? (const void *)address : NULL;
 }
 
-void **torsh_elf_place(const struct torsh_elf_image *image, uintptr_t address)
+void **torsh_elf_address(const struct torsh_elf_image *image, uintptr_t address)
 {
 	bool is_there =
 		address % sizeof(void *) == 0 && find_room(image, address, PF_W) >= sizeof(void *);

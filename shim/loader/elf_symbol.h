@@ -36,7 +36,7 @@ const void *torsh_elf_at(const struct torsh_elf_image *image, uintptr_t address,
  * address, where the object has data that an address may stand in; NULL: it doesn't, or that is
  * askew.
  */
-void **torsh_elf_place(const struct torsh_elf_image *image, uintptr_t address);
+void **torsh_elf_address(const struct torsh_elf_image *image, uintptr_t address);
 
 /* The text that begins there; NULL where it doesn't end in its segment. */
 const char *torsh_elf_text(const struct torsh_elf_image *image, uintptr_t address);

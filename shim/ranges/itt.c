@@ -44,10 +44,10 @@ typedef void initialize(struct client *client, int groups);
 struct itt_functions torsh_itt_consumer;
 int torsh_itt_has_consumer;
 
-static const struct place {
+static const struct entry {
 	const char *name;
 	size_t offset;
-} places[] = {
+} entries[] = {
 #define ITT(result, name, parameters, arguments) {#name, offsetof(struct itt_functions, name)},
 #define ITT_VOID(name, parameters, arguments) {#name, offsetof(struct itt_functions, name)},
 #define ITT_ALSO(other, name) {#other, offsetof(struct itt_functions, name)},
@@ -57,13 +57,13 @@ static const struct place {
 #undef ITT_ALSO
 };
 
-static const struct place *find_place(const char *name)
+static const struct entry *find_entry(const char *name)
 {
 	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1))
 		return NULL;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if (!strcmp(name + sizeof(PREFIX) - 1, places[i].name))
-			return &places[i];
+	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++)
+		if (!strcmp(name + sizeof(PREFIX) - 1, entries[i].name))
+			return &entries[i];
 	return NULL;
 }
 
@@ -98,22 +98,22 @@ EXPORT void __itt_api_init(struct client *client, int groups)
 		return;
 	attach_consumer(client, groups);
 	for (struct api *api = client->apis; api && api->name; api++) {
-		const struct place *place = find_place(api->name);
+		const struct entry *entry = find_entry(api->name);
 		function *set = *api->pointer, *own;
 
-		if (!place) {
+		if (!entry) {
 			/* What nobody hears costs no more than without a tool. */
 			if (!torsh_itt_has_consumer)
 				*api->pointer = api->none;
 			continue;
 		}
-		memcpy(&own, (const char *)&torsh_itt_functions + place->offset, sizeof(own));
+		memcpy(&own, (const char *)&torsh_itt_functions + entry->offset, sizeof(own));
 		/*
 		 * The same functions for every client: a tool knows only one of itself. A client
 		 * may call again.
 		 */
 		if (set && set != api->first && set != api->none && set != own)
-			memcpy((char *)&torsh_itt_consumer + place->offset, &set, sizeof(set));
+			memcpy((char *)&torsh_itt_consumer + entry->offset, &set, sizeof(set));
 		*api->pointer = own;
 	}
 }

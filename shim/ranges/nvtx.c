@@ -48,7 +48,7 @@ intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
 static const struct place {
 	uint8_t module, slot;
 	uint16_t offset;
-} places[] = {
+} entries[] = {
 #define NVTX(module, slot, result, Name, parameters, arguments) \
 	{module, slot, offsetof(struct nvtx_functions, Name)},
 #define NVTX_VOID(module, slot, Name, parameters, arguments) \
@@ -58,7 +58,7 @@ static const struct place {
 #undef NVTX_VOID
 };
 
-#define N_PLACES (sizeof(places) / sizeof(*places))
+#define N_ENTRIES (sizeof(entries) / sizeof(*entries))
 
 /*
  * What the consumer asks of its client. Modules that are not recorded (names of CUDA's things) have
@@ -123,9 +123,9 @@ static void attach(void)
 			"NVTX: the tool that NVTX_INJECTION64_PATH names didn't start; the agent records alone");
 		return;
 	}
-	for (size_t i = 0; i < N_PLACES; i++)
-		memcpy((char *)&torsh_nvtx_consumer + places[i].offset,
-		       &consumer_slots[places[i].module][places[i].slot], sizeof(function *));
+	for (size_t i = 0; i < N_ENTRIES; i++)
+		memcpy((char *)&torsh_nvtx_consumer + entries[i].offset,
+		       &consumer_slots[entries[i].module][entries[i].slot], sizeof(function *));
 	torsh_nvtx_has_consumer = 1;
 	torsh_ranges_note(
 		"NVTX: another tool was there first (NVTX_INJECTION64_PATH): it is told everything too");
@@ -166,10 +166,11 @@ static void install(const struct callbacks *callbacks, int module)
 	for (unsigned int slot = 1; slot < n_slots && slot < N_SLOTS; slot++)
 		if (table[slot] && consumer_slots[module][slot])
 			*table[slot] = consumer_slots[module][slot];
-	for (size_t i = 0; i < N_PLACES; i++)
-		if (places[i].module == module && places[i].slot < n_slots && table[places[i].slot])
-			memcpy(table[places[i].slot],
-			       (const char *)&torsh_nvtx_functions + places[i].offset,
+	for (size_t i = 0; i < N_ENTRIES; i++)
+		if (entries[i].module == module && entries[i].slot < n_slots &&
+		    table[entries[i].slot])
+			memcpy(table[entries[i].slot],
+			       (const char *)&torsh_nvtx_functions + entries[i].offset,
 			       sizeof(function *));
 }
 

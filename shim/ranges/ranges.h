@@ -19,7 +19,7 @@ struct range_text {
 };
 
 /* What is said of a range or of a mark. */
-struct range_says {
+struct range_attributes {
 	struct range_text name, domain, category;
 	uint32_t source; /* enum range_source */
 	uint32_t color;
@@ -37,7 +37,7 @@ uint32_t torsh_ranges_label(const char *text);
  * Both return the range's depth among its domain's on this thread, from 0; pop -1 where there is
  * none to be popped.
  */
-int torsh_ranges_push(const struct range_says *says);
+int torsh_ranges_push(const struct range_attributes *range);
 int torsh_ranges_pop(struct range_text domain, enum range_source source);
 
 /*
@@ -45,13 +45,13 @@ int torsh_ranges_pop(struct range_text domain, enum range_source source);
  * process has.
  */
 uint64_t torsh_ranges_number(void);
-void torsh_ranges_start(const struct range_says *says, uint64_t number);
+void torsh_ranges_start(const struct range_attributes *range, uint64_t number);
 void torsh_ranges_end(uint64_t number);
 
-void torsh_ranges_mark(const struct range_says *says);
+void torsh_ranges_mark(const struct range_attributes *range);
 
 /* The name and the domain of says have this value now: its payload. */
-void torsh_ranges_value(const struct range_says *says, enum value_kind kind);
+void torsh_ranges_value(const struct range_attributes *range, enum value_kind kind);
 
 void torsh_ranges_step(struct range_text name, uint64_t number);
 /* tid 0: the calling thread. */

@@ -13,14 +13,15 @@ _Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 &&
 	       "torsh.h and the events number alike");
 
 /* What the caller gave, and nothing of what its version of the struct doesn't have. */
-static struct range_says says_of(const char *name, const struct torsh_attributes *attributes)
+static struct range_attributes attributes_of(const char *name,
+					     const struct torsh_attributes *attributes)
 {
 	struct torsh_attributes known = {0};
 
 	if (attributes)
 		memcpy(&known, attributes,
 		       attributes->size < sizeof(known) ? attributes->size : sizeof(known));
-	return (struct range_says){
+	return (struct range_attributes){
 		.name = {.bytes = name},
 		.domain = {.bytes = known.domain},
 		.category = {.bytes = known.category},
@@ -50,10 +51,10 @@ static void attach_consumer(void)
 
 EXPORT int torsh_v1_range_push(const char *name, const struct torsh_attributes *attributes)
 {
-	struct range_says says = says_of(name, attributes);
+	struct range_attributes range = attributes_of(name, attributes);
 
 	attach_consumer();
-	return torsh_ranges_push(&says);
+	return torsh_ranges_push(&range);
 }
 
 EXPORT int torsh_v1_range_pop(const char *domain)
@@ -63,13 +64,13 @@ EXPORT int torsh_v1_range_pop(const char *domain)
 
 EXPORT uint64_t torsh_v1_range_start(const char *name, const struct torsh_attributes *attributes)
 {
-	struct range_says says = says_of(name, attributes);
+	struct range_attributes range = attributes_of(name, attributes);
 	uint64_t number;
 
 	if (!torsh_ranges_wanted(RANGE_BY_TORSH))
 		return 0;
 	number = torsh_ranges_number();
-	torsh_ranges_start(&says, number);
+	torsh_ranges_start(&range, number);
 	return number;
 }
 
@@ -81,24 +82,24 @@ EXPORT void torsh_v1_range_end(uint64_t range)
 
 EXPORT void torsh_v1_mark(const char *name, const struct torsh_attributes *attributes)
 {
-	struct range_says says = says_of(name, attributes);
+	struct range_attributes range = attributes_of(name, attributes);
 
 	attach_consumer();
-	torsh_ranges_mark(&says);
+	torsh_ranges_mark(&range);
 }
 
 EXPORT void torsh_v1_value(const char *name, const char *domain, uint32_t kind, double value)
 {
-	struct range_says says = {
+	struct range_attributes range = {
 		.name = {.bytes = name},
 		.domain = {.bytes = domain},
 		.source = RANGE_BY_TORSH,
 		.payload_type = PAYLOAD_F64,
 	};
 
-	memcpy(&says.payload, &value, sizeof(value));
+	memcpy(&range.payload, &value, sizeof(value));
 	if (kind <= VALUE_SAMPLE)
-		torsh_ranges_value(&says, (enum value_kind)kind);
+		torsh_ranges_value(&range, (enum value_kind)kind);
 }
 
 EXPORT void torsh_v1_step(const char *name, uint64_t number)

@@ -33,15 +33,15 @@ _Static_assert(sizeof(struct callback) == 40 && offsetof(struct callback, needs_
 struct torch_layout torsh_torch_layout;
 _Atomic int torsh_torch_is_calibrated;
 struct torch_group_layout torsh_torch_group_layout;
-_Atomic int torsh_torch_knows_groups;
+_Atomic int torsh_torch_has_groups;
 
 static uint64_t (*add_callback)(struct callback callback);
 static const char *(*name_of)(const void *record);
 static const char *(*overload_of)(const void *record);
 static uint64_t (*current_thread)(void);
 static int64_t (*peek_sequence)(void);
-static torch_begin *tell_begin;
-static torch_end *tell_end;
+static torch_begin *send_begin;
+static torch_end *send_end;
 static _Atomic int is_observed;
 
 /*
@@ -53,7 +53,7 @@ static _Atomic int is_observed;
 	static void **name(void **context, const void *record)          \
 	{                                                               \
 		*context = NULL;                                        \
-		tell_begin(record, scopes, __builtin_frame_address(0)); \
+		send_begin(record, scopes, __builtin_frame_address(0)); \
 		return context;                                         \
 	}
 #elif defined(__aarch64__)
@@ -63,7 +63,7 @@ static _Atomic int is_observed;
 	static void name##_with(const void *record, void **context)                                \
 	{                                                                                          \
 		*context = NULL;                                                                   \
-		tell_begin(record, scopes, __builtin_frame_address(0));                            \
+		send_begin(record, scopes, __builtin_frame_address(0));                            \
 	}                                                                                          \
 	void name(void);                                                                           \
 	__asm__(".text\n.hidden " #name "\n.globl " #name "\n" #name ":\n\tmov x1, x8\n\tb " #name \
@@ -78,7 +78,7 @@ START(torsh_torch_start_other, TORCH_OTHER)
 static void finish(const void *record, void *context)
 {
 	(void)context;
-	tell_end(record);
+	send_end(record);
 }
 
 /* One for each set of scopes: which of them is called tells the scope. */
@@ -119,9 +119,9 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs)
 	*(void **)&overload_of = torsh_objects_find(OVERLOAD_OF_RECORD);
 	*(void **)&current_thread = torsh_objects_find(CURRENT_THREAD);
 	*(void **)&peek_sequence = torsh_objects_find(SEQUENCE_PEEK);
-	tell_begin = begin;
-	tell_end = end;
-	torsh_torch_state_learn();
+	send_begin = begin;
+	send_end = end;
+	torsh_torch_state_cache();
 	for (int scopes = 0; scopes < N_TORCH_SCOPES; scopes++)
 		observe((enum torch_scopes)scopes, with_inputs);
 	return 0;
@@ -137,7 +137,7 @@ const char *torsh_torch_overload(const void *record)
 	return overload_of ? overload_of(record) : NULL;
 }
 
-int torsh_torch_tells_overloads(void)
+int torsh_torch_has_overloads(void)
 {
 	return overload_of != NULL;
 }

@@ -54,7 +54,7 @@ struct torch_group_layout {
 };
 
 extern struct torch_group_layout torsh_torch_group_layout;
-extern _Atomic int torsh_torch_knows_groups;
+extern _Atomic int torsh_torch_has_groups;
 
 struct torch_ivalue {
 	uint64_t payload;
@@ -85,7 +85,7 @@ const char *torsh_torch_name(const void *record);
 const char *torsh_torch_overload(const void *record);
 
 /* Does it, once operators are observed? */
-int torsh_torch_tells_overloads(void);
+int torsh_torch_has_overloads(void);
 
 /* torch's own number of the calling thread, from 1; 0 where it can't be asked. */
 uint64_t torsh_torch_thread(void);

@@ -205,23 +205,23 @@ static bool look_many_dims(const void *record, uint64_t number)
  * Keep the places where the tensor has this number in so many bytes, at a multiple of align;
  * returns how many are left, *last is one.
  */
-static uint32_t keep_places(struct free_extents *places, const struct tensor *tensor,
-			    uint64_t number, uint32_t n_bytes, uint32_t align, uint32_t *last)
+static uint32_t keep_offsets(struct free_extents *offsets, const struct tensor *tensor,
+			     uint64_t number, uint32_t n_bytes, uint32_t align, uint32_t *last)
 {
 	const uint8_t *bytes = (const uint8_t *)tensor->words;
 	uint32_t n = 0;
 
-	if (!places->is_begun)
-		memset(places->bits, 0xff, sizeof(places->bits));
-	places->is_begun = true;
+	if (!offsets->is_begun)
+		memset(offsets->bits, 0xff, sizeof(offsets->bits));
+	offsets->is_begun = true;
 	for (uint32_t i = 0; i < sizeof(tensor->words); i++) {
 		uint64_t bit = UINT64_C(1) << i % 64;
 		bool is_there = i % align == 0 && i + n_bytes <= 8 * tensor->n &&
 				!memcmp(bytes + i, &number, n_bytes);
 
 		if (!is_there)
-			places->bits[i / 64] &= ~bit;
-		if (places->bits[i / 64] & bit) {
+			offsets->bits[i / 64] &= ~bit;
+		if (offsets->bits[i / 64] & bit) {
 			*last = i;
 			n++;
 		}
@@ -229,8 +229,8 @@ static uint32_t keep_places(struct free_extents *places, const struct tensor *te
 	return n;
 }
 
-static bool look_place(const void *record, struct free_extents *places, uint64_t number,
-		       uint32_t n_bytes, uint32_t align, uint16_t *place)
+static bool narrow_offsets(const void *record, struct free_extents *offsets, uint64_t number,
+			   uint32_t n_bytes, uint32_t align, uint16_t *place)
 {
 	struct arguments call;
 	struct tensor tensor = {0};
@@ -238,20 +238,21 @@ static bool look_place(const void *record, struct free_extents *places, uint64_t
 
 	if (!read_arguments(record, &call, 2) || !read_tensor(&call.values[0], &tensor))
 		return false;
-	n = keep_places(places, &tensor, number, n_bytes, align, &last);
+	n = keep_offsets(offsets, &tensor, number, n_bytes, align, &last);
 	*place = n == 1 ? (uint16_t)last : TORCH_UNKNOWN;
 	return n != 0;
 }
 
 static bool look_type(const void *record, uint64_t number)
 {
-	return look_place(record, &types, number, sizeof(uint16_t), sizeof(uint16_t), &found.type);
+	return narrow_offsets(record, &types, number, sizeof(uint16_t), sizeof(uint16_t),
+			      &found.type);
 }
 
 static bool look_device(const void *record, uint64_t number)
 {
 	(void)number;
-	return look_place(record, &devices, HOST_DEVICE, HOST_DEVICE_BYTES, 1, &found.device);
+	return narrow_offsets(record, &devices, HOST_DEVICE, HOST_DEVICE_BYTES, 1, &found.device);
 }
 
 /* ---- the rest ---- */

@@ -74,7 +74,7 @@ uintptr_t torsh_torch_group_of(const void *object)
 {
 	uint64_t pointer = 0;
 	/* Pairs with the release in torsh_torch_group_publish. */
-	bool is_known = atomic_load_explicit(&torsh_torch_knows_groups, memory_order_acquire);
+	bool is_known = atomic_load_explicit(&torsh_torch_has_groups, memory_order_acquire);
 
 	return is_known && torch_read_words((uintptr_t)object + torsh_torch_group_layout.pointer,
 					    &pointer, 1) == 1
@@ -91,5 +91,5 @@ void torsh_torch_group_publish(void)
 {
 	torsh_torch_group_layout = found_group;
 	/* Pairs with the acquire of whoever reads inputs. */
-	atomic_store_explicit(&torsh_torch_knows_groups, 1, memory_order_release);
+	atomic_store_explicit(&torsh_torch_has_groups, 1, memory_order_release);
 }

@@ -46,7 +46,7 @@ static void release_lock(void)
 }
 
 /* The block's entry, or the free one where it would be. */
-static struct entry *place_of(uintptr_t block)
+static struct entry *slot_of(uintptr_t block)
 {
 	size_t mask = table.capacity - 1,
 	       i = (block >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & mask;
@@ -68,7 +68,7 @@ static int grow(void)
 	table.capacity = capacity;
 	for (size_t i = 0; i < old_capacity; i++)
 		if (old[i].block)
-			*place_of(old[i].block) = old[i];
+			*slot_of(old[i].block) = old[i];
 	if (old)
 		torsh_sys_munmap(old, old_capacity * sizeof(*old));
 	return 0;
@@ -84,7 +84,7 @@ static void remove_entry(struct entry *entry)
 		struct entry moved = table.entries[i];
 
 		table.entries[i].block = 0;
-		*place_of(moved.block) = moved;
+		*slot_of(moved.block) = moved;
 	}
 }
 
@@ -97,7 +97,7 @@ int torsh_torch_kineto_alloc(uintptr_t block, uint64_t n_bytes, uint64_t *alloca
 	table.allocated += n_bytes;
 	*allocated = table.allocated;
 	if (2 * table.n < table.capacity || !grow()) {
-		entry = place_of(block);
+		entry = slot_of(block);
 		table.n += !entry->block;
 		*entry = (struct entry){.block = block, .n_bytes = n_bytes};
 	}
@@ -112,7 +112,7 @@ int torsh_torch_kineto_free(uintptr_t block, uint64_t *allocated)
 
 	take_lock();
 	if (table.capacity) {
-		entry = place_of(block);
+		entry = slot_of(block);
 		is_known = entry->block != 0;
 	}
 	if (is_known) {

@@ -48,7 +48,7 @@ void torsh_torch_set_state(const struct state *state)
 {
 	void (*set)(const struct state *) = atomic_load_explicit(&next_set, memory_order_relaxed);
 
-	/* Pairs with the release in torsh_torch_state_learn. */
+	/* Pairs with the release in torsh_torch_state_cache. */
 	if (atomic_load_explicit(&is_known, memory_order_acquire) &&
 	    is_the_same(state, get_state()))
 		return;
@@ -80,7 +80,7 @@ static bool is_as_expected(void (*enable)(bool is_enabled))
 	       !memcmp(before, off, sizeof(before) - 1);
 }
 
-void torsh_torch_state_learn(void)
+void torsh_torch_state_cache(void)
 {
 	void (*enable)(bool is_enabled);
 	bool (*is_enabled)(void);

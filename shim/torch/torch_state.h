@@ -11,6 +11,6 @@
  * is not found as expected is left alone. Once, before there is an observer of ours, where
  * libtorch's static objects are made.
  */
-void torsh_torch_state_learn(void);
+void torsh_torch_state_cache(void);
 
 #endif

@@ -34,7 +34,7 @@ uint32_t torsh_nvtx_label(void *handle)
 	return (uint32_t)((uintptr_t)handle >> 1);
 }
 
-uint64_t torsh_nvtx_start(const struct range_says *says, uint64_t theirs, int has_consumer)
+uint64_t torsh_nvtx_start(const struct range_attributes *says, uint64_t theirs, int has_consumer)
 {
 	(void)says;
 	(void)has_consumer;
@@ -51,7 +51,7 @@ uint32_t torsh_ranges_label(const char *text)
 	return text ? LABEL_OF_SCHEMA : 0;
 }
 
-int torsh_ranges_push(const struct range_says *says)
+int torsh_ranges_push(const struct range_attributes *says)
 {
 	(void)says;
 	return 0;
@@ -64,14 +64,14 @@ int torsh_ranges_pop(struct range_text domain, enum range_source source)
 	return 0;
 }
 
-void torsh_ranges_value(const struct range_says *says, enum value_kind kind)
+void torsh_ranges_value(const struct range_attributes *says, enum value_kind kind)
 {
 	(void)says;
 	(void)kind;
 }
 
 /* A text is a word of the payload; it may be anything, and is the program's to answer for. */
-void torsh_ranges_mark(const struct range_says *says)
+void torsh_ranges_mark(const struct range_attributes *says)
 {
 	if (says->name.bytes &&
 	    !memmem(payload.bytes, payload.size_bytes, &says->name.bytes, sizeof(says->name.bytes)))

@@ -113,7 +113,7 @@ static cJSON *make_mappings(const struct view *view)
 /* The peak of a process in a place, or in all. */
 static struct peak device_peak(const struct device_process *process, size_t place)
 {
-	const struct device_place *seen;
+	const struct device_location *seen;
 
 	if (place == DEVICE_NO_PLACE)
 		return (struct peak){

@@ -229,7 +229,7 @@ static void print_moment(FILE *out, const struct device_process *process, size_t
 					      [ROOM_BY_PROGRAM] = "when the program asked last",
 					      [ROOM_AT_HIGH] = "when there was more than ever"};
 	const struct device_room *room = room_near(process, place, when);
-	const struct device_place *seen = &process->places[place];
+	const struct device_location *seen = &process->places[place];
 	uint64_t peak_ns = seen->peak.at_ns;
 	char apart[SIZE_TEXT_BYTES];
 

@@ -119,7 +119,7 @@ static struct launch *find_wanted(const struct cupti_call *call,
 	return launch;
 }
 
-static void tell_launch(const struct launch *launch)
+static void send_launch(const struct launch *launch)
 {
 	const struct kind *kind = &launch->kind;
 	struct event event = {
@@ -261,7 +261,7 @@ static int open_context(struct context *context, void *handle)
 	if (!result)
 		result = configure(context);
 	if (!result) {
-		torsh_counter_set_tell(&context->set, context->device, chip, 0);
+		torsh_counter_set_send(&context->set, context->device, chip, 0);
 		return 0;
 	}
 	close_context(context);
@@ -323,7 +323,7 @@ static void send_values(const struct cupti_call *call, const double *values)
 	const struct counter_set *set = &now.context->set;
 
 	if (!now.launch->n_samples)
-		tell_launch(now.launch);
+		send_launch(now.launch);
 	for (uint32_t i = 0; i < set->n; i += COUNTER_VALUES) {
 		struct event event = {
 			.id = EVENT_COUNTER_RANGE,

@@ -218,7 +218,7 @@ static int open_sampler(struct sampler *sampler)
 	}
 	sampler->last_end = 0;
 	sampler->n_readings = 0;
-	torsh_counter_set_tell(&sampler->set, sampler->device, chip, interval_ns());
+	torsh_counter_set_send(&sampler->set, sampler->device, chip, interval_ns());
 	return 0;
 }
 

@@ -203,7 +203,7 @@ static uint32_t label_of(const char *text)
 	return torsh_label(text, strlen(text));
 }
 
-void torsh_counter_set_tell(const struct counter_set *set, uint32_t device, const char *chip,
+void torsh_counter_set_send(const struct counter_set *set, uint32_t device, const char *chip,
 			    uint64_t interval_ns)
 {
 	struct event event = {

@@ -40,7 +40,7 @@ int torsh_counter_set_choose(struct counter_set *set, enum counter_choice choice
 void torsh_counter_set_free(struct counter_set *set);
 
 /* Send the definitions of the set's metrics on the device. interval_ns: 0 for kernels. */
-void torsh_counter_set_tell(const struct counter_set *set, uint32_t device, const char *chip,
+void torsh_counter_set_send(const struct counter_set *set, uint32_t device, const char *chip,
 			    uint64_t interval_ns);
 
 /*

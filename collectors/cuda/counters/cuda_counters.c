@@ -63,7 +63,7 @@ void torsh_counters_send(const struct event *event)
 	torsh_producer_leave(producer);
 }
 
-static void say_off(const char *reason)
+static void send_off(const char *reason)
 {
 	struct event event = {
 		.id = EVENT_COUNTER_MODE,
@@ -97,11 +97,11 @@ void torsh_counters_refuse(const char *what, int result)
 		torsh_counter_refusal(&reason, result, COUNTER_ADMIN_ONLY);
 	else
 		torsh_text_put(&reason, "CUPTI counted nothing");
-	say_off(reason.bytes);
+	send_off(reason.bytes);
 	torsh_text_unmap(&reason);
 }
 
-static void say_losses(void)
+static void send_losses(void)
 {
 	struct event event = {.id = EVENT_COUNTER_LOSS};
 
@@ -303,11 +303,11 @@ void torsh_cuda_counters_begin(const char *why_not)
 	if (torsh_config.counters.mode == COUNTERS_OFF)
 		return;
 	if (why_not) {
-		say_off(why_not);
+		send_off(why_not);
 		return;
 	}
 	if (torsh_cupti_profiler_open(torsh_cupti_library) || !torsh_cupti.GetDeviceId) {
-		say_off("this libcupti is older than that of CUDA 12.6, the first that can");
+		send_off("this libcupti is older than that of CUDA 12.6, the first that can");
 		return;
 	}
 	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
@@ -366,7 +366,7 @@ void torsh_cuda_counters_end(void)
 	}
 	if (atomic_exchange(&is_initialised, 0))
 		torsh_cupti_profiler.ProfilerDeInitialize(&profiler);
-	say_losses();
+	send_losses();
 }
 
 void torsh_cuda_counters_check_records(uint64_t n_records)

@@ -51,7 +51,7 @@ int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const vo
 	return 1;
 }
 
-int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_told)
+int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_recorded)
 {
 	if (made.type != CUDA_NODE_FREE)
 		return 0;
@@ -62,7 +62,7 @@ int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_to
 				.api = api,
 				.graph = made.graph,
 				.is_free = 1,
-				.is_told = is_told,
+				.is_told = is_recorded,
 				.address = address,
 				.device = DEVICE_NOT_KNOWN,
 			},

@@ -30,7 +30,7 @@ int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const vo
  * The call succeeded in freeing that address. Returns whether a node is to free it: then that is
  * told. is_told: it was told as a device_free.
  */
-int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_told);
+int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_recorded);
 
 /* An executable graph was made, or launched; told as soon as some graph has memory. */
 void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *call,

@@ -42,7 +42,7 @@ static uint32_t find(uint32_t kind, uint64_t key)
 	return at;
 }
 
-static struct live *known(uint32_t kind, uint64_t key)
+static struct live *lookup(uint32_t kind, uint64_t key)
 {
 	uint32_t at;
 
@@ -97,7 +97,7 @@ static void drop(struct live *live)
 
 static void put(const struct live *live)
 {
-	struct live *there = known(live->kind, live->key);
+	struct live *there = lookup(live->kind, live->key);
 
 	/* The end of what was there was not seen. */
 	if (there) {
@@ -118,7 +118,7 @@ static void put(const struct live *live)
 static void put_name(const struct event_device_alloc *alloc)
 {
 	uint64_t handle = alloc->kind == BLOCK_MAPPING ? alloc->handle : alloc->address;
-	struct live *of = known(BLOCK_PHYSICAL, handle);
+	struct live *of = lookup(BLOCK_PHYSICAL, handle);
 
 	if (!of)
 		return;
@@ -177,7 +177,7 @@ void torsh_cuda_live_frees(uint32_t kind, uint64_t address)
 	struct live *live;
 
 	torsh_cuda_lock(&lock);
-	live = known(kind, address);
+	live = lookup(kind, address);
 	taken = live ? *live : (struct live){.kind = BLOCK_NONE};
 	if (live)
 		drop(live);
@@ -191,7 +191,7 @@ void torsh_cuda_live_kept(uint32_t kind, uint64_t address)
 	if (taken.kind != kind || taken.key != address)
 		return;
 	torsh_cuda_lock(&lock);
-	live = known(kind, address);
+	live = lookup(kind, address);
 	if (live)
 		live->refs++;
 	else
@@ -207,12 +207,12 @@ void torsh_cuda_live_unmapped(uint64_t address, uint64_t bytes)
 
 	torsh_cuda_lock(&lock);
 	for (uint64_t end = address + bytes;
-	     address < end && (live = known(BLOCK_MAPPING, address)) && live->bytes;) {
+	     address < end && (live = lookup(BLOCK_MAPPING, address)) && live->bytes;) {
 		uint64_t handle = live->of;
 
 		address += live->bytes;
 		take_out(live);
-		live = known(BLOCK_PHYSICAL, handle);
+		live = lookup(BLOCK_PHYSICAL, handle);
 		if (live)
 			drop(live);
 	}

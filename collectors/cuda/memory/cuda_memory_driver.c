@@ -38,10 +38,10 @@ static _Thread_local struct {
 	uint32_t number;
 } under_way;
 
-static void place(void)
+static void locate(void)
 {
 	void *outer = torsh_heap_enter_allocator();
-	struct device_place here;
+	struct device_location here;
 
 	if (!torsh_device_cuda_here(&here)) {
 		under_way.call.context = here.context;
@@ -72,7 +72,7 @@ void torsh_cuda_memory_calling(void)
 {
 	int saved = errno;
 
-	place();
+	locate();
 	torsh_cuda_memory_begins(under_way.number, &under_way.call);
 	errno = saved;
 }

@@ -50,8 +50,8 @@ static int is_of_pool(uint8_t action)
 	return action == CUDA_ALLOC_ASYNC || action == CUDA_ALLOC_POOL || is_of_node(action);
 }
 
-static struct event_device_alloc asked_by(const struct cuda_memory_call *call,
-					  const struct memory_call *what)
+static struct event_device_alloc requested_by(const struct cuda_memory_call *call,
+					      const struct memory_call *what)
 {
 	return (struct event_device_alloc){
 		.api = labels[what - calls],
@@ -62,13 +62,13 @@ static struct event_device_alloc asked_by(const struct cuda_memory_call *call,
 	};
 }
 
-static void tell_alloc(const struct cuda_memory_call *call, const struct memory_call *what,
+static void send_alloc(const struct cuda_memory_call *call, const struct memory_call *what,
 		       const void *frame)
 {
-	struct event event = {.id = EVENT_DEVICE_ALLOC, .device_alloc = asked_by(call, what)};
+	struct event event = {.id = EVENT_DEVICE_ALLOC, .device_alloc = requested_by(call, what)};
 	struct event_device_alloc *alloc = &event.device_alloc;
 
-	torsh_cuda_request_gets(alloc, call->parameters, what->action);
+	torsh_cuda_request_after(alloc, call->parameters, what->action);
 	torsh_cuda_memory_info_see(alloc->device, is_of_pool(what->action));
 	if (torsh_cuda_graph_memory_got(alloc, frame) || is_of_node(what->action))
 		return;
@@ -83,7 +83,7 @@ static int is_free(uint8_t action)
 	return action == CUDA_FREE || action == CUDA_FREE_ASYNC || action == CUDA_UNMAP;
 }
 
-static void tell_free(const struct cuda_memory_call *call, const struct memory_call *what)
+static void send_free(const struct cuda_memory_call *call, const struct memory_call *what)
 {
 	const struct cuda_extent *extent = call->parameters;
 	const struct cuda_free *freed = call->parameters;
@@ -107,7 +107,7 @@ static void tell_free(const struct cuda_memory_call *call, const struct memory_c
 		torsh_cuda_live_frees(what->kind, extent->address);
 }
 
-static void tell_failure(const struct cuda_memory_call *call, const struct memory_call *what,
+static void send_failure(const struct cuda_memory_call *call, const struct memory_call *what,
 			 int result)
 {
 	struct event event = {
@@ -132,13 +132,13 @@ static const struct cuda_node *node_of(const struct cuda_memory_call *call, uint
 }
 
 /* A node of any type. */
-static void tell_node(const struct cuda_memory_call *call, const struct memory_call *what,
+static void send_node(const struct cuda_memory_call *call, const struct memory_call *what,
 		      const void *frame)
 {
 	const struct cuda_node *node = node_of(call, what->action);
 
 	if (node->type == CUDA_NODE_ALLOC)
-		tell_alloc(call, what, frame);
+		send_alloc(call, what, frame);
 	else if (node->type == CUDA_NODE_FREE)
 		torsh_cuda_graph_memory_freed(labels[what - calls], node->freed, 0);
 }
@@ -147,15 +147,15 @@ static void tell_node(const struct cuda_memory_call *call, const struct memory_c
  * What the driver says of a device that is out of memory is asked at once: the program may make
  * room before it tries again.
  */
-static void tell_refusal(const struct cuda_memory_call *call, const struct memory_call *what,
+static void send_refusal(const struct cuda_memory_call *call, const struct memory_call *what,
 			 const void *frame)
 {
-	struct event_device_alloc wanted = asked_by(call, what);
-	struct event_device_room room = {0};
-	int asked;
+	struct event_device_alloc wanted = requested_by(call, what);
+	struct event_device_room info = {0};
+	int requested;
 
-	torsh_cuda_request_asks(&wanted, call->parameters, what->action);
-	asked = torsh_cuda_memory_info_ask(wanted.device, is_of_pool(what->action), &room);
+	torsh_cuda_request_before(&wanted, call->parameters, what->action);
+	requested = torsh_cuda_memory_info_query(wanted.device, is_of_pool(what->action), &info);
 	torsh_producer_send(
 		&(struct event){
 			.id = EVENT_DEVICE_REFUSED,
@@ -168,15 +168,15 @@ static void tell_refusal(const struct cuda_memory_call *call, const struct memor
 					.context = wanted.context,
 					.pool = wanted.pool,
 					.flags = wanted.flags,
-					.asked = asked,
-					.free_bytes = room.free_bytes,
-					.total_bytes = room.total_bytes,
-					.has_pools = room.has_pools,
-					.pools_reserved = room.pools_reserved,
-					.pools_used = room.pools_used,
-					.has_graphs = room.has_graphs,
-					.graphs_reserved = room.graphs_reserved,
-					.graphs_used = room.graphs_used,
+					.asked = requested,
+					.free_bytes = info.free_bytes,
+					.total_bytes = info.total_bytes,
+					.has_pools = info.has_pools,
+					.pools_reserved = info.pools_reserved,
+					.pools_used = info.pools_used,
+					.has_graphs = info.has_graphs,
+					.graphs_reserved = info.graphs_reserved,
+					.graphs_used = info.graphs_used,
 				},
 		},
 		torsh_config.with_stack ? frame : NULL);
@@ -192,30 +192,29 @@ static int gets_memory(const struct cuda_memory_call *call, uint8_t action)
 	case CUDA_GRAPH_FREE:
 	case CUDA_POOL_OF_DEVICE:
 	case CUDA_POOL_OF_LOCATION:
-	case CUDA_ROOM:
+	case CUDA_MEM_GET_INFO:
 		return 0;
 	default:
 		return 1;
 	}
 }
 
-static void learn_pool(const void *parameters, uint8_t action)
+static void add_pool(const void *parameters, uint8_t action)
 {
 	const struct cuda_pool *made = parameters;
 	const struct cuda_pool_of_device *of_device = parameters;
 	const struct cuda_pool_of_location *of_location = parameters;
 
 	if (action == CUDA_POOL_CREATE && made->properties)
-		torsh_cuda_pools_learn(*made->out, made->properties);
+		torsh_cuda_pools_add(*made->out, made->properties);
 	else if (action == CUDA_POOL_OF_DEVICE)
-		torsh_cuda_pools_learn(*of_device->out,
-				       &(struct cuda_properties){.location = {CUDA_LOCATION_DEVICE,
-									      of_device->device}});
+		torsh_cuda_pools_add(*of_device->out,
+				     &(struct cuda_properties){.location = {CUDA_LOCATION_DEVICE,
+									    of_device->device}});
 	else if (action == CUDA_POOL_OF_LOCATION && of_location->location)
-		torsh_cuda_pools_learn(
-			*of_location->out,
-			&(struct cuda_properties){.type = of_location->type,
-						  .location = *of_location->location});
+		torsh_cuda_pools_add(*of_location->out,
+				     &(struct cuda_properties){.type = of_location->type,
+							       .location = *of_location->location});
 }
 
 static void at_success(const struct cuda_memory_call *call, const struct memory_call *what,
@@ -242,7 +241,7 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 		break;
 	case CUDA_GRAPH_NODE:
 	case CUDA_GRAPH_EDGED_NODE:
-		tell_node(call, what, frame);
+		send_node(call, what, frame);
 		break;
 	case CUDA_GRAPH_INSTANTIATE:
 		torsh_cuda_graph_memory_instantiated(instantiated, instantiated->flags);
@@ -257,13 +256,13 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 	case CUDA_POOL_CREATE:
 	case CUDA_POOL_OF_DEVICE:
 	case CUDA_POOL_OF_LOCATION:
-		learn_pool(call->parameters, what->action);
+		add_pool(call->parameters, what->action);
 		break;
-	case CUDA_ROOM:
-		torsh_cuda_memory_info_told(call->parameters, call->device);
+	case CUDA_MEM_GET_INFO:
+		torsh_cuda_memory_info_returned(call->parameters, call->device);
 		break;
 	default:
-		tell_alloc(call, what, frame);
+		send_alloc(call, what, frame);
 	}
 }
 
@@ -275,7 +274,7 @@ void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *ca
 
 	torsh_cuda_graph_memory_call_begins();
 	if (is_free(what->action))
-		tell_free(call, what);
+		send_free(call, what);
 }
 
 void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call, int result,
@@ -286,9 +285,9 @@ void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call
 	if (!result)
 		at_success(call, what, frame);
 	else if (is_free(what->action))
-		tell_failure(call, what, result);
+		send_failure(call, what, result);
 	else if (result == CUDA_OUT_OF_MEMORY && gets_memory(call, what->action))
-		tell_refusal(call, what, frame);
+		send_refusal(call, what, frame);
 }
 
 void torsh_cuda_memory_context_ends(uint32_t context)
@@ -301,7 +300,7 @@ void torsh_cuda_memory_context_ends(uint32_t context)
 }
 
 /* "cudaMallocAsync_ptsz_v11020" is cudaMallocAsync, "cuMemAlloc_v2" itself. */
-static size_t known_length(const char *name, size_t length)
+static size_t length_of(const char *name, size_t length)
 {
 	static const char *const endings[] = {"_ptsz", "_ptds"};
 
@@ -316,7 +315,7 @@ static size_t known_length(const char *name, size_t length)
 
 uint32_t torsh_cuda_memory_find(const char *name, size_t length)
 {
-	size_t n = known_length(name, length);
+	size_t n = length_of(name, length);
 
 	if (!torsh_config.profile_memory)
 		return 0;

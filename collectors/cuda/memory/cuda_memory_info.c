@@ -15,7 +15,7 @@ static _Atomic uint32_t is_ready; /* the driver's functions were found */
 
 static _Atomic uint64_t devices_seen, pools_seen; /* a bit for each device */
 
-_Thread_local int torsh_cuda_memory_info_is_asking;
+_Thread_local int torsh_cuda_memory_info_is_querying;
 
 void torsh_cuda_memory_info_begin(void)
 {
@@ -31,26 +31,26 @@ void torsh_cuda_memory_info_see(uint32_t device, int is_of_pool)
 		atomic_fetch_or_explicit(&pools_seen, UINT64_C(1) << device, memory_order_relaxed);
 }
 
-static void tell(uint32_t device, struct event_device_room room)
+static void send(uint32_t device, struct event_device_room info)
 {
-	room.device = device;
-	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_ROOM, .device_room = room});
+	info.device = device;
+	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_ROOM, .device_room = info});
 }
 
 /* Where the agent asks it tells the answer itself. */
-void torsh_cuda_memory_info_told(const struct cuda_room *room, uint32_t device)
+void torsh_cuda_memory_info_returned(const struct cuda_mem_get_info *info, uint32_t device)
 {
-	if (torsh_cuda_memory_info_is_asking || !room->free_bytes || !room->total_bytes)
+	if (torsh_cuda_memory_info_is_querying || !info->free_bytes || !info->total_bytes)
 		return;
-	tell(device, (struct event_device_room){.free_bytes = *room->free_bytes,
-						.total_bytes = *room->total_bytes,
+	send(device, (struct event_device_room){.free_bytes = *info->free_bytes,
+						.total_bytes = *info->total_bytes,
 						.is_asked = ROOM_BY_PROGRAM});
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* What the driver does for us is nothing of the program's; nothing can be told meanwhile. */
-struct asking {
+struct query {
 	void *outer;
 	int mode;
 };
@@ -59,68 +59,69 @@ struct asking {
  * A capture that the program has under way, here or elsewhere, might forbid some of our calls:
  * relaxed, it doesn't.
  */
-static struct asking begin_asking(void)
+static struct query begin_query(void)
 {
-	struct asking asking = {.outer = torsh_heap_enter_allocator(),
-				.mode = DRIVER_CAPTURE_RELAXED};
+	struct query query = {.outer = torsh_heap_enter_allocator(),
+			      .mode = DRIVER_CAPTURE_RELAXED};
 
-	torsh_cuda_memory_info_is_asking = 1;
-	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking.mode);
-	return asking;
+	torsh_cuda_memory_info_is_querying = 1;
+	torsh_driver.cuThreadExchangeStreamCaptureMode(&query.mode);
+	return query;
 }
 
-static void end_asking(struct asking *asking)
+static void end_query(struct query *query)
 {
-	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking->mode);
-	torsh_cuda_memory_info_is_asking = 0;
-	torsh_heap_leave_allocator(asking->outer);
+	torsh_driver.cuThreadExchangeStreamCaptureMode(&query->mode);
+	torsh_cuda_memory_info_is_querying = 0;
+	torsh_heap_leave_allocator(query->outer);
 }
 
 /* Numbers of CUmemPool_attribute and CUgraphMem_attribute. */
 enum { POOL_RESERVED = 5, POOL_RESERVED_HIGH, POOL_USED, POOL_USED_HIGH };
 enum { GRAPHS_USED, GRAPHS_USED_HIGH, GRAPHS_RESERVED, GRAPHS_RESERVED_HIGH };
 
-static void ask_pool(int device, struct event_device_room *room)
+static void query_pool(int device, struct event_device_room *info)
 {
 	void *pool;
 
 	if (!torsh_driver.cuDeviceGetMemPool || !torsh_driver.cuMemPoolGetAttribute ||
 	    torsh_driver.cuDeviceGetMemPool(&pool, device))
 		return;
-#define ASK(attribute, field) !torsh_driver.cuMemPoolGetAttribute(pool, attribute, &room->field)
-	room->has_pools = ASK(POOL_RESERVED, pools_reserved) &&
-			  ASK(POOL_RESERVED_HIGH, pools_reserved_high) &&
-			  ASK(POOL_USED, pools_used) && ASK(POOL_USED_HIGH, pools_used_high);
-#undef ASK
+#define QUERY(attribute, field) !torsh_driver.cuMemPoolGetAttribute(pool, attribute, &info->field)
+	info->has_pools = QUERY(POOL_RESERVED, pools_reserved) &&
+			  QUERY(POOL_RESERVED_HIGH, pools_reserved_high) &&
+			  QUERY(POOL_USED, pools_used) && QUERY(POOL_USED_HIGH, pools_used_high);
+#undef QUERY
 }
 
-static void ask_graphs(int device, struct event_device_room *room)
+static void query_graphs(int device, struct event_device_room *info)
 {
 	if (!torsh_driver.cuDeviceGetGraphMemAttribute)
 		return;
-#define ASK(attribute, field) \
-	!torsh_driver.cuDeviceGetGraphMemAttribute(device, attribute, &room->field)
-	room->has_graphs = ASK(GRAPHS_RESERVED, graphs_reserved) &&
-			   ASK(GRAPHS_RESERVED_HIGH, graphs_reserved_high) &&
-			   ASK(GRAPHS_USED, graphs_used) && ASK(GRAPHS_USED_HIGH, graphs_used_high);
-#undef ASK
+#define QUERY(attribute, field) \
+	!torsh_driver.cuDeviceGetGraphMemAttribute(device, attribute, &info->field)
+	info->has_graphs = QUERY(GRAPHS_RESERVED, graphs_reserved) &&
+			   QUERY(GRAPHS_RESERVED_HIGH, graphs_reserved_high) &&
+			   QUERY(GRAPHS_USED, graphs_used) &&
+			   QUERY(GRAPHS_USED_HIGH, graphs_used_high);
+#undef QUERY
 }
 
 /* In a context of the device's. Returns 0 or a CUresult. */
-static int ask_context(int device, int has_pools, struct event_device_room *room)
+static int query_context(int device, int has_pools, struct event_device_room *info)
 {
 	size_t free_bytes, total_bytes;
 	int result;
 
 	if (has_pools) {
-		ask_pool(device, room);
-		ask_graphs(device, room);
+		query_pool(device, info);
+		query_graphs(device, info);
 	}
 	result = torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes);
 	if (result)
 		return result;
-	room->free_bytes = free_bytes;
-	room->total_bytes = total_bytes;
+	info->free_bytes = free_bytes;
+	info->total_bytes = total_bytes;
 	return 0;
 }
 
@@ -128,7 +129,7 @@ static int ask_context(int device, int has_pools, struct event_device_room *room
  * In its primary context; a device whose context is gone is left alone. Returns 0, ROOM_NOT_ASKED
  * or a CUresult.
  */
-static int ask_device(int device, int has_pools, struct event_device_room *room)
+static int query_device(int device, int has_pools, struct event_device_room *info)
 {
 	unsigned flags;
 	int is_active = 0,
@@ -142,7 +143,7 @@ static int ask_device(int device, int has_pools, struct event_device_room *room)
 		return result;
 	result = torsh_driver.cuCtxPushCurrent_v2(context);
 	if (!result) {
-		result = ask_context(device, has_pools, room);
+		result = query_context(device, has_pools, info);
 		torsh_driver.cuCtxPopCurrent_v2(&context);
 	}
 	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
@@ -150,18 +151,18 @@ static int ask_device(int device, int has_pools, struct event_device_room *room)
 }
 
 /* The same, in the context that is current where that is one of the device's. */
-static int ask_here(int device, int has_pools, struct event_device_room *room)
+static int query_here(int device, int has_pools, struct event_device_room *info)
 {
 	int current;
 
 	if (!torsh_driver.cuCtxGetDevice(&current) && current == device)
-		return ask_context(device, has_pools, room);
-	return ask_device(device, has_pools, room);
+		return query_context(device, has_pools, info);
+	return query_device(device, has_pools, info);
 }
 
-int torsh_cuda_memory_info_ask(uint32_t device, int is_of_pool, struct event_device_room *room)
+int torsh_cuda_memory_info_query(uint32_t device, int is_of_pool, struct event_device_room *info)
 {
-	struct asking asking;
+	struct query query;
 	int has_pools, result;
 
 	if (device >= N_DEVICES || !torsh_cuda_may_call() ||
@@ -169,18 +170,18 @@ int torsh_cuda_memory_info_ask(uint32_t device, int is_of_pool, struct event_dev
 		return ROOM_NOT_ASKED;
 	has_pools =
 		is_of_pool || atomic_load_explicit(&pools_seen, memory_order_relaxed) >> device & 1;
-	asking = begin_asking();
-	result = ask_here((int)device, has_pools, room);
-	end_asking(&asking);
+	query = begin_query();
+	result = query_here((int)device, has_pools, info);
+	end_query(&query);
 	return result;
 }
 
 void torsh_cuda_memory_info_is_high(uint32_t device)
 {
-	struct event_device_room room = {.is_asked = ROOM_AT_HIGH};
+	struct event_device_room info = {.is_asked = ROOM_AT_HIGH};
 
-	if (!torsh_cuda_memory_info_ask(device, 0, &room))
-		tell(device, room);
+	if (!torsh_cuda_memory_info_query(device, 0, &info))
+		send(device, info);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -198,16 +199,16 @@ void torsh_cuda_memory_info_exiting(void)
 	    torsh_driver_open())
 		return;
 	for (int device = 0; device < (int)N_DEVICES; device++) {
-		struct event_device_room room = {.is_asked = ROOM_AT_END};
-		struct asking asking;
+		struct event_device_room info = {.is_asked = ROOM_AT_END};
+		struct query query;
 		int result;
 
 		if (!(seen >> device & 1))
 			continue;
-		asking = begin_asking();
-		result = ask_device(device, with_pools >> device & 1, &room);
-		end_asking(&asking);
+		query = begin_query();
+		result = query_device(device, with_pools >> device & 1, &info);
+		end_query(&query);
 		if (!result)
-			tell((uint32_t)device, room);
+			send((uint32_t)device, info);
 	}
 }

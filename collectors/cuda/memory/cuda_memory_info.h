@@ -25,19 +25,19 @@ void torsh_cuda_memory_info_begin(void);
 void torsh_cuda_memory_info_see(uint32_t device, int is_of_pool);
 
 /* cuMemGetInfo returned. */
-void torsh_cuda_memory_info_told(const struct cuda_room *room, uint32_t device);
+void torsh_cuda_memory_info_returned(const struct cuda_mem_get_info *info, uint32_t device);
 
 /*
  * The calling thread is within a call of the driver that the agent makes to ask it. Looked at in
  * every callback.
  */
-extern _Thread_local int torsh_cuda_memory_info_is_asking;
+extern _Thread_local int torsh_cuda_memory_info_is_querying;
 
 /*
  * Ask the driver how much room the device has, with its pools where that is wanted or the program
  * had memory of one. Returns 0, ROOM_NOT_ASKED, or the driver's error.
  */
-int torsh_cuda_memory_info_ask(uint32_t device, int is_of_pool, struct event_device_room *room);
+int torsh_cuda_memory_info_query(uint32_t device, int is_of_pool, struct event_device_room *info);
 
 /* Ask and tell: the program has more of the device than it ever had. */
 void torsh_cuda_memory_info_is_high(uint32_t device);

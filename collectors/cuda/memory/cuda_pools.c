@@ -2,9 +2,7 @@
 #include "collectors/cuda/memory/cuda_pools.h"
 
 #include "collectors/cuda/cuda_lock.h"
-#include "shim/sys.h"
-
-#define POOLS_A_TIME 64u
+#include "collectors/cuda/cuda_slab.h"
 
 struct pool {
 	struct pool *next;
@@ -14,8 +12,7 @@ struct pool {
 
 static struct cuda_lock lock; /* guards the rest */
 static struct pool *pools;
-static struct pool *unused; /* n_unused of them, one behind the other */
-static uint32_t n_unused;
+static struct cuda_slab slab;
 
 /* With the lock. */
 static struct pool *find_pool(uint64_t handle)
@@ -30,23 +27,17 @@ static struct pool *find_pool(uint64_t handle)
 /* With the lock. NULL: there is no memory. */
 static struct pool *add_pool(uint64_t handle)
 {
-	struct pool *pool;
+	struct pool *pool = torsh_cuda_slab_take(&slab, sizeof(*pool));
 
-	if (!n_unused) {
-		unused = torsh_sys_pages(POOLS_A_TIME * sizeof(*unused));
-		n_unused = unused ? POOLS_A_TIME : 0;
-	}
-	if (!n_unused)
+	if (!pool)
 		return NULL;
-	n_unused--;
-	pool = unused++;
 	pool->handle = handle;
 	pool->next = pools;
 	pools = pool;
 	return pool;
 }
 
-void torsh_cuda_pools_learn(uint64_t handle, const struct cuda_properties *properties)
+void torsh_cuda_pools_add(uint64_t handle, const struct cuda_properties *properties)
 {
 	struct pool *pool;
 
@@ -59,7 +50,7 @@ void torsh_cuda_pools_learn(uint64_t handle, const struct cuda_properties *prope
 	torsh_cuda_unlock(&lock);
 }
 
-void torsh_cuda_pools_place(struct event_device_alloc *alloc)
+void torsh_cuda_pools_locate(struct event_device_alloc *alloc)
 {
 	struct cuda_properties properties = {.location = {.type = CUDA_LOCATION_NONE}};
 	const struct pool *pool;

@@ -10,12 +10,12 @@
 #include "shim/cuda/cuda_memory.h"
 
 /* The pool has such memory. */
-void torsh_cuda_pools_learn(uint64_t pool, const struct cuda_properties *properties);
+void torsh_cuda_pools_add(uint64_t pool, const struct cuda_properties *properties);
 
 /*
  * Put what an allocation is and where it lies by what its pool has; it stays as it is where that
  * was not learned.
  */
-void torsh_cuda_pools_place(struct event_device_alloc *alloc);
+void torsh_cuda_pools_locate(struct event_device_alloc *alloc);
 
 #endif

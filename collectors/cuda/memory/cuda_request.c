@@ -6,7 +6,7 @@
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
-static void ask_plain(struct event_device_alloc *alloc, const struct cuda_alloc *p, uint8_t action)
+static void read_plain(struct event_device_alloc *alloc, const struct cuda_alloc *p, uint8_t action)
 {
 	alloc->bytes = p->bytes;
 	if (action == CUDA_ALLOC_ASYNC)
@@ -15,10 +15,10 @@ static void ask_plain(struct event_device_alloc *alloc, const struct cuda_alloc 
 		return;
 	alloc->pool = p->where;
 	alloc->stream = p->stream;
-	torsh_cuda_pools_place(alloc);
+	torsh_cuda_pools_locate(alloc);
 }
 
-static void ask_create(struct event_device_alloc *alloc, const struct cuda_create *p)
+static void read_create(struct event_device_alloc *alloc, const struct cuda_create *p)
 {
 	alloc->bytes = p->bytes;
 	alloc->device = DEVICE_NOT_KNOWN;
@@ -28,27 +28,27 @@ static void ask_create(struct event_device_alloc *alloc, const struct cuda_creat
 		alloc->flags |= BLOCK_IS_OF_HOST;
 }
 
-static void ask_map(struct event_device_alloc *alloc, const struct cuda_map *p)
+static void read_map(struct event_device_alloc *alloc, const struct cuda_map *p)
 {
 	alloc->address = p->address;
 	alloc->bytes = p->bytes;
 	alloc->handle = p->handle;
 }
 
-static void ask_register(struct event_device_alloc *alloc, const struct cuda_extent *p)
+static void read_register(struct event_device_alloc *alloc, const struct cuda_extent *p)
 {
 	alloc->address = p->address;
 	alloc->bytes = p->bytes;
 }
 
-static void ask_node(struct event_device_alloc *alloc, const struct cuda_node_alloc *node)
+static void read_node(struct event_device_alloc *alloc, const struct cuda_node_alloc *node)
 {
 	alloc->bytes = node->bytes;
 	if (node->properties.location.type == CUDA_LOCATION_DEVICE)
 		alloc->device = (uint32_t)node->properties.location.id;
 }
 
-static void ask_array(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
+static void read_array(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
 {
 	alloc->bytes = torsh_cuda_array_bytes(action, parameters);
 	if (!alloc->bytes)
@@ -64,8 +64,8 @@ static const struct cuda_node_alloc *node_of(const void *parameters, uint8_t act
 	return &((const struct cuda_graph_edged_node *)parameters)->node->alloc;
 }
 
-void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *parameters,
-			     uint8_t action)
+void torsh_cuda_request_before(struct event_device_alloc *alloc, const void *parameters,
+			       uint8_t action)
 {
 	const struct cuda_alloc_pitch *pitch = parameters;
 	const struct cuda_alloc_3d *box = parameters;
@@ -74,7 +74,7 @@ void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *param
 	case CUDA_ALLOC:
 	case CUDA_ALLOC_ASYNC:
 	case CUDA_ALLOC_POOL:
-		ask_plain(alloc, parameters, action);
+		read_plain(alloc, parameters, action);
 		break;
 	case CUDA_ALLOC_PITCH:
 		alloc->bytes = pitch->width * pitch->height;
@@ -83,18 +83,18 @@ void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *param
 		alloc->bytes = box->width * box->height * box->depth;
 		break;
 	case CUDA_CREATE:
-		ask_create(alloc, parameters);
+		read_create(alloc, parameters);
 		break;
 	case CUDA_MAP:
-		ask_map(alloc, parameters);
+		read_map(alloc, parameters);
 		break;
 	case CUDA_REGISTER:
-		ask_register(alloc, parameters);
+		read_register(alloc, parameters);
 		break;
 	case CUDA_GRAPH_ALLOC:
 	case CUDA_GRAPH_NODE:
 	case CUDA_GRAPH_EDGED_NODE:
-		ask_node(alloc, node_of(parameters, action));
+		read_node(alloc, node_of(parameters, action));
 		break;
 	case CUDA_ARRAY:
 	case CUDA_ARRAY_3D:
@@ -102,7 +102,7 @@ void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *param
 	case CUDA_CHANNELS:
 	case CUDA_CHANNELS_3D:
 	case CUDA_CHANNELS_MIPMAPPED:
-		ask_array(alloc, parameters, action);
+		read_array(alloc, parameters, action);
 		break;
 	case CUDA_RETAIN:
 		break;
@@ -113,13 +113,13 @@ void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *param
 
 /* ---- what was got ---------------------------------------------------------------------------- */
 
-void torsh_cuda_request_gets(struct event_device_alloc *alloc, const void *parameters,
-			     uint8_t action)
+void torsh_cuda_request_after(struct event_device_alloc *alloc, const void *parameters,
+			      uint8_t action)
 {
 	const struct cuda_alloc_pitch *pitch = parameters;
 	const struct cuda_alloc_3d *box = parameters;
 
-	torsh_cuda_request_asks(alloc, parameters, action);
+	torsh_cuda_request_before(alloc, parameters, action);
 	switch (action) {
 	case CUDA_MAP:
 	case CUDA_REGISTER:

@@ -13,11 +13,11 @@
  * How much is asked for, and where: whatever becomes of the call. The device stays where nothing
  * says another one.
  */
-void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *parameters,
-			     uint8_t action);
+void torsh_cuda_request_before(struct event_device_alloc *alloc, const void *parameters,
+			       uint8_t action);
 
 /* The same, and what it is that was got: where the call has returned 0. */
-void torsh_cuda_request_gets(struct event_device_alloc *alloc, const void *parameters,
-			     uint8_t action);
+void torsh_cuda_request_after(struct event_device_alloc *alloc, const void *parameters,
+			      uint8_t action);
 
 #endif

@@ -297,7 +297,7 @@ def a_driver_that_is_closed_and_opened_again_is_called_where_it_lies():
 
 
 @case
-def without_the_activity_no_entry_point_is_stood_before():
+def without_the_activity_no_entry_point_is_interposed():
     output, truth = record([ENTRIES, "own", 10], env={"TORSH_PROFILER_ACTIVITIES": "heap"})
     assert of_kind(truth, "kernel"), "the program did not run"
     assert not [event for event in events(output) if event["event"] in ("launch", "kernel", "submission")]

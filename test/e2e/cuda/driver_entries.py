@@ -66,7 +66,7 @@ def functions_of_the_driver():
 def wrapped():
     """{symbol: [type of each parameter]} of the agent's tables, as the preprocessor has them."""
     source = "\n".join(f"#define {macro}(name, suffix, parameters, ...) @name parameters@ @name##suffix parameters@"
-                       for macro in ("KERNEL", "COPY", "RECT", "BOX", "BATCH", "BOXES", "EXPANSIONS", "MEMSET", "GRAPH"))
+                       for macro in ("KERNEL", "COPY", "MEMCPY_2D", "MEMCPY_3D", "BATCH", "MEMCPY_3D_BATCH", "DECOMPRESS", "MEMSET", "GRAPH"))
     source += ("\n#define UNSEEN(name, parameters, ...) @name parameters@\n#define MEMORY(name, parameters, ...) @name parameters@\n"
                "#define MEMORY_IN_STREAM(name, parameters, ...) @name parameters@ @name##_ptsz parameters@\n"
                '#include "shim/cuda/driver.def"\n#include "shim/cuda/driver_memory.def"\n')
@@ -85,7 +85,7 @@ def plain(name):
 
 
 @case
-def every_function_that_gives_work_or_memory_is_stood_before_or_decided():
+def every_function_that_gives_work_or_memory_is_interposed_or_decided():
     theirs, ours = functions_of_the_driver(), wrapped()
     if int(re.search(r"#define CUDA_VERSION (\d+)", header("cuda.h"))[1]) >= 13020:
         expect_equal([name for name in ours if name not in theirs], [], "names that the headers don't have")
@@ -97,7 +97,7 @@ def every_function_that_gives_work_or_memory_is_stood_before_or_decided():
                  and not any(re.fullmatch(pattern, plain(name)) for pattern, _ in DECIDED)]
     expect_equal(undecided, [], "functions that nobody decided about")
     both = [name for name in ours if any(re.fullmatch(pattern, plain(name)) for pattern, _ in DECIDED)]
-    expect_equal(both, [], "functions that are stood before after all")
+    expect_equal(both, [], "functions that are interposed after all")
 
 
 @case
@@ -176,7 +176,7 @@ int main(void)
 
 
 @case
-def an_entry_point_is_stood_before_in_the_form_that_was_asked_for():
+def an_entry_point_is_interposed_in_the_form_that_was_asked_for():
     folder, output = scratch("driver"), scratch()
     (folder / "driver.c").write_text(DRIVER)
     (folder / "program.c").write_text("#define _GNU_SOURCE\n" + PROGRAM)

@@ -17,14 +17,14 @@
 #define FLOAT_FORMAT 0x20 /* CU_AD_FORMAT_FLOAT */
 #define ARRAY_OF_NO_SIZE 7u
 
-static int say_memory(void *value, int attribute, uint64_t address)
+static int report_memory(void *value, int attribute, uint64_t address)
 {
 	assert_int_equal(attribute, DRIVER_POINTER_MEMORY_TYPE);
 	*(uint32_t *)value = DRIVER_DEVICE;
 	return address < ON_DEVICE; /* as the driver refuses what it doesn't know */
 }
 
-static int say_array(struct cuda_array_3d_shape *shape, void *array)
+static int report_array(struct cuda_array_3d_shape *shape, void *array)
 {
 	*shape = (struct cuda_array_3d_shape){
 		.format = (uintptr_t)array == ARRAY_OF_NO_SIZE ? -1 : FLOAT_FORMAT,
@@ -32,13 +32,13 @@ static int say_array(struct cuda_array_3d_shape *shape, void *array)
 	return 0;
 }
 
-static void expect(const struct driver_batch *batch, uint32_t asked, uint32_t direction,
+static void expect(const struct driver_batch *batch, uint32_t n_queries, uint32_t direction,
 		   uint64_t bytes)
 {
-	struct driver_work work = {.what = DRIVER_COPY, .direction = asked, .batch = batch};
+	struct driver_work work = {.what = DRIVER_COPY, .direction = n_queries, .batch = batch};
 
-	torsh_driver.cuPointerGetAttribute = say_memory;
-	torsh_driver.cuArray3DGetDescriptor_v2 = say_array;
+	torsh_driver.cuPointerGetAttribute = report_memory;
+	torsh_driver.cuArray3DGetDescriptor_v2 = report_array;
 	torsh_cuda_describe_batch(&work);
 	assert_null(work.batch);
 	assert_int_equal(work.direction, direction);
@@ -66,13 +66,13 @@ static void prefetches_and_decompressions_stay_what_they_are(void **state)
 {
 	const uint64_t at[] = {1, ON_DEVICE};
 	const size_t sizes[] = {4096, 8192};
-	const struct driver_decompress expansions[] = {{.from_bytes = 10, .to_bytes = 100},
-						       {.from_bytes = 20, .to_bytes = 50}};
+	const struct driver_decompress decompressions[] = {{.from_bytes = 10, .to_bytes = 100},
+							   {.from_bytes = 20, .to_bytes = 50}};
 
 	(void)state;
 	expect(&(struct driver_batch){.n = 2, .to = at, .from = at, .sizes = sizes}, COPY_PREFETCH,
 	       COPY_PREFETCH, 12288);
-	expect(&(struct driver_batch){.n = 2, .expansions = expansions}, COPY_DECOMPRESSION,
+	expect(&(struct driver_batch){.n = 2, .decompressions = decompressions}, COPY_DECOMPRESSION,
 	       COPY_DECOMPRESSION, 150);
 }
 
@@ -86,7 +86,7 @@ static struct driver_operand array(uint64_t handle)
 	return (struct driver_operand){.type = DRIVER_OPERAND_ARRAY, .array = handle};
 }
 
-static void boxes_are_counted_in_elements_of_their_arrays(void **state)
+static void copies_3d_are_counted_in_elements_of_their_arrays(void **state)
 {
 	const struct driver_memcpy_3d_copy plain = {memory(1), memory(ON_DEVICE), 8, 4, 2, 1, 0};
 	const struct driver_memcpy_3d_copy out = {array(1), memory(1), 8, 4, 2, 1, 0};
@@ -94,10 +94,10 @@ static void boxes_are_counted_in_elements_of_their_arrays(void **state)
 	const struct driver_memcpy_3d_copy odd = {array(ARRAY_OF_NO_SIZE), array(1), 8, 4, 2, 1, 0};
 
 	(void)state;
-	expect(&(struct driver_batch){.n = 1, .boxes = &plain}, COPY_UNKNOWN, COPY_HTOD, 64);
-	expect(&(struct driver_batch){.n = 1, .boxes = &out}, COPY_UNKNOWN, COPY_ATOH, 64 * 16);
-	expect(&(struct driver_batch){.n = 1, .boxes = &in}, COPY_UNKNOWN, COPY_DTOA, 64 * 16);
-	expect(&(struct driver_batch){.n = 1, .boxes = &odd}, COPY_UNKNOWN, COPY_ATOA, 0);
+	expect(&(struct driver_batch){.n = 1, .copies_3d = &plain}, COPY_UNKNOWN, COPY_HTOD, 64);
+	expect(&(struct driver_batch){.n = 1, .copies_3d = &out}, COPY_UNKNOWN, COPY_ATOH, 64 * 16);
+	expect(&(struct driver_batch){.n = 1, .copies_3d = &in}, COPY_UNKNOWN, COPY_DTOA, 64 * 16);
+	expect(&(struct driver_batch){.n = 1, .copies_3d = &odd}, COPY_UNKNOWN, COPY_ATOA, 0);
 }
 
 int main(void)
@@ -105,7 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_of_one_direction_have_it_and_others_none),
 		cmocka_unit_test(prefetches_and_decompressions_stay_what_they_are),
-		cmocka_unit_test(boxes_are_counted_in_elements_of_their_arrays),
+		cmocka_unit_test(copies_3d_are_counted_in_elements_of_their_arrays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

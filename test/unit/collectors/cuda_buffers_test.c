@@ -35,7 +35,7 @@ static _Atomic uint64_t counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = counters;
 static size_t n_dropped_by_cupti;
 
-static int say_dropped(void *context, uint32_t stream, size_t *n)
+static int report_dropped(void *context, uint32_t stream, size_t *n)
 {
 	(void)context;
 	(void)stream;
@@ -44,7 +44,7 @@ static int say_dropped(void *context, uint32_t stream, size_t *n)
 	return CUPTI_DONE;
 }
 
-static uint8_t *ask(void)
+static uint8_t *request(void)
 {
 	size_t n_bytes, n_records;
 	uint8_t *buffer;
@@ -59,24 +59,24 @@ static uint64_t n_lost(void)
 	return atomic_load(&counters[COUNTER_device_records_lost]);
 }
 
-static void who_asks_for_more_than_there_are_gets_none(void **state)
+static void a_request_beyond_the_limit_gets_no_buffer(void **state)
 {
 	static uint8_t *buffers[BUFFERS_MAX];
 
 	(void)state;
 	torsh_cuda_version = VERSION_TAKES_NONE;
 	for (uint32_t i = 0; i < BUFFERS_MAX; i++) {
-		buffers[i] = ask();
+		buffers[i] = request();
 		assert_non_null(buffers[i]);
 		*buffers[i] = 1;
 	}
-	assert_null(ask());
+	assert_null(request());
 	assert_int_equal(torsh_cuda_buffers_out(), BUFFERS_MAX);
 	n_dropped_by_cupti = 7;
 	torsh_cuda_complete_buffer(NULL, 0, buffers[0], BUFFER_BYTES, 1);
 	assert_int_equal(n_taken, 1);
 	assert_int_equal(n_lost(), 7);
-	assert_ptr_equal(ask(), buffers[0]);
+	assert_ptr_equal(request(), buffers[0]);
 }
 
 /* An older CUPTI would not survive it. */
@@ -86,9 +86,9 @@ static void one_that_must_get_some_gets_what_is_thrown_away(void **state)
 
 	(void)state;
 	torsh_cuda_version = VERSION_TAKES_NONE - 1;
-	buffer = ask();
+	buffer = request();
 	assert_non_null(buffer);
-	assert_ptr_equal(ask(), buffer);
+	assert_ptr_equal(request(), buffer);
 	torsh_cuda_complete_buffer(NULL, 0, buffer, BUFFER_BYTES, 1);
 	assert_int_equal(n_taken, 1);
 	assert_int_equal(atomic_load(&torsh_cuda_losses.without_room), 1);
@@ -98,14 +98,14 @@ static void one_that_must_get_some_gets_what_is_thrown_away(void **state)
 static int begin(void **state)
 {
 	(void)state;
-	torsh_cupti.ActivityGetNumDroppedRecords = say_dropped;
+	torsh_cupti.ActivityGetNumDroppedRecords = report_dropped;
 	return 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_asks_for_more_than_there_are_gets_none),
+		cmocka_unit_test(a_request_beyond_the_limit_gets_no_buffer),
 		cmocka_unit_test(one_that_must_get_some_gets_what_is_thrown_away),
 	};
 

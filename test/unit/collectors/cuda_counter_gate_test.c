@@ -45,7 +45,7 @@ static const char *refusal(int result, const char *parameters)
 	return buffer;
 }
 
-static void a_refusal_for_want_of_privileges_says_what_the_driver_says(void **state)
+static void a_refusal_for_want_of_privileges_quotes_the_drivers_setting(void **state)
 {
 	static const char yes[] = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n",
 			  no[] = "RmProfilingAdminOnly: 0\n";
@@ -61,7 +61,7 @@ static void a_refusal_for_want_of_privileges_says_what_the_driver_says(void **st
 	assert_null(strstr(refusal(CUPTI_HARDWARE_BUSY, yes), "RmProfilingAdminOnly"));
 }
 
-static void a_result_without_a_sentence_is_said_by_its_number(void **state)
+static void a_result_without_a_sentence_is_reported_by_its_number(void **state)
 {
 	(void)state;
 	assert_string_equal(refusal(123, ""), "CUPTI's error 123");
@@ -166,8 +166,8 @@ static int remove_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_refusal_for_want_of_privileges_says_what_the_driver_says),
-		cmocka_unit_test(a_result_without_a_sentence_is_said_by_its_number),
+		cmocka_unit_test(a_refusal_for_want_of_privileges_quotes_the_drivers_setting),
+		cmocka_unit_test(a_result_without_a_sentence_is_reported_by_its_number),
 		cmocka_unit_test(kernels_that_talk_to_other_devices_are_collectives),
 		cmocka_unit_test(the_gate_lets_either_one_measure_or_many_launch),
 		cmocka_unit_test(nothing_is_measured_behind_a_collective),

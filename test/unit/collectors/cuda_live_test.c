@@ -216,7 +216,7 @@ static void step(void)
 		end_context(1 + below(N_CONTEXTS));
 }
 
-static void more_than_ever_is_said_as_a_model_says_it(void **state)
+static void a_new_high_is_reported_as_a_model_reports_it(void **state)
 {
 	uint64_t n_high = 0;
 
@@ -262,7 +262,7 @@ static void what_is_of_no_device_is_not_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(more_than_ever_is_said_as_a_model_says_it),
+		cmocka_unit_test(a_new_high_is_reported_as_a_model_reports_it),
 		cmocka_unit_test(what_is_of_no_device_is_not_counted),
 	};
 

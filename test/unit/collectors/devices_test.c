@@ -112,7 +112,7 @@ static void count(int device, void *sum)
 	*(int *)sum += device + 1;
 }
 
-static void each_device_is_told_by_its_number(void **state)
+static void each_device_is_visited_by_its_number(void **state)
 {
 	const struct device_ops *row = *state;
 	int sum = 0;
@@ -151,7 +151,7 @@ static void marks_of_cuda_keep_the_contract(void **state)
 		skip(); /* there is no simulated driver here */
 	marks_are_in_the_order_of_their_calls(&row);
 	a_mark_is_used_again(&row);
-	each_device_is_told_by_its_number(&row);
+	each_device_is_visited_by_its_number(&row);
 }
 
 #define SIMULATED(test)                                                  \
@@ -167,7 +167,7 @@ int main(void)
 		cmocka_unit_test(without_its_runtime_a_row_is_off),
 		SIMULATED(marks_are_in_the_order_of_their_calls),
 		SIMULATED(a_mark_is_used_again),
-		SIMULATED(each_device_is_told_by_its_number),
+		SIMULATED(each_device_is_visited_by_its_number),
 		cmocka_unit_test(marks_of_cuda_keep_the_contract),
 	};
 

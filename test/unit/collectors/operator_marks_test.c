@@ -41,7 +41,7 @@ static uint64_t events[N_EVENTS];
 static uint32_t n_events;
 static bool is_refusing, is_busy;
 
-static uint32_t n_told;
+static uint32_t n_sent;
 static uint64_t whole_ns, own_ns, longest_ns;
 
 static int is_there(void)
@@ -91,7 +91,7 @@ static void take_event(struct producer *producer, const struct event *event, con
 	(void)frame;
 	if (event->id != EVENT_OP_ACCELERATED)
 		return;
-	n_told++;
+	n_sent++;
 	whole_ns += event->op_accelerated.duration_ns;
 	own_ns += event->op_accelerated.own_ns;
 	if (event->op_accelerated.duration_ns > longest_ns)
@@ -101,7 +101,7 @@ static void take_event(struct producer *producer, const struct event *event, con
 static int begin(void **unused)
 {
 	(void)unused;
-	n_events = n_told = 0;
+	n_events = n_sent = 0;
 	whole_ns = own_ns = longest_ns = 0;
 	is_refusing = is_busy = false;
 	atomic_store(&counters[COUNTER_operator_times_lost], 0);
@@ -134,7 +134,7 @@ static void calls_a_thousand_deep_have_their_times(void **unused)
 	(void)unused;
 	nest(n);
 	torsh_operator_marks_finish();
-	assert_int_equal(n_told, n);
+	assert_int_equal(n_sent, n);
 	assert_int_equal(longest_ns, (2 * n - 1) * 1000);
 	/* The innermost has one microsecond, all others two more than what they called. */
 	assert_int_equal(own_ns, (2 * n - 1) * 1000);
@@ -142,20 +142,20 @@ static void calls_a_thousand_deep_have_their_times(void **unused)
 }
 
 /* What those beyond take would seem to be that of those around them. */
-static void more_than_there_is_room_for_are_counted(void **unused)
+static void marks_beyond_the_limit_are_counted(void **unused)
 {
 	const uint32_t n = MARKS_MAX + 100;
 
 	(void)unused;
 	nest(n);
 	torsh_operator_marks_finish();
-	assert_int_equal(n_told, 0);
+	assert_int_equal(n_sent, 0);
 	assert_int_equal(n_lost(), n);
 	/* All room is there again. */
 	begin(NULL);
 	nest(MARKS_MAX);
 	torsh_operator_marks_finish();
-	assert_int_equal(n_told, MARKS_MAX);
+	assert_int_equal(n_sent, MARKS_MAX);
 	assert_int_equal(n_lost(), 0);
 }
 
@@ -172,7 +172,7 @@ static void events_that_the_device_refuses_are_counted(void **unused)
 	torsh_operator_marks_end(&marks, NULL, 1);
 	nest(1);
 	torsh_operator_marks_finish();
-	assert_int_equal(n_told, 1);
+	assert_int_equal(n_sent, 1);
 	assert_int_equal(n_lost(), 2);
 }
 
@@ -187,14 +187,14 @@ static void a_device_that_is_behind_costs_times_that_are_counted(void **unused)
 		nest(1);
 	assert_in_range(n_lost(), 1, n - LAG);
 	torsh_operator_marks_finish();
-	assert_int_equal(n_told + n_lost(), n);
+	assert_int_equal(n_sent + n_lost(), n);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(calls_a_thousand_deep_have_their_times, begin),
-		cmocka_unit_test_setup(more_than_there_is_room_for_are_counted, begin),
+		cmocka_unit_test_setup(marks_beyond_the_limit_are_counted, begin),
 		cmocka_unit_test_setup(events_that_the_device_refuses_are_counted, begin),
 		cmocka_unit_test_setup(a_device_that_is_behind_costs_times_that_are_counted, begin),
 	};

@@ -16,7 +16,7 @@ static uintptr_t address_of(uint32_t i)
 	return 0x7f0000000000u + 64u * (uintptr_t)i;
 }
 
-static void groups_of_any_number_are_told_apart(void **state)
+static void groups_of_any_number_are_distinguished(void **state)
 {
 	(void)state;
 	assert_int_equal(torsh_torch_group_number(address_of(0)), 0);
@@ -33,7 +33,7 @@ static void groups_of_any_number_are_told_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(groups_of_any_number_are_told_apart),
+		cmocka_unit_test(groups_of_any_number_are_distinguished),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static struct {
 	struct prepass_process surveyed[N_PROCESSES];
 	struct event_device told[N_PROCESSES];
 	struct device_process items[N_PROCESSES];
-	struct device_place places[N_PROCESSES];
+	struct device_location places[N_PROCESSES];
 	struct device_scope scopes[N_PROCESSES];
 	struct device_level levels[N_PROCESSES][N_LEVELS];
 	struct prepass prepass;
@@ -49,7 +49,7 @@ static void place(const uint32_t *numbers, char *const *uuids)
 			.process = &all.processes[i], .devices = {.items = &all.told[i], .n = 1}};
 		all.scopes[i] = (struct device_scope){.kind = SCOPE_CUDA, .device = numbers[i]};
 		all.places[i] =
-			(struct device_place){.levels = all.levels[i], .n_levels = N_LEVELS};
+			(struct device_location){.levels = all.levels[i], .n_levels = N_LEVELS};
 		all.items[i] =
 			(struct device_process){.process = &all.processes[i],
 						.blocks = {.scopes = &all.scopes[i], .n_scopes = 1},

@@ -203,9 +203,9 @@ SAME(cuda_pool_of_location, type, cuMemGetDefaultMemPool_params, type);
 SAME(cuda_pool_of_location, location, cudaMemGetMemPool_v13000_params, location);
 SAME(cuda_pool_of_location, type, cudaMemGetDefaultMemPool_v13000_params, type);
 #endif
-SAME(cuda_room, free_bytes, cuMemGetInfo_v2_params, free);
-SAME(cuda_room, total_bytes, cuMemGetInfo_v2_params, total);
-SAME(cuda_room, total_bytes, cudaMemGetInfo_v3020_params, total);
+SAME(cuda_mem_get_info, free_bytes, cuMemGetInfo_v2_params, free);
+SAME(cuda_mem_get_info, total_bytes, cuMemGetInfo_v2_params, total);
+SAME(cuda_mem_get_info, total_bytes, cudaMemGetInfo_v3020_params, total);
 
 SAME(cupti_call, parameters, CUpti_CallbackData, functionParams);
 SAME(cupti_call, context, CUpti_CallbackData, context);
@@ -294,7 +294,7 @@ static void levels_halve_what_is_no_layer(void **state)
 	assert_int_equal(bytes_of_levels(0, 4, 1u << 31), 0);
 }
 
-static void the_runtimes_arrays_are_told_by_the_bits_of_their_channels(void **state)
+static void the_runtimes_arrays_are_sized_by_the_bits_of_their_channels(void **state)
 {
 	struct cudaChannelFormatDesc channels = {
 		.x = 16, .y = 16, .z = 0, .w = 0, .f = cudaChannelFormatKindFloat};
@@ -317,7 +317,7 @@ int main(void)
 		cmocka_unit_test(arrays_are_as_large_as_their_texels),
 		cmocka_unit_test(elements_are_of_one_size_or_of_none),
 		cmocka_unit_test(levels_halve_what_is_no_layer),
-		cmocka_unit_test(the_runtimes_arrays_are_told_by_the_bits_of_their_channels),
+		cmocka_unit_test(the_runtimes_arrays_are_sized_by_the_bits_of_their_channels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

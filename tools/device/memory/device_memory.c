@@ -78,7 +78,7 @@ static void follow_scopes(struct device_process *process)
 	while (process->n_places < process->blocks.n_scopes) {
 		process->places = torsh_need_room(process->places, process->n_places,
 						  &process->places_room, sizeof(*process->places));
-		process->places[process->n_places++] = (struct device_place){0};
+		process->places[process->n_places++] = (struct device_location){0};
 	}
 }
 
@@ -97,7 +97,7 @@ static void see_peaks(struct device_process *process, uint64_t at_ns)
 	for (size_t i = 0; i < process->n_places; i++) {
 		const struct device_scope *scope = &process->blocks.scopes[i];
 		const struct device_framework *framework;
-		struct device_place *place = &process->places[i];
+		struct device_location *place = &process->places[i];
 
 		if (scope->bytes < place->peak_bytes ||
 		    (scope->bytes == place->peak_bytes &&
@@ -113,7 +113,7 @@ static void see_peaks(struct device_process *process, uint64_t at_ns)
 	}
 }
 
-static void keep_level(struct device_place *place, uint64_t at_ns, uint64_t bytes)
+static void keep_level(struct device_location *place, uint64_t at_ns, uint64_t bytes)
 {
 	uint64_t last = place->n_levels ? place->levels[place->n_levels - 1].bytes : 0;
 
@@ -167,7 +167,7 @@ static void see_room(struct device_process *process, const struct event_device_r
 {
 	for (size_t i = 0; i < process->n_places; i++) {
 		const struct device_scope *scope = &process->blocks.scopes[i];
-		struct device_place *place = &process->places[i];
+		struct device_location *place = &process->places[i];
 
 		if (scope->kind != SCOPE_CUDA || scope->device != room->device)
 			continue;
@@ -288,7 +288,7 @@ static void walk(const struct memory_of_devices *memory, struct recorded_process
  * before; end_ns is when the writer heard of it, and another process may have got the memory by
  * then.
  */
-static void end_levels(const struct device_process *process, struct device_place *place)
+static void end_levels(const struct device_process *process, struct device_location *place)
 {
 	bool has_asked = place->last_room.is_known && place->last_room.said.is_asked == ROOM_AT_END;
 	uint64_t end_ns = has_asked ? place->last_room.at_ns : process->process->end_ns;
@@ -334,7 +334,7 @@ void torsh_device_memory_collect(struct memory_of_devices *memory,
 		end_process(&memory->items[i]);
 }
 
-static void free_place(struct device_place *place)
+static void free_place(struct device_location *place)
 {
 	torsh_device_refusals_free(&place->refusals);
 	free(place->levels);

@@ -35,7 +35,7 @@ struct device_level {
 	uint64_t at_ns, bytes;
 };
 
-struct device_place {
+struct device_location {
 	struct device_moment peak;
 	uint64_t peak_bytes, peak_n, peak_tensor_bytes;
 	bool has_framework; /* an allocator spoke of it */
@@ -63,7 +63,7 @@ struct device_process {
 	const struct recorded_process *process;
 	struct device_blocks blocks; /* as of the end */
 	struct device_graphs graphs; /* that get some */
-	struct device_place *places; /* as blocks.scopes */
+	struct device_location *places; /* as blocks.scopes */
 	size_t n_places, places_room;
 	struct device_framework *frameworks; /* as of the end */
 	size_t n_frameworks, frameworks_room;

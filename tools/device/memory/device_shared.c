@@ -58,7 +58,7 @@ static void add_part(struct shared_devices *shared, const struct memory_of_devic
 /* ---- when they held most --------------------------------------------------------------------- */
 
 struct cursor {
-	const struct device_place *place;
+	const struct device_location *place;
 	size_t next; /* of its levels */
 	uint64_t bytes; /* now */
 };

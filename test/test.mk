@@ -153,7 +153,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 
 .PHONY: platforms storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
--include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
+-include $(wildcard $(TEST)/*/*.d $(TEST)/*/*/*.d $(TEST)/*/*/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 
 # ---- benchmarks: optimised, without frame pointers, as distributions ship programs ----------------------------------
 

@@ -34,9 +34,9 @@ def check_any(schema, said, schemas):
 
 
 def check_reference(schema, said, schemas):
-    """Looked up when it is used: a definition may refer to itself."""
-    name = said.rsplit("/", 1)[1]
-    return lambda value: compiled_definition(name, schemas)(value)
+    """"#/$defs/NAME" or "FILE#/$defs/NAME". Looked up when it is used: a definition may refer to itself."""
+    file, name = said.split("#/$defs/")
+    return lambda value: compiled_definition(name, read_schemas(schemas["path"].parent / file) if file else schemas)(value)
 
 
 def check_required(schema, said, schemas):
@@ -71,8 +71,20 @@ def check_properties(schema, said, schemas):
 
 
 def check_additional(schema, said, schemas):
+    """false: there may be no others; otherwise the schema of the others."""
     known = frozenset(schema.get("properties", ()))
-    return lambda value: ("", f"{value.keys() - known}") if not said and isinstance(value, dict) and value.keys() - known else None
+    check = compile_schema(said, schemas) if said else None
+
+    def check_others(value):
+        others = value.keys() - known if isinstance(value, dict) else ()
+        if others and not check:
+            return "", f"{others}"
+        for name in others:
+            failure = check(value[name])
+            if failure:
+                return f".{name}{failure[0]}", failure[1]
+        return None
+    return check_others
 
 
 KEYWORDS = {
@@ -92,7 +104,7 @@ KEYWORDS = {
 
 
 def compile_schema(schema, schemas):
-    """schemas: {"definitions": those of the whole schema, "compiled": the ones that were needed so far}"""
+    """schemas: those of the file, as read_schemas returns them"""
     unknown = schema.keys() - KEYWORDS.keys() - SILENT
     assert not unknown, f"the schema has keywords that are not known here: {unknown}"
     checks = [KEYWORDS[keyword](schema, said, schemas) for keyword, said in schema.items() if keyword not in SILENT]
@@ -115,9 +127,16 @@ def compiled_definition(name, schemas):
 
 
 @functools.lru_cache(None)
-def read_schema(path):
+def read_schemas(path):
+    """A file: its schema, its definitions, and those of them that were needed so far, compiled."""
     schema = json.loads(path.read_text())
-    return compile_schema(schema, {"definitions": schema.get("$defs", {}), "compiled": {}})
+    return {"path": path, "whole": schema, "definitions": schema.get("$defs", {}), "compiled": {}}
+
+
+@functools.lru_cache(None)
+def read_schema(path):
+    schemas = read_schemas(path)
+    return compile_schema(schemas["whole"], schemas)
 
 
 def expect_fits_file(path, value):

@@ -63,6 +63,9 @@ def the_manual_names_every_variable_option_and_command():
     listed = named(r"(?m)^  torsh ([a-z]+) ", torsh("--help").split("Start with:")[0])
     expect_equal(set(COMMANDS) ^ listed, set(), "commands that only this test or only torsh --help has")
     expect_equal(listed - named(r"(?m)^\.BR torsh-([a-z]+) \(1\)", manual("torsh.1")), set(), "commands that torsh.1 lacks")
+    expect_equal(listed - named(r"(?m)^\| `torsh ([a-z]+)", (ROOT / "README.md").read_text()), set(), "commands that README.md lacks")
+    size = (ROOT / "README.md").stat().st_size
+    assert size <= 8192, f"README.md has {size} bytes"
     for command in COMMANDS:
         options = named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])", torsh(command, "--help"))
         explained = named(r"(?m)^(?:-\S, )?(--[a-z][a-z-]*[a-z])(?:=\S+)?$", manual(f"torsh-{command}.1"))

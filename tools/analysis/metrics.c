@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/analysis/metrics.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,9 +223,8 @@ static void take_data(struct metrics_process *of, const struct analysis_wish *wi
 /* What was needed for the walk only. */
 static void end_process(struct metrics_process *of)
 {
-	tdestroy(of->known_work, free);
-	tdestroy(of->known_calls, free);
-	of->known_work = of->known_calls = NULL;
+	torsh_hash_map_free(&of->known_work);
+	torsh_hash_map_free(&of->known_calls);
 	free(of->kind_of_label);
 	free(of->spent);
 	of->kind_of_label = NULL;
@@ -279,7 +277,7 @@ static void free_process(struct metrics_process *of)
 		torsh_stretches_free(&of->devices[i].stretches);
 	for (int kind = 0; kind < N_HOST_KINDS; kind++)
 		torsh_busy_free(&of->host[kind].busy);
-	tdestroy(of->known_operators, free);
+	torsh_hash_map_free(&of->known_operators);
 	torsh_scope_destroy(&of->scope);
 	free(of->work);
 	free(of->calls);

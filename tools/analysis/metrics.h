@@ -9,6 +9,7 @@
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
+#include "tools/base/hash_map.h"
 #include "tools/device/kernels/attribution.h"
 #include "tools/device/kernels/counters.h"
 #include "tools/device/kernels/kernel_metrics.h"
@@ -144,7 +145,7 @@ struct metrics_process {
 	/* of the steps that are wholly in the scope: in DataLoaders, and their time */
 	uint64_t data_ns, data_scope_ns;
 	/* While it is walked. */
-	void *known_work, *known_calls, *known_operators;
+	struct hash_map known_work, known_calls, known_operators;
 	enum host_kind *kind_of_label; /* and 1; 0: not looked at */
 	struct phase_clock clock;
 	struct phase_step *spent;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What devices did and the host called, added up by kind. See tools/analysis/metrics.h. */
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,30 +10,10 @@
 
 /* ---- rows by their keys ---------------------------------------------------------------------- */
 
-/* Leads to a row: the key is the first member, and compared byte by byte. */
-struct known {
-	size_t n_key, row;
-	unsigned char key[]; /* zeros where the struct has holes */
-};
-
-static int compare_known(const void *a, const void *b)
-{
-	const struct known *x = a, *y = b;
-
-	return memcmp(x->key, y->key, x->n_key);
-}
-
 /* The row of a key; n_rows: where it is the first, which is then so. */
-static size_t find_row(void **tree, const void *key, size_t n_key, size_t n_rows)
+static size_t find_row(struct hash_map *map, const void *key, size_t n_key, size_t n_rows)
 {
-	struct known *made = torsh_need(malloc(sizeof(*made) + n_key)), **found;
-
-	*made = (struct known){.n_key = n_key, .row = n_rows};
-	memcpy(made->key, key, n_key);
-	found = torsh_need(tsearch(made, tree, compare_known));
-	if (*found != made)
-		free(made);
-	return (*found)->row;
+	return torsh_hash_map_put(map, key, n_key, n_rows)->value;
 }
 
 /* ---- work of devices ------------------------------------------------------------------------- */
@@ -262,27 +241,12 @@ void torsh_metrics_call(struct metrics_process *of, const struct timeline_event 
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-struct known_operator {
-	const char *name; /* the process's or the attributor's */
-	size_t row;
-};
-
-static int compare_operators(const void *a, const void *b)
-{
-	return strcmp(((const struct known_operator *)a)->name,
-		      ((const struct known_operator *)b)->name);
-}
-
 struct metrics_operator *torsh_metrics_operator(struct metrics_process *of, const char *name)
 {
-	struct known_operator *made = torsh_need(malloc(sizeof(*made))), **found;
+	size_t row = torsh_hash_map_put_text(&of->known_operators, name, of->n_operators)->value;
 
-	*made = (struct known_operator){.name = name, .row = of->n_operators};
-	found = torsh_need(tsearch(made, &of->known_operators, compare_operators));
-	if (*found != made) {
-		free(made);
-		return &of->operators[(*found)->row];
-	}
+	if (row < of->n_operators)
+		return &of->operators[row];
 	of->operators = torsh_need_room(of->operators, of->n_operators, &of->operators_room,
 					sizeof(*of->operators));
 	of->operators[of->n_operators].name = name;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Texts, each once, so that equal ones can be compared by pointer. */
+/* Interned strings: each text once, so that equal ones can be compared by pointer. */
 #ifndef TORSH_BASE_INTERN_H
 #define TORSH_BASE_INTERN_H
 
-#include <stddef.h>
+#include "tools/base/hash_map.h"
 
 struct intern {
-	char **slots;
-	size_t n, n_slots;
+	struct hash_map map;
 };
 
 /* The one copy of text; NULL for NULL. */
 const char *torsh_intern(struct intern *intern, const char *text);
 
+/* Free all texts. */
 void torsh_intern_free(struct intern *intern);
 
 #endif

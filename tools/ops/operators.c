@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/ops/operators.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/base/hash_map.h"
 #include "tools/base/key_index.h"
 
 const char *const torsh_operator_group_names[N_OPERATOR_GROUPS] = {
 #define GROUP(NAME, name, text) #name,
 	OPERATOR_GROUPS
 #undef GROUP
-};
-
-/* A key as text, the same in all processes. */
-struct known_key {
-	char *text;
-	size_t item;
 };
 
 /* The operators that were open when nodes of a graph were captured, the innermost first. */
@@ -46,31 +40,18 @@ struct collector {
 	struct process_keys *keys;
 	size_t n_keys;
 	struct process_keys *last;
-	void *known, *known_unknown; /* trees of struct known_key */
+	/* items by texts that are the same in all processes */
+	struct hash_map known, known_unknown;
 };
 
-static int compare_keys(const void *a, const void *b)
-{
-	return strcmp(((const struct known_key *)a)->text, ((const struct known_key *)b)->text);
-}
-
-static void free_key(void *key)
-{
-	free(((struct known_key *)key)->text);
-	free(key);
-}
-
 /* The item of a text, which is freed; *n_items becomes that of the next where it is new. */
-static size_t item_of(void **tree, char *text, size_t n_items, bool *is_new)
+static size_t item_of(struct hash_map *map, char *text, size_t n_items, bool *is_new)
 {
-	struct known_key *key = torsh_need(malloc(sizeof(*key))), **found;
+	size_t item = torsh_hash_map_put_text(map, text, n_items)->value;
 
-	*key = (struct known_key){.text = text, .item = n_items};
-	found = torsh_need(tsearch(key, tree, compare_keys));
-	*is_new = *found == key;
-	if (!*is_new)
-		free_key(key);
-	return (*found)->item;
+	free(text);
+	*is_new = item == n_items;
+	return item;
 }
 
 static struct process_keys *find_keys(struct collector *collector,
@@ -499,8 +480,8 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 	for (size_t i = 0; i < n_processes; i++)
 		free_keys(&collector.keys[i]);
 	free(collector.keys);
-	tdestroy(collector.known, free_key);
-	tdestroy(collector.known_unknown, free_key);
+	torsh_hash_map_free(&collector.known);
+	torsh_hash_map_free(&collector.known_unknown);
 	torsh_flops_book_destroy(collector.book);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/device/kernels/kernels.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/base/hash_map.h"
 #include "tools/timeline/call_window.h"
 
 struct process_state {
@@ -15,29 +15,13 @@ struct process_state {
 	struct key_index rows; /* by numbers of this process: index of rows */
 };
 
-struct known_row {
-	char *text;
-	size_t row;
-};
-
 struct collector {
 	struct kernels *kernels;
 	struct process_state *states;
 	struct attributor *attributor;
 	struct device_join *join;
-	void *known; /* tree of struct known_row */
+	struct hash_map known; /* rows by their text */
 };
-
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(((const struct known_row *)a)->text, ((const struct known_row *)b)->text);
-}
-
-static void free_known(void *known)
-{
-	free(((struct known_row *)known)->text);
-	free(known);
-}
 
 static const char *name_of(const struct recorded_process *process,
 			   const struct activity_record *record)
@@ -60,19 +44,14 @@ static size_t find_row(struct collector *collector, const struct recorded_proces
 {
 	struct kernels *kernels = collector->kernels;
 	const char *name = name_of(process, record);
-	struct known_row *key = torsh_need(malloc(sizeof(*key))), **found;
+	char *key =
+		torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)record->what, (int)by->reason,
+				(int)by->method, name, by->operator_name ? by->operator_name : "");
+	size_t row = torsh_hash_map_put_text(&collector->known, key, kernels->n)->value;
 
-	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)record->what, (int)by->reason,
-					(int)by->method, name,
-					by->operator_name ? by->operator_name : ""),
-		.row = kernels->n,
-	};
-	found = torsh_need(tsearch(key, &collector->known, compare_texts));
-	if (*found != key) {
-		free_known(key);
-		return (*found)->row;
-	}
+	free(key);
+	if (row < kernels->n)
+		return row;
 	kernels->rows = torsh_need_room(kernels->rows, kernels->n, &kernels->n_room,
 					sizeof(*kernels->rows));
 	kernels->rows[kernels->n] = (struct kernel_row){
@@ -301,7 +280,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct recording *reco
 		end_state(&collector.states[i]);
 	torsh_attributor_destroy(collector.attributor);
 	free(collector.states);
-	tdestroy(collector.known, free_known);
+	torsh_hash_map_free(&collector.known);
 	torsh_device_calls_finish(&kernels->calls);
 	if (kernels->n)
 		qsort(kernels->rows, kernels->n, sizeof(*kernels->rows), compare_rows);

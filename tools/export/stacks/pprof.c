@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "agent/wire/channel.h"
 #include "pprof.pb-c.h"
 #include "tools/base/die.h"
+#include "tools/base/hash_map.h"
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
@@ -27,20 +27,10 @@ struct numbered_process {
 	uint64_t *locations, *mappings; /* 0: none yet */
 };
 
-struct numbered_text {
-	const char *text;
-	int64_t number;
-};
-
-struct numbered_function {
-	int64_t name, system_name, file;
-	uint64_t id;
-};
-
 struct pprof {
 	Pprof__Profile recording;
 	size_t samples_room, mappings_room, locations_room, functions_room, texts_room;
-	void *texts, *functions; /* trees of numbered_text, numbered_function */
+	struct hash_map texts, functions; /* numbers by text, and by three texts' numbers */
 	struct numbered_process *processes;
 	size_t n_processes, processes_room;
 };
@@ -54,66 +44,40 @@ struct pprof {
 		(state)->recording.field[(state)->recording.n_##field++] = (made);              \
 	} while (0)
 
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(((const struct numbered_text *)a)->text,
-		      ((const struct numbered_text *)b)->text);
-}
-
 static int64_t number_text(struct pprof *state, const char *text)
 {
-	struct numbered_text key = {.text = text ? text : ""},
-			     **found = tfind(&key, &state->texts, compare_texts);
-	struct numbered_text *made;
+	size_t n = state->recording.n_string_table,
+	       number = torsh_hash_map_put_text(&state->texts, text ? text : "", n)->value;
 
-	if (found)
-		return (*found)->number;
-	made = torsh_need(malloc(sizeof(*made)));
-	made->text = torsh_need(strdup(key.text));
-	made->number = (int64_t)state->recording.n_string_table;
-	torsh_need(tsearch(made, &state->texts, compare_texts));
-	ADD_MESSAGE(state, string_table, texts_room, (char *)made->text);
-	return made->number;
-}
-
-static int compare_functions(const void *a, const void *b)
-{
-	const struct numbered_function *one = a, *other = b;
-
-	if (one->name != other->name)
-		return one->name < other->name ? -1 : 1;
-	if (one->system_name != other->system_name)
-		return one->system_name < other->system_name ? -1 : 1;
-	return one->file < other->file ? -1 : one->file > other->file;
+	if (number == n)
+		ADD_MESSAGE(state, string_table, texts_room, torsh_need(strdup(text ? text : "")));
+	return (int64_t)number;
 }
 
 static uint64_t number_function(struct pprof *state, const struct frame *frame)
 {
 	char name[256];
-	struct numbered_function key = {
-		.name = number_text(state, torsh_frame_name(frame, name, sizeof(name))),
-		.system_name = number_text(state, frame->linkage_name),
-		.file = number_text(state, frame->file),
+	const int64_t key[] = {
+		number_text(state, torsh_frame_name(frame, name, sizeof(name))),
+		number_text(state, frame->linkage_name),
+		number_text(state, frame->file),
 	};
-	struct numbered_function **found = tfind(&key, &state->functions, compare_functions), *made;
+	uint64_t next = state->recording.n_function + 1,
+		 id = torsh_hash_map_put(&state->functions, key, sizeof(key), next)->value;
 	Pprof__Function *function;
 
-	if (found)
-		return (*found)->id;
+	if (id < next)
+		return id;
 	function = torsh_need(malloc(sizeof(*function)));
 	pprof__function__init(function);
-	key.id = state->recording.n_function + 1;
-	made = torsh_need(malloc(sizeof(*made)));
-	*made = key;
-	torsh_need(tsearch(made, &state->functions, compare_functions));
 	function->has_id = function->has_name = function->has_system_name = function->has_filename =
 		1;
-	function->id = key.id;
-	function->name = key.name;
-	function->system_name = key.system_name;
-	function->filename = key.file;
+	function->id = id;
+	function->name = key[0];
+	function->system_name = key[1];
+	function->filename = key[2];
 	ADD_MESSAGE(state, function, functions_room, function);
-	return key.id;
+	return id;
 }
 
 static int64_t number_build_id(struct pprof *state, const struct recorded_module *module)
@@ -338,16 +302,6 @@ static int write_gzip(FILE *file, const uint8_t *bytes, size_t n_bytes)
 	return rc == Z_STREAM_END ? 0 : -EIO;
 }
 
-static void free_tree(void **tree, int (*compare)(const void *, const void *))
-{
-	while (*tree) {
-		void *root = *(void **)*tree;
-
-		tdelete(root, tree, compare);
-		free(root);
-	}
-}
-
 static void free_pprof(struct pprof *state)
 {
 	for (size_t i = 0; i < state->n_processes; i++) {
@@ -355,8 +309,8 @@ static void free_pprof(struct pprof *state)
 		free(state->processes[i].mappings);
 	}
 	free(state->processes);
-	free_tree(&state->functions, compare_functions);
-	free_tree(&state->texts, compare_texts);
+	torsh_hash_map_free(&state->functions);
+	torsh_hash_map_free(&state->texts);
 	/* What protobuf-c frees field by field: the messages, the arrays and the texts. */
 	for (size_t i = 0; i < state->recording.n_sample; i++)
 		pprof__sample__free_unpacked(state->recording.sample[i], NULL);

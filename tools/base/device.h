@@ -8,7 +8,8 @@
 #define DEVICE_NAME_BYTES 32
 
 /*
- * "cpu", "cuda:0", "device 20:1" of type << 8 | index. Returns out, which holds DEVICE_NAME_BYTES.
+ * The name of a device given as type << 8 | index: "cpu", "cuda:0", "device 20:1". Returns out,
+ * which holds DEVICE_NAME_BYTES.
  */
 const char *torsh_device_name(uint32_t device, char *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The end of a command that can't go on: a sentence on stderr and exit status 2. Running out of
- * memory is such an end, so that the code which builds tables needn't hand it up the stack.
+ * memory is such an end, so that the code that builds tables needn't return it up the stack.
  */
 #ifndef TORSH_BASE_DIE_H
 #define TORSH_BASE_DIE_H
@@ -23,8 +23,8 @@ void *torsh_need(void *pointer);
 void *torsh_need_items(void *items, size_t n_old, size_t n_new, size_t item_bytes);
 
 /*
- * Room for an item after the n that are there, by doubling; *n_room is the caller's, 0 at first.
- * New items are zero.
+ * The readers' growing array: room for an item after the n that are there, by doubling; *n_room is
+ * the caller's, 0 at first. New items are zero.
  */
 void *torsh_need_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
 

@@ -18,14 +18,19 @@ struct json {
 	bool has_members, has_items;
 };
 
+/* Begin the outermost object. */
 void torsh_json_begin(struct json *json, FILE *file);
 /* Takes value. */
 void torsh_json_member(struct json *json, const char *name, cJSON *value);
+
+/* Begin a member that is an array of items. */
 void torsh_json_array(struct json *json, const char *name);
 /* Takes value. */
 void torsh_json_item(struct json *json, cJSON *value);
-/* What the caller then prints to the file by itself is the item. */
+/* Begin an item that the caller prints to the file itself. */
 void torsh_json_item_begin(struct json *json);
+
+/* End that array. */
 void torsh_json_array_end(struct json *json);
 /* Ends the line; exits with a sentence when writing failed. */
 void torsh_json_end(struct json *json);
@@ -44,7 +49,11 @@ char *torsh_json_utf8(const char *text);
 /* Add a member to an object, or an item to an array; takes value. */
 void torsh_json_set(cJSON *object, const char *name, cJSON *value);
 void torsh_json_add(cJSON *array, cJSON *value);
+
+/* A new object. */
 cJSON *torsh_json_object(void);
+
+/* A new array. */
 cJSON *torsh_json_list(void);
 
 /* One line with the value, which is taken. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash index from 64-bit keys to numbers, which only grows. Of the keys of its users: the pairs
- * (parent, address) of stacks, and hashes of rows that are compared elsewhere.
+ * A hash index from 64-bit keys to numbers, which only grows; inlined, as walks over millions of
+ * events look up in it. Keys of its users: pairs (parent, address) of stacks, and hashes of rows
+ * that are compared elsewhere. For keys that are no numbers: hash_map.h.
  */
 #ifndef TORSH_BASE_KEY_INDEX_H
 #define TORSH_BASE_KEY_INDEX_H
@@ -20,10 +21,13 @@ struct key_index {
 	uint32_t n_keys;
 };
 
+/* Create an empty index. */
 void torsh_key_index_create(struct key_index *index);
+
+/* Free the index. */
 void torsh_key_index_destroy(struct key_index *index);
 
-/* The table is half empty at least: an insertion never fails. */
+/* Double the slots. At least half of them are empty, so that an insertion never fails. */
 void torsh_key_index_double(struct key_index *index);
 
 /*
@@ -39,6 +43,7 @@ static inline struct key_slot *torsh_key_index_find(const struct key_index *inde
 	return &index->slots[i];
 }
 
+/* Fill the empty slot that torsh_key_index_find returned for the key. */
 static inline void torsh_key_index_fill(struct key_index *index, struct key_slot *slot,
 					uint64_t key, uint32_t number)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The live blocks of a process by address. A block lies in the cache line that its address's hash
- * names, or, where two others lie there, in one of the next: one cache miss a look-up in a large
- * heap, and hardly a branch that is guessed wrong. Extendible hashing: pages of at most
- * LIVE_PAGE_SLOTS slots that grow by 2 MiB where they lie, and split in two: 37 to 46 bytes a
- * block, and growing never stops the fold for more than a page's copy.
+ * The live blocks of a process by address: the one hash map from which entries go, written for the
+ * fold's hot path. A block lies in the cache line that its address's hash names, or, where two
+ * others lie there, in one of the next: one cache miss a look-up in a large heap, and hardly a
+ * branch that is guessed wrong. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots that
+ * grow by 2 MiB where they lie, and split in two: 37 to 46 bytes a block, and growing never stops
+ * the fold for more than a page's copy.
  */
 #ifndef TORSH_BASE_LIVE_TABLE_H
 #define TORSH_BASE_LIVE_TABLE_H
@@ -42,22 +43,25 @@ struct live_table {
 	uint64_t n_blocks;
 };
 
+/* Create an empty table. */
 void torsh_live_create(struct live_table *table);
+
+/* Free the table. */
 void torsh_live_destroy(struct live_table *table);
 
-/* The memory that the next call for address will read is fetched meanwhile. */
+/* Fetch into the cache what the next call for the address reads. */
 void torsh_live_prefetch(const struct live_table *table, uint64_t address);
 
 /* The block at address, or NULL. */
 struct live_block *torsh_live_find(const struct live_table *table, uint64_t address);
 
 /*
- * Adds a block that is not there, which is the caller's promise kept by asking *is_there: where it
- * is 1 nothing was added and the block that lives at the address is returned. address is not 0.
+ * Add a block. Where one lives at the address already nothing is added, *is_there is true and that
+ * block is returned. address is not 0.
  */
 struct live_block *torsh_live_add(struct live_table *table, uint64_t address, bool *is_there);
 
-/* All that *to's owner sets becomes what from says. */
+/* Copy all but the table's own bits. */
 static inline void torsh_live_copy(struct live_block *to, const struct live_block *from)
 {
 	uint64_t n_past = to->n_past;
@@ -66,15 +70,15 @@ static inline void torsh_live_copy(struct live_block *to, const struct live_bloc
 	to->n_past = n_past;
 }
 
-/* Removes a block that torsh_live_find or _add answered just before. */
+/* Remove a block that torsh_live_find or _add returned just before. */
 void torsh_live_remove(struct live_table *table, struct live_block *block);
 
 /* All blocks, in no order. Start with *at = 0; NULL after the last. */
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
 
 /*
- * Removes each block that is_moved says yes to, and gives back the memory that they took. is_moved
- * keeps what it wants of a block, and doesn't change the table.
+ * Remove each block for which is_moved returns true, and free the memory that they took. is_moved
+ * may copy a block, and doesn't change the table.
  */
 void torsh_live_sift(struct live_table *table,
 		     bool (*is_moved)(void *context, const struct live_block *block),

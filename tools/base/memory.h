@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory for the writer's own tables. There is nothing sensible to do without it: these end the
- * process with a sentence, and the recording keeps what its last checkpoint wrote.
+ * Memory for the writer's own tables. Without memory the writer can't go on: these functions end
+ * the process with a sentence, and the recording keeps what its last checkpoint wrote.
  */
 #ifndef TORSH_BASE_MEMORY_H
 #define TORSH_BASE_MEMORY_H
@@ -18,7 +18,7 @@ void torsh_memory_start(void);
 /* n items of n_bytes each, zeroed; never NULL. What is not touched costs nothing. */
 void *torsh_memory_new(size_t n, size_t n_bytes);
 
-/* n_bytes of anything; never NULL. */
+/* n_bytes, not initialised; never NULL. */
 void *torsh_memory_alloc(size_t n_bytes);
 
 /*
@@ -37,19 +37,19 @@ void *torsh_memory_lines(size_t n, size_t n_bytes);
 void *torsh_memory_region(size_t n_bytes);
 
 /*
- * The same in pages of the usual size, for what is to take no more than it asks for;
+ * The same in pages of the usual size, for what is to take no more than n_bytes;
  * torsh_memory_region_free frees it.
  */
 void *torsh_memory_pages(size_t n_bytes);
 
-/* Pages of a region are zeroes again, and cost nothing. */
+/* Give the pages of a region back: they read as zeroes again, and cost nothing. */
 void torsh_memory_region_empty(void *start, size_t n_bytes);
 void torsh_memory_region_free(void *region, size_t n_bytes);
 
 /*
- * Room for item number n, zeroed, behind n others in an array of *capacity: the array, perhaps
- * moved. Grows by half, so that adding is O(1) on average; what lies behind the item is not
- * touched.
+ * The writer's growing array: room for item number n, zeroed, after n others in an array of
+ * *capacity. Returns the array, perhaps moved. Grows by half, in huge pages where it is large, and
+ * touches nothing after the item; the readers' is torsh_need_room (die.h).
  */
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes);
 

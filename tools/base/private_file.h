@@ -20,10 +20,10 @@ struct private_file {
 /* Returns 0 or -errno. The fd is the caller's to close before either of the two below. */
 int torsh_private_create(struct private_file *file, const char *path);
 
-/* It gets its name. Returns 0 or -errno; then it is gone. */
+/* Give the file its name. Returns 0, or -errno and the file is gone. */
 int torsh_private_keep(struct private_file *file);
 
-/* It is gone, and what has its name stays. */
+/* Remove the temporary file; a file that has the name stays. */
 void torsh_private_drop(struct private_file *file);
 
 /* A path by which libraries open the temporary file; the caller's. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An array by numbers of which few may be in use, such as a table by a number's low bits: memory is
- * taken for a piece of it when an item there is first wanted, and items don't move. Running out of
- * memory ends the program.
+ * An array whose indices are sparse, such as a table by a number's low bits: memory for a piece of
+ * it is allocated when an item there is first used, and items don't move. Running out of memory
+ * ends the program.
  */
 #ifndef TORSH_BASE_SPARSE_ARRAY_H
 #define TORSH_BASE_SPARSE_ARRAY_H
@@ -16,7 +16,10 @@ struct sparse_array {
 	size_t n_pieces;
 };
 
+/* Create an empty array of items of that size. */
 void torsh_sparse_array_create(struct sparse_array *array, size_t item_bytes);
+
+/* Free all items. */
 void torsh_sparse_array_destroy(struct sparse_array *array);
 
 /* The i-th item, or NULL where none near it was wanted yet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The way of all text to a terminal. Names of programs, files, functions, operators and ranges are
+ * All text to a terminal passes here. Names of programs, files, functions, operators and ranges are
  * whatever their makers chose: escape sequences would recolour, retitle or answer in the reader's
  * terminal. After torsh_terminal_guard() every byte that goes to stdout or stderr passes here, and
  * '?' stands for what a terminal would obey or what is no UTF-8.
@@ -17,7 +17,7 @@
  */
 void torsh_terminal_guard(void);
 
-/* In place, for text that another process prints: '?' for the same. */
+/* Replace the same by '?' in place, for text that another process prints. */
 void torsh_terminal_clean(char *text);
 
 /* Does what is printed to out, stdout or stderr, reach a terminal? False for other files. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What is a character of UTF-8 (Unicode's table 3-7: no overlong forms, no surrogates), and which
- * ones a terminal obeys.
+ * The one UTF-8 validator: what a character is (Unicode's table 3-7: no overlong forms, no
+ * surrogates), and which ones a terminal obeys.
  */
 #ifndef TORSH_BASE_UTF8_H
 #define TORSH_BASE_UTF8_H
@@ -23,8 +23,8 @@ bool torsh_utf8_is_cut(const char *text, size_t n);
 uint32_t torsh_utf8_character(const char *text, size_t n_bytes);
 
 /*
- * Does a terminal do something at this character other than to show it: the controls of C0 and C1,
- * and those that turn the direction of what follows? Line feed and tab are no such.
+ * Does a terminal act on this character instead of showing it: the controls of C0 and C1, and those
+ * that turn the direction of what follows? Line feed and tab do not count.
  */
 bool torsh_utf8_is_obeyed(uint32_t character);
 

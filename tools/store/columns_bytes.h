@@ -18,7 +18,7 @@ struct column_bytes {
 /* Room for n more bytes. Returns 0 or -ENOMEM. */
 int torsh_bytes_reserve(struct column_bytes *column, size_t n);
 
-/* Room was reserved: 10 bytes for a varint. */
+/* Append a varint; room for 10 bytes must be reserved. */
 static inline void torsh_bytes_put_varint(struct column_bytes *column, uint64_t value)
 {
 	while (value >= 0x80) {
@@ -28,6 +28,7 @@ static inline void torsh_bytes_put_varint(struct column_bytes *column, uint64_t 
 	column->bytes[column->n++] = (uint8_t)value;
 }
 
+/* Append n bytes; room for them must be reserved. */
 static inline void torsh_bytes_put(struct column_bytes *column, const void *bytes, size_t n)
 {
 	memcpy(column->bytes + column->n, bytes, n);
@@ -36,9 +37,10 @@ static inline void torsh_bytes_put(struct column_bytes *column, const void *byte
 
 struct column_reader {
 	const uint8_t *at, *end;
-	bool is_short; /* something was asked for that isn't there; 0 was answered */
+	bool is_short; /* a read went beyond the end and returned 0 */
 };
 
+/* The next varint; 0 beyond the end. */
 static inline uint64_t torsh_bytes_take_varint(struct column_reader *column)
 {
 	uint64_t value = 0;
@@ -67,6 +69,7 @@ static inline const uint8_t *torsh_bytes_take(struct column_reader *column, size
 	return bytes;
 }
 
+/* The next 8 bytes as a number; 0 beyond the end. */
 static inline uint64_t torsh_bytes_take_u64(struct column_reader *column)
 {
 	const uint8_t *bytes = torsh_bytes_take(column, 8);
@@ -77,11 +80,13 @@ static inline uint64_t torsh_bytes_take_u64(struct column_reader *column)
 	return value;
 }
 
+/* A signed difference as a small unsigned number (protobuf's zig-zag). */
 static inline uint64_t torsh_bytes_zigzag(uint64_t difference)
 {
 	return difference << 1 ^ (0 - (difference >> 63));
 }
 
+/* The inverse of torsh_bytes_zigzag. */
 static inline uint64_t torsh_bytes_unzigzag(uint64_t value)
 {
 	return value >> 1 ^ (0 - (value & 1));

@@ -9,12 +9,12 @@
 
 #include "recording.pb-c.h"
 
-/* The plain columns become differences, in the same memory. */
+/* Turn the plain columns into differences, in the same memory. */
 void torsh_delta_encode(Torsh__Chunk *chunk);
 
 /*
- * And back. Differences that make no sense become numbers that make none, which readers of the
- * columns look out for.
+ * Turn differences back into plain columns. Invalid differences become invalid numbers, which
+ * readers of the columns check.
  */
 void torsh_delta_decode(Torsh__Chunk *chunk);
 

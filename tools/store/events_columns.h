@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The columns of an Events message: every event of one process in the order in which it was folded,
- * in few bytes before zstd sees them and in an order that it likes. FORMAT.md tells the bytes. Each
- * message stands alone: none needs an earlier one to be decoded.
+ * in few bytes before zstd sees them and in an order that it likes. FORMAT.md describes the bytes.
+ * Each message stands alone: none needs an earlier one to be decoded.
  *
  * EVENT_STACK never occurs: an event that has a stack carries its number.
  */
@@ -31,10 +31,14 @@ struct columns_reader;
 
 /* NULL when there is no memory. */
 struct columns_writer *torsh_columns_create(void);
+
+/* Free the writer. NULL: nothing. */
 void torsh_columns_destroy(struct columns_writer *writer);
 
 /* Add an event; at_ns must not go back. Returns 0, -ENOSPC when the message is full, or -ENOMEM. */
 int torsh_columns_add(struct columns_writer *writer, const struct columns_event *event);
+
+/* Number of events since the last torsh_columns_take. */
 uint32_t torsh_columns_count(const struct columns_writer *writer);
 
 /*
@@ -50,6 +54,8 @@ int torsh_columns_take(struct columns_writer *writer, uint64_t *first_ns, uint32
  */
 int torsh_columns_open(struct columns_reader **reader, uint64_t first_ns, uint32_t n_events,
 		       const uint8_t *bytes, size_t n_bytes);
+
+/* Free the reader. NULL: nothing. */
 void torsh_columns_close(struct columns_reader *reader);
 
 /* Returns 1 with *event filled, 0 after the last, or -EPROTO: the bytes are damaged or made up. */

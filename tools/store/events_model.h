@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What encoder and decoder of event columns both guess, from the events of the message so far: the
- * next stack, the size that a stack asks for, the address that the allocator will give. Whatever is
- * guessed right takes one bit. Both sides must do exactly the same: FORMAT.md describes it.
+ * next stack, the size that a stack allocates, the address that the allocator will give. Whatever
+ * is guessed right takes one bit. Both sides must do exactly the same: FORMAT.md describes it.
  *
  * Freed addresses are remembered in lists as an allocator does, by size, and given out again last
  * in, first out.
@@ -69,7 +69,7 @@ enum op_freed {
 #define MODEL_CLASSES 80u
 #define MODEL_LISTED 32u
 
-/* What a stack asked for last. */
+/* What a stack allocated last. */
 struct model_shape {
 	uint64_t size;
 	uint64_t surplus; /* usable size beyond the expected one, modulo 2^64 */
@@ -107,19 +107,25 @@ struct events_model {
 	uint32_t n_blocks, block_capacity;
 };
 
+/* Begin a message whose first event has that time; blocks[] keeps its memory. */
 void torsh_model_start(struct events_model *model, uint64_t first_step);
+
+/* Free what the model holds. */
 void torsh_model_free(struct events_model *model);
 
+/* The current thread's state. */
 static inline struct model_thread *torsh_model_thread(struct events_model *model)
 {
 	return &model->threads[model->thread % MODEL_THREADS];
 }
 
+/* The guessed stack of the next allocation. */
 static inline uint32_t torsh_model_stack(struct events_model *model)
 {
 	return model->successor[torsh_model_thread(model)->stack % MODEL_SLOTS];
 }
 
+/* The guessed size of a stack's allocation. */
 static inline struct model_shape *torsh_model_shape(struct events_model *model, uint32_t stack)
 {
 	return &model->shapes[stack % MODEL_SLOTS];

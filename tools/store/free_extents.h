@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Room within a recording that chunks had which are not needed any more, by offset. A place that
- * was given back rests until the next call of torsh_free_extents_settle but one, for those who read
- * the file meanwhile.
+ * The free extents of a recording: room of chunks that are not needed any more, by offset. A freed
+ * extent rests until the next call of torsh_free_extents_settle but one, for those who read the
+ * file meanwhile.
  */
 #ifndef TORSH_STORE_FREE_EXTENTS_H
 #define TORSH_STORE_FREE_EXTENTS_H
@@ -20,22 +20,23 @@ struct free_extents {
 	uint32_t n_resting, resting_capacity;
 };
 
+/* Free the lists. */
 void torsh_free_extents_destroy(struct free_extents *extents);
 
-/* Where there is no memory the place is forgotten. */
+/* Free an extent. Where there is no memory it is lost for the file. */
 void torsh_free_extents_add(struct free_extents *extents, struct extent extent);
 
 /*
- * Places that rest become free. write_free(context, place) marks each that has changed in the file;
- * where it fails, the place is forgotten.
+ * Make the resting extents free. write_free(context, extent) marks each that has changed in the
+ * file; where it fails the extent is dropped.
  */
 void torsh_free_extents_settle(struct free_extents *extents,
 			       int (*write_free)(void *context, struct extent extent),
 			       void *context);
 
 /*
- * Take n_bytes of a free place that has just so many, or at least n_rest_least more. Returns the
- * whole place, of which the caller uses the start; what is left stays free. n_bytes 0: there is
+ * Take n_bytes of a free extent that has just so many, or at least n_rest_least more. Returns the
+ * whole extent, of which the caller uses the start; what is left stays free. n_bytes 0: there is
  * none.
  */
 struct extent torsh_free_extents_take(struct free_extents *extents, uint64_t n_bytes,

@@ -29,6 +29,7 @@ int torsh_recording_open(struct recording_reader **reader, const char *path, cha
 int torsh_recording_open_bytes(struct recording_reader **reader, const void *bytes, size_t n_bytes,
 			       char *error, size_t n_error);
 
+/* Free the reader. NULL: nothing. */
 void torsh_recording_close(struct recording_reader *reader);
 
 /*
@@ -42,14 +43,15 @@ void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes);
 
 /*
  * The next whole chunk. Returns 1 with *chunk the caller's (torsh__chunk__free_unpacked(chunk,
- * NULL)), 0 at the end, or -ENOMEM. Damage is stepped over: ask torsh_recording_problem afterwards.
+ * NULL)), 0 at the end, or -ENOMEM. Damage is stepped over: torsh_recording_problem has it
+ * afterwards.
  */
 int torsh_recording_next(struct recording_reader *reader, Torsh__Chunk **chunk);
 
 /*
  * NULL, or what was found wrong so far, as a sentence without a full stop: "the last 312 bytes are
  * a torn chunk", "1 damaged chunk (4,096 bytes) was left out". It is complete once
- * torsh_recording_next has answered 0.
+ * torsh_recording_next has returned 0.
  */
 const char *torsh_recording_problem(const struct recording_reader *reader);
 

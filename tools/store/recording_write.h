@@ -21,10 +21,10 @@ struct recording_limits {
 	uint64_t reserve_bytes; /* of free space on its file system */
 };
 
-/* How much a chunk matters when there is little room. */
+/* Which chunks are written when there is little room. */
 enum recording_priority {
 	RECORDING_EVENTS,
-	RECORDING_CHECKPOINT, /* a later one will say the same and more */
+	RECORDING_CHECKPOINT, /* a later one has the same and more */
 	RECORDING_LAST, /* final rows */
 };
 
@@ -38,29 +38,31 @@ struct recording_file *torsh_recording_create(int fd, const struct recording_lim
 					      uint64_t start_realtime_ns);
 
 /*
- * A chunk that replaces ones that were put before, and may be replaced itself: it is read behind
- * all that are appended. One worth RECORDING_CHECKPOINT goes into room that was given back where
- * that is large enough. *place is what torsh_recording_free_extent takes once a later chunk has all
- * that it has. Returns as torsh_recording_append.
+ * Write a chunk that replaces earlier ones of this function, and may be replaced itself: it is read
+ * after all that are appended. One of RECORDING_CHECKPOINT goes into a free extent where one is
+ * large enough. *extent is what torsh_recording_free_extent takes once a later chunk has all that
+ * this one has. Returns as torsh_recording_append.
  */
 int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk,
 			enum recording_priority priority, struct extent *extent);
+
+/* Free the extent of a chunk that a later one replaces. */
 void torsh_recording_free_extent(struct recording_file *file, struct extent extent);
 
-/* A checkpoint is whole: what was given back before the one before it may be used. */
+/* A checkpoint is whole: extents that were freed before the one before it may be used. */
 void torsh_recording_settle(struct recording_file *file);
 
-/* Cuts off the room that was kept. */
+/* Cut off the reserved room and free the file; the descriptor stays open. */
 void torsh_recording_finish(struct recording_file *file);
 
 /*
- * Append a chunk, which is the same afterwards. Returns 0, -ENOSPC when a limit or the disk is in
- * the way, -E2BIG when it is larger than a chunk may be, or another -errno.
+ * Append a chunk, which is the same afterwards. Returns 0, -ENOSPC at a limit or a full disk,
+ * -E2BIG when it is larger than a chunk may be, or another -errno.
  */
 int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk,
 			   enum recording_priority priority);
 
-/* NULL, or why chunks of this worth are no longer written: a sentence without a full stop. */
+/* NULL, or why chunks of this priority are no longer written: a sentence without a full stop. */
 const char *torsh_recording_stopped(const struct recording_file *file,
 				    enum recording_priority priority);
 

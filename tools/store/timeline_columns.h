@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The columns of a Timeline message: what a process said that it was doing, in the order in which
- * it was folded. Each field of each kind of event is a column of its own, of differences to the
- * value before, so that what repeats itself takes one byte or none after zstd. FORMAT.md tells the
- * bytes. Each message stands alone.
+ * The columns of a Timeline message: what a process was doing, in the order in which it was folded.
+ * Each field of each kind of event is a column of its own, of differences to the value before, so
+ * that what repeats itself takes one byte or none after zstd. FORMAT.md describes the bytes. Each
+ * message stands alone.
  */
 #ifndef TORSH_STORE_TIMELINE_COLUMNS_H
 #define TORSH_STORE_TIMELINE_COLUMNS_H
@@ -28,10 +28,14 @@ struct timeline_reader;
 
 /* NULL when there is no memory. */
 struct timeline_writer *torsh_timeline_create(void);
+
+/* Free the writer. NULL: nothing. */
 void torsh_timeline_destroy(struct timeline_writer *writer);
 
 /* Add an event of the timeline. Returns 0, -ENOSPC when the message is full, or -ENOMEM. */
 int torsh_timeline_add(struct timeline_writer *writer, const struct timeline_event *event);
+
+/* Number of events since the last torsh_timeline_take. */
 uint32_t torsh_timeline_count(const struct timeline_writer *writer);
 
 /*
@@ -47,6 +51,8 @@ int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint
  */
 int torsh_timeline_open(struct timeline_reader **reader, uint32_t n_events, const uint8_t *bytes,
 			size_t n_bytes);
+
+/* Free the reader. */
 void torsh_timeline_close(struct timeline_reader *reader);
 
 /* Returns 1 with *event filled, 0 after the last, or -EPROTO: the bytes are damaged or made up. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * How much more memory the writer's control group may take, which is mostly that of the target too:
- * the kernel kills somebody of the group where none is left. Of version 2 (memory.max, memory.high)
- * and version 1 (memory.limit_in_bytes), with all groups around it that can be seen. Swap doesn't
- * count: memory that goes there slows the target down. Owned by one thread.
+ * the kernel kills a process of the group where none is left. Of version 2 (memory.max,
+ * memory.high) and version 1 (memory.limit_in_bytes), with all groups around it that can be seen.
+ * Swap doesn't count: memory that goes there slows the target down. Owned by one thread.
  */
 #ifndef TORSH_WRITER_BUDGET_MEMORY_LIMIT_H
 #define TORSH_WRITER_BUDGET_MEMORY_LIMIT_H
@@ -31,18 +31,21 @@ struct memory_limit {
  * the folder in which /proc and what it names are opened, "" but for tests.
  */
 void torsh_memory_limit_open(struct memory_limit *memory, const char *root);
+
+/* Close the files. */
 void torsh_memory_limit_close(struct memory_limit *memory);
 
-/* Of the group that has the least left. */
+/* What is left in the group that has the least. */
 struct memory_left {
 	uint64_t bytes; /* MEMORY_NO_LIMIT: no group has a limit */
 	uint64_t limit;
-	uint64_t needed; /* with less than that somebody may be killed before the next look */
+	uint64_t needed; /* with less than that a process may be killed before the next check */
 };
 
+/* Read what is left; some system calls. */
 struct memory_left torsh_memory_limit_left(const struct memory_limit *memory);
 
-/* Is less left than is needed? *why: what a report says then. */
+/* Is less left than is needed? Then why[] becomes the sentence for the report. */
 bool torsh_memory_limit_is_short(const struct memory_left *left, uint64_t session_ns, char *why,
 				 size_t n_why);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The one address of a stack that says whose memory it is: the innermost line of Python, not of its
- * import machinery where there is another; without Python the innermost address outside of the C
- * and C++ libraries; else the innermost one.
+ * The one frame of a stack that its memory is attributed to: the innermost line of Python, not of
+ * its import machinery where there is another; without Python the innermost address outside of the
+ * C and C++ libraries; else the innermost one.
  *
- * It follows from a stack's own address and its parent's lead, so that each stack is looked at
- * once, when somebody first asks. Owned by the drain thread.
+ * It follows from a stack's own address and its parent's attributed frame, so that each stack is
+ * looked at once, at the first request. Owned by the drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
 #define TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
@@ -15,7 +15,8 @@
 
 struct attributed_frame {
 	uint32_t address; /* number */
-	uint32_t rank; /* how much it says; 0: the empty stack's, which has none */
+	/* the higher, the better the frame names the owner; 0: of the empty stack */
+	uint32_t rank;
 };
 
 struct attributed_frames {
@@ -23,10 +24,12 @@ struct attributed_frames {
 	uint32_t n, capacity;
 };
 
-/* Take the stacks that are new; afterwards each has its lead. */
+/* Add the frames of new stacks; afterwards items[] has one for each stack. */
 void torsh_attributed_frames_update(struct attributed_frames *attributed,
 				    const struct code_table *code,
 				    const struct stack_table *stacks);
+
+/* Free the frames. */
 void torsh_attributed_frames_destroy(struct attributed_frames *attributed);
 
 #endif

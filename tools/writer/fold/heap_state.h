@@ -78,7 +78,7 @@ struct heap {
 	/* blocks in live from which on torsh_heap_move_small is worth while again */
 	uint64_t next_move;
 	struct peak_tracker tracker;
-	struct session_member *session_heap; /* told of each change of a site; NULL: nobody is */
+	struct session_member *session_heap; /* gets each change of a site; NULL: there is none */
 	uint32_t step_name; /* of the step that goes on, see step_marks.h */
 	/* since first_stamp: when the first and the latest step began; 0: none did */
 	uint64_t first_step, step;
@@ -104,12 +104,15 @@ struct heap {
 void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp,
 		       uint64_t address, uint32_t stack);
 
+/* Create an empty heap; times of blocks count from first_stamp. */
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp);
+
+/* Free the heap. */
 void torsh_heap_destroy(struct heap *heap);
 
 /*
- * From now on, or not any more, blocks that fit into the small table are kept there: stack is that
- * which says so in reports.
+ * Keep blocks that fit into the small table there from now on, or stop that. stack: the one that
+ * they all count for.
  */
 void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so,
 				 uint32_t stack);
@@ -120,12 +123,12 @@ void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, 
  */
 void torsh_heap_move_small(struct heap *heap);
 
-/* Memory that the tables of blocks take. */
+/* Bytes that the tables of blocks take. */
 uint64_t torsh_heap_table_bytes(const struct heap *heap);
 
 /*
- * A step begins: what is alive now is what the steps before it left behind, whatever the program's
- * end frees.
+ * A step begins: what is alive now was left by the steps before it, whatever the program frees at
+ * its end.
  */
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
 
@@ -135,9 +138,10 @@ void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
  */
 void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, bool is_by_optimizer);
 
-/* The number of the site for a stack. */
+/* Add a site for a stack that has none yet. Returns its number; 0 for the empty stack. */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack);
 
+/* The number of a stack's site, which is added where there is none. */
 static inline uint32_t torsh_heap_site(struct heap *heap, struct stack_table *stacks,
 				       uint32_t stack)
 {
@@ -155,10 +159,15 @@ struct heap_alloc {
 	bool is_realloc; /* completes the producer's realloc, where one is under way */
 };
 
+/* Fold an allocation, or the second half of a realloc. */
 void torsh_heap_alloc(struct heap *heap, struct heap_producer *producer,
 		      const struct heap_alloc *alloc);
+
+/* Fold a free. */
 void torsh_heap_free(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
 		     uint64_t address);
+
+/* Fold the first half of a realloc. */
 void torsh_heap_realloc_begin(struct heap *heap, struct heap_producer *producer, uint64_t stamp,
 			      uint64_t address);
 

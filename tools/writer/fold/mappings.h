@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The address space that a process mapped by mmap, mremap and brk, by the stack that asked for it,
+ * The address space that a process mapped by mmap, mremap and brk, by the stack that mapped it,
  * with its exact peak. What is mapped over something else ends that; lengths are rounded up to
  * pages as the kernel does. A mapping that mremap moved or grew belongs to the stack of the mremap,
  * one that it shrank stays where it was.
@@ -28,7 +28,10 @@ struct mappings {
 	uint64_t maps, unmaps, advised_bytes;
 };
 
+/* Create an empty address space. */
 void torsh_mappings_create(struct mappings *mappings);
+
+/* Free it. */
 void torsh_mappings_destroy(struct mappings *mappings);
 
 /*

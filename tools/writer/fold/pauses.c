@@ -36,8 +36,8 @@ void torsh_pauses_toggle(struct pauses *pauses, struct target *const *targets, u
 	struct clock_instant now;
 
 	/*
-	 * What agents leave out lies between the two moments: the first is taken before they are
-	 * told, the last after.
+	 * What agents leave out lies between the two edges: the first is taken before the flags are
+	 * set, the last after they are cleared.
 	 */
 	if (is_end)
 		set_all_paused(targets, n_targets, 0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An exact peak in O(1) a change. An peak tracker is a sum of bytes over time (blocks of the heap,
- * mapped memory); its shares are what each stack has of it. A share notes what it was at the last
- * peak only when it changes again: until then nothing happened to it, so that what it is now is
- * what it was then.
+ * An exact peak in O(1) a change. A peak tracker is a sum of bytes over time (blocks of the heap,
+ * mapped memory); a site usage is what one stack has of it. It notes what it was at the last peak
+ * only when it changes again: until then what it is now is what it was then.
  *
  * The peak is the state right after the first change that brought the sum to its greatest value:
  * among equal ones the first, and what doesn't raise the sum (a block of size 0, a move from stack
@@ -36,6 +35,7 @@ struct site_usage {
 	uint32_t base_first_step, base_last_step;
 };
 
+/* Take the current sum as the peak. */
 static inline void torsh_peak_tracker_note_peak(struct peak_tracker *tracker)
 {
 	tracker->peak_number++;
@@ -44,6 +44,7 @@ static inline void torsh_peak_tracker_note_peak(struct peak_tracker *tracker)
 	tracker->peak_stamp = tracker->last_stamp;
 }
 
+/* Take the current sum as the highest since the last mark, and as the peak where it is higher. */
 static inline void torsh_peak_tracker_note_window(struct peak_tracker *tracker)
 {
 	tracker->window_bytes = tracker->bytes;
@@ -52,7 +53,7 @@ static inline void torsh_peak_tracker_note_window(struct peak_tracker *tracker)
 		torsh_peak_tracker_note_peak(tracker);
 }
 
-/* The sum changes as a whole: before the shares do. */
+/* Change the sum as a whole, before the site usages are changed. */
 static inline void torsh_peak_tracker_change(struct peak_tracker *tracker, uint64_t stamp,
 					     int64_t n, int64_t bytes)
 {
@@ -63,7 +64,7 @@ static inline void torsh_peak_tracker_change(struct peak_tracker *tracker, uint6
 	tracker->last_stamp = stamp;
 }
 
-/* One share of the change that torsh_peak_tracker_change was told of, in a step. */
+/* Change one site usage by its part of what torsh_peak_tracker_change got, in a step. */
 static inline void torsh_site_usage_change(struct site_usage *usage,
 					   const struct peak_tracker *tracker, uint32_t step,
 					   int64_t n, int64_t bytes)
@@ -85,8 +86,8 @@ static inline void torsh_site_usage_change(struct site_usage *usage,
 }
 
 /*
- * Before the peak is looked at: the sum may stand at its record right now. Shares and later changes
- * stay right.
+ * Call before the peak is read: the sum may stand at its record right now. Site usages and later
+ * changes stay right.
  */
 static inline void torsh_peak_tracker_settle(struct peak_tracker *tracker)
 {
@@ -95,8 +96,8 @@ static inline void torsh_peak_tracker_settle(struct peak_tracker *tracker)
 }
 
 /*
- * The highest since the last mark, and when that was: *bytes and *at. What comes from here on is of
- * the next one.
+ * Set *bytes to the highest sum since the last mark and *at to its stamp; the next interval begins
+ * here.
  */
 static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_t stamp,
 					   uint64_t *bytes, uint64_t *at)
@@ -109,25 +110,28 @@ static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_
 	tracker->window_stamp = stamp;
 }
 
-/* What a share was at the peak tracker' peak; after torsh_peak_tracker_settle. */
+/* Bytes of a site at the peak, after torsh_peak_tracker_settle. */
 static inline uint64_t torsh_site_usage_peak_bytes(const struct site_usage *usage,
 						   const struct peak_tracker *tracker)
 {
 	return usage->seen == tracker->peak_number ? usage->base_bytes : usage->bytes;
 }
 
+/* The step of the oldest block of a site at the peak, after torsh_peak_tracker_settle. */
 static inline uint32_t torsh_site_usage_peak_first_step(const struct site_usage *usage,
 							const struct peak_tracker *tracker)
 {
 	return usage->seen == tracker->peak_number ? usage->base_first_step : usage->first_step;
 }
 
+/* The step of its latest block then. */
 static inline uint32_t torsh_site_usage_peak_last_step(const struct site_usage *usage,
 						       const struct peak_tracker *tracker)
 {
 	return usage->seen == tracker->peak_number ? usage->base_last_step : usage->last_step;
 }
 
+/* Its number of blocks then. */
 static inline uint64_t torsh_site_usage_peak_n(const struct site_usage *usage,
 					       const struct peak_tracker *tracker)
 {

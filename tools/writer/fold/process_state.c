@@ -157,7 +157,7 @@ static void add_point(struct process_state *state, uint64_t stamp)
 					 });
 }
 
-/* Does the stack of this event mean something, beside that of its thread? */
+/* Has the event a stack of its own? */
 static bool has_stack(uint32_t id)
 {
 	return id == EVENT_IGNORED || id == EVENT_MAP || id == EVENT_REMAP ||
@@ -208,7 +208,7 @@ static void pass_pause_edges(struct process_state *state, uint64_t stamp)
 	state->heap.was_paused = true;
 }
 
-/* Labels become numbers that the recording has, moments times on its peak tracker. */
+/* Labels become numbers that the recording has, moments become its times. */
 static void translate_fields(struct process_state *state, struct event *event)
 {
 #define TRANSLATE_u32(field)
@@ -232,7 +232,7 @@ static void translate_fields(struct process_state *state, struct event *event)
 	}
 }
 
-/* Whose stack is the thread's of that moment; of the others it is an older one. */
+/* Is the event's stack the thread's of that moment? Of other events it is an older one. */
 static bool is_with_stack(const struct event *event)
 {
 	switch (event->id) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Everything that is known of one process image, folded from its events in the order of time. It
- * knows nothing of channels' life or of files: it is filled by merge.h and written down by rows.h.
- * Owned by the drain thread.
+ * Everything that is known of one process image, folded from its events in the order of time. It is
+ * filled by merge.h and written down by rows.h, and independent of channels and files. Owned by the
+ * drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_PROCESS_STATE_H
 #define TORSH_WRITER_FOLD_PROCESS_STATE_H
@@ -82,10 +82,10 @@ struct process_state {
 	char *notes[PROCESS_STATE_NOTES_MAX];
 	uint32_t n_notes;
 
-	uint64_t *pause_edges; /* stamps in which a pause began, ended, began, ... */
+	uint64_t *pause_edges; /* stamps at which a pause began, ended, began, ... */
 	uint32_t n_pause_edges, pause_edge_capacity;
-	uint32_t n_edges_passed; /* that lie behind what was folded; odd: in a pause */
-	uint64_t next_pause_edge; /* the first one that doesn't */
+	uint32_t n_edges_passed; /* edges before what was folded; odd: in a pause */
+	uint64_t next_pause_edge; /* the first one after it */
 
 	uint64_t last_stamp;
 	uint64_t n_folded, late_events;
@@ -93,7 +93,7 @@ struct process_state {
 	uint64_t losses[N_WRITER_LOSSES]; /* but for those that target.c works out from rings */
 	uint64_t rss_bytes; /* as last read, for the series */
 	bool has_exited; /* an EXIT event was seen */
-	uint32_t exit_how; /* enum exit_how, as the process said it */
+	uint32_t exit_how; /* enum exit_how, from the EXIT event */
 	int32_t exit_status;
 	uint64_t exit_stamp;
 	bool has_executed; /* an EXEC event that hasn't failed was seen */
@@ -109,8 +109,8 @@ struct process_state {
 	struct step_marks steps;
 	struct scopes scopes;
 	struct folded_out_of_memory out_of_memory; /* the last one */
-	bool has_refusals; /* of the driver: said once */
-	bool is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
+	bool has_refusals; /* of the driver: noted once */
+	bool is_out_of_memory; /* nothing is folded until torsh_out_of_memory_keep has cleared it */
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */
 	/* the timeline has changes of it, and marks of the heap beside these */
@@ -121,6 +121,8 @@ struct process_state {
 /* view and clock stay the caller's; view must outlive the process state. */
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock);
+
+/* Free the state. */
 void torsh_process_state_destroy(struct process_state *state);
 
 /*
@@ -133,8 +135,8 @@ void torsh_process_state_note(struct process_state *state, const char *format, .
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * From this stamp on, which is not below that of any turn before, a pause lasts, or the one that
- * lasted has ended.
+ * A pause begins, or the one that lasts ends, at this stamp, which is not below that of any edge
+ * before.
  */
 void torsh_process_state_add_pause_edge(struct process_state *state, uint64_t stamp);
 
@@ -156,9 +158,9 @@ void torsh_process_state_fold(struct process_state *state, struct ring_consumer 
 void torsh_process_state_mark_heap(struct process_state *state);
 
 /*
- * Was an exec that hasn't failed the last that its thread said? Where it says more, a handler's
- * jump has left the call before it could fail. As of the last time that the thread's counts were
- * taken over.
+ * Was an exec that hasn't failed the last event of its thread? Where more events follow, a signal
+ * handler's jump has left the call before it could fail. As of the last time that the thread's
+ * counts were taken over.
  */
 bool torsh_process_state_is_executing(const struct process_state *state);
 

@@ -23,6 +23,7 @@ struct scopes {
 	uint64_t n_unkept;
 };
 
+/* Free the scopes. */
 void torsh_scopes_destroy(struct scopes *scopes);
 
 /* The slot's thread has ended. */

@@ -2,8 +2,8 @@
 /*
  * The heaps of a session's processes as one sum over time, with its exact peak and what each
  * process's stacks had of it. Processes are folded one by one, each as far as its own rings allow;
- * here their changes wait in logs until no process can bring an older one, and are then taken in
- * the order of their stamps.
+ * here their changes wait in logs until no process can add an older one, and are then taken in the
+ * order of their stamps.
  *
  * That order is needed only where a new peak can be. The changes of a span of time are taken
  * process by process when what each of them rose by at most, all together, does not lead above the
@@ -12,8 +12,8 @@
  * A session of one process needs none of this, and pays nothing: the sum begins when a process is
  * seen to fork, or a second one says hello, with what the first one's heap is then.
  *
- * What a process had goes when it ends: with its last event where it said that it exits or becomes
- * another program, and when the writer learnt of its death where it was killed.
+ * What a process had goes when it ends: at its last event where that was an exit or an exec, and at
+ * the moment when the writer saw its end where it was killed.
  */
 #ifndef TORSH_WRITER_FOLD_SESSION_HEAP_H
 #define TORSH_WRITER_FOLD_SESSION_HEAP_H
@@ -25,8 +25,8 @@
 struct heap;
 
 /*
- * Changes of these sites are none: the process ended; a step of it begins whose name is in n, also
- * told by an optimizer.
+ * Not sites but other entries of a log: the process ended; a step begins, whose name is in n,
+ * marked by the program or by an optimizer.
  */
 #define SESSION_NO_SITE UINT32_MAX
 #define SESSION_STEP (UINT32_MAX - 1)
@@ -57,21 +57,20 @@ struct session_member {
 	uint32_t step_name; /* as of what was taken */
 	bool is_by_optimizer;
 	bool has_ended; /* and that was taken */
-	/*
-	 * number of the peak that it had a share of when that was last asked, and 1; 0: not asked
-	 */
+	/* number + 1 of the peak that it was part of when that was last checked; 0: not checked */
 	uint32_t kept_for;
 };
 
 struct session_heap {
 	struct peak_tracker tracker;
-	struct session_member *members; /* that are alive, or had a share of the peak */
+	struct session_member *members; /* that are alive, or were part of the peak */
 	uint64_t settled; /* changes with a stamp below this were taken */
 	uint64_t n_logged; /* in all logs */
 	uint64_t late_changes; /* that came when younger ones had been taken: counted as of then */
 	uint32_t n_added; /* processes, ever */
 };
 
+/* Free the sum and its members. */
 void torsh_session_heap_destroy(struct session_heap *session_heap);
 
 /*
@@ -95,13 +94,14 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp);
 /* Take all changes below the stamp: no process will bring others. UINT64_MAX: all. */
 void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp);
 
-/* What a share was at the peak of all that was settled. */
+/* Bytes of a site at the peak of all that was settled. */
 static inline uint64_t torsh_session_heap_peak_bytes(const struct session_heap *session_heap,
 						     const struct session_usage *usage)
 {
 	return torsh_site_usage_peak_bytes(&usage->usage, &session_heap->tracker);
 }
 
+/* Its number of blocks then. */
 static inline uint64_t torsh_session_heap_peak_n(const struct session_heap *session_heap,
 						 const struct session_usage *usage)
 {

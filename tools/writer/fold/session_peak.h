@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What all processes of a session hold together: session_heap.h, as processes come and go. The
- * drain thread's.
- */
+/* The session-wide peak: session_heap.h, as processes come and go. Owned by the drain thread. */
 #ifndef TORSH_WRITER_FOLD_SESSION_PEAK_H
 #define TORSH_WRITER_FOLD_SESSION_PEAK_H
 
@@ -16,6 +13,7 @@ struct session_peak {
 	struct rows_extents extents; /* of its rows */
 };
 
+/* Free the sum. */
 void torsh_session_peak_destroy(struct session_peak *session_peak);
 
 /*
@@ -26,12 +24,12 @@ void torsh_session_peak_join(struct session_peak *session_peak, struct target *t
 			     struct target *const *targets, uint32_t n_targets);
 
 /*
- * What it had goes with its last event, or where it could not say that it ends, when we learnt of
- * it.
+ * What the target had ends at its last event, or, where that is no exit, when the writer saw its
+ * end.
  */
 void torsh_session_peak_leave(struct target *target);
 
-/* Put in order what no process can add to any more; what waits is bounded. */
+/* Take the changes that no process can add older ones to; how many wait is bounded. */
 void torsh_session_peak_settle(struct session_peak *session_peak, struct target *const *targets,
 			       uint32_t n_targets);
 

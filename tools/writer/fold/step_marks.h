@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The steps of a training, as far as the process says when they begin. The best way to tell that
+ * The steps of a training, as far as the process marks when they begin. The best source of marks
  * counts: steps that the program marks, else those of torch.profiler's schedule, else the calls of
  * its first optimizer, of which each ends a step. Where the process keeps a schedule of its own,
  * that counts the steps.
@@ -25,8 +25,8 @@
 typedef uint32_t step_name;
 
 /*
- * A module or a DataLoader was called, and no step was told yet: if an optimizer will, it is the
- * first one, 0.
+ * A module or a DataLoader was called before any step was marked: where an optimizer marks steps
+ * later, this is the first one, 0.
  */
 #define STEP_PERHAPS_FIRST UINT32_MAX
 
@@ -44,9 +44,10 @@ struct step_marks {
 	} * items; /* n of them, room for STEP_MARKS_MAX */
 	uint32_t n;
 	uint32_t stride; /* steps from one mark to the next */
-	uint64_t n_steps; /* that were told */
+	uint64_t n_steps; /* that were marked */
 };
 
+/* Free the marks. */
 void torsh_step_marks_destroy(struct step_marks *marks);
 
 /*

@@ -30,10 +30,12 @@ struct channel_view {
 
 /*
  * Map the channel behind fd, which becomes the view's. On failure fd is closed, and where the
- * header could be mapped it says CHANNEL_WRITER_REFUSED. Returns 0, -EPROTO for another version or
- * a layout that can't be, or -errno.
+ * header could be mapped its writer_state becomes CHANNEL_WRITER_REFUSED. Returns 0, -EPROTO for
+ * another version or an invalid layout, or -errno.
  */
 int torsh_view_open(struct channel_view *view, int fd);
+
+/* Unmap everything and close the descriptor. */
 void torsh_view_close(struct channel_view *view);
 
 /*
@@ -46,8 +48,11 @@ struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t sl
  * Stays until torsh_view_unmap_ring.
  */
 const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, bool is_large);
+
+/* Unmap a ring that torsh_view_map_ring returned. */
 void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, bool is_large);
 
+/* The size of a small or a large ring. */
 static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, bool is_large)
 {
 	return is_large ? view->ring_bytes : CHANNEL_RING_SMALL_BYTES;

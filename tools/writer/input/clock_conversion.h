@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * From stamps to nanoseconds. The writer reads the same counter as its targets, beside
+ * From stamps to nanoseconds. The writer reads the same counter as its targets together with
  * CLOCK_MONOTONIC: the rate is the quotient over all the time since it began, so that it grows more
  * exact all the while. What is written once and for all (a recorded event) has the rate of that
  * moment.
  *
- * CLOCK_MONOTONIC stands still while the machine is suspended, and so does this peak tracker. The
+ * CLOCK_MONOTONIC stands still while the machine is suspended, and so does the session's clock. The
  * counter may run on meanwhile, or be set back, and to anywhere when a virtual machine moves. Set
  * back: it is lifted here, and by each target for itself (agent/producer/stamp.h). Forward: stamps
  * go on as the counter does, and what it jumped over is left out of the time.
@@ -18,7 +18,7 @@
 
 #include "agent/wire/channel.h"
 
-/* Now, in the ticks of CHANNEL_CLOCK_TSC. The one thing here that is a CPU's own. */
+/* Now, in ticks of CHANNEL_CLOCK_TSC. The only CPU-specific code of the writer. */
 static inline uint64_t torsh_clock_ticks(void)
 {
 #if defined(__x86_64__)
@@ -31,6 +31,7 @@ static inline uint64_t torsh_clock_ticks(void)
 #endif
 }
 
+/* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t torsh_clock_monotonic_ns(void);
 
 /*
@@ -53,7 +54,7 @@ struct clock_rate {
 	uint32_t n_gaps, gap_capacity;
 };
 
-/* What a reading showed. */
+/* What a measurement found. */
 enum clock_jump { CLOCK_JUMP_NONE, CLOCK_JUMP_BACK, CLOCK_JUMP_AHEAD };
 
 struct clock_measurement {
@@ -63,9 +64,11 @@ struct clock_measurement {
 
 /* Take the first reading; the rate is a guess until torsh_clock_rate_measure had some time between. */
 void torsh_clock_rate_start(struct clock_rate *rate);
+
+/* Free what the rate holds. */
 void torsh_clock_rate_destroy(struct clock_rate *rate);
 
-/* Take another reading. */
+/* Measure the rate again; the result says whether the counter has jumped. */
 struct clock_measurement torsh_clock_rate_measure(struct clock_rate *rate);
 
 /*
@@ -79,7 +82,7 @@ void torsh_clock_rate_publish(const struct clock_rate *rate, uint64_t base,
 struct clock_conversion {
 	const struct clock_rate *rate; /* NULL: ticks are nanoseconds */
 	uint64_t start_ticks;
-	uint64_t start_ns; /* of start_ticks, on the session's peak tracker */
+	uint64_t start_ns; /* of start_ticks, on the session's clock */
 	uint64_t start_monotonic_ns; /* of start_ticks */
 	uint64_t base; /* the rate's lift at that time: the target began without one */
 	/* its own since then, another process's memory; NULL: not known */
@@ -95,7 +98,7 @@ static inline uint64_t torsh_clock_lift(const struct clock_conversion *clock)
 	return own > least ? own : least;
 }
 
-/* One moment by both clocks that targets may have. */
+/* One instant by both clocks that targets may have. */
 struct clock_instant {
 	uint64_t ticks, ns;
 };
@@ -109,7 +112,7 @@ static inline struct clock_instant torsh_clock_instant(void)
 	return moment;
 }
 
-/* The moment in the target's stamps. */
+/* The instant as a stamp of the target. */
 static inline uint64_t torsh_clock_instant_to_stamp(const struct clock_conversion *clock,
 						    const struct clock_instant *moment)
 {
@@ -117,7 +120,7 @@ static inline uint64_t torsh_clock_instant_to_stamp(const struct clock_conversio
 	       CHANNEL_STAMP_SHIFT;
 }
 
-/* Now in the target's stamps. */
+/* Now as a stamp of the target. */
 static inline uint64_t torsh_clock_now(const struct clock_conversion *clock)
 {
 	return (clock->rate ? torsh_clock_ticks() + torsh_clock_lift(clock)
@@ -125,7 +128,7 @@ static inline uint64_t torsh_clock_now(const struct clock_conversion *clock)
 	       CHANNEL_STAMP_SHIFT;
 }
 
-/* This many nanoseconds in the target's stamps. */
+/* The number of the target's stamps in this many nanoseconds. */
 static inline uint64_t torsh_clock_stamps_of_ns(const struct clock_conversion *clock, uint64_t ns)
 {
 	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_per_tick : 1.0)) >>
@@ -145,7 +148,7 @@ static inline uint64_t torsh_clock_jumped(const struct clock_conversion *clock, 
 }
 
 /*
- * A stamp on the session's peak tracker of nanoseconds; one from before the target's start counts
+ * A stamp on the session's clock of nanoseconds; one from before the target's start counts
  * as its start.
  */
 static inline uint64_t torsh_clock_to_ns(const struct clock_conversion *clock, uint64_t stamp)
@@ -160,7 +163,7 @@ static inline uint64_t torsh_clock_to_ns(const struct clock_conversion *clock, u
 }
 
 /*
- * A moment of CLOCK_MONOTONIC on the session's peak tracker; one from before the target's start
+ * A moment of CLOCK_MONOTONIC on the session's clock; one from before the target's start
  * counts as its start.
  */
 static inline uint64_t torsh_clock_monotonic_to_ns(const struct clock_conversion *clock,

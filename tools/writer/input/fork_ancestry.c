@@ -28,9 +28,7 @@ void torsh_fork_ancestry_destroy(struct fork_ancestry *ancestry)
 	*ancestry = (struct fork_ancestry){0};
 }
 
-/*
- * The number of the image that the target is a fork of, 0: not known. The latest are asked first.
- */
+/* The number of the image that the target is a fork of, 0: not known. Searches from the latest. */
 static uint32_t find_parent(const struct fork_ancestry *ancestry, const struct target *target)
 {
 	for (uint32_t i = ancestry->n; i-- > 0;) {

@@ -21,31 +21,29 @@ struct fork_ancestry {
 	uint32_t n, capacity;
 };
 
+/* Free what the ancestry holds. */
 void torsh_fork_ancestry_destroy(struct fork_ancestry *ancestry);
 
 /*
- * A target that has begun, in the order of numbers from 1 on: its parents' number and pid are set.
+ * Add a target that has begun, in the order of numbers from 1 on. Sets its parent's number and pid.
  */
 void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *target);
 
 /*
- * Ask the parent what a fork inherited, if that isn't known: it may have to be folded that far
- * first.
+ * Compute what a fork inherited from its parent, if that isn't known; the parent may have to be
+ * folded that far first.
  */
 void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *target);
 
-/* May asking again bring more? Not once the parent has ended. */
+/* Is it still unknown what the target inherited? Not once its parent has ended. */
 bool torsh_fork_ancestry_is_pending(const struct target *target);
 
-/*
- * All of it is folded, and it is about to be destroyed: its forks are taken over from its process
- * state.
- */
+/* The target is folded and about to be destroyed: take its forks over from its process state. */
 void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *target);
 
 /*
- * Did an image of the process pid begin between these times of the session's peak tracker? Then
- * *start_ns says when the first did.
+ * Did an image of the process pid begin between these times of the session's clock? *start_ns
+ * becomes the start of the first that did.
  */
 int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
 				   uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns);

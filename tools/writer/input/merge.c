@@ -6,7 +6,7 @@
 
 #include "tools/base/memory.h"
 
-/* Intakes with events at hand: a binary heap by the stamp of the first. */
+/* Ring consumers with decoded events: a binary heap by the stamp of the first event. */
 struct front {
 	uint64_t stamp;
 	struct ring_consumer *consumer;
@@ -39,7 +39,7 @@ static void sink(struct merge *merge, uint32_t i)
 	fronts[i] = moved;
 }
 
-/* Are there events at hand? If not, the ring consumer's bound joins the limit. */
+/* Has the ring consumer a decoded event? If not, its bound lowers the limit. */
 static bool has_events(struct merge *merge, struct ring_consumer *consumer)
 {
 	uint64_t bound;
@@ -67,7 +67,10 @@ static void collect_fronts(struct merge *merge, struct ring_consumer *const *con
 		sink(merge, i);
 }
 
-/* Up to where the first ring consumer may be folded before another one's turn comes. */
+/*
+ * The stamp up to which the first ring consumer may be folded before another one has an older
+ * event.
+ */
 static uint64_t run_end(const struct merge *merge)
 {
 	uint64_t end = merge->limit;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Children that were forked by a process which is finished, and said no hello yet. Any thread may
- * call.
- */
+/* Children that a finished process forked and that have sent no hello yet. Any thread may call. */
 #ifndef TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 #define TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 
@@ -11,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How long a process has to say what it is of another's. */
+/* How long a process may take to send which fork of another it is. */
 #define FORK_TIMEOUT_NS 500000000u
 
 struct pending_child;
@@ -22,16 +19,19 @@ struct pending_children {
 	uint32_t n, capacity;
 };
 
+/* Create an empty list. */
 void torsh_pending_children_create(struct pending_children *pending);
+
+/* Free the list. */
 void torsh_pending_children_destroy(struct pending_children *pending);
 
-/* Wait for a child from now on; nothing where it is gone already. */
+/* Add a child, unless it is gone already. */
 void torsh_pending_children_add(struct pending_children *pending, pid_t pid, uint64_t now_ns);
 
-/* It said hello. */
+/* Remove the child: it sent its hello. */
 void torsh_pending_children_remove(struct pending_children *pending, pid_t pid);
 
-/* Is one of them alive, and not waited for too long? */
+/* Is one of them alive, and was added less than FORK_TIMEOUT_NS ago? */
 bool torsh_pending_children_any(struct pending_children *pending, uint64_t now_ns);
 
 #endif

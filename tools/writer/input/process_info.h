@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What the kernel says of a target: its memory while it lives, and how it ended.
- */
+/* What the kernel reports of a target: its memory while it lives, and how it ended. */
 #ifndef TORSH_WRITER_INPUT_PROCESS_INFO_H
 #define TORSH_WRITER_INPUT_PROCESS_INFO_H
 
@@ -19,10 +17,13 @@ int torsh_process_open(pid_t pid);
  */
 int torsh_process_of_peer(int socket_fd, pid_t pid);
 
-/* Has it ended? */
+/* Has the process behind the pidfd ended? True for a pidfd below 0. */
 bool torsh_process_has_ended(int pidfd);
 
-/* Are both pidfds of one process? Also of one that is gone. Negative: that can't be told. */
+/*
+ * Are both pidfds of one process, also of one that is gone? Returns 1, 0, or negative where the
+ * kernel has no way to compare.
+ */
 int torsh_process_is_same(int pidfd, int other);
 
 /* Descriptors of the process's files status and stat in /proc, or -errno. */
@@ -35,7 +36,7 @@ int torsh_process_open_stat(pid_t pid);
  */
 void torsh_process_thread_name(pid_t pid, pid_t tid, char *name, size_t n);
 
-/* The pid of the parent, as the stat says; -ENODATA when it can't be read. */
+/* The pid of the parent, from the stat file; -ENODATA when it can't be read. */
 pid_t torsh_process_parent(int stat_fd);
 
 /* What changes while it runs. */
@@ -52,9 +53,9 @@ int torsh_process_read_status(int status_fd, struct process_status *status);
 uint64_t torsh_process_filters(int status_fd);
 
 /*
- * How a process ended that is not our child: as wait() would have told its parent. Before its
- * parent has waited for it its stat says it, afterwards (from Linux 6.15 on) its pidfd. Returns 0
- * with *status, or -ENODATA.
+ * How a process ended that is not our child, in the form of wait(). Read from its stat file until
+ * its parent has waited for it, afterwards (from Linux 6.15 on) from its pidfd. Returns 0 with
+ * *status, or -ENODATA.
  */
 int torsh_process_wait_status(int pidfd, int stat_fd, int *status);
 

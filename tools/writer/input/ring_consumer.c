@@ -136,7 +136,7 @@ void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why)
 	consumer->begin = consumer->end = 0;
 }
 
-/* Is the producer in the middle of an event for longer than order.h has patience? */
+/* Is the producer in the middle of an event for longer than ORDER_TIMEOUT_NS? */
 static bool is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
 {
 	if (consumer->busy_head != consumer->ring.head || !consumer->busy_since_ns) {

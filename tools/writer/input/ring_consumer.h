@@ -31,13 +31,13 @@ struct consumed_event {
 };
 
 /*
- * What one of the codec's recent changes of the stack has led to. Written anew whenever the codec's
+ * The result of one of the codec's recent changes of the stack. Written anew whenever the codec's
  * change is, so that it holds for any stack that begins like this one.
  */
 struct consumer_change {
 	uint32_t base; /* the stack that frames were added to */
 	uint32_t n; /* frames added; 0: nothing is known */
-	uint32_t site; /* of the stack that came of it; 0: not asked yet */
+	uint32_t site; /* of the resulting stack; 0: not looked up yet */
 	struct hashed_stack path[CODEC_CHANGE_IDS];
 };
 
@@ -87,24 +87,27 @@ struct ring_consumer {
 	uint32_t slot, use;
 };
 
-/* For any number of uses, one after the other. */
+/*
+ * Create a ring consumer for any number of uses, one after the other. torsh_ring_consumer_destroy
+ * frees it.
+ */
 struct ring_consumer *torsh_ring_consumer_create(void);
 void torsh_ring_consumer_destroy(struct ring_consumer *consumer);
 
-/* A ring whose first unseen byte is number `consumed`. ring_bytes of memory at `bytes`, once. */
+/* Begin a use: a ring of ring_bytes at `bytes`, whose first unseen byte is number `consumed`. */
 void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slot *slot,
 			       const uint8_t *bytes, uint32_t ring_bytes, uint64_t consumed,
 			       uint64_t base_stamp);
 
 /*
- * All of the small ring was consumed, and its producer goes on in the large one, which is to be
- * mapped.
+ * Is all of the small ring consumed, and does its producer go on in the large one? Then the caller
+ * maps that and calls torsh_ring_consumer_enlarge.
  */
 bool torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer);
 void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes,
 				 uint32_t ring_bytes);
 
-/* Nothing more is decoded, because of that; the decoded events stay: they came before. */
+/* Decode nothing more, for that reason, which is not copied; events that were decoded stay. */
 void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why);
 
 /* Is it small enough to be kept for another use? */
@@ -112,7 +115,7 @@ bool torsh_ring_consumer_is_kept(const struct ring_consumer *consumer);
 
 /*
  * Copy what the ring has and make room there; wakes a producer that waits for it. limit is the idle
- * ring's bound (taken before), now_ns any clock for the patience with a busy one. Returns the bytes
+ * ring's bound (taken before), now_ns any clock, for the timeout of a busy one. Returns the bytes
  * copied.
  */
 uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns);
@@ -130,7 +133,8 @@ void torsh_ring_consumer_end(struct ring_consumer *consumer);
 uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consumer_tables *tables);
 
 /*
- * No event to come has a stamp below this; while events are decoded, ask the first of them instead.
+ * No event to come has a stamp below this; while there are decoded events the stamp of the first is
+ * the bound.
  */
 static inline uint64_t torsh_ring_consumer_bound(const struct ring_consumer *consumer)
 {

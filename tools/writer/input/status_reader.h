@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The thread that reads /proc/PID/status of the targets that request it
- * (agent/session/status_request.h) and wait meanwhile. It is none of the others: these may be busy
- * for long.
+ * (agent/session/status_request.h) and wait meanwhile. A thread of its own, as the others may be
+ * busy for long.
  */
 #ifndef TORSH_WRITER_INPUT_STATUS_READER_H
 #define TORSH_WRITER_INPUT_STATUS_READER_H
@@ -11,14 +11,16 @@
 
 struct status_reader;
 
-/* Returns NULL where there can be no thread. */
+/* Start the thread. Returns NULL where that fails. */
 struct status_reader *torsh_status_reader_start(void);
+
+/* Stop the thread and free it. NULL: nothing. */
 void torsh_status_reader_stop(struct status_reader *reader);
 
-/* From now on the target's requests are answered; any thread. */
+/* Answer the target's requests from now on; any thread may call. */
 void torsh_status_reader_add(struct status_reader *reader, struct target *target);
 
-/* When this returns the reader is done with it. */
+/* Remove the target; when this returns the reader does not use it any more. */
 void torsh_status_reader_remove(struct status_reader *reader, const struct target *target);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One process image that said hello: its channel, its slots' ring consumers, what is known of its
- * life, and the process state that all is folded into. Made by the control thread; from
+ * One process image that sent its hello: its channel, its slots' ring consumers, what is known of
+ * its life, and the process state that all is folded into. Made by the control thread; from
  * torsh_drain_add on the drain thread's, but for `fate`.
  */
 #ifndef TORSH_WRITER_INPUT_TARGET_H
@@ -18,7 +18,7 @@
 enum target_fate {
 	TARGET_LIVES,
 	TARGET_DIED, /* its pidfd said so */
-	TARGET_EXECUTED, /* another image of the same process said hello */
+	TARGET_EXECUTED, /* another image of the same process sent its hello */
 	/* the writer was told to end: what is there is taken, the rest is not waited for */
 	TARGET_LEFT,
 };
@@ -40,7 +40,7 @@ struct target_counts {
 /* What a fork had of its parent's at its start. */
 struct inheritance {
 	bool is_fork;
-	bool is_settled; /* asking again brings nothing more; of what isn't a fork too */
+	bool is_settled; /* nothing more can become known; set for a process that is no fork, too */
 	bool has_blocks, has_bytes; /* these are known: else they are 0 */
 	uint64_t blocks, bytes;
 };
@@ -59,7 +59,7 @@ struct target_lsan {
 struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
-	pid_t pid; /* as the kernel told us: in our namespace */
+	pid_t pid; /* in our namespace, from the kernel */
 	/* each may be -1: the process was gone when it was asked for */
 	int pidfd, status_fd, stat_fd;
 	/* enum target_fate: stored by the control thread, which then forgets the target */
@@ -70,7 +70,9 @@ struct target {
 	uint32_t number; /* of the process image in the session: 1, 2, ... as they said hello */
 	uint32_t parent_number; /* of the process that it is a fork of, 0: none */
 	uint32_t former_number; /* of the image that it was before an exec, 0: none */
-	/* at its birth: what adopted it later doesn't count. In our namespace; 0: not known */
+	/*
+	 * when it was forked: what adopted it later doesn't count. In our namespace; 0: not known
+	 */
 	uint32_t parent_pid;
 	struct inheritance inheritance;
 	struct target_slot *slots;
@@ -94,11 +96,11 @@ struct target {
 	uint64_t fold_until;
 	bool is_drained; /* it has ended, and all was folded */
 	int wait_status; /* as of wait(), once is_drained; -1: not known */
-	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
-	uint64_t end_ns; /* the same on the session's peak tracker */
+	uint64_t end_monotonic_ns; /* when the control thread saw its end: stored before fate */
+	uint64_t end_ns; /* the same on the session's clock */
 	struct rows_state *rows;
 	struct target_lsan *lsan;
-	struct attributed_frames attributed; /* of its stacks, as soon as somebody asks */
+	struct attributed_frames attributed; /* of its stacks, once a client has requested them */
 	uint64_t n_written; /* events that were folded at the last checkpoint */
 };
 
@@ -108,9 +110,11 @@ struct target {
  * Returns 0 or -errno; -EPROTO says that the channel was refused.
  */
 int torsh_target_create(struct target **target, int fd, pid_t pid, int pidfd);
+
+/* Free the target and close its descriptors. */
 void torsh_target_destroy(struct target *target);
 
-/* Its process state begins; called once, by the drain thread. */
+/* Begin its process state; called once, by the drain thread. */
 void torsh_target_begin(struct target *target, const struct clock_conversion *clock);
 
 struct target_pass {
@@ -149,9 +153,9 @@ bool torsh_target_has_bytes(struct target *target);
 uint64_t torsh_target_watch(struct target *target, uint64_t now_ns);
 
 /*
- * Does status have a filter that the agent didn't find harmless? It is told then. harmless_filters:
- * what the header said before the status was read; where that has changed meanwhile nobody knows
- * which of the two is older, and nothing is done.
+ * Set a flag in the header where status has a filter that it didn't find harmless.
+ * harmless_filters: what the header had before the status was read; where that has changed
+ * meanwhile nothing is done, as the two can't be compared.
  */
 void torsh_target_count_filters(const struct target *target, const struct process_status *status,
 				uint64_t harmless_filters);
@@ -163,10 +167,10 @@ void torsh_target_count_filters(const struct target *target, const struct proces
  */
 struct target_counts torsh_target_counts(const struct target *target);
 
-/* Was anything lost, an event or something else? */
+/* Was anything lost, an event or something else, by the agent or the writer? */
 bool torsh_target_is_lossy(const struct target *target);
 
-/* Of each kind of the writer's losses how many there were so far. */
+/* Set losses[] to the number of losses of each kind of the writer's so far. */
 void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_LOSSES]);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A unfollowed process: a program of the session that can't be followed, because nothing can be
- * preloaded into it. The process that starts it says so. Where a process executes one itself, it is
- * that process from then on; another one is watched by its pidfd, if that could be had before it
- * was gone: then how and when it ended is known.
+ * An unfollowed process: a program of the session that can't be followed, because nothing can be
+ * preloaded into it. The process that starts it sends an event about it. Where a process executes
+ * one itself, it is that process from then on; another one is watched by its pidfd, if that could
+ * be had before it was gone: then how and when it ended is known.
  *
  * Made and written down by the drain thread. The control thread gets those that are to be watched,
  * and gives each back by storing its fate.
@@ -25,10 +25,10 @@ struct unfollowed {
 	enum program_problem problem;
 	char *text; /* strings: program, culprit, arguments */
 	size_t n_text;
-	uint64_t start_ns; /* on the session's peak tracker */
+	uint64_t start_ns; /* on the session's clock */
 	int pidfd, stat_fd; /* each may be -1 */
 
-	uint64_t taken_monotonic_ns; /* when the writer heard of it */
+	uint64_t taken_monotonic_ns; /* when the writer received the event */
 	bool is_written;
 
 	/* enum target_fate. Stored by who watches it, behind the two that follow */
@@ -37,7 +37,7 @@ struct unfollowed {
 	int wait_status; /* -1: not known */
 	bool has_executed; /* it has become a program that can be followed */
 	bool has_end_ns;
-	uint64_t end_ns; /* on the session's peak tracker */
+	uint64_t end_ns; /* on the session's clock */
 	bool is_withdrawn; /* the start failed */
 };
 
@@ -45,12 +45,12 @@ struct unfollowed_list {
 	struct unfollowed **items;
 	uint32_t n, capacity;
 	uint32_t n_ever;
-	uint64_t zero_ns; /* monotonic time of the session's peak tracker */
+	uint64_t zero_ns; /* monotonic time of the session's clock */
 };
 
 /*
- * Take the program events that the target's process state has gathered. watch is called with each
- * new one that has a pidfd, and must see to it that its fate is stored.
+ * Take the program events from the target's process state. watch is called with each new one that
+ * has a pidfd, and must have its fate stored later.
  */
 void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct target *target,
 			   void (*watch)(void *context, struct unfollowed *), void *context);
@@ -59,13 +59,13 @@ void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct targe
 void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struct target *target);
 
 /*
- * For a checkpoint: write down those that have ended, and forget them; those that go on are written
- * down once.
+ * For a checkpoint: write the rows of those that have ended, and drop them; those that run are
+ * written once.
  */
 void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list,
 			    const struct fork_ancestry *ancestry, struct recording_file *file);
 
-/* Write down all, and forget them. Nobody watches them any more. */
+/* Write the rows of all, and free them. None may be watched any more. */
 void torsh_unfollowed_end(struct unfollowed_list *unfollowed_list,
 			  const struct fork_ancestry *ancestry, struct recording_file *file);
 

@@ -22,7 +22,7 @@ struct checkpoints {
 	struct extent checkpoint; /* the last Checkpoint row's */
 	struct syncer *syncer; /* NULL: none could be started */
 	struct cost cost; /* of the writer */
-	char **reasons; /* sentences, each said on stderr too */
+	char **reasons; /* sentences, each on stderr too */
 	uint32_t n_reasons, reason_capacity;
 };
 
@@ -33,6 +33,8 @@ int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
 
 /* Write the end and close it. is_complete: every process had ended; at_ns: session time. */
 void torsh_checkpoints_close(struct checkpoints *checkpoints, bool is_complete, uint64_t at_ns);
+
+/* Free what is left, after torsh_checkpoints_close. */
 void torsh_checkpoints_destroy(struct checkpoints *checkpoints);
 
 /* Write a target's events, and its timeline, once there are n_least of them. */
@@ -51,7 +53,7 @@ void torsh_checkpoints_write(struct checkpoints *checkpoints, struct target *tar
  */
 void torsh_checkpoints_end(struct checkpoints *checkpoints, uint64_t begin_ns, uint64_t at_ns);
 
-/* Say why the recording takes less than it should, where it newly does. */
+/* Give the reasons for which the recording takes less than it should, where there are new ones. */
 void torsh_checkpoints_poll(struct checkpoints *checkpoints);
 
 /* A sentence for the recording's end and for stderr, each once; format has a %s for why. */

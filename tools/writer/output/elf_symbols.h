@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A place to be named. */
+/* An address to look up. */
 struct elf_lookup {
 	uint64_t address; /* as in the file's program headers */
 	uint64_t start, n_bytes; /* of the function that covers it */
@@ -19,9 +19,9 @@ struct elf_lookup {
 };
 
 /*
- * Name the places, which are sorted by address, from the file at path. build_id (n_build_id 0: not
- * known) must be the file's own. Returns 0, -ESTALE when the file is another one by now, -ENOEXEC
- * when it can't be read as ELF, or another -errno; then no place has a name.
+ * Find the functions at the addresses, which are sorted, in the file at path. build_id (n_build_id
+ * 0: not known) must be the file's own. Returns 0, -ESTALE when the file is another one by now,
+ * -ENOEXEC when it can't be read as ELF, or another -errno; then no address has a name.
  */
 int torsh_elf_find_functions(const char *path, const uint8_t *build_id, size_t n_build_id,
 			     struct elf_lookup *lookups, size_t n_lookups);

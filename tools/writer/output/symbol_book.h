@@ -15,7 +15,10 @@ struct symbol_name {
 	uint64_t start;
 };
 
+/* Create an empty book. */
 struct symbol_book *torsh_book_create(void);
+
+/* Free the book and its names. */
 void torsh_book_destroy(struct symbol_book *book);
 
 /*

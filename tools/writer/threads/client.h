@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What comes in at the session's socket, one message a connection: the hello of a process, or a
- * request of somebody who looks on. Nothing here waits. The message is another process's: what
- * doesn't fit to the byte is refused.
+ * What arrives at the session's socket, one message a connection: the hello of a process, or a
+ * client's request. Nothing here waits. The message is another process's: what doesn't fit to the
+ * byte is refused.
  */
 #ifndef TORSH_WRITER_THREADS_CLIENT_H
 #define TORSH_WRITER_THREADS_CLIENT_H
@@ -15,14 +15,14 @@ enum client_kind { CLIENT_HELLO, CLIENT_REQUEST };
 
 struct client_message {
 	enum client_kind kind;
-	pid_t pid; /* of the sender, as the kernel says */
+	pid_t pid; /* of the sender, from the kernel */
 	int channel_fd; /* HELLO: now the caller's of torsh_client_receive. REQUEST: -1 */
 	struct request request;
 };
 
 /*
- * Take the message from a connection. Returns 0, -EAGAIN: nothing was said yet, or -errno: it is to
- * be closed.
+ * Receive the message of a connection. Returns 0, -EAGAIN when none has arrived yet, or another
+ * -errno, after which the caller closes the connection.
  */
 int torsh_client_receive(int fd, struct client_message *message);
 

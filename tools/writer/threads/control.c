@@ -25,7 +25,7 @@
 #define SHORT_GRACE_NS UINT64_C(20000000) /* where no target is known to have any */
 #define CHILD_STEP_MS 10
 #define PULSE_MS 200
-#define CLIENT_MAX 64u /* connections that said no hello; the oldest has to go for one more */
+#define CLIENT_MAX 64u /* connections without a hello; the oldest is closed for one more */
 
 enum watch_kind {
 	WATCH_SOCKET,
@@ -37,14 +37,14 @@ enum watch_kind {
 	WATCH_EXPORT,
 };
 
-/* What epoll tells of: a descriptor and what it is. */
+/* The context of an epoll event: a descriptor and what it is. */
 struct watch {
 	enum watch_kind kind;
 	int fd;
 	struct target *target;
 	struct unfollowed *unfollowed;
-	struct queued_request *queued; /* of a caller: what it waits for, the drain's */
-	struct watch *next; /* of callers, targets or unfollowed processes */
+	struct queued_request *queued; /* of a client: the request that it waits for, the drain's */
+	struct watch *next; /* of clients, targets or unfollowed processes */
 };
 
 struct control {
@@ -82,7 +82,8 @@ static int watch_fd(struct control *control, struct watch *watch)
 }
 
 /*
- * The descriptor of a target's or an unfollowed process's watch is theirs; a caller's is its own.
+ * The descriptor of a target's or an unfollowed process's watch is theirs; a client's is the
+ * watch's own.
  */
 static void drop_watch(struct control *control, struct watch **list, struct watch *watch)
 {
@@ -111,7 +112,7 @@ static void free_gone(struct control *control)
 	}
 }
 
-/* Takes the target out of our hands. */
+/* Hand the target back: from here on it is the drain's alone. */
 static void set_fate(struct control *control, struct watch *watch, enum target_fate fate)
 {
 	struct target *target = watch->target;
@@ -154,7 +155,7 @@ static bool is_executing(const struct target *target)
 
 /*
  * A pid comes back when its process has ended; one that has called exec may have ended by now too.
- * Where the kernel can't tell these apart, the former image's last word is taken.
+ * Where the kernel can't distinguish them, the former image's state decides.
  */
 static bool is_image_of(const struct target *target, const struct target *former)
 {
@@ -169,9 +170,9 @@ static bool is_image_of(const struct target *target, const struct target *former
 }
 
 /*
- * A process that says hello again has become another image, of the same parent; if it ended,
- * another one got its pid. Of two hellos that wait the later one may be taken first: then who says
- * hello now is what the other one was before.
+ * A process that sends a second hello has become another image, of the same parent; if it ended,
+ * another one got its pid. Of two hellos that wait the later one may be received first: then this
+ * hello is of the image before.
  */
 static void end_former_image(struct control *control, struct target *target)
 {
@@ -219,7 +220,7 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 		set_fate(control, watch, TARGET_LEFT);
 }
 
-/* What needs nothing of the drain; the caller is done then. */
+/* Answer without the drain, and close the connection. */
 static void answer_now(struct control *control, struct watch *watch, enum request_verb verb,
 		       int result)
 {
@@ -286,7 +287,7 @@ static void end_export(struct control *control)
 	reply_to_exit(control);
 }
 
-/* Nobody waits for it any more: what it began is done again at the end. */
+/* Stop it: what it began is done again at the end. */
 static void stop_export(struct control *control)
 {
 	if (control->export_pid <= 0)
@@ -296,8 +297,8 @@ static void stop_export(struct control *control)
 }
 
 /*
- * The first process waits at its exit: all that it did is folded, and what it prints of that is in
- * the job.
+ * The first process waits at its exit: all that it did is folded, and the request has the summary
+ * that it prints.
  */
 static void begin_exit_reply(struct control *control, const struct queued_request *queued)
 {
@@ -325,7 +326,7 @@ static void receive_client(struct control *control, struct watch *watch)
 	int result = torsh_client_receive(watch->fd, &message), pidfd;
 
 	if (result == -EAGAIN) {
-		/* It has come to say hello, mostly: that may take a moment. */
+		/* Most connections are about to send a hello. */
 		control->last_change_ns = torsh_clock_monotonic_ns();
 		return;
 	}
@@ -350,7 +351,7 @@ static void receive_client(struct control *control, struct watch *watch)
 	attach(control, message.channel_fd, message.pid, pidfd);
 }
 
-/* Who went away meanwhile is answered no more. */
+/* A client that has closed its connection gets no answer. */
 static void send_answers(struct control *control)
 {
 	struct queued_request *queued;
@@ -421,7 +422,7 @@ static void handle(struct control *control, struct watch *watch)
 		receive_client(control, watch);
 		break;
 	case WATCH_TARGET:
-		/* It may have said hello once more, as another image, before it ended. */
+		/* It may have sent another hello, as another image, before it ended. */
 		accept_clients(control);
 		if (watch->fd >= 0)
 			set_fate(control, watch, TARGET_DIED);
@@ -445,7 +446,7 @@ static bool is_first_gone(const struct control *control)
 	return pidfd == -ESRCH || (pidfd >= 0 && torsh_process_has_ended(pidfd));
 }
 
-/* Is all over? If not, *timeout_ms says when to ask again, -1: after the next event. */
+/* Is the session over? If not, *timeout_ms is when to check again; -1: after the next event. */
 static bool is_over(struct control *control, int *timeout_ms)
 {
 	uint64_t now = torsh_clock_monotonic_ns(), until = control->start_ns + FIRST_HELLO_NS;
@@ -478,7 +479,7 @@ static void leave_all(struct control *control)
 	free_gone(control);
 }
 
-/* The drain tells of each target that it is done with. */
+/* Until the drain has finished all targets. */
 static void wait_for_drain(struct control *control)
 {
 	struct pollfd done = {.fd = control->options->done_fd, .events = POLLIN};
@@ -558,7 +559,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		result = watch_fd(&control, &control.answer);
 	if (!result)
 		result = serve(&control);
-	/* From here on who joins is told so at once; who came in between is served to the end. */
+	/* From here on no one can connect; those who have are served to the end. */
 	remove_socket(options->socket_path);
 	accept_clients(&control);
 	if (result == 1)

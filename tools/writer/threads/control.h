@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The thread that watches: it takes hellos and requests from the socket, learns from pidfds when
- * targets end, and ends the session when nobody is left. It runs on the main thread and knows
- * nothing of events.
+ * The thread that watches: it receives hellos and requests from the socket, watches by pidfds when
+ * targets end, and ends the session after the last one. It runs on the main thread and handles no
+ * events.
  */
 #ifndef TORSH_WRITER_THREADS_CONTROL_H
 #define TORSH_WRITER_THREADS_CONTROL_H
@@ -20,8 +20,8 @@ struct control_options {
 
 	/*
 	 * Starts a child that exports what the session has so far, for the first process to find
-	 * when it ends, and says on messages_fd what it has to. Returns its pid, or -errno. NULL:
-	 * nothing is to be exported.
+	 * when it ends; its messages go to messages_fd. Returns its pid, or -errno. NULL: nothing
+	 * is to be exported.
 	 */
 	pid_t (*export_early)(void *context, int messages_fd);
 	bool has_summary; /* the first process prints one */
@@ -29,9 +29,9 @@ struct control_options {
 };
 
 /*
- * Serve until the session is over. Returns 1 when all targets had ended, 0 when the writer was told
- * to end (REQUEST_END) before that, or -errno. All targets are finished then, in each case.
- * has_exported: was all exported for the first process?
+ * Serve until the session is over. Returns 1 when all targets had ended, 0 when the writer had to
+ * end before that (REQUEST_END, or too little memory), or -errno. All targets are finished then, in
+ * each case. *has_exported: all was exported for the first process.
  */
 int torsh_control_run(const struct control_options *options, struct drain *drain,
 		      bool *has_exported);

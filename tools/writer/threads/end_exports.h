@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The exports that were asked for at the end of a session. `torsh finish`, which lies beside the
- * writer or, where it was installed, in ../../bin, writes them: the writer links no exporter.
+ * The exports that were requested for the end of a session. `torsh finish`, in the writer's folder
+ * or, where it was installed, in ../../bin, writes them: the writer links no exporter.
  */
 #ifndef TORSH_WRITER_THREADS_END_EXPORTS_H
 #define TORSH_WRITER_THREADS_END_EXPORTS_H
@@ -16,7 +16,7 @@ struct end_exports {
 	bool is_quiet; /* on stderr only what was not written */
 };
 
-/* Was any export asked for? */
+/* Was any export requested? */
 bool torsh_end_exports_has(const struct end_exports *exports);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the session's first process waits for at its exit, in its channel
- * (agent/session/exit_wait.h). Nothing of it is the process's to hold: the writer keeps no pipe of
- * the process open, and its messages are printed by the process.
+ * The writer's end of agent/session/exit_wait.h: what the session's first process waits for at its
+ * exit, in its channel. The writer keeps no pipe of the process open: the process prints the
+ * writer's messages.
  */
 #ifndef TORSH_WRITER_THREADS_EXIT_REPLY_H
 #define TORSH_WRITER_THREADS_EXIT_REPLY_H
@@ -17,13 +17,13 @@
  */
 uint32_t torsh_exit_reply_wishes(bool has_summary, bool has_exports);
 
-/* Write it to the channel before writer_state shows that the writer is there. */
+/* Write the wishes to the channel, before writer_state shows that the writer is there. */
 void torsh_exit_reply_promise(struct target *target, uint32_t wishes);
 
-/* Has it begun to wait, and got no answer? */
+/* Does the process wait at its exit, without an answer yet? */
 bool torsh_exit_reply_is_awaited(const struct target *target);
 
-/* Let it go, with a text to print: cut where it is longer than the channel has room for. */
+/* Let the process go on with a text to print, which is cut at CHANNEL_EXIT_TEXT_BYTES. */
 void torsh_exit_reply_send(struct target *target, const char *text);
 
 #endif

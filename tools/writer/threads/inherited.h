@@ -8,7 +8,8 @@
 #define TORSH_WRITER_THREADS_INHERITED_H
 
 /*
- * Drop it, as far as the process may. Called once, by the main thread, before others are started.
+ * Drop all of that, as far as the process may. Called once, by the main thread, before other
+ * threads are started.
  */
 void torsh_inherited_drop(void);
 

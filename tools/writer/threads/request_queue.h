@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Requests on their way between the control thread, which has the callers, and the drain thread,
- * which has what they ask for.
+ * Requests on their way between the control thread, which has the clients, and the drain thread,
+ * which has the answers.
  */
 #ifndef TORSH_WRITER_THREADS_REQUEST_QUEUE_H
 #define TORSH_WRITER_THREADS_REQUEST_QUEUE_H
@@ -10,7 +10,9 @@
 
 #include "agent/wire/request.h"
 
-/* A verb that nobody sends: the drain thread has seen that the first process waits at its exit. */
+/*
+ * A verb that no client sends: the drain thread has seen that the first process waits at its exit.
+ */
 #define REQUEST_EXIT_REPLY 0u
 
 /* From a request's receipt to its answer. */
@@ -18,8 +20,8 @@ struct queued_request {
 	struct request request;
 	struct request_answer answer;
 	int fds[2]; /* the answer's descriptors; -1: none */
-	void *client; /* the control thread's own */
-	char *text; /* FAREWELL: the summary; NULL: none was wanted */
+	void *client; /* the control thread's watch; NULL: none waits any more */
+	char *text; /* EXIT_REPLY: the summary; NULL: none was requested */
 	struct queued_request *next;
 };
 
@@ -29,21 +31,21 @@ struct request_queue {
 	int answer_fd; /* an eventfd: written to with each answer */
 };
 
+/*
+ * Create an empty queue; answer_fd stays the caller's. Destroying it destroys the requests in it.
+ */
 void torsh_request_queue_create(struct request_queue *queue, int answer_fd);
-void torsh_request_queue_destroy(struct request_queue *queue); /* with the jobs in it */
+void torsh_request_queue_destroy(struct request_queue *queue); /* with the requests in it */
 
-/* A job for a request; torsh_queued_request_destroy closes its descriptors. */
+/* Create an entry for a request. torsh_queued_request_destroy closes its descriptors. */
 struct queued_request *torsh_queued_request_create(const struct request *request, void *client);
 void torsh_queued_request_destroy(struct queued_request *queued);
 
-/* The control thread's: hand a job over; take the next that was answered, or NULL. */
+/* Control thread: queue a request; take the next answered one, or NULL. */
 void torsh_request_queue_put(struct request_queue *queue, struct queued_request *queued);
 struct queued_request *torsh_request_queue_take_answer(struct request_queue *queue);
 
-/*
- * The drain thread's: take the oldest that was asked, or NULL; hand it back with the result, 0 or
- * -errno.
- */
+/* Drain thread: take the oldest request, or NULL; hand it back with the result, 0 or -errno. */
 struct queued_request *torsh_request_queue_take(struct request_queue *queue);
 void torsh_request_queue_answer(struct request_queue *queue, struct queued_request *queued,
 				int result);

@@ -11,7 +11,7 @@
 
 #define SLEEP_WORDS_MAX 127u /* FUTEX_WAITV_MAX less our own */
 
-/* Wait until *own is not `seen` any more, at most so long. */
+/* Wait until *own is not `seen` any more, or at_most_ns have passed. */
 void torsh_sleep_lightly(_Atomic uint32_t *own, uint32_t seen, uint64_t at_most_ns);
 
 /* A word in shared memory, and what it is while there is nothing to do. */
@@ -27,6 +27,7 @@ struct sleep_word {
 int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_word *words,
 		       uint32_t n, uint64_t at_most_ns);
 
+/* Change *own and wake the thread that sleeps on it. */
 void torsh_sleep_wake(_Atomic uint32_t *own);
 
 #endif

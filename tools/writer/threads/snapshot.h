@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What goes out to somebody who looks on: recordings in memory, never in files of theirs, so that
- * whatever they do with it no one waits. Made by the drain thread, of targets that it has stopped
- * folding for that moment.
+ * What a client gets: a recording in memory, so that the writer never waits for a client's file.
+ * Made by the drain thread, of targets that it has stopped folding for that moment.
  */
 #ifndef TORSH_WRITER_THREADS_SNAPSHOT_H
 #define TORSH_WRITER_THREADS_SNAPSHOT_H
@@ -19,13 +18,13 @@ struct snapshot {
 	const struct clock_conversion *session_clock;
 
 	/*
-	 * So many holders of each target, for itself; SNAPSHOT_ALL: what the targets' recording
-	 * lacks so far, to be read behind that.
+	 * At most so many allocation sites of each target; SNAPSHOT_ALL: what the recording lacks
+	 * so far, to be read after it.
 	 */
 	uint32_t n_sites;
 };
 
-/* Returns a memfd that is the caller's, or -errno. */
+/* Write the snapshot. Returns a memfd that is the caller's, or -errno. */
 int torsh_snapshot_make(const struct snapshot *snapshot);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Brings what was written to the disk, on a thread of its own: the disk may take its time, the
- * targets' rings don't wait.
+ * Syncs what was written to the disk, on a thread of its own: the disk may be slow, the targets'
+ * rings don't wait.
  */
 #ifndef TORSH_WRITER_THREADS_SYNCER_H
 #define TORSH_WRITER_THREADS_SYNCER_H
 
 struct syncer;
 
-/* For fd, which stays the caller's. NULL: it can't be started, the kernel writes when it likes. */
+/*
+ * Start it for fd, which stays the caller's. NULL where it can't be started: then the kernel
+ * decides when to write.
+ */
 struct syncer *torsh_syncer_start(int fd);
 
-/*
- * What is written by now is to be synced. One request counts, however many come while the disk is
- * busy.
- */
+/* Sync what is written by now. Requests that come while the disk is busy count as one. */
 void torsh_syncer_request(struct syncer *syncer);
 
-/* Waits for what was requested. NULL: nothing. */
+/* Wait for what was requested and free it. NULL: nothing. */
 void torsh_syncer_stop(struct syncer *syncer);
 
 #endif

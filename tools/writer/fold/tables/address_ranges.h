@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Disjoint ranges of address space, each with the number of who owns it: a treap by start. Adding
+ * Disjoint ranges of address space, each with the number of its owner: a treap by start. Adding
  * takes out what the range covers first; taking out splits ranges at its ends. Neighbours are never
  * joined.
  */
@@ -25,12 +25,15 @@ struct ranges {
 };
 
 /*
- * What taking out did to a range: n -1 it is gone, 0 it lost an end, 1 it was cut in two; bytes is
- * what it lost.
+ * A range loses bytes by a removal: n is -1 where it is gone, 0 where it lost an end, 1 where it
+ * was cut in two.
  */
 typedef void ranges_cut_f(void *context, uint32_t owner, int n, uint64_t bytes);
 
+/* Create an empty set. */
 void torsh_ranges_create(struct ranges *ranges);
+
+/* Free the set. */
 void torsh_ranges_destroy(struct ranges *ranges);
 
 /*

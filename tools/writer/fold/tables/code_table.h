@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The addresses, modules and codes that a process's stacks refer to, copied out of its channel at
- * the first reference and numbered anew: entries of the channel that say the same (after a dlclose
- * all come again) share a number.
+ * the first reference and numbered anew: equal entries of the channel (after a dlclose all come
+ * again) share a number.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
@@ -38,19 +38,19 @@ struct code_table {
 	uint32_t n_functions, function_capacity;
 };
 
+/* Create an empty table; the view must outlive it. */
 void torsh_code_create(struct code_table *table, const struct channel_view *view);
+
+/* Free the table. */
 void torsh_code_destroy(struct code_table *table);
 
 /*
- * The number, and 1, of the function whose name the channel's label is; 0: none, or one that the
- * channel doesn't have.
+ * The number + 1 of the function named by the channel's label; 0: none, or the channel has no such
+ * label.
  */
 uint32_t torsh_code_label(struct code_table *table, uint32_t label);
 
-/*
- * The number of the pseudo-address with that flag: of a stack that is not known for a reason of the
- * writer's.
- */
+/* The number of the pseudo-address with that flag, for stacks that the writer left out. */
 uint32_t torsh_code_mark(struct code_table *table, uint32_t flag);
 
 /* Slow half of torsh_code_number. */

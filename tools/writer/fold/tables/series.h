@@ -22,6 +22,7 @@ struct series {
 	uint64_t step;
 };
 
+/* Begin at the stamp, with points at least `step` stamps apart. */
 static inline void torsh_series_start(struct series *series, uint64_t stamp, uint64_t step)
 {
 	series->n_points = 0;

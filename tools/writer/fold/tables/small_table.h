@@ -29,14 +29,16 @@ struct small_table {
 	uint64_t n_blocks, bytes, usable_bytes;
 };
 
+/* Free the table. */
 void torsh_small_destroy(struct small_table *table);
 
-/* Can a row say all of the block? */
+/* Does the block fit into a row? */
 bool torsh_small_fits(const struct small_block *block);
 
 /* Adds a block that fits, at an address where the table has none. */
 void torsh_small_add(struct small_table *table, const struct small_block *block);
 
+/* Is there a block at the address? */
 bool torsh_small_has(const struct small_table *table, uint64_t address);
 
 /* Takes the block at address out of the table; false: there is none. */

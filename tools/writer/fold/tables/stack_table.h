@@ -4,9 +4,9 @@
  * frame) and the number of its innermost address. Equal stacks have equal numbers. Stack 0 is the
  * empty one.
  *
- * A stack is looked up by (parent, address), but its place in the index follows from the addresses
- * of the whole path: so the places for several frames can be fetched at once, before the numbers of
- * the parents are known.
+ * Not the key index of tools/base, as each event looks its stack up: a stack is found by (parent,
+ * address), but its slot follows from the addresses of the whole path, so that the slots of several
+ * frames are fetched at once, before the numbers of the parents are known.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
@@ -43,7 +43,10 @@ struct hashed_stack {
 	uint32_t hash;
 };
 
+/* Create a table with the empty stack. */
 void torsh_stacks_create(struct stack_table *table);
+
+/* Free the table. */
 void torsh_stacks_destroy(struct stack_table *table);
 
 /* Slow half of torsh_stacks_push. */
@@ -60,6 +63,7 @@ static inline uint32_t torsh_stacks_hash(uint32_t hash, uint32_t address)
 /* The stack that parent becomes by a call into address, where the hash of its path isn't known. */
 uint32_t torsh_stacks_below(struct stack_table *table, uint32_t parent, uint32_t address);
 
+/* Fetch the slot of a path with that hash into the cache. */
 static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32_t hash)
 {
 	__builtin_prefetch(&table->slots[hash & table->mask]);

@@ -61,7 +61,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target,
 		       enum recording_priority priority);
 
 /*
- * Into another file, which will be read behind the target's recording: what that one lacks so far.
+ * Into another file, which is read after the target's recording: what that one lacks so far.
  * Returns 0, or -EIO when not all could be written.
  */
 int torsh_rows_target_snapshot(struct recording_file *file, struct target *target);
@@ -73,9 +73,9 @@ int torsh_rows_target_snapshot(struct recording_file *file, struct target *targe
 int torsh_rows_target_alone(struct recording_file *file, struct target *target);
 
 /*
- * Into a file of its own: the process with its heap, and n_most stacks of one frame at most: those
- * leads (attributed_frame.h) whose stacks' live blocks have most bytes. Numbers of stacks,
- * addresses, modules and functions mean something in this file only. Returns 0 or -errno.
+ * Into a file of its own: the process with its heap, and at most n_most stacks of one frame: the
+ * attributed frames (attributed_frame.h) with most live bytes. Numbers of stacks, addresses,
+ * modules and functions are valid in this file only. Returns 0 or -errno.
  */
 int torsh_rows_allocation_sites(struct recording_file *file, struct target *target,
 				uint32_t n_most);
@@ -100,8 +100,8 @@ struct rows_extents {
 };
 
 /*
- * The session's peak so far, in place of the rows that were written last, which are at *places;
- * clock is that of the joint's stamps.
+ * The session's peak so far, in place of the rows that were written last, which are at *extents;
+ * clock is that of the sum's stamps.
  */
 void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap,
 			     const struct clock_conversion *clock, enum recording_priority priority,
@@ -115,9 +115,10 @@ struct rows_end {
 	uint64_t at_ns;
 	char **reasons;
 	uint32_t n_reasons;
-	const struct cost *cost; /* NULL: nothing is said of it */
+	const struct cost *cost; /* NULL: no Writer row is written */
 };
 
+/* Write the End row: the last chunk. */
 void torsh_rows_end(struct recording_file *file, const struct rows_end *end);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who holds most of a process's memory now, by the leads of their stacks, with no more of its
- * tables than that needs: a recording of a few pages, which somebody who looks on asks for every
+ * The allocation sites that hold most of a process's memory now, by attributed frame, with no more
+ * of its tables than that needs: a recording of a few pages, which `torsh top` requests every
  * second.
  */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-/* What the blocks of all stacks with one lead are. */
+/* The live blocks of all stacks with one attributed frame. */
 struct frame_total {
 	uint64_t bytes, n;
 };

@@ -23,7 +23,11 @@ struct rows_memory {
 
 /* The block, from malloc, becomes the memory's. Returns it. */
 void *torsh_rows_keep(struct rows_memory *memory, void *block);
+
+/* n zeroed items of n_bytes each, which are freed with the memory. */
 void *torsh_rows_memory(struct rows_memory *memory, size_t n, size_t n_bytes);
+
+/* Free all of it; the memory can be used again. */
 void torsh_rows_free(struct rows_memory *memory);
 
 /* Set an optional field of a message. */
@@ -34,17 +38,18 @@ void torsh_rows_free(struct rows_memory *memory);
 	((row)->n_##field = (n),           \
 	 (row)->field = torsh_rows_memory(memory, (n), sizeof(*(row)->field)))
 
+/* All of a Process row. */
 void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 			    const struct target *target);
 
 /* Behind the program and the notes; may add a note. */
 void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target);
 
-/* What it lacks. */
+/* What the recording lacks of the process. */
 void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory,
 			   const struct target *target);
 
-/* How a process ended, as wait() says it; returns 0 when status is -1: not known. */
+/* How a process ended, in the form of wait(); returns false when status is -1: not known. */
 int torsh_rows_put_wait_status(Torsh__Process *row, int status);
 
 /* New modules, functions, addresses and stacks. */
@@ -70,6 +75,8 @@ void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 /* Sites that changed, at most ROWS_TOTALS of them from *site on; returns 0 when there is none. */
 int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 				const struct target *target, uint32_t *site);
+
+/* All of a Heap row. */
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
 
 /* What is known of steps, and of what grows with them: the caller's to free. NULL: nothing is. */
@@ -110,6 +117,8 @@ void torsh_rows_refresh_threads(struct target *target);
  */
 void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory,
 			    const struct target *target, uint32_t *next);
+
+/* All of a Series row. */
 void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory,
 			   const struct target *target);
 

@@ -66,8 +66,8 @@ def lines_by_kernel(report):
 
 
 def lines_of_source():
-    """By kernel the line that asks for it, as the program's comments say."""
-    return {match[1]: number for number, line in enumerate(SOURCE.read_text().splitlines(), 1)
+    """By kernel the line that launches it, as the program's comments say; a comment by itself is about the next line."""
+    return {match[1]: number + line.strip().startswith("/*") for number, line in enumerate(SOURCE.read_text().splitlines(), 1)
             if (match := re.search(r"/\* line of (\w+) \*/", line))}
 
 

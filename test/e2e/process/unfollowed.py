@@ -83,8 +83,8 @@ for other_way in ("vfork", "spawn", "spawnp", "clone_of_memory"):
 def arguments_that_are_cut_are_seen_to_be():
     program, truth = build("member", "-static"), Truth(scratch("truth"))
     wanted = [str(program), str(truth.path), "50", str(STATUS)]
-    _, row, _ = start("fork", program, truth, truth.path, 50, STATUS, "x" * 300, "y" * 300, "z")
-    expect_equal(row["arguments"], [*wanted, "x" * 300, "..."], "its arguments")
+    _, row, _ = start("fork", program, truth, truth.path, 50, STATUS, "x" * 150, "y" * 300, "z")
+    expect_equal(row["arguments"], [*wanted, "x" * 150, "..."], "its arguments")
 
 
 @case

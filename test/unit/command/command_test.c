@@ -18,21 +18,12 @@
 
 static char directory[] = "/tmp/torsh-command-XXXXXX";
 
-/*
- * Two processes: one with three leaks, bookkeeping and a peak; its child with a smaller peak. And a
- * program that the child started, which was not followed.
- */
-static int write_recording(void **state)
+/* A process with three leaks, bookkeeping and a peak. */
+static void make_first(struct fixture *first)
 {
-	static struct fixture fixtures[3];
-	struct fixture *first = &fixtures[0], *child = &fixtures[1], *stranger = &fixtures[2];
-	char *arguments[] = {"program", "--odd=\xff\"\n"};
+	static char *arguments[] = {"program", "--odd=\xff\"\n"};
 	uint32_t stack;
-	char path[256];
 
-	(void)state;
-	if (!mkdtemp(directory))
-		return -1;
 	fixture_start(first, 1, 100);
 	first->process.n_arguments = 2;
 	first->process.arguments = arguments;
@@ -58,6 +49,13 @@ static int write_recording(void **state)
 	first->heap.peak_number = 2;
 	first->heap.peak_bytes = 4096 + 6144 + 100 + 30 + 1024;
 	first->heap.peak_blocks = 14;
+}
+
+/* Its child with a smaller peak. */
+static void make_child(struct fixture *child)
+{
+	uint32_t stack;
+
 	fixture_start(child, 2, 200);
 	child->process.has_forked_from = 1;
 	child->process.forked_from = 1;
@@ -69,20 +67,39 @@ static int write_recording(void **state)
 	child->heap.has_peak_number = child->heap.has_peak_bytes = 1;
 	child->heap.peak_number = 1;
 	child->heap.peak_bytes = 300;
-	fixture_start(stranger, 1, 300);
-	stranger->not_followed = "it is of another kind";
-	stranger->process.has_parent_pid = stranger->process.has_start_ns = 1;
-	stranger->process.parent_pid = 200;
-	stranger->process.start_ns = 1000;
-	stranger->process.has_end_ns = stranger->process.has_end_code = 0;
-	stranger->process.end = TORSH__PROCESS__END_KIND__VANISHED;
+}
+
+/* A program that the child started, which was not followed. */
+static void make_unfollowed(struct fixture *unfollowed)
+{
+	fixture_start(unfollowed, 1, 300);
+	unfollowed->not_followed = "it is of another kind";
+	unfollowed->process.has_parent_pid = unfollowed->process.has_start_ns = 1;
+	unfollowed->process.parent_pid = 200;
+	unfollowed->process.start_ns = 1000;
+	unfollowed->process.has_end_ns = unfollowed->process.has_end_code = 0;
+	unfollowed->process.end = TORSH__PROCESS__END_KIND__VANISHED;
+}
+
+static int write_recording(void **state)
+{
+	static struct fixture fixtures[3];
+	struct fixture *first = &fixtures[0], *child = &fixtures[1], *unfollowed = &fixtures[2];
+	char path[256];
+
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	make_first(first);
+	make_child(child);
+	make_unfollowed(unfollowed);
 	snprintf(path, sizeof(path), "%s/new.torsh", directory);
 	fixture_write(path, fixtures, 3, 2000);
 	snprintf(path, sizeof(path), "%s/old.torsh", directory);
 	fixture_write(path, child, 1, 1000);
 	fixture_free(first);
 	fixture_free(child);
-	fixture_free(stranger);
+	fixture_free(unfollowed);
 	return 0;
 }
 

@@ -326,88 +326,88 @@ static void chains_of_scripts(void **state)
 
 enum { ROOT, USER, OTHER };
 
+static const struct {
+	uint32_t mode, owner, group;
+	const char *capabilities; /* v2: flags, permitted, inheritable */
+	bool is_nosuid;
+	struct executable_caller caller;
+	bool gains;
+} gains[] = {
+	{0755, OTHER, OTHER, NULL, false, {USER, USER, USER, USER, false}, false},
+	{04755, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, true},
+	{04755, OTHER, ROOT, NULL, false, {ROOT, ROOT, ROOT, ROOT, false}, true},
+	{04755, USER, ROOT, NULL, false, {USER, USER, USER, USER, false}, false},
+	{04755, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, true}, false},
+	{04755, ROOT, ROOT, NULL, true, {USER, USER, USER, USER, false}, false},
+	{02755, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, true},
+	{02755, ROOT, USER, NULL, false, {USER, USER, USER, USER, false}, false},
+	/* Without the right to execute this bit means locks. */
+	{02745, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, false},
+	/*
+	 * The real numbers count: who took others on has more rights for its children, too.
+	 */
+	{0755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, false}, true},
+	{0755, ROOT, ROOT, NULL, false, {USER, USER, USER, OTHER, false}, true},
+	{0755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, true}, true},
+	{04755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, false}, false},
+	{0755,
+	 ROOT,
+	 ROOT,
+	 "\1\0\0\2\0\x20\0\0\0\0\0\0",
+	 false,
+	 {USER, USER, USER, USER, false},
+	 true},
+	{0755,
+	 ROOT,
+	 ROOT,
+	 "\0\0\0\2\0\x20\0\0\0\0\0\0",
+	 false,
+	 {USER, USER, USER, USER, true},
+	 true},
+	{0755,
+	 ROOT,
+	 ROOT,
+	 "\1\0\0\2\0\x20\0\0\0\0\0\0",
+	 true,
+	 {USER, USER, USER, USER, false},
+	 false},
+	{0755,
+	 ROOT,
+	 ROOT,
+	 "\1\0\0\2\0\x20\0\0\0\0\0\0",
+	 false,
+	 {ROOT, ROOT, ROOT, ROOT, false},
+	 false},
+	{0755,
+	 ROOT,
+	 ROOT,
+	 "\0\0\0\2\0\0\0\0\0\x20\0\0",
+	 false,
+	 {USER, USER, USER, USER, false},
+	 false},
+};
+
 static void rights(void **state)
 {
-	static const struct {
-		uint32_t mode, owner, group;
-		const char *capabilities; /* v2: flags, permitted, inheritable */
-		bool is_nosuid;
-		struct executable_caller caller;
-		bool gains;
-	} rows[] = {
-		{0755, OTHER, OTHER, NULL, false, {USER, USER, USER, USER, false}, false},
-		{04755, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, true},
-		{04755, OTHER, ROOT, NULL, false, {ROOT, ROOT, ROOT, ROOT, false}, true},
-		{04755, USER, ROOT, NULL, false, {USER, USER, USER, USER, false}, false},
-		{04755, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, true}, false},
-		{04755, ROOT, ROOT, NULL, true, {USER, USER, USER, USER, false}, false},
-		{02755, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, true},
-		{02755, ROOT, USER, NULL, false, {USER, USER, USER, USER, false}, false},
-		/* Without the right to execute this bit means locks. */
-		{02745, ROOT, ROOT, NULL, false, {USER, USER, USER, USER, false}, false},
-		/*
-		 * The real numbers count: who took others on has more rights for its children, too.
-		 */
-		{0755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, false}, true},
-		{0755, ROOT, ROOT, NULL, false, {USER, USER, USER, OTHER, false}, true},
-		{0755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, true}, true},
-		{04755, ROOT, ROOT, NULL, false, {ROOT, USER, ROOT, ROOT, false}, false},
-		{0755,
-		 ROOT,
-		 ROOT,
-		 "\1\0\0\2\0\x20\0\0\0\0\0\0",
-		 false,
-		 {USER, USER, USER, USER, false},
-		 true},
-		{0755,
-		 ROOT,
-		 ROOT,
-		 "\0\0\0\2\0\x20\0\0\0\0\0\0",
-		 false,
-		 {USER, USER, USER, USER, true},
-		 true},
-		{0755,
-		 ROOT,
-		 ROOT,
-		 "\1\0\0\2\0\x20\0\0\0\0\0\0",
-		 true,
-		 {USER, USER, USER, USER, false},
-		 false},
-		{0755,
-		 ROOT,
-		 ROOT,
-		 "\1\0\0\2\0\x20\0\0\0\0\0\0",
-		 false,
-		 {ROOT, ROOT, ROOT, ROOT, false},
-		 false},
-		{0755,
-		 ROOT,
-		 ROOT,
-		 "\0\0\0\2\0\0\0\0\0\x20\0\0",
-		 false,
-		 {USER, USER, USER, USER, false},
-		 false},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < sizeof(gains) / sizeof(*gains); i++) {
 		struct executable_rights file = {
-			.mode = S_IFREG | rows[i].mode,
-			.owner = rows[i].owner,
-			.group = rows[i].group,
-			.n_capabilities = rows[i].capabilities ? 12 : -ENODATA,
-			.is_nosuid = rows[i].is_nosuid,
+			.mode = S_IFREG | gains[i].mode,
+			.owner = gains[i].owner,
+			.group = gains[i].group,
+			.n_capabilities = gains[i].capabilities ? 12 : -ENODATA,
+			.is_nosuid = gains[i].is_nosuid,
 		};
 
-		if (rows[i].capabilities)
-			memcpy(file.capabilities, rows[i].capabilities, 12);
+		if (gains[i].capabilities)
+			memcpy(file.capabilities, gains[i].capabilities, 12);
 		for (int is_static = 0; is_static < 2; is_static++) {
 			empty_disk();
 			put_elf(PROGRAM, is_static ? NULL : LOADER)->rights = file;
-			disk.source.caller = rows[i].caller;
-			expect(rows[i].gains ? PROGRAM_PRIVILEGED
-			       : is_static   ? PROGRAM_STATIC
-					     : PROGRAM_FINE);
+			disk.source.caller = gains[i].caller;
+			expect(gains[i].gains ? PROGRAM_PRIVILEGED
+			       : is_static    ? PROGRAM_STATIC
+					      : PROGRAM_FINE);
 		}
 	}
 }

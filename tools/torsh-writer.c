@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * torsh-writer: the writer process of one session. Started by the agent, with
- *	fd 3	a listening AF_UNIX SOCK_SEQPACKET socket, bound at the path of --socket in a directory of its own
+ *	fd 3	a listening AF_UNIX SOCK_SEQPACKET socket, bound at the path of --socket in a
+ *		directory of its own
  *	fd 4	the recording, empty and locked: the lock says that the writer is at work
  * It serves every process that says hello there, and ends after the last of them.
  */

@@ -9,11 +9,13 @@
  * event. It is needed only where another producer stamped since this one did. So producers own the
  * stamps by turns:
  *
- *	owned by this producer	no fence. A producer that stamped since would have become the owner before its event could be
- *				seen, and loads are done in order: we would see that we own nothing any more
+ *	owned by this producer	no fence. A producer that stamped since would have become the owner
+ *				before its event could be seen, and loads are done in order: we
+ *				would see that we own nothing any more
  *	owned by another	fence, and own
- *	shared until T		where the owner changed too often. Whoever reads a time before T has fenced and owns
- *				nothing; whoever reads a later one owns. All that an owner reads from then on is >= T
+ *	shared until T		where the owner changed too often. Whoever reads a time before T has
+ *				fenced and owns nothing; whoever reads a later one owns. All that an
+ *				owner reads from then on is >= T
  *
  * A producer's own readings never go back: agent/producer/producer.h sees to that.
  *
@@ -21,12 +23,15 @@
  * process image moves to another machine. Stamps are the counter plus a lift, 0 at first, that
  * makes good for it:
  *
- *	owned by this producer	no other producer stamped since, so its own last stamp is the highest of all: agent/producer/producer.h compares
- *	shared until T		readings below T - SHARED_TICKS were never shared: compared with the reference
- *	the owner changes	compared with the reference (agent/wire/clock.h): by CLOCK_MONOTONIC, which is not set back, the
- *				counter must be so far by now. Where it isn't, what is missing is added to the lift, with
- *				what the rate may be wrong by now and at each lift before, so that the next reading
- *				is above all of before
+ *	owned by this producer	no other producer stamped since, so its own last stamp is the
+ *				highest of all: agent/producer/producer.h compares
+ *	shared until T		readings below T - SHARED_TICKS were never shared: compared with the
+ *				reference
+ *	the owner changes	compared with the reference (agent/wire/clock.h): by
+ *				CLOCK_MONOTONIC, which is not set back, the counter must be so far
+ *				by now. Where it isn't, what is missing is added to the lift, with
+ *				what the rate may be wrong by now and at each lift before, so that
+ *				the next reading is above all of before
  *
  * A lift that was read before another thread raised it gives a low reading, which the same
  * comparisons find. Not seen is less than a millisecond, a thousandth of the time since the writer

@@ -7,9 +7,11 @@
  * Lead byte, all events:
  *	bits 0-1  kind: 1 free or realloc_begin, 2 alloc, 3 cold; 0 is never written
  *	bits 2-3  n: the stamp's difference to the ring's previous event takes 1 << n bytes
- *	bits 4-6  address: 0 one byte, index into the recent addresses; 1-5 zig-zag difference of (address >> 4) in
- *		  1, 2, 3, 4, 6 bytes; 7 eight bytes, as it is (no multiple of 16, or too far away). Cold: 0
- *	bit 7	  free: it is a realloc_begin. alloc: usable size is given (otherwise it is what glibc's formula says)
+ *	bits 4-6  address: 0 one byte, index into the recent addresses; 1-5 zig-zag difference of
+ *		  (address >> 4) in 1, 2, 3, 4, 6 bytes; 7 eight bytes, as it is (no multiple of 16,
+ *		  or too far away). Cold: 0
+ *	bit 7	  free: it is a realloc_begin. alloc: usable size is given (otherwise it is what
+ *		  glibc's formula says)
  * Second byte, alloc:
  *	bits 0-1  n: the size takes 1 << n bytes
  *	bits 2-3  stack: enum codec_stack_form

@@ -5,8 +5,8 @@
  * start again, so that no event ever wraps.
  *
  * Producer, one event:
- *	torsh_ring_begin	marks the ring busy; from now on the writer folds nothing younger than this ring's last
- *				event until the new one is there
+ *	torsh_ring_begin	marks the ring busy; from now on the writer folds nothing younger
+ *				than this ring's last event until the new one is there
  *	(stamp, encode at the returned place)
  *	torsh_ring_commit	publishes it
  * Consumer: torsh_ring_committed, copy, torsh_ring_consume.

@@ -28,8 +28,7 @@ static union torsh_operators now, allocators;
 static struct {
 	const char *code;
 	size_t n_bytes;
-} ranges[N_OPERATORS +
-	 1]; /* of the allocator's operators; the last is all of a library that is an allocator only */
+} ranges[N_OPERATORS + 1]; /* the last: all of a library that is an allocator only */
 
 static void prepare(void);
 

@@ -153,8 +153,8 @@ struct driver_work {
 	uint32_t direction; /* enum copy_kind; COPY_UNKNOWN: as the addresses say */
 	uint32_t value;
 	uint64_t to, from, bytes;
-	const struct driver_batch *
-		batch; /* of it direction and bytes are the collector's to find out; NULL: it is none */
+	/* Of it direction and bytes are the collector's to find out; NULL: it is none. */
+	const struct driver_batch *batch;
 	int is_async;
 
 	uint32_t label; /* of api */

@@ -3,7 +3,8 @@
  * Work for a CUDA device by every entry point, and memory, found in one of the ways that programs
  * have. cuda_entries HOW N [TAKE]
  *
- *	symbol	as a program that is linked with the driver (weak, so that it can be built without it)
+ *	symbol	as a program that is linked with the driver (weak, so that it can be built without
+ *		it)
  *	default	by dlsym(RTLD_DEFAULT)
  *	dlsym	by dlopen and dlsym
  *	proc	by cuGetProcAddress, itself found by dlsym, as the CUDA runtime does, static or not

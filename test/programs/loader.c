@@ -2,9 +2,11 @@
 /*
  * Loads and unloads libraries in several threads. See test/fault/libraries.py.
  *
- *	loader N_THREADS N_ROUNDS LIBRARY...            prints how many blocks of KEPT_BYTES keep_block() made and kept
- *	loader fork N_THREADS N_ROUNDS LIBRARY...       the same while the first thread forks children that end at once:
- *	                                                with status 0 when all of them ended, 1 when one hung
+ *	loader N_THREADS N_ROUNDS LIBRARY...            prints how many blocks of KEPT_BYTES
+ *	keep_block() made and kept loader fork N_THREADS N_ROUNDS LIBRARY...       the same while
+ *	the first thread forks children that end at once:
+ *	                                                with status 0 when all of them ended, 1 when
+ *	                                                one hung
  *
  * A library has a function "twin" that calls the one that it is given.
  */

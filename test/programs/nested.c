@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- *	nested interrupts N	a wrapper of munmap is interrupted by a handler that unmaps, N deep; with libnest preloaded
- *	nested domains N	ranges of N domains, open at once, then of as many one after the other, then of two more
+ *	nested interrupts N	a wrapper of munmap is interrupted by a handler that unmaps, N deep;
+ *				with libnest preloaded
+ *	nested domains N	ranges of N domains, open at once, then of as many one after the
+ *				other, then of two more
  *	nested steps N		three steps, in each N ranges within one another
  *
  * Prints what calls returned, or how many there were.

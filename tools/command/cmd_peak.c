@@ -63,8 +63,8 @@ struct view {
 	const struct reading *reading;
 	struct device_view device;
 	struct peak peak;
-	const struct recorded_process *
-		mapper; /* whose address space is shown: the process of the peak, else who mapped most */
+	/* The process of the shown address space: that of the peak, else who mapped most. */
+	const struct recorded_process *mapper;
 	struct allocation_sites heap, mapped;
 	size_t n_heap, n_mapped; /* that are printed */
 };

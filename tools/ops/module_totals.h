@@ -16,8 +16,8 @@ struct module_total {
 	uint64_t operators, operators_ns, backward_ns;
 	uint64_t flops, flops_all;
 	uint64_t allocated_bytes;
-	uint64_t
-		device_ns; /* of kernels, copies and memsets that were launched there, operators or not; backward too */
+	/* Of kernels, copies and memsets launched there, operators or not; backward too. */
+	uint64_t device_ns;
 	/* With the modules that were called inside of it: */
 	uint64_t whole_backward_ns;
 	uint64_t whole_flops, whole_flops_all;

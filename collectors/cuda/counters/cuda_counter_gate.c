@@ -3,11 +3,14 @@
  * When a kernel may be measured. CUPTI runs it alone: the device is idle before, and the launching
  * thread waits for its end. Where the kernel waits for what this thread, another one or another
  * process does later, nobody would ever go on. So nothing is measured
- *  - that is a collective, or might wait behind one: from its launch until its record has come, or its context was
- *    synchronised; of one in a CUDA graph there is no telling, and every graph launched afterwards counts as one;
+ *  - that is a collective, or might wait behind one: from its launch until its record has come, or
+ *    its context was synchronised; of one in a CUDA graph there is no telling, and every graph
+ *    launched afterwards counts as one;
  *  - while a stream is captured, which no thread may disturb;
- *  - once the program makes streams wait for itself: host functions, values in memory, events of other processes;
- *  - while another thread is launching; what other threads launch meanwhile waits until the measurement is done.
+ *  - once the program makes streams wait for itself: host functions, values in memory, events of
+ *    other processes;
+ *  - while another thread is launching; what other threads launch meanwhile waits until the
+ *    measurement is done.
  */
 #include "collectors/cuda/counters/cuda_counter_gate.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * CUDA graphs. graphs WHAT:
- *	lines		kernels of one name for each line that asks for them, which says so: captured, added, launched
+ *	lines		kernels of one name for each line that asks for them, which says so:
+ *			captured, added, launched
  *	memory		memory that graphs get, freed in every way that there is, and left
  *	random SEED	graphs with memory at random
- *	conditions	nodes that run their graphs once, not at all, or several times; graphs within graphs
+ *	conditions	nodes that run their graphs once, not at all, or several times; graphs
+ *			within graphs
  *	trim		what no graph has any more is given back
  */
 #include <cuda.h>
@@ -380,7 +382,7 @@ static void go_conditions(void)
 }
 
 /*
- * --------------------------------------------------------------------------------------------------------------------
+ * ----------------------------------------------------------------------------------------------
  */
 
 static void begin(void)

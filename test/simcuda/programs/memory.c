@@ -33,7 +33,7 @@ static CUcontext context;
 static CUstream stream;
 static CUmemoryPool pool;
 
-/* ---- every way: name, how it is got, how it is freed. n: so many KiB or texels; p: an address or a handle  */
+/* ---- every way: name, how to get and free it. n: KiB or texels; p: an address or a handle */
 
 static const CUmemAllocationProp *on_device(void)
 {

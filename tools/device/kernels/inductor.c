@@ -11,9 +11,8 @@
 #include "tools/base/die.h"
 
 #define FILES_MAX 65536u /* of a directory, which several programs may share */
-#define ENTRIES_MAX \
-	(1u         \
-	 << 20) /* files and folders that are looked at: the path comes from a file that anybody may have written */
+/* Files and folders to look at: the path comes from a file that anybody may have written. */
+#define ENTRIES_MAX (1u << 20)
 #define FILE_BYTES_MAX (16u << 20) /* Inductor's own code of a large model has some megabytes */
 #define OPERATORS_MAX 256u /* of one kernel */
 

@@ -483,7 +483,7 @@ static void take_tensor(struct device_blocks *blocks, const struct event_tensor 
 }
 
 /*
- * --------------------------------------------------------------------------------------------------------------------
+ * ----------------------------------------------------------------------------------------------
  */
 
 bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,

@@ -4,8 +4,10 @@
  * the exact peak, temporaries, sizes. Owned by the drain thread.
  *
  * What the program did wrong, or the agent could not see, is counted and never fatal:
- *	a free of an address where nothing lives	unknown_frees; pause_frees once recording was paused
- *	a block where one lives already			implicit_frees: the old one ends, its free was not seen
+ *	a free of an address where nothing lives	unknown_frees; pause_frees once recording
+ *							was paused
+ *	a block where one lives already			implicit_frees: the old one ends, its free
+ *							was not seen
  *	a realloc of an address where nothing lives	unknown_frees, and an ordinary allocation
  * A realloc is one change from the old block to the new. Between its two events the old block still
  * counts, though its address may already be another's.

@@ -4,8 +4,9 @@
  * bound: the stamp that its next unseen event can't be below.
  *
  *	events are at hand		the stamp of the first
- *	the ring was seen busy		the stamp of its last event: an event with that stamp or a later one is being
- *					written. So is the case when not all of the ring was copied
+ *	the ring was seen busy		the stamp of its last event: an event with that stamp or a
+ *					later one is being written. So is the case when not all of
+ *					the ring was copied
  *	the ring was seen idle		the time before it was looked at, less ORDER_SLACK_NS
  *	the thread didn't exist yet	the same
  *

@@ -42,9 +42,29 @@ def layering_finds_each_wrong_include():
 @case
 def layering_lets_right_includes_pass():
     right = {"collectors/a.c": '#include "agent/a.h"\n#include "shim/a.h"\n#include <stdio.h>\n#include "agent/wire/a.h"\n',
-             "tools/a.c": '#include "tools/base/a.h"\n#include "tools/a.h"\n#include "recording.pb-c.h"\n', "shim/a.c": '#include "agent/wire/a.h"\n',
-             "agent/a.c": '#include "shim/a.h"\n', "agent/wire/a.c": '#include "agent/wire/a.h"\n'}
+             "tools/b.c": '#include "tools/base/a.h"\n#include "tools/a.h"\n#include "recording.pb-c.h"\n', "shim/c.c": '#include "agent/wire/a.h"\n',
+             "agent/d.c": '#include "shim/a.h"\n', "agent/wire/e.c": '#include "agent/wire/a.h"\n'}
     expect_equal(run([CHECKS / "layering", tree(right)]).returncode, 0, "status")
+
+
+def layering_faults(files):
+    result = run([CHECKS / "layering", tree(dict.fromkeys(files, ""))])
+    return result.returncode, result.stdout.decode().splitlines()[:-1]
+
+
+@case
+def layering_finds_a_folder_of_too_many_files():
+    expect_equal(layering_faults(f"tools/base/{n}.c" for n in range(30)), (0, []), "status and faults of a full folder")
+    expect_equal(layering_faults([*(f"tools/base/{n}.c" for n in range(31)), "tools/base/below/a.c"]),
+                 (1, ["tools/base: 31 files in one folder, 30 are the limit"]), "status and faults")
+
+
+@case
+def layering_finds_two_files_of_one_name():
+    expect_equal(layering_faults(["agent/producer/channel.h", "agent/wire/channel.h", "agent/a.c", "agent/a.h"]), (0, []),
+                 "status and faults of a pair that is declared")
+    expect_equal(layering_faults(["agent/a.h", "tools/base/a.h"]), (1, ["a.h: the name of several files (agent/a.h, tools/base/a.h)"]),
+                 "status and faults")
 
 
 DEFAULT = "__attribute__((visibility(\"default\"))) "
@@ -75,6 +95,34 @@ def check_exports(source, map_text=MAP, *link, frames=("-fstack-usage",)):
     linked = run(["gcc", "-shared", "-o", folder / "lib.so", folder / "objects/a.o", *link])
     expect_equal((compiled.returncode, linked.returncode), (0, 0), "status of the compiler")
     return run([CHECKS / "exports", folder / "lib.so", folder / "objects", folder / "map"])
+
+
+LINT_LICENCE = "/* SPDX-License-Identifier: Apache-2.0 OR MIT */\n"
+LONG_BODY = "void f(void)\n{\n" + "\t;\n" * 56 + "}\n"
+
+
+def lint_errors(text):
+    """The errors that lint prints of a source file; status 1 where there is one."""
+    folder = tree({"agent/a.c": LINT_LICENCE + text})
+    result = run([CHECKS / "lint", folder])
+    errors = [line for line in result.stdout.decode().splitlines() if line.startswith("error: ")]
+    expect_equal(result.returncode, int(bool(errors)), f"status ({result.stdout.decode()}{result.stderr.decode()})")
+    return errors
+
+
+@case
+def lint_finds_long_lines_and_functions():
+    expect_equal(lint_errors("\n/* " + "x" * 94 + " */\nstatic const char *const s = \"" + "x" * 100 + "\";\n"), [], "errors")
+    expect_equal(lint_errors("\n/* " + "x" * 95 + " */\n"), ["error: agent/a.c:3: 101 columns, 100 are the limit"], "errors")
+    expect_equal(lint_errors("\n" + "\t" * 12 + "/**/;\n"), ["error: agent/a.c:3: 101 columns, 100 are the limit"], "errors")
+    expect_equal(lint_errors(LONG_BODY), ["error: agent/a.c: 56 lines, 55 are the limit: void f(void)"], "errors")
+    expect_equal(lint_errors(LONG_BODY.replace("\t;\n", "", 1)), [], "errors")
+
+
+@case
+def lint_finds_a_missing_licence():
+    folder = tree({"agent/a.c": "int a;\n"})
+    assert "error: agent/a.c: not one SPDX line" in run([CHECKS / "lint", folder]).stdout.decode()
 
 
 def expect_faults(result, *sentences):

@@ -25,7 +25,8 @@ MAKEFLAGS += --no-builtin-rules
 STRICT ?=
 WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined)
-COMMON := -g -O2 $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -fno-omit-frame-pointer
+OPTIMISE ?= -g -O2
+COMMON := $(OPTIMISE) $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -fno-omit-frame-pointer
 
 # files_below FOLDERS,ENDINGS: what lies in folders and the folders below.
 files_below = $(sort $(foreach folder,$1,$(foreach ending,$2,$(wildcard \
@@ -151,7 +152,7 @@ $(BUILD)/target/torch_script.o: $(GEN)/torch_script.c $(BUILD)/flags
 .SECONDARY: $(GEN_SOURCES) $(GEN_HEADERS)
 
 $(GEN)/%.o: $(GEN)/%.c $(BUILD)/flags
-	$(call say,cc,$<)$(CC) -std=c11 -g -O2 -I$(GEN) $(SANITIZE_FLAGS) -c -o $@ $<
+	$(call say,cc,$<)$(CC) -std=c11 $(OPTIMISE) -I$(GEN) $(SANITIZE_FLAGS) -c -o $@ $<
 
 $(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) shim/libc/glibc.def Makefile | needs
 	@rm -rf $(@D) && mkdir -p $(@D)

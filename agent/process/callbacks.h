@@ -15,7 +15,9 @@ struct callbacks {
 	void (*process_starts)(void);
 	/* The first event of a child that fork made, on its only thread. */
 	void (*child_starts)(void);
-	/* The agent has started, and the heap is recorded: no event of this thread is until then. */
+	/*
+	 * The agent has started, and the heap is recorded: no event of this thread is until then.
+	 */
 	void (*heap_starts)(void);
 	/* A stack has met a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);

@@ -9,7 +9,9 @@
 /* The program is about to launch work on a device. Where CUPTI holds no lock. */
 void torsh_cuda_tee_launch(void);
 
-/* Copy the records in the first n_valid bytes of the buffer to the second client's buffers, if any. */
+/*
+ * Copy the records in the first n_valid bytes of the buffer to the second client's buffers, if any.
+ */
 void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
 
 #endif

@@ -32,10 +32,14 @@ void torsh_counter_graph_begins(uint32_t context);
 void torsh_counter_capture_begins(void);
 void torsh_counter_capture_ended(void);
 
-/* From now on a stream of this process may wait for the process itself: nothing more is measured. */
+/*
+ * From now on a stream of this process may wait for the process itself: nothing more is measured.
+ */
 void torsh_counter_streams_wait(void);
 
-/* A launch that is not measured enters: waits while a kernel is measured. Each enter has its leave. */
+/*
+ * A launch that is not measured enters: waits while a kernel is measured. Each enter has its leave.
+ */
 void torsh_counter_gate_enter(void);
 void torsh_counter_gate_leave(void);
 

@@ -97,7 +97,8 @@ void torsh_exit_wait(struct channel_header *header, int may_be_first)
 	if (!wishes_of(header, may_be_first))
 		return;
 	/*
-	 * Pairs with the acquire in torsh_exit_reply_is_awaited: what the exit stored before is there.
+	 * Pairs with the acquire in torsh_exit_reply_is_awaited: what the exit stored before is
+	 * there.
 	 */
 	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);

@@ -62,7 +62,9 @@ struct clock_measurement {
 	uint64_t suspended_ns; /* the machine was, since the reading before */
 };
 
-/* Take the first reading; the rate is a guess until torsh_clock_rate_measure had some time between. */
+/*
+ * Take the first reading; the rate is a guess until torsh_clock_rate_measure had some time between.
+ */
 void torsh_clock_rate_start(struct clock_rate *rate);
 
 /* Free what the rate holds. */

@@ -228,7 +228,9 @@ static void *run(void *argument)
 	int stop;
 
 	for (;;) {
-		/* Read before anything is looked at: what comes later moves it and ends the rest. */
+		/*
+		 * Read before anything is looked at: what comes later moves it and ends the rest.
+		 */
 		uint32_t seen =
 			atomic_load_explicit(&drain->mailbox.wake_word, memory_order_acquire);
 		struct target_pass pass;

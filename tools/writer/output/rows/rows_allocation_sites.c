@@ -64,7 +64,8 @@ static uint32_t place_of(const struct picks *picks, uint32_t number)
 }
 
 /*
- * The picks are a binary heap with the smallest frame_total first: the first may have become too large
+ * The picks are a binary heap with the smallest frame_total first: the first may have become too
+ * large
  * for its place.
  */
 static void sink(struct picks *picks, const struct frame_total *frame_totals)

@@ -27,8 +27,7 @@ void torsh_busy_settle(struct busy *busy);
 
 /*
  * How long it was busy in there. *next: of the interval to begin with, 0 at first, for questions
- * that
- * go on in time.
+ * that go on in time.
  */
 uint64_t torsh_busy_within(const struct busy *busy, uint64_t from_ns, uint64_t to_ns, size_t *next);
 

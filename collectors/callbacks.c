@@ -11,6 +11,6 @@ const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
 	.child_starts = torsh_agent_restart_in_child,
 	.heap_starts = torsh_allocator_calls_start,
-	.object_found = torsh_python_consider,
+	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 };

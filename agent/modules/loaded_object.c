@@ -79,7 +79,7 @@ static bool has_text_relocations(const struct headers *headers, const struct obj
 
 		if (headers->segments[i].p_type != PT_DYNAMIC)
 			continue;
-		for (; torsh_object_room(memory, at) >= sizeof(ElfW(Dyn));
+		for (; torsh_object_readable(memory, at) >= sizeof(ElfW(Dyn));
 		     at += sizeof(ElfW(Dyn))) {
 			const ElfW(Dyn) *entry = (const ElfW(Dyn) *)at;
 
@@ -111,7 +111,7 @@ static const struct eh_frame_header *header_at(uintptr_t at, const struct object
 {
 	static const uint8_t form[] = {1, 0x1b, 0x03, 0x3b};
 	const struct eh_frame_header *header = (const struct eh_frame_header *)at;
-	size_t room = torsh_object_room(memory, at);
+	size_t room = torsh_object_readable(memory, at);
 
 	if (room < sizeof(*header) || at % sizeof(int32_t) || memcmp(header, form, sizeof(form)) ||
 	    header->n_functions == 0 ||
@@ -153,7 +153,8 @@ bool torsh_object_clean_span(uintptr_t start, const struct object_memory *memory
 
 		if (segment->p_type == PT_LOAD && eh_frame_hdr - from < segment->p_memsz)
 			return find_clean_span(header, from, segment, span) &&
-			       torsh_object_room(memory, span->start) >= span->end - span->start;
+			       torsh_object_readable(memory, span->start) >=
+				       span->end - span->start;
 	}
 	return false;
 }
@@ -192,7 +193,7 @@ const uint8_t *torsh_object_build_id(uintptr_t start, const struct object_memory
 	for (int i = 0; i < headers.n && !found; i++) {
 		const ElfW(Phdr) *segment = &headers.segments[i];
 		uintptr_t at = headers.bias + segment->p_vaddr;
-		size_t room = torsh_object_room(memory, at);
+		size_t room = torsh_object_readable(memory, at);
 
 		if (segment->p_type == PT_NOTE && at % 4 == 0)
 			found = find_build_id((const uint8_t *)at,

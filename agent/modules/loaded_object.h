@@ -26,7 +26,7 @@ struct object_memory {
 };
 
 /* The bytes that can be read from address on; 0 outside of the object. */
-static inline size_t torsh_object_room(const struct object_memory *memory, uintptr_t address)
+static inline size_t torsh_object_readable(const struct object_memory *memory, uintptr_t address)
 {
 	for (uint32_t i = 0; i < memory->n; i++)
 		if (address - memory->spans[i].start <

@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/modules/module_watch.h"
@@ -28,7 +29,7 @@ static uint32_t cache_slot(uintptr_t map_start)
 	return (uint32_t)((map_start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 55) % N_CACHED;
 }
 
-void torsh_registry_forget_modules(void)
+void torsh_registry_flush_modules(void)
 {
 	for (uint32_t i = 0; i < N_CACHED; i++)
 		atomic_store_explicit(&cached[i], 0, memory_order_relaxed);
@@ -67,15 +68,15 @@ static void read_path(const struct link_map *map, struct text *path)
 	}
 }
 
-static int is_same_text(const struct channel *channel, uint32_t offset, const struct text *text)
+static bool is_same_text(const struct channel *channel, uint32_t offset, const struct text *text)
 {
 	const char *there = torsh_channel_text(channel, offset);
 
 	return there && !memcmp(there, text->bytes, text->length);
 }
 
-static int is_same(const struct channel *channel, const struct channel_module *a,
-		   const struct channel_module *b, const struct text *path)
+static bool is_same(const struct channel *channel, const struct channel_module *a,
+		    const struct channel_module *b, const struct text *path)
 {
 	return a->bias == b->bias && a->start == b->start && a->end == b->end &&
 	       a->path.length == path->length && a->n_build_id == b->n_build_id &&

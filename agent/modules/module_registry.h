@@ -31,6 +31,6 @@ uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text f
 uint32_t torsh_registry_add_line(uint32_t code, uint32_t line);
 
 /* Code was unmapped, or may have been: what was found at an address is looked for again. */
-void torsh_registry_forget_modules(void);
+void torsh_registry_flush_modules(void);
 
 #endif

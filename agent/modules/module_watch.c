@@ -25,7 +25,7 @@
 #include "shim/sys.h"
 
 /* of more at once the registry counts those that it has no room for */
-#define N_REMEMBERED CHANNEL_MODULES
+#define N_TRACKED CHANNEL_MODULES
 #define CHUNK_SLOTS 64u
 #define FINGERPRINT_BYTES 1024u
 #define FINGERPRINT_FUNCTIONS 16u
@@ -68,16 +68,17 @@ struct slot {
 	struct samples samples;
 };
 
-static find_object *ask_glibc;
+static find_object *dl_find_object;
 static torsh_module_gone *module_gone;
-static struct slot *_Atomic chunks[N_REMEMBERED / CHUNK_SLOTS]; /* NULL until one was needed */
+static struct slot *_Atomic chunks[N_TRACKED / CHUNK_SLOTS]; /* NULL until one was needed */
 static _Atomic uint32_t n_slots; /* those above were never used */
 static _Atomic uint16_t hints[1 << HINT_BITS]; /* slots */
 
-void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
+void torsh_modules_start(torsh_module_gone *gone, bool may_use_glibc)
 {
 	module_gone = gone;
-	ask_glibc = may_ask_glibc ? (find_object *)torsh_objects_find("_dl_find_object") : NULL;
+	dl_find_object =
+		may_use_glibc ? (find_object *)torsh_objects_find("_dl_find_object") : NULL;
 }
 
 /*
@@ -102,7 +103,7 @@ static uint64_t hash_bytes(const uint8_t *bytes, uint32_t n)
 static const uint32_t *function_table(const struct module *module, uint32_t *n_functions)
 {
 	const uint32_t *header = (const uint32_t *)module->eh_frame_hdr;
-	size_t room = torsh_object_room(&module->memory, (uintptr_t)header);
+	size_t room = torsh_object_readable(&module->memory, (uintptr_t)header);
 
 	*n_functions = 0;
 	if (room >= 3 * sizeof(*header) && header[0] == 0x3b031b01) {
@@ -171,11 +172,11 @@ static bool hold(const struct samples *samples)
 }
 
 /* Not inlined: its result isn't on the stack where maps are read. */
-static __attribute__((noinline)) bool look_up_by_glibc(uintptr_t pc, struct module *module)
+static __attribute__((noinline)) bool find_by_dl_find_object(uintptr_t pc, struct module *module)
 {
 	struct find_object_result found;
 
-	if (ask_glibc((void *)pc, &found) || !found.eh_frame)
+	if (dl_find_object((void *)pc, &found) || !found.eh_frame)
 		return false;
 	*module = (struct module){
 		.start = (uintptr_t)found.map_start,
@@ -186,9 +187,9 @@ static __attribute__((noinline)) bool look_up_by_glibc(uintptr_t pc, struct modu
 	return true;
 }
 
-static bool look_up(uintptr_t pc, struct module *module)
+static bool find_module(uintptr_t pc, struct module *module)
 {
-	return ask_glibc ? look_up_by_glibc(pc, module) : torsh_maps_find(pc, module);
+	return dl_find_object ? find_by_dl_find_object(pc, module) : torsh_maps_find(pc, module);
 }
 
 /* One object, or two of which one was loaded into the other's place. */
@@ -259,7 +260,7 @@ static void describe(struct module *module, bool is_start_readable)
  * Is it remembered where the hint says? An object in the same place has had a start that could be
  * read, or not.
  */
-static bool is_known(struct module *module)
+static bool is_hinted(struct module *module)
 {
 	struct slot *slot = slot_at(atomic_load_explicit(hint_of(module), memory_order_relaxed));
 	struct module known;
@@ -275,7 +276,7 @@ static bool is_known(struct module *module)
  * Free the slot unless somebody else did, and tell what was in it when it had this state. Told
  * first: a rule of the old object is never found afterwards.
  */
-static void forget(struct slot *slot, uint32_t state, const struct module *module)
+static void untrack(struct slot *slot, uint32_t state, const struct module *module)
 {
 	module_gone(module->start, module->end);
 	atomic_compare_exchange_strong(&slot->state, &state, state - SLOT_USED + SLOT_FREE);
@@ -285,9 +286,9 @@ static void forget(struct slot *slot, uint32_t state, const struct module *modul
  * With all slots used the object isn't remembered: its replacement goes unnoticed. Others have no
  * room in the channel then.
  */
-static void remember(const struct module *module)
+static void track(const struct module *module)
 {
-	for (uint32_t i = 0; i < N_REMEMBERED; i++) {
+	for (uint32_t i = 0; i < N_TRACKED; i++) {
 		struct slot *slot = make_slot(i);
 		uint32_t n = atomic_load_explicit(&n_slots, memory_order_relaxed), state, filled;
 
@@ -326,7 +327,7 @@ static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *modul
 }
 
 /* Found without a look-up: its samples show whether another object has taken its place. */
-static __attribute__((noinline)) bool find_remembered(uintptr_t pc, struct module *module)
+static __attribute__((noinline)) bool find_tracked(uintptr_t pc, struct module *module)
 {
 	struct samples samples;
 	struct slot *slot;
@@ -337,7 +338,7 @@ static __attribute__((noinline)) bool find_remembered(uintptr_t pc, struct modul
 			continue;
 		if (hold(&samples))
 			return true;
-		forget(slot, state, module);
+		untrack(slot, state, module);
 	}
 	return false;
 }
@@ -346,7 +347,7 @@ static __attribute__((noinline)) bool find_remembered(uintptr_t pc, struct modul
  * Is it one of those that are remembered, wherever? Others in its place are forgotten. Not inlined:
  * what is copied for it isn't on the stack while the object is looked for.
  */
-static __attribute__((noinline)) bool is_remembered(const struct module *module)
+static __attribute__((noinline)) bool is_tracked(const struct module *module)
 {
 	struct module other;
 	struct slot *slot;
@@ -359,7 +360,7 @@ static __attribute__((noinline)) bool is_remembered(const struct module *module)
 			return true;
 		}
 		if (other.start < module->end && module->start < other.end)
-			forget(slot, state, &other);
+			untrack(slot, state, &other);
 	}
 	return false;
 }
@@ -367,16 +368,16 @@ static __attribute__((noinline)) bool is_remembered(const struct module *module)
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 {
 	/* Reading maps is slow. */
-	if (!ask_glibc && find_remembered(pc, module))
+	if (!dl_find_object && find_tracked(pc, module))
 		return MODULE_KNOWN;
-	if (!look_up(pc, module))
+	if (!find_module(pc, module))
 		return MODULE_NONE;
-	if (is_known(module))
+	if (is_hinted(module))
 		return MODULE_KNOWN;
 	describe(module, torsh_probe(module->start));
-	if (is_remembered(module))
+	if (is_tracked(module))
 		return MODULE_KNOWN;
-	remember(module);
+	track(module);
 	return MODULE_NEW;
 }
 
@@ -388,9 +389,9 @@ static bool is_loaded(const struct module *known)
 {
 	struct module now;
 
-	if (!ask_glibc)
+	if (!dl_find_object)
 		return torsh_objects_is_linked(known->link_map);
-	return look_up_by_glibc(known->start, &now) && is_in_place(known, &now);
+	return find_by_dl_find_object(known->start, &now) && is_in_place(known, &now);
 }
 
 void torsh_modules_recheck(void)
@@ -402,5 +403,5 @@ void torsh_modules_recheck(void)
 
 	for (uint32_t i = 0; (slot = next_used(&i, &state, &known, &samples));)
 		if (!is_loaded(&known) || !hold(&samples))
-			forget(slot, state, &known);
+			untrack(slot, state, &known);
 }

@@ -24,8 +24,8 @@ struct module {
 /* Called for each span of code that is gone, or was replaced. */
 typedef void torsh_module_gone(uintptr_t start, uintptr_t end);
 
-/* Once, before all else. may_ask_glibc is false only in tests of the other way. */
-void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc);
+/* Once, before all else. may_use_glibc is false only in tests of the other way. */
+void torsh_modules_start(torsh_module_gone *gone, bool may_use_glibc);
 
 enum module_answer {
 	MODULE_NONE, /* no object with unwind information holds pc */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -114,7 +115,7 @@ static void choose_clock(void)
 #endif
 }
 
-static void introduce(struct channel_header *header)
+static void fill_header(struct channel_header *header)
 {
 	header->magic = CHANNEL_MAGIC;
 	header->version = CHANNEL_VERSION;
@@ -146,7 +147,7 @@ static void describe_arguments(struct channel *channel)
 		torsh_sys_munmap(arguments, ARGUMENTS_MAX + 1);
 }
 
-static __attribute__((noinline)) void describe(struct channel *channel)
+static __attribute__((noinline)) void describe_process(struct channel *channel)
 {
 	size_t boot_bytes;
 	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(),
@@ -175,14 +176,14 @@ static __attribute__((noinline)) void describe(struct channel *channel)
 }
 
 /* Says why nothing is recorded, and hands the error on. */
-static int say_nothing_is_recorded(const char *what, int error)
+static int report_not_recorded(const char *what, int error)
 {
 	if (error == -EFBIG || error == -ENOMEM)
-		torsh_say(
+		torsh_message(
 			"nothing is recorded: the limits on this process (RLIMIT_FSIZE, RLIMIT_AS) leave no room",
 			NULL);
 	else
-		torsh_say("nothing is recorded: ", what, ": ", torsh_text_reason(error), NULL);
+		torsh_message("nothing is recorded: ", what, ": ", torsh_text_reason(error), NULL);
 	return error;
 }
 
@@ -199,7 +200,7 @@ static int begin_session(struct channel_header *header, int fd)
 		return 0;
 	torsh_session_remove(torsh_session_socket);
 	*torsh_session_socket = '\0';
-	return say_nothing_is_recorded("the writer can't be reached", result);
+	return report_not_recorded("the writer can't be reached", result);
 }
 
 /*
@@ -214,11 +215,11 @@ static int open_channel(const struct channel *parent)
 
 	if (result)
 		return parent ? result
-			      : say_nothing_is_recorded("there is no memory to share with a writer",
-							result);
-	introduce(process->channel.header);
+			      : report_not_recorded("there is no memory to share with a writer",
+						    result);
+	fill_header(process->channel.header);
 	if (!parent)
-		describe(&process->channel);
+		describe_process(&process->channel);
 	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING,
 			      memory_order_relaxed);
 	if (*torsh_session_socket)
@@ -257,13 +258,13 @@ static int make_process(void)
 {
 	/* In a forked child pid is 0, whatever call made it. */
 	torsh_process = torsh_sys_own_pages(sizeof(*torsh_process));
-	return torsh_process ? 0 : say_nothing_is_recorded("there is no memory", -ENOMEM);
+	return torsh_process ? 0 : report_not_recorded("there is no memory", -ENOMEM);
 }
 
 static void start_stack_checks(void)
 {
 	if (torsh_config.check_stacks && torsh_stack_check_every(torsh_config.check_stacks))
-		torsh_say("stacks are not compared: libunwind.so.8 can't be opened", NULL);
+		torsh_message("stacks are not compared: libunwind.so.8 can't be opened", NULL);
 }
 
 /* What programs that this one starts find in their environment, and this one in its own. */
@@ -285,9 +286,10 @@ static void prepare_environment(const char *session)
  */
 static int start(void)
 {
-	int result, is_first;
+	int result;
+	bool is_first;
 
-	torsh_say_keep_to_stderr();
+	torsh_message_keep_to_stderr();
 	torsh_config_read(torsh_environment_own(environ));
 	is_first = !torsh_config.session;
 	torsh_paths_find_program();
@@ -295,8 +297,8 @@ static int start(void)
 		return -ECANCELED;
 	result = torsh_paths_find_agent();
 	if (result)
-		return say_nothing_is_recorded("the agent doesn't find its own path", result);
-	if (!torsh_config_wants(torsh_program_name())) {
+		return report_not_recorded("the agent doesn't find its own path", result);
+	if (!torsh_config_matches(torsh_program_name())) {
 		/* Its children may be wanted. */
 		prepare_environment(torsh_config.session);
 		return -ECANCELED;
@@ -310,7 +312,7 @@ static int start(void)
 	torsh_stack_start();
 	result = torsh_lifecycle_start();
 	if (result)
-		return say_nothing_is_recorded("threads can't be followed", result);
+		return report_not_recorded("threads can't be followed", result);
 	result = open_channel(NULL);
 	if (result)
 		return result;
@@ -368,7 +370,8 @@ static _Thread_local uint32_t fork_request;
 void torsh_agent_restart_in_child(void)
 {
 	struct channel parent = torsh_last_channel;
-	int result = -ECANCELED, is_sandboxed;
+	int result = -ECANCELED;
+	bool is_sandboxed;
 
 	torsh_producer_self = &torsh_producer_quiet;
 	if (torsh_config.follow && parent.header && !torsh_agent_is_sandboxed())
@@ -391,7 +394,7 @@ void torsh_agent_restart_in_child(void)
 		atomic_fetch_add_explicit(&parent.header->counters[COUNTER_children_lost], 1,
 					  memory_order_relaxed);
 	if (result && result != -ECANCELED && !is_sandboxed)
-		torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
+		torsh_message("a forked child is not recorded: ", torsh_text_reason(result), NULL);
 	/* A filter may forbid to close the parent's descriptor: that one stays. */
 	if (is_sandboxed)
 		torsh_agent_forbid_start();
@@ -401,19 +404,19 @@ void torsh_agent_restart_in_child(void)
 }
 
 /* The report is to give the reason for what isn't recorded from now on. */
-static void learn_filters(struct channel_header *header)
+static void refresh_filters(struct channel_header *header)
 {
 	torsh_status_await(header, torsh_status_request(header));
 	if (atomic_load_explicit(&header->has_new_filter, memory_order_relaxed))
 		torsh_agent_forbid();
 }
 
-int torsh_agent_is_sandboxed_now(void)
+bool torsh_agent_is_sandboxed_now(void)
 {
 	if (!torsh_agent_is_sandboxed() &&
 	    atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	    torsh_process->pid)
-		learn_filters(torsh_process->channel.header);
+		refresh_filters(torsh_process->channel.header);
 	return torsh_agent_is_sandboxed();
 }
 
@@ -426,18 +429,18 @@ void torsh_agent_forking(void)
 }
 
 /* Does the recording end before the program does, or is there none? */
-static int say_if_abandoned(const struct channel_header *header)
+static bool report_if_abandoned(const struct channel_header *header)
 {
-	int was_there = atomic_load_explicit(&header->writer_state, memory_order_acquire) !=
-			CHANNEL_WRITER_NONE;
+	bool had_writer = atomic_load_explicit(&header->writer_state, memory_order_acquire) !=
+			  CHANNEL_WRITER_NONE;
 
 	if (torsh_agent_is_sandboxed() || !torsh_agent_is_abandoned())
-		return 0;
-	if (was_there)
-		torsh_say("the writer was killed: what came after that is not in the recording",
-			  NULL);
+		return false;
+	if (had_writer)
+		torsh_message("the writer was killed: what came after that is not in the recording",
+			      NULL);
 	else
-		torsh_say(
+		torsh_message(
 			"nothing is recorded: the writer ended before it was ready; torsh-writer, started by hand, "
 			"says whether it can run",
 			NULL);
@@ -461,9 +464,9 @@ void torsh_agent_exiting(int status, uint32_t how)
 	torsh_producer_leave(producer);
 	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
-	learn_filters(header);
+	refresh_filters(header);
 	/* A forked child leaves the writer to its parent. */
-	if (!header->forked_from && !say_if_abandoned(header))
+	if (!header->forked_from && !report_if_abandoned(header))
 		torsh_exit_wait(header, torsh_session_has_begun_by(header));
 }
 

@@ -6,6 +6,7 @@
 #ifndef TORSH_AGENT_PROCESS_AGENT_H
 #define TORSH_AGENT_PROCESS_AGENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -33,7 +34,7 @@ void torsh_agent_aborting(void);
  * torsh_agent_is_sandboxed as of now: before what only a start may do. A filter that was added past
  * the agent is queried from the writer (agent/session/status_request.h).
  */
-int torsh_agent_is_sandboxed_now(void);
+bool torsh_agent_is_sandboxed_now(void);
 
 /* A fork is about to be called: the same is queried for the child, which waits for the answer. */
 void torsh_agent_forking(void);

@@ -2,6 +2,7 @@
 #include "agent/process/config.h"
 
 #include <fnmatch.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -127,7 +128,7 @@ static int for_each_name(const char *value,
 	return 0;
 }
 
-static int is_name(const char *name, size_t length, const char *known)
+static bool is_name(const char *name, size_t length, const char *known)
 {
 	return strlen(known) == length && !strncmp(name, known, length);
 }
@@ -360,7 +361,7 @@ static const struct variable *find_variable(const char *name)
 	return NULL;
 }
 
-static void complain_unknown(const char *name)
+static void warn_unknown(const char *name)
 {
 	char buffer[512];
 	struct text text = TEXT_IN(buffer);
@@ -369,12 +370,12 @@ static void complain_unknown(const char *name)
 		torsh_text_put(&text, i ? " " : "");
 		torsh_text_put(&text, variables[i].name);
 	}
-	torsh_say(PREFIX, name,
-		  " is not a variable of this agent and is ignored; there are " PREFIX "... ",
-		  buffer, NULL);
+	torsh_message(PREFIX, name,
+		      " is not a variable of this agent and is ignored; there are " PREFIX "... ",
+		      buffer, NULL);
 }
 
-static void read_variable(const char *definition, int may_complain)
+static void read_variable(const char *definition, bool may_warn)
 {
 	const char *equals = strchr(definition, '=');
 	const struct variable *variable;
@@ -387,37 +388,38 @@ static void read_variable(const char *definition, int may_complain)
 	torsh_text_put_bytes(&text, definition, (size_t)(equals - definition));
 	variable = find_variable(name);
 	if (!variable) {
-		if (may_complain)
-			complain_unknown(name);
+		if (may_warn)
+			warn_unknown(name);
 		return;
 	}
-	if (store(name, equals + 1) && may_complain)
-		torsh_say(PREFIX, name, "=", equals + 1,
-			  " is not understood and is ignored; accepted: ", variable->accepted,
-			  NULL);
+	if (store(name, equals + 1) && may_warn)
+		torsh_message(PREFIX, name, "=", equals + 1,
+			      " is not understood and is ignored; accepted: ", variable->accepted,
+			      NULL);
 }
 
 void torsh_config_read(char *const *environment)
 {
 	static const char session[] = PREFIX "SESSION=";
 	size_t prefix = sizeof(PREFIX) - 1;
-	int may_complain = 1;
+	bool may_warn = true;
 
 	for (char *const *e = environment; e && *e; e++)
 		if (!strncmp(*e, session, sizeof(session) - 1))
-			may_complain = 0;
+			may_warn = false;
 	for (char *const *e = environment; e && *e; e++)
 		if (!strncmp(*e, PREFIX, prefix))
-			read_variable(*e + prefix, may_complain);
-	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(
+			read_variable(*e + prefix, may_warn);
+	if (may_warn && torsh_config.activities & ACTIVITY_LATER)
+		torsh_message(
 			PREFIX
 			"ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx and itt) "
 			"and cuda; the others named come later",
 			NULL);
-	if (may_complain && torsh_config.counters.mode != COUNTERS_OFF &&
+	if (may_warn && torsh_config.counters.mode != COUNTERS_OFF &&
 	    !(torsh_config.activities & ACTIVITY_CUDA))
-		torsh_say(PREFIX "COUNTERS: nothing is measured without the activity cuda", NULL);
+		torsh_message(PREFIX "COUNTERS: nothing is measured without the activity cuda",
+			      NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }
@@ -476,7 +478,7 @@ void torsh_config_expand(const char *pattern, const char *program, struct text *
 	}
 }
 
-int torsh_config_wants(const char *program)
+bool torsh_config_matches(const char *program)
 {
 	return !torsh_config.filter || fnmatch(torsh_config.filter, program, 0) == 0;
 }

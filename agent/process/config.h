@@ -6,6 +6,7 @@
 #ifndef TORSH_AGENT_PROCESS_CONFIG_H
 #define TORSH_AGENT_PROCESS_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/wire/schedule.h"
@@ -73,6 +74,6 @@ const char *torsh_config_rank(void);
 void torsh_config_expand(const char *pattern, const char *program, struct text *out);
 
 /* Does TORSH_PROFILER_FILTER let a program of this base name be recorded? */
-int torsh_config_wants(const char *program);
+bool torsh_config_matches(const char *program);
 
 #endif

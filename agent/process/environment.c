@@ -28,20 +28,20 @@ static char **own; /* see torsh_environment_own */
 static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
 static size_t n_injections;
 
-static int same_name(const char *definition, const char *other)
+static bool same_name(const char *definition, const char *other)
 {
 	size_t n = strcspn(definition, "=");
 
 	return !strncmp(definition, other, n + 1);
 }
 
-static int is_ours(const char *definition)
+static bool is_ours(const char *definition)
 {
 	return !strncmp(definition, PRELOAD, sizeof(PRELOAD) - 1) ||
 	       !strncmp(definition, PREFIX, sizeof(PREFIX) - 1);
 }
 
-static int is_changeable(const char *definition)
+static bool is_changeable(const char *definition)
 {
 	return definition != preload && definition != session_variable;
 }
@@ -187,12 +187,12 @@ size_t torsh_environment_slots_apart(char *const *envp)
 }
 
 /* Ours: the path of the agent in a variable by which another library would load it. */
-static int is_injection(const char *definition)
+static bool is_injection(const char *definition)
 {
 	for (size_t i = 0; i < n_injections; i++)
 		if (!strcmp(definition, injections[i]))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 char *const *torsh_environment_apart(char *const *envp, char **slots)

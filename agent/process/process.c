@@ -16,9 +16,9 @@ _Atomic uint64_t *torsh_counters = torsh_spare_counters;
 const _Atomic uint32_t torsh_never_paused;
 const _Atomic uint32_t *_Atomic torsh_pause = &torsh_never_paused;
 
-static _Atomic int is_forbidden;
+static _Atomic bool is_forbidden;
 
-int torsh_agent_is_abandoned(void)
+bool torsh_agent_is_abandoned(void)
 {
 	const struct channel_header *header = torsh_process->channel.header;
 	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
@@ -28,12 +28,12 @@ int torsh_agent_is_abandoned(void)
 
 void torsh_agent_forbid_start(void)
 {
-	atomic_store_explicit(&is_forbidden, 1, memory_order_relaxed);
+	atomic_store_explicit(&is_forbidden, true, memory_order_relaxed);
 }
 
 void torsh_agent_forbid(void)
 {
-	if (atomic_exchange_explicit(&is_forbidden, 1, memory_order_relaxed))
+	if (atomic_exchange_explicit(&is_forbidden, true, memory_order_relaxed))
 		return;
 	torsh_maps_forbid();
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
@@ -44,7 +44,7 @@ void torsh_agent_forbid(void)
 			"the start of a recording takes: children from then on are not recorded");
 }
 
-int torsh_agent_is_sandboxed(void)
+bool torsh_agent_is_sandboxed(void)
 {
 	const struct channel_header *header = torsh_last_channel.header;
 
@@ -52,7 +52,7 @@ int torsh_agent_is_sandboxed(void)
 	       (header && atomic_load_explicit(&header->has_new_filter, memory_order_relaxed));
 }
 
-int torsh_agent_is_borrowed(void)
+bool torsh_agent_is_borrowed(void)
 {
 	return atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON &&
 	       torsh_process->pid && !torsh_sys_is_self((uint32_t)torsh_thread_tid());

@@ -36,10 +36,10 @@ struct process {
 	struct channel channel;
 	struct schedule_state schedule;
 	/* shared by threads whose own producer has ended already; NULL until needed */
-	struct producer *_Atomic late;
-	struct producer *reserved; /* what late will be */
-	_Atomic uint32_t is_late_taken; /* somebody is opening it */
-	_Atomic uint64_t late_stuck; /* the state in which it was waited for in vain; 0: none */
+	struct producer *_Atomic shared;
+	struct producer *reserved; /* what shared will be */
+	_Atomic bool is_shared_open; /* somebody is opening it */
+	_Atomic uint64_t shared_stuck; /* the state in which it was waited for in vain; 0: none */
 	struct producer
 		*_Atomic kept[N_KEPT_PRODUCERS]; /* of threads that ended: for the next ones */
 	/* small ones by slot, where they stay mapped: its thread's, or free for the next one */
@@ -62,13 +62,13 @@ extern struct channel torsh_last_channel;
  * Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes a futex
  * call. A writer that this process can't see, from another PID namespace, is never found dead.
  */
-int torsh_agent_is_abandoned(void);
+bool torsh_agent_is_abandoned(void);
 
 /*
  * Is the calling thread one that shares its memory with the thread that hooks think it is (after
  * vfork)?
  */
-int torsh_agent_is_borrowed(void);
+bool torsh_agent_is_borrowed(void);
 
 /*
  * From here on the agent makes no system call that the program itself doesn't make, but for memory
@@ -77,6 +77,6 @@ int torsh_agent_is_borrowed(void);
 void torsh_agent_forbid(void);
 /* The same, without the note in the report: the parent of this child has it. */
 void torsh_agent_forbid_start(void);
-int torsh_agent_is_sandboxed(void);
+bool torsh_agent_is_sandboxed(void);
 
 #endif

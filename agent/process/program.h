@@ -6,6 +6,8 @@
 #ifndef TORSH_AGENT_PROCESS_PROGRAM_H
 #define TORSH_AGENT_PROCESS_PROGRAM_H
 
+#include <stdbool.h>
+
 #include "agent/wire/event.h"
 
 struct text;
@@ -23,7 +25,7 @@ enum program_problem torsh_program_inspect(const char *path, struct text *progra
  * Whether a program with this problem must not be made to load the agent: its loader would refuse
  * it, or complain.
  */
-static inline int torsh_program_is_apart(enum program_problem problem)
+static inline bool torsh_program_is_apart(enum program_problem problem)
 {
 	return problem == PROGRAM_FOREIGN || problem == PROGRAM_OTHER_LIBC ||
 	       problem == PROGRAM_WITHOUT_AGENT || problem == PROGRAM_UNDER_FILTER;

@@ -2,17 +2,18 @@
 #include "agent/process/text_buffer.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/sys.h"
 
-#define SAID_BYTES 1024
+#define MESSAGE_BYTES 1024
 
 static char no_room[1];
-static struct stat known_stderr;
-static int is_stderr_known;
+static struct stat own_stderr;
+static bool has_stderr;
 
 struct text torsh_text_map(size_t capacity)
 {
@@ -34,7 +35,7 @@ void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n)
 
 	if (n > room) {
 		n = room;
-		text->is_cut = 1;
+		text->is_cut = true;
 	}
 	memcpy(text->bytes + text->length, bytes, n);
 	text->length += n;
@@ -71,32 +72,31 @@ const char *torsh_text_reason(int error)
 	return text ? text : "unknown error";
 }
 
-static long look_at_stderr(struct stat *status)
+static long stat_stderr(struct stat *status)
 {
 	return torsh_sys_fstat(STDERR_FILENO, status);
 }
 
-void torsh_say_keep_to_stderr(void)
+void torsh_message_keep_to_stderr(void)
 {
 	/* Closed: all zeros, which no file has. */
-	look_at_stderr(&known_stderr);
-	is_stderr_known = 1;
+	stat_stderr(&own_stderr);
+	has_stderr = true;
 }
 
-static int is_stderr_our_own(void)
+static bool is_stderr_our_own(void)
 {
 	struct stat status = {0};
 
-	return !is_stderr_known ||
-	       (!look_at_stderr(&status) && status.st_dev == known_stderr.st_dev &&
-		status.st_ino == known_stderr.st_ino);
+	return !has_stderr || (!stat_stderr(&status) && status.st_dev == own_stderr.st_dev &&
+			       status.st_ino == own_stderr.st_ino);
 }
 
 /*
  * Bytes at `at` that a terminal obeys: controls of C0 and C1, and what turns the direction of text;
  * 0: it shows them.
  */
-static size_t count_obeyed(const uint8_t *at, size_t n)
+static size_t count_control_bytes(const uint8_t *at, size_t n)
 {
 	if (at[0] < ' ' || at[0] == 0x7f)
 		return 1;
@@ -108,16 +108,16 @@ static size_t count_obeyed(const uint8_t *at, size_t n)
 }
 
 /* Names may hold such: '?' is written in their place. */
-static void replace_obeyed(char *bytes, size_t n)
+static void replace_controls(char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		memset(bytes + i, '?', count_obeyed((const uint8_t *)bytes + i, n - i));
+		memset(bytes + i, '?', count_control_bytes((const uint8_t *)bytes + i, n - i));
 }
 
-void torsh_say(const char *first, ...)
+void torsh_message(const char *first, ...)
 {
-	static char spare[SAID_BYTES]; /* for all who find no memory */
-	struct text mapped = torsh_text_map(SAID_BYTES), text = mapped;
+	static char spare[MESSAGE_BYTES]; /* for all who find no memory */
+	struct text mapped = torsh_text_map(MESSAGE_BYTES), text = mapped;
 	va_list rest;
 
 	if (text.bytes == no_room)
@@ -127,14 +127,14 @@ void torsh_say(const char *first, ...)
 	for (const char *part = first; part; part = va_arg(rest, const char *))
 		torsh_text_put(&text, part);
 	va_end(rest);
-	replace_obeyed(text.bytes, text.length);
+	replace_controls(text.bytes, text.length);
 	text.bytes[text.length] = '\n';
 	if (is_stderr_our_own())
 		TORSH_SYS(SYS_write, STDERR_FILENO, text.bytes, text.length + 1, 0, 0, 0);
 	torsh_text_unmap(&mapped);
 }
 
-void torsh_say_bytes(const char *bytes, size_t n)
+void torsh_message_write(const char *bytes, size_t n)
 {
 	if (is_stderr_our_own())
 		TORSH_SYS(SYS_write, STDERR_FILENO, bytes, n, 0, 0, 0);

@@ -6,13 +6,14 @@
 #ifndef TORSH_AGENT_PROCESS_TEXT_BUFFER_H
 #define TORSH_AGENT_PROCESS_TEXT_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct text {
 	char *bytes;
 	size_t length, capacity; /* capacity counts the NUL */
-	int is_cut;
+	bool is_cut;
 };
 
 #define TEXT_IN(buffer)                                       \
@@ -40,15 +41,15 @@ const char *torsh_text_reason(int error);
  * "torsh: MESSAGE\n" in one write to stderr; strings up to the first NULL are joined. errno is
  * kept.
  */
-void torsh_say(const char *first, ...) __attribute__((sentinel));
+void torsh_message(const char *first, ...) __attribute__((sentinel));
 
 /* Whole lines as they are, in one write to stderr. */
-void torsh_say_bytes(const char *bytes, size_t n);
+void torsh_message_write(const char *bytes, size_t n);
 
 /*
  * From here on both are silent when descriptor 2 is no longer the file that it is now: a program
  * that closed its stderr may have a file of its own there.
  */
-void torsh_say_keep_to_stderr(void);
+void torsh_message_keep_to_stderr(void);
 
 #endif

@@ -327,7 +327,7 @@ void torsh_channel_unmap(struct channel *channel)
 }
 
 /* Where n bytes of text go that begin no earlier than at: not across two pieces. */
-static uint32_t place_text(uint32_t at, size_t n)
+static uint32_t reserve_text(uint32_t at, size_t n)
 {
 	uint32_t in_piece = at % CHANNEL_PIECE_BYTES;
 
@@ -343,7 +343,7 @@ struct channel_text torsh_channel_add_text(struct channel *channel, const char *
 	if (n >= CHANNEL_PIECE_BYTES)
 		return (struct channel_text){0};
 	do {
-		at = place_text(used, n + 1);
+		at = reserve_text(used, n + 1);
 		if (at > channel->text.n || n >= channel->text.n - at)
 			return (struct channel_text){0};
 	} while (!atomic_compare_exchange_weak_explicit(&channel->header->text_used, &used,

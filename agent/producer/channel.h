@@ -9,6 +9,7 @@
 #ifndef TORSH_AGENT_PRODUCER_CHANNEL_H
 #define TORSH_AGENT_PRODUCER_CHANNEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/wire/channel.h"
@@ -117,7 +118,7 @@ int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind,
 void torsh_channel_return_slot(struct channel *channel, int slot);
 
 /* Map the slot's ring, small or large, with its mirror, into ring. 0 or -ENOMEM. */
-int torsh_channel_map_ring(const struct channel *channel, int slot, int is_large,
+int torsh_channel_map_ring(const struct channel *channel, int slot, bool is_large,
 			   struct ring *ring);
 
 void torsh_channel_unmap_ring(const struct ring *ring);

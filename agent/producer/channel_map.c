@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 
 #define PAGE 4096u
 #define FIRST_DESCRIPTOR 512 /* those below are the program's */
@@ -17,14 +18,14 @@
  * Does fd lead to this channel? Asked of the kernel, as reading a mapping of a shorter file would
  * be fatal.
  */
-static int is_own_file(const struct channel *channel)
+static bool is_own_file(const struct channel *channel)
 {
 	void *page = torsh_sys_mmap(NULL, PAGE, PROT_READ, MAP_SHARED, channel->fd, 0);
 	const struct channel_header *header = page;
 	long answer;
 
 	if (torsh_sys_failed((long)page))
-		return 0;
+		return false;
 	answer = torsh_sys_compare((uintptr_t)&header->key, channel->key);
 	torsh_sys_munmap(page, PAGE);
 	return answer == 0;

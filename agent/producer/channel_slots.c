@@ -7,6 +7,7 @@
 #include "agent/producer/channel.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 
 #include "shim/libc/thread.h"
@@ -89,7 +90,8 @@ void torsh_channel_return_slot(struct channel *channel, int index)
 	torsh_channel_push_free(channel->header, slot, (uint32_t)index);
 }
 
-int torsh_channel_map_ring(const struct channel *channel, int slot, int is_large, struct ring *ring)
+int torsh_channel_map_ring(const struct channel *channel, int slot, bool is_large,
+			   struct ring *ring)
 {
 	const struct channel_header *header = channel->header;
 	size_t n_bytes = is_large ? header->ring_bytes : CHANNEL_RING_SMALL_BYTES;

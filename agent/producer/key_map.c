@@ -22,7 +22,7 @@ struct key_table {
 	struct key_entry entries[];
 };
 
-static size_t first_place(const struct key_table *table, uint64_t key)
+static size_t first_entry(const struct key_table *table, uint64_t key)
 {
 	return key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - table->bits);
 }
@@ -34,9 +34,9 @@ static bool is_full(const struct key_table *table)
 }
 
 /* The entry of key, or an empty one where it would stand. A table is never more than half full. */
-static struct key_entry *find_place(struct key_table *table, uint64_t key)
+static struct key_entry *find_entry(struct key_table *table, uint64_t key)
 {
-	for (size_t i = first_place(table, key);; i++) {
+	for (size_t i = first_entry(table, key);; i++) {
 		struct key_entry *entry = &table->entries[i & ((1u << table->bits) - 1)];
 		uint64_t found = atomic_load_explicit(&entry->key, memory_order_relaxed);
 
@@ -51,7 +51,7 @@ uint64_t torsh_key_map_find(struct key_map *map, uint64_t key)
 	struct key_table *table = atomic_load_explicit(&map->newest, memory_order_acquire);
 
 	for (; table; table = table->older) {
-		struct key_entry *entry = find_place(table, key);
+		struct key_entry *entry = find_entry(table, key);
 		uint64_t value = 0;
 
 		if (atomic_load_explicit(&entry->key, memory_order_relaxed) == key)
@@ -88,7 +88,7 @@ uint64_t torsh_key_map_add(struct key_map *map, uint64_t key, uint64_t value)
 	if (!table || is_full(table))
 		table = add_table(map, table);
 	while (table && !is_full(table)) {
-		struct key_entry *entry = find_place(table, key);
+		struct key_entry *entry = find_entry(table, key);
 		uint64_t found = 0, winner = 0;
 
 		if (!atomic_compare_exchange_strong(&entry->key, &found, key) && found != key)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/producer/label.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/modules/module_registry.h"
@@ -24,7 +25,7 @@ static uint64_t hash_bytes(const char *bytes, size_t n)
 	return hash | 1;
 }
 
-static int is_same_text(struct channel_text text, const char *bytes, size_t n)
+static bool is_same_text(struct channel_text text, const char *bytes, size_t n)
 {
 	const char *there =
 		text.length == n ? torsh_channel_text(&torsh_process->channel, text.offset) : NULL;

@@ -13,7 +13,7 @@
 /* bytes; what is longer is cut, which is counted: long enough for what templates are called */
 #define LABEL_MAX 16384u
 /* for a text that is put together: one byte too many shows that it is cut */
-#define LABEL_ROOM (LABEL_MAX + 2u)
+#define LABEL_BUFFER_BYTES (LABEL_MAX + 2u)
 
 /* The piece of the channel's text area that holds these n bytes; length 0 when it is full. */
 struct channel_text torsh_label_text(const char *bytes, size_t n);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/memory_lock.h"
@@ -14,22 +15,22 @@
 #include "shim/libc/thread.h"
 
 /* The shared producer is held for the time of an event, or as long as its ring is full. */
-#define LATE_SPINS 1000u
-#define LATE_STEP_NS UINT64_C(100000)
-#define LATE_TURNS 20000u
+#define SHARED_SPINS 1000u
+#define SHARED_STEP_NS UINT64_C(100000)
+#define SHARED_TRIES_MAX 20000u
 
 /*
  * Slots that ended and were not given back, beyond which a new thread waits for the writer rather
  * than use more.
  */
-#define MOST_ENDED 256u
+#define ENDED_MAX 256u
 
 /*
  * Of what a process may lock the producers take this share at most, where it locks all; each some
  * 230 KiB.
  */
-#define SHARE_OF_LOCK 8u
-#define LOCKED_A_PRODUCER (256u << 10)
+#define LOCK_SHARE 8u
+#define LOCKED_BYTES_PER_PRODUCER (256u << 10)
 
 #define PRODUCER_BYTES ((sizeof(struct producer) + 4095) & ~(size_t)4095)
 
@@ -48,11 +49,11 @@ _Thread_local struct producer *torsh_producer_self = &torsh_producer_not_created
 static _Thread_local uint64_t creation_holder;
 
 /* the hook by which this thread holds, or held, the shared producer */
-static _Thread_local uint64_t late_holder;
+static _Thread_local uint64_t shared_holder;
 static pthread_key_t end_key;
-static int has_end_key;
+static bool has_end_key;
 
-static int has_ended_slots(void *unused)
+static bool has_ended_slots(void *unused)
 {
 	const struct channel_header *header = torsh_process->channel.header;
 
@@ -83,12 +84,13 @@ static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
 	const struct producer_await await = {.is_there = has_ended_slots, .await = await_slot};
 	struct channel *channel = &torsh_process->channel;
-	int slot = torsh_channel_take_slot(channel, kind, MOST_ENDED), is_waited_for = 1;
+	int slot = torsh_channel_take_slot(channel, kind, ENDED_MAX);
+	bool is_waited_for = true;
 
 	while (slot == -EAGAIN && is_waited_for) {
 		is_waited_for = torsh_producer_await(&await, waited_ns);
 		slot = torsh_channel_take_slot(channel, kind,
-					       is_waited_for ? MOST_ENDED : UINT32_MAX);
+					       is_waited_for ? ENDED_MAX : UINT32_MAX);
 	}
 	return slot;
 }
@@ -120,7 +122,7 @@ static bool count_producer(void)
 		atomic_fetch_add_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 
 	if (!torsh_memory_lock_is_limited() ||
-	    n < torsh_memory_lock_limit() / SHARE_OF_LOCK / LOCKED_A_PRODUCER)
+	    n < torsh_memory_lock_limit() / LOCK_SHARE / LOCKED_BYTES_PER_PRODUCER)
 		return true;
 	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 	return false;
@@ -179,7 +181,7 @@ static struct producer *take_block(void)
 	producer = torsh_sys_own_pages(PRODUCER_BYTES + torsh_stack_bytes());
 	if (!producer)
 		return NULL;
-	producer->stack = torsh_stack_place((uint8_t *)producer + PRODUCER_BYTES);
+	producer->stack = torsh_stack_create((uint8_t *)producer + PRODUCER_BYTES);
 	if (producer->stack)
 		return producer;
 	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
@@ -199,7 +201,7 @@ static void drop_block(struct producer *producer)
 	}
 	for (uint32_t i = 0; i < PRODUCER_PAGES && producer->pages[i].at; i++)
 		torsh_sys_munmap(producer->pages[i].at, producer->pages[i].n_bytes);
-	torsh_stack_leave(producer->stack);
+	torsh_stack_destroy(producer->stack);
 	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
 }
 
@@ -241,7 +243,7 @@ static void open_producer(struct producer *producer, uint64_t waited_ns)
 	producer->n_before = 0;
 	producer->may_not_grow = 0;
 	memset(producer->lost, 0, sizeof(producer->lost));
-	torsh_schedule_forget(producer->open);
+	torsh_schedule_reset(producer->open);
 	torsh_stack_reset(producer->stack);
 	producer->codec.stamp = 0;
 	stamp = torsh_producer_stamp(producer);
@@ -324,7 +326,7 @@ struct producer *torsh_lifecycle_producer(void)
 	/* The first 32 keys take no memory; ours was made before the program made any. */
 	if (producer && has_end_key)
 		pthread_setspecific(end_key, producer);
-	/* Without a slot of its own the thread shares the late producer. */
+	/* Without a slot of its own the thread shares the shared producer. */
 	creation_holder = 0;
 	torsh_producer_self = producer ? producer : &torsh_producer_ended;
 	return producer;
@@ -336,7 +338,7 @@ static struct producer *enter(struct producer *producer, uint64_t holder)
 
 	if (!producer)
 		return NULL;
-	/* Acquire pairs with the release in torsh_producer_leave, for the late producer. */
+	/* Acquire pairs with the release in torsh_producer_leave, for the shared producer. */
 	if (!atomic_compare_exchange_strong_explicit(&producer->state, &idle, holder,
 						     memory_order_acquire, memory_order_relaxed))
 		return NULL;
@@ -388,47 +390,49 @@ void torsh_lifecycle_reserve(void)
 }
 
 /* Opened by whoever needs it first. */
-static struct producer *late_producer(void)
+static struct producer *open_shared(void)
 {
-	struct producer *late = atomic_load_explicit(&torsh_process->late, memory_order_acquire);
+	struct producer *shared =
+		atomic_load_explicit(&torsh_process->shared, memory_order_acquire);
 
-	if (late || !torsh_process->reserved ||
-	    atomic_exchange_explicit(&torsh_process->is_late_taken, 1, memory_order_relaxed))
-		return late;
-	late = torsh_process->reserved;
-	torsh_channel_slot(&torsh_process->channel, late->slot)->tid = (uint32_t)torsh_thread_tid();
-	open_producer(late, 0);
-	atomic_store_explicit(&torsh_process->late, late, memory_order_release);
-	return late;
+	if (shared || !torsh_process->reserved ||
+	    atomic_exchange_explicit(&torsh_process->is_shared_open, 1, memory_order_relaxed))
+		return shared;
+	shared = torsh_process->reserved;
+	torsh_channel_slot(&torsh_process->channel, shared->slot)->tid =
+		(uint32_t)torsh_thread_tid();
+	open_producer(shared, 0);
+	atomic_store_explicit(&torsh_process->shared, shared, memory_order_release);
+	return shared;
 }
 
 /*
  * Take the shared producer for this thread, whose mark its state is meanwhile, if it is idle or the
  * hook that held it is gone.
  */
-static struct producer *hold_late(struct producer *late, uint64_t mark, const void *frame)
+static struct producer *hold_shared(struct producer *shared, uint64_t mark, const void *frame)
 {
-	uint64_t holder = late_holder;
+	uint64_t holder = shared_holder;
 
-	if (atomic_load_explicit(&late->state, memory_order_relaxed) == mark) {
+	if (atomic_load_explicit(&shared->state, memory_order_relaxed) == mark) {
 		if (!torsh_producer_is_abandoned(holder, frame))
 			return NULL;
-		late_holder = torsh_producer_holder(frame);
-		torsh_producer_mend(late);
-		return late;
+		shared_holder = torsh_producer_holder(frame);
+		torsh_producer_mend(shared);
+		return shared;
 	}
-	late_holder = 0;
-	if (!enter(late, mark))
+	shared_holder = 0;
+	if (!enter(shared, mark))
 		return NULL;
-	late_holder = torsh_producer_holder(frame);
-	if (late->user != mark) {
+	shared_holder = torsh_producer_holder(frame);
+	if (shared->user != mark) {
 		/* What is remembered of another thread's stack isn't there any more, perhaps. */
-		torsh_stamp_disown(late);
-		torsh_stack_reset(late->stack);
-		late->user = mark;
+		torsh_stamp_disown(shared);
+		torsh_stack_reset(shared->stack);
+		shared->user = mark;
 	}
-	atomic_store_explicit(&torsh_process->late_stuck, 0, memory_order_relaxed);
-	return late;
+	atomic_store_explicit(&torsh_process->shared_stuck, 0, memory_order_relaxed);
+	return shared;
 }
 
 /*
@@ -436,18 +440,18 @@ static struct producer *hold_late(struct producer *late, uint64_t mark, const vo
  * one producer, and so do those that found no slot. Whoever holds it may wait for the writer; or
  * never leave, which is waited for once.
  */
-static struct producer *enter_late(const void *frame)
+static struct producer *enter_shared(const void *frame)
 {
 	uint64_t mark = (uintptr_t)&torsh_producer_self, held;
-	_Atomic uint64_t *stuck = &torsh_process->late_stuck;
-	struct producer *late = late_producer();
+	_Atomic uint64_t *stuck = &torsh_process->shared_stuck;
+	struct producer *shared = open_shared();
 
-	for (uint32_t i = 0; i < LATE_TURNS; i++) {
-		if (late && hold_late(late, mark, frame))
-			return late;
-		late = late ? late : late_producer();
-		held = late ? atomic_load_explicit(&late->state, memory_order_relaxed)
-			    : PRODUCER_IDLE;
+	for (uint32_t i = 0; i < SHARED_TRIES_MAX; i++) {
+		if (shared && hold_shared(shared, mark, frame))
+			return shared;
+		shared = shared ? shared : open_shared();
+		held = shared ? atomic_load_explicit(&shared->state, memory_order_relaxed)
+			      : PRODUCER_IDLE;
 		/*
 		 * A handler that interrupted its own thread's use of it; or somebody was waited for
 		 * in vain.
@@ -455,11 +459,11 @@ static struct producer *enter_late(const void *frame)
 		if (held == mark ||
 		    (i && held == atomic_load_explicit(stuck, memory_order_relaxed)))
 			break;
-		if (i < LATE_SPINS || !late)
+		if (i < SHARED_SPINS || !shared)
 			torsh_cpu_pause();
 		else
-			torsh_sys_futex_wait(&late->state, (uint32_t)held, LATE_STEP_NS);
-		if (i == LATE_TURNS - 1)
+			torsh_sys_futex_wait(&shared->state, (uint32_t)held, SHARED_STEP_NS);
+		if (i == SHARED_TRIES_MAX - 1)
 			atomic_store_explicit(stuck, held, memory_order_relaxed);
 	}
 	torsh_count(COUNTER_shared_stream_lost);
@@ -490,7 +494,7 @@ static struct producer *enter_not_created(const void *frame)
 	}
 	if (torsh_lifecycle_producer())
 		return enter(torsh_producer_self, torsh_producer_holder(frame));
-	return enter_late(frame);
+	return enter_shared(frame);
 }
 
 /*
@@ -522,7 +526,7 @@ struct producer *torsh_producer_enter_slowly(struct producer *producer, const vo
 		break;
 	case PRODUCER_ENDED:
 		if (torsh_process->pid)
-			entered = enter_late(frame);
+			entered = enter_shared(frame);
 		else
 			entered = enter_not_created(frame);
 		break;

@@ -53,9 +53,9 @@ void torsh_producer_mend(struct producer *producer)
 	torsh_producer_settle_ring(producer);
 	producer->is_torn = 1;
 	producer->ring.room_until = 0;
-	torsh_stack_forget(producer->stack);
+	torsh_stack_invalidate(producer->stack);
 	if (producer->python)
-		torsh_python_forget(producer->python);
+		torsh_python_invalidate(producer->python);
 	if (is_lost)
 		torsh_count(COUNTER_events_abandoned);
 	producer->n_before = producer->ring.n_events;

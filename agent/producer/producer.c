@@ -6,6 +6,7 @@
 #include "agent/producer/producer.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "agent/process/memory_lock.h"
 #include "agent/process/process.h"
@@ -21,7 +22,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int writer_is_dead(struct channel_header *header)
+static bool writer_is_dead(struct channel_header *header)
 {
 	uint32_t attached = CHANNEL_WRITER_ATTACHED;
 
@@ -29,15 +30,15 @@ static int writer_is_dead(struct channel_header *header)
 	case CHANNEL_WRITER_REFUSED:
 	case CHANNEL_WRITER_GONE:
 	case CHANNEL_WRITER_CLOSED:
-		return 1;
+		return true;
 	}
 	if (!torsh_agent_is_abandoned())
-		return 0;
+		return false;
 	/* One that was never there stays NONE: at exit that is another sentence. */
 	atomic_compare_exchange_strong_explicit(&header->writer_state, &attached,
 						CHANNEL_WRITER_GONE, memory_order_relaxed,
 						memory_order_relaxed);
-	return 1;
+	return true;
 }
 
 void torsh_producer_settle_ring(struct producer *producer)
@@ -76,7 +77,7 @@ static void enlarge(struct producer *producer)
  * Room up to which the producer may go without asking again: a quarter of the ring at a time, so
  * that a sleeping writer is woken early enough.
  */
-static int grant_room(struct producer *producer)
+static bool grant_room(struct producer *producer)
 {
 	struct ring *ring = &producer->ring;
 	/* Pairs with the release in torsh_ring_consume. */
@@ -91,47 +92,47 @@ static int grant_room(struct producer *producer)
 	if (ring->head - tail >= size / 4)
 		torsh_channel_ring_doorbell(torsh_process->channel.header);
 	if (ring->head + PRODUCER_ROOM > end)
-		return 0;
+		return false;
 	ring->room_until = step + PRODUCER_ROOM < end ? step + PRODUCER_ROOM : end;
-	return 1;
+	return true;
 }
 
-static struct signs_of_life look_at_writer(const struct channel_header *header)
+static struct writer_progress read_writer_progress(const struct channel_header *header)
 {
-	return (struct signs_of_life){
+	return (struct writer_progress){
 		.heartbeat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
 		.cpu_ns = atomic_load_explicit(&header->writer_cpu_ns, memory_order_relaxed),
 	};
 }
 
-int torsh_producer_await(const struct producer_await *await, uint64_t *waited_ns)
+bool torsh_producer_await(const struct producer_await *await, uint64_t *waited_ns)
 {
 	struct channel_header *header = torsh_process->channel.header;
-	struct signs_of_life signs = look_at_writer(header);
+	struct writer_progress progress = read_writer_progress(header);
 	uint64_t start = monotonic_ns();
 	struct backpressure backpressure;
-	int is_there = 0;
+	bool is_there = false;
 
-	if (signs.heartbeat + 1 ==
+	if (progress.heartbeat + 1 ==
 	    atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
-		return 0;
-	torsh_backpressure_begin(&backpressure, start, signs);
+		return false;
+	torsh_backpressure_begin(&backpressure, start, progress);
 	while (!writer_is_dead(header)) {
 		await->await(await->context);
 		is_there = await->is_there(await->context);
 		if (is_there)
 			break;
-		signs = look_at_writer(header);
-		if (!torsh_backpressure_lasts(&backpressure, monotonic_ns(), signs))
+		progress = read_writer_progress(header);
+		if (!torsh_backpressure_lasts(&backpressure, monotonic_ns(), progress))
 			break;
 	}
 	*waited_ns += monotonic_ns() - start;
-	atomic_store_explicit(&torsh_process->stuck_at, is_there ? 0 : signs.heartbeat + 1,
+	atomic_store_explicit(&torsh_process->stuck_at, is_there ? 0 : progress.heartbeat + 1,
 			      memory_order_relaxed);
 	return is_there;
 }
 
-static int has_room(void *producer)
+static bool has_room(void *producer)
 {
 	return grant_room(producer);
 }
@@ -153,13 +154,13 @@ static void await_progress(void *context)
 }
 
 /* Wait until the writer has made room. 0: it won't. */
-static int wait_for_room(struct producer *producer)
+static bool wait_for_room(struct producer *producer)
 {
 	const struct producer_await await = {
 		.is_there = has_room, .await = await_progress, .context = producer};
 	struct thread_slot *slot = producer->ring.slot;
 	uint64_t waited_ns = atomic_load_explicit(&slot->waited_ns, memory_order_relaxed);
-	int is_there = torsh_producer_await(&await, &waited_ns);
+	bool is_there = torsh_producer_await(&await, &waited_ns);
 
 	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->waited_ns, waited_ns, memory_order_relaxed);
@@ -208,23 +209,23 @@ static void put_lost(struct producer *producer)
 	put_cold(producer, EVENT_LOST, payload, torsh_codec_pack(&event, payload));
 }
 
-int torsh_producer_make_room(struct producer *producer)
+bool torsh_producer_make_room(struct producer *producer)
 {
 	for (;;) {
 		if (!grant_room(producer) && !wait_for_room(producer))
-			return 0;
+			return false;
 		if (!producer->has_lost && !producer->is_torn)
-			return 1;
+			return true;
 		if (producer->is_torn)
 			put_restart(producer);
 		else
 			put_lost(producer);
 		if (producer->ring.head + PRODUCER_ROOM <= producer->ring.room_until)
-			return 1;
+			return true;
 	}
 }
 
-void torsh_producer_lose(struct producer *producer, enum producer_loss what)
+void torsh_producer_drop(struct producer *producer, enum producer_loss what)
 {
 	struct thread_slot *slot = producer->ring.slot;
 
@@ -304,13 +305,13 @@ void torsh_producer_add_python(struct producer *producer, struct stack_delta *de
 	if (__builtin_expect(!producer->python, 0))
 		producer->python = torsh_producer_pages(producer, torsh_python_bytes());
 	if (producer->python)
-		torsh_python_amend(producer->python, producer->stack,
+		torsh_python_merge(producer->python, producer->stack,
 				   producer->tid == torsh_process->pid, delta);
 }
 
 /* Inlined into whoever sends an event: that may be done on a signal handler's small stack. */
-static inline __attribute__((always_inline)) int hold(struct producer *producer, const void *frame,
-						      uint64_t *stamp)
+static inline __attribute__((always_inline)) bool hold(struct producer *producer, const void *frame,
+						       uint64_t *stamp)
 {
 	if (!torsh_producer_has_room(producer))
 		goto lose;
@@ -323,13 +324,13 @@ static inline __attribute__((always_inline)) int hold(struct producer *producer,
 	}
 	torsh_ring_begin(&producer->ring);
 	*stamp = torsh_producer_stamp(producer);
-	return 1;
+	return true;
 lose:
-	torsh_producer_lose(producer, LOSS_OTHER);
-	return 0;
+	torsh_producer_drop(producer, LOSS_OTHER);
+	return false;
 }
 
-int torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp)
+bool torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp)
 {
 	return hold(producer, frame, stamp);
 }

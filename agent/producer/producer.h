@@ -30,7 +30,7 @@
 enum producer_state {
 	PRODUCER_FORKED, /* these pages were zeroed by fork: the process is a new one */
 	PRODUCER_IDLE,
-	PRODUCER_BUSY, /* the late producer: some thread is in a hook */
+	PRODUCER_BUSY, /* the shared producer: some thread is in a hook */
 	PRODUCER_NOT_CREATED, /* stands for a thread that has none yet */
 	PRODUCER_QUIET, /* stands for a thread whose calls are the agent's own */
 	/* stands for a thread that has forbidden itself what an event takes: they are counted */
@@ -52,7 +52,7 @@ struct producer_pages {
 struct producer {
 	/*
 	 * enum producer_state, or while its thread is in a hook the holder of
-	 * torsh_producer_holder; written by its thread only, but for the late producer.
+	 * torsh_producer_holder; written by its thread only, but for the shared producer.
 	 */
 	_Atomic uint64_t state;
 	uint64_t n_before; /* events that the ring had when the one under way was begun */
@@ -64,7 +64,7 @@ struct producer {
 	struct open_calls *open; /* the same, agent/producer/schedule.c's */
 	struct producer_pages pages[PRODUCER_PAGES];
 	struct producer *interrupt; /* NULL until a handler needed it */
-	uint64_t user; /* of the late producer: the mark of the thread whose it was last */
+	uint64_t user; /* of the shared producer: the mark of the thread whose it was last */
 	uint8_t *large; /* the slot's large ring, since it is mapped */
 	uint32_t may_not_grow; /* no large ring could be mapped */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
@@ -92,7 +92,7 @@ static inline uint64_t torsh_producer_holder(const void *frame)
 }
 
 /* the counter can't be trusted: stamps are clock_gettime's */
-extern int torsh_producer_clock_is_monotonic;
+extern bool torsh_producer_clock_is_monotonic;
 
 /* frame: of the hook that enters. */
 struct producer *torsh_producer_enter_slowly(struct producer *producer, const void *frame);
@@ -120,7 +120,7 @@ static inline __attribute__((always_inline)) struct producer *torsh_producer_ent
 static inline void torsh_producer_leave(struct producer *producer)
 {
 	/*
-	 * For the late producer this is the release of a lock, paired with the acquire in
+	 * For the shared producer this is the release of a lock, paired with the acquire in
 	 * enter_slowly.
 	 */
 	atomic_store_explicit(&producer->state, PRODUCER_IDLE, memory_order_release);
@@ -154,17 +154,17 @@ static inline uint64_t torsh_producer_stamp(struct producer *producer)
 
 #define PRODUCER_ROOM (CODEC_EVENT_MAX + 16)
 
-int torsh_producer_make_room(struct producer *producer);
-void torsh_producer_lose(struct producer *producer, enum producer_loss what);
+bool torsh_producer_make_room(struct producer *producer);
+void torsh_producer_drop(struct producer *producer, enum producer_loss what);
 
 /*
  * Is there room for one event? May wait for the writer, for a bounded time; 0: the event is to be
  * lost.
  */
-static inline int torsh_producer_has_room(struct producer *producer)
+static inline bool torsh_producer_has_room(struct producer *producer)
 {
 	if (__builtin_expect(producer->ring.head + PRODUCER_ROOM <= producer->ring.room_until, 1))
-		return 1;
+		return true;
 	return torsh_producer_make_room(producer);
 }
 
@@ -193,7 +193,7 @@ static inline void torsh_producer_free(struct producer *producer, uint64_t addre
 	uint8_t *begin, *end;
 
 	if (!torsh_producer_has_room(producer)) {
-		torsh_producer_lose(producer, LOSS_FREE);
+		torsh_producer_drop(producer, LOSS_FREE);
 		return;
 	}
 	begin = torsh_ring_begin(&producer->ring);
@@ -211,7 +211,7 @@ static inline uint64_t torsh_producer_stack_first(struct producer *producer,
 {
 	torsh_ring_cancel(&producer->ring);
 	if (torsh_producer_put_stack(producer, delta)) {
-		torsh_producer_lose(producer, LOSS_ALLOC);
+		torsh_producer_drop(producer, LOSS_ALLOC);
 		return 0;
 	}
 	delta->pop = delta->n_push = 0;
@@ -228,7 +228,7 @@ static inline void torsh_producer_alloc(struct producer *producer, const struct 
 	uint64_t stamp;
 
 	if (!torsh_producer_has_room(producer)) {
-		torsh_producer_lose(producer, LOSS_ALLOC);
+		torsh_producer_drop(producer, LOSS_ALLOC);
 		return;
 	}
 	/* Stamped before the stack is taken: reading the counter goes on while that is done. */
@@ -265,7 +265,7 @@ void torsh_producer_send(const struct event *event, const void *frame);
  * Make the ring busy and take a stamp. Returns 0 when there is no room: then the event is lost
  * already. Afterwards exactly one of torsh_producer_event_at and torsh_producer_release.
  */
-int torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp);
+bool torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp);
 void torsh_producer_event_at(struct producer *producer, const struct event *event, uint64_t stamp);
 void torsh_producer_release(struct producer *producer);
 
@@ -293,11 +293,11 @@ void torsh_producer_settle_ring(struct producer *producer);
  * given up.
  */
 struct producer_await {
-	int (*is_there)(void *context);
+	bool (*is_there)(void *context);
 	void (*await)(void *context);
 	void *context;
 };
 
-int torsh_producer_await(const struct producer_await *await, uint64_t *waited_ns);
+bool torsh_producer_await(const struct producer_await *await, uint64_t *waited_ns);
 
 #endif

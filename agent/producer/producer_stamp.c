@@ -3,12 +3,13 @@
  * Stamps that are not just a reading of the counter: it isn't used, was set back, or stands below
  * the producer's last stamp.
  */
+#include <stdbool.h>
 #include <time.h>
 
 #include "agent/producer/counter.h"
 #include "agent/producer/producer.h"
 
-int torsh_producer_clock_is_monotonic;
+bool torsh_producer_clock_is_monotonic;
 
 static uint64_t monotonic_stamp(void)
 {

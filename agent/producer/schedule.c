@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/producer/schedule.h"
 
+#include <stdbool.h>
+
 #include "agent/process/process.h"
 
 #define OPEN_FIRST 256u /* room that doubles up to the next */
 /* calls without an end must not fill the memory: those further in are sent, whatever step it is */
 #define OPEN_MAX 65536u
-#define TELLER_SHIFT 56
+#define SOURCE_SHIFT 56
 #define KIND_SHIFT 63 /* keys lie below */
 
 /* Keys of open calls with their kinds, the outermost first; their lowest bit: it was sent. */
@@ -51,7 +53,7 @@ static uint64_t key_of(enum open_kind kind, open_key key)
 	return (uint64_t)kind << KIND_SHIFT | key;
 }
 
-static void tell(struct producer *producer)
+static void announce(struct producer *producer)
 {
 	const struct schedule *schedule = &torsh_config.schedule;
 	struct event event = {
@@ -66,26 +68,27 @@ static void tell(struct producer *producer)
 			},
 	};
 
-	if (!atomic_load_explicit(&torsh_process->schedule.is_told, memory_order_relaxed) &&
-	    !atomic_exchange_explicit(&torsh_process->schedule.is_told, 1, memory_order_relaxed))
+	if (!atomic_load_explicit(&torsh_process->schedule.is_announced, memory_order_relaxed) &&
+	    !atomic_exchange_explicit(&torsh_process->schedule.is_announced, 1,
+				      memory_order_relaxed))
 		torsh_producer_event(producer, &event, NULL);
 }
 
-static int is_sent_now(struct producer *producer)
+static bool is_sent_now(struct producer *producer)
 {
-	tell(producer);
+	announce(producer);
 	return !atomic_load_explicit(&torsh_process->schedule.rests, memory_order_relaxed);
 }
 
-int torsh_schedule_is_on(struct producer *producer)
+bool torsh_schedule_is_on(struct producer *producer)
 {
 	return !torsh_schedule_is_kept() || is_sent_now(producer);
 }
 
-int torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key)
+bool torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key)
 {
 	struct open_calls *open = make_room(producer);
-	int is_sent = is_sent_now(producer);
+	bool is_sent = is_sent_now(producer);
 
 	if (open) {
 		open->keys[open->n++] = key_of(kind, key) | (uint64_t)is_sent;
@@ -93,31 +96,31 @@ int torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_ke
 	}
 	if (producer->open)
 		producer->open->n_deeper[kind]++;
-	return 1;
+	return true;
 }
 
-int torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_key key)
+bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_key key)
 {
 	struct open_calls *open = producer->open;
 	uint32_t i = open ? open->n : 0;
-	int is_sent;
+	bool is_sent;
 
 	if (open && open->n_deeper[kind]) {
 		open->n_deeper[kind]--;
-		return 1;
+		return true;
 	}
 	while (i && (open->keys[i - 1] & ~UINT64_C(1)) != key_of(kind, key))
 		i--;
 	/* It began on another thread, or before a fork. */
 	if (!i)
-		return 1;
-	is_sent = (int)(open->keys[i - 1] & 1);
+		return true;
+	is_sent = open->keys[i - 1] & 1;
 	for (open->n--; i <= open->n; i++)
 		open->keys[i - 1] = open->keys[i];
 	return is_sent;
 }
 
-void torsh_schedule_forget(struct open_calls *open)
+void torsh_schedule_reset(struct open_calls *open)
 {
 	for (int i = 0; open && i < N_OPEN_KINDS; i++)
 		open->n_deeper[i] = 0;
@@ -126,27 +129,27 @@ void torsh_schedule_forget(struct open_calls *open)
 }
 
 /*
- * Count one on, or begin with a better way to tell. Returns 0 where there was a better one: then it
- * is no step.
+ * Count one on, or begin with a better source of steps. Returns 0 where there was a better one:
+ * then it is no step.
  */
-static int count_step(enum step_teller by, uint64_t first, uint64_t *step)
+static bool count_step(enum step_source by, uint64_t first, uint64_t *step)
 {
 	_Atomic uint64_t *state = &torsh_process->schedule.step;
 	uint64_t old = atomic_load_explicit(state, memory_order_relaxed), next;
 
 	do {
-		enum step_teller known = (enum step_teller)(old >> TELLER_SHIFT);
+		enum step_source known = (enum step_source)(old >> SOURCE_SHIFT);
 
 		if (by < known)
-			return 0;
-		next = by > known ? (uint64_t)by << TELLER_SHIFT | first : old + 1;
+			return false;
+		next = by > known ? (uint64_t)by << SOURCE_SHIFT | first : old + 1;
 	} while (!atomic_compare_exchange_weak_explicit(state, &old, next, memory_order_relaxed,
 							memory_order_relaxed));
-	*step = next & ((UINT64_C(1) << TELLER_SHIFT) - 1);
-	return 1;
+	*step = next & ((UINT64_C(1) << SOURCE_SHIFT) - 1);
+	return true;
 }
 
-static void begin_step(struct producer *producer, enum step_teller by, uint64_t first,
+static void begin_step(struct producer *producer, enum step_source by, uint64_t first,
 		       uint64_t number)
 {
 	struct event event = {.id = EVENT_SCHEDULE_STEP, .schedule_step = {.told_by = by}};
@@ -154,7 +157,7 @@ static void begin_step(struct producer *producer, enum step_teller by, uint64_t 
 
 	if (!torsh_schedule_is_kept())
 		return;
-	tell(producer);
+	announce(producer);
 	if (!count_step(by, first, &step))
 		return;
 	event.schedule_step.step = step;
@@ -168,7 +171,7 @@ static void begin_step(struct producer *producer, enum step_teller by, uint64_t 
 			      memory_order_relaxed);
 }
 
-void torsh_schedule_step(struct producer *producer, enum step_teller by, uint64_t number)
+void torsh_schedule_step(struct producer *producer, enum step_source by, uint64_t number)
 {
 	begin_step(producer, by, 0, number);
 }

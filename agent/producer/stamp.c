@@ -66,7 +66,7 @@ static uint64_t read_checked(void)
 
 	for (uint32_t i = 0; i < TRIES; i++) {
 		/* Not one that is published after the reading. */
-		struct clock_moment known = torsh_clock_look(reference);
+		struct clock_moment known = torsh_clock_read(reference);
 
 		now = read_ordered(&lift);
 		if (!known.ticks_a_second || is_high_enough(&known, now, lift))

@@ -43,13 +43,13 @@ struct python {
 	struct activations acts;
 	uintptr_t second_state; /* see running_state; 0: none */
 	/* on their way: an address in the native frame of each activation */
-	uintptr_t places[CHAIN_MAX_LINKS];
+	uintptr_t anchors[CHAIN_MAX_LINKS];
 	uint32_t ids[STACK_MAX_FRAMES + CHAIN_MAX_LINKS + STACK_READABLE];
 };
 
 /* ---- finding the interpreter ---- */
 
-static void say_unknown(void)
+static void note_unsupported(void)
 {
 	struct text text = torsh_text_map(TEXT_NOTE_BYTES);
 
@@ -70,7 +70,7 @@ static void watch_memory(const struct link_map *map)
 				   "interpreter was running before it was seen");
 }
 
-void torsh_python_consider(const struct link_map *map)
+void torsh_python_detect(const struct link_map *map)
 {
 	enum cpython_answer answer;
 
@@ -78,7 +78,7 @@ void torsh_python_consider(const struct link_map *map)
 		return;
 	answer = torsh_cpython_consider(map);
 	if (answer == CPYTHON_UNKNOWN)
-		say_unknown();
+		note_unsupported();
 	if (answer != CPYTHON_NONE && torsh_config.python_allocators)
 		watch_memory(map);
 }
@@ -88,7 +88,7 @@ size_t torsh_python_bytes(void)
 	return sizeof(struct python);
 }
 
-void torsh_python_forget(struct python *python)
+void torsh_python_invalidate(struct python *python)
 {
 	memset(python, 0, sizeof(*python));
 }
@@ -98,9 +98,9 @@ void torsh_python_forget(struct python *python)
 /* Another thread's state may go away while it is looked at. */
 static bool is_own(uintptr_t state)
 {
-	uintptr_t place = state + torsh_cpython.at.tstate_thread_id;
+	uintptr_t locate = state + torsh_cpython.at.tstate_thread_id;
 
-	return state && torsh_probe(place) && *(const pthread_t *)place == pthread_self();
+	return state && torsh_probe(locate) && *(const pthread_t *)locate == pthread_self();
 }
 
 /*
@@ -142,19 +142,19 @@ struct parting {
 	uint32_t old_at; /* of the first link of the old stack that isn't; NOWHERE: there is none */
 };
 
-static bool holds(const struct stack_look *look, uint32_t i, uintptr_t address)
+static bool holds(const struct stack_view *view, uint32_t i, uintptr_t address)
 {
-	return look->sp[i] <= address && (i == 0 || address < look->sp[i - 1]);
+	return view->sp[i] <= address && (i == 0 || address < view->sp[i - 1]);
 }
 
 /* The native frame from number `from` on in which address lies; guess is looked at first. */
-static uint32_t find_frame(const struct stack_look *look, uint32_t from, uint32_t guess,
+static uint32_t find_frame(const struct stack_view *view, uint32_t from, uint32_t guess,
 			   uintptr_t address)
 {
-	if (guess >= from && guess < look->depth && holds(look, guess, address))
+	if (guess >= from && guess < view->depth && holds(view, guess, address))
 		return guess;
-	for (uint32_t i = from; i < look->depth; i++) {
-		if (holds(look, i, address))
+	for (uint32_t i = from; i < view->depth; i++) {
+		if (holds(view, i, address))
 			return i;
 	}
 	return NOWHERE;
@@ -179,7 +179,7 @@ static void read_cframes(struct python *python, uintptr_t tstate, uint32_t first
 				break;
 			cframe = *(const uintptr_t *)(cframe + at->cframe_previous);
 		}
-		python->places[k] = cframe;
+		python->anchors[k] = cframe;
 		if (cframe)
 			cframe = *(const uintptr_t *)(cframe + at->cframe_previous);
 	}
@@ -202,8 +202,8 @@ static void move(struct activations *acts, uint32_t k, uint32_t at, struct parti
  * there (the stack is cut, or a greenlet's) stands directly inside of the next one further out, or
  * outermost.
  */
-static void place_by_address(struct python *python, const struct stack_look *look, uintptr_t tstate,
-			     uint32_t first, struct parting *parting)
+static void locate_by_address(struct python *python, const struct stack_view *view,
+			      uintptr_t tstate, uint32_t first, struct parting *parting)
 {
 	struct activations *acts = &python->acts;
 	bool by_cframe = torsh_cpython.at.activations == CPYTHON_BY_CFRAME;
@@ -213,17 +213,17 @@ static void place_by_address(struct python *python, const struct stack_look *loo
 		read_cframes(python, tstate, first);
 	for (uint32_t k = first; k < acts->n; k++) {
 		uintptr_t address =
-			by_cframe ? python->places[k] : python->chain.links.frame[acts->start[k]];
-		uint32_t found = address ? find_frame(look, at, acts->at[k], address) : NOWHERE;
+			by_cframe ? python->anchors[k] : python->chain.links.frame[acts->start[k]];
+		uint32_t found = address ? find_frame(view, at, acts->at[k], address) : NOWHERE;
 
 		at = found != NOWHERE ? found : k ? at + 1 : 0;
 		move(acts, k, at, parting);
 	}
 }
 
-static bool is_evaluation(const struct stack_look *look, uint32_t i)
+static bool is_evaluation(const struct stack_view *view, uint32_t i)
 {
-	uint64_t ip = look->ip[i] & ((UINT64_C(1) << STACK_IP_BITS) - 1);
+	uint64_t ip = view->ip[i] & ((UINT64_C(1) << STACK_IP_BITS) - 1);
 
 	/* A return address: it may be the one behind the function's last call. */
 	return ip - 1 - torsh_cpython.eval_start < torsh_cpython.eval_bytes;
@@ -233,21 +233,21 @@ static bool is_evaluation(const struct stack_look *look, uint32_t i)
  * Activations from `first` on, one for each native frame of the evaluation function, the innermost
  * first.
  */
-static void place_by_code(struct python *python, const struct stack_look *look, uint32_t first,
-			  struct parting *parting)
+static void locate_by_code(struct python *python, const struct stack_view *view, uint32_t first,
+			   struct parting *parting)
 {
 	struct activations *acts = &python->acts;
-	uint32_t from = first ? acts->at[first - 1] + 1 : 0, native = look->depth, k;
+	uint32_t from = first ? acts->at[first - 1] + 1 : 0, native = view->depth, k;
 
 	for (k = acts->n; k > first; k--) {
-		while (native > from && !is_evaluation(look, native - 1))
+		while (native > from && !is_evaluation(view, native - 1))
 			native--;
 		if (native <= from)
 			break;
-		python->places[k - 1] = --native;
+		python->anchors[k - 1] = --native;
 	}
 	for (uint32_t i = first; i < acts->n; i++)
-		move(acts, i, i < k ? from : (uint32_t)python->places[i], parting);
+		move(acts, i, i < k ? from : (uint32_t)python->anchors[i], parting);
 }
 
 /*
@@ -288,9 +288,9 @@ static uint32_t find_activation(const struct activations *acts, uint32_t link)
  * Place what may have moved: activations in native frames that aren't those of before, and new
  * ones. What stays says where the stacks part.
  */
-static struct parting place(struct python *python, const struct stack_look *look,
-			    uint32_t n_native_kept, uintptr_t tstate,
-			    const struct chain_difference *difference)
+static struct parting locate(struct python *python, const struct stack_view *view,
+			     uint32_t n_native_kept, uintptr_t tstate,
+			     const struct chain_difference *difference)
 {
 	struct activations *acts = &python->acts;
 	struct parting parting = {
@@ -303,9 +303,9 @@ static struct parting place(struct python *python, const struct stack_look *look
 	while (first > 0 && acts->at[first - 1] >= n_native_kept)
 		first--;
 	if (first < acts->n && torsh_cpython.at.activations == CPYTHON_BY_CODE)
-		place_by_code(python, look, first, &parting);
+		locate_by_code(python, view, first, &parting);
 	else if (first < acts->n)
-		place_by_address(python, look, tstate, first, &parting);
+		locate_by_address(python, view, tstate, first, &parting);
 	return parting;
 }
 
@@ -333,7 +333,7 @@ static void finish_parting(const struct python *python, struct parting *parting)
 }
 
 /* The stack from the parting on. */
-static uint32_t put_ids(struct python *python, const struct stack_look *look,
+static uint32_t put_ids(struct python *python, const struct stack_view *view,
 			const struct parting *parting)
 {
 	const struct python_chain *chain = &python->chain;
@@ -342,19 +342,19 @@ static uint32_t put_ids(struct python *python, const struct stack_look *look,
 
 	for (uint32_t k = link < chain->n ? find_activation(acts, link) : acts->n; k < acts->n;
 	     k++) {
-		while (native < acts->at[k] && native < look->depth)
-			python->ids[n++] = look->ids[native++];
+		while (native < acts->at[k] && native < view->depth)
+			python->ids[n++] = view->ids[native++];
 		for (; link < acts->start[k + 1]; link++) {
 			if (chain->id[link] != PYTHON_NO_ID)
 				python->ids[n++] = chain->id[link];
 		}
 	}
-	while (native < look->depth)
-		python->ids[n++] = look->ids[native++];
+	while (native < view->depth)
+		python->ids[n++] = view->ids[native++];
 	return n;
 }
 
-void torsh_python_amend(struct python *python, const struct stack *stack, bool is_main,
+void torsh_python_merge(struct python *python, const struct stack *stack, bool is_main,
 			struct stack_delta *delta)
 {
 	struct python_chain *chain = &python->chain;
@@ -362,13 +362,13 @@ void torsh_python_amend(struct python *python, const struct stack *stack, bool i
 	bool is_anew = delta->pop == STACK_POP_ALL;
 	uintptr_t tstate = own_state(python, is_main);
 	struct parting parting;
-	struct stack_look look;
+	struct stack_view view;
 	uint32_t n_kept;
 
-	torsh_stack_look(stack, &look);
-	n_kept = is_anew ? 0 : look.depth - delta->n_push;
-	torsh_python_chain_look(chain, tstate, &difference);
-	parting = place(python, &look, n_kept, tstate, &difference);
+	torsh_stack_view(stack, &view);
+	n_kept = is_anew ? 0 : view.depth - delta->n_push;
+	torsh_python_chain_update(chain, tstate, &difference);
+	parting = locate(python, &view, n_kept, tstate, &difference);
 	if (is_anew) {
 		parting = (struct parting){0};
 	} else {
@@ -376,6 +376,6 @@ void torsh_python_amend(struct python *python, const struct stack *stack, bool i
 		delta->pop +=
 			n_kept + difference.n_old_ids - parting.native - chain->rank[parting.link];
 	}
-	delta->n_push = put_ids(python, &look, &parting);
+	delta->n_push = put_ids(python, &view, &parting);
 	delta->push = python->ids;
 }

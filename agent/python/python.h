@@ -20,13 +20,13 @@ struct link_map;
 struct python;
 
 /* A loaded object was met by a stack: is it the interpreter? */
-void torsh_python_consider(const struct link_map *map);
+void torsh_python_detect(const struct link_map *map);
 
 /* Storage is so many zeroed bytes, aligned as pages are, of the producer's own. */
 size_t torsh_python_bytes(void);
 
 /* What it found before is used no more. */
-void torsh_python_forget(struct python *python);
+void torsh_python_invalidate(struct python *python);
 
 /*
  * Amend the difference that torsh_stack_capture just found for stack: it becomes one between stacks
@@ -34,7 +34,7 @@ void torsh_python_forget(struct python *python);
  * is_main: the calling thread is the one that ends the interpreter; other threads see nothing of
  * Python from then on.
  */
-void torsh_python_amend(struct python *python, const struct stack *stack, bool is_main,
+void torsh_python_merge(struct python *python, const struct stack *stack, bool is_main,
 			struct stack_delta *delta);
 
 #endif

@@ -61,7 +61,7 @@ static bool is_readable(struct python_chain *chain, uintptr_t frame)
 /* ---- comparing with what is known ---- */
 
 /* Links whose code died since are known no more, wherever their frames are. */
-static void forget_dead(struct python_chain *chain)
+static void drop_dead(struct python_chain *chain)
 {
 	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
 
@@ -113,13 +113,13 @@ prove_links(const struct python_chain *chain, const struct reader *reader, uint3
 	uint32_t i;
 
 	for (i = first; i > 0; i--) {
-		uintptr_t foretold = links->frame[i - 1], next = foretold;
+		uintptr_t predicted = links->frame[i - 1], next = predicted;
 
 		/* Not what is read next, which it equals: the processor needn't wait for that. */
 		__asm__("" : "+r"(next));
 		if (!is_likely(!has_moved(links, reader, i, frame)))
 			proof.lowest = i;
-		if (!is_likely(word_at(frame + reader->previous) == foretold))
+		if (!is_likely(word_at(frame + reader->previous) == predicted))
 			break;
 		frame = next;
 	}
@@ -313,8 +313,8 @@ uintptr_t torsh_python_innermost(uintptr_t tstate)
  * The commonest: the same frames as before, of which at most the innermost has moved on. False:
  * there is more to do; nothing was changed.
  */
-static inline bool look_again(struct python_chain *chain, const struct reader *reader,
-			      uintptr_t frame, struct chain_difference *difference)
+static inline bool update_innermost(struct python_chain *chain, const struct reader *reader,
+				    uintptr_t frame, struct chain_difference *difference)
 {
 	struct chain_links *links = &chain->links;
 	uint32_t last = chain->n - 1, id;
@@ -341,9 +341,9 @@ static inline bool look_again(struct python_chain *chain, const struct reader *r
 	return true;
 }
 
-static __attribute__((noinline)) void look_anew(struct python_chain *chain,
-						const struct reader *reader, uintptr_t frame,
-						struct chain_difference *difference)
+static __attribute__((noinline)) void update_chain(struct python_chain *chain,
+						   const struct reader *reader, uintptr_t frame,
+						   struct chain_difference *difference)
 {
 	uint32_t n_kept = walk(chain, reader, frame);
 
@@ -359,8 +359,8 @@ static __attribute__((noinline)) void look_anew(struct python_chain *chain,
 	take_fresh(chain, reader, n_kept, difference);
 }
 
-void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate,
-			     struct chain_difference *difference)
+void torsh_python_chain_update(struct python_chain *chain, uintptr_t tstate,
+			       struct chain_difference *difference)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	const struct reader reader = {
@@ -374,7 +374,7 @@ void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate,
 	difference->n_old_ids = chain->rank[chain->n];
 	difference->n_old = chain->n;
 	difference->first = UINT32_MAX;
-	forget_dead(chain);
-	if (!look_again(chain, &reader, frame, difference))
-		look_anew(chain, &reader, frame, difference);
+	drop_dead(chain);
+	if (!update_innermost(chain, &reader, frame, difference))
+		update_chain(chain, &reader, frame, difference);
 }

@@ -76,10 +76,10 @@ uintptr_t torsh_python_innermost(uintptr_t tstate);
 /*
  * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to what is
  * as it was. Frames are read in the order in which they are linked, so that none is read that isn't
- * there: the addresses are foretold by the previous look, so that reads don't wait for each other.
+ * there: the addresses are predicted by the previous look, so that reads don't wait for each other.
  * Garbage, which a signal handler can find where a frame is being linked, ends the chain.
  */
-void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate,
-			     struct chain_difference *difference);
+void torsh_python_chain_update(struct python_chain *chain, uintptr_t tstate,
+			       struct chain_difference *difference);
 
 #endif

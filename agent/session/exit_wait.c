@@ -2,24 +2,25 @@
 #include "agent/session/exit_wait.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/channel.h"
 
-#define EXPORTS_SAID_AFTER_NS UINT64_C(1000000000)
+#define EXPORT_NOTICE_AFTER_NS UINT64_C(1000000000)
 #define STEP_NS UINT64_C(50000000)
 /* without a sign of the writer: it is stopped, or dead */
-#define SILENT_AT_MOST_NS UINT64_C(5000000000)
+#define SILENT_MAX_NS UINT64_C(5000000000)
 #define SUMMARY_AT_MOST_NS UINT64_C(5000000000)
-#define WAIT_AT_MOST_NS UINT64_C(600000000000) /* whatever it seems to do */
+#define WAIT_MAX_NS UINT64_C(600000000000) /* whatever it seems to do */
 
 struct exit_wait {
 	uint64_t begin_ns, at_ns;
 	uint64_t moved_ns; /* when the heartbeat was found to have moved */
 	uint32_t heartbeat;
-	int has_said;
+	bool has_printed;
 };
 
 static uint64_t now_ns(void)
@@ -31,7 +32,7 @@ static uint64_t now_ns(void)
 }
 
 /* What is waited for: bits of channel_exit_wish. 0: nothing. */
-static uint32_t wishes_of(struct channel_header *header, int may_be_first)
+static uint32_t wishes_of(struct channel_header *header, bool may_be_first)
 {
 	uint32_t state = atomic_load_explicit(&header->writer_state, memory_order_acquire);
 
@@ -43,31 +44,31 @@ static uint32_t wishes_of(struct channel_header *header, int may_be_first)
 }
 
 /* Called again and again: has the writer moved, and is it not too late for what is waited for? */
-static int is_worth_it(struct exit_wait *wait, uint32_t heartbeat, uint32_t wishes)
+static bool is_worth_it(struct exit_wait *wait, uint32_t heartbeat, uint32_t wishes)
 {
 	wait->at_ns = now_ns();
 	if (heartbeat != wait->heartbeat)
 		wait->moved_ns = wait->at_ns;
 	wait->heartbeat = heartbeat;
-	return wait->at_ns - wait->moved_ns < SILENT_AT_MOST_NS &&
+	return wait->at_ns - wait->moved_ns < SILENT_MAX_NS &&
 	       wait->at_ns - wait->begin_ns <
-		       (wishes == EXIT_SUMMARY ? SUMMARY_AT_MOST_NS : WAIT_AT_MOST_NS);
+		       (wishes == EXIT_SUMMARY ? SUMMARY_AT_MOST_NS : WAIT_MAX_NS);
 }
 
-static void say_what_takes_so_long(struct exit_wait *wait, uint32_t wishes)
+static void print_export_notice(struct exit_wait *wait, uint32_t wishes)
 {
 	const uint32_t both = EXIT_EXPORTS | EXIT_SUMMARY;
 
-	if (torsh_agent_is_sandboxed() || wait->has_said || (wishes & both) != both ||
-	    wait->at_ns - wait->begin_ns < EXPORTS_SAID_AFTER_NS)
+	if (torsh_agent_is_sandboxed() || wait->has_printed || (wishes & both) != both ||
+	    wait->at_ns - wait->begin_ns < EXPORT_NOTICE_AFTER_NS)
 		return;
-	wait->has_said = 1;
-	torsh_say("the exports are being written; an interrupt leaves that to the background",
-		  NULL);
+	wait->has_printed = true;
+	torsh_message("the exports are being written; an interrupt leaves that to the background",
+		      NULL);
 }
 
 /* Returns whether the answer came. */
-static int await_answer(struct channel_header *header, int may_be_first)
+static bool await_answer(struct channel_header *header, bool may_be_first)
 {
 	struct exit_wait wait = {.begin_ns = now_ns()};
 
@@ -80,17 +81,17 @@ static int await_answer(struct channel_header *header, int may_be_first)
 		    !is_worth_it(&wait,
 				 atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
 				 wishes))
-			return 0;
-		say_what_takes_so_long(&wait, wishes);
+			return false;
+		print_export_notice(&wait, wishes);
 		result = torsh_sys_futex_wait(&header->exit_answer, 0, STEP_NS);
 		if ((result == -EINTR && !(wishes & EXIT_WHOLE)) ||
 		    (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
-			return 0;
+			return false;
 	}
-	return 1;
+	return true;
 }
 
-void torsh_exit_wait(struct channel_header *header, int may_be_first)
+void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 {
 	uint32_t n;
 
@@ -106,5 +107,5 @@ void torsh_exit_wait(struct channel_header *header, int may_be_first)
 		return;
 	n = atomic_load_explicit(&header->exit_text_length, memory_order_relaxed);
 	if (n && n <= CHANNEL_EXIT_TEXT_BYTES && !torsh_agent_is_sandboxed())
-		torsh_say_bytes(header->exit_text, n);
+		torsh_message_write(header->exit_text, n);
 }

@@ -7,6 +7,8 @@
 #ifndef TORSH_AGENT_SESSION_EXIT_WAIT_H
 #define TORSH_AGENT_SESSION_EXIT_WAIT_H
 
+#include <stdbool.h>
+
 #include "agent/wire/channel.h"
 
 /*
@@ -15,6 +17,6 @@
  * not have attached yet, and this process began the session. Futexes only: a target may have
  * forbidden itself all else.
  */
-void torsh_exit_wait(struct channel_header *header, int may_be_first);
+void torsh_exit_wait(struct channel_header *header, bool may_be_first);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -69,7 +70,7 @@ void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 		path.length -= strlen(ending);
 		output->path[path.length] = '\0';
 		torsh_text_put(&path, ".torsh");
-		output->is_file = 1;
+		output->is_file = true;
 	}
 }
 
@@ -103,7 +104,7 @@ static int close_with_errno(int fd)
 	return -error;
 }
 
-static int is_trusted(const struct stat *status)
+static bool is_trusted(const struct stat *status)
 {
 	return status->st_uid == geteuid() || status->st_uid == 0;
 }
@@ -172,7 +173,7 @@ static int open_in(struct output *output, int directory, const char *path)
 }
 
 /* The writer of a run before, into the same file, may be about to let it go. */
-static int lock_patiently(int fd)
+static int lock_with_retries(int fd)
 {
 	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};
 	int result = flock(fd, LOCK_EX | LOCK_NB);
@@ -189,7 +190,7 @@ static int lock_patiently(int fd)
  * May what has this name be replaced? Not while another session records into it, and only a file,
  * or a link.
  */
-static int expect_replaceable(int directory, const char *name)
+static int check_replaceable(int directory, const char *name)
 {
 	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), result;
 	struct stat status;
@@ -199,7 +200,7 @@ static int expect_replaceable(int directory, const char *name)
 	result = (int)torsh_sys_fstat(fd, &status);
 	if (!result && !S_ISREG(status.st_mode))
 		result = -EEXIST;
-	else if (!result && lock_patiently(fd))
+	else if (!result && lock_with_retries(fd))
 		result = -errno;
 	close(fd);
 	return result;
@@ -222,7 +223,7 @@ static int open_named(struct output *output, int directory)
 			return flock(fd, LOCK_EX | LOCK_NB) ? close_with_errno(fd) : fd;
 		if (fd != -EEXIST)
 			return fd;
-		result = expect_replaceable(directory, name);
+		result = check_replaceable(directory, name);
 		if (result)
 			return result;
 		/*
@@ -299,14 +300,14 @@ int torsh_output_make(struct output *output)
 	torsh_text_put(&text, output->program);
 	torsh_text_put(&text, "-");
 	torsh_text_put_number(&text, output->pid);
-	output->is_file = 0;
+	output->is_file = false;
 	fd = try_fresh(output);
 	if (fd < 0) {
-		torsh_say("nothing is recorded: can't write ", wanted, " (", reason_of(error),
-			  ") nor ", output->path, " (", reason_of(fd), ")", NULL);
+		torsh_message("nothing is recorded: can't write ", wanted, " (", reason_of(error),
+			      ") nor ", output->path, " (", reason_of(fd), ")", NULL);
 		return fd;
 	}
-	torsh_say("can't write ", wanted, " (", reason_of(error), "): the recording is ",
-		  output->recording, NULL);
+	torsh_message("can't write ", wanted, " (", reason_of(error), "): the recording is ",
+		      output->recording, NULL);
 	return fd;
 }

@@ -7,13 +7,14 @@
 #define TORSH_AGENT_SESSION_OUTPUT_PATH_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct output {
 	const char *program; /* base name */
 	uint64_t pid;
 	char path[PATH_MAX]; /* directory, or file when is_file */
-	int is_file;
+	bool is_file;
 	char recording[PATH_MAX]; /* once it is made */
 	char export[PATH_MAX]; /* what else is written at the end, by its ending; "": nothing */
 };

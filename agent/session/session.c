@@ -72,14 +72,14 @@ static int plan_socket(struct plan *plan)
 		error = first ? error : -errno;
 		first = first ? first : bases[i];
 	}
-	torsh_say("nothing is recorded: no directory for the writer's socket can be made in ",
-		  first ? first : "/tmp", " (", torsh_text_reason(error),
-		  "), nor in any other place for temporary files", NULL);
+	torsh_message("nothing is recorded: no directory for the writer's socket can be made in ",
+		      first ? first : "/tmp", " (", torsh_text_reason(error),
+		      "), nor in any other place for temporary files", NULL);
 	return error;
 }
 
 /* torsh-UID-PID-NUMBER, as plan_socket names the directory. */
-int torsh_session_is_own(const char *socket_path, int pid)
+bool torsh_session_is_own(const char *socket_path, int pid)
 {
 	const char *end = strrchr(socket_path, '/'), *at = end;
 	char digits[24] = "";
@@ -133,7 +133,7 @@ static void put_option_number(struct text *text, uint64_t number)
  * Whoever reads a pipe to its end would wait for the writer too: the target prints its message at
  * the exit.
  */
-static int is_read_to_its_end(int fd)
+static bool is_read_to_its_end(int fd)
 {
 	struct stat status;
 
@@ -182,18 +182,18 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	put_option_number(&checkpoint_text, torsh_config.checkpoint_ns);
 	torsh_writer_process_reset_signals();
 	if (chdir("/"))
-		torsh_say("the writer stays in the target's directory", NULL);
+		torsh_message("the writer stays in the target's directory", NULL);
 	/* Who connects is told the pid of who has listened last. */
 	if (listen(SOCKET_FD, N_WAITING_MAX))
-		torsh_say("its end won't be noticed: the writer's socket: ",
-			  torsh_text_reason(-errno), NULL);
+		torsh_message("its end won't be noticed: the writer's socket: ",
+			      torsh_text_reason(-errno), NULL);
 	stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, RECORDING_FD + 1);
 	if (!torsh_config.summary || is_read_to_its_end(STDERR_FILENO))
 		dup2(STDIN_FILENO, STDERR_FILENO);
 	result = TORSH_SYS(SYS_execve, plan->writer, arguments, environment, 0, 0, 0);
 	dup2(stderr_fd, STDERR_FILENO);
-	torsh_say("nothing is recorded: can't start ", plan->writer, ": ",
-		  torsh_text_reason((int)result), NULL);
+	torsh_message("nothing is recorded: can't start ", plan->writer, ": ",
+		      torsh_text_reason((int)result), NULL);
 	for (;;)
 		TORSH_SYS(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
@@ -208,7 +208,7 @@ static long fork_until_exec(void)
  * Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's
  * place.
  */
-static int place_descriptor(int fd, int place)
+static int move_descriptor(int fd, int place)
 {
 	if (fd == place)
 		return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
@@ -225,14 +225,14 @@ static int open_descriptors(struct plan *plan)
 
 	if (fd < 0)
 		return fd;
-	result = place_descriptor(fd, RECORDING_FD);
+	result = move_descriptor(fd, RECORDING_FD);
 	if (!result) {
 		fd = listen_at(plan->socket_path);
-		result = fd < 0 ? fd : place_descriptor(fd, SOCKET_FD);
+		result = fd < 0 ? fd : move_descriptor(fd, SOCKET_FD);
 	}
 	if (result)
-		torsh_say("nothing is recorded: ", plan->socket_path, ": ",
-			  torsh_text_reason(result), NULL);
+		torsh_message("nothing is recorded: ", plan->socket_path, ": ",
+			      torsh_text_reason(result), NULL);
 	return result;
 }
 
@@ -252,8 +252,8 @@ static int start_writer(struct plan *plan)
 	if (pid == 0)
 		become_writer(plan);
 	if (pid < 0) {
-		torsh_say("nothing is recorded: can't start the writer: ",
-			  torsh_text_reason((int)pid), NULL);
+		torsh_message("nothing is recorded: can't start the writer: ",
+			      torsh_text_reason((int)pid), NULL);
 		return (int)-pid;
 	}
 	atomic_store_explicit(plan->writer_pid, (uint32_t)pid, memory_order_relaxed);
@@ -264,7 +264,7 @@ static int start_writer(struct plan *plan)
  * Is there a writer beside the file at path? Puts its path into the plan, whether it is there or
  * not.
  */
-static int find_writer_beside(struct plan *plan, const char *path)
+static int find_adjacent_writer(struct plan *plan, const char *path)
 {
 	struct text text = TEXT_IN(plan->writer);
 
@@ -297,10 +297,10 @@ static int plan_writer(struct plan *plan, const char *agent_path)
 {
 	char file[PATH_MAX];
 
-	if (find_writer_beside(plan, agent_path) ||
-	    (!follow_links(agent_path, file) && find_writer_beside(plan, file)))
+	if (find_adjacent_writer(plan, agent_path) ||
+	    (!follow_links(agent_path, file) && find_adjacent_writer(plan, file)))
 		return 0;
-	torsh_say("nothing is recorded: ", plan->writer, " is missing or not executable", NULL);
+	torsh_message("nothing is recorded: ", plan->writer, " is missing or not executable", NULL);
 	return -ENOENT;
 }
 
@@ -377,8 +377,8 @@ int torsh_session_begin(const char *program, const char *agent_path, _Atomic uin
 	if (starter.pid == 0)
 		TORSH_SYS(SYS_exit_group, start_writer(plan), 0, 0, 0, 0, 0);
 	if (starter.pid < 0) {
-		torsh_say("nothing is recorded: can't start the writer: ",
-			  torsh_text_reason((int)starter.pid), NULL);
+		torsh_message("nothing is recorded: can't start the writer: ",
+			      torsh_text_reason((int)starter.pid), NULL);
 		result = (int)starter.pid;
 		goto remove;
 	}
@@ -431,7 +431,7 @@ static bool is_gone_for_good(uint32_t pid)
  * An emulator doesn't keep the order in which the starter and the writer listen: then that is a
  * process which has ended.
  */
-static void learn_writer(int s, _Atomic uint32_t *writer_pid)
+static void store_writer_pid(int s, _Atomic uint32_t *writer_pid)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
@@ -460,7 +460,7 @@ int torsh_session_join(const char *socket_path, int fd, _Atomic uint32_t *writer
 
 	if (s < 0)
 		return s;
-	learn_writer(s, writer_pid);
+	store_writer_pid(s, writer_pid);
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = CMSG_LEN(sizeof(int));

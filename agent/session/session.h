@@ -31,7 +31,7 @@ int torsh_session_join(const char *socket_path, int fd, _Atomic uint32_t *writer
  * Did this process begin the session, as the image that it is now or as one before? By the socket's
  * name.
  */
-int torsh_session_is_own(const char *socket_path, int pid);
+bool torsh_session_is_own(const char *socket_path, int pid);
 
 /* The socket of the session that this process is in; "" before it has joined one. */
 extern char torsh_session_socket[SESSION_SOCKET_MAX];

@@ -11,9 +11,9 @@
  * A writer that runs answers within some 10 us; one that is stopped holds up a process for so long
  * once.
  */
-#define ANSWER_AT_MOST_NS UINT64_C(50000000)
+#define ANSWER_MAX_NS UINT64_C(50000000)
 /* One that is starting, of the process that started it. */
-#define START_AT_MOST_NS UINT64_C(2000000000)
+#define START_MAX_NS UINT64_C(2000000000)
 #define STEP_NS UINT64_C(50000000)
 
 static uint64_t now_ns(void)
@@ -54,7 +54,7 @@ static bool await_answer(struct channel_header *header, uint32_t request)
 
 	while (!is_answered(header, request)) {
 		uint32_t seen = atomic_load_explicit(&header->status_answers, memory_order_relaxed);
-		uint64_t at_most_ns = is_starting(header) ? START_AT_MOST_NS : ANSWER_AT_MOST_NS;
+		uint64_t at_most_ns = is_starting(header) ? START_MAX_NS : ANSWER_MAX_NS;
 		uint64_t left_ns = at_most_ns - (now_ns() - begin_ns);
 
 		if (left_ns > at_most_ns || !is_anybody_there(header))

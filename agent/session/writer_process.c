@@ -115,18 +115,18 @@ int torsh_writer_process_prepare(void)
 	int result = drop_descriptors(n_descriptors);
 
 	if (result) {
-		torsh_say("nothing is recorded: /dev/null: ", torsh_text_reason(result), NULL);
+		torsh_message("nothing is recorded: /dev/null: ", torsh_text_reason(result), NULL);
 		return result;
 	}
 	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur < SPACE_MIN) {
-		torsh_say(
+		torsh_message(
 			"nothing is recorded: the limit on address space (RLIMIT_AS) leaves the writer too little",
 			NULL);
 		return -ENOMEM;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_MIN)
 		return 0;
-	torsh_say(
+	torsh_message(
 		"nothing is recorded: the limit on open files (RLIMIT_NOFILE) leaves the writer too few",
 		NULL);
 	return -EMFILE;

@@ -25,7 +25,7 @@ struct frame_description {
  */
 static struct dwarf_bytes entry_bytes(const struct object_memory *memory, const uint8_t *entry)
 {
-	size_t room = torsh_object_room(memory, (uintptr_t)entry);
+	size_t room = torsh_object_readable(memory, (uintptr_t)entry);
 	uint32_t length = 0;
 
 	if (room >= sizeof(length))
@@ -71,7 +71,7 @@ static __attribute__((noinline)) const uint8_t *
 find_fde(const uint8_t *hdr, const struct object_memory *memory, uintptr_t pc)
 {
 	struct dwarf_bytes bytes = {.at = hdr + 4,
-				    .end = hdr + torsh_object_room(memory, (uintptr_t)hdr)};
+				    .end = hdr + torsh_object_readable(memory, (uintptr_t)hdr)};
 	uint64_t n;
 
 	if (bytes.end < bytes.at || hdr[0] != 1 || hdr[1] == DWARF_PE_OMIT ||
@@ -192,11 +192,12 @@ static intptr_t scale(uint64_t number, int64_t factor)
 	return (intptr_t)(number * (uint64_t)factor);
 }
 
-static void set_register(struct cfi_row *row, uint64_t number, enum cfi_place place, intptr_t value)
+static void set_register(struct cfi_row *row, uint64_t number, enum cfi_location location,
+			 intptr_t value)
 {
 	/* Vector registers have numbers too; nobody needs them. */
 	if (number < CFI_N_REGISTERS)
-		row->registers[number] = (struct cfi_where){.place = place, .value = value};
+		row->registers[number] = (struct cfi_where){.location = location, .value = value};
 }
 
 static intptr_t take_block(struct dwarf_bytes *program)
@@ -216,7 +217,7 @@ struct machine {
 	struct cfi_scratch *scratch;
 	const struct frame_description *d;
 	uintptr_t location;
-	uint32_t n_remembered;
+	uint32_t n_saved;
 	bool is_initial; /* running the CIE's program */
 };
 
@@ -234,16 +235,16 @@ static void restore_register(const struct machine *m, uint64_t number)
 }
 
 /* DW_CFA_remember_state and DW_CFA_restore_state. */
-static void keep_or_recall(struct machine *m, struct dwarf_bytes *program, bool recall)
+static void save_or_restore(struct machine *m, struct dwarf_bytes *program, bool recall)
 {
 	struct cfi_scratch *s = m->scratch;
 
-	if (recall ? m->n_remembered == 0 : m->n_remembered == CFI_REMEMBERED)
+	if (recall ? m->n_saved == 0 : m->n_saved == CFI_STATES_MAX)
 		program->is_bad = true;
 	else if (recall)
-		s->row = s->remembered[--m->n_remembered];
+		s->row = s->remembered[--m->n_saved];
 	else
-		s->remembered[m->n_remembered++] = s->row;
+		s->remembered[m->n_saved++] = s->row;
 }
 
 /* Instructions that say where a register is; false: another instruction. DWARF 5 table 7.29. */
@@ -317,7 +318,7 @@ static void run_other_instruction(struct machine *m, struct dwarf_bytes *p, uint
 		break;
 	case 0x0a:
 	case 0x0b:
-		keep_or_recall(m, p, op == 0x0b);
+		save_or_restore(m, p, op == 0x0b);
 		break;
 	case 0x0c: /* def_cfa */
 		number = torsh_dwarf_uleb(p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Call frame information: which registers of the caller are saved where, at one place in the code,
- * read from the .eh_frame of a loaded object (DWARF 5 section 6.4, LSB 5 section 10.6). No lock, no
- * allocation, no system call.
+ * Call frame information: which registers of the caller are saved where, at one location in the
+ * code, read from the .eh_frame of a loaded object (DWARF 5 section 6.4, LSB 5 section 10.6). No
+ * lock, no allocation, no system call.
  */
 #ifndef TORSH_AGENT_STACK_CFI_H
 #define TORSH_AGENT_STACK_CFI_H
@@ -31,7 +31,7 @@ enum cfi_register {
 	CFI_N_REGISTERS,
 };
 
-enum cfi_place {
+enum cfi_location {
 	CFI_SAME, /* not touched */
 	CFI_UNDEFINED, /* lost; of rip: there is no caller */
 	CFI_AT_CFA, /* saved at CFA + value */
@@ -42,7 +42,7 @@ enum cfi_place {
 };
 
 struct cfi_where {
-	enum cfi_place place;
+	enum cfi_location location;
 	/* an offset, a register, or the address of a block: ULEB128 length and DWARF expression */
 	intptr_t value;
 };
@@ -59,9 +59,9 @@ struct cfi_row {
  * What reading takes: too large for the small stacks of signal handlers and coroutines. Contents
  * need no care.
  */
-#define CFI_REMEMBERED 8
+#define CFI_STATES_MAX 8
 struct cfi_scratch {
-	struct cfi_row row, initial, remembered[CFI_REMEMBERED];
+	struct cfi_row row, initial, remembered[CFI_STATES_MAX];
 };
 
 /*

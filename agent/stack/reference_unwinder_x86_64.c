@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <ucontext.h>
@@ -30,10 +31,10 @@ static struct {
 
 struct reference_difference torsh_reference_first_difference;
 static _Atomic uint32_t has_difference;
-static _Atomic uint32_t known_generation;
+static _Atomic uint32_t last_generation;
 
 /* libunwind maps memory under its own lock, by our hook: that capture is not checked. */
-static _Thread_local int is_walking;
+static _Thread_local bool is_walking;
 
 int torsh_reference_open(void)
 {
@@ -61,7 +62,7 @@ static void flush_when_code_changed(void)
 {
 	uint32_t generation = atomic_load(&torsh_unwind_rules_generation);
 
-	if (atomic_exchange(&known_generation, generation) != generation && unwind.flush_cache &&
+	if (atomic_exchange(&last_generation, generation) != generation && unwind.flush_cache &&
 	    unwind.local_space)
 		unwind.flush_cache(*unwind.local_space, 0, 0);
 }
@@ -97,24 +98,25 @@ uint32_t torsh_reference_walk(uintptr_t sp, uintptr_t *ips)
 	uint32_t n;
 
 	if (is_walking)
-		return REFERENCE_NOT_ASKED;
-	is_walking = 1;
+		return REFERENCE_BUSY;
+	is_walking = true;
 	n = walk(sp, ips);
-	is_walking = 0;
+	is_walking = false;
 	return n;
 }
 
-static void remember(uintptr_t *to, const uintptr_t *from, uint32_t n)
+static void save_difference(uintptr_t *to, const uintptr_t *from, uint32_t n)
 {
-	memcpy(to, from, (n < REFERENCE_REMEMBERED ? n : REFERENCE_REMEMBERED) * sizeof(*to));
+	memcpy(to, from,
+	       (n < REFERENCE_DIFFERENCE_FRAMES ? n : REFERENCE_DIFFERENCE_FRAMES) * sizeof(*to));
 }
 
 void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference,
-			     uint32_t n_reference, int is_cut)
+			     uint32_t n_reference, bool is_cut)
 {
 	uint32_t unset = 0;
 
-	if (n_reference == REFERENCE_NOT_ASKED)
+	if (n_reference == REFERENCE_BUSY)
 		return;
 	torsh_count(COUNTER_captures_checked);
 	if ((n_ours == n_reference || (is_cut && n_ours < n_reference)) &&
@@ -125,6 +127,6 @@ void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintp
 		return;
 	torsh_reference_first_difference.n_ours = n_ours;
 	torsh_reference_first_difference.n_reference = n_reference;
-	remember(torsh_reference_first_difference.ours, ours, n_ours);
-	remember(torsh_reference_first_difference.reference, reference, n_reference);
+	save_difference(torsh_reference_first_difference.ours, ours, n_ours);
+	save_difference(torsh_reference_first_difference.reference, reference, n_reference);
 }

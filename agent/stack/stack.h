@@ -38,11 +38,11 @@ void torsh_stack_start(void);
 
 /*
  * So many zeroed bytes, aligned as pages are, become a stack, or NULL where there is no memory for
- * what all share. torsh_stack_leave gives back what it took beside them.
+ * what all share. torsh_stack_destroy gives back what it took beside them.
  */
 size_t torsh_stack_bytes(void);
-struct stack *torsh_stack_place(void *pages);
-void torsh_stack_leave(struct stack *stack);
+struct stack *torsh_stack_create(void *pages);
+void torsh_stack_destroy(struct stack *stack);
 
 /*
  * The stack of the code that called the hook whose __builtin_frame_address(0) is frame.
@@ -52,7 +52,7 @@ void torsh_stack_leave(struct stack *stack);
 void torsh_stack_capture(struct stack *stack, const void *frame, struct stack_delta *delta);
 
 /* The stack as the last capture found it, outermost first; valid until the next one. */
-struct stack_look {
+struct stack_view {
 	uint32_t depth;
 	const uint32_t *ids;
 	const uintptr_t *sp; /* its locals are from here up to the sp of the frame further out */
@@ -61,19 +61,19 @@ struct stack_look {
 
 #define STACK_IP_BITS 56
 
-void torsh_stack_look(const struct stack *stack, struct stack_look *look);
+void torsh_stack_view(const struct stack *stack, struct stack_view *view);
 
 /* The next capture answers STACK_POP_ALL and every frame: after a delta was dropped. */
 void torsh_stack_reset(struct stack *stack);
 
 /* The same, and nothing of earlier captures is used again: one of them was left in its middle. */
-void torsh_stack_forget(struct stack *stack);
+void torsh_stack_invalidate(struct stack *stack);
 
 /*
  * Code was unmapped, or may have been (dlclose): no rule and no cached frame from before may be
  * used again.
  */
-void torsh_stack_forget_code(void);
+void torsh_stack_invalidate_code(void);
 
 /*
  * Debugging: take every n-th capture both ways and count differences (0: never). The reference

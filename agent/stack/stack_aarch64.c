@@ -43,28 +43,28 @@ struct stack {
 };
 
 /* An address and its flags, and the id it had in a generation. Addresses are never removed. */
-struct known_id {
+struct cached_id {
 	_Atomic uint64_t key;
 	_Atomic uint64_t id; /* generation << 32 | id */
 };
 
-static struct known_id *known_ids;
+static struct cached_id *cached_ids;
 static _Atomic uint32_t generation = 1;
 
-static void forget_span(uintptr_t start, uintptr_t end)
+static void flush_span(uintptr_t start, uintptr_t end)
 {
 	(void)start;
 	(void)end;
-	torsh_registry_forget_modules();
+	torsh_registry_flush_modules();
 	atomic_fetch_add_explicit(&generation, 1, memory_order_release);
 	torsh_count(COUNTER_code_forgotten);
 }
 
 void torsh_stack_start(void)
 {
-	torsh_modules_start(forget_span, true);
-	if (!known_ids)
-		known_ids = torsh_sys_pages(N_IDS * sizeof(*known_ids));
+	torsh_modules_start(flush_span, true);
+	if (!cached_ids)
+		cached_ids = torsh_sys_pages(N_IDS * sizeof(*cached_ids));
 }
 
 size_t torsh_stack_bytes(void)
@@ -72,25 +72,25 @@ size_t torsh_stack_bytes(void)
 	return sizeof(struct stack);
 }
 
-struct stack *torsh_stack_place(void *pages)
+struct stack *torsh_stack_create(void *pages)
 {
-	if (!known_ids)
+	if (!cached_ids)
 		return NULL;
 	torsh_stack_reset(pages);
 	return pages;
 }
 
-void torsh_stack_leave(struct stack *s)
+void torsh_stack_destroy(struct stack *s)
 {
 	(void)s;
 }
 
-void torsh_stack_look(const struct stack *s, struct stack_look *look)
+void torsh_stack_view(const struct stack *s, struct stack_view *view)
 {
-	*look = (struct stack_look){.depth = s->depth, .ids = s->ids, .sp = s->sp, .ip = s->ip};
+	*view = (struct stack_view){.depth = s->depth, .ids = s->ids, .sp = s->sp, .ip = s->ip};
 }
 
-void torsh_stack_forget(struct stack *s)
+void torsh_stack_invalidate(struct stack *s)
 {
 	torsh_stack_reset(s);
 }
@@ -101,7 +101,7 @@ void torsh_stack_reset(struct stack *s)
 	s->is_anew = true;
 }
 
-void torsh_stack_forget_code(void)
+void torsh_stack_invalidate_code(void)
 {
 	torsh_modules_recheck();
 }
@@ -121,7 +121,7 @@ static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
 	size_t first = key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - IDS_BITS);
 
 	for (size_t i = first; i < first + 64; i++) {
-		struct known_id *known = &known_ids[i % N_IDS];
+		struct cached_id *known = &cached_ids[i % N_IDS];
 
 		found = atomic_load_explicit(&known->key, memory_order_relaxed);
 		if (!found && atomic_compare_exchange_strong(&known->key, &found, key))

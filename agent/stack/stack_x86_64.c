@@ -53,20 +53,20 @@
  * Rules that this stack's walks met lately. The table of all has an entry for each return address
  * of the process, far apart in memory: there a look-up is a cache miss.
  */
-#define KNOWN_RULE_BITS 11
-#define FIRST_KNOWN_RULE_BITS 6
+#define RULE_CACHE_BITS 11
+#define FIRST_RULE_CACHE_BITS 6
 
 /* A thread begins with few of both, and gets the others when so many were pushed out. */
-#define PUSHED_OUT_MOST 256u
+#define EVICTED_MAX 256u
 
-struct known_rule {
-	uint64_t key, rule; /* 0: none */
+struct cached_rule {
+	uint64_t tagged_ip, rule; /* 0: none */
 };
 
 /* Frames by field: the walk compares stack pointers more often than anything else. */
 struct frames {
 	uintptr_t sp[STACK_MAX_FRAMES];
-	uint64_t key[STACK_MAX_FRAMES];
+	uint64_t tagged_ip[STACK_MAX_FRAMES];
 	uintptr_t bp[STACK_MAX_FRAMES];
 };
 
@@ -82,7 +82,7 @@ struct suffix {
 	uint32_t checks[SUFFIX_FRAMES];
 	uint32_t ids[SUFFIX_FRAMES];
 	uintptr_t sp[SUFFIX_FRAMES];
-	uint64_t key[SUFFIX_FRAMES];
+	uint64_t tagged_ip[SUFFIX_FRAMES];
 	uintptr_t bp[SUFFIX_FRAMES];
 	struct check list[SUFFIX_CHECKS];
 };
@@ -90,7 +90,7 @@ struct suffix {
 /* What a thread with many gets. */
 struct grown {
 	struct suffix suffixes[N_SUFFIXES];
-	struct known_rule rules[1u << KNOWN_RULE_BITS];
+	struct cached_rule rules[1u << RULE_CACHE_BITS];
 };
 
 struct stack {
@@ -99,10 +99,10 @@ struct stack {
 	uint32_t generation; /* of the rules that the frames were found by */
 	uint32_t n_unchecked; /* captures since the last one that the reference unwinder saw */
 	/* cached suffixes and rules that made room for others, while there are few */
-	uint32_t n_pushed_out;
+	uint32_t n_evicted;
 	uint32_t suffix_shift, rule_shift; /* of hashes: 64 less the bits of an index */
 	struct suffix *suffixes;
-	struct known_rule *rules;
+	struct cached_rule *rules;
 	struct grown *grown; /* where these are; NULL: they are the first ones */
 	bool is_anew; /* the next delta starts from nothing */
 	bool is_too_deep; /* the outermost frame says so */
@@ -121,7 +121,7 @@ struct stack {
 	bool needs_bp[STACK_MAX_FRAMES];
 	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
 	struct suffix first_suffixes[1u << N_FIRST_SUFFIX_BITS];
-	struct known_rule first_rules[1u << FIRST_KNOWN_RULE_BITS];
+	struct cached_rule first_rules[1u << FIRST_RULE_CACHE_BITS];
 
 	/* This capture's new ones, innermost first. */
 	struct frames fresh;
@@ -142,19 +142,19 @@ size_t torsh_stack_bytes(void)
 	return (sizeof(struct stack) + 4095) & ~(size_t)4095;
 }
 
-struct stack *torsh_stack_place(void *pages)
+struct stack *torsh_stack_create(void *pages)
 {
 	struct stack *s = pages;
 
 	s->suffixes = s->first_suffixes;
 	s->suffix_shift = 64 - N_FIRST_SUFFIX_BITS;
 	s->rules = s->first_rules;
-	s->rule_shift = 64 - FIRST_KNOWN_RULE_BITS;
+	s->rule_shift = 64 - FIRST_RULE_CACHE_BITS;
 	torsh_stack_reset(s);
 	return s;
 }
 
-void torsh_stack_leave(struct stack *s)
+void torsh_stack_destroy(struct stack *s)
 {
 	if (s->grown)
 		torsh_sys_munmap(s->grown, sizeof(*s->grown));
@@ -166,7 +166,7 @@ void torsh_stack_leave(struct stack *s)
  */
 static __attribute__((noinline)) void grow(struct stack *s)
 {
-	s->n_pushed_out = 0;
+	s->n_evicted = 0;
 	if (s->grown)
 		return;
 	s->grown = torsh_sys_pages(sizeof(*s->grown));
@@ -175,13 +175,13 @@ static __attribute__((noinline)) void grow(struct stack *s)
 	s->suffixes = s->grown->suffixes;
 	s->suffix_shift = 64 - N_SUFFIX_BITS;
 	s->rules = s->grown->rules;
-	s->rule_shift = 64 - KNOWN_RULE_BITS;
+	s->rule_shift = 64 - RULE_CACHE_BITS;
 }
 
-void torsh_stack_look(const struct stack *s, struct stack_look *look)
+void torsh_stack_view(const struct stack *s, struct stack_view *view)
 {
-	*look = (struct stack_look){
-		.depth = s->depth, .ids = s->ids, .sp = s->frames.sp, .ip = s->frames.key};
+	*view = (struct stack_view){
+		.depth = s->depth, .ids = s->ids, .sp = s->frames.sp, .ip = s->frames.tagged_ip};
 }
 
 void torsh_stack_reset(struct stack *s)
@@ -192,7 +192,7 @@ void torsh_stack_reset(struct stack *s)
 	s->stepper.low = s->stepper.high = 0;
 }
 
-void torsh_stack_forget(struct stack *s)
+void torsh_stack_invalidate(struct stack *s)
 {
 	for (uint32_t i = 0; i < 1u << (64 - s->suffix_shift); i++)
 		s->suffixes[i].generation = 0;
@@ -215,24 +215,26 @@ static void start_anew(struct stack *s, uint32_t generation)
 /* ---- walking ---- */
 
 /* As torsh_unwind_rules_find. */
-static inline uint64_t find_rule(struct stack *s, uint64_t key)
+static inline uint64_t find_rule(struct stack *s, uint64_t tagged_ip)
 {
-	struct known_rule *known = &s->rules[key * UINT64_C(0x9e3779b97f4a7c15) >> s->rule_shift];
+	struct cached_rule *known =
+		&s->rules[tagged_ip * UINT64_C(0x9e3779b97f4a7c15) >> s->rule_shift];
 	uint64_t rule;
 
-	if (is_likely(known->key == key))
+	if (is_likely(known->tagged_ip == tagged_ip))
 		return known->rule;
-	rule = torsh_unwind_rules_find(key);
+	rule = torsh_unwind_rules_find(tagged_ip);
 	if (!rule)
 		return 0;
-	s->n_pushed_out += known->key != 0;
-	*known = (struct known_rule){.key = key, .rule = rule};
+	s->n_evicted += known->tagged_ip != 0;
+	*known = (struct cached_rule){.tagged_ip = tagged_ip, .rule = rule};
 	return rule;
 }
 
 static inline struct step_frame frame_at(const struct frames *frames, uint32_t i)
 {
-	return (struct step_frame){.sp = frames->sp[i], .key = frames->key[i], .bp = frames->bp[i]};
+	return (struct step_frame){
+		.sp = frames->sp[i], .tagged_ip = frames->tagged_ip[i], .bp = frames->bp[i]};
 }
 
 /*
@@ -246,15 +248,16 @@ static uint32_t find_owner(const struct stack *s, uint32_t n_frames, uint32_t po
 	return n_frames;
 }
 
-static void append_cut(struct stack *s, uintptr_t ip, enum rule_variety variety)
+static void append_cut(struct stack *s, uintptr_t ip, enum ip_tag variety)
 {
-	uint64_t key = torsh_unwind_rule_key(ip, variety), rule = torsh_unwind_rules_find(key);
+	uint64_t tagged_ip = torsh_tagged_ip(ip, variety),
+		 rule = torsh_unwind_rules_find(tagged_ip);
 
 	s->fresh.sp[s->n_fresh] = NO_FRAME;
-	s->fresh.key[s->n_fresh] = key;
+	s->fresh.tagged_ip[s->n_fresh] = tagged_ip;
 	s->fresh.bp[s->n_fresh] = 0;
 	s->fresh_rule[s->n_fresh++] =
-		rule ? rule : torsh_unwind_rules_compile(key, &s->stepper.scratch);
+		rule ? rule : torsh_unwind_rules_compile(tagged_ip, &s->stepper.scratch);
 }
 
 /* The walk has come to an end of the stack, stepping from the last fresh frame to *at. */
@@ -267,8 +270,8 @@ static void finish_walk(struct stack *s, enum step_result result, const struct s
 	torsh_count(COUNTER_captures_cut);
 	if (result == STEP_NOWHERE && s->n_fresh > 1)
 		s->fresh_rule[--s->n_fresh - 1] |= RULE_UNPROVABLE;
-	append_cut(s, torsh_unwind_rule_ip(s->fresh.key[s->n_fresh - 1]),
-		   result == STEP_CUT_UNKNOWN ? RULE_OF_CUT_UNKNOWN : RULE_OF_CUT_BAD);
+	append_cut(s, torsh_untagged_ip(s->fresh.tagged_ip[s->n_fresh - 1]),
+		   result == STEP_CUT_UNKNOWN ? IP_TAG_CUT_UNKNOWN : IP_TAG_CUT_BAD);
 }
 
 static void finish_deep_walk(struct stack *s)
@@ -277,7 +280,7 @@ static void finish_deep_walk(struct stack *s)
 	s->end = (struct step_frame){.sp = NO_FRAME};
 	s->n_fresh = DEEP_KEPT;
 	s->fresh_rule[DEEP_KEPT - 1] |= RULE_LAST;
-	append_cut(s, 0, RULE_OF_CUT_DEEP);
+	append_cut(s, 0, IP_TAG_CUT_DEEP);
 }
 
 /*
@@ -291,9 +294,9 @@ static inline bool step_simply(const struct stepper *stepper, struct step_frame 
 	uintptr_t bp_slot = cfa + (uintptr_t)torsh_unwind_rule_bp_where(rule);
 
 	if (torsh_unwind_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES ||
-	    cfa % 8 || !torsh_step_knows(stepper, cfa - 8))
+	    cfa % 8 || !torsh_step_is_readable(stepper, cfa - 8))
 		return false;
-	if (rule & RULE_RESTORES_BP && !torsh_step_knows(stepper, bp_slot))
+	if (rule & RULE_RESTORES_BP && !torsh_step_is_readable(stepper, bp_slot))
 		return false;
 	ip = *(const uintptr_t *)(cfa - 8);
 	if (!ip || !torsh_unwind_rule_can_be_ip(ip))
@@ -301,7 +304,7 @@ static inline bool step_simply(const struct stepper *stepper, struct step_frame 
 	if (rule & RULE_RESTORES_BP)
 		at->bp = *(const uintptr_t *)bp_slot;
 	at->sp = cfa;
-	at->key = torsh_unwind_rule_key(ip, RULE_OF_CALL);
+	at->tagged_ip = torsh_tagged_ip(ip, IP_TAG_CALL);
 	return true;
 }
 
@@ -325,11 +328,11 @@ static __attribute__((noinline)) bool step_otherwise(struct stack *s, uint32_t n
  * Whether the n-th cached frame is the one at *at, and all outside of it is as it was; else *n_left
  * is lowered.
  */
-static inline bool meets(struct stack *s, const struct step_frame *at, uint32_t *n_left)
+static inline bool matches_cached(struct stack *s, const struct step_frame *at, uint32_t *n_left)
 {
 	uint32_t i = *n_left - 1, differing;
 
-	if (s->frames.sp[i] != at->sp || s->frames.key[i] != at->key ||
+	if (s->frames.sp[i] != at->sp || s->frames.tagged_ip[i] != at->tagged_ip ||
 	    (s->frames.bp[i] != at->bp && s->needs_bp[i]))
 		return false;
 	differing = torsh_checks_compare(s->list, s->checks[i]);
@@ -342,18 +345,18 @@ static inline bool meets(struct stack *s, const struct step_frame *at, uint32_t 
 }
 
 /*
- * The rule of a key that none is known for. What a guess led to may be no code that this thread
- * returns to.
+ * The rule of a tagged_ip that none is known for. What a guess led to may be no code that this
+ * thread returns to.
  */
-static __attribute__((noinline)) uint64_t learn(struct stack *s, uint64_t key)
+static __attribute__((noinline)) uint64_t compile_rule(struct stack *s, uint64_t tagged_ip)
 {
 	uint64_t rule;
 
 	if (!s->stepper.is_guessing)
-		return torsh_unwind_rules_compile(key, &s->stepper.scratch);
+		return torsh_unwind_rules_compile(tagged_ip, &s->stepper.scratch);
 	if (!torsh_unloading_forbid())
 		return RULE_NOWHERE;
-	rule = torsh_unwind_rules_compile(key, &s->stepper.scratch);
+	rule = torsh_unwind_rules_compile(tagged_ip, &s->stepper.scratch);
 	torsh_unloading_allow();
 	return rule;
 }
@@ -374,13 +377,13 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 
 		while (n_left && s->frames.sp[n_left - 1] < at.sp)
 			n_left--;
-		if (n_left && meets(s, &at, &n_left)) {
+		if (n_left && matches_cached(s, &at, &n_left)) {
 			s->n_fresh = n;
 			return n_left;
 		}
-		rule = find_rule(s, at.key);
+		rule = find_rule(s, at.tagged_ip);
 		if (!is_likely(rule)) {
-			rule = learn(s, at.key);
+			rule = compile_rule(s, at.tagged_ip);
 			if (atomic_load_explicit(&torsh_unwind_rules_generation,
 						 memory_order_acquire) != s->generation)
 				return WALK_AGAIN;
@@ -390,7 +393,7 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 			return 0;
 		}
 		s->fresh.sp[n] = at.sp;
-		s->fresh.key[n] = at.key;
+		s->fresh.tagged_ip[n] = at.tagged_ip;
 		s->fresh.bp[n] = at.bp;
 		s->fresh_rule[n++] = rule;
 		if (!is_likely(!s->stepper.is_guessing && step_simply(&s->stepper, &at, rule))) {
@@ -416,7 +419,7 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 							   struct step_frame outer, bool is_bp_used,
 							   uint64_t rule, uint32_t at)
 {
-	uintptr_t ip = torsh_unwind_rule_ip(outer.key);
+	uintptr_t ip = torsh_untagged_ip(outer.tagged_ip);
 	bool restores_bp = is_bp_used && rule & RULE_RESTORES_BP;
 
 	if (rule & RULE_UNPROVABLE) {
@@ -464,8 +467,8 @@ static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct s
 {
 	if (!is_likely(is_simple(rule)))
 		return add_other_checks(s, f, outer, is_bp_used, rule, at);
-	/* The key of a call is its return address. */
-	add_check(s, &at, outer.sp - 8, outer.key);
+	/* The tagged_ip of a call is its return address. */
+	add_check(s, &at, outer.sp - 8, outer.tagged_ip);
 	if (is_bp_used && rule & RULE_RESTORES_BP)
 		add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
 	return at;
@@ -480,13 +483,14 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 }
 
 /*
- * outer_key: of the frame outside of it. Much is called from few places in functions like operator
- * new.
+ * outer_tagged_ip: of the frame outside of it. Much is called from few places in functions like
+ * operator new.
  */
-static inline struct suffix *suffix_of(struct stack *s, uintptr_t sp, uint64_t key,
-				       uint64_t outer_key)
+static inline struct suffix *suffix_of(struct stack *s, uintptr_t sp, uint64_t tagged_ip,
+				       uint64_t outer_tagged_ip)
 {
-	return &s->suffixes[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >>
+	return &s->suffixes[(sp + tagged_ip * 5 + outer_tagged_ip * 9) *
+				    UINT64_C(0x9e3779b97f4a7c15) >>
 			    s->suffix_shift];
 }
 
@@ -499,9 +503,9 @@ static void keep_suffix(struct stack *s, uint32_t n_kept)
 
 	if (n > SUFFIX_FRAMES || n_checks > SUFFIX_CHECKS)
 		return;
-	suffix = suffix_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1],
-			   s->frames.key[s->depth - 2]);
-	s->n_pushed_out += suffix->generation == s->generation;
+	suffix = suffix_of(s, s->frames.sp[s->depth - 1], s->frames.tagged_ip[s->depth - 1],
+			   s->frames.tagged_ip[s->depth - 2]);
+	s->n_evicted += suffix->generation == s->generation;
 	suffix->generation = s->generation;
 	suffix->n_frames = n;
 	suffix->n_checks = n_checks;
@@ -511,7 +515,7 @@ static void keep_suffix(struct stack *s, uint32_t n_kept)
 	suffix->parent_needs_bp = s->needs_bp[n_kept - 1];
 	for (uint32_t i = 0; i < n; i++) {
 		suffix->sp[i] = s->frames.sp[n_kept + i];
-		suffix->key[i] = s->frames.key[n_kept + i];
+		suffix->tagged_ip[i] = s->frames.tagged_ip[n_kept + i];
 		suffix->bp[i] = s->frames.bp[n_kept + i];
 		suffix->ids[i] = s->ids[n_kept + i];
 		suffix->checks[i] = s->checks[n_kept + i];
@@ -540,7 +544,7 @@ static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_ke
 		checks = add_checks(s, f, outer, needs_bp, rule, checks);
 		needs_bp = is_bp_needed(needs_bp, rule);
 		s->frames.sp[depth] = f.sp;
-		s->frames.key[depth] = f.key;
+		s->frames.tagged_ip[depth] = f.tagged_ip;
 		s->frames.bp[depth] = f.bp;
 		s->checks[depth] = checks;
 		s->needs_bp[depth] = needs_bp;
@@ -553,18 +557,18 @@ static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_ke
 }
 
 /* Is the cached suffix this capture's, by all that doesn't lie in memory? */
-static inline bool is_tail_at(const struct stack *s, const struct suffix *suffix,
-			      const struct step_frame *at)
+static inline bool is_suffix_at(const struct stack *s, const struct suffix *suffix,
+				const struct step_frame *at)
 {
 	uint32_t last = suffix->n_frames - 1, parent = suffix->n_kept - 1;
 
 	if (suffix->generation != s->generation || suffix->sp[last] != at->sp ||
-	    suffix->key[last] != at->key)
+	    suffix->tagged_ip[last] != at->tagged_ip)
 		return false;
 	if (suffix->needs_bp[last] && suffix->bp[last] != at->bp)
 		return false;
 	if (parent >= s->depth || s->frames.sp[parent] != suffix->parent.sp ||
-	    s->frames.key[parent] != suffix->parent.key)
+	    s->frames.tagged_ip[parent] != suffix->parent.tagged_ip)
 		return false;
 	if (s->checks[parent] != suffix->first_check ||
 	    s->needs_bp[parent] != suffix->parent_needs_bp)
@@ -577,7 +581,8 @@ static inline bool is_cached(const struct stack *s, uint32_t i, const struct suf
 			     uint32_t n)
 {
 	return i < s->depth && s->frames.sp[i] == suffix->sp[n] &&
-	       s->frames.key[i] == suffix->key[n] && s->needs_bp[i] == suffix->needs_bp[n] &&
+	       s->frames.tagged_ip[i] == suffix->tagged_ip[n] &&
+	       s->needs_bp[i] == suffix->needs_bp[n] &&
 	       (!suffix->needs_bp[n] || s->frames.bp[i] == suffix->bp[n]);
 }
 
@@ -590,7 +595,7 @@ static inline void copy_suffix(struct stack *s, const struct suffix *suffix)
 	uint32_t at = suffix->n_kept;
 
 	memcpy(&s->frames.sp[at], suffix->sp, sizeof(suffix->sp));
-	memcpy(&s->frames.key[at], suffix->key, sizeof(suffix->key));
+	memcpy(&s->frames.tagged_ip[at], suffix->tagged_ip, sizeof(suffix->tagged_ip));
 	memcpy(&s->frames.bp[at], suffix->bp, sizeof(suffix->bp));
 	memcpy(&s->ids[at], suffix->ids, sizeof(suffix->ids));
 	memcpy(&s->checks[at], suffix->checks, sizeof(suffix->checks));
@@ -606,16 +611,16 @@ static inline bool capture_by_suffix(struct stack *s, const struct step_frame *a
 				     struct stack_delta *delta)
 {
 	struct step_frame outer = *at;
-	uint64_t rule = find_rule(s, at->key);
+	uint64_t rule = find_rule(s, at->tagged_ip);
 	const struct suffix *suffix;
 	uint32_t n_kept, depth, n = 0;
 
 	if (!rule || !step_simply(&s->stepper, &outer, rule))
 		return false;
-	suffix = suffix_of(s, at->sp, at->key, outer.key);
+	suffix = suffix_of(s, at->sp, at->tagged_ip, outer.tagged_ip);
 	n_kept = suffix->n_kept;
 	depth = n_kept + suffix->n_frames;
-	if (!is_tail_at(s, suffix, at) || depth > STACK_MAX_FRAMES - SUFFIX_FRAMES ||
+	if (!is_suffix_at(s, suffix, at) || depth > STACK_MAX_FRAMES - SUFFIX_FRAMES ||
 	    s->is_too_deep)
 		return false;
 	if (torsh_checks_compare(suffix->list, suffix->n_checks) != CHECKS_HOLD ||
@@ -642,12 +647,12 @@ int torsh_stack_check_every(uint32_t n)
 }
 
 /* Beyond a frame that nothing describes both sides guess, each in its own way. */
-static bool is_known(uint64_t key)
+static bool has_unwind_info(uint64_t tagged_ip)
 {
-	enum rule_variety variety = torsh_unwind_rule_variety(key);
+	enum ip_tag variety = torsh_ip_tag(tagged_ip);
 
-	return (variety == RULE_OF_CALL || variety == RULE_OF_INTERRUPTED) &&
-	       torsh_unwind_rule_kind(torsh_unwind_rules_find(key)) != RULE_NO_INFO;
+	return (variety == IP_TAG_CALL || variety == IP_TAG_INTERRUPTED) &&
+	       torsh_unwind_rule_kind(torsh_unwind_rules_find(tagged_ip)) != RULE_NO_INFO;
 }
 
 static void check(struct stack *s)
@@ -655,15 +660,15 @@ static void check(struct stack *s)
 	uint32_t n = 0, i = s->depth, n_reference;
 
 	s->n_unchecked = 0;
-	while (i > 0 && is_known(s->frames.key[i - 1]))
-		s->ours[n++] = torsh_unwind_rule_ip(s->frames.key[--i]);
+	while (i > 0 && has_unwind_info(s->frames.tagged_ip[i - 1]))
+		s->ours[n++] = torsh_untagged_ip(s->frames.tagged_ip[--i]);
 	n_reference = torsh_reference_walk(s->stepper.hook_sp, s->reference);
 	torsh_reference_compare(s->ours, n, s->reference, n_reference, i > 0);
 }
 
 /* ---- the capture ---- */
 
-void torsh_stack_forget_code(void)
+void torsh_stack_invalidate_code(void)
 {
 	torsh_modules_recheck();
 }
@@ -682,7 +687,7 @@ static inline bool is_unchanged(struct stack *s, const struct step_frame *at,
 	uint32_t n = s->depth;
 
 	*delta = (struct stack_delta){.push = s->ids};
-	return n && meets(s, at, &n);
+	return n && matches_cached(s, at, &n);
 }
 
 /* The capture by walking, as far as needed. */
@@ -691,12 +696,12 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 {
 	uint32_t n_kept;
 
-	if (s->n_pushed_out > PUSHED_OUT_MOST)
+	if (s->n_evicted > EVICTED_MAX)
 		grow(s);
 	while (n_kept = walk(s, at), !is_likely(n_kept != WALK_AGAIN && is_fitting(s, n_kept))) {
 		start_anew(s, atomic_load_explicit(&torsh_unwind_rules_generation,
 						   memory_order_acquire));
-		torsh_step_place(&s->stepper, s->stepper.hook_sp);
+		torsh_step_start(&s->stepper, s->stepper.hook_sp);
 	}
 
 	delta->pop = s->is_anew ? STACK_POP_ALL : s->depth - n_kept;
@@ -712,9 +717,9 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 {
 	struct cpu_caller caller = torsh_cpu_caller(frame);
 	struct step_frame at = {.sp = caller.sp,
-				.key = torsh_unwind_rule_key(caller.ip, RULE_OF_CALL),
+				.tagged_ip = torsh_tagged_ip(caller.ip, IP_TAG_CALL),
 				.bp = caller.bp};
-	/* Pairs with the release in torsh_unwind_rules_forget. */
+	/* Pairs with the release in torsh_unwind_rules_flush. */
 	uint32_t generation =
 		atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire);
 	uint32_t every;
@@ -723,7 +728,7 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 	if (!is_likely(generation == s->generation))
 		start_anew(s, generation);
 	if (!is_unchanged(s, &at, delta)) {
-		torsh_step_place(&s->stepper, caller.sp);
+		torsh_step_start(&s->stepper, caller.sp);
 		if (!capture_by_suffix(s, &at, delta))
 			capture_by_walk(s, at, delta);
 	}

@@ -18,10 +18,12 @@
 /* Reads up to here above a frame's sp are taken to lie on its stack. */
 #define STEP_NEAR_BYTES (16u << 10)
 
-/* sp: rsp at the return point; key: its address (agent/stack/unwind_rule.h); bp: rbp there. */
+/*
+ * sp: rsp at the return point; tagged_ip: its address (agent/stack/unwind_rule.h); bp: rbp there.
+ */
 struct step_frame {
 	uintptr_t sp;
-	uint64_t key;
+	uint64_t tagged_ip;
 	uintptr_t bp;
 };
 
@@ -42,7 +44,7 @@ struct stepper {
 	uintptr_t hook_sp; /* of the hook's caller */
 
 	/*
-	 * Readable memory around hook_sp, see torsh_step_place. Frames lie outside of it that will
+	 * Readable memory around hook_sp, see torsh_step_start. Frames lie outside of it that will
 	 * be returned to: nobody unmaps those, so that it holds as long as hook_sp stays in it.
 	 */
 	uintptr_t low, high;
@@ -52,7 +54,7 @@ struct stepper {
 };
 
 /* Begin a capture in the frame that the hook with this sp returns to. */
-static inline void torsh_step_place(struct stepper *stepper, uintptr_t hook_sp)
+static inline void torsh_step_start(struct stepper *stepper, uintptr_t hook_sp)
 {
 	stepper->is_guessing = false;
 	stepper->has_cursor = false;
@@ -65,7 +67,7 @@ static inline void torsh_step_place(struct stepper *stepper, uintptr_t hook_sp)
 }
 
 /* Whether this word lies in the memory around hook_sp that is known to be readable. */
-static inline bool torsh_step_knows(const struct stepper *stepper, uintptr_t address)
+static inline bool torsh_step_is_readable(const struct stepper *stepper, uintptr_t address)
 {
 	return address - stepper->low <= stepper->high - 8 - stepper->low;
 }

@@ -29,12 +29,12 @@ static uintptr_t end_of_stack(uintptr_t sp)
  * Whether address lies in the readable memory around the hook's frame, which is extended upwards
  * for it.
  */
-static bool is_on_known_stack(struct stepper *s, uintptr_t address)
+static bool is_on_stack(struct stepper *s, uintptr_t address)
 {
 	if (address < s->low || address - s->low > LARGEST_STACK ||
 	    address >= end_of_stack(s->hook_sp))
 		return false;
-	while (!torsh_step_knows(s, address)) {
+	while (!torsh_step_is_readable(s, address)) {
 		/* Where a filter keeps the kernel from looking nothing speaks against it. */
 		if (torsh_sys_compare(s->high, 0) == -EFAULT)
 			return false;
@@ -50,7 +50,7 @@ static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintpt
 
 	if (address % 8)
 		return false;
-	if (!is_near || !is_on_known_stack(s, address)) {
+	if (!is_near || !is_on_stack(s, address)) {
 		if (!torsh_probe(address))
 			return false;
 		/* A guess led here. Next time the memory may be gone, and nobody would ask. */
@@ -74,7 +74,7 @@ static enum step_result step_to(struct stepper *s, struct step_frame *f, uint64_
 		return STEP_CUT_BAD;
 	}
 	*f = (struct step_frame){
-		.sp = cfa, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = bp};
+		.sp = cfa, .tagged_ip = torsh_tagged_ip(ip, IP_TAG_CALL), .bp = bp};
 	return ip ? STEP_NEXT : STEP_END_READ;
 }
 
@@ -115,10 +115,10 @@ static enum step_result step_by_ucontext(struct stepper *s, struct step_frame *f
 		return STEP_CUT_BAD;
 	}
 	*f = (struct step_frame){
-		.sp = sp, .key = torsh_unwind_rule_key(ip, RULE_OF_INTERRUPTED), .bp = bp};
+		.sp = sp, .tagged_ip = torsh_tagged_ip(ip, IP_TAG_INTERRUPTED), .bp = bp};
 	if (ip)
 		return STEP_NEXT;
-	f->key = 0;
+	f->tagged_ip = 0;
 	return STEP_END_READ;
 }
 
@@ -135,7 +135,7 @@ static enum step_result step_by_chain(struct stepper *s, struct step_frame *f, u
 		return STEP_CUT_UNKNOWN;
 	}
 	*f = (struct step_frame){
-		.sp = bp + 16, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = outer_bp};
+		.sp = bp + 16, .tagged_ip = torsh_tagged_ip(ip, IP_TAG_CALL), .bp = outer_bp};
 	return ip ? STEP_NEXT : STEP_END_READ;
 }
 
@@ -150,7 +150,7 @@ static bool reach(struct stepper *s, const struct step_frame *f)
 		s->has_cursor = true;
 	}
 	while (c->registers[CFI_RSP] != f->sp ||
-	       c->registers[CFI_RIP] != torsh_unwind_rule_ip(f->key)) {
+	       c->registers[CFI_RIP] != torsh_untagged_ip(f->tagged_ip)) {
 		if (torsh_unwind_step(c) <= 0)
 			return false;
 	}
@@ -172,9 +172,8 @@ static enum step_result step_with_all_registers(struct stepper *s, struct step_f
 		return result ? STEP_CUT_BAD : STEP_END;
 	*f = (struct step_frame){
 		.sp = registers[CFI_RSP],
-		.key = torsh_unwind_rule_key(registers[CFI_RIP], s->cursor.is_exact
-									 ? RULE_OF_INTERRUPTED
-									 : RULE_OF_CALL),
+		.tagged_ip = torsh_tagged_ip(registers[CFI_RIP],
+					     s->cursor.is_exact ? IP_TAG_INTERRUPTED : IP_TAG_CALL),
 		.bp = registers[CFI_RBP],
 	};
 	return STEP_NEXT;

@@ -44,7 +44,7 @@ static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uin
 	uintptr_t address;
 	int err;
 
-	switch (where->place) {
+	switch (where->location) {
 	case CFI_SAME:
 	case CFI_UNDEFINED:
 		*value = number == CFI_RSP ? cfa : c->registers[number];
@@ -80,7 +80,7 @@ static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 	uintptr_t *next = c->next, cfa;
 	int err;
 
-	if (row->registers[CFI_RIP].place == CFI_UNDEFINED)
+	if (row->registers[CFI_RIP].location == CFI_UNDEFINED)
 		return 0;
 	err = find_cfa(c, row, &cfa);
 	for (uint32_t i = 0; !err && i < CFI_N_REGISTERS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * How to step from one frame to the next outer one on x86-64, in 64 bits together with the id of
- * the frame's address; and the key by which rules are found. Almost every frame's unwind
+ * the frame's address; and the tagged_ip by which rules are found. Almost every frame's unwind
  * information fits; what doesn't is RULE_BAD and is interpreted in full each time.
  *
  * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and
@@ -65,32 +65,32 @@ static inline uint64_t torsh_unwind_rule_with_id(uint64_t rule, uint32_t id)
 }
 
 /*
- * What an address in a key is: in its top bits, so that the key of a call is the return address
- * itself.
+ * What an address in a tagged_ip is: in its top bits, so that the tagged_ip of a call is the return
+ * address itself.
  */
-enum rule_variety {
-	RULE_OF_CALL, /* a return address: the rule is that of the call before it */
-	RULE_OF_INTERRUPTED, /* the next instruction of code that a signal interrupted */
-	RULE_OF_CUT_UNKNOWN, /* pseudo-frames: they have ids, not rules */
-	RULE_OF_CUT_BAD,
-	RULE_OF_CUT_DEEP,
+enum ip_tag {
+	IP_TAG_CALL, /* a return address: the rule is that of the call before it */
+	IP_TAG_INTERRUPTED, /* the next instruction of code that a signal interrupted */
+	IP_TAG_CUT_UNKNOWN, /* pseudo-frames: they have ids, not rules */
+	IP_TAG_CUT_BAD,
+	IP_TAG_CUT_DEEP,
 };
 
-#define RULE_VARIETY_SHIFT 60
+#define IP_TAG_SHIFT 60
 
-static inline uint64_t torsh_unwind_rule_key(uintptr_t ip, enum rule_variety variety)
+static inline uint64_t torsh_tagged_ip(uintptr_t ip, enum ip_tag tag)
 {
-	return ip | (uint64_t)variety << RULE_VARIETY_SHIFT;
+	return ip | (uint64_t)tag << IP_TAG_SHIFT;
 }
 
-static inline uintptr_t torsh_unwind_rule_ip(uint64_t key)
+static inline uintptr_t torsh_untagged_ip(uint64_t tagged_ip)
 {
-	return key & ((UINT64_C(1) << RULE_VARIETY_SHIFT) - 1);
+	return tagged_ip & ((UINT64_C(1) << IP_TAG_SHIFT) - 1);
 }
 
-static inline enum rule_variety torsh_unwind_rule_variety(uint64_t key)
+static inline enum ip_tag torsh_ip_tag(uint64_t tagged_ip)
 {
-	return (enum rule_variety)(key >> RULE_VARIETY_SHIFT);
+	return (enum ip_tag)(tagged_ip >> IP_TAG_SHIFT);
 }
 
 /* Whether ip can be one: user space ends below 2^56, garbage doesn't. */
@@ -100,10 +100,11 @@ static inline bool torsh_unwind_rule_can_be_ip(uintptr_t ip)
 }
 
 /*
- * The rule of key, without an id, and what its address is (ADDRESS_* of agent/wire/channel.h).
- * Takes some 2 us.
+ * The rule of tagged_ip, without an id, and what its address is (ADDRESS_* of
+ * agent/wire/channel.h). Takes some 2 us.
  */
-uint64_t torsh_unwind_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags);
+uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct cfi_scratch *scratch,
+				   uint32_t *flags);
 
 /*
  * Whether ip starts the code that returns from a signal. memory is that of the object there, NULL:

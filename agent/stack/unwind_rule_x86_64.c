@@ -36,7 +36,7 @@ static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00
 bool torsh_unwind_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory)
 {
 	uintptr_t last = ip + sizeof(signal_return) - 1;
-	bool is_there = memory && torsh_object_room(memory, ip) >= sizeof(signal_return);
+	bool is_there = memory && torsh_object_readable(memory, ip) >= sizeof(signal_return);
 
 	if (!is_there && !(torsh_probe(ip) && torsh_probe(last - 7)))
 		return false;
@@ -56,7 +56,7 @@ static bool follows_call(uintptr_t ip)
 
 bool torsh_unwind_rule_is_origin(uintptr_t ip, const struct module *module)
 {
-	return torsh_object_room(&module->memory, ip - LONGEST_CALL) >= LONGEST_CALL &&
+	return torsh_object_readable(&module->memory, ip - LONGEST_CALL) >= LONGEST_CALL &&
 	       !follows_call(ip) && torsh_cfi_begins(module->eh_frame_hdr, &module->memory, ip);
 }
 
@@ -116,24 +116,24 @@ static __attribute__((noinline)) uint64_t compile_row(const struct cfi_row *row,
 {
 	const struct cfi_where *rip = &row->registers[CFI_RIP], *rbp = &row->registers[CFI_RBP];
 	const uint8_t deref = OP_DEREF;
-	bool saves_bp = rbp->place == CFI_AT_CFA;
+	bool saves_bp = rbp->location == CFI_AT_CFA;
 	intptr_t offset, where = saves_bp ? rbp->value : 0;
 
-	if (rip->place == CFI_UNDEFINED)
+	if (rip->location == CFI_UNDEFINED)
 		return RULE_STOP;
-	if (rip->place != CFI_AT_CFA || rip->value != -8 ||
-	    row->registers[CFI_RSP].place != CFI_SAME || row->is_signal_frame)
+	if (rip->location != CFI_AT_CFA || rip->value != -8 ||
+	    row->registers[CFI_RSP].location != CFI_SAME || row->is_signal_frame)
 		return RULE_BAD;
 
 	if (row->cfa_block && is_rbp_plus(row->cfa_block, &deref, 1, &offset)) {
-		if (rbp->place == CFI_SAME)
+		if (rbp->location == CFI_SAME)
 			return pack(RULE_DEREF_RBP, false, 0, offset);
-		if (rbp->place != CFI_AT_EXPRESSION ||
+		if (rbp->location != CFI_AT_EXPRESSION ||
 		    !is_rbp_plus((const uint8_t *)rbp->value, &deref, 0, &where))
 			return RULE_BAD;
 		return pack(RULE_DEREF_RBP, true, where, offset);
 	}
-	if (!saves_bp && rbp->place != CFI_SAME && rbp->place != CFI_UNDEFINED)
+	if (!saves_bp && rbp->location != CFI_SAME && rbp->location != CFI_UNDEFINED)
 		return RULE_BAD;
 	if (row->cfa_block)
 		return is_plt(row->cfa_block, ip, &offset) ? pack(RULE_RSP, saves_bp, where, offset)
@@ -156,7 +156,7 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	if (answer == MODULE_NONE)
 		atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
 	if (answer == MODULE_NEW && atomic_load_explicit(&has_orphans, memory_order_relaxed))
-		torsh_unwind_rules_forget(module.start, module.end);
+		torsh_unwind_rules_flush(module.start, module.end);
 	if (torsh_unwind_rule_is_signal_return(ip, answer != MODULE_NONE ? &module.memory : NULL))
 		return RULE_SIGNAL;
 	if (answer == MODULE_NONE)
@@ -170,25 +170,25 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	return rule;
 }
 
-uint64_t torsh_unwind_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags)
+uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct cfi_scratch *scratch, uint32_t *flags)
 {
-	enum rule_variety variety = torsh_unwind_rule_variety(key);
+	enum ip_tag tag = torsh_ip_tag(tagged_ip);
 	uint64_t rule;
 
-	switch (variety) {
-	case RULE_OF_CUT_UNKNOWN:
+	switch (tag) {
+	case IP_TAG_CUT_UNKNOWN:
 		*flags = ADDRESS_CUT_UNKNOWN_CODE;
 		return RULE_STOP;
-	case RULE_OF_CUT_BAD:
+	case IP_TAG_CUT_BAD:
 		*flags = ADDRESS_CUT_BAD_FRAME;
 		return RULE_STOP;
-	case RULE_OF_CUT_DEEP:
+	case IP_TAG_CUT_DEEP:
 		*flags = ADDRESS_CUT_TOO_DEEP;
 		return RULE_STOP;
 	default:
-		rule = compile_address(torsh_unwind_rule_ip(key), variety == RULE_OF_INTERRUPTED,
+		rule = compile_address(torsh_untagged_ip(tagged_ip), tag == IP_TAG_INTERRUPTED,
 				       scratch);
-		*flags = variety == RULE_OF_INTERRUPTED ? ADDRESS_EXACT : ADDRESS_RETURN;
+		*flags = tag == IP_TAG_INTERRUPTED ? ADDRESS_EXACT : ADDRESS_RETURN;
 		if (torsh_unwind_rule_kind(rule) == RULE_SIGNAL)
 			*flags |= ADDRESS_SIGNAL_FRAME;
 		if (torsh_unwind_rule_kind(rule) == RULE_NO_INFO)

@@ -16,7 +16,7 @@
 #include "agent/stack/unwind_rule.h"
 
 struct rule_entry {
-	_Atomic uint64_t key; /* set once */
+	_Atomic uint64_t tagged_ip; /* set once */
 	_Atomic uint64_t rule; /* 0: not compiled yet, or forgotten */
 };
 
@@ -38,32 +38,32 @@ extern _Atomic uint32_t torsh_unwind_rules_generation;
 #pragma GCC visibility pop
 
 /* Once, before all else; see torsh_modules_start. */
-void torsh_unwind_rules_start(bool may_ask_glibc);
+void torsh_unwind_rules_start(bool may_use_glibc);
 
 /*
- * Compile the rule of a key that torsh_unwind_rules_find doesn't know, register its address, and
- * remember both. Never 0. When there is no memory for a larger table the rule is not remembered and
- * its id is 0.
+ * Compile the rule of a tagged_ip that torsh_unwind_rules_find doesn't know, register its address,
+ * and remember both. Never 0. When there is no memory for a larger table the rule is not remembered
+ * and its id is 0.
  */
-uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch);
+uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct cfi_scratch *scratch);
 
 /* What was compiled for code from start to end is void. */
-void torsh_unwind_rules_forget(uintptr_t start, uintptr_t end);
+void torsh_unwind_rules_flush(uintptr_t start, uintptr_t end);
 
-/* The rule of key, or 0. */
-static inline uint64_t torsh_unwind_rules_find(uint64_t key)
+/* The rule of tagged_ip, or 0. */
+static inline uint64_t torsh_unwind_rules_find(uint64_t tagged_ip)
 {
 	/* Pairs with the release in add_table. */
 	const struct rule_table *table =
 		atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
-	size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
+	size_t i = tagged_ip * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
 
 	for (;; i++) {
 		const struct rule_entry *entry = &table->entries[i & table->mask];
-		uint64_t found = atomic_load_explicit(&entry->key, memory_order_relaxed);
+		uint64_t found = atomic_load_explicit(&entry->tagged_ip, memory_order_relaxed);
 
 		/* A rule says all that a reader needs: nothing else is published with it. */
-		if (found == key)
+		if (found == tagged_ip)
 			return atomic_load_explicit(&entry->rule, memory_order_relaxed);
 		if (!found)
 			return 0;

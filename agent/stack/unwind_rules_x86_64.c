@@ -15,7 +15,7 @@
 
 /* So that there is always a table: full from the start, all others come before it. */
 static struct rule_table last_resort = {
-	.shift = 63, .mask = 1, .n_used = 1, .entries = {{.key = 0}, {.key = 0}}};
+	.shift = 63, .mask = 1, .n_used = 1, .entries = {{.tagged_ip = 0}, {.tagged_ip = 0}}};
 
 struct rule_table *_Atomic torsh_unwind_rules_table = &last_resort;
 _Atomic uint32_t torsh_unwind_rules_generation = 1;
@@ -48,37 +48,37 @@ static void add_table(struct rule_table *current)
 		torsh_sys_munmap(table, size_bytes);
 }
 
-/* The entry of key, made when there is room; NULL: neither. */
-static struct rule_entry *claim(struct rule_table *table, uint64_t key)
+/* The entry of tagged_ip, made when there is room; NULL: neither. */
+static struct rule_entry *claim(struct rule_table *table, uint64_t tagged_ip)
 {
-	size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
+	size_t i = tagged_ip * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
 
 	for (;; i++) {
 		struct rule_entry *entry = &table->entries[i & table->mask];
-		uint64_t found = atomic_load_explicit(&entry->key, memory_order_relaxed);
+		uint64_t found = atomic_load_explicit(&entry->tagged_ip, memory_order_relaxed);
 
 		if (!found) {
 			if (is_full(table))
 				return NULL;
-			if (atomic_compare_exchange_strong(&entry->key, &found, key)) {
+			if (atomic_compare_exchange_strong(&entry->tagged_ip, &found, tagged_ip)) {
 				atomic_fetch_add_explicit(&table->n_used, 1, memory_order_relaxed);
 				return entry;
 			}
 		}
-		if (found == key)
+		if (found == tagged_ip)
 			return entry;
 	}
 }
 
-static uint64_t find_older(const struct rule_table *table, uint64_t key)
+static uint64_t find_older(const struct rule_table *table, uint64_t tagged_ip)
 {
 	while ((table = table->older)) {
-		size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
+		size_t i = tagged_ip * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
 		uint64_t found;
 
-		while ((found = atomic_load_explicit(&table->entries[i & table->mask].key,
+		while ((found = atomic_load_explicit(&table->entries[i & table->mask].tagged_ip,
 						     memory_order_relaxed))) {
-			if (found == key)
+			if (found == tagged_ip)
 				return atomic_load_explicit(&table->entries[i & table->mask].rule,
 							    memory_order_relaxed);
 			i++;
@@ -87,30 +87,30 @@ static uint64_t find_older(const struct rule_table *table, uint64_t key)
 	return 0;
 }
 
-/* Compile, register, remember. */
-static uint64_t add_rule(struct rule_table *table, uint64_t key, struct cfi_scratch *scratch)
+/* Compile, register, store_rule. */
+static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip, struct cfi_scratch *scratch)
 {
 	struct rule_entry *entry;
 	uint32_t flags;
-	uint64_t rule = torsh_unwind_rule_compile(key, scratch, &flags), winner = 0;
+	uint64_t rule = torsh_unwind_rule_compile(tagged_ip, scratch, &flags), winner = 0;
 
 	torsh_count(COUNTER_rules_compiled);
 	/* Garbage has no end: it would fill the tables. */
 	if (rule == RULE_NOWHERE)
 		return rule;
-	entry = claim(table, key);
+	entry = claim(table, tagged_ip);
 	if (!entry)
 		return rule;
 	rule = torsh_unwind_rule_with_id(
-		rule, torsh_registry_add_address(torsh_unwind_rule_ip(key), flags));
+		rule, torsh_registry_add_address(torsh_untagged_ip(tagged_ip), flags));
 	/*
-	 * Two threads may compile one key at a time: the first one's id stays, the other id is
-	 * never used.
+	 * Two threads may compile one tagged_ip at a time: the first one's id stays, the other id
+	 * is never used.
 	 */
 	return atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
 }
 
-uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch)
+uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct cfi_scratch *scratch)
 {
 	struct rule_table *table =
 		atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
@@ -121,22 +121,22 @@ uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch)
 		add_table(table);
 		table = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
 	}
-	rule = find_older(table, key);
+	rule = find_older(table, tagged_ip);
 	if (!rule)
-		return add_rule(table, key, scratch);
-	entry = claim(table, key);
+		return add_rule(table, tagged_ip, scratch);
+	entry = claim(table, tagged_ip);
 	return !entry || atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule
 										     : winner;
 }
 
-static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t end)
+static size_t flush_span(struct rule_table *table, uintptr_t start, uintptr_t end)
 {
 	size_t n_forgotten = 0;
 
 	for (size_t i = 0; i < n_entries(table); i++) {
 		struct rule_entry *entry = &table->entries[i];
-		uintptr_t ip = torsh_unwind_rule_ip(
-			atomic_load_explicit(&entry->key, memory_order_relaxed));
+		uintptr_t ip = torsh_untagged_ip(
+			atomic_load_explicit(&entry->tagged_ip, memory_order_relaxed));
 
 		/* A return address may lie just behind its object's last byte. */
 		if (ip >= start && ip <= end &&
@@ -148,16 +148,16 @@ static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t e
 	return n_forgotten;
 }
 
-void torsh_unwind_rules_forget(uintptr_t start, uintptr_t end)
+void torsh_unwind_rules_flush(uintptr_t start, uintptr_t end)
 {
 	struct rule_table *current = atomic_load_explicit(&torsh_unwind_rules_table,
 							  memory_order_acquire),
 			  *table = current;
 	size_t n_forgotten = 0;
 
-	torsh_registry_forget_modules();
+	torsh_registry_flush_modules();
 	do
-		n_forgotten += forget_span(table, start, end);
+		n_forgotten += flush_span(table, start, end);
 	while ((table = table->older));
 	/* Only a full table lets stacks have frames whose rules it doesn't hold. */
 	if (n_forgotten == 0 && !is_full(current))
@@ -167,9 +167,9 @@ void torsh_unwind_rules_forget(uintptr_t start, uintptr_t end)
 	torsh_count(COUNTER_code_forgotten);
 }
 
-void torsh_unwind_rules_start(bool may_ask_glibc)
+void torsh_unwind_rules_start(bool may_use_glibc)
 {
-	torsh_modules_start(torsh_unwind_rules_forget, may_ask_glibc);
+	torsh_modules_start(torsh_unwind_rules_flush, may_use_glibc);
 	if (atomic_load_explicit(&torsh_unwind_rules_table, memory_order_relaxed) == &last_resort)
 		add_table(&last_resort);
 }

@@ -53,12 +53,12 @@ static inline void torsh_clock_publish(struct clock_reference *reference, uint64
 	atomic_store_explicit(&moment->ticks, ticks, memory_order_relaxed);
 	atomic_store_explicit(&moment->monotonic_ns, monotonic_ns, memory_order_relaxed);
 	atomic_store_explicit(&moment->ticks_a_second, ticks_a_second, memory_order_relaxed);
-	/* Pairs with the acquire in torsh_clock_look. */
+	/* Pairs with the acquire in torsh_clock_read. */
 	atomic_store_explicit(&reference->n, n, memory_order_release);
 }
 
 /* The last moment; never waits for the one that publishes. */
-static inline struct clock_moment torsh_clock_look(const struct clock_reference *reference)
+static inline struct clock_moment torsh_clock_read(const struct clock_reference *reference)
 {
 	uint32_t n = atomic_load_explicit(&reference->n, memory_order_acquire), last;
 	struct clock_moment known;

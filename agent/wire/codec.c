@@ -64,7 +64,7 @@ static inline int read_address(const struct codec *codec, struct reader *in, uin
 	return 0;
 }
 
-static inline void remember_address(struct codec *codec, uint64_t address)
+static inline void cache_address(struct codec *codec, uint64_t address)
 {
 	codec->unit = address >> 4;
 	codec->addresses[torsh_codec_address_slot(codec->unit)] = address;
@@ -88,7 +88,7 @@ static void use_change(struct codec_stack *stack, const struct codec_change *cha
 		stack->ids[i] = (uint32_t)(change->words[(i + 1) / 2] >> (i & 1 ? 0 : 32));
 }
 
-static void remember_change(struct codec *codec, struct codec_stack *stack)
+static void cache_change(struct codec *codec, struct codec_stack *stack)
 {
 	struct codec_change change = torsh_codec_change(stack->pop, stack->n, stack->ids);
 
@@ -129,7 +129,7 @@ static long decode_free(struct codec *codec, struct reader *in, uint32_t lead, s
 	codec->stamp = event->stamp = stamp;
 	event->id = lead & 0x80 ? EVENT_REALLOC_BEGIN : EVENT_FREE;
 	event->free.address = address;
-	remember_address(codec, address);
+	cache_address(codec, address);
 	return 1;
 }
 
@@ -157,9 +157,9 @@ static long decode_alloc(struct codec *codec, struct reader *in, uint32_t lead, 
 		return 0;
 	codec->stamp = event->stamp = stamp;
 	event->id = EVENT_ALLOC;
-	remember_address(codec, address);
+	cache_address(codec, address);
 	if (form == CODEC_STACK_GIVEN && stack->n <= CODEC_CHANGE_IDS)
-		remember_change(codec, stack);
+		cache_change(codec, stack);
 	return 1;
 }
 

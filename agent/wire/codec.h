@@ -30,6 +30,7 @@
 #ifndef TORSH_AGENT_WIRE_CODEC_H
 #define TORSH_AGENT_WIRE_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -125,8 +126,8 @@ static inline struct codec_change torsh_codec_change(uint32_t pop, uint32_t n, c
 	}};
 }
 
-static inline int torsh_codec_is_same_change(const struct codec_change *a,
-					     const struct codec_change *b)
+static inline bool torsh_codec_is_same_change(const struct codec_change *a,
+					      const struct codec_change *b)
 {
 	return ((a->words[0] ^ b->words[0]) | (a->words[1] ^ b->words[1]) |
 		(a->words[2] ^ b->words[2]) | (a->words[3] ^ b->words[3])) == 0;

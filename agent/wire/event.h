@@ -59,7 +59,7 @@ enum value_kind { VALUE_SCALAR, VALUE_COUNTER, VALUE_SAMPLE /* of a histogram */
 enum op_scope { OP_FUNCTION = 0, OP_BACKWARD = 1, OP_USER = 7 };
 
 /* What tells the steps of a schedule, the better ones later: schedule_step.told_by. */
-enum step_teller { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
+enum step_source { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
 
 /* How devices are seen: device_mode.mode. */
 enum device_mode {

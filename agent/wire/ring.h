@@ -14,6 +14,8 @@
 #ifndef TORSH_AGENT_WIRE_RING_H
 #define TORSH_AGENT_WIRE_RING_H
 
+#include <stdbool.h>
+
 #include "agent/wire/channel.h"
 
 struct ring {
@@ -59,10 +61,10 @@ static inline void torsh_ring_cancel(struct ring *ring)
 }
 
 /* Is there room for n_bytes? Looks at the consumer's tail only when the known room is used up. */
-static inline int torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
+static inline bool torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
 {
 	if (__builtin_expect(ring->head + n_bytes <= ring->room_until, 1))
-		return 1;
+		return true;
 	/*
 	 * Pairs with the release in torsh_ring_consume: the consumer has copied what is overwritten
 	 * now.

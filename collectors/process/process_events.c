@@ -267,8 +267,8 @@ void torsh_process_code_unmapped(void)
 	int saved = errno;
 
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON) {
-		torsh_registry_forget_modules();
-		torsh_stack_forget_code();
+		torsh_registry_flush_modules();
+		torsh_stack_invalidate_code();
 	}
 	errno = saved;
 }

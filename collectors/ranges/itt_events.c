@@ -181,7 +181,7 @@ static void record_histogram_submit(struct itt_histogram *histogram, size_t n, v
 
 	if (!histogram || !histogram->name || !y)
 		return;
-	name = torsh_text_map(LABEL_ROOM);
+	name = torsh_text_map(LABEL_BUFFER_BYTES);
 	for (size_t i = 0; i < n; i++) {
 		name_bar(histogram, i, x, &name);
 		submit_bar(histogram, name.bytes,
@@ -459,7 +459,7 @@ static void record_metadata_add_with_scope(const struct itt_domain *domain, uint
 static void record_metadata_str_add_with_scope(const struct itt_domain *domain, uint32_t scope,
 					       struct itt_string *key, const char *data, size_t n)
 {
-	struct text text = torsh_text_map(LABEL_ROOM);
+	struct text text = torsh_text_map(LABEL_BUFFER_BYTES);
 	struct range_attributes range =
 		attributes_of(domain, (struct range_text){.bytes = text.bytes}, "metadata");
 
@@ -468,7 +468,7 @@ static void record_metadata_str_add_with_scope(const struct itt_domain *domain, 
 	torsh_text_put(&text, "=");
 	/* 0: up to its end. */
 	if (data)
-		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_ROOM));
+		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_BUFFER_BYTES));
 	torsh_ranges_mark(&range);
 	torsh_text_unmap(&text);
 }
@@ -495,12 +495,13 @@ static void record_thread_set_name(const char *name)
 /* An event is the label of its name; beside a consumer, what that says. */
 static int record_event_create(int theirs, int has_consumer, const char *name, int n)
 {
-	struct text text = torsh_text_map(LABEL_ROOM);
+	struct text text = torsh_text_map(LABEL_BUFFER_BYTES);
 	uint32_t label;
 	int event;
 
 	if (name)
-		torsh_text_put_bytes(&text, name, strnlen(name, n > 0 ? (size_t)n : LABEL_ROOM));
+		torsh_text_put_bytes(&text, name,
+				     strnlen(name, n > 0 ? (size_t)n : LABEL_BUFFER_BYTES));
 	label = torsh_ranges_label(text.bytes);
 	torsh_text_unmap(&text);
 	event = has_consumer ? theirs : (int)label;

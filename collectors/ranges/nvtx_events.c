@@ -92,7 +92,7 @@ static uint32_t put_character(char *out, uint32_t c)
  */
 static uint32_t label_of_wide(const wchar_t *wide)
 {
-	struct text text = torsh_text_map(LABEL_ROOM);
+	struct text text = torsh_text_map(LABEL_BUFFER_BYTES);
 	uint32_t label;
 	char bytes[4];
 

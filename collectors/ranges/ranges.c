@@ -55,7 +55,8 @@ static open_key key_of(uint32_t domain, uint32_t source)
 
 static uint32_t label_of(struct range_text text)
 {
-	return text.bytes ? torsh_label(text.bytes, strnlen(text.bytes, LABEL_ROOM)) : text.label;
+	return text.bytes ? torsh_label(text.bytes, strnlen(text.bytes, LABEL_BUFFER_BYTES))
+			  : text.label;
 }
 
 /* What a hook does before its labels and its event, and after it. */

@@ -137,7 +137,7 @@ static void *call_label(void *self, void *name)
 
 /* may_send: torsh_schedule_begin or _end; NULL: whatever the schedule says. */
 static void send(const struct event *event,
-		 int (*may_send)(struct producer *producer, enum open_kind kind, open_key key))
+		 bool (*may_send)(struct producer *producer, enum open_kind kind, open_key key))
 {
 	int saved = errno;
 	struct producer *producer = torsh_producer_enter();

@@ -144,9 +144,9 @@ static void report(const char *name, loop *run)
 int main(void)
 {
 	torsh_stack_start();
-	stack = torsh_stack_place(torsh_sys_pages(torsh_stack_bytes()));
+	stack = torsh_stack_create(torsh_sys_pages(torsh_stack_bytes()));
 	report("fixed stack", fixed_loop);
 	report("four sites", four_loop);
-	torsh_stack_leave(stack);
+	torsh_stack_destroy(stack);
 	return EXIT_SUCCESS;
 }

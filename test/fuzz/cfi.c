@@ -18,7 +18,7 @@ static void run_block(const struct object_memory *memory, const uint8_t *block)
 	static uintptr_t registers[CFI_N_REGISTERS];
 	uintptr_t known_page = 0, initial = 8, values[EXPRESSION_VALUES], result;
 
-	if (!torsh_object_room(memory, (uintptr_t)block))
+	if (!torsh_object_readable(memory, (uintptr_t)block))
 		abort();
 	torsh_expression_run(block, registers, &initial, &known_page, values, &result);
 }
@@ -40,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	if (row->cfa_block)
 		run_block(&memory, row->cfa_block);
 	for (int i = 0; i < CFI_N_REGISTERS; i++)
-		if (row->registers[i].place == CFI_AT_EXPRESSION ||
-		    row->registers[i].place == CFI_IS_EXPRESSION)
+		if (row->registers[i].location == CFI_AT_EXPRESSION ||
+		    row->registers[i].location == CFI_IS_EXPRESSION)
 			run_block(&memory, (const uint8_t *)row->registers[i].value);
 	return 0;
 }

@@ -51,7 +51,7 @@ struct sequence {
 struct step_finder {
 	struct moments user, profiler, optimizer, data, backward;
 	struct moments scheduled; /* steps as the schedule counted them */
-	uint32_t told_by; /* enum step_teller of these */
+	uint32_t told_by; /* enum step_source of these */
 	struct schedule schedule;
 	bool has_start, is_backward;
 	uint64_t start_ns; /* of the first operator; where it is known, the end of the setup */

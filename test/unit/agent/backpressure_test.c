@@ -16,7 +16,7 @@
 struct waiting {
 	struct backpressure backpressure;
 	uint64_t now_ns;
-	struct signs_of_life signs;
+	struct writer_progress signs;
 };
 
 static void begin(struct waiting *waiting, uint64_t cpu_ns)

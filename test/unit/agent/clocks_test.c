@@ -14,7 +14,7 @@
 #define NEAR_NS 1000000
 #define READINGS_OF_A_TRY 3
 
-int torsh_producer_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
+bool torsh_producer_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
 
 /* How far b is ahead of a. */
 static int64_t between(uint64_t a, uint64_t b)

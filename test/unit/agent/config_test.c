@@ -87,8 +87,8 @@ static void values_are_taken(void **state)
 	assert_true(torsh_config.max_size_bytes == UINT64_C(2) << 30);
 	assert_int_equal(torsh_config.check_stacks, 7);
 	assert_int_equal(torsh_config.use_jemalloc, 1);
-	assert_true(torsh_config_wants("python3"));
-	assert_false(torsh_config_wants("bash"));
+	assert_true(torsh_config_matches("python3"));
+	assert_false(torsh_config_matches("bash"));
 }
 
 static void a_schedule_is_taken_in_any_order(void **state)

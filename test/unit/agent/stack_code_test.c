@@ -284,9 +284,9 @@ static void a_library_in_anothers_place_has_its_own_rules(void **state)
 	for (int i = 0; i < 5; i++) {
 		void *small = run_in_library("libtwin_small.so", NULL);
 
-		torsh_stack_forget_code();
+		torsh_stack_invalidate_code();
 		assert_ptr_equal(run_in_library("libtwin_large.so", NULL), small);
-		torsh_stack_forget_code();
+		torsh_stack_invalidate_code();
 		hook();
 	}
 	expect_no_mismatch(35);
@@ -300,7 +300,7 @@ static void a_library_that_was_replaced_unnoticed_is_noticed(void **state)
 	uint32_t generation;
 
 	(void)state;
-	torsh_stack_forget_code();
+	torsh_stack_invalidate_code();
 	begin_comparing();
 	run_in_library("libtwin_small.so", "call_small");
 	generation = torsh_unwind_rules_generation;
@@ -314,13 +314,13 @@ static void closing_a_library_that_stays_forgets_nothing(void **state)
 	uint32_t generation, before;
 
 	(void)state;
-	torsh_stack_forget_code();
+	torsh_stack_invalidate_code();
 	hook();
 	generation = torsh_unwind_rules_generation;
 	for (volatile int i = 0; i < 3; i++) {
 		before = n_addresses;
 		dlclose(dlopen("libcmocka.so.0", RTLD_NOW));
-		torsh_stack_forget_code();
+		torsh_stack_invalidate_code();
 		hook();
 		if (i > 0)
 			assert_int_equal(n_addresses, before);
@@ -344,14 +344,14 @@ static void objects_are_found_without_the_c_librarys_help(void **state)
 {
 	(void)state;
 	torsh_unwind_rules_start(false);
-	torsh_unwind_rules_forget(0, UINTPTR_MAX);
+	torsh_unwind_rules_flush(0, UINTPTR_MAX);
 	begin_comparing();
 	call_rbx_again();
 	call_through_rbx(call_hook);
 	expect_no_mismatch(3);
 	assert_int_equal(outcome.n_cut, 0);
 	run_in_library("libtwin_small.so", NULL);
-	torsh_stack_forget_code();
+	torsh_stack_invalidate_code();
 	run_in_library("libtwin_large.so", NULL);
 	expect_no_mismatch(9);
 	/* Names and lines of frames, and those of Python, are found by these. */

@@ -122,7 +122,7 @@ static int nest(unsigned seed, int depth)
 	return shapes[(seed >> 16) % 9](seed, depth - 1);
 }
 
-static void stacks_of_all_shapes_equal_the_arbiters(void **state)
+static void stacks_of_all_shapes_equal_the_reference_unwinders(void **state)
 {
 	(void)state;
 	begin_comparing();
@@ -275,7 +275,7 @@ FRAMELESS static int take_turns_at(int depth, int n)
 }
 
 /* Where a tail's frames fit in no more, and with those before and behind. */
-static void tails_are_right_where_the_cache_is_full(void **state)
+static void cached_suffixes_are_right_where_the_cache_is_full(void **state)
 {
 	enum { MARGIN = 40, TURNS = 6 };
 
@@ -436,13 +436,13 @@ static void the_built_in_check_counts_what_it_compares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_of_all_shapes_equal_the_arbiters),
+		cmocka_unit_test(stacks_of_all_shapes_equal_the_reference_unwinders),
 		cmocka_unit_test(a_loop_pushes_one_frame_a_call),
 		cmocka_unit_test(a_changed_outer_call_is_seen_through_equal_inner_frames),
 		cmocka_unit_test(stacks_deeper_than_the_cache_keep_their_inner_frames),
 		cmocka_unit_test(a_deep_stack_that_shrinks_shows_its_outer_frames_again),
 		cmocka_unit_test(a_deep_stack_keeps_enough_inner_frames),
-		cmocka_unit_test(tails_are_right_where_the_cache_is_full),
+		cmocka_unit_test(cached_suffixes_are_right_where_the_cache_is_full),
 		cmocka_unit_test(a_reset_stack_sends_every_frame_again),
 		cmocka_unit_test(one_address_has_one_id),
 		cmocka_unit_test(coroutines_whose_stacks_are_unmapped_do_no_harm),

@@ -27,7 +27,7 @@ static inline uint64_t read_counter(void)
 /* Last, with the stand-in: it takes the place of the library's. */
 #include "collectors/cuda/cuda_ticks.c"
 
-int torsh_producer_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
+bool torsh_producer_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
 
 #define NEAR_NS UINT64_C(1000000)
 #define FAR_NS UINT64_C(50000000) /* within what is counted on from an anchor */

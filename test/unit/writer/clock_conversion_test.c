@@ -126,14 +126,14 @@ static void it_is_published_as_if_nothing_had_been(void **state)
 	moved -= ticks_of_ns(5000 * S);
 	assert_int_equal(pass(200 * MS), CLOCK_JUMP_BACK);
 	torsh_clock_rate_publish(&rate, 0, &reference);
-	known = torsh_clock_look(&reference);
+	known = torsh_clock_read(&reference);
 	assert_true(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt) >
 		    ticks_of_ns(4999 * S));
 	assert_int_equal(torsh_clock_missing(&known, fake_counter() + rate.lift, now_ns, &doubt),
 			 0);
 	/* A process that begins now. */
 	torsh_clock_rate_publish(&rate, rate.lift, &reference);
-	known = torsh_clock_look(&reference);
+	known = torsh_clock_read(&reference);
 	assert_int_equal(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt), 0);
 }
 

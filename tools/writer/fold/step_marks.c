@@ -17,7 +17,7 @@ void torsh_step_marks_destroy(struct step_marks *marks)
 	*marks = (struct step_marks){0};
 }
 
-static void begin_anew(struct step_marks *marks, enum step_teller told_by)
+static void begin_anew(struct step_marks *marks, enum step_source told_by)
 {
 	if (!marks->items)
 		marks->items = torsh_memory_new(STEP_MARKS_MAX, sizeof(*marks->items));
@@ -40,7 +40,7 @@ static step_name name_of(uint64_t number)
 	return number < STEP_PERHAPS_FIRST - 1 ? (step_name)number + 1 : 0;
 }
 
-int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number,
+int torsh_step_marks_mark(struct step_marks *marks, enum step_source told_by, uint64_t number,
 			  uint64_t stamp)
 {
 	if (told_by < marks->told_by)
@@ -111,7 +111,7 @@ int torsh_step_marks_take(struct step_marks *marks, const struct event *event, c
 		marks->is_scheduled = true;
 		return 0;
 	case EVENT_SCHEDULE_STEP:
-		return torsh_step_marks_mark(marks, (enum step_teller)event->schedule_step.told_by,
+		return torsh_step_marks_mark(marks, (enum step_source)event->schedule_step.told_by,
 					     event->schedule_step.number, stamp);
 	case EVENT_STEP:
 		return !marks->is_scheduled &&

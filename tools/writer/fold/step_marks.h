@@ -31,7 +31,7 @@ typedef uint32_t step_name;
 #define STEP_PERHAPS_FIRST UINT32_MAX
 
 struct step_marks {
-	enum step_teller told_by;
+	enum step_source told_by;
 	bool is_scheduled;
 	uint32_t optimizer; /* the label of the first one */
 	uint32_t record; /* of its call, while is_optimizing */
@@ -54,7 +54,7 @@ void torsh_step_marks_destroy(struct step_marks *marks);
  * A step begins; number UINT64_MAX: it has none and is counted. Marks by a worse way than one seen
  * before are passed over; a better one begins anew. Returns whether the mark counts.
  */
-int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number,
+int torsh_step_marks_mark(struct step_marks *marks, enum step_source told_by, uint64_t number,
 			  uint64_t stamp);
 
 /* An event of the timeline; name is that of its call. Returns whether a step begins with it. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The torsh command: finds the subcommand and hands the rest of the line to it. */
+/*
+ * The torsh command: finds the subcommand and passes it the rest of the line. Each subcommand is a
+ * file of tools/command/, listed in command.h.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,7 +58,7 @@ static void print_usage(FILE *file)
 	      file);
 }
 
-/* What was not written has not been said, whatever the command found. */
+/* Output that could not be written is an error, whatever the command found. */
 static int end_output(int status)
 {
 	bool has_failed = ferror(stdout);

@@ -184,15 +184,15 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct recording *
 static void export_one(struct trace *trace, const struct trace_format *format)
 {
 	static FILE *nowhere;
-	struct sink sink;
+	struct output_stream output;
 
 	if (!nowhere)
 		nowhere = torsh_need(fopen("/dev/null", "wbe"));
-	torsh_sink_open(&sink, nowhere, false);
-	trace->sink = &sink;
+	torsh_stream_open(&output, nowhere, false);
+	trace->output = &output;
 	if (format->write(trace))
 		abort();
-	torsh_sink_close(&sink);
+	torsh_stream_close(&output);
 }
 
 static void report_modules(struct trace *trace)

@@ -10,7 +10,7 @@
 struct device_figure {
 	bool is_known;
 	uint64_t value;
-	char device[DEVICE_SCOPE_NAME_BYTES]; /* whose it is; "": of all together */
+	char device[DEVICE_SCOPE_NAME_BYTES]; /* its name; "": of all together */
 	char reason[FIGURE_REASON_BYTES]; /* why it is not known */
 };
 
@@ -20,7 +20,7 @@ struct device_figures {
 };
 
 /*
- * device: the one that is asked for; NULL: the highest of all, of leaks and refusals the sum, with
+ * device: the one to check; NULL: the highest of all, of leaks and refusals the sum, with
  * managed and pinned memory.
  */
 void torsh_check_devices_memory(struct device_figures *figures, const struct reading *reading,

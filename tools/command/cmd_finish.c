@@ -143,7 +143,7 @@ static int take_snapshot(const char *socket_path)
 	int fd, result;
 
 	torsh_live_sessions_look_at(&sessions, socket_path, 0);
-	result = sessions.n ? torsh_live_ask(socket_path, REQUEST_SNAPSHOT, 0, &answer) : -ENOENT;
+	result = sessions.n ? torsh_live_query(socket_path, REQUEST_SNAPSHOT, 0, &answer) : -ENOENT;
 	if (!result) {
 		fd = memfd_create("torsh-session", MFD_CLOEXEC);
 		result = fd < 0 ? -errno

@@ -49,9 +49,9 @@ static error_t parse_pid(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* Ask for it. Returns whether it was so before. */
+/* Send the request. Returns whether the session was in that state already. */
 static bool request_of_session(int argc, char **argv, enum request_verb verb, const char *doc,
-			       struct request_answer *said)
+			       struct request_answer *reply)
 {
 	const struct argp argp = {.parser = parse_pid, .args_doc = "PID", .doc = doc};
 	struct live_sessions sessions;
@@ -64,42 +64,42 @@ static bool request_of_session(int argc, char **argv, enum request_verb verb, co
 	argp_parse(&argp, argc, argv, 0, NULL, &pid);
 	torsh_live_sessions_look(&sessions, 0);
 	session = torsh_live_sessions_need(&sessions, pid);
-	result = torsh_live_ask(session->socket_path, verb, 0, &answer);
+	result = torsh_live_query(session->socket_path, verb, 0, &answer);
 	if (result && result != -EALREADY)
 		torsh_die("the writer of process %u didn't do it: %s", pid,
 			  torsh_live_reason(result));
-	*said = answer.said;
+	*reply = answer.reply;
 	torsh_live_sessions_free(&sessions);
 	return result == -EALREADY;
 }
 
-static int print_done(const char *what, const struct request_answer *said)
+static int print_done(const char *what, const struct request_answer *reply)
 {
-	printf("%s: %u %s, writer %u\n", what, said->n_processes,
-	       said->n_processes == 1 ? "process" : "processes", said->writer_pid);
+	printf("%s: %u %s, writer %u\n", what, reply->n_processes,
+	       reply->n_processes == 1 ? "process" : "processes", reply->writer_pid);
 	return TORSH_EXIT_DONE;
 }
 
 int torsh_command_pause(int argc, char **argv)
 {
-	struct request_answer said;
-	bool was_paused = request_of_session(argc, argv, REQUEST_PAUSE, doc_pause, &said);
+	struct request_answer reply;
+	bool was_paused = request_of_session(argc, argv, REQUEST_PAUSE, doc_pause, &reply);
 
-	return print_done(was_paused ? "was paused before" : "paused", &said);
+	return print_done(was_paused ? "was paused before" : "paused", &reply);
 }
 
 int torsh_command_resume(int argc, char **argv)
 {
-	struct request_answer said;
-	bool was_resumed = request_of_session(argc, argv, REQUEST_RESUME, doc_resume, &said);
+	struct request_answer reply;
+	bool was_resumed = request_of_session(argc, argv, REQUEST_RESUME, doc_resume, &reply);
 
-	return print_done(was_resumed ? "was not paused" : "resumed", &said);
+	return print_done(was_resumed ? "was not paused" : "resumed", &reply);
 }
 
 int torsh_command_end(int argc, char **argv)
 {
-	struct request_answer said;
+	struct request_answer reply;
 
-	request_of_session(argc, argv, REQUEST_END, doc_end, &said);
-	return print_done("ended", &said);
+	request_of_session(argc, argv, REQUEST_END, doc_end, &reply);
+	return print_done("ended", &reply);
 }

@@ -137,15 +137,15 @@ int torsh_command_snapshot(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	torsh_live_sessions_look(&sessions, 0);
 	session = torsh_live_sessions_need(&sessions, options.pid);
-	result = torsh_live_ask(session->socket_path, REQUEST_SNAPSHOT, 0, &answer);
+	result = torsh_live_query(session->socket_path, REQUEST_SNAPSHOT, 0, &answer);
 	if (result)
 		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", options.pid,
 			  torsh_live_reason(result));
 	path = options.output ? torsh_need(strdup(options.output))
 			      : choose_name(session, options.pid);
 	save(&answer, session->recording->start_realtime_ns, path);
-	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.said.n_processes,
-	       answer.said.n_processes == 1 ? "process" : "processes", path);
+	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.reply.n_processes,
+	       answer.reply.n_processes == 1 ? "process" : "processes", path);
 	torsh_live_close(&answer);
 	torsh_live_sessions_free(&sessions);
 	free(path);

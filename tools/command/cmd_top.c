@@ -13,7 +13,7 @@
 
 #define INTERVAL_MS 1000
 #define INTERVAL_MAX_MS 3600000
-#define ONCE_HOLDERS 20
+#define ONCE_SITES 20
 
 static const char doc[] =
 	"Show what running sessions hold, again every second: their processes with live bytes and blocks, peak, events a "
@@ -69,7 +69,7 @@ static void print_once(struct top *top, uint64_t interval_ms)
 
 	nanosleep(&pause, NULL);
 	torsh_top_look(top);
-	torsh_top_frame(&frame, top, 0, ONCE_HOLDERS);
+	torsh_top_frame(&frame, top, 0, ONCE_SITES);
 	for (size_t i = 0; i < frame.n; i++)
 		puts(frame.lines[i].text);
 	torsh_top_frame_free(&frame);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The subcommands of torsh. Each takes its own argument vector, argv[0] "torsh NAME", and returns
- * the exit status.
+ * tools/command/ holds the subcommands of torsh, a file each: cmd_NAME.c parses the arguments,
+ * calls the analysis and prints the report. This is their table. Each takes its own argument
+ * vector, argv[0] "torsh NAME", and returns the exit status.
  */
 #ifndef TORSH_COMMAND_COMMAND_H
 #define TORSH_COMMAND_COMMAND_H
@@ -37,7 +38,7 @@ TORSH_COMMANDS
 	ALIAS(stop, pause)    \
 	ALIAS(start, resume)
 
-/* torsh finish, which the writer runs: not listed. */
+/* torsh finish: run by the writer when a session ends, not listed. */
 int torsh_command_finish(int argc, char **argv);
 
 #endif

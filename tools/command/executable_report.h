@@ -16,7 +16,7 @@ char *torsh_program_find(const char *name);
 
 /*
  * Check the file, and the interpreters that its #! lines lead to. Returns 0, or -EINVAL with a
- * sentence in reason that says why the agent can't get into it.
+ * sentence in reason: why the agent can't be preloaded.
  */
 int torsh_program_check(const char *path, char *reason, size_t n_reason);
 

@@ -6,7 +6,7 @@
 #include "tools/command/options.h"
 #include "tools/export/trace.h"
 
-/* What is asked for of it. */
+/* Its options. */
 struct trace_window {
 	uint64_t from_ns, to_ns; /* since the recording began */
 	bool has_steps;

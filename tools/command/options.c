@@ -126,7 +126,7 @@ void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *f
 		argp_error(state, "--steps takes a number, or two as in 3-5, not \"%s\"", text);
 }
 
-static enum holders_order parse_order(struct argp_state *state, const char *text)
+static enum sites_order parse_order(struct argp_state *state, const char *text)
 {
 	static const char *const names[] = {
 		[ORDER_BYTES] = "bytes", [ORDER_BLOCKS] = "blocks", [ORDER_USABLE] = "usable",
@@ -135,7 +135,7 @@ static enum holders_order parse_order(struct argp_state *state, const char *text
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (strcmp(text, names[i]) == 0)
-			return (enum holders_order)i;
+			return (enum sites_order)i;
 	}
 	argp_error(state, "--sort takes bytes, blocks, usable, first or last, not \"%s\"", text);
 	return ORDER_BYTES;

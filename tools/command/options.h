@@ -27,7 +27,7 @@ struct read_options {
 	uint32_t pid, rank;
 	uint64_t min_bytes;
 	size_t depth; /* 0: all frames */
-	enum holders_order order;
+	enum sites_order order;
 	enum stack_view view;
 	struct suppress suppress;
 	struct steps_choice steps;
@@ -35,7 +35,7 @@ struct read_options {
 
 extern const struct argp torsh_read_argp;
 
-/* A recording, and the processes in it that were asked for. */
+/* A recording, and the processes in it that the options select. */
 struct reading {
 	struct recording *recording;
 	struct symbols *symbols;
@@ -64,15 +64,18 @@ void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       const struct argp_option *own_options, argp_parser_t parse_own,
 			       void *own, struct read_options *options);
 
-/* How many of n entries are printed: what was asked for, else what suits the output. */
+/*
+ * The number of n entries to print: --limit, else READ_LIMIT_JSON for JSON and text_limit for text.
+ */
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit);
 
-/* Read what the options ask for; dies with a sentence when that can't be had. */
+/* Read the recording that the options name; dies with a sentence when it can't be read. */
 void torsh_reading_open(struct reading *reading, const struct read_options *options);
 
-/* Survey what was read, less the steps that were not asked for; dies where none are left. */
+/* Run the pre-pass over the steps that the options select; dies when none are left. */
 void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
 			   const struct read_options *options);
+/* Free what open has read, and what the options own. */
 void torsh_reading_close(struct reading *reading, struct read_options *options);
 
 /* The memory of devices in what was read, and what it needs. */
@@ -81,12 +84,13 @@ struct device_reading {
 	struct memory_of_devices memory;
 };
 
+/* Run the pre-pass and collect the memory of devices; dies when the recording can't be read. */
 void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading);
 void torsh_device_reading_close(struct device_reading *devices);
 
 /*
  * Sort the allocation sites, name and merge those that are printed, and put them first. Returns how
- * many these are: what was asked for, else what suits the output.
+ * many these are, as torsh_options_limit chooses.
  */
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit);

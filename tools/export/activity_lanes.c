@@ -20,7 +20,7 @@ struct place {
 struct stream_lanes {
 	struct device_lane key;
 	struct device_lane **lanes;
-	size_t n, n_room;
+	size_t n, capacity;
 };
 
 struct activity_lanes {
@@ -106,7 +106,7 @@ static struct device_lane *add_lane(struct activity_lanes *rows, struct stream_l
 	lane->number = (uint32_t)stream->n;
 	first = torsh_need(tsearch(lane, &rows->devices, compare_devices));
 	lane->device_own = (*first)->device_own;
-	stream->lanes = torsh_need_room(stream->lanes, stream->n, &stream->n_room,
+	stream->lanes = torsh_need_room(stream->lanes, stream->n, &stream->capacity,
 					sizeof(struct device_lane *));
 	stream->lanes[stream->n++] = lane;
 	rows->visitor->lane(rows->context, lane);

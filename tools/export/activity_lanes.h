@@ -6,8 +6,8 @@
  * because the clocks of device and host were compared again in between: it is shown as long as it
  * was, from where the one before it ends.
  *
- * Devices tell late and out of order. The latest WINDOW rows are held and sorted; what comes later
- * still, after what it should interpose, gets a lane like what overlaps.
+ * Devices report late and out of order. The latest WINDOW rows are held and sorted; what comes
+ * later still, after what it should precede, gets a lane like what overlaps.
  */
 #ifndef TORSH_EXPORT_ACTIVITY_LANES_H
 #define TORSH_EXPORT_ACTIVITY_LANES_H

@@ -23,49 +23,49 @@ static const char *const kinds[] = {"scalar", "counter", "sample"};
 
 struct events {
 	struct trace *trace;
-	struct sink *sink;
-	struct string_cache *texts, *last;
+	struct output_stream *output;
+	struct string_cache *strings, *last;
 	struct flops_book *book;
 	struct collectives collectives;
 	bool has_events;
 };
 
-static struct string_cache *find_texts(struct events *events,
-				       const struct recorded_process *process)
+static struct string_cache *find_strings(struct events *events,
+					 const struct recorded_process *process)
 {
-	struct string_cache *texts = events->last;
+	struct string_cache *strings = events->last;
 
-	if (texts && texts->process == process)
-		return texts;
-	for (texts = events->texts; texts->process != process; texts++)
+	if (strings && strings->process == process)
+		return strings;
+	for (strings = events->strings; strings->process != process; strings++)
 		;
-	return events->last = texts;
+	return events->last = strings;
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-static char *begin_of_process(struct events *events, const char *type, struct string_cache *texts)
+static char *begin_of_process(struct events *events, const char *type, struct string_cache *strings)
 {
-	char *at = torsh_sink_room(events->sink, SINK_ROOM_MAX);
+	char *at = torsh_stream_reserve(events->output, STREAM_RESERVE_MAX);
 
 	at = events->has_events ? PUT(at, ",\n{\"type\":\"") : PUT(at, "\n{\"type\":\"");
 	events->has_events = true;
 	at = torsh_put_text(at, type);
-	at = NUMBER(at, "\",\"process\":", texts->process->number);
+	at = NUMBER(at, "\",\"process\":", strings->process->number);
 	return PUT(at, ",");
 }
 
-static char *begin_event(struct events *events, const char *type, struct string_cache *texts,
+static char *begin_event(struct events *events, const char *type, struct string_cache *strings,
 			 uint32_t thread)
 {
-	return torsh_put_text(begin_of_process(events, type, texts),
-			      torsh_string_cache_thread(texts, thread));
+	return torsh_put_text(begin_of_process(events, type, strings),
+			      torsh_string_cache_thread(strings, thread));
 }
 
 static void end_event(struct events *events, char *at)
 {
 	at = PUT(at, "}");
-	events->sink->n = (size_t)(at - events->sink->buffer);
+	torsh_stream_commit(events->output, at);
 }
 
 /* A member that is a text, or null. */
@@ -80,9 +80,9 @@ static char *put_text_or_null(char *at, const char *name, const char *text)
 	return PUT(at, "\"");
 }
 
-static char *put_label(char *at, const char *name, struct string_cache *texts, uint32_t label)
+static char *put_label(char *at, const char *name, struct string_cache *strings, uint32_t label)
 {
-	return put_text_or_null(at, name, label ? torsh_string_cache_name(texts, label) : NULL);
+	return put_text_or_null(at, name, label ? torsh_string_cache_name(strings, label) : NULL);
 }
 
 static char *put_known(char *at, const char *name, bool is_known, uint64_t number)
@@ -111,19 +111,19 @@ static char *put_payload(char *at, const char *name, uint32_t type, uint64_t pay
 	return at + sprintf(at, ":%.17g", number);
 }
 
-static const char *inputs_of(struct string_cache *texts, uint32_t label)
+static const char *inputs_of(struct string_cache *strings, uint32_t label)
 {
-	if (!label || label > texts->process->n_functions)
+	if (!label || label > strings->process->n_functions)
 		return NULL;
-	if (!texts->inputs[label])
-		texts->inputs[label] =
-			torsh_trace_escape(torsh_timeline_label(texts->process, label));
-	return strlen(texts->inputs[label]) <= LABEL_BYTES_MAX ? texts->inputs[label] : NULL;
+	if (!strings->inputs[label])
+		strings->inputs[label] =
+			torsh_trace_escape(torsh_timeline_label(strings->process, label));
+	return strlen(strings->inputs[label]) <= LABEL_BYTES_MAX ? strings->inputs[label] : NULL;
 }
 
-static char *put_stack(char *at, struct string_cache *texts, uint32_t stack)
+static char *put_stack(char *at, struct string_cache *strings, uint32_t stack)
 {
-	const char *text = torsh_string_cache_stack(texts, stack);
+	const char *text = torsh_string_cache_stack(strings, stack);
 	size_t n = strlen(text);
 
 	if (!n)
@@ -136,16 +136,16 @@ static char *put_stack(char *at, struct string_cache *texts, uint32_t stack)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* What operators and ranges have in common. */
-static char *put_span(char *at, struct string_cache *texts, const struct span *span)
+static char *put_span(char *at, struct string_cache *strings, const struct span *span)
 {
 	at = NUMBER(at, ",\"id\":", span->ordinal);
-	at = put_label(at, "\"name\"", texts, span->name);
+	at = put_label(at, "\"name\"", strings, span->name);
 	at = NUMBER(at, ",\"start_ns\":", span->start_ns);
 	at = NUMBER(at, ",\"end_ns\":", span->end_ns);
-	at = put_label(at, "\"module\"", texts, span->module);
+	at = put_label(at, "\"module\"", strings, span->module);
 	at = put_bool(at, "\"is_async\"", span->is_async);
 	at = put_bool(at, "\"is_cut\"", span->is_cut);
-	return put_stack(at, texts, span->stack);
+	return put_stack(at, strings, span->stack);
 }
 
 /* An object, or null; the caller's. */
@@ -184,8 +184,8 @@ static char *put_collective(char *at, struct events *events, const struct span *
 	return at;
 }
 
-static void put_operator(struct events *events, struct string_cache *texts, const struct span *span,
-			 const struct flops *own)
+static void put_operator(struct events *events, struct string_cache *strings,
+			 const struct span *span, const struct flops *own)
 {
 	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, span->process)->steps;
 	const struct span *outer = torsh_span_outer_operator(span);
@@ -193,11 +193,11 @@ static void put_operator(struct events *events, struct string_cache *texts, cons
 	size_t step = torsh_steps_at(steps, span->start_ns);
 	bool has_sequence = span->sequence != OP_NO_SEQUENCE,
 	     has_formula = own->status != FLOPS_NO_FORMULA;
-	char *at = begin_event(events, "operator", texts, span->thread);
+	char *at = begin_event(events, "operator", strings, span->thread);
 
-	at = put_span(at, texts, span);
-	at = put_text_or_null(at, "\"inputs\"", inputs_of(texts, span->inputs));
-	at = put_label(at, "\"overload\"", texts, span->overload);
+	at = put_span(at, strings, span);
+	at = put_text_or_null(at, "\"inputs\"", inputs_of(strings, span->inputs));
+	at = put_label(at, "\"overload\"", strings, span->overload);
 	at = NUMBER(at, ",\"self_ns\":",
 		    duration_ns > span->inner_ns ? duration_ns - span->inner_ns : 0);
 	at = put_known(at, "\"outer\"", outer, outer ? outer->ordinal : 0);
@@ -215,13 +215,13 @@ static void put_operator(struct events *events, struct string_cache *texts, cons
 	end_event(events, NUMBER(at, ",\"freed_bytes\":", span->self_freed_bytes));
 }
 
-static void put_range(struct events *events, struct string_cache *texts, const struct span *span)
+static void put_range(struct events *events, struct string_cache *strings, const struct span *span)
 {
-	char *at = begin_event(events, span->is_module ? "module" : "range", texts, span->thread);
+	char *at = begin_event(events, span->is_module ? "module" : "range", strings, span->thread);
 
-	at = put_span(at, texts, span);
-	at = put_label(at, "\"domain\"", texts, span->domain);
-	at = put_label(at, "\"category\"", texts, span->category);
+	at = put_span(at, strings, span);
+	at = put_label(at, "\"domain\"", strings, span->domain);
+	at = put_label(at, "\"category\"", strings, span->category);
 	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, span->source));
 	end_event(events, put_payload(at, "\"payload\"", span->payload_type, span->payload));
 }
@@ -244,22 +244,23 @@ static void see_end(void *context, struct span *span)
 	if (!torsh_trace_has(events->trace, span->start_ns))
 		return;
 	if (span->kind == SPAN_OPERATOR)
-		put_operator(events, find_texts(events, span->process), span, &own);
+		put_operator(events, find_strings(events, span->process), span, &own);
 	else
-		put_range(events, find_texts(events, span->process), span);
+		put_range(events, find_strings(events, span->process), span);
 }
 
-static char *begin_moment(struct events *events, const char *type, struct string_cache *texts,
+static char *begin_moment(struct events *events, const char *type, struct string_cache *strings,
 			  const struct timeline_event *event)
 {
-	return NUMBER(begin_event(events, type, texts, event->thread), ",\"at_ns\":", event->at_ns);
+	return NUMBER(begin_event(events, type, strings, event->thread),
+		      ",\"at_ns\":", event->at_ns);
 }
 
-static void put_tensor(struct events *events, struct string_cache *texts,
+static void put_tensor(struct events *events, struct string_cache *strings,
 		       const struct timeline_event *event, const struct span *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
-	char device[32], *at = begin_moment(events, "tensor", texts, event);
+	char device[32], *at = begin_moment(events, "tensor", strings, event);
 
 	at += sprintf(at, ",\"address\":\"0x%" PRIx64 "\"", tensor->address);
 	at = NUMBER(at, ",\"bytes\":", tensor->bytes);
@@ -268,14 +269,14 @@ static void put_tensor(struct events *events, struct string_cache *texts,
 	at = put_known(at, "\"allocated_bytes\"", tensor->allocated, tensor->allocated);
 	at = put_known(at, "\"reserved_bytes\"", tensor->reserved, tensor->reserved);
 	at = put_known(at, "\"operator\"", innermost, innermost ? innermost->ordinal : 0);
-	end_event(events, put_stack(at, texts, event->stack));
+	end_event(events, put_stack(at, strings, event->stack));
 }
 
-static void put_out_of_memory(struct events *events, struct string_cache *texts,
+static void put_out_of_memory(struct events *events, struct string_cache *strings,
 			      const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
-	char device[32], *at = begin_moment(events, "out_of_memory", texts, event);
+	char device[32], *at = begin_moment(events, "out_of_memory", strings, event);
 
 	at = NUMBER(at, ",\"bytes\":", failed->bytes);
 	at = put_text_or_null(at, "\"device\"", torsh_device_name(failed->device, device));
@@ -283,26 +284,26 @@ static void put_out_of_memory(struct events *events, struct string_cache *texts,
 	end_event(events, put_known(at, "\"reserved_bytes\"", failed->reserved, failed->reserved));
 }
 
-static void put_mark(struct events *events, struct string_cache *texts,
+static void put_mark(struct events *events, struct string_cache *strings,
 		     const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
-	char *at = put_label(begin_moment(events, "mark", texts, event), "\"name\"", texts,
+	char *at = put_label(begin_moment(events, "mark", strings, event), "\"name\"", strings,
 			     mark->name);
 
-	at = put_label(at, "\"domain\"", texts, mark->domain);
+	at = put_label(at, "\"domain\"", strings, mark->domain);
 	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, mark->source));
 	end_event(events, put_payload(at, "\"payload\"", mark->payload_type, mark->payload));
 }
 
-static void put_value(struct events *events, struct string_cache *texts,
+static void put_value(struct events *events, struct string_cache *strings,
 		      const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
-	char *at = put_label(begin_moment(events, "value", texts, event), "\"name\"", texts,
+	char *at = put_label(begin_moment(events, "value", strings, event), "\"name\"", strings,
 			     value->name);
 
-	at = put_label(at, "\"domain\"", texts, value->domain);
+	at = put_label(at, "\"domain\"", strings, value->domain);
 	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, value->source));
 	at = put_text_or_null(at, "\"kind\"", NAME_OF(kinds, value->kind));
 	end_event(events, put_payload(at, "\"value\"", value->payload_type, value->payload));
@@ -312,7 +313,7 @@ static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
 	struct events *events = context;
-	struct string_cache *texts = find_texts(events, process);
+	struct string_cache *strings = find_strings(events, process);
 
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
@@ -321,13 +322,13 @@ static void see_event(void *context, const struct recorded_process *process,
 	if (!torsh_trace_has(events->trace, event->at_ns))
 		return;
 	if (event->event.id == EVENT_TENSOR)
-		put_tensor(events, texts, event, innermost);
+		put_tensor(events, strings, event, innermost);
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
-		put_out_of_memory(events, texts, event);
+		put_out_of_memory(events, strings, event);
 	else if (event->event.id == EVENT_MARK)
-		put_mark(events, texts, event);
+		put_mark(events, strings, event);
 	else if (event->event.id == EVENT_VALUE)
-		put_value(events, texts, event);
+		put_value(events, strings, event);
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -336,21 +337,21 @@ static void put_launch(void *context, const struct recorded_process *process,
 		       const struct device_launch *launch)
 {
 	struct events *events = context;
-	struct string_cache *texts = find_texts(events, process);
-	char *at = begin_event(events, "launch", texts, launch->thread);
+	struct string_cache *strings = find_strings(events, process);
+	char *at = begin_event(events, "launch", strings, launch->thread);
 
-	at = put_label(at, "\"api\"", texts, launch->api);
+	at = put_label(at, "\"api\"", strings, launch->api);
 	at = NUMBER(at, ",\"start_ns\":", launch->begin_ns);
 	at = NUMBER(at, ",\"end_ns\":", launch->begin_ns + launch->duration_ns);
 	at = put_known(at, "\"correlation\"", launch->correlation, launch->correlation);
 	at += sprintf(at, ",\"result\":%" PRId32, launch->result);
 	at = put_known(at, "\"operator\"", launch->cause.has_operator, launch->cause.operator_span);
-	at = put_label(at, "\"module\"", texts, launch->cause.module);
+	at = put_label(at, "\"module\"", strings, launch->cause.module);
 	end_event(events, NUMBER(at, ",\"caused\":", launch->n_caused));
 }
 
 /* What kernels, copies and memsets have in common. */
-static char *put_activity(char *at, const struct events *events, struct string_cache *texts,
+static char *put_activity(char *at, const struct events *events, struct string_cache *strings,
 			  const struct device_activity *activity)
 {
 	const struct steps *steps =
@@ -369,7 +370,7 @@ static char *put_activity(char *at, const struct events *events, struct string_c
 	at = put_known(at, "\"operator\"", !activity->reason,
 		       activity->reason ? 0 : activity->cause.operator_span);
 	at = put_text_or_null(at, "\"reason\"", torsh_kernel_reasons[activity->reason]);
-	at = put_label(at, "\"module\"", texts, activity->cause.module);
+	at = put_label(at, "\"module\"", strings, activity->cause.module);
 	at = put_text_or_null(at, "\"phase\"", torsh_activity_phase(activity));
 	return put_known(at, "\"step\"", step != STEP_NONE,
 			 step != STEP_NONE ? steps->items[step].number : 0);
@@ -380,9 +381,9 @@ static char *put_three(char *at, const char *name, uint32_t x, uint32_t y, uint3
 	return at + sprintf(at, ",%s:[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name, x, y, z);
 }
 
-static char *put_kernel(char *at, struct string_cache *texts, const struct event_kernel *kernel)
+static char *put_kernel(char *at, struct string_cache *strings, const struct event_kernel *kernel)
 {
-	at = put_text_or_null(at, "\"name\"", torsh_string_cache_kernel(texts, kernel->name));
+	at = put_text_or_null(at, "\"name\"", torsh_string_cache_kernel(strings, kernel->name));
 	at = put_three(at, "\"grid\"", kernel->grid_x, kernel->grid_y, kernel->grid_z);
 	at = put_three(at, "\"block\"", kernel->block_x, kernel->block_y, kernel->block_z);
 	at = NUMBER(at, ",\"registers\":", kernel->registers);
@@ -412,13 +413,14 @@ static char *put_memset(char *at, const struct event_memset *memset)
 static void put_row(void *context, const struct device_activity *activity)
 {
 	struct events *events = context;
-	struct string_cache *texts = find_texts(events, activity->process);
-	char *at = begin_of_process(events, torsh_device_what_names[activity->record.what], texts);
+	struct string_cache *strings = find_strings(events, activity->process);
+	char *at =
+		begin_of_process(events, torsh_device_what_names[activity->record.what], strings);
 
 	at = NUMBER(at, "\"pid\":", activity->process->pid);
-	at = put_activity(at, events, texts, activity);
+	at = put_activity(at, events, strings, activity);
 	if (activity->record.what == DEVICE_KERNEL)
-		at = put_kernel(at, texts, &activity->event.kernel);
+		at = put_kernel(at, strings, &activity->event.kernel);
 	else if (activity->record.what == DEVICE_COPY)
 		at = put_copy(at, &activity->event.copy);
 	else if (activity->record.what == DEVICE_MEMSET)
@@ -428,19 +430,19 @@ static void put_row(void *context, const struct device_activity *activity)
 
 /* ---- what is said once ----------------------------------------------------------------------- */
 
-static void put_item(struct sink *sink, bool is_first, cJSON *item)
+static void put_item(struct output_stream *output, bool is_first, cJSON *item)
 {
 	char *text = torsh_need(cJSON_PrintUnformatted(item));
 
-	torsh_sink_text(sink, is_first ? "\n" : ",\n");
-	torsh_sink_text(sink, text);
+	torsh_stream_text(output, is_first ? "\n" : ",\n");
+	torsh_stream_text(output, text);
 	cJSON_free(text);
 	cJSON_Delete(item);
 }
 
 static void put_processes(const struct trace *trace)
 {
-	torsh_sink_text(trace->sink, "\"processes\":[");
+	torsh_stream_text(trace->output, "\"processes\":[");
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		const struct recorded_process *process = trace->processes[i];
 		cJSON *item = torsh_json_object();
@@ -451,16 +453,16 @@ static void put_processes(const struct trace *trace)
 		torsh_json_set(item, "program", torsh_json_text(process->program));
 		torsh_json_set(item, "rank", torsh_json_text(process->rank));
 		torsh_json_set(item, "start_ns", torsh_json_u64(process->start_ns));
-		put_item(trace->sink, !i, item);
+		put_item(trace->output, !i, item);
 	}
-	torsh_sink_text(trace->sink, "],\n");
+	torsh_stream_text(trace->output, "],\n");
 }
 
 static void put_steps(const struct trace *trace)
 {
 	bool is_first = true;
 
-	torsh_sink_text(trace->sink, "\"steps\":[");
+	torsh_stream_text(trace->output, "\"steps\":[");
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		const struct steps *steps =
 			&torsh_prepass_of(trace->prepass, trace->processes[i])->steps;
@@ -478,11 +480,11 @@ static void put_steps(const struct trace *trace)
 			torsh_json_set(item, "end_ns", torsh_json_u64(steps->items[k].end_ns));
 			torsh_json_set(item, "rule",
 				       torsh_json_text(torsh_step_rule_names[steps->rule]));
-			put_item(trace->sink, is_first, item);
+			put_item(trace->output, is_first, item);
 			is_first = false;
 		}
 	}
-	torsh_sink_text(trace->sink, "],\n");
+	torsh_stream_text(trace->output, "],\n");
 }
 
 static int write_json(struct trace *trace)
@@ -491,26 +493,27 @@ static int write_json(struct trace *trace)
 		.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.launch = put_launch, .activity = put_row};
 	struct events events = {.trace = trace,
-				.sink = trace->sink,
+				.output = trace->output,
 				.book = torsh_flops_book_create(trace->recording)};
 	char *host = torsh_trace_escape(trace->recording->host);
 	int rc;
 
-	torsh_sink_print(trace->sink,
-			 "{\"version\":1,\n\"start_realtime_ns\":%" PRIu64 ",\n\"host\":\"%s\",\n",
-			 trace->recording->start_realtime_ns, host);
+	torsh_stream_print(trace->output,
+			   "{\"version\":1,\n\"start_realtime_ns\":%" PRIu64
+			   ",\n\"host\":\"%s\",\n",
+			   trace->recording->start_realtime_ns, host);
 	free(host);
 	put_processes(trace);
 	put_steps(trace);
-	events.texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*events.texts));
+	events.strings = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*events.strings));
 	for (size_t i = 0; i < trace->n_processes; i++)
-		torsh_string_cache_create(&events.texts[i], trace, trace->processes[i]);
-	torsh_sink_text(trace->sink, "\"events\":[");
+		torsh_string_cache_create(&events.strings[i], trace, trace->processes[i]);
+	torsh_stream_text(trace->output, "\"events\":[");
 	rc = torsh_trace_walk(trace, &visitor, &devices, &events);
-	torsh_sink_text(trace->sink, "\n]}\n");
+	torsh_stream_text(trace->output, "\n]}\n");
 	for (size_t i = 0; i < trace->n_processes; i++)
-		torsh_string_cache_free(&events.texts[i]);
-	free(events.texts);
+		torsh_string_cache_free(&events.strings[i]);
+	free(events.strings);
 	torsh_groups_free(&events.collectives.groups);
 	torsh_flops_book_destroy(events.book);
 	return rc;

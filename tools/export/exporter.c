@@ -16,7 +16,7 @@ bool torsh_export_has(const struct export *export, enum export_weight weight)
 }
 
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample,
-			   const struct frame ***frames, size_t *n_room)
+			   const struct frame ***frames, size_t *capacity)
 {
 	const struct recorded_process *process = sample->process;
 	uint32_t stack = sample->stack;
@@ -28,7 +28,7 @@ size_t torsh_export_frames(struct export *export, const struct export_sample *sa
 			torsh_symbols_frames(export->symbols, process, node->address);
 
 		for (size_t i = 0; i < at->n; i++) {
-			*frames = torsh_need_room(*frames, n, n_room, sizeof(**frames));
+			*frames = torsh_need_room(*frames, n, capacity, sizeof(**frames));
 			(*frames)[n++] = &at->frames[i];
 		}
 		stack = node->parent;

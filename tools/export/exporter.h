@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An export format, as callbacks. torsh export calls begin once, sample for every stack, end once;
+ * tools/export/ writes recordings for other programs. An export of stacks is this table of
+ * callbacks; an export of the timeline is a struct trace_format (trace.h), and a format of several
+ * files has a folder of its own. torsh export calls begin once, sample for every stack, end once;
  * the exporter writes to export->file, in sample or in end. Weights are blocks and bytes for each
  * kind of WEIGHTS.
  */
@@ -33,7 +35,7 @@ struct export_value {
 	uint64_t blocks, bytes;
 };
 
-/* A stack with what it weighs. What wasn't asked for is 0. */
+/* A stack with its weights. Weights that are not exported are 0. */
 struct export_sample {
 	const struct recorded_process *process;
 	uint32_t stack;
@@ -65,14 +67,14 @@ struct exporter {
 
 extern const struct exporter torsh_export_folded, torsh_export_speedscope, torsh_export_pprof;
 
-/* Is that weight exported? */
+/* Whether that weight is exported. */
 bool torsh_export_has(const struct export *export, enum export_weight weight);
 
 /*
- * Frames of a sample with the root first, as the text formats want them: texts that belong to the
+ * Frames of a sample with the root first, as the text formats want them: strings that belong to the
  * symbols. Returns how many; *frames is the caller's array, grown as needed.
  */
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample,
-			   const struct frame ***frames, size_t *n_room);
+			   const struct frame ***frames, size_t *capacity);
 
 #endif

@@ -6,38 +6,43 @@
 
 #include "tools/base/die.h"
 
-void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed)
+void torsh_stream_open(struct output_stream *output, FILE *file, bool is_compressed)
 {
-	sink->n = 0;
-	sink->n_room = SINK_BYTES_FIRST;
-	sink->writer = torsh_sink_writer_create(file, is_compressed, SINK_BYTES_FIRST, SINK_BYTES,
-						&sink->buffer);
+	output->n = 0;
+	output->capacity = STREAM_BYTES_FIRST;
+	output->writer = torsh_stream_writer_create(file, is_compressed, STREAM_BYTES_FIRST,
+						    STREAM_BYTES, &output->buffer);
 }
 
-void torsh_sink_flush(struct sink *sink)
+void torsh_stream_flush(struct output_stream *output)
 {
-	sink->buffer = torsh_sink_writer_take(sink->writer, sink->n, &sink->n_room);
-	sink->n = 0;
+	output->buffer = torsh_stream_writer_take(output->writer, output->n, &output->capacity);
+	output->n = 0;
 }
 
-int torsh_sink_close(struct sink *sink)
+int torsh_stream_close(struct output_stream *output)
 {
-	return torsh_sink_writer_end(sink->writer, sink->n);
+	return torsh_stream_writer_end(output->writer, output->n);
 }
 
-void torsh_sink_put(struct sink *sink, const void *bytes, size_t n)
+void torsh_stream_overrun(void)
+{
+	torsh_die("an exported event is larger than %u bytes", STREAM_RESERVE_MAX);
+}
+
+void torsh_stream_put(struct output_stream *output, const void *bytes, size_t n)
 {
 	while (n) {
-		size_t n_now = n < SINK_ROOM_MAX ? n : SINK_ROOM_MAX;
+		size_t n_now = n < STREAM_RESERVE_MAX ? n : STREAM_RESERVE_MAX;
 
-		memcpy(torsh_sink_room(sink, n_now), bytes, n_now);
-		sink->n += n_now;
+		memcpy(torsh_stream_reserve(output, n_now), bytes, n_now);
+		output->n += n_now;
 		bytes = (const char *)bytes + n_now;
 		n -= n_now;
 	}
 }
 
-void torsh_sink_print(struct sink *sink, const char *format, ...)
+void torsh_stream_print(struct output_stream *output, const char *format, ...)
 {
 	char *text;
 	va_list arguments;
@@ -46,7 +51,7 @@ void torsh_sink_print(struct sink *sink, const char *format, ...)
 	if (vasprintf(&text, format, arguments) < 0)
 		torsh_die("out of memory");
 	va_end(arguments);
-	torsh_sink_text(sink, text);
+	torsh_stream_text(output, text);
 	free(text);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where exporters of a timeline write: a large buffer before a file, which is written on another
- * thread when it is full, compressed where that is wanted. Errors are kept and told at the end.
+ * The output stream of exporters of a timeline: a large buffer, which another thread writes to the
+ * file when it is full, compressed where that is wanted. The first error is kept and returned by
+ * torsh_stream_close.
  */
 #ifndef TORSH_EXPORT_OUTPUT_STREAM_H
 #define TORSH_EXPORT_OUTPUT_STREAM_H
@@ -14,46 +15,64 @@
 
 #include "tools/export/output_stream_writer.h"
 
-struct sink {
+struct output_stream {
 	char *buffer;
-	size_t n, n_room;
-	struct sink_writer *writer;
+	size_t n, capacity;
+	struct stream_writer *writer;
 };
 
-#define SINK_ROOM_MAX (1u << 16) /* that can be asked for at once */
+#define STREAM_RESERVE_MAX (1u << 16) /* bytes that can be reserved at once */
 /* of the first buffer: what a short run exports fills no more */
-#define SINK_BYTES_FIRST SINK_ROOM_MAX
-#define SINK_BYTES (1u << 20) /* of the others */
+#define STREAM_BYTES_FIRST STREAM_RESERVE_MAX
+#define STREAM_BYTES (1u << 20) /* of the others */
 
-/* The file stays the caller's. */
-void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed);
+/* Begin writing to a file, which stays the caller's; to be closed. */
+void torsh_stream_open(struct output_stream *output, FILE *file, bool is_compressed);
 
-/* Write all that is left. Returns 0 or -errno. */
-int torsh_sink_close(struct sink *sink);
+/* Write all that is left and free the stream. Returns 0 or the first -errno. */
+int torsh_stream_close(struct output_stream *output);
 
 /* Hand the buffer over, and go on in another one. */
-void torsh_sink_flush(struct sink *sink);
+void torsh_stream_flush(struct output_stream *output);
 
-/* Room for n bytes, at most SINK_ROOM_MAX: what is written there counts with sink->n. */
-static inline char *torsh_sink_room(struct sink *sink, size_t n)
+/* Room for n bytes, at most STREAM_RESERVE_MAX: what is written there counts with output->n. */
+static inline char *torsh_stream_reserve(struct output_stream *output, size_t n)
 {
-	if (sink->n + n > sink->n_room)
-		torsh_sink_flush(sink);
-	return sink->buffer + sink->n;
+	if (output->n + n > output->capacity)
+		torsh_stream_flush(output);
+	return output->buffer + output->n;
 }
 
-/* Any number of bytes. */
-void torsh_sink_put(struct sink *sink, const void *bytes, size_t n);
+/* End the program: more was written than was reserved. */
+_Noreturn void torsh_stream_overrun(void);
 
-static inline void torsh_sink_text(struct sink *sink, const char *text)
+/*
+ * Count what was written from the start of the reservation up to end. Ends the program where that
+ * is more than was reserved: STREAM_RESERVE_MAX and string_cache.c's assertion keep events within.
+ */
+static inline void torsh_stream_commit(struct output_stream *output, const char *end)
 {
-	torsh_sink_put(sink, text, strlen(text));
+	size_t n = (size_t)(end - output->buffer);
+
+	if (n > output->capacity)
+		torsh_stream_overrun();
+	output->n = n;
 }
 
-__attribute__((format(printf, 2, 3))) void torsh_sink_print(struct sink *sink, const char *format,
-							    ...);
+/* Append any number of bytes. */
+void torsh_stream_put(struct output_stream *output, const void *bytes, size_t n);
 
-/* Digits of a number; at has room for 20. Returns their end. */
+/* Append a string. */
+static inline void torsh_stream_text(struct output_stream *output, const char *text)
+{
+	torsh_stream_put(output, text, strlen(text));
+}
+
+/* Append formatted text of any length. */
+__attribute__((format(printf, 2, 3))) void torsh_stream_print(struct output_stream *output,
+							      const char *format, ...);
+
+/* Put the digits of a number at `at`, which has room for 20. Returns their end. */
 char *torsh_digits(char *at, uint64_t number);
 
 /* Microseconds with three decimals of a time in ns; at has room for 24. Returns the end. */

@@ -16,10 +16,10 @@ enum thread_state { THREAD_NOT_STARTED, THREAD_RUNS, THREAD_REFUSED };
 
 struct buffer {
 	char *bytes;
-	size_t n_room;
+	size_t capacity;
 };
 
-struct sink_writer {
+struct stream_writer {
 	/* The thread's while it runs. */
 	FILE *file;
 	z_stream *deflate; /* NULL: not compressed */
@@ -40,13 +40,13 @@ struct sink_writer {
 	bool is_ended; /* nothing more comes */
 };
 
-static void write_file(struct sink_writer *writer, const void *bytes, size_t n)
+static void write_file(struct stream_writer *writer, const void *bytes, size_t n)
 {
 	if (!writer->error && fwrite(bytes, 1, n, writer->file) != n)
 		writer->error = errno ? -errno : -EIO;
 }
 
-static void deflate_bytes(struct sink_writer *writer, char *bytes, size_t n, int how)
+static void deflate_bytes(struct stream_writer *writer, char *bytes, size_t n, int how)
 {
 	z_stream *stream = writer->deflate;
 
@@ -60,7 +60,7 @@ static void deflate_bytes(struct sink_writer *writer, char *bytes, size_t n, int
 	} while (!stream->avail_out);
 }
 
-static void put_bytes(struct sink_writer *writer, char *bytes, size_t n)
+static void put_bytes(struct stream_writer *writer, char *bytes, size_t n)
 {
 	if (writer->deflate)
 		deflate_bytes(writer, bytes, n, Z_NO_FLUSH);
@@ -72,7 +72,7 @@ static void put_bytes(struct sink_writer *writer, char *bytes, size_t n)
 
 static void *run_thread(void *context)
 {
-	struct sink_writer *writer = context;
+	struct stream_writer *writer = context;
 
 	pthread_mutex_lock(&writer->lock);
 	for (;;) {
@@ -91,7 +91,7 @@ static void *run_thread(void *context)
 }
 
 /* When the buffer before has been written. */
-static void hand_over(struct sink_writer *writer, char *bytes, size_t n)
+static void hand_over(struct stream_writer *writer, char *bytes, size_t n)
 {
 	pthread_mutex_lock(&writer->lock);
 	while (writer->full)
@@ -102,7 +102,7 @@ static void hand_over(struct sink_writer *writer, char *bytes, size_t n)
 	pthread_mutex_unlock(&writer->lock);
 }
 
-static void end_thread(struct sink_writer *writer)
+static void end_thread(struct stream_writer *writer)
 {
 	pthread_mutex_lock(&writer->lock);
 	writer->is_ended = true;
@@ -113,15 +113,15 @@ static void end_thread(struct sink_writer *writer)
 
 /* ---- the caller's side ----------------------------------------------------------------------- */
 
-struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_first,
-					     size_t n_later, char **buffer)
+struct stream_writer *torsh_stream_writer_create(FILE *file, bool is_compressed, size_t n_first,
+						 size_t n_later, char **buffer)
 {
-	struct sink_writer *writer = torsh_need(calloc(1, sizeof(*writer)));
+	struct stream_writer *writer = torsh_need(calloc(1, sizeof(*writer)));
 
 	writer->file = file;
 	writer->n_later = n_later;
 	writer->buffers[0] =
-		(struct buffer){.bytes = torsh_need(malloc(n_first)), .n_room = n_first};
+		(struct buffer){.bytes = torsh_need(malloc(n_first)), .capacity = n_first};
 	*buffer = writer->buffers[0].bytes;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_cond_init(&writer->changed, NULL);
@@ -139,20 +139,20 @@ struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, siz
 /*
  * The buffer to be filled, whose bytes nobody needs any more, with all the room that it is to have.
  */
-static char *empty_buffer(struct sink_writer *writer, size_t *n_room)
+static char *empty_buffer(struct stream_writer *writer, size_t *capacity)
 {
 	struct buffer *buffer = &writer->buffers[writer->filled];
 
-	if (buffer->n_room < writer->n_later) {
+	if (buffer->capacity < writer->n_later) {
 		free(buffer->bytes);
 		*buffer = (struct buffer){.bytes = torsh_need(malloc(writer->n_later)),
-					  .n_room = writer->n_later};
+					  .capacity = writer->n_later};
 	}
-	*n_room = buffer->n_room;
+	*capacity = buffer->capacity;
 	return buffer->bytes;
 }
 
-char *torsh_sink_writer_take(struct sink_writer *writer, size_t n, size_t *n_room)
+char *torsh_stream_writer_take(struct stream_writer *writer, size_t n, size_t *capacity)
 {
 	char *bytes = writer->buffers[writer->filled].bytes;
 
@@ -162,15 +162,15 @@ char *torsh_sink_writer_take(struct sink_writer *writer, size_t n, size_t *n_roo
 					: THREAD_RUNS;
 	if (writer->state == THREAD_REFUSED) {
 		put_bytes(writer, bytes, n);
-		return empty_buffer(writer, n_room);
+		return empty_buffer(writer, capacity);
 	}
 	hand_over(writer, bytes, n);
 	/* Handed over was what the thread had not before: it has let go of the other one. */
 	writer->filled = !writer->filled;
-	return empty_buffer(writer, n_room);
+	return empty_buffer(writer, capacity);
 }
 
-int torsh_sink_writer_end(struct sink_writer *writer, size_t n)
+int torsh_stream_writer_end(struct stream_writer *writer, size_t n)
 {
 	char *bytes = writer->buffers[writer->filled].bytes;
 	int error;

@@ -10,39 +10,54 @@
 /* The longest escape stands for one byte. */
 _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");
 
-void torsh_string_cache_create(struct string_cache *texts, const struct trace *trace,
+/*
+ * The largest event is that of an operator: its name, overload and module, its inputs and its
+ * collective, a stack, and members of a known size.
+ */
+#define EVENT_NAMES 3
+#define EVENT_LABELS 2
+#define EVENT_REST_BYTES (1u << 12)
+_Static_assert(EVENT_NAMES * 6 * NAME_BYTES_MAX + EVENT_LABELS * LABEL_BYTES_MAX + STACK_BYTES_MAX +
+			       EVENT_REST_BYTES <=
+		       STREAM_RESERVE_MAX,
+	       "every event fits into a reservation");
+
+void torsh_string_cache_create(struct string_cache *strings, const struct trace *trace,
 			       const struct recorded_process *process)
 {
-	*texts = (struct string_cache){
+	*strings = (struct string_cache){
 		.process = process,
 		.symbols = trace->symbols,
 		.n_threads = process->n_threads + 1,
 		.n_stacks = process->n_stacks,
 	};
-	texts->names = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
-	texts->inputs = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->inputs));
-	texts->kernels =
-		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->kernels));
-	texts->threads = torsh_need_items(NULL, 0, texts->n_threads, sizeof(*texts->threads));
-	texts->stacks = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->stacks));
-	texts->lines = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->lines));
+	strings->names =
+		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*strings->names));
+	strings->inputs =
+		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*strings->inputs));
+	strings->kernels =
+		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*strings->kernels));
+	strings->threads = torsh_need_items(NULL, 0, strings->n_threads, sizeof(*strings->threads));
+	strings->stacks =
+		torsh_need_items(NULL, 0, strings->n_stacks + 1, sizeof(*strings->stacks));
+	strings->lines = torsh_need_items(NULL, 0, strings->n_stacks + 1, sizeof(*strings->lines));
 }
 
-static void free_all(char **texts, size_t n)
+static void free_all(char **strings, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		free(texts[i]);
-	free(texts);
+		free(strings[i]);
+	free(strings);
 }
 
-void torsh_string_cache_free(struct string_cache *texts)
+void torsh_string_cache_free(struct string_cache *strings)
 {
-	free_all(texts->names, texts->process->n_functions + 1);
-	free_all(texts->inputs, texts->process->n_functions + 1);
-	free_all(texts->kernels, texts->process->n_functions + 1);
-	free_all(texts->threads, texts->n_threads);
-	free_all(texts->stacks, texts->n_stacks);
-	free_all(texts->lines, texts->n_stacks);
+	free_all(strings->names, strings->process->n_functions + 1);
+	free_all(strings->inputs, strings->process->n_functions + 1);
+	free_all(strings->kernels, strings->process->n_functions + 1);
+	free_all(strings->threads, strings->n_threads);
+	free_all(strings->stacks, strings->n_stacks);
+	free_all(strings->lines, strings->n_stacks);
 }
 
 static char *escape_short(const char *name)
@@ -54,45 +69,45 @@ static char *escape_short(const char *name)
 	return escaped;
 }
 
-const char *torsh_string_cache_name(struct string_cache *texts, uint32_t label)
+const char *torsh_string_cache_name(struct string_cache *strings, uint32_t label)
 {
 	const char *name;
 
-	if (label > texts->process->n_functions)
+	if (label > strings->process->n_functions)
 		label = 0;
-	name = torsh_timeline_label(texts->process, label);
-	if (!texts->names[label])
-		texts->names[label] = escape_short(name && *name ? name : "?");
-	return texts->names[label];
+	name = torsh_timeline_label(strings->process, label);
+	if (!strings->names[label])
+		strings->names[label] = escape_short(name && *name ? name : "?");
+	return strings->names[label];
 }
 
-const char *torsh_string_cache_kernel(struct string_cache *texts, uint32_t label)
+const char *torsh_string_cache_kernel(struct string_cache *strings, uint32_t label)
 {
-	const char *name = torsh_timeline_label(texts->process, label);
+	const char *name = torsh_timeline_label(strings->process, label);
 	char *escaped;
 
 	if (!name || !*name)
 		return "?";
-	if (texts->kernels[label])
-		return texts->kernels[label];
-	name = texts->symbols ? torsh_symbols_demangle(texts->symbols, name) : name;
+	if (strings->kernels[label])
+		return strings->kernels[label];
+	name = strings->symbols ? torsh_symbols_demangle(strings->symbols, name) : name;
 	escaped = torsh_trace_escape(name);
 	if (strlen(escaped) > LABEL_BYTES_MAX) {
 		free(escaped);
 		escaped = escape_short(name);
 	}
-	return texts->kernels[label] = escaped;
+	return strings->kernels[label] = escaped;
 }
 
-const char *torsh_string_cache_thread(struct string_cache *texts, uint32_t thread)
+const char *torsh_string_cache_thread(struct string_cache *strings, uint32_t thread)
 {
-	if (thread >= texts->n_threads)
-		thread = (uint32_t)texts->n_threads - 1;
-	if (!texts->threads[thread])
-		texts->threads[thread] =
-			torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, texts->process->pid,
-					torsh_trace_tid(texts->process, thread));
-	return texts->threads[thread];
+	if (thread >= strings->n_threads)
+		thread = (uint32_t)strings->n_threads - 1;
+	if (!strings->threads[thread])
+		strings->threads[thread] = torsh_need_text(
+			"\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, strings->process->pid,
+			torsh_trace_tid(strings->process, thread));
+	return strings->threads[thread];
 }
 
 /* Frames beyond what an event has room for are left out, from the outermost on. */
@@ -108,28 +123,28 @@ static char *escape_stack(const char *stack)
 	return escaped;
 }
 
-const char *torsh_string_cache_stack(struct string_cache *texts, uint32_t stack)
+const char *torsh_string_cache_stack(struct string_cache *strings, uint32_t stack)
 {
-	if (!stack || stack >= texts->n_stacks || !texts->symbols)
+	if (!stack || stack >= strings->n_stacks || !strings->symbols)
 		return "";
-	if (!texts->stacks[stack]) {
-		char *text = torsh_stack_text(texts->process, stack, texts->symbols);
+	if (!strings->stacks[stack]) {
+		char *text = torsh_stack_text(strings->process, stack, strings->symbols);
 
-		texts->stacks[stack] = escape_stack(text);
+		strings->stacks[stack] = escape_stack(text);
 		free(text);
 	}
-	return texts->stacks[stack];
+	return strings->stacks[stack];
 }
 
-const char *torsh_string_cache_line(struct string_cache *texts, uint32_t stack)
+const char *torsh_string_cache_line(struct string_cache *strings, uint32_t stack)
 {
-	if (!stack || stack >= texts->n_stacks || !texts->symbols)
+	if (!stack || stack >= strings->n_stacks || !strings->symbols)
 		return "";
-	if (!texts->lines[stack]) {
-		char *text = torsh_stack_line_text(texts->process, stack, texts->symbols);
+	if (!strings->lines[stack]) {
+		char *text = torsh_stack_line_text(strings->process, stack, strings->symbols);
 
-		texts->lines[stack] = escape_stack(text);
+		strings->lines[stack] = escape_stack(text);
 		free(text);
 	}
-	return texts->lines[stack];
+	return strings->lines[stack];
 }

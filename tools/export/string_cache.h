@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Texts of one process as they stand inside of JSON strings, made when they are first needed:
- * names, threads, call stacks. What is held is a text for each label and each stack that was asked
- * for.
+ * Strings of one process, escaped for JSON when they are first needed and cached: names, threads,
+ * call stacks. It holds a string for each label and each stack in use.
  */
 #ifndef TORSH_EXPORT_STRING_CACHE_H
 #define TORSH_EXPORT_STRING_CACHE_H
@@ -10,9 +9,9 @@
 #include "tools/export/trace.h"
 
 #define NAME_BYTES_MAX 1000 /* of a name that is shown */
-/* of a text as it is printed: an event has to fit into the sink's room */
-#define LABEL_BYTES_MAX (SINK_ROOM_MAX / 8)
-#define STACK_BYTES_MAX (SINK_ROOM_MAX / 4) /* of a stack likewise */
+/* of a text as it is printed: an event has to fit into the output's room */
+#define LABEL_BYTES_MAX (STREAM_RESERVE_MAX / 8)
+#define STACK_BYTES_MAX (STREAM_RESERVE_MAX / 4) /* of a stack likewise */
 
 struct string_cache {
 	const struct recorded_process *process;
@@ -24,35 +23,35 @@ struct string_cache {
 	size_t n_threads, n_stacks;
 };
 
-void torsh_string_cache_create(struct string_cache *texts, const struct trace *trace,
+void torsh_string_cache_create(struct string_cache *strings, const struct trace *trace,
 			       const struct recorded_process *process);
-void torsh_string_cache_free(struct string_cache *texts);
+void torsh_string_cache_free(struct string_cache *strings);
 
 /* A label's name, "?" where it has none; cut at NAME_BYTES_MAX. */
-const char *torsh_string_cache_name(struct string_cache *texts, uint32_t label);
+const char *torsh_string_cache_name(struct string_cache *strings, uint32_t label);
 
 /*
  * A kernel's, without its mangling; cut only where it is longer than LABEL_BYTES_MAX: what differs
  * last differs much.
  */
-const char *torsh_string_cache_kernel(struct string_cache *texts, uint32_t label);
+const char *torsh_string_cache_kernel(struct string_cache *strings, uint32_t label);
 
 /*
- * Members that say which thread. Rows that the recording doesn't have are all the process's first
- * thread.
+ * The members "pid" and "tid" of a thread. Rows that the recording doesn't have are all the
+ * process's first thread.
  */
-const char *torsh_string_cache_thread(struct string_cache *texts, uint32_t thread);
+const char *torsh_string_cache_thread(struct string_cache *strings, uint32_t thread);
 
 /* "file(line): function;..." of a stack, the innermost first; "": nothing is known. */
-const char *torsh_string_cache_stack(struct string_cache *texts, uint32_t stack);
+const char *torsh_string_cache_stack(struct string_cache *strings, uint32_t stack);
 
 /*
  * "file(line): function" of the program's line in a stack that was taken in a call of CUDA; "":
  * nothing is known.
  */
-const char *torsh_string_cache_line(struct string_cache *texts, uint32_t stack);
+const char *torsh_string_cache_line(struct string_cache *strings, uint32_t stack);
 
-/* Pieces of JSON, put together in the sink's room. Each returns the end. */
+/* Pieces of JSON, put together in the output's room. Each returns the end. */
 #define PUT(at, literal) (memcpy(at, literal, sizeof(literal) - 1), (at) + sizeof(literal) - 1)
 #define NUMBER(at, name, number) torsh_put_number(at, name, sizeof(name) - 1, number)
 

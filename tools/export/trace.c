@@ -21,7 +21,7 @@ struct process_forward {
 
 struct forward_spans {
 	struct process_forward *processes;
-	size_t n, n_room;
+	size_t n, capacity;
 };
 
 /*
@@ -162,18 +162,18 @@ void torsh_trace_warn_left_out(uint64_t n)
 int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format)
 {
 	struct trace own = *trace;
-	struct output output;
-	struct sink sink;
+	struct output file;
+	struct output_stream output;
 	size_t n = trace->path ? strlen(trace->path) : 0;
 	int rc, closed;
 
-	torsh_output_open(&output, trace->path);
-	torsh_sink_open(&sink, output.file, n > 3 && strcmp(trace->path + n - 3, ".gz") == 0);
-	own.sink = &sink;
+	torsh_output_open(&file, trace->path);
+	torsh_stream_open(&output, file.file, n > 3 && strcmp(trace->path + n - 3, ".gz") == 0);
+	own.output = &output;
 	rc = format->write(&own);
-	closed = torsh_sink_close(&sink);
+	closed = torsh_stream_close(&output);
 	rc = rc < 0 ? rc : closed;
-	torsh_output_close(&output, rc);
+	torsh_output_close(&file, rc);
 	return rc;
 }
 
@@ -235,7 +235,7 @@ static struct forward *find_slot(struct forward_spans *spans, const struct span 
 		i++;
 	if (i == spans->n) {
 		spans->processes =
-			torsh_need_room(spans->processes, spans->n, &spans->n_room, sizeof(*of));
+			torsh_need_room(spans->processes, spans->n, &spans->capacity, sizeof(*of));
 		spans->n++;
 		spans->processes[i].process = span->process;
 		torsh_sparse_array_create(&spans->processes[i].items, sizeof(struct forward));

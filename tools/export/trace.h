@@ -18,11 +18,11 @@ struct trace {
 	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
 	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
 	bool is_of_steps; /* the window is that of steps: of devices, what was launched in there */
-	struct sink *sink; /* NULL where the format needs a path */
+	struct output_stream *output; /* NULL where the format needs a path */
 	const char *path;
 };
 
-/* What has to be in a recording for a format to have something to say. */
+/* What a recording must hold for a format to have something to write. */
 enum trace_needs { TRACE_NEEDS_NOTHING, TRACE_NEEDS_EVENTS, TRACE_NEEDS_TENSORS };
 
 struct trace_format {
@@ -62,7 +62,7 @@ void torsh_trace_warn_left_out(uint64_t n);
 int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format);
 
 /*
- * Go over the spans in the trace's processes; devices is told of launches, and of what devices did
+ * Go over the spans in the trace's processes; devices receives launches and device activities
  * in the trace, and may be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
  */
 int torsh_trace_walk(struct trace *trace, const struct span_visitor *visitor,

@@ -108,7 +108,7 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 	struct live_answer answer;
 	struct recording *recording;
 	char *file, error[256] = "";
-	int result = torsh_live_ask(path, REQUEST_STATUS, n_sites, &answer);
+	int result = torsh_live_query(path, REQUEST_STATUS, n_sites, &answer);
 
 	/* Stale ones and other users' are no one's business here. */
 	if (result == -ECONNREFUSED || result == -ENOENT || result == -EACCES ||
@@ -126,7 +126,7 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 						  sizeof(*sessions->items));
 		sessions->items[sessions->n++] = (struct live_session){
 			.socket_path = torsh_need(strdup(path)),
-			.writer_pid = answer.said.writer_pid,
+			.writer_pid = answer.reply.writer_pid,
 			.recording = recording,
 		};
 	} else {

@@ -49,7 +49,7 @@ int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_r
 	if (!file)
 		return -ENOMEM;
 	recording = torsh_recording_new("");
-	result = copy_chunks(answer->fds[1], answer->said.recording_bytes, file, recording);
+	result = copy_chunks(answer->fds[1], answer->reply.recording_bytes, file, recording);
 	if (!result)
 		result = copy_chunks(answer->fds[0], UINT64_MAX, file, recording);
 	if (!result)

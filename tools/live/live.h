@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Sessions of this user that are alive on this machine, as their writers tell of them. What other
- * users record can't be found here, nor asked: their sockets lie in directories that only they can
- * enter, and a writer answers only its own user. A socket that somebody else has put in our place
- * is not spoken to.
+ * tools/live/ finds the running sessions of this user on this machine, and sends requests to their
+ * writers. Sessions of other users can't be found or queried: their sockets lie in directories that
+ * only they can enter, and a writer answers only its own user. A socket that belongs to somebody
+ * else is not used.
  */
 #ifndef TORSH_LIVE_LIVE_H
 #define TORSH_LIVE_LIVE_H
@@ -11,7 +11,7 @@
 #include "agent/wire/request.h"
 #include "tools/recording/recording.h"
 
-/* One that has answered. */
+/* A session that has answered. */
 struct live_session {
 	char *socket_path;
 	uint32_t writer_pid;
@@ -25,15 +25,16 @@ struct live_sessions {
 	char *problem; /* a sentence about one that is there and didn't answer; NULL: all did */
 };
 
-/* Ask all of them, for n_sites of each process. */
+/* Query all sessions, for n_sites of each process; the caller frees them. */
 void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_sites);
+/* Free the list and the recordings in it. */
 void torsh_live_sessions_free(struct live_sessions *sessions);
 
-/* The same of the one at a socket only. */
+/* Query the session at one socket only. */
 void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path,
 				 uint32_t n_sites);
 
-/* Say on stderr what the problem is, where there is one. */
+/* Print the problem on stderr, where there is one. */
 void torsh_live_sessions_warn(const struct live_sessions *sessions);
 
 /*
@@ -45,25 +46,26 @@ const struct live_session *torsh_live_sessions_find(const struct live_sessions *
 const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions,
 						    uint32_t pid);
 
-/* That sentence. */
+/* Exit with that sentence. */
 _Noreturn void torsh_live_no_process(uint32_t pid);
 
 /* A pid as a command's argument, or the end with a sentence. */
 uint32_t torsh_live_pid(const char *text);
 
 struct live_answer {
-	struct request_answer said;
+	struct request_answer reply;
 	int fds[2]; /* -1: none */
 };
 
 /*
- * Ask the writer at a socket and wait for the answer. Returns 0 with descriptors that
+ * Send a request to the writer at a socket and wait for the answer. Returns 0 with descriptors that
  * torsh_live_close closes, what the writer answered, or -errno: -ECONNREFUSED and -ENOENT where
  * nobody is there, -EACCES another user's, -ETIMEDOUT, -ECONNRESET when it ended meanwhile, -EPROTO
  * when it speaks another version.
  */
-int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites,
-		   struct live_answer *answer);
+int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n_sites,
+		     struct live_answer *answer);
+/* Close the descriptors of an answer. */
 void torsh_live_close(struct live_answer *answer);
 
 /*

@@ -87,7 +87,7 @@ static void take_descriptors(struct msghdr *message, int *fds)
 
 static int receive(int fd, struct live_answer *answer)
 {
-	struct iovec data = {.iov_base = &answer->said, .iov_len = sizeof(answer->said)};
+	struct iovec data = {.iov_base = &answer->reply, .iov_len = sizeof(answer->reply)};
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(N_FDS * sizeof(int))];
@@ -108,15 +108,15 @@ static int receive(int fd, struct live_answer *answer)
 	if (n == 0)
 		return -ECONNRESET;
 	take_descriptors(&message, answer->fds);
-	if (n != (ssize_t)sizeof(answer->said) || (message.msg_flags & MSG_TRUNC) ||
-	    answer->said.magic != REQUEST_MAGIC || answer->said.version != REQUEST_VERSION ||
-	    answer->said.result > 0)
+	if (n != (ssize_t)sizeof(answer->reply) || (message.msg_flags & MSG_TRUNC) ||
+	    answer->reply.magic != REQUEST_MAGIC || answer->reply.version != REQUEST_VERSION ||
+	    answer->reply.result > 0)
 		return -EPROTO;
-	return answer->said.result;
+	return answer->reply.result;
 }
 
-int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites,
-		   struct live_answer *answer)
+int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n_sites,
+		     struct live_answer *answer)
 {
 	const struct request request = {.magic = REQUEST_MAGIC,
 					.version = REQUEST_VERSION,

@@ -328,7 +328,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_for(enum holders_order order, const struct allocation_site *a,
+static int compare_for(enum sites_order order, const struct allocation_site *a,
 		       const struct allocation_site *b)
 {
 	switch (order) {
@@ -349,7 +349,7 @@ static int compare_for(enum holders_order order, const struct allocation_site *a
 static int compare_sites(const void *a, const void *b, void *order)
 {
 	const struct allocation_site *one = a, *other = b;
-	int rc = compare_for(*(enum holders_order *)order, one, other);
+	int rc = compare_for(*(enum sites_order *)order, one, other);
 
 	if (rc == 0)
 		rc = compare_for(ORDER_BYTES, one, other);
@@ -360,7 +360,7 @@ static int compare_sites(const void *a, const void *b, void *order)
 	return rc ? rc : compare_numbers(one->stack, other->stack);
 }
 
-void torsh_sites_sort(struct allocation_sites *sites, enum holders_order order)
+void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order)
 {
 	if (sites->n)
 		qsort_r(sites->items, sites->n, sizeof(*sites->items), compare_sites, &order);

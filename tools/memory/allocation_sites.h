@@ -19,7 +19,7 @@ enum sites_of {
 	SITES_MAPPED, /* address space at the moment when most was mapped */
 };
 
-enum holders_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST };
+enum sites_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST };
 
 /* What the blocks of an allocation site are, where that is to be told. */
 enum holder_what {
@@ -79,7 +79,7 @@ void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *sy
 /*
  * Largest first (ORDER_FIRST: oldest first); equal ones in the order of bytes, process and stack.
  */
-void torsh_sites_sort(struct allocation_sites *sites, enum holders_order order);
+void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order);
 
 /*
  * Those with at least min_bytes before the others; returns how many they are. Keeps the order

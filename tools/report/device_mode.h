@@ -11,7 +11,7 @@
 #include "tools/base/json.h"
 #include "tools/device/kernels/kernels.h"
 
-/* {"pid", "mode", "reason", "records", "dropped", ...}; null: the process did not tell. */
+/* {"pid", "mode", "reason", "records", "dropped", ...}; null: the process did not report it. */
 cJSON *torsh_device_mode_json(const struct kernel_process *process);
 
 /* The same as a line for people; nothing where the process used no device. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What reports say of the allocations that the driver refused. */
+/* Allocations that the driver refused, in reports. */
 #ifndef TORSH_REPORT_DEVICE_REFUSALS_REPORT_H
 #define TORSH_REPORT_DEVICE_REFUSALS_REPORT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What reports say of the memory of a device beside its allocation sites: the framework's view of
+ * The memory of a device in reports, besides its allocation sites: the framework's view of
  * it, the driver's, the joint peak.
  */
 #ifndef TORSH_REPORT_DEVICE_REPORT_H

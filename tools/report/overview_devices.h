@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the page of `torsh report` says of devices: how they were seen, what took their time, how
+ * Devices on the page of `torsh report`: how they were seen, what took their time, how
  * much memory they gave.
  */
 #ifndef TORSH_REPORT_OVERVIEW_DEVICES_H

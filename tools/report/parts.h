@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Pieces that several reports have in common, as JSON: stacks, processes, events, what the
- * recording is worth.
+ * tools/report/ renders what the analysis found, as text and as JSON, for the commands to print.
+ * Here are the pieces that several reports have in common, as JSON: stacks, processes, event
+ * counts, the state of the recording. All return trees that the caller owns.
  */
 #ifndef TORSH_REPORT_PARTS_H
 #define TORSH_REPORT_PARTS_H
@@ -12,7 +13,7 @@
 /* A list of frames, innermost first. */
 cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n);
 
-/* The same of a stack as it was recorded. */
+/* The frames of a recorded stack, innermost first. */
 cJSON *torsh_parts_recorded_stack(const struct recorded_process *process, uint32_t stack,
 				  struct symbols *symbols, enum stack_view view);
 

@@ -57,7 +57,7 @@ void torsh_text_begin(FILE *out, const struct recording *recording,
 void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n,
 			  size_t n_lines);
 
-/* A line for each process about whose heap nothing is known, with the reason; at most n_lines. */
+/* A line for each process without heap data, with the reason; at most n_lines. */
 void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n,
 			      size_t n_lines);
 

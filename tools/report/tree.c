@@ -129,7 +129,7 @@ static size_t next_child(const struct tree *tree, size_t parent, size_t i)
 	return i;
 }
 
-/* prefix: what interposes each line of these children, but for their own branch. */
+/* prefix: what precedes each line of these children, but for their own branch. */
 static void print_children(const struct tree *tree, size_t parent, const char *prefix)
 {
 	for (size_t i = next_child(tree, parent, 0), next; i < tree->n; i = next) {

@@ -22,7 +22,7 @@ static char *write_trace(const struct trace_format *format, uint64_t from_ns, ui
 {
 	char *bytes = NULL;
 	FILE *file = open_memstream(&bytes, n);
-	struct sink sink;
+	struct output_stream output;
 	struct trace trace = {
 		.recording = recording,
 		.processes = recording->processes,
@@ -31,12 +31,12 @@ static char *write_trace(const struct trace_format *format, uint64_t from_ns, ui
 		.symbols = symbols,
 		.from_ns = from_ns,
 		.to_ns = to_ns,
-		.sink = &sink,
+		.output = &output,
 	};
 
-	torsh_sink_open(&sink, file, false);
+	torsh_stream_open(&output, file, false);
 	assert_int_equal(format->write(&trace), 0);
-	assert_int_equal(torsh_sink_close(&sink), 0);
+	assert_int_equal(torsh_stream_close(&output), 0);
 	assert_int_equal(fclose(file), 0);
 	return bytes;
 }

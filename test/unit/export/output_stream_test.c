@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The sink of exporters: what goes in comes out, compressed or not, and what went wrong is told. */
+/*
+ * The output of exporters: what goes in comes out, compressed or not, and what went wrong is told.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +17,7 @@
 #include "tools/export/output_stream.h"
 
 #define PIECE_BYTES_MAX 100000u /* more than can be had room for at once */
-#define BYTES (7 * SINK_BYTES + 12345) /* some buffers, and a part of one */
+#define BYTES (7 * STREAM_BYTES + 12345) /* some buffers, and a part of one */
 
 /* Bytes that don't repeat themselves. */
 static unsigned char *make_bytes(void)
@@ -34,21 +36,22 @@ static unsigned char *make_bytes(void)
 /* In pieces of all lengths. Returns what closing returned. */
 static int pour(FILE *file, bool is_compressed, const unsigned char *bytes, size_t n_bytes)
 {
-	struct sink sink;
+	struct output_stream output;
 	size_t n = 1;
 
-	torsh_sink_open(&sink, file, is_compressed);
+	torsh_stream_open(&output, file, is_compressed);
 	for (size_t at = 0; at < n_bytes; at += n, n = n * 3 % PIECE_BYTES_MAX + 1) {
 		n = n < n_bytes - at ? n : n_bytes - at;
-		torsh_sink_put(&sink, bytes + at, n);
+		torsh_stream_put(&output, bytes + at, n);
 	}
-	return torsh_sink_close(&sink);
+	return torsh_stream_close(&output);
 }
 
 static void all_bytes_come_out_in_their_order(void **state)
 {
 	static const size_t lengths[] = {
-		0, 1, SINK_BYTES_FIRST, SINK_BYTES_FIRST + 1, SINK_BYTES, SINK_BYTES + 1, BYTES};
+		0,    1, STREAM_BYTES_FIRST, STREAM_BYTES_FIRST + 1, STREAM_BYTES, STREAM_BYTES + 1,
+		BYTES};
 	unsigned char *bytes = make_bytes();
 
 	(void)state;

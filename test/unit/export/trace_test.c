@@ -93,7 +93,7 @@ static char *write_trace(const struct trace_format *format, uint64_t from_ns, ui
 {
 	char *bytes = NULL;
 	FILE *file = open_memstream(&bytes, n);
-	struct sink sink;
+	struct output_stream output;
 	struct trace trace = {
 		.recording = recording,
 		.processes = recording->processes,
@@ -102,12 +102,12 @@ static char *write_trace(const struct trace_format *format, uint64_t from_ns, ui
 		.symbols = symbols,
 		.from_ns = from_ns,
 		.to_ns = to_ns,
-		.sink = &sink,
+		.output = &output,
 	};
 
-	torsh_sink_open(&sink, file, false);
+	torsh_stream_open(&output, file, false);
 	assert_int_equal(format->write(&trace), 0);
-	assert_int_equal(torsh_sink_close(&sink), 0);
+	assert_int_equal(torsh_stream_close(&output), 0);
 	assert_int_equal(fclose(file), 0);
 	return bytes;
 }
@@ -426,13 +426,13 @@ static void pickles_have_numbers_of_any_size(void **state)
 		size_t n;
 		FILE *file = open_memstream(&bytes, &n);
 		struct pickle pickle;
-		struct sink sink;
+		struct output_stream output;
 
-		torsh_sink_open(&sink, file, false);
-		torsh_pickle_begin(&pickle, &sink);
+		torsh_stream_open(&output, file, false);
+		torsh_pickle_begin(&pickle, &output);
 		torsh_pickle_number(&pickle, cases[i].number);
 		torsh_pickle_end(&pickle);
-		assert_int_equal(torsh_sink_close(&sink), 0);
+		assert_int_equal(torsh_stream_close(&output), 0);
 		assert_int_equal(fclose(file), 0);
 		assert_int_equal(n, 2 + cases[i].n + 1);
 		assert_memory_equal(bytes + 2, cases[i].bytes, cases[i].n);

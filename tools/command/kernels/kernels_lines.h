@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The part of torsh kernels that is about the lines of the program that asked for kernels. */
+/* torsh kernels: the lines of the program that launched kernels. */
 #ifndef TORSH_COMMAND_KERNELS_KERNELS_LINES_H
 #define TORSH_COMMAND_KERNELS_KERNELS_LINES_H
 

@@ -13,15 +13,15 @@
 #include "tools/base/die.h"
 #include "tools/export/chrome/chrome_collective.h"
 
-static const char *inputs_of(struct chrome *chrome, struct string_cache *texts, uint32_t label)
+static const char *inputs_of(struct chrome *chrome, struct string_cache *strings, uint32_t label)
 {
-	if (!label || label > texts->process->n_functions)
+	if (!label || label > strings->process->n_functions)
 		return "";
-	if (!texts->inputs[label]) {
-		torsh_inputs_parse(&chrome->inputs, torsh_timeline_label(texts->process, label));
-		texts->inputs[label] = torsh_chrome_inputs(&chrome->inputs);
+	if (!strings->inputs[label]) {
+		torsh_inputs_parse(&chrome->inputs, torsh_timeline_label(strings->process, label));
+		strings->inputs[label] = torsh_chrome_inputs(&chrome->inputs);
 	}
-	return texts->inputs[label];
+	return strings->inputs[label];
 }
 
 /* ---- pieces of an event ---------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static const char *inputs_of(struct chrome *chrome, struct string_cache *texts, 
 char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix,
 			 const char *name, const char *thread, uint64_t at_ns)
 {
-	char *at = torsh_sink_room(chrome->sink, SINK_ROOM_MAX);
+	char *at = torsh_stream_reserve(chrome->output, STREAM_RESERVE_MAX);
 
 	at = PUT(at, ",\n{\"ph\":");
 	at = torsh_put_text(at, kind);
@@ -45,7 +45,7 @@ char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *pr
 void torsh_chrome_end(struct chrome *chrome, char *at)
 {
 	at = PUT(at, "}");
-	chrome->sink->n = (size_t)(at - chrome->sink->buffer);
+	torsh_stream_commit(chrome->output, at);
 }
 
 char *torsh_chrome_put_text(char *at, const char *name, const char *text)
@@ -76,10 +76,10 @@ static char *put_collective(char *at, struct chrome *chrome, const struct span *
 	return at;
 }
 
-static char *put_operator_args(char *at, struct chrome *chrome, struct string_cache *texts,
+static char *put_operator_args(char *at, struct chrome *chrome, struct string_cache *strings,
 			       const struct span *span)
 {
-	const char *inputs = inputs_of(chrome, texts, span->inputs);
+	const char *inputs = inputs_of(chrome, strings, span->inputs);
 	size_t n_inputs = strlen(inputs);
 
 	at = NUMBER(at, "\"External id\":", span->ordinal + 1);
@@ -92,7 +92,7 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct string_ca
 	}
 	if (span->overload) {
 		at = PUT(at, ",\"Overload Name\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, span->overload));
+		at = torsh_put_text(at, torsh_string_cache_name(strings, span->overload));
 		at = PUT(at, "\"");
 	}
 	if (n_inputs && n_inputs <= LABEL_BYTES_MAX) {
@@ -103,7 +103,7 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct string_ca
 	at = put_collective(at, chrome, span);
 	if (span->module) {
 		at = PUT(at, ",\"Module Hierarchy\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, span->module));
+		at = torsh_put_text(at, torsh_string_cache_name(strings, span->module));
 		at = PUT(at, "\"");
 	}
 	return at;
@@ -119,7 +119,7 @@ static char *put_module_args(char *at, const struct span *span)
 	return NUMBER(at, ",\"Python module id\":", span->name);
 }
 
-static char *put_range_args(char *at, struct string_cache *texts, const struct span *span)
+static char *put_range_args(char *at, struct string_cache *strings, const struct span *span)
 {
 	static const char *const sources[] = {"torsh", "NVTX", "ITT", "module"};
 	double payload;
@@ -129,12 +129,12 @@ static char *put_range_args(char *at, struct string_cache *texts, const struct s
 									: "?");
 	if (span->domain) {
 		at = PUT(at, ",\"Domain\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, span->domain));
+		at = torsh_put_text(at, torsh_string_cache_name(strings, span->domain));
 		at = PUT(at, "\"");
 	}
 	if (span->category) {
 		at = PUT(at, ",\"Category\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(texts, span->category));
+		at = torsh_put_text(at, torsh_string_cache_name(strings, span->category));
 		at = PUT(at, "\"");
 	}
 	if (torsh_trace_payload(span->payload_type, span->payload, &payload))
@@ -142,49 +142,50 @@ static char *put_range_args(char *at, struct string_cache *texts, const struct s
 	return at;
 }
 
-static char *put_args(char *at, struct chrome *chrome, struct string_cache *texts,
+static char *put_args(char *at, struct chrome *chrome, struct string_cache *strings,
 		      const struct span *span)
 {
 	at = PUT(at, ",\"args\":{");
 	if (span->kind == SPAN_OPERATOR)
-		at = put_operator_args(at, chrome, texts, span);
+		at = put_operator_args(at, chrome, strings, span);
 	else if (span->is_module)
 		at = put_module_args(at, span);
 	else
-		at = put_range_args(at, texts, span);
-	at = torsh_chrome_put_text(at, "Call stack", torsh_string_cache_stack(texts, span->stack));
+		at = put_range_args(at, strings, span);
+	at = torsh_chrome_put_text(at, "Call stack",
+				   torsh_string_cache_stack(strings, span->stack));
 	return PUT(at, "}");
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static void put_nested(struct chrome *chrome, struct string_cache *texts, const struct span *span)
+static void put_nested(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
 	const char *kind = span->is_module ? "\"X\",\"cat\":\"python_function\""
 			   : span->kind == SPAN_RANGE || span->scope == OP_USER
 				   ? "\"X\",\"cat\":\"user_annotation\""
 				   : "\"X\",\"cat\":\"cpu_op\"";
-	char *at =
-		torsh_chrome_begin(chrome, kind, span->is_module ? "nn.Module: " : "",
-				   torsh_string_cache_name(texts, span->name),
-				   torsh_string_cache_thread(texts, span->thread), span->start_ns);
+	char *at = torsh_chrome_begin(chrome, kind, span->is_module ? "nn.Module: " : "",
+				      torsh_string_cache_name(strings, span->name),
+				      torsh_string_cache_thread(strings, span->thread),
+				      span->start_ns);
 
 	at = PUT(at, ",\"dur\":");
 	at = torsh_digits_us(at, span->end_ns - span->start_ns);
-	torsh_chrome_end(chrome, put_args(at, chrome, texts, span));
+	torsh_chrome_end(chrome, put_args(at, chrome, strings, span));
 }
 
 /* A pair of begin and end that viewers show on a track of its own. */
-static void put_async(struct chrome *chrome, struct string_cache *texts, const struct span *span)
+static void put_async(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
-	const char *name = torsh_string_cache_name(texts, span->name),
-		   *thread = torsh_string_cache_thread(texts, span->thread);
+	const char *name = torsh_string_cache_name(strings, span->name),
+		   *thread = torsh_string_cache_thread(strings, span->thread);
 	char *at = torsh_chrome_begin(chrome, "\"b\",\"cat\":\"async\"", "", name, thread,
 				      span->start_ns);
 
 	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", span->process->number,
 		      span->ordinal);
-	torsh_chrome_end(chrome, put_args(at, chrome, texts, span));
+	torsh_chrome_end(chrome, put_args(at, chrome, strings, span));
 	at = torsh_chrome_begin(chrome, "\"e\",\"cat\":\"async\"", "", name, thread, span->end_ns);
 	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", span->process->number,
 		      span->ordinal);
@@ -195,7 +196,7 @@ static void put_async(struct chrome *chrome, struct string_cache *texts, const s
  * An arrow from a forward operator to its backward. Both slices are written: arrows bind to what
  * came before.
  */
-static void put_arrow(struct chrome *chrome, struct string_cache *texts, const struct span *span)
+static void put_arrow(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
 	struct forward forward;
 	char *at;
@@ -205,10 +206,11 @@ static void put_arrow(struct chrome *chrome, struct string_cache *texts, const s
 		return;
 	chrome->n_flows++;
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd",
-				torsh_string_cache_thread(texts, forward.thread), forward.start_ns);
+				torsh_string_cache_thread(strings, forward.thread),
+				forward.start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"fwdbwd\",\"bp\":\"e\"", "", "fwdbwd",
-				torsh_string_cache_thread(texts, span->thread), span->start_ns);
+				torsh_string_cache_thread(strings, span->thread), span->start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
@@ -227,11 +229,11 @@ static void see_end(void *context, struct span *span)
 	if (!torsh_trace_has(chrome->trace, span->start_ns))
 		return;
 	if (span->is_async) {
-		put_async(chrome, &of->texts, span);
+		put_async(chrome, &of->strings, span);
 		return;
 	}
-	put_nested(chrome, &of->texts, span);
-	put_arrow(chrome, &of->texts, span);
+	put_nested(chrome, &of->strings, span);
+	put_arrow(chrome, &of->strings, span);
 }
 
 /* ---- other events ---------------------------------------------------------------------------- */
@@ -267,7 +269,7 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of,
 	if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "",
-				"[memory]", torsh_string_cache_thread(&of->texts, event->thread),
+				"[memory]", torsh_string_cache_thread(&of->strings, event->thread),
 				event->at_ns);
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", tensor->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", held);
@@ -282,13 +284,13 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of,
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
-static void put_out_of_memory(struct chrome *chrome, struct string_cache *texts,
+static void put_out_of_memory(struct chrome *chrome, struct string_cache *strings,
 			      const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
 	char *at = torsh_chrome_begin(
 		chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
-		torsh_string_cache_thread(texts, event->thread), event->at_ns);
+		torsh_string_cache_thread(strings, event->thread), event->at_ns);
 
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", failed->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", failed->allocated);
@@ -298,19 +300,19 @@ static void put_out_of_memory(struct chrome *chrome, struct string_cache *texts,
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
-static void put_mark(struct chrome *chrome, struct string_cache *texts,
+static void put_mark(struct chrome *chrome, struct string_cache *strings,
 		     const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
 	char *at =
 		torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "",
-				   torsh_string_cache_name(texts, mark->name),
-				   torsh_string_cache_thread(texts, event->thread), event->at_ns);
+				   torsh_string_cache_name(strings, mark->name),
+				   torsh_string_cache_thread(strings, event->thread), event->at_ns);
 
 	torsh_chrome_end(chrome, at);
 }
 
-static void put_value(struct chrome *chrome, struct string_cache *texts,
+static void put_value(struct chrome *chrome, struct string_cache *strings,
 		      const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
@@ -321,15 +323,15 @@ static void put_value(struct chrome *chrome, struct string_cache *texts,
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
 	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "",
-				torsh_string_cache_name(texts, value->name),
-				torsh_string_cache_thread(texts, event->thread), event->at_ns);
+				torsh_string_cache_name(strings, value->name),
+				torsh_string_cache_thread(strings, event->thread), event->at_ns);
 	at += sprintf(at, ",\"args\":{\"value\":%.17g}", number);
 	torsh_chrome_end(chrome, at);
 }
 
 /* A device's counters: each value is that of the time until the next. */
 static void put_sample(struct chrome *chrome, const struct recorded_process *process,
-		       struct string_cache *texts, const struct timeline_event *event)
+		       struct string_cache *strings, const struct timeline_event *event)
 {
 	const struct event_counter_sample *sample = &event->event.counter_sample;
 	struct counter_point points[COUNTER_VALUES];
@@ -340,8 +342,8 @@ static void put_sample(struct chrome *chrome, const struct recorded_process *pro
 	for (size_t i = 0; i < n && torsh_trace_has(chrome->trace, sample->begin); i++) {
 		char *at = torsh_chrome_begin(
 			chrome, "\"C\",\"cat\":\"gpu_counter\"", prefix,
-			torsh_string_cache_name(texts, points[i].metric->field_label),
-			torsh_string_cache_thread(texts, event->thread), sample->begin);
+			torsh_string_cache_name(strings, points[i].metric->field_label),
+			torsh_string_cache_thread(strings, event->thread), sample->begin);
 
 		at += sprintf(at, ",\"args\":{\"value\":%.17g}", points[i].value);
 		torsh_chrome_end(chrome, at);
@@ -359,17 +361,17 @@ static void see_event(void *context, const struct recorded_process *process,
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(chrome, of, event);
 	else if (event->event.id == EVENT_COUNTER_SAMPLE)
-		put_sample(chrome, process, &of->texts, event);
+		put_sample(chrome, process, &of->strings, event);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&chrome->collectives.groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
-		put_out_of_memory(chrome, &of->texts, event);
+		put_out_of_memory(chrome, &of->strings, event);
 	else if (event->event.id == EVENT_MARK)
-		put_mark(chrome, &of->texts, event);
+		put_mark(chrome, &of->strings, event);
 	else if (event->event.id == EVENT_VALUE)
-		put_value(chrome, &of->texts, event);
+		put_value(chrome, &of->strings, event);
 }
 
 static int write_chrome(struct trace *trace)
@@ -377,28 +379,28 @@ static int write_chrome(struct trace *trace)
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	struct chrome chrome = {
-		.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};
+		.trace = trace, .output = trace->output, .forward = torsh_forward_create()};
 	int rc;
 
 	chrome.processes = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*chrome.processes));
 	torsh_chrome_devices_create(&chrome);
 	torsh_chrome_put_header(trace);
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		torsh_string_cache_create(&chrome.processes[i].texts, trace, trace->processes[i]);
+		torsh_string_cache_create(&chrome.processes[i].strings, trace, trace->processes[i]);
 		torsh_chrome_put_process(trace, trace->processes[i]);
 	}
 	rc = torsh_trace_walk(trace, &visitor, &torsh_chrome_device_visitor, &chrome);
 	torsh_chrome_devices_destroy(&chrome);
-	torsh_sink_text(trace->sink, "\n],\n\"traceName\":\"");
+	torsh_stream_text(trace->output, "\n],\n\"traceName\":\"");
 	if (trace->path) {
 		char *name = torsh_trace_escape(trace->path);
 
-		torsh_sink_text(trace->sink, name);
+		torsh_stream_text(trace->output, name);
 		free(name);
 	}
-	torsh_sink_text(trace->sink, "\"\n}\n");
+	torsh_stream_text(trace->output, "\"\n}\n");
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		torsh_string_cache_free(&chrome.processes[i].texts);
+		torsh_string_cache_free(&chrome.processes[i].strings);
 		free(chrome.processes[i].held_bytes);
 	}
 	free(chrome.processes);

@@ -9,14 +9,14 @@
 #include "tools/timeline/prepass/process_groups.h"
 
 struct chrome_process {
-	struct string_cache texts;
+	struct string_cache strings;
 	int64_t *held_bytes; /* by device, of its tensors */
 	size_t n_devices;
 };
 
 struct chrome {
 	struct trace *trace;
-	struct sink *sink;
+	struct output_stream *output;
 	struct chrome_process *processes, *last;
 	struct forward_spans *forward;
 	struct inputs inputs;
@@ -33,16 +33,16 @@ static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome,
 {
 	struct chrome_process *of = chrome->last;
 
-	if (of && of->texts.process == process)
+	if (of && of->strings.process == process)
 		return of;
-	for (of = chrome->processes; of->texts.process != process; of++)
+	for (of = chrome->processes; of->strings.process != process; of++)
 		;
 	return chrome->last = of;
 }
 
 /*
- * Begin a line in the sink's room: kind is its ph and cat, prefix and name are its name, thread
- * says whose it is (members pid and tid). Returns where it goes on.
+ * Begin a line in the output's room: kind is its ph and cat, prefix and name are its name, thread
+ * holds the members pid and tid. Returns where it goes on.
  */
 char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix,
 			 const char *name, const char *thread, uint64_t at_ns);
@@ -62,15 +62,15 @@ void torsh_chrome_put_header(struct trace *trace);
 void torsh_chrome_put_process(struct trace *trace, const struct recorded_process *process);
 
 /* A line of metadata; argument is a member. */
-void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid,
-			       const char *argument);
+void torsh_chrome_put_metadata(struct output_stream *output, const char *name, uint32_t pid,
+			       uint64_t tid, const char *argument);
 /* The same that gives a name, which is escaped. */
-void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid,
-			    const char *name);
+void torsh_chrome_put_named(struct output_stream *output, const char *what, uint32_t pid,
+			    uint64_t tid, const char *name);
 
 /*
- * What a kernel's launch asked for and what that makes of its device, as members of its args, each
- * with a comma before it: chrome_kernel.c. It is written once for launches that are alike.
+ * A kernel's launch parameters and the occupancy that follows from them, as members of its args,
+ * each with a comma before it: chrome_kernel.c. It is written once for launches that are alike.
  */
 struct chrome_kernels *torsh_chrome_kernels_create(void);
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);

@@ -4,7 +4,7 @@
 
 #include "tools/timeline/prepass/process_groups.h"
 
-/* What Kineto says of a collective: members of a JSON object, which the caller frees. */
+/* Kineto's members for a collective, as the inside of a JSON object; the caller frees it. */
 char *torsh_chrome_collective(const struct collective *collective);
 
 #endif

@@ -35,17 +35,18 @@ static bool is_new(struct key_index *index, uint64_t key)
 
 /* ---- rows of a GPU --------------------------------------------------------------------------- */
 
-static void put_device(struct sink *sink, uint32_t device, const struct recorded_process *process)
+static void put_device(struct output_stream *output, uint32_t device,
+		       const struct recorded_process *process)
 {
 	char argument[48];
 
-	torsh_chrome_put_named(sink, "process_name", device, 0,
+	torsh_chrome_put_named(output, "process_name", device, 0,
 			       torsh_recording_program_name(process));
 	snprintf(argument, sizeof(argument), "\"labels\":\"GPU %" PRIu32 "\"", device);
-	torsh_chrome_put_metadata(sink, "process_labels", device, 0, argument);
+	torsh_chrome_put_metadata(output, "process_labels", device, 0, argument);
 	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64,
 		 UINT64_C(0) + GPU_SORT_INDEX + device);
-	torsh_chrome_put_metadata(sink, "process_sort_index", device, 0, argument);
+	torsh_chrome_put_metadata(output, "process_sort_index", device, 0, argument);
 }
 
 /* What tells a lane from the stream of that number which came first. */
@@ -72,10 +73,10 @@ static void put_lane(void *context, struct device_lane *lane)
 	char *name = name_lane(lane, is_first), argument[48];
 
 	if (is_new(&devices->devices, lane->device))
-		put_device(chrome->sink, lane->device, lane->process);
-	torsh_chrome_put_named(chrome->sink, "thread_name", lane->device, tid, name);
+		put_device(chrome->output, lane->device, lane->process);
+	torsh_chrome_put_named(chrome->output, "thread_name", lane->device, tid, name);
 	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, tid);
-	torsh_chrome_put_metadata(chrome->sink, "thread_sort_index", lane->device, tid, argument);
+	torsh_chrome_put_metadata(chrome->output, "thread_sort_index", lane->device, tid, argument);
 	free(name);
 	devices->threads = torsh_need_room(devices->threads, devices->n_threads,
 					   &devices->threads_room, sizeof(char *));
@@ -110,12 +111,12 @@ static char *put_copy_args(char *at, const struct activity_record *record)
 static void put_arrow(struct chrome *chrome, const struct device_activity *activity,
 		      const char *thread, uint64_t begin_ns)
 {
-	struct string_cache *texts = &torsh_chrome_process(chrome, activity->process)->texts;
+	struct string_cache *strings = &torsh_chrome_process(chrome, activity->process)->strings;
 	char *at;
 
 	chrome->n_flows++;
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g",
-				torsh_string_cache_thread(texts, activity->launch.thread),
+				torsh_string_cache_thread(strings, activity->launch.thread),
 				activity->launch.shown_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread,
@@ -134,13 +135,13 @@ static void put_row(void *context, const struct device_activity *activity,
 		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"",
 	};
 	struct chrome *chrome = context;
-	struct string_cache *texts = &torsh_chrome_process(chrome, activity->process)->texts;
+	struct string_cache *strings = &torsh_chrome_process(chrome, activity->process)->strings;
 	const char *thread = chrome->devices->threads[lane->own], *name;
 	char title[DEVICE_TITLE_BYTES], *at;
 
 	name = torsh_activity_title(&activity->event, title)
 		       ? title
-		       : torsh_string_cache_kernel(texts, activity->record.name);
+		       : torsh_string_cache_kernel(strings, activity->record.name);
 	at = torsh_chrome_begin(chrome, kinds[activity->record.what], "", name, thread, begin_ns);
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), activity->record.duration_ns);
 	at = PUT(at, ",\"args\":{");
@@ -158,7 +159,7 @@ static void put_row(void *context, const struct device_activity *activity,
 		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - activity->record.begin_ns);
 	/* One line: of a graph's replays the whole stacks would be the most of a trace. */
 	at = torsh_chrome_put_text(at, "asked for at",
-				   torsh_string_cache_line(texts, activity->stack));
+				   torsh_string_cache_line(strings, activity->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
 	if (torsh_trace_has_launch(chrome->trace, activity))
 		put_arrow(chrome, activity, thread, begin_ns);
@@ -176,12 +177,12 @@ static void see_launch(void *context, const struct recorded_process *process,
 		       const struct device_launch *launch)
 {
 	struct chrome *chrome = context;
-	struct string_cache *texts = &torsh_chrome_process(chrome, process)->texts;
-	const char *name = plain_name(torsh_string_cache_name(texts, launch->api));
+	struct string_cache *strings = &torsh_chrome_process(chrome, process)->strings;
+	const char *name = plain_name(torsh_string_cache_name(strings, launch->api));
 	char *at = torsh_chrome_begin(chrome,
 				      torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\""
 								 : "\"X\",\"cat\":\"cuda_driver\"",
-				      "", name, torsh_string_cache_thread(texts, launch->thread),
+				      "", name, torsh_string_cache_thread(strings, launch->thread),
 				      launch->shown_ns);
 
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
@@ -192,7 +193,7 @@ static void see_launch(void *context, const struct recorded_process *process,
 	if (launch->result)
 		at += sprintf(at, ",\"result\":%" PRId32, launch->result);
 	at = torsh_chrome_put_text(at, "Call stack",
-				   torsh_string_cache_stack(texts, launch->stack));
+				   torsh_string_cache_stack(strings, launch->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 

@@ -15,49 +15,50 @@
 /* of the step that stands for the end: TensorBoard's plugin divides by it */
 #define LAST_STEP_NS 1000
 
-void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid,
-			       const char *argument)
+void torsh_chrome_put_metadata(struct output_stream *output, const char *name, uint32_t pid,
+			       uint64_t tid, const char *argument)
 {
-	torsh_sink_print(sink,
-			 ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
-			 ",\"ts\":0.000,\"args\":{%s}}",
-			 name, pid, tid, argument);
+	torsh_stream_print(output,
+			   ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
+			   ",\"ts\":0.000,\"args\":{%s}}",
+			   name, pid, tid, argument);
 }
 
-void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid,
-			    const char *name)
+void torsh_chrome_put_named(struct output_stream *output, const char *what, uint32_t pid,
+			    uint64_t tid, const char *name)
 {
 	char *escaped = torsh_trace_escape(name),
 	     *argument = torsh_need_text("\"name\":\"%s\"", escaped);
 
-	torsh_chrome_put_metadata(sink, what, pid, tid, argument);
+	torsh_chrome_put_metadata(output, what, pid, tid, argument);
 	free(argument);
 	free(escaped);
 }
 
-static void put_thread(struct sink *sink, const struct recorded_process *process, size_t row)
+static void put_thread(struct output_stream *output, const struct recorded_process *process,
+		       size_t row)
 {
 	uint32_t tid = torsh_trace_tid(process, (uint32_t)row);
 	const char *name = process->threads[row].name;
 	char *shown =
 		torsh_need_text(name ? "thread %" PRIu32 " (%s)" : "thread %" PRIu32, tid, name);
 
-	torsh_chrome_put_named(sink, "thread_name", process->pid, tid, shown);
+	torsh_chrome_put_named(output, "thread_name", process->pid, tid, shown);
 	free(shown);
 }
 
-static void put_names(struct sink *sink, const struct recorded_process *process)
+static void put_names(struct output_stream *output, const struct recorded_process *process)
 {
 	char order[48];
 
-	torsh_chrome_put_named(sink, "process_name", process->pid, 0,
+	torsh_chrome_put_named(output, "process_name", process->pid, 0,
 			       torsh_recording_program_name(process));
-	torsh_chrome_put_metadata(sink, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
+	torsh_chrome_put_metadata(output, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
 	snprintf(order, sizeof(order), "\"sort_index\":%" PRIu32, process->pid);
-	torsh_chrome_put_metadata(sink, "process_sort_index", process->pid, 0, order);
+	torsh_chrome_put_metadata(output, "process_sort_index", process->pid, 0, order);
 	for (size_t i = 0; i < process->n_threads; i++) {
 		if (process->threads[i].is_known)
-			put_thread(sink, process, i);
+			put_thread(output, process, i);
 	}
 }
 
@@ -68,8 +69,8 @@ static void put_step(const struct trace *trace, uint32_t pid, const struct step 
 
 	*torsh_digits_us(start, step->start_ns) = '\0';
 	*torsh_digits_us(duration, step->end_ns - step->start_ns) = '\0';
-	torsh_sink_print(
-		trace->sink,
+	torsh_stream_print(
+		trace->output,
 		",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%" PRIu64
 		"\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
 		",\"ts\":%s,\"dur\":%s,\"args\":{\"Rule\":\"%s\"}}",
@@ -91,7 +92,7 @@ static void put_steps(const struct trace *trace, const struct recorded_process *
 	if (!steps->n || steps->rule == STEPS_BY_PROFILER)
 		return;
 	name = torsh_need_text("steps (%s)", torsh_step_rule_texts[steps->rule]);
-	torsh_chrome_put_named(trace->sink, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid,
+	torsh_chrome_put_named(trace->output, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid,
 			       name);
 	free(name);
 	for (size_t i = 0; i < steps->n; i++) {
@@ -119,46 +120,47 @@ static void put_steps(const struct trace *trace, const struct recorded_process *
 
 void torsh_chrome_put_process(struct trace *trace, const struct recorded_process *process)
 {
-	put_names(trace->sink, process);
+	put_names(trace->output, process);
 	put_steps(trace, process);
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* What is 0 was not said. */
-static void put_property(struct sink *sink, const char *name, uint64_t value)
+static void put_property(struct output_stream *output, const char *name, uint64_t value)
 {
 	if (value)
-		torsh_sink_print(sink, ", \"%s\": %" PRIu64, name, value);
+		torsh_stream_print(output, ", \"%s\": %" PRIu64, name, value);
 }
 
-static void put_device(struct sink *sink, const struct recorded_process *process,
+static void put_device(struct output_stream *output, const struct recorded_process *process,
 		       const struct event_device *device)
 {
 	const char *name = torsh_timeline_label(process, device->name);
 	uint64_t warp = device->warp_threads;
 
-	torsh_sink_print(sink, "{\"id\": %" PRIu32, device->device);
+	torsh_stream_print(output, "{\"id\": %" PRIu32, device->device);
 	if (name) {
 		char *escaped = torsh_trace_escape(name);
 
-		torsh_sink_print(sink, ", \"name\": \"%s\"", escaped);
+		torsh_stream_print(output, ", \"name\": \"%s\"", escaped);
 		free(escaped);
 	}
-	put_property(sink, "totalGlobalMem", device->memory_bytes);
-	put_property(sink, "computeMajor", device->capability_major);
+	put_property(output, "totalGlobalMem", device->memory_bytes);
+	put_property(output, "computeMajor", device->capability_major);
 	if (device->capability_major)
-		torsh_sink_print(sink, ", \"computeMinor\": %" PRIu32, device->capability_minor);
-	put_property(sink, "maxThreadsPerBlock", device->block_threads);
-	put_property(sink, "maxThreadsPerMultiprocessor", warp * device->multiprocessor_warps);
-	put_property(sink, "regsPerBlock", device->block_registers);
-	put_property(sink, "warpSize", warp);
-	put_property(sink, "sharedMemPerBlock", device->block_shared_bytes);
-	put_property(sink, "numSms", device->multiprocessors);
-	put_property(sink, "regsPerMultiprocessor", device->multiprocessor_registers);
-	put_property(sink, "sharedMemPerBlockOptin", torsh_occupancy_shared_max(device));
-	put_property(sink, "sharedMemPerMultiprocessor", device->multiprocessor_shared_bytes);
-	torsh_sink_text(sink, "}");
+		torsh_stream_print(output, ", \"computeMinor\": %" PRIu32,
+				   device->capability_minor);
+	put_property(output, "maxThreadsPerBlock", device->block_threads);
+	put_property(output, "maxThreadsPerMultiprocessor", warp * device->multiprocessor_warps);
+	put_property(output, "regsPerBlock", device->block_registers);
+	put_property(output, "warpSize", warp);
+	put_property(output, "sharedMemPerBlock", device->block_shared_bytes);
+	put_property(output, "numSms", device->multiprocessors);
+	put_property(output, "regsPerMultiprocessor", device->multiprocessor_registers);
+	put_property(output, "sharedMemPerBlockOptin", torsh_occupancy_shared_max(device));
+	put_property(output, "sharedMemPerMultiprocessor", device->multiprocessor_shared_bytes);
+	torsh_stream_text(output, "}");
 }
 
 /*
@@ -189,17 +191,17 @@ static void put_devices(const struct trace *trace)
 		const struct event_device *device = &owner->devices.items[i];
 
 		for (; number < device->device; number++)
-			torsh_sink_print(trace->sink, "%s{\"id\": %" PRIu32 "}", number ? ", " : "",
-					 number);
-		torsh_sink_text(trace->sink, number++ ? ",\n" : "");
-		put_device(trace->sink, owner->process, device);
+			torsh_stream_print(trace->output, "%s{\"id\": %" PRIu32 "}",
+					   number ? ", " : "", number);
+		torsh_stream_text(trace->output, number++ ? ",\n" : "");
+		put_device(trace->output, owner->process, device);
 	}
 }
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
 /* A process that no launcher gave a rank is the only one of its run. */
-static void put_distributed(const struct trace *trace, struct sink *sink)
+static void put_distributed(const struct trace *trace, struct output_stream *output)
 {
 	uint32_t rank = 0;
 	bool has_rank = false;
@@ -207,8 +209,8 @@ static void put_distributed(const struct trace *trace, struct sink *sink)
 	for (size_t i = 0; i < trace->n_processes && !has_rank; i++)
 		has_rank = torsh_recording_rank(trace->processes[i]->rank, &rank);
 	/* HTA finds the rank by this text, with its blank, in the first bytes of the file. */
-	torsh_sink_print(sink, "\"distributedInfo\": {\"rank\": %" PRIu32 "%s},\n", rank,
-			 has_rank ? "" : ",\"world_size\":1");
+	torsh_stream_print(output, "\"distributedInfo\": {\"rank\": %" PRIu32 "%s},\n", rank,
+			   has_rank ? "" : ",\"world_size\":1");
 }
 
 void torsh_chrome_put_header(struct trace *trace)
@@ -219,12 +221,12 @@ void torsh_chrome_put_header(struct trace *trace)
 	for (size_t i = 0; i < trace->n_processes; i++)
 		has_tensors = has_tensors ||
 			      torsh_prepass_of(trace->prepass, trace->processes[i])->n_tensors;
-	torsh_sink_text(trace->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
+	torsh_stream_text(trace->output, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
 	put_devices(trace);
-	torsh_sink_text(trace->sink, "],\n");
-	put_distributed(trace, trace->sink);
-	torsh_sink_print(
-		trace->sink,
+	torsh_stream_text(trace->output, "],\n");
+	put_distributed(trace, trace->output);
+	torsh_stream_print(
+		trace->output,
 		"\"record_shapes\": %d,\n\"profile_memory\": %d,\n\"with_stack\": %d,\n\"host_name\": \"%s\",\n"
 		"\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRIu64
 		",\n\"traceEvents\":[\n"

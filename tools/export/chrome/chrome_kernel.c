@@ -34,7 +34,7 @@ struct kept_text {
 };
 
 struct chrome_kernels {
-	struct sparse_array texts; /* of struct kept_text */
+	struct sparse_array strings; /* of struct kept_text */
 };
 
 static uint64_t hash_of(const struct shape *shape)
@@ -174,7 +174,7 @@ char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
 		.block = {kernel->block_x, kernel->block_y, kernel->block_z},
 	};
 	struct kept_text *kept =
-		torsh_sparse_array_at(&chrome->kernels->texts, hash_of(&shape) % KEPT_TEXTS);
+		torsh_sparse_array_at(&chrome->kernels->strings, hash_of(&shape) % KEPT_TEXTS);
 
 	if (!is_same(&kept->shape, &shape)) {
 		const struct device_list *devices =
@@ -193,12 +193,12 @@ struct chrome_kernels *torsh_chrome_kernels_create(void)
 {
 	struct chrome_kernels *kernels = torsh_need(malloc(sizeof(*kernels)));
 
-	torsh_sparse_array_create(&kernels->texts, sizeof(struct kept_text));
+	torsh_sparse_array_create(&kernels->strings, sizeof(struct kept_text));
 	return kernels;
 }
 
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels)
 {
-	torsh_sparse_array_destroy(&kernels->texts);
+	torsh_sparse_array_destroy(&kernels->strings);
 	free(kernels);
 }

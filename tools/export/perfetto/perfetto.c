@@ -237,7 +237,7 @@ static int write_perfetto(struct trace *trace)
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	struct perfetto perfetto = {
-		.trace = trace, .sink = trace->sink, .forward = torsh_forward_create()};
+		.trace = trace, .output = trace->output, .forward = torsh_forward_create()};
 	int rc;
 
 	perfetto.sequences =

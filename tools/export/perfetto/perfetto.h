@@ -147,14 +147,14 @@ struct sequence {
 	uint64_t flow_base; /* added to ordinals: flows of processes are different ones */
 	uint32_t first_context; /* whose streams are named without it */
 	bool has_context;
-	struct key_index texts; /* made-up ones, by a key: numbers from 0 */
+	struct key_index strings; /* made-up ones, by a key: numbers from 0 */
 };
 
 enum named { NAMED_EVENT = 1, NAMED_TEXT = 2, NAMED_KERNEL = 4 };
 
 struct perfetto {
 	struct trace *trace;
-	struct sink *sink;
+	struct output_stream *output;
 	struct sequence *sequences;
 	struct sequence *last;
 	struct forward_spans *forward;
@@ -214,20 +214,20 @@ void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence 
 
 /* A packet of the sequence, to be filled and written. */
 Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence);
-void torsh_perfetto_packet(struct sink *sink, const Perfetto__TracePacket *packet);
+void torsh_perfetto_packet(struct output_stream *output, const Perfetto__TracePacket *packet);
 
 /* ---- names: perfetto_names.c ----------------------------------------------------------------- */
 
 /* Categories and names of annotations, once at the beginning. */
 void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *sequence);
 
-/* The number of a label among the names of events, told before its first use. */
+/* The number of a label among the names of events, written before its first use. */
 uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
 
-/* The same among the texts of annotations. */
+/* The same among the strings of annotations. */
 uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
 
-/* The same of a stack, as torsh_stack_text says it. 0: there is none. */
+/* The same of a stack, as torsh_stack_text formats it. 0: there is none. */
 uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack);
 
 /* The number of a kernel's name, without its mangling, among the names of events. */
@@ -236,11 +236,13 @@ uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *seque
 
 /*
  * The number of a text that no label has, by a key of the caller's, which is not 0. *is_new: it has
- * not been used, and is to be told first by one of the two below.
+ * not been used, and is to be written first by one of the two below.
  */
 uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new);
 
-/* Among the names of events, and among those of annotations; the text is told where it is given. */
+/*
+ * Among the names of events, and among those of annotations; the text is written where it is given.
+ */
 uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text);
 uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence,

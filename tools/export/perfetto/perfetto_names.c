@@ -9,7 +9,7 @@
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/symbols/frame_text.h"
 
-static void put_interned(struct sink *sink, const struct sequence *sequence,
+static void put_interned(struct output_stream *output, const struct sequence *sequence,
 			 Perfetto__InternedData *data)
 {
 	Perfetto__TracePacket packet = torsh_perfetto_make_packet(sequence);
@@ -17,7 +17,7 @@ static void put_interned(struct sink *sink, const struct sequence *sequence,
 	packet.has_sequence_flags = 1;
 	packet.sequence_flags = STATE_NEEDED;
 	packet.interned_data = data;
-	torsh_perfetto_packet(sink, &packet);
+	torsh_perfetto_packet(output, &packet);
 }
 
 void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *sequence)
@@ -48,7 +48,7 @@ void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *
 	data.event_categories = all;
 	data.n_debug_annotation_names = n_all - n;
 	data.debug_annotation_names = all + n;
-	put_interned(perfetto->sink, sequence, &data);
+	put_interned(perfetto->output, sequence, &data);
 }
 
 static void put_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid,
@@ -62,7 +62,7 @@ static void put_name(struct perfetto *perfetto, const struct sequence *sequence,
 	entry.name = torsh_need(strndup(name && *name ? name : "?", LABEL_BYTES_MAX));
 	data.n_event_names = 1;
 	data.event_names = &entries;
-	put_interned(perfetto->sink, sequence, &data);
+	put_interned(perfetto->output, sequence, &data);
 	free(entry.name);
 }
 
@@ -109,7 +109,7 @@ static void put_text(struct perfetto *perfetto, const struct sequence *sequence,
 	entry.str.len = strnlen(text, LABEL_BYTES_MAX);
 	data.n_debug_annotation_string_values = 1;
 	data.debug_annotation_string_values = &entries;
-	put_interned(perfetto->sink, sequence, &data);
+	put_interned(perfetto->output, sequence, &data);
 }
 
 uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
@@ -147,12 +147,12 @@ uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequen
 
 uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new)
 {
-	struct key_slot *slot = torsh_key_index_find(&sequence->texts, key);
-	uint32_t number = slot->key ? slot->number : sequence->texts.n_keys;
+	struct key_slot *slot = torsh_key_index_find(&sequence->strings, key);
+	uint32_t number = slot->key ? slot->number : sequence->strings.n_keys;
 
 	*is_new = !slot->key;
 	if (*is_new)
-		torsh_key_index_fill(&sequence->texts, slot, key, number);
+		torsh_key_index_fill(&sequence->strings, slot, key, number);
 	return number;
 }
 

@@ -5,16 +5,16 @@
 #include "tools/base/die.h"
 #include "tools/export/perfetto/perfetto.h"
 
-void torsh_perfetto_packet(struct sink *sink, const Perfetto__TracePacket *packet)
+void torsh_perfetto_packet(struct output_stream *output, const Perfetto__TracePacket *packet)
 {
 	size_t n = perfetto__trace_packet__get_packed_size(packet);
 	uint8_t head[16], *end = head, *bytes = torsh_need(malloc(n));
 
 	*end++ = TRACE_PACKET;
 	end = perfetto_varint(end, n);
-	torsh_sink_put(sink, head, (size_t)(end - head));
+	torsh_stream_put(output, head, (size_t)(end - head));
 	perfetto__trace_packet__pack(packet, bytes);
-	torsh_sink_put(sink, bytes, n);
+	torsh_stream_put(output, bytes, n);
 	free(bytes);
 }
 
@@ -54,14 +54,15 @@ static void put_event(struct perfetto *perfetto, const struct sequence *sequence
 	if (is_whole)
 		end = perfetto_varint(perfetto_varint(end, PACKET_CLOCK), CLOCK_ID_BOOTTIME);
 	end = perfetto_varint(perfetto_varint(end, PACKET_EVENT), n_event);
-	out = (uint8_t *)torsh_sink_room(perfetto->sink, sizeof(packet) + 16 + EVENT_BYTES_MAX);
+	out = (uint8_t *)torsh_stream_reserve(perfetto->output,
+					      sizeof(packet) + 16 + EVENT_BYTES_MAX);
 	*out++ = TRACE_PACKET;
 	out = perfetto_varint(out, (size_t)(end - packet) + n_event);
 	memcpy(out, packet, (size_t)(end - packet));
 	out += end - packet;
 	memcpy(out, event->bytes, n_event);
 	out += n_event;
-	perfetto->sink->n = (size_t)((char *)out - perfetto->sink->buffer);
+	torsh_stream_commit(perfetto->output, (char *)out);
 }
 
 void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,

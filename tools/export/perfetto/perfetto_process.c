@@ -35,7 +35,7 @@ static void put_clocks(struct perfetto *perfetto, const struct sequence *sequenc
 	packet.sequence_flags = STATE_BEGINS;
 	packet.clock_snapshot = &snapshot;
 	packet.trace_packet_defaults = &defaults;
-	torsh_perfetto_packet(perfetto->sink, &packet);
+	torsh_perfetto_packet(perfetto->output, &packet);
 }
 
 static void put_process(struct perfetto *perfetto, struct sequence *sequence)
@@ -65,7 +65,7 @@ static void put_whole(struct perfetto *perfetto, const struct sequence *sequence
 	packet.timestamp = at_ns;
 	packet.timestamp_clock_id = CLOCK_ID_BOOTTIME;
 	packet.track_event = event;
-	torsh_perfetto_packet(perfetto->sink, &packet);
+	torsh_perfetto_packet(perfetto->output, &packet);
 }
 
 static void put_step(struct perfetto *perfetto, const struct sequence *sequence, uint64_t track,
@@ -152,7 +152,7 @@ void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence,
 		torsh_need_items(NULL, 0, sequence->n_stacks + 1, sizeof(*sequence->named_stacks));
 	sequence->named =
 		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*sequence->named));
-	torsh_key_index_create(&sequence->texts);
+	torsh_key_index_create(&sequence->strings);
 	put_clocks(perfetto, sequence);
 	torsh_perfetto_put_names(perfetto, sequence);
 	put_process(perfetto, sequence);
@@ -167,5 +167,5 @@ void torsh_perfetto_free(struct sequence *sequence)
 	free(sequence->named_stacks);
 	free(sequence->counters);
 	free(sequence->async);
-	torsh_key_index_destroy(&sequence->texts);
+	torsh_key_index_destroy(&sequence->strings);
 }

@@ -16,7 +16,7 @@ void torsh_perfetto_put_track(struct perfetto *perfetto, const struct sequence *
 	track->has_uuid = 1;
 	track->uuid = ++perfetto->n_tracks;
 	packet.track_descriptor = track;
-	torsh_perfetto_packet(perfetto->sink, &packet);
+	torsh_perfetto_packet(perfetto->output, &packet);
 }
 
 uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequence *sequence,

@@ -8,13 +8,14 @@
 #include "tools/base/die.h"
 
 /* "name":value, and what follows. */
-static void put_member(struct sink *sink, const char *name, cJSON *value, const char *end)
+static void put_member(struct output_stream *output, const char *name, cJSON *value,
+		       const char *end)
 {
 	char *text = torsh_need(cJSON_PrintUnformatted(value));
 
-	torsh_sink_print(sink, "\"%s\":", name);
-	torsh_sink_text(sink, text);
-	torsh_sink_text(sink, end);
+	torsh_stream_print(output, "\"%s\":", name);
+	torsh_stream_text(output, text);
+	torsh_stream_text(output, end);
 	cJSON_free(text);
 	cJSON_Delete(value);
 }
@@ -23,43 +24,43 @@ static void put_operators(struct profile_json *profile)
 {
 	bool has_items = false;
 
-	torsh_sink_text(profile->sink, "\"operators\":[");
+	torsh_stream_text(profile->output, "\"operators\":[");
 	for (size_t i = 0; i < profile->n_operators; i++) {
 		if (!profile->operators[i].n)
 			continue;
-		torsh_sink_text(profile->sink, has_items ? ",\n" : "\n");
+		torsh_stream_text(profile->output, has_items ? ",\n" : "\n");
 		has_items = true;
 		torsh_profile_put_operator(profile, &profile->operators[i]);
 	}
-	torsh_sink_text(profile->sink, "],\n");
+	torsh_stream_text(profile->output, "],\n");
 }
 
 static void put_unattributed(struct profile_json *profile, const char *name, bool are_kernels)
 {
-	torsh_sink_print(profile->sink, "\"%s\":[", name);
+	torsh_stream_print(profile->output, "\"%s\":[", name);
 	torsh_profile_put_list(profile, profile->order + profile->n_work - profile->n_unattributed,
 			       profile->n_unattributed, are_kernels);
-	torsh_sink_text(profile->sink, "],\n");
+	torsh_stream_text(profile->output, "],\n");
 }
 
 static void put_profile(struct profile_json *profile)
 {
-	torsh_sink_text(profile->sink, "{\"schema_version\":\"1.0\",\n");
-	put_member(profile->sink, "capture_metadata", torsh_profile_metadata(profile), ",\n");
+	torsh_stream_text(profile->output, "{\"schema_version\":\"1.0\",\n");
+	put_member(profile->output, "capture_metadata", torsh_profile_metadata(profile), ",\n");
 	put_operators(profile);
 	put_unattributed(profile, "unattributed_kernels", true);
 	put_unattributed(profile, "unattributed_copies", false);
-	put_member(profile->sink, "warnings", torsh_profile_warnings(profile), ",\n");
-	put_member(profile->sink, "layers", torsh_profile_layers(profile), ",\n");
-	put_member(profile->sink, "analysis", torsh_profile_analysis(profile), ",\n");
-	put_member(profile->sink, "unmeasured", torsh_profile_unmeasured(profile), "}\n");
+	put_member(profile->output, "warnings", torsh_profile_warnings(profile), ",\n");
+	put_member(profile->output, "layers", torsh_profile_layers(profile), ",\n");
+	put_member(profile->output, "analysis", torsh_profile_analysis(profile), ",\n");
+	put_member(profile->output, "unmeasured", torsh_profile_unmeasured(profile), "}\n");
 }
 
 static int collect(struct profile_json *profile, struct trace *trace)
 {
 	int rc;
 
-	*profile = (struct profile_json){.trace = trace, .sink = trace->sink};
+	*profile = (struct profile_json){.trace = trace, .output = trace->output};
 	rc = torsh_profile_collect(profile);
 	if (rc == 0)
 		torsh_profile_find_layers(profile);
@@ -90,8 +91,8 @@ static int write_part(struct trace *trace)
 		cJSON *layers = torsh_profile_layers(&profile);
 		char *text = torsh_need(cJSON_Print(layers));
 
-		torsh_sink_text(trace->sink, text);
-		torsh_sink_text(trace->sink, "\n");
+		torsh_stream_text(trace->output, text);
+		torsh_stream_text(trace->output, "\n");
 		cJSON_free(text);
 		cJSON_Delete(layers);
 	}

@@ -2,9 +2,9 @@
 /*
  * The operator profile, profile.json 1.0: each kernel once, below the span of the operator that
  * launched it. The form is that of the published models of the operator profiler
- * (yottalabsai/Profiler), which ignore what we add; tools/schema/profile.json says all of it.
+ * (yottalabsai/Profiler), which ignore what we add; tools/schema/profile.json is its schema.
  *
- * What devices did comes later than the spans that asked for it, so that a record of each kernel
+ * Device activities come later than the spans that launched them, so that a record of each kernel
  * and of each span with kernels is held until all is known (some 300 bytes a kernel); what is
  * written is put out as it is made.
  */
@@ -19,7 +19,7 @@
 #include "tools/ops/flops.h"
 
 #define OWNER_NONE 0u /* of a launch: no span, */
-#define OWNER_LEFT_OUT 1u /* one that was not asked for, */
+#define OWNER_LEFT_OUT 1u /* one that is not exported, */
 #define OWNER_FIRST 2u /* or an operator's number and this */
 
 #define NO_OPERATOR UINT32_MAX
@@ -66,7 +66,7 @@ struct profile_work {
 enum metrics_source { METRICS_MEASURED, METRICS_PROPAGATED, METRICS_NONE };
 
 /*
- * What is kept of a process: what is missing, and its texts as they stand inside of JSON strings,
+ * What is kept of a process: what is missing, and its strings as they stand inside of JSON strings,
  * made when first needed.
  */
 struct profile_texts {
@@ -103,7 +103,7 @@ struct device_bounds {
 	uint64_t ns[N_BOUNDS];
 };
 
-/* Operators of which it is not known, by the reason. */
+/* Operators without it, by the reason. */
 struct unbound {
 	const char *reason;
 	uint64_t operators, ns;
@@ -111,7 +111,7 @@ struct unbound {
 
 struct profile_json {
 	const struct trace *trace;
-	struct sink *sink;
+	struct output_stream *output;
 	struct attributor *attributor;
 	struct profile_operator *operators;
 	size_t n_operators, operators_room;
@@ -120,7 +120,7 @@ struct profile_json {
 	/* places in work, by operator and then by start; those without one come last */
 	uint32_t *order;
 	size_t n_unattributed; /* of these */
-	struct profile_texts *texts; /* of each of the trace's processes */
+	struct profile_texts *strings; /* of each of the trace's processes */
 	struct profile_layer *layers;
 	size_t n_layers, layers_room;
 	char **groups; /* names of layer groups */
@@ -148,7 +148,7 @@ void torsh_profile_find_layers(struct profile_json *profile);
 /* What is known of a kernel by counters, and of its launch. */
 struct profile_raw {
 	struct raw_metric items[PROFILE_RAW_MAX];
-	const char *units[PROFILE_RAW_MAX]; /* NULL: CUPTI did not say */
+	const char *units[PROFILE_RAW_MAX]; /* NULL: not given by CUPTI */
 	size_t n;
 	enum metrics_source source;
 };

@@ -331,12 +331,12 @@ static void see_tensor(const struct event_tensor *tensor, struct span *innermost
 static void see_loss(struct profile_json *profile, const struct recorded_process *process,
 		     const struct event_device_loss *losses)
 {
-	struct profile_texts *texts = profile->texts;
+	struct profile_texts *strings = profile->strings;
 
-	while (texts->process != process)
-		texts++;
-	texts->losses = *losses;
-	texts->has_losses = true;
+	while (strings->process != process)
+		strings++;
+	strings->losses = *losses;
+	strings->has_losses = true;
 }
 
 static void see_event(void *context, const struct recorded_process *process,
@@ -493,12 +493,12 @@ int torsh_profile_collect(struct profile_json *profile)
 	torsh_counters_create(&profile->counters);
 	profile->attributor =
 		torsh_attributor_create(trace->processes, trace->n_processes, trace->prepass);
-	profile->texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->texts));
+	profile->strings = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->strings));
 	collector.names = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*collector.names));
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		size_t n_labels = trace->processes[i]->n_functions + 1;
 
-		profile->texts[i].process = collector.names[i].process = trace->processes[i];
+		profile->strings[i].process = collector.names[i].process = trace->processes[i];
 		collector.names[i].by_label =
 			torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
 		collector.names[i].ranges =
@@ -520,20 +520,20 @@ int torsh_profile_collect(struct profile_json *profile)
 	return rc;
 }
 
-static void free_texts(struct profile_texts *texts)
+static void free_texts(struct profile_texts *strings)
 {
-	for (size_t i = 0; i <= texts->process->n_functions; i++) {
-		if (texts->names)
-			free(texts->names[i]);
-		if (texts->demangled)
-			free(texts->demangled[i]);
+	for (size_t i = 0; i <= strings->process->n_functions; i++) {
+		if (strings->names)
+			free(strings->names[i]);
+		if (strings->demangled)
+			free(strings->demangled[i]);
 	}
-	free(texts->measured);
-	free(texts->names);
-	for (size_t i = 0; i < texts->n_stacks; i++)
-		free(texts->lines[i]);
-	free(texts->lines);
-	free(texts->demangled);
+	free(strings->measured);
+	free(strings->names);
+	for (size_t i = 0; i < strings->n_stacks; i++)
+		free(strings->lines[i]);
+	free(strings->lines);
+	free(strings->demangled);
 }
 
 void torsh_profile_free(struct profile_json *profile)
@@ -541,14 +541,14 @@ void torsh_profile_free(struct profile_json *profile)
 	torsh_attributor_destroy(profile->attributor);
 	torsh_counters_destroy(&profile->counters);
 	for (size_t i = 0; i < profile->trace->n_processes; i++)
-		free_texts(&profile->texts[i]);
+		free_texts(&profile->strings[i]);
 	for (size_t i = 0; i < profile->n_layers; i++)
 		free(profile->layers[i].label);
 	for (size_t i = 0; i < profile->n_groups; i++)
 		free(profile->groups[i]);
 	free(profile->groups);
 	free(profile->layers);
-	free(profile->texts);
+	free(profile->strings);
 	free(profile->bounds);
 	free(profile->unbound);
 	free(profile->operators);

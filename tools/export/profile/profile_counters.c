@@ -9,11 +9,11 @@
 static struct profile_texts *texts_of(const struct profile_json *profile,
 				      const struct recorded_process *process)
 {
-	struct profile_texts *texts = profile->texts;
+	struct profile_texts *strings = profile->strings;
 
-	while (texts->process != process)
-		texts++;
-	return texts;
+	while (strings->process != process)
+		strings++;
+	return strings;
 }
 
 static void add_raw(struct profile_raw *raw, const char *name, const char *unit, double value)
@@ -42,7 +42,7 @@ static const struct counter_kernel *find_alike(struct profile_json *profile,
 					       const struct counter_process *counted,
 					       const struct profile_work *work)
 {
-	struct profile_texts *texts = texts_of(profile, work->process);
+	struct profile_texts *strings = texts_of(profile, work->process);
 	const struct event_kernel kernel = {
 		.name = work->record.name,
 		EVENT_SHAPE(work->grid, work->block),
@@ -52,15 +52,15 @@ static const struct counter_kernel *find_alike(struct profile_json *profile,
 
 	if (launch < 0)
 		return NULL;
-	if (!texts->measured) {
-		texts->measured =
-			torsh_need_items(NULL, 0, counted->n_launches, sizeof(*texts->measured));
+	if (!strings->measured) {
+		strings->measured =
+			torsh_need_items(NULL, 0, counted->n_launches, sizeof(*strings->measured));
 		for (size_t i = counted->n_kernels; i; i--) {
 			if (counted->kernels[i - 1].launch < counted->n_launches)
-				texts->measured[counted->kernels[i - 1].launch] = (uint32_t)i;
+				strings->measured[counted->kernels[i - 1].launch] = (uint32_t)i;
 		}
 	}
-	return texts->measured[launch] ? &counted->kernels[texts->measured[launch] - 1] : NULL;
+	return strings->measured[launch] ? &counted->kernels[strings->measured[launch] - 1] : NULL;
 }
 
 void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work,

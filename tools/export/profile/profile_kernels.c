@@ -11,86 +11,89 @@
 
 #define PATH_OPERATORS_MAX 64u
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/*
+ * ---- strings -----------------------------------------------------------------------------------
+ */
 
 static struct profile_texts *texts_of(const struct profile_json *profile,
 				      const struct recorded_process *process)
 {
-	struct profile_texts *texts = profile->texts;
+	struct profile_texts *strings = profile->strings;
 
-	while (texts->process != process)
-		texts++;
-	return texts;
+	while (strings->process != process)
+		strings++;
+	return strings;
 }
 
 const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process,
 			       uint32_t label)
 {
-	struct profile_texts *texts = texts_of(profile, process);
+	struct profile_texts *strings = texts_of(profile, process);
 	const char *text = torsh_timeline_label(process, label);
 
 	if (!text)
 		return "?";
-	if (!texts->names)
-		texts->names =
-			torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
-	if (!texts->names[label])
-		texts->names[label] = torsh_trace_escape(text);
-	return texts->names[label];
+	if (!strings->names)
+		strings->names = torsh_need_items(NULL, 0, process->n_functions + 1,
+						  sizeof(*strings->names));
+	if (!strings->names[label])
+		strings->names[label] = torsh_trace_escape(text);
+	return strings->names[label];
 }
 
 const char *torsh_profile_demangled(struct profile_json *profile,
 				    const struct recorded_process *process, uint32_t label)
 {
-	struct profile_texts *texts = texts_of(profile, process);
+	struct profile_texts *strings = texts_of(profile, process);
 	const char *text = torsh_timeline_label(process, label);
 
 	if (!text || !profile->trace->symbols)
 		return torsh_profile_text(profile, process, label);
-	if (!texts->demangled)
-		texts->demangled = torsh_need_items(NULL, 0, process->n_functions + 1,
-						    sizeof(*texts->demangled));
-	if (!texts->demangled[label])
-		texts->demangled[label] =
+	if (!strings->demangled)
+		strings->demangled = torsh_need_items(NULL, 0, process->n_functions + 1,
+						      sizeof(*strings->demangled));
+	if (!strings->demangled[label])
+		strings->demangled[label] =
 			torsh_trace_escape(torsh_symbols_demangle(profile->trace->symbols, text));
-	return texts->demangled[label];
+	return strings->demangled[label];
 }
 
 const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process,
 			       uint32_t stack)
 {
-	struct profile_texts *texts = texts_of(profile, process);
+	struct profile_texts *strings = texts_of(profile, process);
 
 	if (!stack || stack >= process->n_stacks || !profile->trace->symbols)
 		return "";
-	if (!texts->lines) {
-		texts->n_stacks = process->n_stacks;
-		texts->lines = torsh_need_items(NULL, 0, texts->n_stacks, sizeof(*texts->lines));
+	if (!strings->lines) {
+		strings->n_stacks = process->n_stacks;
+		strings->lines =
+			torsh_need_items(NULL, 0, strings->n_stacks, sizeof(*strings->lines));
 	}
-	if (!texts->lines[stack]) {
+	if (!strings->lines[stack]) {
 		char *text = torsh_stack_line_text(process, stack, profile->trace->symbols);
 
-		texts->lines[stack] = torsh_trace_escape(text);
+		strings->lines[stack] = torsh_trace_escape(text);
 		free(text);
 	}
-	return texts->lines[stack];
+	return strings->lines[stack];
 }
 
 /* "name":"text" or "name":null, with a comma before. text may be NULL and needs no escaping. */
-static void put_text(struct sink *sink, const char *name, const char *text)
+static void put_text(struct output_stream *output, const char *name, const char *text)
 {
-	torsh_sink_print(sink, ",\"%s\":%s", name, text ? "\"" : "null");
+	torsh_stream_print(output, ",\"%s\":%s", name, text ? "\"" : "null");
 	if (!text)
 		return;
-	torsh_sink_text(sink, text);
-	torsh_sink_text(sink, "\"");
+	torsh_stream_text(output, text);
+	torsh_stream_text(output, "\"");
 }
 
 /*
  * A text in quotes that may need to be escaped; those of counters don't, unless somebody made them
  * up.
  */
-static void put_quoted(struct sink *sink, const char *text)
+static void put_quoted(struct output_stream *output, const char *text)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _.,:;()[]{}<>+-*/=%#&!?'";
@@ -98,9 +101,9 @@ static void put_quoted(struct sink *sink, const char *text)
 
 	if (text[strspn(text, plain)])
 		text = escaped = torsh_trace_escape(text);
-	torsh_sink_text(sink, "\"");
-	torsh_sink_text(sink, text);
-	torsh_sink_text(sink, "\"");
+	torsh_stream_text(output, "\"");
+	torsh_stream_text(output, text);
+	torsh_stream_text(output, "\"");
 	free(escaped);
 }
 
@@ -126,14 +129,14 @@ static void put_path(struct profile_json *profile, const struct profile_work *wo
 	size_t n = torsh_attribution_path(profile->attributor, work->process, work->by.path, labels,
 					  PATH_OPERATORS_MAX);
 
-	torsh_sink_text(profile->sink, ",\"op_path\":[");
+	torsh_stream_text(profile->output, ",\"op_path\":[");
 	for (size_t i = 0; i < n; i++) {
-		torsh_sink_text(profile->sink, i ? ",\"" : "\"");
-		torsh_sink_text(profile->sink,
-				torsh_profile_text(profile, work->process, labels[i]));
-		torsh_sink_text(profile->sink, "\"");
+		torsh_stream_text(profile->output, i ? ",\"" : "\"");
+		torsh_stream_text(profile->output,
+				  torsh_profile_text(profile, work->process, labels[i]));
+		torsh_stream_text(profile->output, "\"");
 	}
-	torsh_sink_text(profile->sink, "]");
+	torsh_stream_text(profile->output, "]");
 }
 
 /* Where and when. */
@@ -141,12 +144,12 @@ static void put_span(struct profile_json *profile, const struct profile_work *wo
 {
 	const struct activity_record *record = &work->record;
 
-	torsh_sink_print(profile->sink,
-			 ",\"stream_id\":%" PRIu32 ",\"device_id\":%" PRIu32
-			 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
-			 ",\"duration_ns\":%" PRIu64,
-			 record->stream, record->device, record->begin_ns,
-			 record->begin_ns + record->duration_ns, record->duration_ns);
+	torsh_stream_print(profile->output,
+			   ",\"stream_id\":%" PRIu32 ",\"device_id\":%" PRIu32
+			   ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
+			   ",\"duration_ns\":%" PRIu64,
+			   record->stream, record->device, record->begin_ns,
+			   record->begin_ns + record->duration_ns, record->duration_ns);
 }
 
 /* By whom. */
@@ -157,15 +160,15 @@ static void put_attribution(struct profile_json *profile, const struct profile_w
 		work->op != NO_OPERATOR ? &profile->operators[work->op] : NULL;
 	uint64_t at_ns = op && op->is_operator ? op->start_ns : work->record.begin_ns;
 
-	torsh_sink_print(
-		profile->sink,
+	torsh_stream_print(
+		profile->output,
 		",\"attribution_method\":\"%s\",\"confidence\":\"%s\",\"method_detail\":\"%s\",\"nvtx_range\":",
 		words->method, words->confidence, words->detail);
 	torsh_profile_put_range(profile, op);
 	put_path(profile, work);
-	put_text(profile->sink, "reason_unattributed",
+	put_text(profile->output, "reason_unattributed",
 		 work->by.reason ? torsh_kernel_reasons[work->by.reason] : NULL);
-	put_text(profile->sink, "phase", torsh_profile_phase(profile, work->process, at_ns));
+	put_text(profile->output, "phase", torsh_profile_phase(profile, work->process, at_ns));
 }
 
 /* Where in the program it was captured or launched. */
@@ -173,15 +176,16 @@ static void put_line(struct profile_json *profile, const struct profile_work *wo
 {
 	const char *line = torsh_profile_line(profile, work->process, work->by.stack);
 
-	put_text(profile->sink, "source_line", *line ? line : NULL);
+	put_text(profile->output, "source_line", *line ? line : NULL);
 }
 
-static void put_known(struct sink *sink, const char *name, bool is_known, uint64_t number)
+static void put_known(struct output_stream *output, const char *name, bool is_known,
+		      uint64_t number)
 {
 	if (is_known)
-		torsh_sink_print(sink, ",\"%s\":%" PRIu64, name, number);
+		torsh_stream_print(output, ",\"%s\":%" PRIu64, name, number);
 	else
-		torsh_sink_print(sink, ",\"%s\":null", name);
+		torsh_stream_print(output, ",\"%s\":null", name);
 }
 
 /* By which numbers others know it. */
@@ -189,10 +193,10 @@ static void put_ids(struct profile_json *profile, const struct profile_work *wor
 {
 	const struct activity_record *record = &work->record;
 
-	put_known(profile->sink, "correlation_id", record->correlation, record->correlation);
-	put_known(profile->sink, "graph_id", record->graph, record->graph);
-	put_known(profile->sink, "graph_node_id", record->node, record->node);
-	put_known(profile->sink, "context_id", record->context, record->context);
+	put_known(profile->output, "correlation_id", record->correlation, record->correlation);
+	put_known(profile->output, "graph_id", record->graph, record->graph);
+	put_known(profile->output, "graph_node_id", record->node, record->node);
+	put_known(profile->output, "context_id", record->context, record->context);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -211,31 +215,31 @@ static void put_metrics(struct profile_json *profile, const struct profile_work 
 	static const char *const sources[] = {[METRICS_MEASURED] = "measured",
 					      [METRICS_PROPAGATED] = "propagated",
 					      [METRICS_NONE] = "none"};
-	struct sink *sink = profile->sink;
+	struct output_stream *output = profile->output;
 	struct profile_raw raw;
 	const char *separator = "";
 
 	torsh_profile_raw(profile, work, &raw);
-	torsh_sink_text(sink, ",\"metrics\":{\"raw\":{");
+	torsh_stream_text(output, ",\"metrics\":{\"raw\":{");
 	for (size_t i = 0; i < raw.n; i++) {
-		torsh_sink_text(sink, i ? "," : "");
-		put_quoted(sink, raw.items[i].name);
-		torsh_sink_print(sink, ":%.17g", raw.items[i].value);
+		torsh_stream_text(output, i ? "," : "");
+		put_quoted(output, raw.items[i].name);
+		torsh_stream_print(output, ":%.17g", raw.items[i].value);
 	}
-	torsh_sink_text(sink, "},\"units\":{");
+	torsh_stream_text(output, "},\"units\":{");
 	for (size_t i = 0; i < raw.n; i++) {
 		if (!raw.units[i])
 			continue;
-		torsh_sink_text(sink, separator);
-		put_quoted(sink, raw.items[i].name);
-		torsh_sink_text(sink, ":");
-		put_quoted(sink, raw.units[i]);
+		torsh_stream_text(output, separator);
+		put_quoted(output, raw.items[i].name);
+		torsh_stream_text(output, ":");
+		put_quoted(output, raw.units[i]);
 		separator = ",";
 	}
-	torsh_sink_print(sink, "}},\"metrics_source\":\"%s\",\"metrics_status\":{\"*\":",
-			 sources[raw.source]);
-	put_quoted(sink, torsh_profile_uncounted_work(profile, work));
-	torsh_sink_text(sink, "}");
+	torsh_stream_print(output, "}},\"metrics_source\":\"%s\",\"metrics_status\":{\"*\":",
+			   sources[raw.source]);
+	put_quoted(output, torsh_profile_uncounted_work(profile, work));
+	torsh_stream_text(output, "}");
 }
 
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
@@ -259,45 +263,45 @@ static void put_occupancy(struct profile_json *profile, const struct profile_wor
 	struct occupancy occupancy;
 
 	if (device && has_parameters(work) && !torsh_occupancy_of(device, &kernel, &occupancy))
-		torsh_sink_print(profile->sink,
-				 ",\"theoretical_occupancy_pct\":%.9g,\"waves_per_sm\":%.9g",
-				 100 * occupancy.share, occupancy.waves);
+		torsh_stream_print(profile->output,
+				   ",\"theoretical_occupancy_pct\":%.9g,\"waves_per_sm\":%.9g",
+				   100 * occupancy.share, occupancy.waves);
 	else
-		torsh_sink_text(profile->sink,
-				",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null");
+		torsh_stream_text(profile->output,
+				  ",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null");
 }
 
-static void put_dimensions(struct sink *sink, const char *name, const uint32_t *sizes)
+static void put_dimensions(struct output_stream *output, const char *name, const uint32_t *sizes)
 {
 	if (sizes[0])
-		torsh_sink_print(sink, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name,
-				 sizes[0], sizes[1], sizes[2]);
+		torsh_stream_print(output, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name,
+				   sizes[0], sizes[1], sizes[2]);
 	else
-		torsh_sink_print(sink, ",\"%s\":null", name);
+		torsh_stream_print(output, ",\"%s\":null", name);
 }
 
 void torsh_profile_put_kernel(struct profile_json *profile, const struct profile_work *work)
 {
-	struct sink *sink = profile->sink;
+	struct output_stream *output = profile->output;
 	bool is_known = has_parameters(work);
 
-	torsh_sink_print(sink, "{\"kernel_id\":\"k_%05" PRIu64 "\"", work->number);
-	put_text(sink, "kernel_name",
+	torsh_stream_print(output, "{\"kernel_id\":\"k_%05" PRIu64 "\"", work->number);
+	put_text(output, "kernel_name",
 		 torsh_profile_text(profile, work->process, work->record.name));
-	put_text(sink, "demangled_name",
+	put_text(output, "demangled_name",
 		 torsh_profile_demangled(profile, work->process, work->record.name));
 	put_span(profile, work);
-	put_dimensions(sink, "grid_dim", work->grid);
-	put_dimensions(sink, "block_dim", work->block);
+	put_dimensions(output, "grid_dim", work->grid);
+	put_dimensions(output, "block_dim", work->block);
 	put_metrics(profile, work);
 	put_attribution(profile, work);
 	put_line(profile, work);
 	put_ids(profile, work);
-	put_known(sink, "registers_per_thread", is_known, work->registers);
-	put_known(sink, "static_smem", is_known, work->static_bytes);
-	put_known(sink, "dynamic_smem", is_known, work->dynamic_bytes);
+	put_known(output, "registers_per_thread", is_known, work->registers);
+	put_known(output, "static_smem", is_known, work->static_bytes);
+	put_known(output, "dynamic_smem", is_known, work->dynamic_bytes);
 	put_occupancy(profile, work);
-	torsh_sink_text(sink, "}");
+	torsh_stream_text(output, "}");
 }
 
 /* ---- copies and memsets ---------------------------------------------------------------------- */
@@ -309,18 +313,18 @@ void torsh_profile_put_copy(struct profile_json *profile, const struct profile_w
 	const char *kind = record->what == DEVICE_COPY ? torsh_copy_name(record->kind)
 						       : torsh_device_what_names[record->what];
 
-	torsh_sink_print(
-		profile->sink,
+	torsh_stream_print(
+		profile->output,
 		"{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":", work->number, kind);
 	if (record->what == DEVICE_GRAPH)
-		torsh_sink_text(profile->sink, "null");
+		torsh_stream_text(profile->output, "null");
 	else
-		torsh_sink_print(profile->sink, "%" PRIu64, record->bytes);
+		torsh_stream_print(profile->output, "%" PRIu64, record->bytes);
 	put_span(profile, work);
 	put_attribution(profile, work);
 	put_line(profile, work);
 	put_ids(profile, work);
-	torsh_sink_text(profile->sink, "}");
+	torsh_stream_text(profile->output, "}");
 }
 
 void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n,
@@ -333,7 +337,7 @@ void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order,
 
 		if ((work->record.what == DEVICE_KERNEL) != are_kernels)
 			continue;
-		torsh_sink_text(profile->sink, has_items ? ",\n" : "\n");
+		torsh_stream_text(profile->output, has_items ? ",\n" : "\n");
 		has_items = true;
 		if (are_kernels)
 			torsh_profile_put_kernel(profile, work);

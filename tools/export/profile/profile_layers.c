@@ -382,7 +382,7 @@ static bool take_tags(struct profile_json *profile, struct groups *groups)
 {
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
 	struct tagged *all = NULL;
-	size_t n = 0, n_room = 0;
+	size_t n = 0, capacity = 0;
 	uint32_t last = 0;
 
 	for (size_t i = 0; i < profile->n_operators; i++) {
@@ -392,7 +392,7 @@ static bool take_tags(struct profile_json *profile, struct groups *groups)
 
 		if (label &&
 		    (!n || op->layer_tag != last || all[n - 1].first + all[n - 1].n != i)) {
-			all = torsh_need_room(all, n, &n_room, sizeof(*all));
+			all = torsh_need_room(all, n, &capacity, sizeof(*all));
 			all[n++] =
 				(struct tagged){.label = label, .is_unique = is_unique, .first = i};
 		}

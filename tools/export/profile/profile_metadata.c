@@ -135,9 +135,9 @@ static struct losses sum_losses(const struct profile_json *profile)
 	struct losses sums = {0};
 
 	for (size_t i = 0; i < profile->trace->n_processes; i++) {
-		const struct event_device_loss *losses = &profile->texts[i].losses;
+		const struct event_device_loss *losses = &profile->strings[i].losses;
 
-		sums.is_known = sums.is_known || profile->texts[i].has_losses;
+		sums.is_known = sums.is_known || profile->strings[i].has_losses;
 		sums.dropped += losses->dropped + losses->without_room + losses->invalid;
 		if (losses->clock_width_ns > sums.clock_width_ns)
 			sums.clock_width_ns = losses->clock_width_ns;

@@ -288,19 +288,19 @@ static void set_status(cJSON *object, const struct profile_json *profile,
 void torsh_profile_put_range(struct profile_json *profile, const struct profile_operator *op)
 {
 	if (!op || !op->range) {
-		torsh_sink_text(profile->sink, "null");
+		torsh_stream_text(profile->output, "null");
 		return;
 	}
-	torsh_sink_text(profile->sink, "{\"text\":\"");
-	torsh_sink_text(profile->sink, torsh_profile_text(profile, op->process, op->range));
-	torsh_sink_print(profile->sink,
-			 "\",\"depth\":%" PRIu32 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
-			 op->depth, op->start_ns, op->end_ns);
-	torsh_sink_text(profile->sink, ",\"domain\":\"");
-	torsh_sink_text(profile->sink,
-			op->domain ? torsh_profile_text(profile, op->process, op->domain)
-				   : "default");
-	torsh_sink_text(profile->sink, "\"}");
+	torsh_stream_text(profile->output, "{\"text\":\"");
+	torsh_stream_text(profile->output, torsh_profile_text(profile, op->process, op->range));
+	torsh_stream_print(profile->output,
+			   "\",\"depth\":%" PRIu32 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
+			   op->depth, op->start_ns, op->end_ns);
+	torsh_stream_text(profile->output, ",\"domain\":\"");
+	torsh_stream_text(profile->output,
+			  op->domain ? torsh_profile_text(profile, op->process, op->domain)
+				     : "default");
+	torsh_stream_text(profile->output, "\"}");
 }
 
 void torsh_profile_put_operator(struct profile_json *profile, const struct profile_operator *op)
@@ -315,14 +315,14 @@ void torsh_profile_put_operator(struct profile_json *profile, const struct profi
 	set_status(head, profile, op);
 	text = torsh_need(cJSON_PrintUnformatted(head));
 	/* Its last brace is left to what follows. */
-	torsh_sink_put(profile->sink, text, strlen(text) - 1);
+	torsh_stream_put(profile->output, text, strlen(text) - 1);
 	cJSON_free(text);
 	cJSON_Delete(head);
-	torsh_sink_text(profile->sink, ",\"nvtx_range\":");
+	torsh_stream_text(profile->output, ",\"nvtx_range\":");
 	torsh_profile_put_range(profile, op);
-	torsh_sink_text(profile->sink, ",\"kernels\":[");
+	torsh_stream_text(profile->output, ",\"kernels\":[");
 	torsh_profile_put_list(profile, order, op->n, true);
-	torsh_sink_text(profile->sink, "],\"copies\":[");
+	torsh_stream_text(profile->output, "],\"copies\":[");
 	torsh_profile_put_list(profile, order, op->n, false);
-	torsh_sink_text(profile->sink, "]}");
+	torsh_stream_text(profile->output, "]}");
 }

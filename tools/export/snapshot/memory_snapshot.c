@@ -90,7 +90,7 @@ struct snapshot {
 
 static void put_word(struct snapshot *snapshot, enum word word)
 {
-	static const char *const texts[] = {
+	static const char *const strings[] = {
 #define WORD(NAME, text) text,
 		WORDS
 #undef WORD
@@ -100,7 +100,7 @@ static void put_word(struct snapshot *snapshot, enum word word)
 		torsh_pickle_again(&snapshot->pickle, snapshot->words[word] - 1);
 		return;
 	}
-	torsh_pickle_text(&snapshot->pickle, texts[word]);
+	torsh_pickle_text(&snapshot->pickle, strings[word]);
 	snapshot->words[word] = torsh_pickle_remember(&snapshot->pickle) + 1;
 }
 
@@ -431,7 +431,7 @@ static int put_snapshot(struct snapshot *snapshot)
 	struct pickle_list list;
 	int rc = 0;
 
-	torsh_pickle_begin(pickle, snapshot->trace->sink);
+	torsh_pickle_begin(pickle, snapshot->trace->output);
 	torsh_pickle_dict_begin(pickle);
 	put_names(snapshot);
 	torsh_pickle_text(pickle, "device_traces");

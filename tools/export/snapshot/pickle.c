@@ -30,17 +30,17 @@ enum opcode {
 /* An opcode with the n_argument lowest bytes of its argument. */
 static void put(struct pickle *pickle, enum opcode opcode, uint64_t argument, size_t n_argument)
 {
-	uint8_t *at = (uint8_t *)torsh_sink_room(pickle->sink, OPCODE_BYTES_MAX);
+	uint8_t *at = (uint8_t *)torsh_stream_reserve(pickle->output, OPCODE_BYTES_MAX);
 
 	*at = (uint8_t)opcode;
 	for (size_t i = 0; i < n_argument; i++)
 		at[1 + i] = (uint8_t)(argument >> 8 * i);
-	pickle->sink->n += 1 + n_argument;
+	pickle->output->n += 1 + n_argument;
 }
 
-void torsh_pickle_begin(struct pickle *pickle, struct sink *sink)
+void torsh_pickle_begin(struct pickle *pickle, struct output_stream *output)
 {
-	*pickle = (struct pickle){.sink = sink};
+	*pickle = (struct pickle){.output = output};
 	put(pickle, PROTO, PROTOCOL, 1);
 }
 
@@ -59,7 +59,7 @@ static void put_long(struct pickle *pickle, uint64_t number)
 		bytes[2 + n++] = (uint8_t)rest;
 	n += bytes[2 + n - 1] >> 7;
 	bytes[1] = n;
-	torsh_sink_put(pickle->sink, bytes, 2 + (size_t)n);
+	torsh_stream_put(pickle->output, bytes, 2 + (size_t)n);
 }
 
 void torsh_pickle_number(struct pickle *pickle, uint64_t number)
@@ -81,7 +81,7 @@ void torsh_pickle_text(struct pickle *pickle, const char *text)
 		put(pickle, SHORT_BINUNICODE, n, 1);
 	else
 		put(pickle, BINUNICODE, n, 4);
-	torsh_sink_put(pickle->sink, clean, n);
+	torsh_stream_put(pickle->output, clean, n);
 	free(clean);
 }
 

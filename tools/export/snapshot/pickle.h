@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Writes Python's pickle, protocol 4, with the opcodes that torch/utils/viz/MemoryViz.js
- * understands as well: dicts and lists of texts and whole numbers, and values that come again by
+ * understands as well: dicts and lists of strings and whole numbers, and values that come again by
  * their number (the memo).
  */
 #ifndef TORSH_EXPORT_SNAPSHOT_PICKLE_H
@@ -13,7 +13,7 @@
 #define PICKLE_BATCH 1000u
 
 struct pickle {
-	struct sink *sink;
+	struct output_stream *output;
 	uint32_t n_memo; /* values that were remembered */
 };
 
@@ -22,7 +22,7 @@ struct pickle_list {
 	uint32_t n; /* items since the last batch */
 };
 
-void torsh_pickle_begin(struct pickle *pickle, struct sink *sink);
+void torsh_pickle_begin(struct pickle *pickle, struct output_stream *output);
 /* The value that was written is the file's. */
 void torsh_pickle_end(struct pickle *pickle);
 

@@ -159,7 +159,7 @@ static void insert_process(struct sqlite *sqlite, const struct recorded_process 
 
 /* ---- who held memory when it was most -------------------------------------------------------- */
 
-static void insert_holder(struct sqlite *sqlite, const struct allocation_site *site)
+static void insert_site(struct sqlite *sqlite, const struct allocation_site *site)
 {
 	struct database *database = &sqlite->database;
 	uint32_t stack = torsh_sqlite_stack(sqlite, site->process, site->stack);
@@ -193,7 +193,7 @@ static void insert_peak(struct sqlite *sqlite)
 	torsh_peak_collect(&sites, &peak, trace->recording);
 	torsh_sites_merge_stacks(&sites, trace->symbols);
 	for (size_t i = 0; i < sites.n; i++)
-		insert_holder(sqlite, &sites.items[i]);
+		insert_site(sqlite, &sites.items[i]);
 	torsh_sites_free(&sites);
 }
 

@@ -12,7 +12,7 @@
 
 struct folded {
 	const struct frame **frames;
-	size_t n_room;
+	size_t capacity;
 };
 
 static void begin_folded(struct export *export)
@@ -30,7 +30,7 @@ static void put_name(FILE *file, const char *name)
 static void sample_folded(struct export *export, const struct export_sample *sample)
 {
 	struct folded *folded = export->state;
-	size_t n = torsh_export_frames(export, sample, &folded->frames, &folded->n_room);
+	size_t n = torsh_export_frames(export, sample, &folded->frames, &folded->capacity);
 	uint64_t bytes = sample->values[export->what].bytes;
 	char name[256];
 

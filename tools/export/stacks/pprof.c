@@ -30,7 +30,7 @@ struct numbered_process {
 struct pprof {
 	Pprof__Profile recording;
 	size_t samples_room, mappings_room, locations_room, functions_room, texts_room;
-	struct hash_map texts, functions; /* numbers by text, and by three texts' numbers */
+	struct hash_map strings, functions; /* numbers by text, and by three strings' numbers */
 	struct numbered_process *processes;
 	size_t n_processes, processes_room;
 };
@@ -47,7 +47,7 @@ struct pprof {
 static int64_t number_text(struct pprof *state, const char *text)
 {
 	size_t n = state->recording.n_string_table,
-	       number = torsh_hash_map_put_text(&state->texts, text ? text : "", n)->value;
+	       number = torsh_hash_map_put_text(&state->strings, text ? text : "", n)->value;
 
 	if (number == n)
 		ADD_MESSAGE(state, string_table, texts_room, torsh_need(strdup(text ? text : "")));
@@ -310,8 +310,8 @@ static void free_pprof(struct pprof *state)
 	}
 	free(state->processes);
 	torsh_hash_map_free(&state->functions);
-	torsh_hash_map_free(&state->texts);
-	/* What protobuf-c frees field by field: the messages, the arrays and the texts. */
+	torsh_hash_map_free(&state->strings);
+	/* What protobuf-c frees field by field: the messages, the arrays and the strings. */
 	for (size_t i = 0; i < state->recording.n_sample; i++)
 		pprof__sample__free_unpacked(state->recording.sample[i], NULL);
 	for (size_t i = 0; i < state->recording.n_mapping; i++)

@@ -24,7 +24,7 @@ struct node {
 struct tensorboard_graph {
 	uint64_t from_ns, to_ns;
 	struct node **nodes;
-	size_t n, n_room;
+	size_t n, capacity;
 	struct key_index ordinals; /* numbers of nodes, from 1, of spans inside too */
 	struct forward_spans *forward;
 };
@@ -131,7 +131,7 @@ static struct node *add_node(struct tensorboard_graph *graph, const struct span 
 	set_attribute(node, "inputs", torsh_timeline_label(span->process, span->inputs));
 	set_attribute(node, "module", torsh_timeline_label(span->process, span->module));
 	graph->nodes =
-		torsh_need_room(graph->nodes, graph->n, &graph->n_room, sizeof(*graph->nodes));
+		torsh_need_room(graph->nodes, graph->n, &graph->capacity, sizeof(*graph->nodes));
 	return graph->nodes[graph->n++] = node;
 }
 

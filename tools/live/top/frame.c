@@ -64,10 +64,10 @@ bool torsh_top_look(struct top *top)
 	torsh_symbols_forget(top->symbols);
 	torsh_live_sessions_free(&top->sessions);
 	if (!top->socket_path) {
-		torsh_live_sessions_look(&top->sessions, TOP_HOLDERS);
+		torsh_live_sessions_look(&top->sessions, TOP_SITES);
 		return true;
 	}
-	torsh_live_sessions_look_at(&top->sessions, top->socket_path, TOP_HOLDERS);
+	torsh_live_sessions_look_at(&top->sessions, top->socket_path, TOP_SITES);
 	return top->sessions.n;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One frame of `torsh top` as lines of text: the sessions that were asked, their processes, and the
- * lines of source that hold most. What draws it knows nothing of sessions.
+ * One frame of `torsh top` as lines of text: the sessions that were queried, their processes, and
+ * the lines of source that hold most. The screen that draws it has no access to sessions.
  */
 #ifndef TORSH_LIVE_TOP_FRAME_H
 #define TORSH_LIVE_TOP_FRAME_H
@@ -9,7 +9,7 @@
 #include "tools/live/live.h"
 #include "tools/symbols/symbols.h"
 
-#define TOP_HOLDERS 1024u /* of each process, that are asked for; several may be of one line */
+#define TOP_SITES 1024u /* requested of each process; several may be of one line */
 
 enum top_order { TOP_BY_LIVE, TOP_BY_PEAK, TOP_BY_RATE, TOP_BY_PID, N_TOP_ORDERS };
 
@@ -24,7 +24,7 @@ struct top {
 	struct live_sessions sessions;
 	char *socket_path; /* of the one session that is looked at; NULL: all */
 	enum top_order order;
-	bool is_held; /* nobody is asked any more */
+	bool is_held; /* no session is queried any more */
 	struct top_past *past;
 	size_t n_past;
 };

@@ -53,7 +53,7 @@ static void print_usage(FILE *file)
 	fputs("\nStart with:\n"
 	      "  torsh run -o out -- python3 train.py\n"
 	      "  torsh report out\n\n"
-	      "`torsh COMMAND --help` tells each command's options. Exit status: 0 done, 1 a budget failed,\n"
+	      "`torsh COMMAND --help` lists a command's options. Exit status: 0 done, 1 a budget failed,\n"
 	      "2 wrong usage or unreadable input. More in the manual page torsh(1).\n",
 	      file);
 }

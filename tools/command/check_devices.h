@@ -25,6 +25,8 @@ struct device_figures {
  */
 void torsh_check_devices_memory(struct device_figures *figures, const struct reading *reading,
 				struct read_options *options, const char *device);
+
+/* The same for the time of kernels, copies and memsets, in ns. */
 void torsh_check_devices_time(struct device_figures *figures, const struct reading *reading,
 			      const char *device);
 

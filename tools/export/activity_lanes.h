@@ -40,12 +40,14 @@ struct activity_lanes_visitor {
 
 struct activity_lanes;
 
+/* Begin; the visitor receives activities in order, each with its lane. It outlives the lanes. */
 struct activity_lanes *torsh_activity_lanes_create(const struct activity_lanes_visitor *visitor,
 						   void *context);
 
+/* Add an activity, which is copied; earlier ones may be passed to the visitor. */
 void torsh_activity_lanes_add(struct activity_lanes *rows, const struct device_activity *activity);
 
-/* Tell what is held, and let go. Returns how many were left out. */
+/* Pass on what is held and free the lanes. Returns the number of activities left out. */
 uint64_t torsh_activity_lanes_destroy(struct activity_lanes *rows);
 
 #endif

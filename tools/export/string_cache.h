@@ -23,8 +23,11 @@ struct string_cache {
 	size_t n_threads, n_stacks;
 };
 
+/* Prepare an empty cache; trace and process outlive it. */
 void torsh_string_cache_create(struct string_cache *strings, const struct trace *trace,
 			       const struct recorded_process *process);
+
+/* Free all strings. */
 void torsh_string_cache_free(struct string_cache *strings);
 
 /* A label's name, "?" where it has none; cut at NAME_BYTES_MAX. */

@@ -12,6 +12,16 @@ static const char *mode_name(uint32_t mode)
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
 }
 
+/* How devices were recorded, for people. */
+static const char *mode_text(uint32_t mode)
+{
+	static const char *const texts[] = {[DEVICE_HOST_ONLY] = "kernels were not recorded",
+					    [DEVICE_BY_EVENTS] = "devices by pairs of CUDA events",
+					    [DEVICE_BY_CUPTI] = "devices by CUPTI"};
+
+	return mode < sizeof(texts) / sizeof(*texts) ? texts[mode] : "devices by an unknown way";
+}
+
 cJSON *torsh_device_mode_json(const struct kernel_process *process)
 {
 	const struct event_device_loss *losses = &process->losses;
@@ -55,8 +65,8 @@ void torsh_device_mode_text(FILE *out, const struct kernel_process *process)
 
 	if (!process->has_mode)
 		return;
-	fprintf(out, "pid %" PRIu32 ": devices by %s%s%s", process->process->pid,
-		mode_name(process->mode.mode), reason ? ": " : "", reason ? reason : "");
+	fprintf(out, "pid %" PRIu32 ": %s%s%s", process->process->pid,
+		mode_text(process->mode.mode), reason ? ": " : "", reason ? reason : "");
 	if (process->has_losses)
 		fprintf(out,
 			"; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64
@@ -70,9 +80,8 @@ void torsh_device_mode_text(FILE *out, const struct kernel_process *process)
 			losses->buffers_kept);
 	if (process->has_pairs)
 		fprintf(out,
-			"; times are upper bounds, by pairs of events that tell %" PRIu64
-			" ns apart: of an idle stream they "
-			"include the launch, of a call that waits all of it",
+			"; times are upper bounds, with a resolution of %" PRIu64
+			" ns: of an idle stream they include the launch, of a call that waits all of it",
 			process->pairs.resolution_ns);
 	else if (!process->has_losses && process->mode.mode != DEVICE_HOST_ONLY)
 		fprintf(out,

@@ -13,7 +13,10 @@ struct growth_view {
 	size_t n_shown; /* allocation sites, named */
 };
 
+/* Print what grew on stdout, for people. */
 void torsh_growth_text(const struct growth_view *view);
+
+/* Print it on stdout as JSON: tools/schema/leaks-growth.json. */
 void torsh_growth_json(const struct growth_view *view);
 
 #endif

@@ -28,7 +28,10 @@ struct overview {
 	struct symbols *symbols;
 };
 
+/* Print the page on stdout, for people. */
 void torsh_overview_text(const struct overview *overview);
+
+/* Print it on stdout as JSON: tools/schema/report.json. */
 void torsh_overview_json(const struct overview *overview);
 
 /* Sums over the processes of the page. */
@@ -39,6 +42,7 @@ struct overview_sums {
 	uint64_t n_threads;
 };
 
+/* Add up the processes of the page; sizes are in bytes, waited_ns in ns. */
 struct overview_sums torsh_overview_sum(const struct overview *overview);
 
 #endif

@@ -29,6 +29,8 @@ void torsh_overview_devices_collect(struct overview_devices *devices,
 				    const struct recording *recording,
 				    struct recorded_process *const *processes, size_t n_processes,
 				    const struct prepass *prepass);
+
+/* Free what collect has filled. */
 void torsh_overview_devices_free(struct overview_devices *devices);
 
 /* The section for people; nothing where there are none. */

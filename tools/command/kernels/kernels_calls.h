@@ -14,6 +14,7 @@ void torsh_kernels_print_calls(struct json *json, const struct device_calls *cal
 /* How the kernel of that name was launched, the longest first; a few of them. */
 cJSON *torsh_kernels_shapes(const struct device_calls *calls, const char *name);
 
+/* Print the tables of devices, calls, waits and overhead on stdout. */
 void torsh_kernels_show_calls(const struct device_calls *calls);
 
 #endif

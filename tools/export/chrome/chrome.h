@@ -82,6 +82,7 @@ char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
 
 extern const struct device_visitor torsh_chrome_device_visitor; /* its context is the chrome */
 
+/* Prepare chrome->devices. */
 void torsh_chrome_devices_create(struct chrome *chrome);
 /* With the rows that were held back. */
 void torsh_chrome_devices_destroy(struct chrome *chrome);

@@ -214,6 +214,8 @@ void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence 
 
 /* A packet of the sequence, to be filled and written. */
 Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence);
+
+/* Write a packet. */
 void torsh_perfetto_packet(struct output_stream *output, const Perfetto__TracePacket *packet);
 
 /* ---- names: perfetto_names.c ----------------------------------------------------------------- */
@@ -279,6 +281,7 @@ struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequenc
 
 extern const struct device_visitor torsh_perfetto_device_visitor; /* its context is the perfetto */
 
+/* Prepare perfetto->devices. */
 void torsh_perfetto_devices_create(struct perfetto *perfetto);
 /* With the rows that were held back. */
 void torsh_perfetto_devices_destroy(struct perfetto *perfetto);
@@ -288,6 +291,8 @@ void torsh_perfetto_devices_destroy(struct perfetto *perfetto);
 /* Clocks, names, the process itself, its steps and what the writer saw of its memory. */
 void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence,
 			  const struct recorded_process *process, uint32_t id);
+
+/* Free what a sequence holds. */
 void torsh_perfetto_free(struct sequence *sequence);
 
 #endif

@@ -153,6 +153,7 @@ struct profile_raw {
 	enum metrics_source source;
 };
 
+/* Collect the metrics of a piece of work: of its launch, and counters where there are any. */
 void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work,
 		       struct profile_raw *raw);
 
@@ -176,6 +177,8 @@ const struct event_device *torsh_profile_device(const struct profile_json *profi
 /* A label's text, inside of a JSON string; never NULL. */
 const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process,
 			       uint32_t label);
+
+/* The same text, demangled where it is a mangled name. */
 const char *torsh_profile_demangled(struct profile_json *profile,
 				    const struct recorded_process *process, uint32_t label);
 
@@ -192,9 +195,16 @@ const char *torsh_profile_phase(const struct profile_json *profile,
 
 /* ---- writers: one item each, without commas around it ---------------------------------------- */
 
+/* A kernel. */
 void torsh_profile_put_kernel(struct profile_json *profile, const struct profile_work *work);
+
+/* A copy or a memset. */
 void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work);
+
+/* A range of the program. */
 void torsh_profile_put_range(struct profile_json *profile, const struct profile_operator *op);
+
+/* An operator with the work that it launched. */
 void torsh_profile_put_operator(struct profile_json *profile, const struct profile_operator *op);
 
 /* Those work items of a list that are kernels, or those that aren't, with commas between. */

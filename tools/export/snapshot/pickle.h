@@ -22,10 +22,12 @@ struct pickle_list {
 	uint32_t n; /* items since the last batch */
 };
 
+/* Begin a file with one value, in a stream that stays the caller's. */
 void torsh_pickle_begin(struct pickle *pickle, struct output_stream *output);
 /* The value that was written is the file's. */
 void torsh_pickle_end(struct pickle *pickle);
 
+/* Write an integer. */
 void torsh_pickle_number(struct pickle *pickle, uint64_t number);
 /* Bytes that are no UTF-8 become U+FFFD. */
 void torsh_pickle_text(struct pickle *pickle, const char *text);
@@ -41,6 +43,8 @@ void torsh_pickle_list_end(struct pickle *pickle, struct pickle_list *list);
 
 /* Remember the value that was just written. Returns its number, for torsh_pickle_again. */
 uint32_t torsh_pickle_remember(struct pickle *pickle);
+
+/* Write a remembered value again, by its number. */
 void torsh_pickle_again(struct pickle *pickle, uint32_t memo);
 
 #endif

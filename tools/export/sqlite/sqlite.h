@@ -24,6 +24,7 @@ struct sqlite {
 	struct collectives collectives;
 };
 
+/* What of a process of the trace has its rows. */
 struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct recorded_process *process);
 
 /*

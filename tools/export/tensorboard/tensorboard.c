@@ -68,24 +68,24 @@ struct tensorboard {
 
 /* ---- what each step is told of --------------------------------------------------------------- */
 
-static void put_memory(struct tensorboard *board, const struct step *step)
+static void put_memory(struct tensorboard *tensorboard, const struct step *step)
 {
 	char tag[TAG_BYTES_MAX], name[32];
 
-	for (size_t i = 0; i < board->n_devices; i++) {
-		struct device_held *device = &board->devices[i];
+	for (size_t i = 0; i < tensorboard->n_devices; i++) {
+		struct device_held *device = &tensorboard->devices[i];
 
 		torsh_device_name(device->device, name);
 		snprintf(tag, sizeof(tag), "memory/%s/live_MiB", name);
-		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&tensorboard->file, tag, step->number, step->end_ns,
 					 (double)device->live_bytes / MEBIBYTE);
 		snprintf(tag, sizeof(tag), "memory/%s/peak_MiB", name);
-		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&tensorboard->file, tag, step->number, step->end_ns,
 					 (double)device->peak_bytes / MEBIBYTE);
 	}
 }
 
-static void put_histograms(struct tensorboard *board, uint64_t number, uint64_t at_ns)
+static void put_histograms(struct tensorboard *tensorboard, uint64_t number, uint64_t at_ns)
 {
 	static const char *const tags[] = {
 #define HISTOGRAM(NAME, tag) tag,
@@ -94,39 +94,42 @@ static void put_histograms(struct tensorboard *board, uint64_t number, uint64_t 
 	};
 
 	for (size_t i = 0; i < N_HISTOGRAMS; i++)
-		torsh_tensorboard_histogram_flush(&board->histograms[i], &board->file, tags[i],
-						  number, at_ns);
-	for (size_t i = 0; i < board->n_samples; i++) {
-		const char *name = torsh_timeline_label(board->process, board->samples[i].label);
+		torsh_tensorboard_histogram_flush(&tensorboard->histograms[i], &tensorboard->file,
+						  tags[i], number, at_ns);
+	for (size_t i = 0; i < tensorboard->n_samples; i++) {
+		const char *name =
+			torsh_timeline_label(tensorboard->process, tensorboard->samples[i].label);
 
-		torsh_tensorboard_histogram_flush(&board->samples[i].histogram, &board->file,
-						  name ? name : "?", number, at_ns);
+		torsh_tensorboard_histogram_flush(&tensorboard->samples[i].histogram,
+						  &tensorboard->file, name ? name : "?", number,
+						  at_ns);
 	}
 }
 
 /* What is before the first step counts for it, and what is between two steps for the one before. */
-static void leave_step(struct tensorboard *board)
+static void leave_step(struct tensorboard *tensorboard)
 {
 	const struct step *step;
 
-	if (!board->n_entered)
+	if (!tensorboard->n_entered)
 		return;
-	step = &board->of->steps.items[board->n_entered - 1];
-	if (torsh_trace_has(board->trace, step->start_ns))
-		put_memory(board, step);
-	put_histograms(board, step->number, step->end_ns);
-	for (size_t i = 0; i < board->n_devices; i++)
-		board->devices[i].peak_bytes = board->devices[i].live_bytes;
+	step = &tensorboard->of->steps.items[tensorboard->n_entered - 1];
+	if (torsh_trace_has(tensorboard->trace, step->start_ns))
+		put_memory(tensorboard, step);
+	put_histograms(tensorboard, step->number, step->end_ns);
+	for (size_t i = 0; i < tensorboard->n_devices; i++)
+		tensorboard->devices[i].peak_bytes = tensorboard->devices[i].live_bytes;
 }
 
 /* To be called before what happens at this time is counted. */
-static void enter_steps(struct tensorboard *board, uint64_t at_ns)
+static void enter_steps(struct tensorboard *tensorboard, uint64_t at_ns)
 {
-	const struct steps *steps = &board->of->steps;
+	const struct steps *steps = &tensorboard->of->steps;
 
-	while (board->n_entered < steps->n && steps->items[board->n_entered].start_ns <= at_ns) {
-		leave_step(board);
-		board->n_entered++;
+	while (tensorboard->n_entered < steps->n &&
+	       steps->items[tensorboard->n_entered].start_ns <= at_ns) {
+		leave_step(tensorboard);
+		tensorboard->n_entered++;
 	}
 }
 
@@ -134,52 +137,52 @@ static void enter_steps(struct tensorboard *board, uint64_t at_ns)
 
 static void see_begin(void *context, struct span *span)
 {
-	struct tensorboard *board = context;
+	struct tensorboard *tensorboard = context;
 
-	enter_steps(board, span->start_ns);
-	torsh_tensorboard_graph_begin(board->graph, span);
+	enter_steps(tensorboard, span->start_ns);
+	torsh_tensorboard_graph_begin(tensorboard->graph, span);
 }
 
 static void see_end(void *context, struct span *span)
 {
-	struct tensorboard *board = context;
+	struct tensorboard *tensorboard = context;
 	uint64_t duration_ns = span->end_ns - span->start_ns;
 
-	enter_steps(board, span->end_ns);
+	enter_steps(tensorboard, span->end_ns);
 	if (span->kind == SPAN_OPERATOR && span->scope != OP_USER &&
-	    torsh_trace_has(board->trace, span->start_ns))
-		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_OPERATORS],
+	    torsh_trace_has(tensorboard->trace, span->start_ns))
+		torsh_tensorboard_histogram_add(&tensorboard->histograms[HISTOGRAM_OPERATORS],
 						(double)duration_ns / 1e3);
 }
 
 static void see_activity(void *context, const struct device_activity *activity)
 {
-	struct tensorboard *board = context;
+	struct tensorboard *tensorboard = context;
 
 	if (activity->record.what == DEVICE_KERNEL)
-		torsh_tensorboard_histogram_add(&board->kernels,
+		torsh_tensorboard_histogram_add(&tensorboard->kernels,
 						(double)activity->record.duration_ns / 1e3);
 }
 
-static struct device_held *find_device(struct tensorboard *board, uint32_t device)
+static struct device_held *find_device(struct tensorboard *tensorboard, uint32_t device)
 {
-	for (size_t i = 0; i < board->n_devices; i++) {
-		if (board->devices[i].device == device)
-			return &board->devices[i];
+	for (size_t i = 0; i < tensorboard->n_devices; i++) {
+		if (tensorboard->devices[i].device == device)
+			return &tensorboard->devices[i];
 	}
-	if (board->n_devices == DEVICES_MAX)
+	if (tensorboard->n_devices == DEVICES_MAX)
 		return NULL;
-	board->devices[board->n_devices].device = device;
-	return &board->devices[board->n_devices++];
+	tensorboard->devices[tensorboard->n_devices].device = device;
+	return &tensorboard->devices[tensorboard->n_devices++];
 }
 
-static void see_tensor(struct tensorboard *board, const struct timeline_event *event)
+static void see_tensor(struct tensorboard *tensorboard, const struct timeline_event *event)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
-	struct device_held *device = find_device(board, tensor->device);
+	struct device_held *device = find_device(tensorboard, tensor->device);
 
-	if (!tensor->is_free && torsh_trace_has(board->trace, event->at_ns))
-		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_TENSORS],
+	if (!tensor->is_free && torsh_trace_has(tensorboard->trace, event->at_ns))
+		torsh_tensorboard_histogram_add(&tensorboard->histograms[HISTOGRAM_TENSORS],
 						(double)tensor->bytes);
 	if (!device)
 		return;
@@ -190,124 +193,127 @@ static void see_tensor(struct tensorboard *board, const struct timeline_event *e
 		device->peak_bytes = device->live_bytes;
 }
 
-static struct tensorboard_histogram *find_samples(struct tensorboard *board, uint32_t label)
+static struct tensorboard_histogram *find_samples(struct tensorboard *tensorboard, uint32_t label)
 {
-	for (size_t i = 0; i < board->n_samples; i++) {
-		if (board->samples[i].label == label)
-			return &board->samples[i].histogram;
+	for (size_t i = 0; i < tensorboard->n_samples; i++) {
+		if (tensorboard->samples[i].label == label)
+			return &tensorboard->samples[i].histogram;
 	}
-	board->samples = torsh_need_room(board->samples, board->n_samples, &board->samples_room,
-					 sizeof(*board->samples));
-	board->samples[board->n_samples] = (struct samples){.label = label};
-	return &board->samples[board->n_samples++].histogram;
+	tensorboard->samples =
+		torsh_need_room(tensorboard->samples, tensorboard->n_samples,
+				&tensorboard->samples_room, sizeof(*tensorboard->samples));
+	tensorboard->samples[tensorboard->n_samples] = (struct samples){.label = label};
+	return &tensorboard->samples[tensorboard->n_samples++].histogram;
 }
 
 /* The program's own, at the step in which they are; where there are none they are counted. */
-static void see_value(struct tensorboard *board, const struct timeline_event *event)
+static void see_value(struct tensorboard *tensorboard, const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
-	const char *name = torsh_timeline_label(board->process, value->name);
-	size_t step = torsh_steps_at(&board->of->steps, event->at_ns);
+	const char *name = torsh_timeline_label(tensorboard->process, value->name);
+	size_t step = torsh_steps_at(&tensorboard->of->steps, event->at_ns);
 	double number;
 
-	if (!torsh_trace_has(board->trace, event->at_ns) ||
+	if (!torsh_trace_has(tensorboard->trace, event->at_ns) ||
 	    !torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
 	if (value->kind == VALUE_SAMPLE)
-		torsh_tensorboard_histogram_add(find_samples(board, value->name), number);
+		torsh_tensorboard_histogram_add(find_samples(tensorboard, value->name), number);
 	else
-		torsh_tensorboard_scalar(&board->file, name ? name : "?",
-					 step != STEP_NONE ? board->of->steps.items[step].number
-							   : board->n_values++,
+		torsh_tensorboard_scalar(&tensorboard->file, name ? name : "?",
+					 step != STEP_NONE
+						 ? tensorboard->of->steps.items[step].number
+						 : tensorboard->n_values++,
 					 event->at_ns, number);
 }
 
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
-	struct tensorboard *board = context;
+	struct tensorboard *tensorboard = context;
 
 	(void)process;
 	(void)innermost;
-	enter_steps(board, event->at_ns);
+	enter_steps(tensorboard, event->at_ns);
 	if (event->event.id == EVENT_TENSOR)
-		see_tensor(board, event);
+		see_tensor(tensorboard, event);
 	else if (event->event.id == EVENT_VALUE)
-		see_value(board, event);
+		see_value(tensorboard, event);
 }
 
 /* ---- scalars of steps ------------------------------------------------------------------------ */
 
-static void put_step(struct tensorboard *board, const struct step *step,
+static void put_step(struct tensorboard *tensorboard, const struct step *step,
 		     const struct step_total *total)
 {
 	double seconds = (double)(step->end_ns - step->start_ns) / 1e9;
 	char tag[TAG_BYTES_MAX];
 
-	torsh_tensorboard_scalar(&board->file, "step/ms", step->number, step->end_ns,
+	torsh_tensorboard_scalar(&tensorboard->file, "step/ms", step->number, step->end_ns,
 				 seconds * 1e3);
-	if (seconds > 0 && !board->trace->recording->without_flops)
-		torsh_tensorboard_scalar(&board->file, "step/GFLOPs_per_second", step->number,
+	if (seconds > 0 && !tensorboard->trace->recording->without_flops)
+		torsh_tensorboard_scalar(&tensorboard->file, "step/GFLOPs_per_second", step->number,
 					 step->end_ns, (double)total->flops_all / 1e9 / seconds);
-	if (board->of->n_tensors)
-		torsh_tensorboard_scalar(&board->file, "step/peak_MiB", step->number, step->end_ns,
-					 (double)total->peak_bytes / MEBIBYTE);
+	if (tensorboard->of->n_tensors)
+		torsh_tensorboard_scalar(&tensorboard->file, "step/peak_MiB", step->number,
+					 step->end_ns, (double)total->peak_bytes / MEBIBYTE);
 	for (size_t i = 0; i < N_PHASES; i++) {
 		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
-		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&tensorboard->file, tag, step->number, step->end_ns,
 					 (double)total->spent.phase_ns[i] / 1e6);
 	}
-	torsh_tensorboard_scalar(&board->file, "phase/other_ms", step->number, step->end_ns,
+	torsh_tensorboard_scalar(&tensorboard->file, "phase/other_ms", step->number, step->end_ns,
 				 (double)total->spent.other_ns / 1e6);
 }
 
-static void put_step_devices(struct tensorboard *board, const struct step *step,
+static void put_step_devices(struct tensorboard *tensorboard, const struct step *step,
 			     const struct step_totals *totals, size_t i)
 {
 	const struct step_device *devices = torsh_step_devices(totals, i);
 	uint64_t duration_ns = step->end_ns - step->start_ns;
 	char tag[TAG_BYTES_MAX];
 
-	torsh_tensorboard_scalar(&board->file, "step/device_ms", step->number, step->end_ns,
+	torsh_tensorboard_scalar(&tensorboard->file, "step/device_ms", step->number, step->end_ns,
 				 (double)totals->items[i].device_ns / 1e6);
 	for (size_t k = 0; k < totals->n_devices; k++) {
 		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/launched_ms",
 			 totals->devices[k]);
-		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&tensorboard->file, tag, step->number, step->end_ns,
 					 (double)devices[k].device_ns / 1e6);
 		if (!duration_ns)
 			continue;
 		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/busy_percent",
 			 totals->devices[k]);
-		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&tensorboard->file, tag, step->number, step->end_ns,
 					 100.0 * (double)devices[k].busy_ns / (double)duration_ns);
 	}
 }
 
 /* Scalars of each, and the distribution of their durations. */
-static void put_steps(struct tensorboard *board, struct recorded_process *process)
+static void put_steps(struct tensorboard *tensorboard, struct recorded_process *process)
 {
-	const struct steps *steps = &board->of->steps;
+	const struct steps *steps = &tensorboard->of->steps;
 	struct tensorboard_histogram durations = {0};
 	struct step_totals totals;
 	const struct step *last = NULL;
 
 	if (!steps->n)
 		return;
-	torsh_step_totals_collect(&totals, board->trace->recording, process, board->trace->prepass);
+	torsh_step_totals_collect(&totals, tensorboard->trace->recording, process,
+				  tensorboard->trace->prepass);
 	for (size_t i = 0; i < steps->n; i++) {
-		if (!torsh_trace_has(board->trace, steps->items[i].start_ns))
+		if (!torsh_trace_has(tensorboard->trace, steps->items[i].start_ns))
 			continue;
 		last = &steps->items[i];
-		put_step(board, last, &totals.items[i]);
+		put_step(tensorboard, last, &totals.items[i]);
 		if (totals.has_devices)
-			put_step_devices(board, last, &totals, i);
+			put_step_devices(tensorboard, last, &totals, i);
 		torsh_tensorboard_histogram_add(&durations,
 						(double)(last->end_ns - last->start_ns) / 1e6);
 	}
 	if (last)
-		torsh_tensorboard_histogram_flush(&durations, &board->file, "durations/steps_ms",
-						  last->number, last->end_ns);
+		torsh_tensorboard_histogram_flush(&durations, &tensorboard->file,
+						  "durations/steps_ms", last->number, last->end_ns);
 	torsh_tensorboard_histogram_free(&durations);
 	torsh_step_totals_free(&totals);
 }
@@ -318,42 +324,43 @@ static void put_steps(struct tensorboard *board, struct recorded_process *proces
  * The graph's: the second step of the window, as the first one may be warming up; without steps all
  * of it.
  */
-static struct tensorboard_graph *make_graph(const struct tensorboard *board)
+static struct tensorboard_graph *make_graph(const struct tensorboard *tensorboard)
 {
-	const struct steps *steps = &board->of->steps;
+	const struct steps *steps = &tensorboard->of->steps;
 	const struct step *chosen = NULL;
 	size_t n = 0;
 
 	for (size_t i = 0; i < steps->n && n < 2; i++) {
-		if (torsh_trace_has(board->trace, steps->items[i].start_ns)) {
+		if (torsh_trace_has(tensorboard->trace, steps->items[i].start_ns)) {
 			chosen = &steps->items[i];
 			n++;
 		}
 	}
 	return chosen ? torsh_tensorboard_graph_create(chosen->start_ns, chosen->end_ns)
-		      : torsh_tensorboard_graph_create(board->trace->from_ns, board->trace->to_ns);
+		      : torsh_tensorboard_graph_create(tensorboard->trace->from_ns,
+						       tensorboard->trace->to_ns);
 }
 
 /* At the last step, like the durations of steps. */
-static void put_kernels(struct tensorboard *board)
+static void put_kernels(struct tensorboard *tensorboard)
 {
-	const struct steps *steps = &board->of->steps;
+	const struct steps *steps = &tensorboard->of->steps;
 	const struct step *last = steps->n ? &steps->items[steps->n - 1] : NULL;
 
-	torsh_tensorboard_histogram_flush(&board->kernels, &board->file, "durations/kernels_us",
-					  last ? last->number : 0,
-					  last ? last->end_ns : board->of->last_ns);
+	torsh_tensorboard_histogram_flush(&tensorboard->kernels, &tensorboard->file,
+					  "durations/kernels_us", last ? last->number : 0,
+					  last ? last->end_ns : tensorboard->of->last_ns);
 }
 
-static void free_board(struct tensorboard *board)
+static void free_board(struct tensorboard *tensorboard)
 {
-	torsh_tensorboard_histogram_free(&board->kernels);
+	torsh_tensorboard_histogram_free(&tensorboard->kernels);
 	for (size_t i = 0; i < N_HISTOGRAMS; i++)
-		torsh_tensorboard_histogram_free(&board->histograms[i]);
-	for (size_t i = 0; i < board->n_samples; i++)
-		torsh_tensorboard_histogram_free(&board->samples[i].histogram);
-	free(board->samples);
-	torsh_tensorboard_graph_destroy(board->graph);
+		torsh_tensorboard_histogram_free(&tensorboard->histograms[i]);
+	for (size_t i = 0; i < tensorboard->n_samples; i++)
+		torsh_tensorboard_histogram_free(&tensorboard->samples[i].histogram);
+	free(tensorboard->samples);
+	torsh_tensorboard_graph_destroy(tensorboard->graph);
 }
 
 static int write_run(struct trace *trace, struct recorded_process *process, const char *directory,
@@ -362,31 +369,31 @@ static int write_run(struct trace *trace, struct recorded_process *process, cons
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.activity = see_activity};
-	struct tensorboard board = {.trace = trace,
-				    .process = process,
-				    .of = torsh_prepass_of(trace->prepass, process)};
+	struct tensorboard tensorboard = {.trace = trace,
+					  .process = process,
+					  .of = torsh_prepass_of(trace->prepass, process)};
 	struct trace own = *trace;
 	int rc = torsh_private_directory(directory), closed;
 
 	if (rc == 0)
-		rc = torsh_tensorboard_open(&board.file, directory,
+		rc = torsh_tensorboard_open(&tensorboard.file, directory,
 					    trace->recording->start_realtime_ns, host);
 	if (rc < 0)
 		return rc;
-	board.graph = make_graph(&board);
-	put_steps(&board, process);
+	tensorboard.graph = make_graph(&tensorboard);
+	put_steps(&tensorboard, process);
 	own.processes = &process;
 	own.n_processes = 1;
-	rc = torsh_trace_walk(&own, &visitor, &devices, &board);
-	enter_steps(&board, UINT64_MAX);
-	if (board.of->steps.n)
-		leave_step(&board);
+	rc = torsh_trace_walk(&own, &visitor, &devices, &tensorboard);
+	enter_steps(&tensorboard, UINT64_MAX);
+	if (tensorboard.of->steps.n)
+		leave_step(&tensorboard);
 	else
-		put_histograms(&board, 0, board.of->last_ns);
-	put_kernels(&board);
-	torsh_tensorboard_graph_write(board.graph, &board.file);
-	free_board(&board);
-	closed = torsh_tensorboard_close(&board.file);
+		put_histograms(&tensorboard, 0, tensorboard.of->last_ns);
+	put_kernels(&tensorboard);
+	torsh_tensorboard_graph_write(tensorboard.graph, &tensorboard.file);
+	free_board(&tensorboard);
+	closed = torsh_tensorboard_close(&tensorboard.file);
 	return rc < 0 ? rc : closed;
 }
 

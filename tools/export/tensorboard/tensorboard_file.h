@@ -20,16 +20,22 @@ struct tensorboard_file {
  * Make DIRECTORY/events.out.tfevents.SECONDS.HOST, replacing what is there, with the version that
  * it begins with. Returns 0 or -errno.
  */
-int torsh_tensorboard_open(struct tensorboard_file *board, const char *directory,
+int torsh_tensorboard_open(struct tensorboard_file *tensorboard, const char *directory,
 			   uint64_t start_realtime_ns, const char *host);
 /* Returns 0 or -errno, also of what was written. */
-int torsh_tensorboard_close(struct tensorboard_file *board);
+int torsh_tensorboard_close(struct tensorboard_file *tensorboard);
 
 /* A tag that is no UTF-8 gets U+FFFD for each byte that is none. */
-void torsh_tensorboard_scalar(struct tensorboard_file *board, const char *tag, uint64_t step,
+void torsh_tensorboard_scalar(struct tensorboard_file *tensorboard, const char *tag, uint64_t step,
 			      uint64_t at_ns, double number);
-void torsh_tensorboard_histogram(struct tensorboard_file *board, const char *tag, uint64_t step,
-				 uint64_t at_ns, Tensorboard__HistogramProto *histogram);
-void torsh_tensorboard_graph(struct tensorboard_file *board, const Tensorboard__GraphDef *graph);
+
+/* Append a histogram, as the scalar above; it stays the caller's. */
+void torsh_tensorboard_histogram(struct tensorboard_file *tensorboard, const char *tag,
+				 uint64_t step, uint64_t at_ns,
+				 Tensorboard__HistogramProto *histogram);
+
+/* Append the graph of the model, which stays the caller's. */
+void torsh_tensorboard_graph(struct tensorboard_file *tensorboard,
+			     const Tensorboard__GraphDef *graph);
 
 #endif

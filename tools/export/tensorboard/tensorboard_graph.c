@@ -194,7 +194,7 @@ void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct span 
 }
 
 void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,
-				   struct tensorboard_file *board)
+				   struct tensorboard_file *tensorboard)
 {
 	Tensorboard__GraphDef message = TENSORBOARD__GRAPH_DEF__INIT;
 	Tensorboard__VersionDef versions = TENSORBOARD__VERSION_DEF__INIT;
@@ -208,6 +208,6 @@ void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,
 	message.node = nodes;
 	message.versions = &versions;
 	if (graph->n)
-		torsh_tensorboard_graph(board, &message);
+		torsh_tensorboard_graph(tensorboard, &message);
 	free(nodes);
 }

@@ -21,6 +21,6 @@ void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct span 
 
 /* Write what was there, if anything was. */
 void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph,
-				   struct tensorboard_file *board);
+				   struct tensorboard_file *tensorboard);
 
 #endif

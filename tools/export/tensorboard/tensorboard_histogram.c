@@ -79,7 +79,7 @@ static size_t fill(const struct tensorboard_histogram *histogram, double *ends, 
 }
 
 void torsh_tensorboard_histogram_flush(struct tensorboard_histogram *histogram,
-				       struct tensorboard_file *board, const char *tag,
+				       struct tensorboard_file *tensorboard, const char *tag,
 				       uint64_t step, uint64_t at_ns)
 {
 	Tensorboard__HistogramProto message = TENSORBOARD__HISTOGRAM_PROTO__INIT;
@@ -97,7 +97,7 @@ void torsh_tensorboard_histogram_flush(struct tensorboard_histogram *histogram,
 	message.n_bucket = message.n_bucket_limit = fill(histogram, ends, counts);
 	message.bucket_limit = ends;
 	message.bucket = counts;
-	torsh_tensorboard_histogram(board, tag, step, at_ns, &message);
+	torsh_tensorboard_histogram(tensorboard, tag, step, at_ns, &message);
 	memset(histogram->buckets, 0, limits.n * sizeof(*histogram->buckets));
 	*histogram = (struct tensorboard_histogram){.buckets = histogram->buckets};
 }

@@ -21,9 +21,10 @@ void torsh_tensorboard_histogram_add(struct tensorboard_histogram *histogram, do
 
 /* Write it, unless it is empty, and empty it. */
 void torsh_tensorboard_histogram_flush(struct tensorboard_histogram *histogram,
-				       struct tensorboard_file *board, const char *tag,
+				       struct tensorboard_file *tensorboard, const char *tag,
 				       uint64_t step, uint64_t at_ns);
 
+/* Free its buckets. */
 void torsh_tensorboard_histogram_free(struct tensorboard_histogram *histogram);
 
 #endif

@@ -49,6 +49,8 @@ struct top_frame {
 /* At most so many processes and allocation sites; 0: all. */
 void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes,
 		     size_t n_sites);
+
+/* Free its lines. */
 void torsh_top_frame_free(struct top_frame *frame);
 
 #endif

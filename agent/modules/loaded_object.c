@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Program headers in memory. See object.h. */
+/* Program headers in memory. */
 #include "agent/modules/loaded_object.h"
 
 #include <link.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A loaded object's memory, as its program headers describe it: what of it is there to be read, and
- * its build-id. Damaged unwind information leads anywhere; it is followed only where this says so.
+ * A loaded object's memory by its program headers: the readable spans, and the build-id. Damaged
+ * unwind information leads anywhere; it is followed only inside these spans.
  */
 #ifndef TORSH_AGENT_MODULES_LOADED_OBJECT_H
 #define TORSH_AGENT_MODULES_LOADED_OBJECT_H

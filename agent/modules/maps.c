@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The kernel's list of mappings, read line by line. See maps.h. */
+/* The kernel's list of mappings, read line by line. */
 #include "agent/modules/maps.h"
 
 #include <elf.h>
@@ -21,7 +21,7 @@ struct mapping {
 	char permissions[4];
 };
 
-/* In pages of its own: what asks may be a hook on a signal handler's small stack. */
+/* In pages of its own: the caller may be a hook on a signal handler's small stack. */
 struct reader {
 	int fd;
 	uint32_t at, n;
@@ -42,7 +42,7 @@ static int next_byte(struct reader *r)
 	return (unsigned char)r->bytes[r->at++];
 }
 
-/* A number and the byte behind it. */
+/* A number and the byte after it. */
 static uintptr_t next_number(struct reader *r, uintptr_t base)
 {
 	uintptr_t value = 0;

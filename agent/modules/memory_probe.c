@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Asking the kernel whether memory is readable. See memory_probe.h. */
+/* Queries the kernel whether memory is readable. */
 #include "agent/modules/memory_probe.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ bool torsh_probe(uintptr_t address)
 
 bool torsh_probe_read(uintptr_t address, uintptr_t *known_page, uintptr_t *value)
 {
-	/* The first page is nobody's, though a *known_page that was never set says so. */
+	/* The first page is never mapped; a *known_page of 0 must not match it. */
 	if (address % sizeof(uintptr_t) || address < PROBE_PAGE_BYTES)
 		return false;
 	if (torsh_probe_page(address) != *known_page && !torsh_probe(address))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Reading memory that may not be there: the unwinder follows values that garbage may have written.
- * One system call asks the kernel; nothing is changed, no signal can arise. For rare paths.
+ * Reads memory that may be unmapped: the unwinder follows values that garbage may have written. One
+ * system call queries the kernel; nothing is changed, no signal can arise. For rare paths.
  */
 #ifndef TORSH_AGENT_MODULES_MEMORY_PROBE_H
 #define TORSH_AGENT_MODULES_MEMORY_PROBE_H

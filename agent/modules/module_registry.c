@@ -49,7 +49,9 @@ static void read_build_id(const struct module *found, struct channel_module *mod
 	module->n_build_id = n;
 }
 
-/* The C library knows the program itself by an empty name, and the vdso by one that is no file. */
+/*
+ * The C library lists the program itself by an empty name, and the vdso by a name that is no file.
+ */
 static void read_path(const struct link_map *map, struct text *path)
 {
 	if (!map)
@@ -167,8 +169,8 @@ static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 	}
 	address->module = module;
 	/*
-	 * Pairs with the acquire of the writer, which met this number in an event: module and all
-	 * behind it are there.
+	 * Pairs with the acquire of the writer, which read this id in an event: module and
+	 * everything before it are visible.
 	 */
 	atomic_store_explicit(&address->ip_and_flags, ip << 8 | CHANNEL_ADDRESS_THERE | flags,
 			      memory_order_release);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The modules, codes and addresses of this process, as the writer knows them: append-only tables in
- * the channel. Lock-free, async-signal-safe, any thread. Entries are never changed or removed; a
- * library that is loaded where another one was gets new entries.
+ * Which objects are loaded, and the ids by which the channel refers to them. The registry holds the
+ * modules, codes and addresses of this process in append-only tables of the channel. Lock-free,
+ * async-signal-safe, any thread. Entries are never changed or removed; a library loaded in place of
+ * another gets new entries. First file of this folder; module_watch.h detects replaced objects.
  */
 #ifndef TORSH_AGENT_MODULES_MODULE_REGISTRY_H
 #define TORSH_AGENT_MODULES_MODULE_REGISTRY_H
@@ -14,23 +15,24 @@
 #define REGISTRY_FULL 0 /* id 0 is the pseudo-address "table full" */
 
 /*
- * A new id for the return address ip; flags are ADDRESS_* of agent/wire/channel.h. The caller keeps
- * ids: asking twice makes two. Returns REGISTRY_FULL when the table has no room.
+ * Register the return address ip with its ADDRESS_* flags of agent/wire/channel.h. Returns a new id
+ * at each call, which the caller caches, or REGISTRY_FULL.
  */
 uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags);
 
 /*
- * A new code of an interpreted language; the texts are pieces of the channel's text area. Returns
- * its index, or REGISTRY_NO_CODE when the table has no room. The caller keeps it, as with ids.
+ * Register a code of an interpreted language; its texts are pieces of the channel's text area.
+ * Returns a new index at each call, which the caller caches, or REGISTRY_NO_CODE when the table is
+ * full.
  */
 #define REGISTRY_NO_CODE UINT32_MAX
 uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text file,
 				 uint32_t first_line);
 
-/* A new id for a line of Python (0: none) in a code; or REGISTRY_FULL. */
+/* Register a line of Python (0: none) in a code. Returns a new id, or REGISTRY_FULL. */
 uint32_t torsh_registry_add_line(uint32_t code, uint32_t line);
 
-/* Code was unmapped, or may have been: what was found at an address is looked for again. */
+/* Flush the cache of modules by address, because code may have been unmapped. */
 void torsh_registry_flush_modules(void);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The objects that stacks went through, remembered so that their replacement is noticed. See
- * module_watch.h.
+ * The objects that stacks passed through, tracked so that their replacement is noticed.
  *
  * Another thread may unmap an object at any time, unless it is on the calling thread's stack. Only
  * those are read, and those that a guess takes to be on it, while no other thread unmaps; all
  * others are compared by the kernel, word by word, which fails when the memory is gone.
  *
- * A remembered object is a slot that one thread at a time fills. Readers take a copy, which is one
- * object's when the slot's state, which never comes back, is the same before and after.
+ * A tracked object is a slot that one thread at a time fills. Readers take a copy, which is
+ * consistent when the slot's state, which never repeats, is the same before and after.
  */
 #include "agent/modules/module_watch.h"
 
@@ -192,7 +191,7 @@ static bool find_module(uintptr_t pc, struct module *module)
 	return dl_find_object ? find_by_dl_find_object(pc, module) : torsh_maps_find(pc, module);
 }
 
-/* One object, or two of which one was loaded into the other's place. */
+/* Whether two are one object, or one was loaded in place of the other. */
 static bool is_in_place(const struct module *a, const struct module *b)
 {
 	return a->start == b->start && a->end == b->end && a->link_map == b->link_map &&
@@ -204,7 +203,7 @@ static bool is_same(const struct module *a, const struct module *b)
 	return is_in_place(a, b) && a->fingerprint == b->fingerprint;
 }
 
-/* Where a remembered object stands, so that hundreds of them need not be gone through. */
+/* The likely slot of an object, so that hundreds need not be searched. */
 static _Atomic uint16_t *hint_of(const struct module *module)
 {
 	return &hints[(module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HINT_BITS)];
@@ -257,8 +256,8 @@ static void describe(struct module *module, bool is_start_readable)
 }
 
 /*
- * Is it remembered where the hint says? An object in the same place has had a start that could be
- * read, or not.
+ * Whether the slot of the hint holds this object. Whether the start of the object is readable is
+ * taken from there.
  */
 static bool is_hinted(struct module *module)
 {
@@ -273,8 +272,8 @@ static bool is_hinted(struct module *module)
 }
 
 /*
- * Free the slot unless somebody else did, and tell what was in it when it had this state. Told
- * first: a rule of the old object is never found afterwards.
+ * Free the slot unless another thread did, and report its object as gone when it had this state.
+ * Reported first: a rule of the old object is never found afterwards.
  */
 static void untrack(struct slot *slot, uint32_t state, const struct module *module)
 {
@@ -283,8 +282,8 @@ static void untrack(struct slot *slot, uint32_t state, const struct module *modu
 }
 
 /*
- * With all slots used the object isn't remembered: its replacement goes unnoticed. Others have no
- * room in the channel then.
+ * Track the object. With all slots used its replacement goes unnoticed; the channel has no room for
+ * more modules then either.
  */
 static void track(const struct module *module)
 {
@@ -311,7 +310,7 @@ static void track(const struct module *module)
 	}
 }
 
-/* The next object that is remembered, from slot *i on, which is moved behind it. */
+/* The next tracked object, from slot *i on, which is advanced past it. */
 static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *module,
 			      struct samples *samples)
 {
@@ -344,8 +343,8 @@ static __attribute__((noinline)) bool find_tracked(uintptr_t pc, struct module *
 }
 
 /*
- * Is it one of those that are remembered, wherever? Others in its place are forgotten. Not inlined:
- * what is copied for it isn't on the stack while the object is looked for.
+ * Whether the object is tracked in any slot; others at its address are untracked. Not inlined: its
+ * copies are off the stack during the look-up.
  */
 static __attribute__((noinline)) bool is_tracked(const struct module *module)
 {

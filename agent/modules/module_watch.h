@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which loaded object holds a pc, as far as unwinding asks; and whether it is still the one it was.
- * Lock-free and async-signal-safe: glibc's _dl_find_object where there is one (2.35), else
- * /proc/self/maps, read on each new object.
+ * The loaded object at a pc, for unwinding, and whether it was replaced. Lock-free and
+ * async-signal-safe: glibc's _dl_find_object where there is one (2.35), else /proc/self/maps, read
+ * for each new object.
  */
 #ifndef TORSH_AGENT_MODULES_MODULE_WATCH_H
 #define TORSH_AGENT_MODULES_MODULE_WATCH_H
@@ -21,10 +21,10 @@ struct module {
 	uint64_t fingerprint; /* of its contents */
 };
 
-/* Called for each span of code that is gone, or was replaced. */
+/* Called for each span of code that was unmapped or replaced. */
 typedef void torsh_module_gone(uintptr_t start, uintptr_t end);
 
-/* Once, before all else. may_use_glibc is false only in tests of the other way. */
+/* Called once, first. may_use_glibc is false only in tests of the fallback. */
 void torsh_modules_start(torsh_module_gone *gone, bool may_use_glibc);
 
 enum module_answer {
@@ -34,15 +34,15 @@ enum module_answer {
 };
 
 /*
- * The object that holds pc, which is remembered; gone is called for a remembered one that it has
- * replaced. It is on the calling thread's stack, or unloading is forbidden
- * (shim/loader/unloading.h): nobody unmaps it meanwhile.
+ * Find and track the object at pc; gone is called for a tracked one that it replaced. The object is
+ * on the calling thread's stack, or unloading is forbidden (shim/loader/unloading.h), so that no
+ * thread unmaps it meanwhile.
  */
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module);
 
 /*
- * Compare all remembered objects with what is loaded now: gone is called for those that aren't.
- * Other threads may be loading and unloading.
+ * Compare all tracked objects with what is loaded now, and call gone for the missing ones. Other
+ * threads may load and unload meanwhile.
  */
 void torsh_modules_recheck(void);
 

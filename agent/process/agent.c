@@ -95,8 +95,8 @@ static uint32_t count_filters(void)
 }
 
 /*
- * Does the counter run at one speed, also while a CPU sleeps, and is it what the kernel keeps time
- * by?
+ * Use the time stamp counter only where it is invariant, as the kernel's own choice of clock source
+ * shows.
  */
 static void choose_clock(void)
 {
@@ -175,7 +175,7 @@ static __attribute__((noinline)) void describe_process(struct channel *channel)
 	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
 }
 
-/* Says why nothing is recorded, and hands the error on. */
+/* Report on stderr why nothing is recorded; returns error. */
 static int report_not_recorded(const char *what, int error)
 {
 	if (error == -EFBIG || error == -ENOMEM)
@@ -204,8 +204,8 @@ static int begin_session(struct channel_header *header, int fd)
 }
 
 /*
- * A channel for this process, handed to the session's writer. A child's failure is the caller's to
- * say.
+ * Create a channel for this process and pass it to the session's writer. The caller reports a
+ * child's failure.
  */
 static int open_channel(const struct channel *parent)
 {
@@ -281,8 +281,8 @@ static void prepare_environment(const char *session)
 }
 
 /*
- * 0, or why nothing is recorded: -ECANCELED when that was asked for, otherwise an error that the
- * user was told.
+ * Returns 0, -ECANCELED when recording was turned off by the user, or another error after a message
+ * on stderr.
  */
 static int start(void)
 {
@@ -403,7 +403,7 @@ void torsh_agent_restart_in_child(void)
 	torsh_producer_self = &torsh_producer_not_created;
 }
 
-/* The report is to give the reason for what isn't recorded from now on. */
+/* Query the filters: the report states why the rest isn't recorded. */
 static void refresh_filters(struct channel_header *header)
 {
 	torsh_status_await(header, torsh_status_request(header));
@@ -428,7 +428,7 @@ void torsh_agent_forking(void)
 		fork_request = torsh_status_request(torsh_process->channel.header);
 }
 
-/* Does the recording end before the program does, or is there none? */
+/* Report on stderr if the writer died; returns whether it did. */
 static bool report_if_abandoned(const struct channel_header *header)
 {
 	bool had_writer = atomic_load_explicit(&header->writer_state, memory_order_acquire) !=
@@ -497,10 +497,7 @@ void torsh_agent_aborting(void)
 	errno = saved;
 }
 
-/*
- * Registered before the program's own handlers, and before the loader's: it runs behind all that
- * these free.
- */
+/* Registered before the program's own handlers and the loader's: it runs after all of them. */
 static void at_exit(int status, void *unused)
 {
 	(void)unused;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The agent's life: it starts with the first event of a process, again with the first one of a
- * forked child, and ends with the process.
+ * Life in the target. The agent starts with the first event of a process, again with the first one
+ * of a forked child, and ends with the process. First file of this folder: process.h is the state
+ * of one process, config.h its variables, environment.h what children inherit.
  */
 #ifndef TORSH_AGENT_PROCESS_AGENT_H
 #define TORSH_AGENT_PROCESS_AGENT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the user asked for: TORSH_PROFILER_* of the environment, read once at the start of a
- * process. Strings point into the environment as it was then.
+ * The configuration: TORSH_PROFILER_* of the environment, read once at the start of a process.
+ * Strings point into the environment of that time.
  */
 #ifndef TORSH_AGENT_PROCESS_CONFIG_H
 #define TORSH_AGENT_PROCESS_CONFIG_H
@@ -18,15 +18,15 @@ enum activity {
 	ACTIVITY_VM = 1 << 1,
 	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks */
 	ACTIVITY_TORCH = 1 << 3, /* PyTorch's operators, tensors and modules */
-	ACTIVITY_NVTX = 1 << 4, /* what is said by NVTX */
-	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
-	ACTIVITY_CUDA = 1 << 6, /* what devices do, and who asked them to */
+	ACTIVITY_NVTX = 1 << 4, /* NVTX ranges */
+	ACTIVITY_ITT = 1 << 5, /* ITT tasks */
+	ACTIVITY_CUDA = 1 << 6, /* device activities and their launches */
 	ACTIVITY_LATER = 1 << 7, /* named, but not in this version */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
 			     ACTIVITY_NVTX | ACTIVITY_ITT,
 };
 
-/* What TORSH_PROFILER_COUNTERS asks for. */
+/* TORSH_PROFILER_COUNTERS. */
 struct counters_config {
 	uint32_t mode; /* enum counter_mode */
 	uint32_t n_passes; /* of kernels: 1 or 2 */
@@ -65,15 +65,15 @@ extern struct config torsh_config;
 void torsh_config_read(char *const *environment);
 
 /*
- * What the launcher says that this process's rank is, as text; NULL where none does. The
- * environment's.
+ * This process's rank as the launcher's variables give it, as text in the environment; NULL without
+ * one.
  */
 const char *torsh_config_rank(void);
 
 /* Expand %p %n %r %h %t of pattern. program is a base name. */
 void torsh_config_expand(const char *pattern, const char *program, struct text *out);
 
-/* Does TORSH_PROFILER_FILTER let a program of this base name be recorded? */
+/* Whether TORSH_PROFILER_FILTER accepts a program with this base name. */
 bool torsh_config_matches(const char *program);
 
 #endif

@@ -122,7 +122,7 @@ static void keep_preload(const char *path, char *const *envp)
 	kept[n_kept++] = preload;
 }
 
-/* Bytes for the preload of a child whose caller wants this list. */
+/* Bytes for the LD_PRELOAD of a child with this list. */
 static size_t preload_bytes(const char *list)
 {
 	return sizeof(PRELOAD) + strlen(agent) + 1 + strlen(list) + 1;
@@ -144,8 +144,8 @@ size_t torsh_environment_slots(char *const *envp)
 }
 
 /*
- * Values of ours that the caller changed for its child stay changed, but for the session. What it
- * preloads there is preloaded, behind us; the text for that lies behind the pointers.
+ * Our variables keep the values that the caller changed for its child, except for the session. The
+ * child's own preloads come after the agent; their text follows the pointers.
  */
 char *const *torsh_environment_for_child(char *const *envp, char **slots)
 {
@@ -204,7 +204,7 @@ char *const *torsh_environment_apart(char *const *envp, char **slots)
 		if (!same_name(PRELOAD, *envp) && !is_injection(*envp))
 			slots[n++] = *envp;
 	if (list) {
-		/* Behind the pointers, of which there may be one more than so far. */
+		/* After the pointers, which may be one more than so far. */
 		struct text text = {.bytes = (char *)&slots[n + 2],
 				    .capacity = preload_bytes(list)};
 

@@ -9,21 +9,21 @@
 #include <stddef.h>
 
 /*
- * What envp defines of LD_PRELOAD and TORSH_PROFILER_*, copied at the first call: programs that
- * change what ps shows of them overwrite the environment that they were started with. The strings
- * live as long as the process.
+ * The LD_PRELOAD and TORSH_PROFILER_* entries of envp, copied at the first call: programs that
+ * rewrite their process title overwrite their initial environment. The strings live as long as the
+ * process.
  */
 char *const *torsh_environment_own(char *const *envp);
 
 /*
- * Let the variable name say path, here and in children, where it has no value yet. Before
+ * Set the variable name to path, here and in children, unless it has a value. Before
  * torsh_environment_start; at most three times.
  */
 void torsh_environment_inject(const char *name, const char *path);
 
 /*
- * Remember what children need (agent_path absolute, the session's socket or NULL, this process's
- * TORSH_PROFILER_* values), and put it into this process's own environment. One time.
+ * Cache what children inherit (agent_path absolute, the session's socket or NULL, this process's
+ * TORSH_PROFILER_* values), and set it in this process's environment. Called once.
  */
 void torsh_environment_start(const char *agent_path, const char *session);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The variables by which programs find tools, and what of them the agent wants to hear. */
+/* The environment variables by which NVTX, ITT and CUDA load a tool. */
 #ifndef TORSH_AGENT_PROCESS_INJECTION_H
 #define TORSH_AGENT_PROCESS_INJECTION_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Whether this process locks what it maps (mlockall with MCL_FUTURE), so that the agent's memory
- * takes of what it may lock.
+ * Whether this process locks its mappings (mlockall with MCL_FUTURE), so that the agent's memory
+ * counts against RLIMIT_MEMLOCK.
  */
 #ifndef TORSH_AGENT_PROCESS_MEMORY_LOCK_H
 #define TORSH_AGENT_PROCESS_MEMORY_LOCK_H
@@ -9,21 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * One time in a process image: reads the limit, which later calls would be an additional system
- * call for.
- */
+/* Read the limit; called once in a process image, so that later calls need no system call. */
 void torsh_memory_lock_start(void);
 
-/* A new mapping was found locked. */
+/* Note that a new mapping was found locked. */
 void torsh_memory_lock_note(void);
 
-/* New mappings are locked. */
+/* Whether new mappings are locked. */
 bool torsh_memory_lock_is_on(void);
 
 /*
- * They are, and the process has no right to pass the limit, up to which the program needs it for
- * itself.
+ * Whether they are, and the process may not exceed RLIMIT_MEMLOCK, which the program itself needs.
  */
 bool torsh_memory_lock_is_limited(void);
 

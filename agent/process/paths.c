@@ -15,10 +15,7 @@ static char agent_path[PATH_MAX];
 static char program_path[PATH_MAX];
 static bool has_proc;
 
-/*
- * The mapping that holds this very function names the agent's file, absolute whatever LD_PRELOAD
- * said.
- */
+/* The mapping of this function names the agent's file, absolute whatever LD_PRELOAD has. */
 int torsh_paths_find_agent(void)
 {
 	struct text text = TEXT_IN(agent_path);
@@ -54,9 +51,8 @@ const char *torsh_program_name(void)
 }
 
 /*
- * By "ld.so PROGRAM" the kernel knows the loader only, which has no base then, and which says where
- * the program's headers are. Where /proc can't be read the kernel still has the name by which the
- * program was started.
+ * Run as "ld.so PROGRAM" the kernel's program is the loader, which then has no base and passes the
+ * program's headers. Without /proc the kernel still has the name by which the program was started.
  */
 void torsh_paths_find_program(void)
 {

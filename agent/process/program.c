@@ -17,7 +17,7 @@
 #include "agent/wire/executable.h"
 #include "shim/sys.h"
 
-#define MOUNT_NOSUID 2 /* ST_NOSUID, as statfs says it */
+#define MOUNT_NOSUID 2 /* ST_NOSUID in statfs's f_flags */
 
 static long open_program(const char *path)
 {
@@ -62,7 +62,7 @@ struct inspection {
 	char found[PATH_MAX], link[sizeof("/proc/self/fd/") + 20];
 };
 
-/* The absolute path of an open file; where the kernel can't tell, that by which it was found. */
+/* The absolute path of an open file; without /proc the path by which it was found. */
 static void put_path(struct inspection *inspection, long fd, struct text *out)
 {
 	long n;

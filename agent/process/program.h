@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Programs that a process is about to run, looked at beforehand: some can't be preloaded, and a
- * report that misses them must say so.
+ * Inspection of a program before exec: some can't be preloaded, and a report that lacks them states
+ * why.
  */
 #ifndef TORSH_AGENT_PROCESS_PROGRAM_H
 #define TORSH_AGENT_PROCESS_PROGRAM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Text put together in a buffer of fixed size, without the C library's formatted output: that may
- * allocate or lock. What doesn't fit is cut, and is_cut says so. The text is always NUL-terminated.
+ * Text built in a buffer of fixed size without stdio, which may allocate or lock. Text that doesn't
+ * fit is cut, and is_cut is set. Always NUL-terminated.
  */
 #ifndef TORSH_AGENT_PROCESS_TEXT_BUFFER_H
 #define TORSH_AGENT_PROCESS_TEXT_BUFFER_H
@@ -22,9 +22,8 @@ struct text {
 	}
 
 /*
- * A text in pages of its own, for what is put together in a hook: the stack may be a signal
- * handler's small one. torsh_text_unmap gives them back. Where there is no memory the text has no
- * room.
+ * Map a text in pages of its own, for use in hooks on small signal stacks; torsh_text_unmap unmaps
+ * it. Without memory the text has capacity 0.
  */
 #define TEXT_NOTE_BYTES 768u /* of a sentence for the reports */
 struct text torsh_text_map(size_t capacity);
@@ -34,7 +33,7 @@ void torsh_text_put(struct text *text, const char *string);
 void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n);
 void torsh_text_put_number(struct text *text, uint64_t number);
 
-/* What errno, or -errno, means, in words that need no buffer. */
+/* A static description of errno or -errno. */
 const char *torsh_text_reason(int error);
 
 /*
@@ -43,12 +42,12 @@ const char *torsh_text_reason(int error);
  */
 void torsh_message(const char *first, ...) __attribute__((sentinel));
 
-/* Whole lines as they are, in one write to stderr. */
+/* Write complete lines to stderr, in one write. */
 void torsh_message_write(const char *bytes, size_t n);
 
 /*
- * From here on both are silent when descriptor 2 is no longer the file that it is now: a program
- * that closed its stderr may have a file of its own there.
+ * Silence both functions above once descriptor 2 is no longer the file that it is now: a program
+ * that closed stderr may use the number for a file of its own.
  */
 void torsh_message_keep_to_stderr(void);
 

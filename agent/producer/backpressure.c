@@ -3,13 +3,13 @@
 
 #include <stdbool.h>
 
-/* A writer that is stopped, or waits for a disk that doesn't answer. */
+/* stopped, or blocked on a disk */
 #define SILENT_MAX_NS UINT64_C(2000000000)
-/* Of the writer's own CPU time, for which it took nothing of a full ring: it turns in circles. */
+/* the writer's CPU time while the ring stayed full: it makes no progress */
 #define CPU_MAX_NS UINT64_C(30000000000)
-/* Without a CPU time yet: it has just begun. */
+/* no CPU time published yet: it is starting */
 #define BLIND_MAX_NS UINT64_C(30000000000)
-/* Whatever it seems to do. */
+/* in any case */
 #define WAIT_MAX_NS UINT64_C(600000000000)
 
 void torsh_backpressure_begin(struct backpressure *backpressure, uint64_t now_ns,

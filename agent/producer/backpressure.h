@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How long a producer whose ring is full waits for the writer. One that is slow, because the
- * machine is busy or a pass takes long, is waited for; one that is stopped, blocked, or turns in
- * circles is not.
+ * The backpressure timeout: how long a producer with a full ring waits for the writer. It waits for
+ * a slow writer (a busy machine, a long pass), and gives up on one that is stopped, blocked, or
+ * makes no progress.
  */
 #ifndef TORSH_AGENT_PRODUCER_BACKPRESSURE_H
 #define TORSH_AGENT_PRODUCER_BACKPRESSURE_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What shows that the writer is at work. */
+/* Evidence that the writer runs, from the channel's header. */
 struct writer_progress {
 	uint32_t heartbeat; /* of the channel's header */
 	uint64_t cpu_ns; /* writer_cpu_ns of the channel's header */
@@ -23,13 +23,13 @@ struct backpressure {
 	uint64_t waited_ns, silent_ns; /* in all, and without a sign of life */
 };
 
-/* now_ns: of a clock that only goes forward. */
+/* Start a wait at now_ns of a monotonic clock. */
 void torsh_backpressure_begin(struct backpressure *backpressure, uint64_t now_ns,
 			      struct writer_progress progress);
 
 /*
- * Is it to be waited on? To be asked about every BACKPRESSURE_STEP_NS: of what is much longer than
- * that only a part counts, as the producer itself did not run then, and the writer neither perhaps.
+ * Whether to go on waiting. Called about every BACKPRESSURE_STEP_NS; of a longer gap only a part
+ * counts, because the producer did not run then, and perhaps the writer neither.
  */
 bool torsh_backpressure_lasts(struct backpressure *backpressure, uint64_t now_ns,
 			      struct writer_progress progress);

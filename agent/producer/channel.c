@@ -38,8 +38,8 @@ static uint64_t lay_table(uint64_t *at, uint32_t n, size_t entry_bytes)
 }
 
 /*
- * Lays the tables, each 2^shift times smaller than it may be, and rings out behind each other;
- * returns their size.
+ * Lay out the tables, each 2^shift times smaller than its maximum, and the rings one after the
+ * other; returns the total size.
  */
 static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_t ring_bytes,
 			uint32_t shift)
@@ -77,8 +77,8 @@ static uint64_t soft_limit(int resource)
 }
 
 /*
- * Each ring takes two mappings, of which a process may have so many; what it has of address space
- * is its own, mostly.
+ * Each ring takes two of the process's limited mappings; most of the address space is left to the
+ * program.
  */
 static uint32_t count_slots(void)
 {
@@ -339,7 +339,7 @@ struct channel_text torsh_channel_add_text(struct channel *channel, const char *
 	uint32_t used = atomic_load_explicit(&channel->header->text_used, memory_order_relaxed), at;
 	char *place;
 
-	/* What was never written is 0: the byte behind it, too, so that it is a string. */
+	/* Unwritten bytes are 0, the byte after the text too: it is a string. */
 	if (n >= CHANNEL_PIECE_BYTES)
 		return (struct channel_text){0};
 	do {

@@ -34,14 +34,14 @@ struct channel {
 };
 
 /*
- * Make a channel with large rings of ring_bytes; *fd is a descriptor of it that the caller closes
- * after the hello. With parent (a forked process's mapping), its tables and text are copied, so
- * that numbers mean the same. Returns 0 or -errno.
+ * Create a channel with large rings of ring_bytes; *fd is a descriptor of it that the caller closes
+ * after the hello. With parent, the mapping of a forked process, its tables and text are copied so
+ * that ids keep their meaning. Returns 0 or -errno.
  */
 int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent,
 			 int *fd);
 
-/* Unmaps all but rings, and closes the descriptor that is kept. */
+/* Unmap everything but rings, and close the kept descriptor. */
 void torsh_channel_unmap(struct channel *channel);
 
 /* Copy n bytes into the text area, where a 0 follows them; length 0 when it is full. */
@@ -50,7 +50,7 @@ struct channel_text torsh_channel_add_text(struct channel *channel, const char *
 /* Add a sentence to the notes that every report shows. */
 void torsh_channel_note(struct channel *channel, const char *sentence);
 
-/* Slow half of torsh_channel_entry: map the piece. */
+/* The slow path of torsh_channel_entry: map the piece. */
 void *torsh_channel_map_piece(const struct channel *channel, const struct channel_table *table,
 			      uint32_t piece);
 
@@ -93,16 +93,13 @@ static inline char *torsh_channel_text(const struct channel *channel, uint32_t o
 }
 
 /*
- * Map n_bytes of the file from offset on, and behind them the first n_again of them once more. Any
- * thread, async-signal-safe. NULL when the kernel refuses.
+ * Map n_bytes of the file from offset, followed by a second mapping of the first n_again of them.
+ * Any thread, async-signal-safe. NULL when the kernel refuses.
  */
 void *torsh_channel_map(const struct channel *channel, uint64_t offset, size_t n_bytes,
 			size_t n_again);
 
-/*
- * Keep a descriptor of the file behind fd, if there may be one; close it again, if the program did
- * not.
- */
+/* Keep a descriptor of fd's file where one is allowed; close it again if the program did not. */
 void torsh_channel_keep(struct channel *channel, int fd);
 void torsh_channel_let_go(struct channel *channel);
 
@@ -127,10 +124,10 @@ void torsh_channel_unmap_ring(const struct ring *ring);
 void torsh_channel_open_slot(struct channel *channel, int slot, struct ring *ring,
 			     uint64_t base_stamp);
 
-/* The slot's use is over: the writer drains it, and gives it back. */
+/* Close the slot: the writer drains it, then frees it. */
 void torsh_channel_close_slot(struct channel *channel, struct thread_slot *slot);
 
-/* Wake the writer if it has said that it sleeps. */
+/* Wake the writer if it sleeps. */
 static inline void torsh_channel_ring_doorbell(struct channel_header *header)
 {
 	if (atomic_load_explicit(&header->writer_sleeps, memory_order_relaxed) &&

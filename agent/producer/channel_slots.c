@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The channel's slots as the target takes them and gives them back: those that are free stand on a
- * stack, so that the one given back last, whose pages are there, is the next one taken. See
- * PROTOCOL.md.
+ * The channel's slots: free ones form a stack, so that the slot freed last, with its pages still
+ * mapped, is taken next. See PROTOCOL.md.
  */
 #include "agent/producer/channel.h"
 

@@ -15,17 +15,17 @@ struct key_map {
 	struct key_table *_Atomic newest; /* NULL: empty */
 };
 
-/* The value of key, or 0. */
+/* The value of key, or 0. Any thread, async-signal-safe. */
 uint64_t torsh_key_map_find(struct key_map *map, uint64_t key);
 
 /*
- * Remember a value for a key that wasn't found. Returns the value that stands: another thread's
- * where that was first. Without memory nothing is remembered. In a race with a table that grows a
- * key may get two values, either of which is found later on.
+ * Add a value for a key that was not found. Returns the value in effect: another thread's where
+ * that was first. Without memory nothing is stored. In a race with a growing table a key may get
+ * two values, and either is found later.
  */
 uint64_t torsh_key_map_add(struct key_map *map, uint64_t key, uint64_t value);
 
-/* The bits of a hashed for the use as a key: never 0. */
+/* Hash a into a key; never 0. */
 static inline uint64_t torsh_key_map_mix(uint64_t a, uint64_t b)
 {
 	uint64_t h = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xc2b2ae3d27d4eb4f);

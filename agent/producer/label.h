@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Texts that are told to the writer once: of names of code, and of the labels of the timeline's
- * events. Any thread, also in a signal handler; no locks.
+ * Texts that are sent to the writer once: names of code, and labels of the timeline's events. Any
+ * thread, also in a signal handler; no locks.
  */
 #ifndef TORSH_AGENT_PRODUCER_LABEL_H
 #define TORSH_AGENT_PRODUCER_LABEL_H
@@ -19,8 +19,8 @@
 struct channel_text torsh_label_text(const char *bytes, size_t n);
 
 /*
- * The label that these n bytes are; 0 where n is, or when a table is full. Some ten nanoseconds
- * when it was there.
+ * The label of these n bytes; 0 for n = 0, or when a table is full. Some ten nanoseconds when
+ * cached.
  */
 uint32_t torsh_label(const char *bytes, size_t n);
 

@@ -14,20 +14,21 @@
 #include "agent/producer/counter.h"
 #include "shim/libc/thread.h"
 
-/* The shared producer is held for the time of an event, or as long as its ring is full. */
+/*
+ * How long to try for the shared producer, which is held for one event, or while its ring is full.
+ */
 #define SHARED_SPINS 1000u
 #define SHARED_STEP_NS UINT64_C(100000)
 #define SHARED_TRIES_MAX 20000u
 
 /*
- * Slots that ended and were not given back, beyond which a new thread waits for the writer rather
- * than use more.
+ * With more ended slots than this not yet freed by the writer, a new thread waits for one of them.
  */
 #define ENDED_MAX 256u
 
 /*
- * Of what a process may lock the producers take this share at most, where it locks all; each some
- * 230 KiB.
+ * In a process that locks all memory, producers take at most 1/LOCK_SHARE of RLIMIT_MEMLOCK; each
+ * takes some 230 KiB.
  */
 #define LOCK_SHARE 8u
 #define LOCKED_BYTES_PER_PRODUCER (256u << 10)
@@ -37,7 +38,7 @@
 /* handlers that interrupt each other in hooks, and hooks that may be gone */
 #define INTERRUPT_LEVELS 16
 
-/* Stand-ins, so that entering a hook never has to test for "no flow". */
+/* Stand-ins, so that a hook never tests for NULL. */
 struct producer torsh_producer_not_created = {.state = PRODUCER_NOT_CREATED};
 struct producer torsh_producer_quiet = {.state = PRODUCER_QUIET};
 struct producer torsh_producer_mute = {.state = PRODUCER_MUTE};
@@ -45,7 +46,7 @@ struct producer torsh_producer_ended = {.state = PRODUCER_ENDED};
 
 _Thread_local struct producer *torsh_producer_self = &torsh_producer_not_created;
 
-/* of torsh_lifecycle_producer, which is under way; 0: it is not */
+/* the frame of torsh_lifecycle_producer while it runs, else 0 */
 static _Thread_local uint64_t creation_holder;
 
 /* the hook by which this thread holds, or held, the shared producer */
@@ -77,8 +78,8 @@ static void await_slot(void *unused)
 }
 
 /*
- * A slot for the calling thread; waits for ended ones rather than use many more than are needed.
- * Negative: there is none.
+ * Take a slot for the calling thread; waits for ended ones before it uses many more. Negative: no
+ * slot.
  */
 static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
@@ -102,8 +103,8 @@ static int map_ring(int slot, struct ring *ring)
 	if (torsh_channel_map_ring(&torsh_process->channel, slot, 0, ring))
 		return -ENOMEM;
 	/*
-	 * Nothing was written there yet, so that this does nothing; it is refused where the program
-	 * locked what it maps.
+	 * Nothing was written there yet: the call only detects locked mappings, where the kernel
+	 * refuses it.
 	 */
 	answer = TORSH_SYS(SYS_madvise, ring->bytes, CHANNEL_RING_SMALL_BYTES, MADV_DONTNEED, 0, 0,
 			   0);
@@ -112,10 +113,7 @@ static int map_ring(int slot, struct ring *ring)
 	return 0;
 }
 
-/*
- * One more producer's memory is taken, if it isn't more than its share of what the program may
- * lock.
- */
+/* Count one more producer, unless that exceeds the share of locked memory. */
 static bool count_producer(void)
 {
 	uint32_t n =
@@ -129,8 +127,8 @@ static bool count_producer(void)
 }
 
 /*
- * Of the slots that are used again first, the small rings stay mapped: that takes longer than all
- * else of a thread.
+ * The slots that are reused first keep their small rings mapped: mapping is the largest part of a
+ * thread's start.
  */
 static int take_ring(int slot, struct ring *ring)
 {
@@ -161,8 +159,7 @@ void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring)
 }
 
 /*
- * A producer's memory and its stack's, one block that a forked child finds zeroed: one that was
- * kept, or a new one.
+ * The memory of a producer and its stack: a kept block, or a new one that fork zeroes in a child.
  */
 static struct producer *take_block(void)
 {
@@ -205,7 +202,7 @@ static void drop_block(struct producer *producer)
 	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
 }
 
-/* A producer of the calling thread on a slot of its own, which it isn't on yet. */
+/* A producer for the calling thread on a slot of its own, not yet open. */
 static struct producer *make_producer(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
 	int slot = take_slot(kind, waited_ns);
@@ -267,10 +264,7 @@ static struct producer *new_producer(enum thread_slot_kind kind)
 	return producer;
 }
 
-/*
- * Producers that were closed may be reopened by others at once: nothing of this thread may use it
- * from here on.
- */
+/* Once closed, another thread may reuse the producer: this thread must not touch it again. */
 static void close_producer(struct producer *producer)
 {
 	struct thread_slot *slot = producer->ring.slot;
@@ -288,10 +282,7 @@ static void close_producer(struct producer *producer)
 	torsh_channel_close_slot(&torsh_process->channel, slot);
 }
 
-/*
- * Other keys' destructors may free after this one ran: come back until the last round that the C
- * library grants.
- */
+/* Destructors of other keys may still free: run again until PTHREAD_DESTRUCTOR_ITERATIONS. */
 static void end_thread(void *value)
 {
 	struct producer *producer = value;
@@ -346,7 +337,7 @@ static struct producer *enter(struct producer *producer, uint64_t holder)
 	return producer;
 }
 
-/* Enter if it is idle, or held by a hook that is gone. */
+/* Enter an idle producer, or recover one with an abandoned hook. */
 static struct producer *enter_own(struct producer *producer, const void *frame)
 {
 	uint64_t holder = torsh_producer_holder(frame), state;
@@ -354,7 +345,7 @@ static struct producer *enter_own(struct producer *producer, const void *frame)
 	if (!producer || enter(producer, holder))
 		return producer;
 	state = atomic_load_explicit(&producer->state, memory_order_relaxed);
-	/* Taken first: a handler that comes meanwhile has a producer of its own. */
+	/* Taken first: a handler that interrupts here uses a producer of its own. */
 	if (!torsh_producer_is_abandoned(state, frame) ||
 	    !atomic_compare_exchange_strong(&producer->state, &state, holder))
 		return NULL;
@@ -363,8 +354,8 @@ static struct producer *enter_own(struct producer *producer, const void *frame)
 }
 
 /*
- * A signal handler interrupted a hook of this thread and calls hooks itself, or was interrupted in
- * that, and so on; or one of them jumped out of all.
+ * Hooks called from a signal handler that interrupted a hook, to any depth; or after a handler left
+ * all of them.
  */
 static struct producer *enter_interrupt(struct producer *outer, const void *frame)
 {
@@ -389,7 +380,7 @@ void torsh_lifecycle_reserve(void)
 	torsh_process->reserved = make_producer(THREAD_SLOT_MAIN, &(uint64_t){0});
 }
 
-/* Opened by whoever needs it first. */
+/* Open the shared producer on first use. */
 static struct producer *open_shared(void)
 {
 	struct producer *shared =
@@ -406,10 +397,7 @@ static struct producer *open_shared(void)
 	return shared;
 }
 
-/*
- * Take the shared producer for this thread, whose mark its state is meanwhile, if it is idle or the
- * hook that held it is gone.
- */
+/* Take the shared producer, marked with this thread, if it is idle or its hook is abandoned. */
 static struct producer *hold_shared(struct producer *shared, uint64_t mark, const void *frame)
 {
 	uint64_t holder = shared_holder;
@@ -426,7 +414,7 @@ static struct producer *hold_shared(struct producer *shared, uint64_t mark, cons
 		return NULL;
 	shared_holder = torsh_producer_holder(frame);
 	if (shared->user != mark) {
-		/* What is remembered of another thread's stack isn't there any more, perhaps. */
+		/* The cached stack is another thread's. */
 		torsh_stamp_disown(shared);
 		torsh_stack_reset(shared->stack);
 		shared->user = mark;
@@ -436,9 +424,9 @@ static struct producer *hold_shared(struct producer *shared, uint64_t mark, cons
 }
 
 /*
- * The C library frees some things of a thread after every destructor ran: all such threads share
- * one producer, and so do those that found no slot. Whoever holds it may wait for the writer; or
- * never leave, which is waited for once.
+ * The producer shared by threads past their last destructor (the C library still frees then) and by
+ * threads without a slot. Its holder may wait for the writer, or never leave: that is waited for
+ * only once.
  */
 static struct producer *enter_shared(const void *frame)
 {
@@ -453,8 +441,8 @@ static struct producer *enter_shared(const void *frame)
 		held = shared ? atomic_load_explicit(&shared->state, memory_order_relaxed)
 			      : PRODUCER_IDLE;
 		/*
-		 * A handler that interrupted its own thread's use of it; or somebody was waited for
-		 * in vain.
+		 * This thread holds it below a signal handler; or an earlier wait for the same
+		 * holder timed out.
 		 */
 		if (held == mark ||
 		    (i && held == atomic_load_explicit(stuck, memory_order_relaxed)))
@@ -497,9 +485,7 @@ static struct producer *enter_not_created(const void *frame)
 	return enter_shared(frame);
 }
 
-/*
- * Everything that is not an idle producer. errno is kept: a hook's caller sees the real function's.
- */
+/* The states other than idle. errno is kept: the hook's caller gets the real function's. */
 struct producer *torsh_producer_enter_slowly(struct producer *producer, const void *frame)
 {
 	int saved = errno;
@@ -510,7 +496,7 @@ struct producer *torsh_producer_enter_slowly(struct producer *producer, const vo
 		entered = enter_not_created(frame);
 		break;
 	case PRODUCER_QUIET:
-		/* A handler jumped out of the hook that was making this thread's producer. */
+		/* A handler left the hook that was creating this thread's producer. */
 		if (torsh_producer_is_abandoned(creation_holder, frame)) {
 			creation_holder = 0;
 			torsh_producer_self = &torsh_producer_not_created;
@@ -521,7 +507,7 @@ struct producer *torsh_producer_enter_slowly(struct producer *producer, const vo
 		torsh_count(COUNTER_muted_lost);
 		break;
 	case PRODUCER_IDLE:
-		/* A handler has mended it since it was looked at. */
+		/* A handler has recovered it meanwhile. */
 		entered = enter_own(producer, frame);
 		break;
 	case PRODUCER_ENDED:

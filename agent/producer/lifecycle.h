@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How a thread's producer is born at its first event and ends with the thread.
+ * The lifecycle of producers: one is created at a thread's first event and closed when the thread
+ * ends.
  */
 #ifndef TORSH_AGENT_PRODUCER_LIFECYCLE_H
 #define TORSH_AGENT_PRODUCER_LIFECYCLE_H
@@ -10,24 +11,24 @@
 struct ring;
 
 /*
- * One time in a process image, before the first producer: makes the key whose destructor ends
- * producers. 0 or -errno.
+ * Create the pthread key with the destructor that closes producers. Called once in a process image,
+ * before the first producer. Returns 0 or -errno.
  */
 int torsh_lifecycle_start(void);
 
 /*
- * Make the calling thread's producer. NULL when it can't have one; its events are then counted as
- * lost.
+ * Create the calling thread's producer. NULL when it can't have one: its events go to the shared
+ * producer.
  */
 struct producer *torsh_lifecycle_producer(void);
 
-/*
- * With a new channel: what threads share that have no producer of their own is made now, whatever
- * limits the process has or sets itself later.
- */
+/* Reserve the shared producer of a new channel, before the process lowers its limits. */
 void torsh_lifecycle_reserve(void);
 
-/* A ring that its slot's thread uses no more: unmapped, or kept for the slot's next one. */
+/*
+ * Release the ring of a slot that has no thread any more: unmapped, or kept for the slot's next
+ * thread.
+ */
 void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring);
 
 #endif

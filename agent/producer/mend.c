@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Producers whose hook never came to its end, because a handler that interrupted it jumped out,
- * threw, or was cancelled. What the hook was in the middle of may be half done: the event on the
- * ring, what the encoding and the stack remember.
+ * Recovery of producers with an abandoned hook: a handler that interrupted it jumped out, threw, or
+ * was cancelled. The event on the ring, the encoder's state and the cached stack may be incomplete.
  */
 #include "agent/modules/memory_probe.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/producer.h"
 
 /*
- * A frame that is entered at the holder's place again has taken its stack. Elsewhere the return
- * address decides: a frame that is alive keeps its own, on whatever stack it lies. Where it is
- * still there nothing is known: the hook may be under way further out, or stand still on another
- * stack.
+ * A frame at the holder's own address has replaced it. Otherwise the stored return address decides:
+ * a live frame keeps its own, on any stack. Where it is unchanged the hook may still be active
+ * further out, or suspended on another stack.
  */
 bool torsh_producer_is_abandoned(uint64_t state, const void *frame)
 {
@@ -27,8 +25,8 @@ bool torsh_producer_is_abandoned(uint64_t state, const void *frame)
 }
 
 /*
- * Returns whether an event was begun that was not committed, or none was though its hook had
- * entered.
+ * Undo the event under way. Returns whether one was begun and not committed, or the hook entered
+ * without sending one.
  */
 static bool take_back(struct producer *producer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What producers do off the hot path: they wait, lose, and send cold events. How they are born and
- * end is in lifecycle.c.
+ * The producer off its hot path: backpressure, dropped events, cold events. lifecycle.c creates and
+ * closes producers.
  */
 #include "agent/producer/producer.h"
 
@@ -34,7 +34,7 @@ static bool writer_is_dead(struct channel_header *header)
 	}
 	if (!torsh_agent_is_abandoned())
 		return false;
-	/* One that was never there stays NONE: at exit that is another sentence. */
+	/* A writer that never attached stays NONE: the message at exit differs. */
 	atomic_compare_exchange_strong_explicit(&header->writer_state, &attached,
 						CHANNEL_WRITER_GONE, memory_order_relaxed,
 						memory_order_relaxed);
@@ -74,8 +74,8 @@ static void enlarge(struct producer *producer)
 }
 
 /*
- * Room up to which the producer may go without asking again: a quarter of the ring at a time, so
- * that a sleeping writer is woken early enough.
+ * Extend room_until by at most a quarter of the ring, so that a sleeping writer is woken early
+ * enough.
  */
 static bool grant_room(struct producer *producer)
 {
@@ -153,7 +153,7 @@ static void await_progress(void *context)
 	torsh_sys_futex_wait(&slot->progress, progress, BACKPRESSURE_STEP_NS);
 }
 
-/* Wait until the writer has made room. 0: it won't. */
+/* Wait until the writer has made room; false: it did not. */
 static bool wait_for_room(struct producer *producer)
 {
 	const struct producer_await await = {
@@ -167,7 +167,7 @@ static bool wait_for_room(struct producer *producer)
 	return is_there;
 }
 
-/* An event of one piece; there is room for it. */
+/* Write one cold event; the caller has checked the room. */
 static void put_cold(struct producer *producer, uint32_t id, const void *payload, uint32_t n_bytes)
 {
 	uint8_t *begin = torsh_ring_begin(&producer->ring), *end;
@@ -178,7 +178,7 @@ static void put_cold(struct producer *producer, uint32_t id, const void *payload
 	producer->n_before = producer->ring.n_events; /* the hook's own event is still to come */
 }
 
-/* The reader's encoding may be another one by now: both begin anew, from this stamp. */
+/* The decoder's state may differ: both restart from this stamp. */
 static void put_restart(struct producer *producer)
 {
 	struct event event = {.id = EVENT_RESTART,
@@ -231,13 +231,14 @@ void torsh_producer_drop(struct producer *producer, enum producer_loss what)
 
 	producer->lost[what]++;
 	producer->has_lost = 1;
-	producer->ring.room_until = 0; /* the next event asks, and says what was lost */
+	/* the next event takes the slow path, which reports the loss */
+	producer->ring.room_until = 0;
 	atomic_store_explicit(&slot->dropped,
 			      atomic_load_explicit(&slot->dropped, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 }
 
-/* Packed where it goes: these are large for the stack of a signal handler. */
+/* Packed in place: the ids are too large for a signal handler's stack. */
 static void put_frames(struct producer *producer, uint32_t pop, uint32_t n, const uint32_t *ids)
 {
 	uint8_t *begin = torsh_ring_begin(&producer->ring), *end;
@@ -293,7 +294,7 @@ int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_byt
 		pages++;
 	former = *pages;
 	memcpy(larger, former.at, former.n_bytes);
-	/* In use before the former ones go: a handler may jump out of here. */
+	/* Published before the old pages are unmapped: a handler may leave this function. */
 	*at = larger;
 	*pages = (struct producer_pages){.at = larger, .n_bytes = n_bytes};
 	torsh_sys_munmap(former.at, former.n_bytes);
@@ -309,7 +310,7 @@ void torsh_producer_add_python(struct producer *producer, struct stack_delta *de
 				   producer->tid == torsh_process->pid, delta);
 }
 
-/* Inlined into whoever sends an event: that may be done on a signal handler's small stack. */
+/* Inlined into its callers: they may run on a signal handler's small stack. */
 static inline __attribute__((always_inline)) bool hold(struct producer *producer, const void *frame,
 						       uint64_t *stamp)
 {

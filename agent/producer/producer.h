@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A producer: one ordered stream of events on one ring, with what its encoding remembers. A thread
- * has one, and a second one for signal handlers that interrupt its hooks. A hook records so:
+ * Where events leave a thread. A producer is one ordered stream of events on one ring, with the
+ * state of its encoder. A thread has one, and a second one for signal handlers that interrupt its
+ * hooks. First file of this folder: lifecycle.h creates producers, channel.h maps what they write
+ * to, stamp.h orders their events. A hook records so:
  *
  *	struct producer *producer = torsh_producer_enter();
  *
@@ -28,20 +30,23 @@
 #include "shim/sys.h"
 
 enum producer_state {
-	PRODUCER_FORKED, /* these pages were zeroed by fork: the process is a new one */
+	PRODUCER_FORKED, /* fork zeroed these pages: this is a child process */
 	PRODUCER_IDLE,
-	PRODUCER_BUSY, /* the shared producer: some thread is in a hook */
-	PRODUCER_NOT_CREATED, /* stands for a thread that has none yet */
-	PRODUCER_QUIET, /* stands for a thread whose calls are the agent's own */
-	/* stands for a thread that has forbidden itself what an event takes: they are counted */
+	PRODUCER_BUSY, /* the shared producer: a thread is in a hook */
+	PRODUCER_NOT_CREATED, /* stand-in for a thread without a producer */
+	PRODUCER_QUIET, /* stand-in for a thread while the agent makes calls of its own */
+	/*
+	 * stand-in for a thread that may not make the system calls an event takes: events are
+	 * counted
+	 */
 	PRODUCER_MUTE,
-	PRODUCER_ENDED, /* stands for a thread that has given its producer back */
+	PRODUCER_ENDED, /* stand-in for a thread that has closed its producer */
 	N_PRODUCER_STATES,
 };
 
 enum producer_loss { LOSS_ALLOC, LOSS_FREE, LOSS_OTHER, N_LOSSES };
 
-/* Pages that go with a producer, and are given back with it. */
+/* Pages owned by a producer, unmapped with it. */
 struct producer_pages {
 	void *at;
 	size_t n_bytes;
@@ -64,8 +69,8 @@ struct producer {
 	struct open_calls *open; /* the same, agent/producer/schedule.c's */
 	struct producer_pages pages[PRODUCER_PAGES];
 	struct producer *interrupt; /* NULL until a handler needed it */
-	uint64_t user; /* of the shared producer: the mark of the thread whose it was last */
-	uint8_t *large; /* the slot's large ring, since it is mapped */
+	uint64_t user; /* of the shared producer: the mark of the thread that used it last */
+	uint8_t *large; /* the slot's large ring, once mapped */
 	uint32_t may_not_grow; /* no large ring could be mapped */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
 	uint32_t has_lost;
@@ -81,25 +86,29 @@ extern struct producer torsh_producer_not_created, torsh_producer_quiet, torsh_p
 	torsh_producer_ended;
 
 /*
- * A hook's hold of its producer: the hook's frame, and a part of the return address that lies
- * there. A handler that interrupts a hook may jump out of it (siglongjmp, setcontext, an exception,
- * a cancellation), and the hold is never given back: by these it is known for one of a frame that
- * is gone.
+ * Identifies the hook that holds a producer: its frame's address, and 16 bits of the return address
+ * stored there. A signal handler may leave a hook for good (siglongjmp, setcontext, an exception, a
+ * cancellation) so that the producer stays held; torsh_producer_is_abandoned detects that from
+ * these bits.
  */
 static inline uint64_t torsh_producer_holder(const void *frame)
 {
 	return (uint64_t)(uintptr_t)frame << 16 | *((const uint16_t *)frame + 4);
 }
 
-/* the counter can't be trusted: stamps are clock_gettime's */
+/* the time stamp counter is not reliable: stamps come from clock_gettime */
 extern bool torsh_producer_clock_is_monotonic;
 
-/* frame: of the hook that enters. */
+/*
+ * The slow path of torsh_producer_enter, for a producer that is not idle. frame is the hook's.
+ * Returns NULL when nothing is recorded; keeps errno.
+ */
 struct producer *torsh_producer_enter_slowly(struct producer *producer, const void *frame);
 
 /*
- * For the hook whose frame stays until torsh_producer_leave: in a function that enters for it, that
- * one is inlined too.
+ * Enter the calling thread's producer. The hook's frame must stay until torsh_producer_leave: a
+ * helper that enters on behalf of a hook is inlined into it. Never blocks on the ring; NULL when
+ * nothing is recorded.
  */
 static inline __attribute__((always_inline)) struct producer *torsh_producer_enter(void)
 {
@@ -120,26 +129,29 @@ static inline __attribute__((always_inline)) struct producer *torsh_producer_ent
 static inline void torsh_producer_leave(struct producer *producer)
 {
 	/*
-	 * For the shared producer this is the release of a lock, paired with the acquire in
-	 * enter_slowly.
+	 * For the shared producer this releases a lock; pairs with the acquire in lifecycle.c's
+	 * enter.
 	 */
 	atomic_store_explicit(&producer->state, PRODUCER_IDLE, memory_order_release);
 }
 
-/* Zeroed pages that are the producer's for as long as it lives. NULL when there are none. */
+/*
+ * Map n_bytes of zeroed pages that live as long as the producer. NULL without memory, or when
+ * PRODUCER_PAGES are in use.
+ */
 void *torsh_producer_pages(struct producer *producer, size_t n_bytes);
 
 /*
- * *at, which that returned, becomes n_bytes, more than before, with the same contents. Returns 0,
- * or -ENOMEM: it stays.
+ * Move *at, which torsh_producer_pages returned, to a larger mapping of n_bytes, contents kept.
+ * Returns 0, or -ENOMEM and leaves *at.
  */
 int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_bytes);
 
-/* A stamp where the counter isn't used, or was set back. */
+/* The slow paths of torsh_producer_stamp: the counter is not used, or went backwards. */
 uint64_t torsh_producer_slow_stamp(struct producer *producer);
 uint64_t torsh_producer_stamp_went_back(struct producer *producer);
 
-/* The time of an event, not before the producer's last one. */
+/* The stamp of an event: never below the producer's last one. */
 static inline uint64_t torsh_producer_stamp(struct producer *producer)
 {
 	uint64_t stamp;
@@ -158,8 +170,8 @@ bool torsh_producer_make_room(struct producer *producer);
 void torsh_producer_drop(struct producer *producer, enum producer_loss what);
 
 /*
- * Is there room for one event? May wait for the writer, for a bounded time; 0: the event is to be
- * lost.
+ * Whether the ring has room for one event. May wait for the writer, up to the backpressure timeout;
+ * false: drop the event.
  */
 static inline bool torsh_producer_has_room(struct producer *producer)
 {
@@ -170,7 +182,9 @@ static inline bool torsh_producer_has_room(struct producer *producer)
 
 void torsh_producer_add_python(struct producer *producer, struct stack_delta *delta);
 
-/* The difference of the hook's stack to that of the producer's previous capture. */
+/*
+ * Capture the hook's stack as a delta to the producer's previous capture, Python frames included.
+ */
 static inline void torsh_producer_capture(struct producer *producer, const void *frame,
 					  struct stack_delta *delta)
 {
@@ -181,9 +195,8 @@ static inline void torsh_producer_capture(struct producer *producer, const void 
 }
 
 /*
- * Send the stack of the hook with this frame as events of its own, so that the next event's stack
- * is the same. Returns 0, or -1 when there was no room: the stack starts anew with the next
- * capture.
+ * Send delta as STACK events, so that the next event's stack is unchanged. Returns 0, or -1 without
+ * room: the next capture then sends every frame.
  */
 int torsh_producer_put_stack(struct producer *producer, const struct stack_delta *delta);
 
@@ -203,8 +216,8 @@ static inline void torsh_producer_free(struct producer *producer, uint64_t addre
 }
 
 /*
- * The stack by events of its own, because it changed too much; returns the alloc's stamp anew, 0
- * when it is lost.
+ * Send a large delta as STACK events ahead of the alloc. Returns the alloc's new stamp, 0 when the
+ * alloc was dropped.
  */
 static inline uint64_t torsh_producer_stack_first(struct producer *producer,
 						  struct stack_delta *delta)
@@ -219,7 +232,10 @@ static inline uint64_t torsh_producer_stack_first(struct producer *producer,
 	return torsh_producer_stamp(producer);
 }
 
-/* frame: the hook's __builtin_frame_address(0), or NULL when stacks are not recorded. */
+/*
+ * Record an allocation. frame is the hook's __builtin_frame_address(0), or NULL when stacks are not
+ * recorded.
+ */
 static inline void torsh_producer_alloc(struct producer *producer, const struct event_alloc *alloc,
 					const void *frame)
 {
@@ -249,48 +265,47 @@ static inline void torsh_producer_alloc(struct producer *producer, const struct 
 }
 
 /*
- * A cold event, as of now; with frame, the stack is sent before it. For an event whose stamp must
- * be older than the call that it reports, take the stamp between torsh_producer_hold and
- * torsh_producer_event_at: the writer waits meanwhile.
+ * Record a cold event stamped now, preceded by the stack when frame is given. An event whose stamp
+ * must precede the call it reports takes the stamp by torsh_producer_hold and is sent by
+ * torsh_producer_event_at; the writer folds nothing later meanwhile.
  */
 void torsh_producer_event(struct producer *producer, const struct event *event, const void *frame);
 
 /*
- * The same for a caller that has not entered: with the calling thread's producer, and not at all
- * where it has none.
+ * torsh_producer_event for a caller that has not entered; does nothing for a thread without a
+ * producer.
  */
 void torsh_producer_send(const struct event *event, const void *frame);
 
 /*
- * Make the ring busy and take a stamp. Returns 0 when there is no room: then the event is lost
- * already. Afterwards exactly one of torsh_producer_event_at and torsh_producer_release.
+ * Mark the ring busy and take a stamp. Returns false when there is no room and the event was
+ * dropped. After true, call exactly one of torsh_producer_event_at and torsh_producer_release.
  */
 bool torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp);
 void torsh_producer_event_at(struct producer *producer, const struct event *event, uint64_t stamp);
 void torsh_producer_release(struct producer *producer);
 
 /*
- * Is the hook gone that holds a producer in this state? A hook of this frame finds it so, on the
- * same thread.
+ * Whether the hook that holds a producer in this state has been left for good. Called on the same
+ * thread by the hook with this frame.
  */
 bool torsh_producer_is_abandoned(uint64_t state, const void *frame);
 
 /*
- * Make a producer whose hook is gone usable; the caller holds it now. An event that was under way
- * is counted as lost, and what is sent from now on is encoded from nothing.
+ * Recover a producer with an abandoned hook; the caller holds it afterwards. An unfinished event is
+ * counted as lost, and the encoding restarts from its initial state.
  */
 void torsh_producer_mend(struct producer *producer);
 
 /*
- * Be on the large ring, if the slot's large_from says so: a handler may have jumped out before that
- * was done.
+ * Switch to the large ring where large_from is set: a handler may have left the hook before the
+ * switch.
  */
 void torsh_producer_settle_ring(struct producer *producer);
 
 /*
- * Wait until is_there(context) or the writer is given up on, as agent/producer/backpressure.h says.
- * await: sleeps until that may have changed, one step at most. Adds the time to *waited_ns. 0:
- * given up.
+ * Wait until is_there(context), or until the backpressure timeout (agent/producer/backpressure.h).
+ * await sleeps for at most one step. Adds the time to *waited_ns; returns false when it gave up.
  */
 struct producer_await {
 	bool (*is_there)(void *context);

@@ -31,7 +31,7 @@ uint64_t torsh_producer_slow_stamp(struct producer *producer)
 
 /*
  * The counter was set back: stamps are lifted. Or counters of two CPUs differ, where the machine
- * doesn't keep them together: time stands still, and it is said.
+ * doesn't synchronise them: the producer's time stands still, and that is counted.
  */
 uint64_t torsh_producer_stamp_went_back(struct producer *producer)
 {

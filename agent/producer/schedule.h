@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The schedule that TORSH_PROFILER_SCHEDULE asks for, as this process goes through its steps:
- * whether a call that begins now is sent. What tells steps are the program's own marks, else
- * torch.profiler's, else the calls of its first optimizer; the best of them counts, and begins with
- * step 0. Until one was heard everything is sent.
+ * TORSH_PROFILER_SCHEDULE applied to this process: whether a call that begins now is sent. Steps
+ * come from the program's own marks, else from torch.profiler, else from the calls of its first
+ * optimizer; the best source counts, and starts at step 0. Before the first step everything is
+ * sent.
  *
- * Calls that were sent have their ends sent, whatever step it is then, and no others: each thread
- * remembers which of its open calls were.
+ * The end of a call is sent exactly if its beginning was, whatever the step is by then: each thread
+ * keeps which of its open calls were sent.
  */
 #ifndef TORSH_AGENT_PRODUCER_SCHEDULE_H
 #define TORSH_AGENT_PRODUCER_SCHEDULE_H
@@ -24,7 +24,7 @@ struct producer;
 struct schedule_state {
 	_Atomic uint32_t is_announced; /* the schedule was sent */
 	_Atomic uint32_t rests; /* calls that begin are not sent */
-	_Atomic uint32_t optimizer; /* label of the one whose calls count, 0: none was heard */
+	_Atomic uint32_t optimizer; /* label of the optimizer that counts steps, 0: none seen */
 	_Atomic uint64_t step; /* enum step_source << 56 | number of the step that goes on */
 };
 
@@ -38,39 +38,39 @@ static inline bool torsh_schedule_is_kept(void)
 	return __builtin_expect(torsh_config.schedule.active != 0, 0);
 }
 
-/* What a call is to its end: of equal ones the innermost ends first. Even, and below 2^63. */
+/* Identifies a call at its end; of equal keys the innermost ends first. Even, and below 2^63. */
 typedef uint64_t open_key;
 
 bool torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key);
 bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_key key);
 
-/* Is a call of the producer's thread to be sent that begins now? */
+/* Whether to send a call that begins now on the producer's thread. */
 static inline bool torsh_schedule_begin(struct producer *producer, enum open_kind kind,
 					open_key key)
 {
 	return !torsh_schedule_is_kept() || torsh_schedule_opens(producer, kind, key);
 }
 
-/* Is its end? Also that of a call which began on another thread. */
+/* Whether to send its end; also for a call that began on another thread. */
 static inline bool torsh_schedule_end(struct producer *producer, enum open_kind kind, open_key key)
 {
 	return !torsh_schedule_is_kept() || torsh_schedule_closes(producer, kind, key);
 }
 
-/* Is a moment to be sent that is marked now? */
+/* Whether to send an instant event marked now. */
 bool torsh_schedule_is_on(struct producer *producer);
 
 /*
- * A step begins, by the program's mark or torch.profiler's (number: as it is said; UINT64_MAX: it
- * isn't), or one ends with the optimizer of that label. What begins it is sent after this.
+ * A step begins, by the program's mark or torch.profiler's (number: as given, or UINT64_MAX), or
+ * ends with the optimizer of that label. Send the event that begins it after this call.
  */
 void torsh_schedule_step(struct producer *producer, enum step_source by, uint64_t number);
 void torsh_schedule_optimizer(struct producer *producer, uint32_t label);
 
-/* The label of the optimizer whose calls count, 0: none was heard. */
+/* The label of the optimizer that counts steps, 0: none seen. */
 uint32_t torsh_schedule_optimizer_label(void);
 
-/* The producer is another thread's from here on. */
+/* Drop the open calls: another thread takes over the producer. */
 void torsh_schedule_reset(struct open_calls *open);
 
 #endif

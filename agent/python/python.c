@@ -225,7 +225,7 @@ static bool is_evaluation(const struct stack_view *view, uint32_t i)
 {
 	uint64_t ip = view->ip[i] & ((UINT64_C(1) << STACK_IP_BITS) - 1);
 
-	/* A return address: it may be the one behind the function's last call. */
+	/* A return address: it may follow the function's last call. */
 	return ip - 1 - torsh_cpython.eval_start < torsh_cpython.eval_bytes;
 }
 
@@ -251,7 +251,7 @@ static void locate_by_code(struct python *python, const struct stack_view *view,
 }
 
 /*
- * Activations of the links behind the first n_kept; returns how many are as they were, from the
+ * Activations of the links after the first n_kept; returns how many are unchanged, from the
  * outermost.
  */
 static uint32_t start_activations(struct python *python, uint32_t n_kept)
@@ -285,8 +285,8 @@ static uint32_t find_activation(const struct activations *acts, uint32_t link)
 }
 
 /*
- * Place what may have moved: activations in native frames that aren't those of before, and new
- * ones. What stays says where the stacks part.
+ * Locate what may have moved: activations in native frames that changed, and new ones. The
+ * unchanged ones show where the stacks part.
  */
 static struct parting locate(struct python *python, const struct stack_view *view,
 			     uint32_t n_native_kept, uintptr_t tstate,

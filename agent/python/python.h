@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Python frames in stacks: what a capture of the native stack found is amended by the lines that
- * the interpreter executes in each of its native frames. Read from the interpreter's own chain of
- * frames, in its own thread, when an event needs a stack: no hook of the interpreter, no lock,
- * nothing paid by code that allocates nothing.
+ * Python frames in stacks: a capture of the native stack is merged with the lines that the
+ * interpreter executes in each of its native frames. They are read from the interpreter's own chain
+ * of frames, in its own thread, when an event needs a stack: no interpreter hook, no lock, and no
+ * cost to code that allocates nothing.
  *
  * One struct python belongs to one struct stack: a thread's, or that of the handlers that interrupt
- * its hooks.
+ * its hooks. First file of this folder; python_chain.h reads the chain, python_code.h and
+ * python_lines.h turn it into ids.
  */
 #ifndef TORSH_AGENT_PYTHON_PYTHON_H
 #define TORSH_AGENT_PYTHON_PYTHON_H
@@ -19,20 +20,19 @@
 struct link_map;
 struct python;
 
-/* A loaded object was met by a stack: is it the interpreter? */
+/* Check whether a loaded object that a stack passed through is the interpreter. */
 void torsh_python_detect(const struct link_map *map);
 
 /* Storage is so many zeroed bytes, aligned as pages are, of the producer's own. */
 size_t torsh_python_bytes(void);
 
-/* What it found before is used no more. */
+/* Discard the cached frames. */
 void torsh_python_invalidate(struct python *python);
 
 /*
- * Amend the difference that torsh_stack_capture just found for stack: it becomes one between stacks
- * with Python frames in them, each run directly outside of the native frame that executes it.
- * is_main: the calling thread is the one that ends the interpreter; other threads see nothing of
- * Python from then on.
+ * Merge Python frames into the delta that torsh_stack_capture just returned for stack: each run of
+ * them directly outside of the native frame that executes it. is_main: the calling thread is the
+ * one that ends the interpreter; other threads get no Python frames from then on.
  */
 void torsh_python_merge(struct python *python, const struct stack *stack, bool is_main,
 			struct stack_delta *delta);

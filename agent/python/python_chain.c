@@ -39,7 +39,7 @@ static inline uintptr_t read_code(const struct reader *reader, uintptr_t frame)
 
 /* ---- reading what is new ---- */
 
-/* Whether a frame met for the first time can be read; its page is asked for once. */
+/* Whether a new frame can be read; its page is probed once. */
 static bool is_readable(struct python_chain *chain, uintptr_t frame)
 {
 	uintptr_t pages[] = {torsh_probe_page(frame), torsh_probe_page(frame + FRAME_BYTES - 1)};
@@ -60,7 +60,7 @@ static bool is_readable(struct python_chain *chain, uintptr_t frame)
 
 /* ---- comparing with what is known ---- */
 
-/* Links whose code died since are known no more, wherever their frames are. */
+/* Drop links to code objects that died since, wherever their frames are. */
 static void drop_dead(struct python_chain *chain)
 {
 	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
@@ -98,7 +98,7 @@ struct proof {
 static inline bool has_moved(const struct chain_links *links, const struct reader *reader,
 			     uint32_t i, uintptr_t frame)
 {
-	/* A pointer says which code it is in, as long as none died. */
+	/* A pointer identifies its code as long as none died. */
 	return read_instruction(reader, frame) != links->instruction[i] ||
 	       (!reader->has_pointer && read_code(reader, frame) != links->code[i]);
 }
@@ -260,7 +260,7 @@ static void read_link(struct chain_links *links, const struct reader *reader, ui
 	links->starts[i] = is_start(frame);
 }
 
-/* What stands for the links further out says that they are not shown, and never changes. */
+/* The stand-in for the links further out reads "not shown", and never changes. */
 static void make_cut(struct chain_links *links, uintptr_t frame)
 {
 	links->frame[0] = frame;
@@ -270,7 +270,7 @@ static void make_cut(struct chain_links *links, uintptr_t frame)
 	links->starts[0] = false;
 }
 
-/* Put the fresh links behind the first n_kept. */
+/* Append the fresh links after the first n_kept. */
 static inline void take_fresh(struct python_chain *chain, const struct reader *reader,
 			      uint32_t n_kept, struct chain_difference *difference)
 {
@@ -310,8 +310,8 @@ uintptr_t torsh_python_innermost(uintptr_t tstate)
 }
 
 /*
- * The commonest: the same frames as before, of which at most the innermost has moved on. False:
- * there is more to do; nothing was changed.
+ * The commonest case: the same frames as before, with at most the innermost moved on. False:
+ * nothing was changed, use the full walk.
  */
 static inline bool update_innermost(struct python_chain *chain, const struct reader *reader,
 				    uintptr_t frame, struct chain_difference *difference)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The interpreter's chain of frames of the calling thread, as it was at the previous look and as it
- * is now. Each link is a frame: a function's, or one of the interpreter's own that stands between
- * activations.
+ * The interpreter's chain of frames of the calling thread, now and at the previous capture. Each
+ * link is a frame: a function's, or an internal one that separates activations.
  */
 #ifndef TORSH_AGENT_PYTHON_PYTHON_CHAIN_H
 #define TORSH_AGENT_PYTHON_PYTHON_CHAIN_H
@@ -74,10 +73,10 @@ struct chain_difference {
 uintptr_t torsh_python_innermost(uintptr_t tstate);
 
 /*
- * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to what is
- * as it was. Frames are read in the order in which they are linked, so that none is read that isn't
- * there: the addresses are predicted by the previous look, so that reads don't wait for each other.
- * Garbage, which a signal handler can find where a frame is being linked, ends the chain.
+ * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to the
+ * unchanged part. Frames are read in the order of their links, so that no freed frame is read;
+ * addresses are predicted from the previous capture, so that the loads are independent. Garbage,
+ * which a signal handler can meet where a frame is being linked, ends the chain.
  */
 void torsh_python_chain_update(struct python_chain *chain, uintptr_t tstate,
 			       struct chain_difference *difference);

@@ -124,7 +124,7 @@ static bool is_same_code(const struct channel_code *code, struct channel_text na
 	       code->first_line == first_line;
 }
 
-/* The same names on the same line are the same function, whichever code object says so. */
+/* The same names on the same line are one function, whatever the code object. */
 static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
@@ -156,8 +156,8 @@ static int32_t offset_of_pointer(uintptr_t frame, uintptr_t code, uintptr_t poin
 	uintptr_t start = code + at->code_bytes;
 
 	/*
-	 * A free-threaded 3.14 gives threads copies of the bytecode: an array of pointers behind
-	 * its length.
+	 * A free-threaded 3.14 gives threads copies of the bytecode: an array of pointers after its
+	 * length.
 	 */
 	if (at->frame_tlbc) {
 		uintptr_t copies = read_word(code, at->code_tlbc);
@@ -197,7 +197,7 @@ static uint32_t find_line(uintptr_t frame, uintptr_t code, uint64_t instruction)
 }
 
 /*
- * The interpreter's own code, e.g. what cleans up behind __init__, has no line and one text for all
+ * The interpreter's own code, e.g. the cleanup after __init__, has no line and one text for all
  * names.
  */
 static bool is_internal(uintptr_t code)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Ids for lines of Python: from a code object and an instruction in it to its function's names and
- * its line, told to the writer once. Any thread; the code object must be alive, as that of a frame
- * of the calling thread is.
+ * Ids for lines of Python: a code object and an instruction become a function's names and a line,
+ * sent to the writer once. Any thread; the code object must be alive, as that of a frame of the
+ * calling thread is.
  */
 #ifndef TORSH_AGENT_PYTHON_PYTHON_CODE_H
 #define TORSH_AGENT_PYTHON_PYTHON_CODE_H
@@ -11,7 +11,7 @@
 
 #define PYTHON_NO_ID UINT32_MAX /* a frame that is no function's */
 
-/* Room for texts on their way; one for each producer, because signal stacks are small. */
+/* Scratch space for texts, one per producer, because signal stacks are small. */
 struct python_scratch {
 	char name[1024], file[4096];
 };

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Which line of its file an instruction of Python stands for: the tables that code objects carry,
- * by version.
- */
+/* The source line of an instruction of Python: the tables that code objects carry, by version. */
 #ifndef TORSH_AGENT_PYTHON_PYTHON_LINES_H
 #define TORSH_AGENT_PYTHON_PYTHON_LINES_H
 

@@ -14,7 +14,7 @@
 /* without a sign of the writer: it is stopped, or dead */
 #define SILENT_MAX_NS UINT64_C(5000000000)
 #define SUMMARY_AT_MOST_NS UINT64_C(5000000000)
-#define WAIT_MAX_NS UINT64_C(600000000000) /* whatever it seems to do */
+#define WAIT_MAX_NS UINT64_C(600000000000) /* in any case */
 
 struct exit_wait {
 	uint64_t begin_ns, at_ns;
@@ -43,7 +43,7 @@ static uint32_t wishes_of(struct channel_header *header, bool may_be_first)
 		       : 0;
 }
 
-/* Called again and again: has the writer moved, and is it not too late for what is waited for? */
+/* Whether to go on waiting: the writer makes progress, and the time limit has not passed. */
 static bool is_worth_it(struct exit_wait *wait, uint32_t heartbeat, uint32_t wishes)
 {
 	wait->at_ns = now_ns();

@@ -12,10 +12,10 @@
 #include "agent/wire/channel.h"
 
 /*
- * Wait, as the last that this process does, and print what the writer answers. Ends when the writer
- * gives no sign of life, when a signal was handled, or after a time. may_be_first: the writer may
- * not have attached yet, and this process began the session. Futexes only: a target may have
- * forbidden itself all else.
+ * Wait at the end of this process and print the writer's answer. Ends without one when the writer
+ * makes no progress, when a signal was handled, or at a time limit. may_be_first: the writer may
+ * not have attached yet, and this process began the session. Futexes only: a seccomp filter may
+ * forbid all else.
  */
 void torsh_exit_wait(struct channel_header *header, bool may_be_first);
 

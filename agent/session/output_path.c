@@ -38,7 +38,7 @@ static void put_absolute(struct text *text, const char *path)
 	torsh_text_put(text, path);
 }
 
-/* The ending of path that asks for an export, or NULL. */
+/* The ending of path that selects an export, or NULL. */
 static const char *export_ending(const char *path)
 {
 	static const char *const endings[] = {".json", ".json.gz", ".pftrace", ".pftrace.gz"};
@@ -65,7 +65,7 @@ void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 	output->export[0] = '\0';
 	ending = export_ending(output->path);
 	if (ending) {
-		/* The recording lies beside the trace that is made of it. */
+		/* The recording lies next to the trace made of it. */
 		strcpy(output->export, output->path);
 		path.length -= strlen(ending);
 		output->path[path.length] = '\0';
@@ -246,9 +246,7 @@ static int try_output(struct output *output)
 	result = *path ? make_directories(path) : 0;
 	if (result)
 		return result;
-	/*
-	 * What stands beside a file of a chosen name is the user's choice; the file itself is new.
-	 */
+	/* The directory of a chosen file name is the user's choice; the file itself is new. */
 	directory = output->is_file ? open(*path ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC)
 				    : open_directory(path);
 	if (directory < 0)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Where a session's recording goes, and what is exported of it at the end: what
- * TORSH_PROFILER_OUTPUT says, and the file that is made of it.
- */
+/* The path of a session's recording and of the export at its end, from TORSH_PROFILER_OUTPUT. */
 #ifndef TORSH_AGENT_SESSION_OUTPUT_PATH_H
 #define TORSH_AGENT_SESSION_OUTPUT_PATH_H
 
@@ -20,15 +17,15 @@ struct output {
 };
 
 /*
- * What the configuration says for the process pid of the program with that base name, which the
- * output keeps.
+ * Derive the output from the configuration, for process pid of the program with that base name; the
+ * output keeps the pointer to program.
  */
 void torsh_output_plan(struct output *output, const char *program, uint64_t pid);
 
 /*
- * Make the recording, in the directory for temporary files where it can't be made in its place.
- * Returns its descriptor, close-on-exec and locked until the last copy is closed, or -errno; what
- * went wrong was said on stderr.
+ * Create the recording, or one in the directory for temporary files where that fails. Returns its
+ * descriptor, close-on-exec and locked until its last copy is closed, or -errno after a message on
+ * stderr.
  */
 int torsh_output_make(struct output *output);
 

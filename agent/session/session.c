@@ -183,7 +183,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	torsh_writer_process_reset_signals();
 	if (chdir("/"))
 		torsh_message("the writer stays in the target's directory", NULL);
-	/* Who connects is told the pid of who has listened last. */
+	/* A client receives the pid of the last process that called listen. */
 	if (listen(SOCKET_FD, N_WAITING_MAX))
 		torsh_message("its end won't be noticed: the writer's socket: ",
 			      torsh_text_reason(-errno), NULL);
@@ -260,10 +260,7 @@ static int start_writer(struct plan *plan)
 	return 0;
 }
 
-/*
- * Is there a writer beside the file at path? Puts its path into the plan, whether it is there or
- * not.
- */
+/* Put the path of a writer in the directory of path into the plan; returns whether it exists. */
 static int find_adjacent_writer(struct plan *plan, const char *path)
 {
 	struct text text = TEXT_IN(plan->writer);
@@ -292,7 +289,7 @@ static int follow_links(const char *path, char resolved[PATH_MAX])
 	return *resolved == '/' ? 0 : -ENOENT;
 }
 
-/* Beside the agent, or beside what a link to the agent leads to. */
+/* In the agent's directory, or in that of the target of a link to the agent. */
 static int plan_writer(struct plan *plan, const char *agent_path)
 {
 	char file[PATH_MAX];
@@ -305,9 +302,9 @@ static int plan_writer(struct plan *plan, const char *agent_path)
 }
 
 /*
- * The child that starts the writer. An emulator of this CPU knows only children that end with
- * SIGCHLD (clone says EINVAL): that signal is then held back from the target until the child is
- * waited for, and taken.
+ * The child that starts the writer. An emulator of this CPU supports only children that end with
+ * SIGCHLD (clone returns EINVAL): that signal is then blocked in the target until the child is
+ * waited for, and consumed.
  */
 struct starter {
 	long pid;
@@ -359,7 +356,7 @@ static int await_starter(const struct starter *starter, const _Atomic uint32_t *
 int torsh_session_begin(const char *program, const char *agent_path, _Atomic uint32_t *writer_pid,
 			char socket_path[SESSION_SOCKET_MAX])
 {
-	/* Large, and used once: not on a stack whose size the target chose. */
+	/* Large, and used once: not on a stack of the target's size. */
 	struct plan *plan = torsh_sys_pages(sizeof(*plan));
 	struct starter starter;
 	int result;

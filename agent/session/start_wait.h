@@ -9,8 +9,8 @@
 #include "agent/wire/channel.h"
 
 /*
- * Wait until the writer has attached to the channel, whose process is in the recording then; for a
- * time, and no longer than the writer lives. Called before the program's first instruction.
+ * Wait until the writer has attached to the channel: the process is in the recording then. Bounded
+ * in time and by the writer's life. Called before the program's first instruction.
  */
 void torsh_start_wait(struct channel_header *header);
 

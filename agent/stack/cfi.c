@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Reading .eh_frame: from a pc to a row. See cfi.h. */
+/* Reads .eh_frame: from a pc to a row. */
 #include "agent/stack/cfi.h"
 
 #include <errno.h>
@@ -116,10 +116,7 @@ static void read_augmentation(struct frame_description *d, const char *letters,
 			d->is_signal_frame = true;
 			break;
 		default:
-			/*
-			 * What is unknown has data of unknown length, but 'z' told where the whole
-			 * ends.
-			 */
+			/* An unknown letter has data of unknown length, but 'z' gave the total. */
 			return;
 		}
 	}
@@ -247,7 +244,7 @@ static void save_or_restore(struct machine *m, struct dwarf_bytes *program, bool
 		s->remembered[m->n_saved++] = s->row;
 }
 
-/* Instructions that say where a register is; false: another instruction. DWARF 5 table 7.29. */
+/* Instructions that set a register's location; false: another instruction. DWARF 5 table 7.29. */
 static bool run_register_instruction(struct machine *m, struct dwarf_bytes *p, uint8_t op)
 {
 	struct cfi_row *row = &m->scratch->row;

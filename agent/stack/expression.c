@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The stack machine of DWARF expressions. See expression.h; the numbers are DWARF 5, table 7.9. */
+/* The stack machine of DWARF expressions (DWARF 5, table 7.9). */
 #include "agent/stack/expression.h"
 
 #include <errno.h>

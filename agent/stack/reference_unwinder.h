@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A second opinion on stacks for debugging: libunwind, opened privately so that its _Unwind_* never
- * take over from libgcc's. It may lock, and is never used unless asked for.
+ * The reference unwinder, which checks captured stacks in tests: libunwind, opened privately so
+ * that its _Unwind_* never replace libgcc's. It may lock, and runs only under
+ * TORSH_PROFILER_CHECK_STACKS.
  */
 #ifndef TORSH_AGENT_STACK_REFERENCE_UNWINDER_H
 #define TORSH_AGENT_STACK_REFERENCE_UNWINDER_H
@@ -13,7 +14,7 @@
 #define REFERENCE_DIFFERENCE_FRAMES 256
 #define REFERENCE_BUSY UINT32_MAX
 
-/* For a debugger: the first pair that differed, innermost first. */
+/* The first pair of stacks that differed, innermost first; for debuggers. */
 struct reference_difference {
 	uint32_t n_ours, n_reference;
 	uintptr_t ours[REFERENCE_DIFFERENCE_FRAMES], reference[REFERENCE_DIFFERENCE_FRAMES];
@@ -21,19 +22,20 @@ struct reference_difference {
 
 extern struct reference_difference torsh_reference_first_difference;
 
-/* Not from a hook. Returns 0, or -ENOENT when libunwind isn't there or isn't as expected. */
+/*
+ * Open libunwind; not from a hook. Returns 0, or -ENOENT when the library is missing or
+ * incompatible.
+ */
 int torsh_reference_open(void);
 
 /*
- * The addresses of the frames from the one that will run with sp outwards, into ips[]; how many, at
- * most REFERENCE_MAX_FRAMES. Called from a frame further in on the same stack. REFERENCE_BUSY
- * when this thread is in a walk already: torsh_reference_compare takes that.
+ * Write the addresses of the frames from the one that will run with sp outwards to ips[]. Returns
+ * their number, at most REFERENCE_MAX_FRAMES, or REFERENCE_BUSY, which torsh_reference_compare
+ * accepts, when this thread is in a walk already. Called from a frame further in on the same stack.
  */
 uint32_t torsh_reference_walk(uintptr_t sp, uintptr_t *ips);
 
-/*
- * Count one comparison; the stacks are innermost first. is_cut: ours goes only as far as it goes.
- */
+/* Compare two stacks, innermost first, and count the result. is_cut: ours ends early by design. */
 void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference,
 			     uint32_t n_reference, bool is_cut);
 

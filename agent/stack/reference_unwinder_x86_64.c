@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* libunwind as the reference unwinder. See reference_unwinder.h. */
+/* libunwind as the reference unwinder. */
 #include "agent/stack/reference_unwinder.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 #include "agent/stack/unwind_rules.h"
 #include "shim/loader/symbol.h"
 
-/* unw_cursor_t is 127 words on x86-64, and its name says that it stays so. */
+/* unw_cursor_t is 127 words on x86-64, fixed by libunwind's ABI. */
 struct cursor {
 	uintptr_t opaque[127];
 };
@@ -57,7 +57,7 @@ int torsh_reference_open(void)
 	return -ENOENT;
 }
 
-/* Its cache of rules knows nothing of dlclose. */
+/* Its cache of rules is not flushed by dlclose. */
 static void flush_when_code_changed(void)
 {
 	uint32_t generation = atomic_load(&torsh_unwind_rules_generation);

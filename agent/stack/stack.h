@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * How stacks are captured; first file of this folder, step.h and cfi.h go on from here.
+ *
  * The native stack of the calling thread, exact and cheap: unwound only as far as it differs from
  * the thread's previous one, whose outer frames are proved unchanged by re-reading their saved
  * return addresses.
  *
  * One struct stack belongs to one thread (a second one to the signal handlers that interrupt its
- * hooks). A capture answers with the difference to the previous capture of the same struct; who
- * sends differences to the writer must send all of them, or reset.
+ * hooks). A capture returns the delta to the previous capture of the same struct; a caller that
+ * sends deltas to the writer must send all of them, or reset.
  */
 #ifndef TORSH_AGENT_STACK_STACK_H
 #define TORSH_AGENT_STACK_STACK_H
@@ -37,8 +39,8 @@ struct stack_delta {
 void torsh_stack_start(void);
 
 /*
- * So many zeroed bytes, aligned as pages are, become a stack, or NULL where there is no memory for
- * what all share. torsh_stack_destroy gives back what it took beside them.
+ * torsh_stack_bytes zeroed, page-aligned bytes become a stack; NULL without memory for the shared
+ * tables. torsh_stack_destroy releases what the stack took besides these bytes.
  */
 size_t torsh_stack_bytes(void);
 struct stack *torsh_stack_create(void *pages);
@@ -63,22 +65,18 @@ struct stack_view {
 
 void torsh_stack_view(const struct stack *stack, struct stack_view *view);
 
-/* The next capture answers STACK_POP_ALL and every frame: after a delta was dropped. */
+/* Make the next capture send every frame (STACK_POP_ALL), after a delta was dropped. */
 void torsh_stack_reset(struct stack *stack);
 
-/* The same, and nothing of earlier captures is used again: one of them was left in its middle. */
+/* torsh_stack_reset, and discard the caches: a capture was left unfinished. */
 void torsh_stack_invalidate(struct stack *stack);
 
-/*
- * Code was unmapped, or may have been (dlclose): no rule and no cached frame from before may be
- * used again.
- */
+/* Discard every rule and cached frame of code that dlclose may have unmapped. */
 void torsh_stack_invalidate_code(void);
 
 /*
- * Debugging: take every n-th capture both ways and count differences (0: never). The reference
- * unwinder is libunwind, opened privately; -ENOENT when it isn't there. Not to be called from a
- * hook.
+ * For debugging: compare every n-th capture with the reference unwinder and count differences (0:
+ * never). Returns -ENOENT when libunwind can't be opened. Not from a hook.
  */
 int torsh_stack_check_every(uint32_t n);
 

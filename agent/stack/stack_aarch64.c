@@ -132,7 +132,7 @@ static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
 		if (found >> 32 != now) {
 			struct module module;
 
-			/* Whoever has an id is remembered, so that its going is noticed. */
+			/* Track the object of every id, so that its unmapping is noticed. */
 			torsh_modules_find(ip, &module);
 			found = (uint64_t)now << 32 | torsh_registry_add_address(ip, flags);
 			atomic_store_explicit(&known->id, found, memory_order_relaxed);

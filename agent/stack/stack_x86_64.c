@@ -38,9 +38,9 @@
 #define MOST_CHECKS_PER_FRAME 3u
 
 /*
- * Tails: the innermost frames of earlier captures, by where the hook was called from. A program
- * goes through the same few functions again and again; where the slots that the walk read then have
- * the same values it would go the same way.
+ * Cached suffixes: the innermost frames of earlier captures, by the hook's call site. A program
+ * passes through the same few functions again and again; while the slots that the walk read keep
+ * their values it takes the same path.
  */
 #define SUFFIX_FRAMES 8u
 #define SUFFIX_CHECKS 20u
@@ -50,13 +50,13 @@
 #define N_FIRST_SUFFIX_BITS 4
 
 /*
- * Rules that this stack's walks met lately. The table of all has an entry for each return address
- * of the process, far apart in memory: there a look-up is a cache miss.
+ * Recently used rules of this stack. The shared table has an entry for each return address of the
+ * process, far apart in memory: a look-up there is a cache miss.
  */
 #define RULE_CACHE_BITS 11
 #define FIRST_RULE_CACHE_BITS 6
 
-/* A thread begins with few of both, and gets the others when so many were pushed out. */
+/* A thread starts with small caches and gets large ones after this many evictions. */
 #define EVICTED_MAX 256u
 
 struct cached_rule {
@@ -70,7 +70,7 @@ struct frames {
 	uintptr_t bp[STACK_MAX_FRAMES];
 };
 
-/* Outermost first. What lies behind n_frames may be copied, but means nothing. */
+/* Outermost first. Entries past n_frames may be copied, but mean nothing. */
 struct suffix {
 	uint32_t generation; /* of the rules; 0: none */
 	uint32_t n_frames, n_checks;
@@ -87,7 +87,7 @@ struct suffix {
 	struct check list[SUFFIX_CHECKS];
 };
 
-/* What a thread with many gets. */
+/* The large caches. */
 struct grown {
 	struct suffix suffixes[N_SUFFIXES];
 	struct cached_rule rules[1u << RULE_CACHE_BITS];
@@ -97,18 +97,21 @@ struct stack {
 	uint32_t depth;
 	uint32_t n_fresh;
 	uint32_t generation; /* of the rules that the frames were found by */
-	uint32_t n_unchecked; /* captures since the last one that the reference unwinder saw */
-	/* cached suffixes and rules that made room for others, while there are few */
+	uint32_t n_unchecked; /* captures since the last comparison with the reference unwinder */
+	/* evictions from the small caches */
 	uint32_t n_evicted;
 	uint32_t suffix_shift, rule_shift; /* of hashes: 64 less the bits of an index */
 	struct suffix *suffixes;
 	struct cached_rule *rules;
 	struct grown *grown; /* where these are; NULL: they are the first ones */
 	bool is_anew; /* the next delta starts from nothing */
-	bool is_too_deep; /* the outermost frame says so */
+	bool is_too_deep; /* the outermost frame is the pseudo-address for it */
 	uintptr_t never; /* 0, where a check expects something else */
 	struct step_frame at; /* where an uncommon step led */
-	/* beyond the outermost frame; sp is NO_FRAME unless memory said that it ends there */
+	/*
+	 * beyond the outermost frame; sp is NO_FRAME unless an address of 0 in memory ended the
+	 * stack
+	 */
 	struct step_frame end;
 	struct stepper stepper;
 
@@ -160,10 +163,7 @@ void torsh_stack_destroy(struct stack *s)
 		torsh_sys_munmap(s->grown, sizeof(*s->grown));
 }
 
-/*
- * Many cached suffixes and rules in place of few; what there is of them is not worth a copy. Where
- * there is no memory it stays.
- */
+/* Replace the small caches by large ones, empty. Without memory they stay. */
 static __attribute__((noinline)) void grow(struct stack *s)
 {
 	s->n_evicted = 0;
@@ -200,10 +200,7 @@ void torsh_stack_invalidate(struct stack *s)
 	torsh_stack_reset(s);
 }
 
-/*
- * From nothing, by the rules of this generation: where some were forgotten, what was found by them
- * is void.
- */
+/* Start from an empty cache: frames found by flushed rules are void. */
 static void start_anew(struct stack *s, uint32_t generation)
 {
 	if (generation != s->generation)
@@ -284,8 +281,8 @@ static void finish_deep_walk(struct stack *s)
 }
 
 /*
- * The common step, to a frame nearby; false: it takes more. Damaged rules lead anywhere: only what
- * is known is read.
+ * The common step, to a frame nearby; false: another kind. Damaged rules lead anywhere: only memory
+ * known to be readable is read.
  */
 static inline bool step_simply(const struct stepper *stepper, struct step_frame *at, uint64_t rule)
 {
@@ -345,8 +342,8 @@ static inline bool matches_cached(struct stack *s, const struct step_frame *at, 
 }
 
 /*
- * The rule of a tagged_ip that none is known for. What a guess led to may be no code that this
- * thread returns to.
+ * Compile the rule of an address that has none. An address reached by a guess may be code that this
+ * thread does not return to.
  */
 static __attribute__((noinline)) uint64_t compile_rule(struct stack *s, uint64_t tagged_ip)
 {
@@ -467,7 +464,7 @@ static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct s
 {
 	if (!is_likely(is_simple(rule)))
 		return add_other_checks(s, f, outer, is_bp_used, rule, at);
-	/* The tagged_ip of a call is its return address. */
+	/* A tagged return address equals the address. */
 	add_check(s, &at, outer.sp - 8, outer.tagged_ip);
 	if (is_bp_used && rule & RULE_RESTORES_BP)
 		add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
@@ -587,8 +584,8 @@ static inline bool is_cached(const struct stack *s, uint32_t i, const struct suf
 }
 
 /*
- * All of the cached suffix behind its parent. Sizes that the compiler knows: what is too much has
- * room and means nothing.
+ * Copy the cached suffix after its parent, in sizes known at compile time; the excess has room and
+ * means nothing.
  */
 static inline void copy_suffix(struct stack *s, const struct suffix *suffix)
 {
@@ -646,7 +643,9 @@ int torsh_stack_check_every(uint32_t n)
 	return err;
 }
 
-/* Beyond a frame that nothing describes both sides guess, each in its own way. */
+/*
+ * Whether unwind information describes the frame: beyond others both unwinders guess, differently.
+ */
 static bool has_unwind_info(uint64_t tagged_ip)
 {
 	enum ip_tag variety = torsh_ip_tag(tagged_ip);

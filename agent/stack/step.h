@@ -19,7 +19,8 @@
 #define STEP_NEAR_BYTES (16u << 10)
 
 /*
- * sp: rsp at the return point; tagged_ip: its address (agent/stack/unwind_rule.h); bp: rbp there.
+ * sp: rsp at the return point; tagged_ip: the tagged return address (agent/stack/unwind_rule.h);
+ * bp: rbp there.
  */
 struct step_frame {
 	uintptr_t sp;
@@ -30,7 +31,7 @@ struct step_frame {
 enum step_result {
 	STEP_NEXT, /* the frame is the outer one now */
 	STEP_END, /* it was the outermost */
-	/* it was the outermost, as an address of 0 in memory says: the frame has that address */
+	/* it was the outermost, by an address of 0 in memory: the frame has that address */
 	STEP_END_READ,
 	STEP_CUT_UNKNOWN, /* ADDRESS_CUT_UNKNOWN_CODE */
 	STEP_CUT_BAD, /* ADDRESS_CUT_BAD_FRAME */
@@ -66,7 +67,7 @@ static inline void torsh_step_start(struct stepper *stepper, uintptr_t hook_sp)
 	}
 }
 
-/* Whether this word lies in the memory around hook_sp that is known to be readable. */
+/* Whether this word lies in the memory around hook_sp that is readable. */
 static inline bool torsh_step_is_readable(const struct stepper *stepper, uintptr_t address)
 {
 	return address - stepper->low <= stepper->high - 8 - stepper->low;

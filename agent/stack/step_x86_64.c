@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* All ways to leave a frame. See step.h. */
+/* All ways to leave a frame. */
 #include "agent/stack/step.h"
 
 #include <errno.h>
@@ -53,7 +53,9 @@ static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintpt
 	if (!is_near || !is_on_stack(s, address)) {
 		if (!torsh_probe(address))
 			return false;
-		/* A guess led here. Next time the memory may be gone, and nobody would ask. */
+		/*
+		 * A guess led here. Next time the memory may be gone, and no probe would be made.
+		 */
 		if (s->is_guessing)
 			*rule |= RULE_UNPROVABLE;
 	}
@@ -157,7 +159,7 @@ static bool reach(struct stepper *s, const struct step_frame *f)
 	return true;
 }
 
-/* What rbx or another register says now, no slot of the stack proves. */
+/* The value of rbx or another register is proved by no slot of the stack. */
 static enum step_result step_with_all_registers(struct stepper *s, struct step_frame *f,
 						uint64_t *rule)
 {

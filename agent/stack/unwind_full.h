@@ -16,7 +16,7 @@
 struct unwind_cursor {
 	/* rsp: the frame's at its return point; rip: the address that is next */
 	uintptr_t registers[CFI_N_REGISTERS];
-	bool is_exact; /* rip is that of an interrupted instruction, not behind a call */
+	bool is_exact; /* rip is that of an interrupted instruction, not a return address */
 	bool is_guessing; /* a frame further in had no unwind information */
 	uintptr_t known_page; /* memory that was read before */
 	struct cfi_scratch *scratch; /* the caller's */

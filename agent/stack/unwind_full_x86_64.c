@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Stepping with all registers. See unwind_full.h. */
+/* Steps with all registers. */
 #include "agent/stack/unwind_full.h"
 
 #include <errno.h>
@@ -87,9 +87,7 @@ static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 		err = find_register(c, row, cfa, i, &next[i]);
 	if (err)
 		return err;
-	/*
-	 * Every step leaves at least a return address behind, or the frames would repeat for ever.
-	 */
+	/* Every step pops at least a return address; otherwise frames would repeat for ever. */
 	if (next[CFI_RSP] == c->registers[CFI_RSP] && next[CFI_RIP] == c->registers[CFI_RIP])
 		return -EINVAL;
 	c->is_exact = row->is_signal_frame;

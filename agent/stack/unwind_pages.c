@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Unmapping what only unwinding has read. See unwind_pages.h. */
+/* Unmaps pages that only unwinding has read. */
 #include "agent/stack/unwind_pages.h"
 
 #include <errno.h>

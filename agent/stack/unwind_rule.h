@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * How to step from one frame to the next outer one on x86-64, in 64 bits together with the id of
- * the frame's address; and the tagged_ip by which rules are found. Almost every frame's unwind
- * information fits; what doesn't is RULE_BAD and is interpreted in full each time.
+ * the frame's address; and the tagged return address by which rules are found. Almost every frame's
+ * unwind information fits; the rest is RULE_BAD and is interpreted in full each time.
  *
  * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and
  * 63 of steps
@@ -18,10 +18,7 @@
 struct module;
 
 enum rule_kind {
-	/*
-	 * Up to here the table says "not known yet" by 0. CFA: the stack pointer of the outer
-	 * frame.
-	 */
+	/* 0 means "not compiled yet". CFA: the stack pointer of the outer frame. */
 	RULE_RSP = 1, /* CFA = rsp + offset; rbp at CFA + where */
 	RULE_RBP, /* CFA = rbp + offset; rbp at CFA + where */
 	/* CFA = *(rbp + offset), functions that align their stack; rbp at rbp + where */
@@ -33,7 +30,7 @@ enum rule_kind {
 };
 
 #define RULE_RESTORES_BP 8u
-/* no code: whatever led there was wrong. Never remembered */
+/* not code: the step before was wrong; never cached */
 #define RULE_NOWHERE (RULE_STOP | RULE_RESTORES_BP)
 #define RULE_LAST (UINT64_C(1) << 62) /* of a step not taken: the stack is cut here */
 /* of a step taken, never of a rule: re-read slots would prove nothing */
@@ -65,8 +62,8 @@ static inline uint64_t torsh_unwind_rule_with_id(uint64_t rule, uint32_t id)
 }
 
 /*
- * What an address in a tagged_ip is: in its top bits, so that the tagged_ip of a call is the return
- * address itself.
+ * What kind of address a tagged one is, in its top bits; a tagged return address equals the address
+ * itself.
  */
 enum ip_tag {
 	IP_TAG_CALL, /* a return address: the rule is that of the call before it */
@@ -100,8 +97,8 @@ static inline bool torsh_unwind_rule_can_be_ip(uintptr_t ip)
 }
 
 /*
- * The rule of tagged_ip, without an id, and what its address is (ADDRESS_* of
- * agent/wire/channel.h). Takes some 2 us.
+ * Compile the rule of a tagged address, without an id; *flags gets its ADDRESS_* of
+ * agent/wire/channel.h. Takes some 2 us.
  */
 uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct cfi_scratch *scratch,
 				   uint32_t *flags);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The rules of all addresses that stacks went through, compiled once each and kept for the process:
- * a hash table that only grows, read without locks. A rule carries the id under which the writer
- * knows the address.
+ * The unwind rules of all addresses seen in stacks, compiled once each: a hash table that only
+ * grows, read without locks. A rule carries the id of its address in the channel.
  */
 #ifndef TORSH_AGENT_STACK_UNWIND_RULES_H
 #define TORSH_AGENT_STACK_UNWIND_RULES_H
@@ -17,7 +16,7 @@
 
 struct rule_entry {
 	_Atomic uint64_t tagged_ip; /* set once */
-	_Atomic uint64_t rule; /* 0: not compiled yet, or forgotten */
+	_Atomic uint64_t rule; /* 0: not compiled yet, or flushed */
 };
 
 struct rule_table {
@@ -32,7 +31,7 @@ struct rule_table {
 
 extern struct rule_table *_Atomic torsh_unwind_rules_table;
 
-/* Moves when rules were forgotten: what was derived from rules before is void. */
+/* Changes when rules were flushed: anything derived from earlier rules is void. */
 extern _Atomic uint32_t torsh_unwind_rules_generation;
 
 #pragma GCC visibility pop
@@ -41,16 +40,15 @@ extern _Atomic uint32_t torsh_unwind_rules_generation;
 void torsh_unwind_rules_start(bool may_use_glibc);
 
 /*
- * Compile the rule of a tagged_ip that torsh_unwind_rules_find doesn't know, register its address,
- * and remember both. Never 0. When there is no memory for a larger table the rule is not remembered
- * and its id is 0.
+ * Compile, cache and register the rule of an address that torsh_unwind_rules_find does not have.
+ * Never 0. Without memory for a larger table the rule is not cached and its id is 0.
  */
 uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct cfi_scratch *scratch);
 
-/* What was compiled for code from start to end is void. */
+/* Flush the rules of code from start to end. */
 void torsh_unwind_rules_flush(uintptr_t start, uintptr_t end);
 
-/* The rule of tagged_ip, or 0. */
+/* The cached rule of a tagged return address, or 0. */
 static inline uint64_t torsh_unwind_rules_find(uint64_t tagged_ip)
 {
 	/* Pairs with the release in add_table. */
@@ -62,7 +60,7 @@ static inline uint64_t torsh_unwind_rules_find(uint64_t tagged_ip)
 		const struct rule_entry *entry = &table->entries[i & table->mask];
 		uint64_t found = atomic_load_explicit(&entry->tagged_ip, memory_order_relaxed);
 
-		/* A rule says all that a reader needs: nothing else is published with it. */
+		/* A rule is all that a reader needs: nothing else is published with it. */
 		if (found == tagged_ip)
 			return atomic_load_explicit(&entry->rule, memory_order_relaxed);
 		if (!found)

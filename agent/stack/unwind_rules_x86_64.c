@@ -138,7 +138,7 @@ static size_t flush_span(struct rule_table *table, uintptr_t start, uintptr_t en
 		uintptr_t ip = torsh_untagged_ip(
 			atomic_load_explicit(&entry->tagged_ip, memory_order_relaxed));
 
-		/* A return address may lie just behind its object's last byte. */
+		/* A return address may lie just past its object's last byte. */
 		if (ip >= start && ip <= end &&
 		    atomic_load_explicit(&entry->rule, memory_order_relaxed)) {
 			atomic_store_explicit(&entry->rule, 0, memory_order_relaxed);
@@ -159,7 +159,7 @@ void torsh_unwind_rules_flush(uintptr_t start, uintptr_t end)
 	do
 		n_forgotten += flush_span(table, start, end);
 	while ((table = table->older));
-	/* Only a full table lets stacks have frames whose rules it doesn't hold. */
+	/* Only with a full table do stacks have frames without a cached rule. */
 	if (n_forgotten == 0 && !is_full(current))
 		return;
 	/* After the rules are gone: pairs with the acquire in torsh_stack_capture. */

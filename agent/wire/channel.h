@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The channel: one memfd, parts of which a target and the writer both map. It carries the header,
- * the tables that only grow (threads, modules, codes, addresses, text) and rings of events, two per
- * thread. Everything that the writer must know after the target was killed lies here. See
- * PROTOCOL.md for the order of stores; agent/wire/ring.h for the rings.
+ * The contract between a target and the writer begins here. The channel is one memfd, mapped in
+ * part by both sides. It carries the header, the tables that only grow (threads, modules, codes,
+ * addresses, text) and rings of events, two per thread. Everything that the writer needs after the
+ * target was killed lies here. PROTOCOL.md has the order of stores, agent/wire/ring.h the rings,
+ * agent/wire/events.def the events.
  *
  * Each side treats the other's words as hostile: a value is read once, checked, and the copy is
  * used.
@@ -52,7 +53,7 @@
 /* A thread begins with a small ring, and goes on in a large one when it was half full. */
 #define CHANNEL_RING_SMALL_BYTES (64u << 10)
 #define CHANNEL_RING_MIN_BYTES CHANNEL_RING_SMALL_BYTES
-/* of a ring's start, mapped again behind its end: more than an event */
+/* of a ring's start, mapped again after its end: more than an event */
 #define CHANNEL_RING_MIRROR_BYTES 4096u
 #define CHANNEL_RING_MAX_BYTES (256u << 20)
 #define CHANNEL_RING_DEFAULT_BYTES (1u << 20)
@@ -156,7 +157,7 @@ struct channel_header {
 	struct channel_text arguments; /* NUL-separated, cut at 4 KiB */
 	/* path of the module whose malloc serves the target, and what is special about it */
 	struct channel_text allocator;
-	struct channel_text rank; /* as the launcher's environment says */
+	struct channel_text rank; /* from the launcher's environment */
 
 	/*
 	 * High-water marks of the tables: entries below are claimed, see each table for when they
@@ -211,21 +212,20 @@ struct channel_header {
 	_Atomic uint32_t heartbeat;
 
 	/*
-	 * Doorbell, a futex word: 1 says that the writer sleeps until it is woken. A producer whose
-	 * ring is a quarter full exchanges it to 0 and wakes.
+	 * Doorbell, a futex word: 1 while the writer sleeps until it is woken. A producer with a
+	 * ring a quarter full exchanges it to 0 and wakes.
 	 */
 	alignas(64) _Atomic uint32_t writer_sleeps;
 
 	/*
-	 * Stored by the writer, read with every allocation: 1 says that new blocks need not be
-	 * sent.
+	 * Stored by the writer, read at every allocation: 1 means that new blocks need not be sent.
 	 */
 	alignas(64) _Atomic uint32_t is_paused;
 
 	/* Stored by the writer. */
 	/* bits of channel_exit_wish; before writer_state */
 	alignas(64) _Atomic uint32_t exit_wishes;
-	/* a futex word: 1 says that all of it is done, and the text there */
+	/* a futex word: 1 when all of it is done, and the text is there */
 	_Atomic uint32_t exit_answer;
 	_Atomic uint32_t exit_text_length;
 	char exit_text[CHANNEL_EXIT_TEXT_BYTES]; /* whole lines */
@@ -268,9 +268,7 @@ struct thread_slot {
 	_Atomic uint64_t dropped;
 	_Atomic uint64_t waited_ns; /* time spent waiting for room */
 	uint64_t base_stamp; /* what the first event's difference adds to */
-	/*
-	 * what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: all in the small
-	 */
+	/* bytes from this position on are in the large ring; CHANNEL_NOT_LARGE: all in the small */
 	_Atomic uint64_t large_from;
 
 	/* Consumer's line. */
@@ -357,7 +355,7 @@ struct channel_code {
 _Static_assert(sizeof(struct channel_code) == 24, "channel_code is part of the layout");
 
 /*
- * What an address is, beside code. The pseudo-addresses end a stack that could not be followed to
+ * What an address is, besides code. The pseudo-addresses end a stack that could not be followed to
  * its true end.
  */
 enum channel_address_flag {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the counter must read by now, as the writer last saw it run: a suspend, or a move to another
- * machine, sets it back. The writer publishes, targets compare; both count ticks as if the counter
- * had never been set back.
+ * The minimum value of the time stamp counter, from the writer's last reading: a suspend, or a move
+ * to another machine, sets the counter back. The writer publishes, targets compare; both count
+ * ticks as if it had never been set back.
  */
 #ifndef TORSH_AGENT_WIRE_CLOCK_H
 #define TORSH_AGENT_WIRE_CLOCK_H
@@ -27,9 +27,7 @@ struct clock_reference {
 };
 
 #define CLOCK_NS_A_SECOND UINT64_C(1000000000)
-/*
- * What the rate may be wrong by: a share of the time since the reference, and a part of a second.
- */
+/* The error bound of the rate: a share of the time since the reference, and a part of a second. */
 #define CLOCK_SHARE 1024u
 #define CLOCK_PART 1000u
 
@@ -38,17 +36,14 @@ static inline uint64_t torsh_clock_ticks_of(uint64_t ns, uint64_t ticks_a_second
 	return (uint64_t)((unsigned __int128)ns * ticks_a_second / CLOCK_NS_A_SECOND);
 }
 
-/* By the one that publishes only. */
+/* Publish a moment; one thread only. */
 static inline void torsh_clock_publish(struct clock_reference *reference, uint64_t ticks,
 				       uint64_t monotonic_ns, uint64_t ticks_a_second)
 {
 	uint32_t n = atomic_load_explicit(&reference->n, memory_order_relaxed) + 1;
 	struct shared_clock_moment *moment = &reference->moments[n & 1];
 
-	/*
-	 * Not before the count of the moment before: who reads this one sees that it is out of
-	 * date.
-	 */
+	/* After the previous count: a reader of this moment then detects that it is out of date. */
 	atomic_thread_fence(memory_order_seq_cst);
 	atomic_store_explicit(&moment->ticks, ticks, memory_order_relaxed);
 	atomic_store_explicit(&moment->monotonic_ns, monotonic_ns, memory_order_relaxed);
@@ -57,7 +52,7 @@ static inline void torsh_clock_publish(struct clock_reference *reference, uint64
 	atomic_store_explicit(&reference->n, n, memory_order_release);
 }
 
-/* The last moment; never waits for the one that publishes. */
+/* The last published moment; never waits for the publisher. */
 static inline struct clock_moment torsh_clock_read(const struct clock_reference *reference)
 {
 	uint32_t n = atomic_load_explicit(&reference->n, memory_order_acquire), last;
@@ -80,8 +75,8 @@ static inline struct clock_moment torsh_clock_read(const struct clock_reference 
 }
 
 /*
- * How many ticks `ticks`, read at this moment, is below what it must be; 0: none, or so few that
- * the rate may be wrong by as much: *doubt. known: looked at before.
+ * How many ticks `ticks`, read at this moment, is below its minimum; 0: none, or fewer than the
+ * error bound, which is stored in *doubt. known is an earlier torsh_clock_read.
  */
 static inline uint64_t torsh_clock_missing(const struct clock_moment *known, uint64_t ticks,
 					   uint64_t monotonic_ns, uint64_t *doubt)

@@ -9,7 +9,7 @@
 
 struct reader {
 	const uint8_t *at, *end;
-	int is_short; /* something was asked for beyond the end */
+	int is_short; /* a read went beyond the end */
 };
 
 /* The last bytes of what there is, or none: fewer than 8 are left. */

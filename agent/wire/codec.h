@@ -75,7 +75,7 @@ struct codec {
 	struct codec_change changes[CODEC_RECENT];
 };
 
-/* What an event's stack is, beside struct event. */
+/* The stack of an event, besides struct event. */
 struct codec_stack {
 	enum codec_stack_form form; /* SAME, NONE, or GIVEN for both ways of giving it */
 	uint32_t pop; /* CODEC_POP_ALL: everything */
@@ -133,9 +133,7 @@ static inline bool torsh_codec_is_same_change(const struct codec_change *a,
 		(a->words[2] ^ b->words[2]) | (a->words[3] ^ b->words[3])) == 0;
 }
 
-/*
- * What malloc_usable_size says on glibc for a block in the heap; elsewhere the usable size is sent.
- */
+/* glibc's malloc_usable_size for a block in the heap; any other usable size is sent. */
 static inline uint64_t torsh_codec_expected_usable(uint64_t size)
 {
 	return size < 24 ? 24 : ((size + 23) & ~UINT64_C(15)) - 8;
@@ -239,7 +237,7 @@ static inline uint8_t *torsh_codec_put_stack(struct codec *codec, uint8_t *at, u
 	return torsh_codec_put_ids(at, ids, n);
 }
 
-/* entry is an enum alloc_entry; has_stack 0 says that stacks are not recorded. */
+/* entry is an enum alloc_entry; has_stack 0: stacks are not recorded. */
 static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, uint64_t stamp,
 					     const struct event_alloc *alloc, int has_stack,
 					     uint32_t pop, uint32_t n, const uint32_t *ids)

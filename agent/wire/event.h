@@ -45,10 +45,10 @@ enum alloc_entry {
 	N_ALLOC_ENTRIES
 };
 
-/* Is it one of the timeline's? */
+/* Whether the event belongs to the timeline. */
 #define EVENT_IS_TIMELINE(id) (((id) >= 32 && (id) < 56) || ((id) >= 64 && (id) < EVENT_ID_END))
 
-/* Who spoke of a range, a mark or a value. */
+/* The API that reported a range, a mark or a value. */
 enum range_source { RANGE_BY_TORSH, RANGE_BY_NVTX, RANGE_BY_ITT, RANGE_BY_MODULE };
 
 enum range_payload { PAYLOAD_NONE, PAYLOAD_U64, PAYLOAD_I64, PAYLOAD_F64 };
@@ -58,7 +58,7 @@ enum value_kind { VALUE_SCALAR, VALUE_COUNTER, VALUE_SAMPLE /* of a histogram */
 /* RecordFunction's scopes that mean something here: op_begin.scope. */
 enum op_scope { OP_FUNCTION = 0, OP_BACKWARD = 1, OP_USER = 7 };
 
-/* What tells the steps of a schedule, the better ones later: schedule_step.told_by. */
+/* The source of a schedule's steps, the better ones later: schedule_step.told_by. */
 enum step_source { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
 
 /* How devices are seen: device_mode.mode. */
@@ -116,7 +116,7 @@ enum copy_kind {
 	COPY_HTOH,
 	COPY_PTOP,
 
-	/* Not CUPTI's: what the driver's entry points see beside copies. */
+	/* Not CUPTI's: what the driver's entry points report besides copies. */
 	COPY_PREFETCH = 32, /* managed pages were to be moved before they are used */
 	COPY_DECOMPRESSION,
 	N_COPY_KINDS
@@ -159,7 +159,7 @@ enum device_block_flag {
 };
 
 #define DEVICE_NOT_KNOWN UINT32_MAX
-/* Why the driver was asked how much room a device has. */
+/* Why the driver was queried for a device's memory. */
 enum room_asked {
 	ROOM_AT_END, /* by the agent */
 	ROOM_BY_PROGRAM,
@@ -186,7 +186,7 @@ enum wait_kind {
 
 /* op_begin.flags */
 #define OP_HAS_STACK 1u /* the thread's stack is that of the call; otherwise it is an older one */
-#define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than are said */
+#define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than were sent */
 
 /* graph_executable.flags: what its last launch got and nobody freed; CUDA's number */
 #define GRAPH_FREES_AT_LAUNCH 1u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Requests to a writer that is at work, over the socket that its session's processes say hello at:
- * one SOCK_SEQPACKET message each way, then both close. The writer answers only its own user.
+ * Requests to a running writer, over the socket at which its session's processes connect: one
+ * SOCK_SEQPACKET message each way, then both close. The writer answers only its own user.
  */
 #ifndef TORSH_AGENT_WIRE_REQUEST_H
 #define TORSH_AGENT_WIRE_REQUEST_H
@@ -43,7 +43,7 @@ struct request_answer {
 	int32_t result; /* 0 or -errno; PAUSE, RESUME: -EALREADY when it was so before */
 	uint64_t recording_bytes;
 	uint32_t n_processes; /* that are recorded now */
-	uint32_t writer_pid; /* as the writer knows it */
+	uint32_t writer_pid; /* in the writer's PID namespace */
 };
 
 _Static_assert(sizeof(struct request_answer) == 32, "request_answer is part of the protocol");

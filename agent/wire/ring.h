@@ -29,13 +29,13 @@ struct ring {
 	uint64_t n_events; /* producer: how many were committed */
 };
 
-/* Where the next event's bytes go. */
+/* The position of the next event's bytes. */
 static inline uint8_t *torsh_ring_place(const struct ring *ring)
 {
 	return ring->bytes + (ring->head & ring->mask);
 }
 
-/* Place for an event at the head, with the ring marked busy. Room was made sure of before. */
+/* Mark the ring busy and return the position of the next event. The caller has checked the room. */
 static inline uint8_t *torsh_ring_begin(struct ring *ring)
 {
 	/*
@@ -54,13 +54,16 @@ static inline void torsh_ring_commit(struct ring *ring, const uint8_t *begin, co
 	atomic_store_explicit(&ring->slot->head, ring->head << 1, memory_order_release);
 }
 
-/* Nothing came of it: the event begun is given up. */
+/* Cancel the event begun. */
 static inline void torsh_ring_cancel(struct ring *ring)
 {
 	atomic_store_explicit(&ring->slot->head, ring->head << 1, memory_order_release);
 }
 
-/* Is there room for n_bytes? Looks at the consumer's tail only when the known room is used up. */
+/*
+ * Whether there is room for n_bytes. Reads the consumer's tail only when the cached room is used
+ * up.
+ */
 static inline bool torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
 {
 	if (__builtin_expect(ring->head + n_bytes <= ring->room_until, 1))

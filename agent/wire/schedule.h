@@ -8,10 +8,7 @@
 
 #include <stdint.h>
 
-/*
- * Numbers of steps. active is at least 1, 0 says that there is no schedule. repeat 0: again and
- * again.
- */
+/* Numbers of steps. active is at least 1, or 0 without a schedule. repeat 0: again and again. */
 struct schedule {
 	uint32_t skip, wait, warmup, active, repeat;
 };

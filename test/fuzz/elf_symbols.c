@@ -25,8 +25,8 @@ static void check(const struct elf_lookup *lookup, int rc)
 {
 	if (!lookup->name)
 		return;
-	if (rc || !*lookup->name || lookup->address < lookup->start ||
-	    lookup->address - lookup->start >= lookup->n_bytes)
+	if (rc || !*lookup->name || lookup->address < lookup->symbol.start ||
+	    lookup->address - lookup->symbol.start >= lookup->symbol.n_bytes)
 		abort();
 }
 

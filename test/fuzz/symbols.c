@@ -25,11 +25,11 @@ static void read_text(const char *text)
 
 static void ask(struct object *object, uint64_t address)
 {
-	const struct object_symbol *symbol = torsh_object_symbol(object, address);
+	const struct elf_symbol *symbol = torsh_object_symbol(object, address);
 	struct line_frame frames[FRAMES_MAX];
 	size_t n = torsh_lines_find(object, address, frames, FRAMES_MAX);
 
-	if (symbol && address - symbol->start >= symbol->bytes)
+	if (symbol && address - symbol->start >= symbol->n_bytes)
 		abort();
 	read_text(symbol ? symbol->name : NULL);
 	if (n > FRAMES_MAX)

@@ -66,23 +66,6 @@ void torsh_object_close(struct object *object)
 	*object = (struct object){.state = OBJECT_MISSING};
 }
 
-static int compare_symbols(const void *a, const void *b)
-{
-	const struct object_symbol *one = a, *other = b;
-
-	if (one->start != other->start)
-		return one->start < other->start ? -1 : 1;
-	/*
-	 * Of aliases the last one wins: a longer name is the same one with the library's prefix, so
-	 * it goes first.
-	 */
-	if (one->bytes != other->bytes)
-		return one->bytes < other->bytes ? -1 : 1;
-	if (strlen(one->name) != strlen(other->name))
-		return strlen(one->name) > strlen(other->name) ? -1 : 1;
-	return strcmp(one->name, other->name);
-}
-
 static void read_symbols(struct object *object)
 {
 	bool was_guarded = torsh_named_files_guard(true);
@@ -96,26 +79,23 @@ static void read_symbols(struct object *object)
 		GElf_Word section;
 		const char *name = dwfl_module_getsym_info(object->module, i, &symbol, &address,
 							   &section, NULL, NULL);
-		int type = GELF_ST_TYPE(symbol.st_info);
 
-		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS)
-			continue;
-		if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		if (!name || !*name || !torsh_elf_is_function(&symbol))
 			continue;
 		object->symbols = torsh_need_room(object->symbols, object->n_symbols,
 						  &object->symbols_room, sizeof(*object->symbols));
-		object->symbols[object->n_symbols++] = (struct object_symbol){
+		object->symbols[object->n_symbols++] = (struct elf_symbol){
 			.start = address - object->bias,
-			.bytes = symbol.st_size,
+			.n_bytes = symbol.st_size,
 			.name = name,
 		};
 	}
 	if (object->n_symbols)
 		qsort(object->symbols, object->n_symbols, sizeof(*object->symbols),
-		      compare_symbols);
+		      torsh_elf_compare_symbols);
 }
 
-const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t address)
+const struct elf_symbol *torsh_object_symbol(struct object *object, uint64_t address)
 {
 	size_t low = 0, high;
 
@@ -134,9 +114,9 @@ const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t 
 	}
 	/* A symbol inside of another one may end before the address. */
 	for (size_t back = 0; low > 0 && back < 16; back++, low--) {
-		const struct object_symbol *symbol = &object->symbols[low - 1];
+		const struct elf_symbol *symbol = &object->symbols[low - 1];
 
-		if (address - symbol->start < symbol->bytes)
+		if (address - symbol->start < symbol->n_bytes)
 			return symbol;
 	}
 	return NULL;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/base/elf_file.h"
 #include "tools/symbols/die_ranges.h"
 #include "tools/symbols/functions.h"
 
@@ -21,11 +22,6 @@ enum object_state {
 	OBJECT_CHANGED, /* it has another build-id than the recorded one */
 };
 
-struct object_symbol {
-	uint64_t start, bytes;
-	const char *name;
-};
-
 struct object {
 	enum object_state state;
 	Dwfl *dwfl;
@@ -33,7 +29,7 @@ struct object {
 	uint64_t bias; /* of dwfl's address space: 0 but for odd files */
 
 	bool has_symbols; /* they were read */
-	struct object_symbol *symbols; /* by start */
+	struct elf_symbol *symbols; /* by start */
 	size_t n_symbols, symbols_room;
 
 	bool has_units;
@@ -48,7 +44,7 @@ void torsh_object_open(struct object *object, const char *path, const uint8_t *b
 void torsh_object_close(struct object *object);
 
 /* The function's symbol that covers the address, or NULL. */
-const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t address);
+const struct elf_symbol *torsh_object_symbol(struct object *object, uint64_t address);
 
 /*
  * The compilation unit that covers the address. Its addresses are those of dwfl less *dwarf_bias.

@@ -174,7 +174,7 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_pr
 			       uint32_t address)
 {
 	const char *name = torsh_recording_symbol(process, address);
-	const struct object_symbol *symbol;
+	const struct elf_symbol *symbol;
 	struct object *object;
 
 	if (name || !symbols || address >= process->n_addresses ||
@@ -194,7 +194,7 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_pr
 static const char *public_name(struct symbols *symbols, const struct recorded_process *process,
 			       uint32_t address, const char *name)
 {
-	const struct object_symbol *symbol;
+	const struct elf_symbol *symbol;
 	struct object *object;
 
 	if (name[0] != '_' || name[1] == 'Z' || name[1] == 'R' || !symbols->with_lines)
@@ -215,7 +215,7 @@ static void name_frame(struct symbols *symbols, const struct recorded_process *p
 		frame->offset = process->addresses[address].symbol_offset;
 		name = public_name(symbols, process, address, name);
 	} else if ((object = object_of(symbols, process, address))) {
-		const struct object_symbol *symbol =
+		const struct elf_symbol *symbol =
 			torsh_object_symbol(object, looked_up(process, address));
 
 		if (!symbol)

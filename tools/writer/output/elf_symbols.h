@@ -6,15 +6,15 @@
 #ifndef TORSH_WRITER_OUTPUT_ELF_SYMBOLS_H
 #define TORSH_WRITER_OUTPUT_ELF_SYMBOLS_H
 
-#include <stdbool.h>
-#include <libelf.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* An address to look up. */
+#include "tools/base/elf_file.h"
+
+/* An address to look up; the rest is zeros before the call. */
 struct elf_lookup {
 	uint64_t address; /* as in the file's program headers */
-	uint64_t start, n_bytes; /* of the function that covers it */
+	struct elf_symbol symbol; /* of the function that covers it; its name goes with the file */
 	char *name; /* NULL: no function does. The caller frees it */
 };
 
@@ -25,8 +25,5 @@ struct elf_lookup {
  */
 int torsh_elf_find_functions(const char *path, const uint8_t *build_id, size_t n_build_id,
 			     struct elf_lookup *lookups, size_t n_lookups);
-
-/* Is that the file's build-id? n_build_id 0: it is not known, and any will do. */
-bool torsh_elf_has_build_id(Elf *elf, const uint8_t *build_id, size_t n_build_id);
 
 #endif

@@ -6,15 +6,10 @@
 #include "tools/writer/output/elf_text.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "tools/base/elf_file.h"
 #include "tools/base/memory.h"
-#include "tools/base/regular.h"
-#include "tools/writer/output/elf_symbols.h"
 
 #define CODE_MAX 32u
 
@@ -115,38 +110,26 @@ static const uint8_t *bytes_at(Elf *elf, uint64_t address, size_t *n)
 	return NULL;
 }
 
-static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *function,
-			  GElf_Sym *symbol)
+struct wanted {
+	Elf *elf;
+	const char *name;
+	GElf_Sym symbol;
+	bool is_found;
+};
+
+static bool match_function(void *context, const GElf_Sym *symbol, size_t strings)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t n_symbols = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+	struct wanted *wanted = context;
+	const char *name;
 
-	for (size_t i = 0; i < n_symbols; i++) {
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, symbol) ||
-		    GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF)
-			continue;
-		name = elf_strptr(elf, header->sh_link, symbol->st_name);
-		if (name && !strcmp(name, function))
-			return true;
-	}
-	return false;
-}
-
-static bool find_function(Elf *elf, const char *function, GElf_Sym *symbol)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-
-		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
-		    find_in_table(elf, section, &header, function, symbol))
-			return true;
-	}
-	return false;
+	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF)
+		return false;
+	name = elf_strptr(wanted->elf, strings, symbol->st_name);
+	if (!name || strcmp(name, wanted->name) != 0)
+		return false;
+	wanted->symbol = *symbol;
+	wanted->is_found = true;
+	return true;
 }
 
 static int read_text(Elf *elf, const char *function, char **text)
@@ -155,15 +138,16 @@ static int read_text(Elf *elf, const char *function, char **text)
 	const uint8_t *bytes;
 	struct code code = {0};
 	GElf_Ehdr header;
-	GElf_Sym symbol;
+	struct wanted wanted = {.elf = elf, .name = function};
 	uint64_t address = 0;
 
 	if (!gelf_getehdr(elf, &header))
 		return -ENOEXEC;
-	if (!find_function(elf, function, &symbol))
+	torsh_elf_visit_symbols(elf, match_function, &wanted);
+	if (!wanted.is_found)
 		return -ENOENT;
-	code.address = symbol.st_value;
-	code.bytes = bytes_at(elf, symbol.st_value, &n_code);
+	code.address = wanted.symbol.st_value;
+	code.bytes = bytes_at(elf, wanted.symbol.st_value, &n_code);
 	code.n = code.bytes ? n_code : 0;
 	if (header.e_machine == EM_X86_64)
 		address = returned_x86_64(&code);
@@ -179,20 +163,12 @@ static int read_text(Elf *elf, const char *function, char **text)
 int torsh_elf_returned_text(const char *path, const uint8_t *build_id, size_t n_build_id,
 			    const char *function, char **text)
 {
-	int fd = torsh_open_regular(path), result;
-	Elf *elf;
+	struct elf_file file;
+	int rc = torsh_elf_open(&file, path, build_id, n_build_id);
 
-	if (fd < 0)
-		return fd == -EINVAL ? -ENOEXEC : fd;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF)
-		result = -ENOEXEC;
-	else
-		result = torsh_elf_has_build_id(elf, build_id, n_build_id)
-				 ? read_text(elf, function, text)
-				 : -ESTALE;
-	elf_end(elf);
-	close(fd);
-	return result;
+	if (rc)
+		return rc;
+	rc = read_text(file.elf, function, text);
+	torsh_elf_close(&file);
+	return rc;
 }

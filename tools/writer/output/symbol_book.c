@@ -97,8 +97,8 @@ static void add_entries(struct book_page *page, const struct elf_lookup *lookups
 
 		page->entries = torsh_memory_grow(page->entries, &page->capacity, page->n_entries,
 						  sizeof(*page->entries));
-		page->entries[page->n_entries] =
-			(struct symbol_name){.name = lookups[i].name, .start = lookups[i].start};
+		page->entries[page->n_entries] = (struct symbol_name){
+			.name = lookups[i].name, .start = lookups[i].symbol.start};
 		torsh_key_index_fill(&page->index, torsh_key_index_find(&page->index, key), key,
 				     page->n_entries++);
 	}

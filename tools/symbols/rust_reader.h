@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The tokens of Rust's v0 symbols (RFC 2603), and the text that is made of them. After a mistake
+ * (is_wrong) nothing is read or printed any more: callers check once, at the end. Back references
+ * may refer to one another, so the depth, the number of steps and the output are bounded.
+ */
+#ifndef TORSH_SYMBOLS_RUST_READER_H
+#define TORSH_SYMBOLS_RUST_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rust_reader {
+	const char *start, *at; /* after "_R" */
+	char *out; /* owned by the caller; not terminated */
+	size_t n_out, room;
+	unsigned depth, n_steps;
+	uint64_t n_bound; /* lifetimes of the enclosing binders */
+	bool is_silent; /* read only */
+	bool is_wrong;
+};
+
+/* An identifier, as it stands in the symbol. */
+struct rust_name {
+	const char *text;
+	size_t n; /* bytes */
+	bool is_punycode;
+};
+
+/* Append to the output, unless the reader is silent or wrong. */
+void torsh_rust_put_bytes(struct rust_reader *reader, const char *text, size_t n);
+void torsh_rust_put(struct rust_reader *reader, const char *text);
+void torsh_rust_put_number(struct rust_reader *reader, uint64_t value);
+/* Append a name; one in Punycode is decoded. */
+void torsh_rust_put_name(struct rust_reader *reader, const struct rust_name *name);
+/*
+ * Append a lifetime by its de Bruijn index; 0 is "'_". Those of enclosing binders are 'a, 'b and so
+ * on, from the outermost.
+ */
+void torsh_rust_put_lifetime(struct rust_reader *reader, uint64_t index);
+
+/* The next character; at the end it is '\0' and the reader becomes wrong. */
+char torsh_rust_next(struct rust_reader *reader);
+/* Consume the next character if it is the wanted one. */
+bool torsh_rust_take(struct rust_reader *reader, char wanted);
+
+/* A rule that may contain itself begins with enter and, where that returned true, ends with leave. */
+bool torsh_rust_enter(struct rust_reader *reader);
+void torsh_rust_leave(struct rust_reader *reader);
+
+/* A base-62 number up to its "_". */
+uint64_t torsh_rust_base_62(struct rust_reader *reader);
+/* A tagged base-62 number plus one; 0 without the tag. */
+uint64_t torsh_rust_optional_62(struct rust_reader *reader, char tag);
+/* A name without its disambiguator; it stays valid as long as the symbol. */
+struct rust_name torsh_rust_identifier(struct rust_reader *reader);
+
+/* Apply the rule at the earlier position that a back reference ('B' was read) names. */
+void torsh_rust_read_back(struct rust_reader *reader,
+			  void (*rule)(struct rust_reader *reader, bool in_value), bool in_value);
+/* Apply the rule up to the "E", with a separator in the output. Returns the number of items. */
+size_t torsh_rust_read_list(struct rust_reader *reader, void (*rule)(struct rust_reader *reader),
+			    const char *separator);
+
+#endif

@@ -6,6 +6,21 @@
 
 #include "tools/base/die.h"
 
+#define SEQUENCES 65536u /* of forward spans with their modules: a power of two */
+
+/* The modules of a forward span, for its backward ones. */
+struct forward_modules {
+	uint64_t sequence;
+	const struct module_chain *modules;
+	uint32_t forward_thread;
+};
+
+void torsh_module_chains_create(struct module_chains *chains)
+{
+	*chains = (struct module_chains){0};
+	torsh_sparse_array_create(&chains->forward, sizeof(struct forward_modules));
+}
+
 static int compare_chains(const void *a, const void *b)
 {
 	const struct module_chain *x = a, *y = b;
@@ -34,8 +49,35 @@ const struct module_chain *torsh_module_chains_add(struct module_chains *chains,
 	return chains->last = made;
 }
 
+void torsh_module_chains_place(struct module_chains *chains, struct span *span,
+			       const struct span *outer)
+{
+	size_t slot = torsh_span_slot(span, SEQUENCES);
+	bool has_sequence = span->kind == SPAN_OPERATOR && span->sequence != OP_NO_SEQUENCE;
+	struct forward_modules *forward;
+
+	if (outer)
+		span->modules = outer->inside;
+	if (span->modules && has_sequence && span->phase != PHASE_BACKWARD) {
+		forward = torsh_sparse_array_at(&chains->forward, slot);
+		forward->sequence = span->sequence;
+		forward->forward_thread = span->forward_thread;
+		forward->modules = span->modules;
+	}
+	forward = span->phase == PHASE_BACKWARD && has_sequence
+			  ? torsh_sparse_array_find(&chains->forward, slot)
+			  : NULL;
+	if (forward && forward->sequence == span->sequence &&
+	    forward->forward_thread == span->forward_thread)
+		span->modules = forward->modules;
+	span->module = span->modules ? span->modules->module : 0;
+	span->inside = span->is_module ? torsh_module_chains_add(chains, span->modules, span->name)
+				       : span->modules;
+}
+
 void torsh_module_chains_free(struct module_chains *chains)
 {
 	tdestroy(chains->tree, free);
+	torsh_sparse_array_destroy(&chains->forward);
 	*chains = (struct module_chains){0};
 }

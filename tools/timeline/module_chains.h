@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The chains of modules around spans, each made once; of one process, for tools/timeline/spans.c.
+ * The chains of modules that enclose the spans of one process, each made once, and those of recent
+ * forward spans, to which their backward spans belong. For tools/timeline/spans.c.
  */
 #ifndef TORSH_TIMELINE_MODULE_CHAINS_H
 #define TORSH_TIMELINE_MODULE_CHAINS_H
 
+#include "tools/base/sparse_array.h"
 #include "tools/timeline/spans.h"
 
-/* Zeros are none. */
 struct module_chains {
 	void *tree; /* of struct module_chain */
-	const struct module_chain *last; /* that was asked for */
+	const struct module_chain *last; /* that was looked up */
+	struct sparse_array forward; /* of struct forward_modules, by torsh_span_slot */
 };
+
+void torsh_module_chains_create(struct module_chains *chains);
 
 /*
  * The module inside of outer, which may be NULL. The chain stays where it is until all are freed.
@@ -19,6 +23,13 @@ struct module_chains {
 const struct module_chain *torsh_module_chains_add(struct module_chains *chains,
 						   const struct module_chain *outer,
 						   uint32_t module);
+
+/*
+ * Set module, modules and inside of a span that begins inside of outer, which may be NULL. A
+ * backward span gets those of the forward span with its sequence number.
+ */
+void torsh_module_chains_place(struct module_chains *chains, struct span *span,
+			       const struct span *outer);
 void torsh_module_chains_free(struct module_chains *chains);
 
 #endif

@@ -68,3 +68,32 @@ struct span *torsh_open_spans_operator(const struct open_spans *thread)
 	}
 	return NULL;
 }
+
+void torsh_open_threads_list(struct open_threads *threads, struct open_spans *thread)
+{
+	if (thread->is_listed)
+		return;
+	thread->is_listed = true;
+	threads->busy = torsh_need_room(threads->busy, threads->n_busy, &threads->busy_room,
+					sizeof(*threads->busy));
+	threads->busy[threads->n_busy++] = thread;
+}
+
+struct open_spans *torsh_open_threads_find(struct open_threads *threads, uint32_t record,
+					   uint32_t *place)
+{
+	for (size_t i = 0; i < threads->n_busy;) {
+		struct open_spans *thread = threads->busy[i];
+
+		*place = torsh_open_spans_find(thread, record);
+		if (*place != UINT32_MAX)
+			return thread;
+		if (thread->n) {
+			i++;
+			continue;
+		}
+		thread->is_listed = false;
+		threads->busy[i] = threads->busy[--threads->n_busy];
+	}
+	return NULL;
+}

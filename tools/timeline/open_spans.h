@@ -3,6 +3,7 @@
 #ifndef TORSH_TIMELINE_OPEN_SPANS_H
 #define TORSH_TIMELINE_OPEN_SPANS_H
 
+#include "tools/base/sparse_array.h"
 #include "tools/timeline/spans.h"
 
 struct open_spans {
@@ -33,5 +34,22 @@ uint32_t torsh_open_spans_find(const struct open_spans *thread, uint32_t record)
 
 /* The innermost operator, also one that doesn't nest, or NULL. */
 struct span *torsh_open_spans_operator(const struct open_spans *thread);
+
+/* The threads of a process. Zeros, but for all: torsh_sparse_array_create. */
+struct open_threads {
+	struct sparse_array all; /* of struct open_spans */
+	struct open_spans **busy; /* those that may have open spans */
+	size_t n_busy, busy_room;
+};
+
+/* List a thread among those that may have open spans. */
+void torsh_open_threads_list(struct open_threads *threads, struct open_spans *thread);
+
+/*
+ * The thread on which an operator with that record is open; *place is its position there. NULL:
+ * none.
+ */
+struct open_spans *torsh_open_threads_find(struct open_threads *threads, uint32_t record,
+					   uint32_t *place);
 
 #endif

@@ -1,40 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/timeline/spans.h"
 
-#include <search.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/base/sparse_array.h"
+#include "tools/timeline/async_spans.h"
 #include "tools/timeline/module_chains.h"
 #include "tools/timeline/open_spans.h"
 #include "tools/timeline/prepass/unnested_spans.h"
 #include "tools/timeline/span_phase.h"
 
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
-#define SEQUENCES 65536u /* of forward spans whose modules are remembered: a power of two */
 
 /* ---- the state of a walk --------------------------------------------------------------------- */
 
-/* The modules of a forward span, for its backward ones. */
-struct forward_modules {
-	uint64_t sequence;
-	const struct module_chain *modules;
-	uint32_t forward_thread;
-};
-
 struct process_state {
 	const struct recorded_process *process;
-	struct sparse_array threads; /* of struct open_spans */
-	struct open_spans **busy; /* threads that may have open spans */
-	size_t n_busy, busy_room;
-	void *async; /* tree of open asynchronous spans */
+	struct open_threads threads;
+	struct async_spans async;
 	uint64_t n_spans, last_ns;
 	const struct unnested_list *known;
 	size_t next_known;
 	uint8_t *traits; /* by label */
-	struct sparse_array forward; /* of struct forward_modules, by torsh_span_slot */
 	struct module_chains chains;
 };
 
@@ -63,7 +50,7 @@ static struct open_spans *find_thread(struct process_state *state, uint32_t thre
 {
 	if (thread >= state->process->n_threads + THREADS_LOST)
 		return NULL;
-	return torsh_sparse_array_at(&state->threads, thread);
+	return torsh_sparse_array_at(&state->threads.all, thread);
 }
 
 static uint8_t traits_of(struct process_state *state, uint32_t label)
@@ -81,18 +68,6 @@ static uint8_t traits_of(struct process_state *state, uint32_t label)
 
 /* ---- asynchronous spans ---------------------------------------------------------------------- */
 
-/* By what its end will name: an operator's record, a range's number. */
-static int compare_async(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-	uint64_t key_x = x->kind == SPAN_OPERATOR ? x->record : x->range;
-	uint64_t key_y = y->kind == SPAN_OPERATOR ? y->record : y->range;
-
-	if (x->kind != y->kind)
-		return (x->kind > y->kind) - (x->kind < y->kind);
-	return (key_x > key_y) - (key_x < key_y);
-}
-
 static void finish_span(struct walk *walk, struct span *span, uint64_t at_ns, uint32_t thread)
 {
 	span->end_ns = at_ns > span->start_ns ? at_ns : span->start_ns;
@@ -104,31 +79,27 @@ static void finish_span(struct walk *walk, struct span *span, uint64_t at_ns, ui
 
 static void keep_async(struct walk *walk, struct process_state *state, struct span *span)
 {
-	struct span **found;
+	struct span *older;
 
 	span->is_async = true;
 	span->outer = NULL;
-	found = torsh_need(tsearch(span, &state->async, compare_async));
-	if (*found == span)
+	older = torsh_async_spans_add(&state->async, span);
+	if (!older)
 		return;
-	/* Numbers come again: the end of the older one was lost. */
-	(*found)->is_cut = true;
-	finish_span(walk, *found, span->start_ns, span->thread);
-	free(*found);
-	*found = span;
+	/* Numbers are used again: the end of the older one was lost. */
+	older->is_cut = true;
+	finish_span(walk, older, span->start_ns, span->thread);
+	free(older);
 }
 
 static bool end_async(struct walk *walk, struct process_state *state, enum span_kind kind,
-		      uint64_t number, uint64_t at_ns, uint32_t thread)
+		      uint64_t number, const struct timeline_event *event)
 {
-	const struct span key = {.kind = kind, .record = (uint32_t)number, .range = number};
-	struct span **found = tfind(&key, &state->async, compare_async), *span;
+	struct span *span = torsh_async_spans_take(&state->async, kind, number);
 
-	if (!found)
+	if (!span)
 		return false;
-	span = *found;
-	tdelete(span, &state->async, compare_async);
-	finish_span(walk, span, at_ns, thread);
+	finish_span(walk, span, event->at_ns, event->thread);
 	free(span);
 	return true;
 }
@@ -146,64 +117,6 @@ static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 	return true;
 }
 
-/*
- * Backward runs without modules: it belongs to that of the forward span with its sequence number.
- */
-static void find_module(struct process_state *state, struct span *span, const struct span *outer)
-{
-	size_t slot = torsh_span_slot(span, SEQUENCES);
-	bool has_sequence = span->kind == SPAN_OPERATOR && span->sequence != OP_NO_SEQUENCE;
-	struct forward_modules *forward;
-
-	if (outer)
-		span->modules = outer->inside;
-	if (span->modules && has_sequence && span->phase != PHASE_BACKWARD) {
-		forward = torsh_sparse_array_at(&state->forward, slot);
-		forward->sequence = span->sequence;
-		forward->forward_thread = span->forward_thread;
-		forward->modules = span->modules;
-	}
-	forward = span->phase == PHASE_BACKWARD && has_sequence
-			  ? torsh_sparse_array_find(&state->forward, slot)
-			  : NULL;
-	if (forward && forward->sequence == span->sequence &&
-	    forward->forward_thread == span->forward_thread)
-		span->modules = forward->modules;
-	span->module = span->modules ? span->modules->module : 0;
-	span->inside = span->is_module
-			       ? torsh_module_chains_add(&state->chains, span->modules, span->name)
-			       : span->modules;
-}
-
-static void list_thread(struct process_state *state, struct open_spans *thread)
-{
-	if (thread->is_listed)
-		return;
-	thread->is_listed = true;
-	state->busy = torsh_need_room(state->busy, state->n_busy, &state->busy_room,
-				      sizeof(*state->busy));
-	state->busy[state->n_busy++] = thread;
-}
-
-/* The thread on which an operator with that record is open, and its place there; NULL: none. */
-static struct open_spans *find_record(struct process_state *state, uint32_t record, uint32_t *place)
-{
-	for (size_t i = 0; i < state->n_busy;) {
-		struct open_spans *thread = state->busy[i];
-
-		*place = torsh_open_spans_find(thread, record);
-		if (*place != UINT32_MAX)
-			return thread;
-		if (thread->n) {
-			i++;
-			continue;
-		}
-		thread->is_listed = false;
-		state->busy[i] = state->busy[--state->n_busy];
-	}
-	return NULL;
-}
-
 /* span has what the event said; it is put around what comes. */
 static void begin_span(struct walk *walk, struct process_state *state, struct open_spans *thread,
 		       struct span *span)
@@ -212,11 +125,11 @@ static void begin_span(struct walk *walk, struct process_state *state, struct op
 
 	span->traits = traits_of(state, span->name);
 	torsh_span_set_phase(span, outer);
-	find_module(state, span, outer);
+	torsh_module_chains_place(&state->chains, span, outer);
 	span->ordinal = state->n_spans++;
 	walk->counts.n_spans++;
 	thread->n++;
-	list_thread(state, thread);
+	torsh_open_threads_list(&state->threads, thread);
 	span->is_async = is_known_crossing(state, span->ordinal);
 	if (!span->is_async) {
 		span->outer = outer;
@@ -416,11 +329,10 @@ static void end_operator(struct walk *walk, struct process_state *state,
 		return;
 	}
 	place = thread ? torsh_open_spans_find(thread, record) : UINT32_MAX;
-	if (place == UINT32_MAX &&
-	    end_async(walk, state, SPAN_OPERATOR, record, event->at_ns, event->thread))
+	if (place == UINT32_MAX && end_async(walk, state, SPAN_OPERATOR, record, event))
 		return;
 	if (place == UINT32_MAX)
-		thread = find_record(state, record, &place);
+		thread = torsh_open_threads_find(&state->threads, record, &place);
 	if (place == UINT32_MAX)
 		walk->counts.n_unmatched++;
 	else
@@ -459,7 +371,7 @@ static void number_thread(struct walk *walk, struct process_state *state,
 
 static struct span *innermost_on(const struct process_state *state, uint32_t thread)
 {
-	const struct open_spans *open = torsh_sparse_array_find(&state->threads, thread);
+	const struct open_spans *open = torsh_sparse_array_find(&state->threads.all, thread);
 
 	return open ? torsh_open_spans_operator(open) : NULL;
 }
@@ -467,8 +379,8 @@ static struct span *innermost_on(const struct process_state *state, uint32_t thr
 static void end_started_range(struct walk *walk, struct process_state *state,
 			      const struct timeline_event *event)
 {
-	walk->counts.n_unmatched += !end_async(
-		walk, state, SPAN_RANGE, event->event.range_end.range, event->at_ns, event->thread);
+	walk->counts.n_unmatched +=
+		!end_async(walk, state, SPAN_RANGE, event->event.range_end.range, event);
 }
 
 /* Of the thread that it is told by, inside of what is open there. */
@@ -481,7 +393,7 @@ static bool is_of_its_thread(const struct event *event)
 static void tell_launch(struct walk *walk, struct process_state *state,
 			const struct timeline_event *event)
 {
-	struct open_spans *thread = torsh_sparse_array_find(&state->threads, event->thread);
+	struct open_spans *thread = torsh_sparse_array_find(&state->threads.all, event->thread);
 	struct enclosing_spans around = {.in_operator = innermost_on(state, event->thread)};
 
 	if (thread) {
@@ -514,7 +426,7 @@ static int take_event(void *context, const struct recorded_process *process,
 		state->last_ns = event->at_ns;
 	if (takers[event->event.id]) {
 		takers[event->event.id](walk, state, event);
-		thread = torsh_sparse_array_find(&state->threads, event->thread);
+		thread = torsh_sparse_array_find(&state->threads.all, event->thread);
 		if (thread)
 			thread->last_ns = event->at_ns;
 	} else if (walk->visitor->launch && is_of_its_thread(&event->event)) {
@@ -530,11 +442,11 @@ static int take_event(void *context, const struct recorded_process *process,
 static void close_state(struct walk *walk, struct process_state *state)
 {
 	struct open_spans *thread;
+	struct span *span;
 
-	for (size_t i = 0; (thread = torsh_sparse_array_next(&state->threads, &i)); i++) {
+	for (size_t i = 0; (thread = torsh_sparse_array_next(&state->threads.all, &i)); i++) {
 		while (thread->n) {
-			struct span *span = thread->spans[thread->n - 1];
-
+			span = thread->spans[thread->n - 1];
 			span->is_cut = true;
 			end_span(walk, thread, thread->n - 1, state->last_ns, span->thread);
 		}
@@ -542,18 +454,14 @@ static void close_state(struct walk *walk, struct process_state *state)
 			free(thread->spans[k]);
 		free(thread->spans);
 	}
-	while (state->async) {
-		struct span *span = *(struct span **)state->async;
-
+	while ((span = torsh_async_spans_take_any(&state->async))) {
 		span->is_cut = true;
-		end_async(walk, state, span->kind,
-			  span->kind == SPAN_OPERATOR ? span->record : span->range, state->last_ns,
-			  span->thread);
+		finish_span(walk, span, state->last_ns, span->thread);
+		free(span);
 	}
-	torsh_sparse_array_destroy(&state->threads);
-	free(state->busy);
+	torsh_sparse_array_destroy(&state->threads.all);
+	free(state->threads.busy);
 	free(state->traits);
-	torsh_sparse_array_destroy(&state->forward);
 	torsh_module_chains_free(&state->chains);
 }
 
@@ -569,8 +477,8 @@ int torsh_spans_visit(const struct recording *recording, struct recorded_process
 	walk.states = torsh_need_items(NULL, 0, n_processes, sizeof(*walk.states));
 	for (size_t i = 0; i < n_processes; i++) {
 		walk.states[i].process = processes[i];
-		torsh_sparse_array_create(&walk.states[i].threads, sizeof(struct open_spans));
-		torsh_sparse_array_create(&walk.states[i].forward, sizeof(struct forward_modules));
+		torsh_sparse_array_create(&walk.states[i].threads.all, sizeof(struct open_spans));
+		torsh_module_chains_create(&walk.states[i].chains);
 		walk.states[i].known = torsh_unnested_spans_of(known, processes[i]->number);
 	}
 	rc = torsh_timeline_walk(recording, take_event, &walk);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The open asynchronous spans of one process, by what their ends will name. */
+#ifndef TORSH_TIMELINE_ASYNC_SPANS_H
+#define TORSH_TIMELINE_ASYNC_SPANS_H
+
+#include "tools/timeline/spans.h"
+
+/* Zeros are none. */
+struct async_spans {
+	void *tree; /* of struct span; owns them */
+};
+
+/*
+ * Add a span from malloc. Returns NULL, or an older span with the same number, whose end was lost:
+ * the caller frees it.
+ */
+struct span *torsh_async_spans_add(struct async_spans *async, struct span *span);
+
+/*
+ * Take the operator with this record, or the range with this number. Returns it for the caller to
+ * free, or NULL.
+ */
+struct span *torsh_async_spans_take(struct async_spans *async, enum span_kind kind,
+				    uint64_t number);
+
+/* Take any span, for the caller to free; NULL: none is left. */
+struct span *torsh_async_spans_take_any(struct async_spans *async);
+
+#endif

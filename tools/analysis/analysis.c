@@ -37,7 +37,7 @@ const struct limit_words torsh_limits[N_LIMITS] = {
 #undef LIMIT
 };
 
-static void (*const judges[N_RULES])(struct verdict *) = {
+static void (*const judges[N_RULES])(struct evaluation *) = {
 #define RULE(NAME, name, ...) [RULE_##NAME] = torsh_rule_evaluate_##name,
 #define LIMIT(...)
 #include "tools/analysis/rules.def"
@@ -53,7 +53,7 @@ const char *const torsh_analysis_kind_names[N_ANALYSIS_KINDS] = {
 
 const char *const torsh_severity_names[] = {"Low", "Medium", "High", "Critical"};
 const char *const torsh_side_names[] = {"below", "above", "at most", "at least"};
-const char *const torsh_unwind_rule_state_names[] = {"not_judged", "clear", "fired"};
+const char *const torsh_rule_state_names[] = {"not_judged", "clear", "fired"};
 
 bool torsh_limit_passed(enum limit limit, double value)
 {
@@ -84,29 +84,29 @@ enum severity torsh_severity_of(double share_pct)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-bool torsh_verdict_can(struct verdict *verdict, const char *reason)
+bool torsh_rule_can_evaluate(struct evaluation *evaluation, const char *reason)
 {
 	if (!reason)
-		verdict->is_judged = true;
-	else if (!verdict->reason)
-		verdict->reason = reason;
+		evaluation->is_evaluated = true;
+	else if (!evaluation->reason)
+		evaluation->reason = reason;
 	return !reason;
 }
 
-struct finding *torsh_verdict_fire(struct verdict *verdict, double share_pct)
+struct finding *torsh_rule_fire(struct evaluation *evaluation, double share_pct)
 {
-	struct analysis *analysis = verdict->analysis;
+	struct analysis *analysis = evaluation->analysis;
 	struct finding *finding;
 
 	analysis->findings = torsh_need_room(analysis->findings, analysis->n, &analysis->n_room,
 					     sizeof(*analysis->findings));
 	finding = &analysis->findings[analysis->n++];
 	*finding = (struct finding){
-		.rule = verdict->rule,
+		.rule = evaluation->rule,
 		.severity = torsh_severity_of(isnan(share_pct) ? 0 : share_pct),
 		.share_pct = share_pct,
-		.share_of = verdict->share_of,
-		.process = verdict->of->process,
+		.share_of = evaluation->share_of,
+		.process = evaluation->of->process,
 	};
 	return finding;
 }
@@ -127,7 +127,7 @@ void torsh_finding_limit(struct finding *finding, enum limit limit, double value
 						 .limit = words});
 }
 
-void torsh_finding_say(struct finding *finding, const char *name, const char *unit, double value)
+void torsh_finding_add(struct finding *finding, const char *name, const char *unit, double value)
 {
 	add_evidence(finding, &(struct evidence){.name = name, .unit = unit, .value = value});
 }
@@ -198,46 +198,49 @@ static bool uses_devices(const struct metrics_process *of)
 	return of->has_mode || of->n_devices;
 }
 
-static bool some_uses_devices(const struct metrics *observed)
+static bool some_uses_devices(const struct metrics *metrics)
 {
-	for (size_t i = 0; i < observed->n; i++) {
-		if (uses_devices(&observed->processes[i]))
+	for (size_t i = 0; i < metrics->n; i++) {
+		if (uses_devices(&metrics->processes[i]))
 			return true;
 	}
 	return false;
 }
 
 /* Findings that come to less than the rule's floor, all together, are none. */
-static void apply_floor(struct verdict *verdict)
+static void apply_floor(struct evaluation *evaluation)
 {
-	struct analysis *analysis = verdict->analysis;
+	struct analysis *analysis = evaluation->analysis;
 	double share_pct = 0;
 
-	for (size_t i = verdict->first; i < analysis->n; i++)
+	for (size_t i = evaluation->first; i < analysis->n; i++)
 		share_pct += analysis->findings[i].share_pct;
 	/* Where there are no shares (NAN) there is no floor. */
-	if (analysis->n == verdict->first || !(share_pct < torsh_rules[verdict->rule].floor_pct))
+	if (analysis->n == evaluation->first ||
+	    !(share_pct < torsh_rules[evaluation->rule].floor_pct))
 		return;
-	analysis->n = verdict->first;
-	verdict->reason = "what it found comes to less than its floor";
+	analysis->n = evaluation->first;
+	evaluation->reason = "what it found comes to less than its floor";
 }
 
-/* is_beside: the process uses no devices, and others do: what can't be judged of it is no news. */
-static void judge(struct verdict *verdict, bool is_beside)
+/*
+ * is_beside: the process uses no devices, and others do: what can't be evaluated of it is no news.
+ */
+static void evaluate(struct evaluation *evaluation, bool is_beside)
 {
-	struct rule_result *result = &verdict->analysis->rules[verdict->rule];
+	struct rule_result *result = &evaluation->analysis->rules[evaluation->rule];
 	size_t n;
 
-	judges[verdict->rule](verdict);
-	apply_floor(verdict);
-	n = verdict->analysis->n - verdict->first;
+	judges[evaluation->rule](evaluation);
+	apply_floor(evaluation);
+	n = evaluation->analysis->n - evaluation->first;
 	result->n_findings += n;
 	if (n)
 		result->state = RULE_FIRED;
-	else if (verdict->is_judged && result->state == RULE_NOT_JUDGED)
+	else if (evaluation->is_evaluated && result->state == RULE_NOT_EVALUATED)
 		result->state = RULE_CLEAR;
 	if (!result->reason && !is_beside)
-		result->reason = verdict->reason;
+		result->reason = evaluation->reason;
 }
 
 static int compare_texts(const char *a, const char *b)
@@ -289,25 +292,25 @@ static void keep_worst(struct analysis *analysis)
 	analysis->n = n;
 }
 
-void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *wish)
+void torsh_analysis_make(struct analysis *analysis, const struct analysis_request *request)
 {
-	struct metrics *observed = torsh_metrics_collect(wish);
-	bool has_devices = some_uses_devices(observed);
+	struct metrics *metrics = torsh_metrics_collect(request);
+	bool has_devices = some_uses_devices(metrics);
 
-	*analysis = (struct analysis){.observed = observed};
+	*analysis = (struct analysis){.metrics = metrics};
 	for (int rule = 0; rule < N_RULES; rule++) {
-		for (size_t i = 0; i < observed->n; i++) {
-			struct verdict verdict = {
+		for (size_t i = 0; i < metrics->n; i++) {
+			struct evaluation evaluation = {
 				.analysis = analysis,
 				.rule = (enum rule)rule,
-				.observed = observed,
-				.of = &observed->processes[i],
+				.metrics = metrics,
+				.of = &metrics->processes[i],
 				.first = analysis->n,
-				.share_of = torsh_scope_name(&observed->processes[i].scope)};
+				.share_of = torsh_scope_name(&metrics->processes[i].scope)};
 
-			judge(&verdict, has_devices && !uses_devices(verdict.of));
+			evaluate(&evaluation, has_devices && !uses_devices(evaluation.of));
 			analysis->has_anything = analysis->has_anything || has_devices ||
-						 verdict.of->of->n_operators;
+						 evaluation.of->of->n_operators;
 		}
 	}
 	keep_worst(analysis);
@@ -315,7 +318,7 @@ void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *
 
 void torsh_analysis_free(struct analysis *analysis)
 {
-	torsh_metrics_free(analysis->observed);
+	torsh_metrics_free(analysis->metrics);
 	free(analysis->findings);
 	*analysis = (struct analysis){0};
 }

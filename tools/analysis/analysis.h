@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What is inefficient in a recording, by the rules of tools/analysis/rules.def: each is decided by
- * what was recorded alone, and is told as not judged, with the reason, where its input is not
- * there.
+ * what was recorded alone, and is reported as not evaluated, with the reason, where its input is
+ * not there.
  */
 #ifndef TORSH_ANALYSIS_ANALYSIS_H
 #define TORSH_ANALYSIS_ANALYSIS_H
@@ -72,7 +72,7 @@ extern const char *const torsh_side_names[];
 struct evidence {
 	const char *name, *unit;
 	double value;
-	const struct limit_words *limit; /* that it passed; NULL: it is told beside */
+	const struct limit_words *limit; /* that it passed; NULL: it is shown for context */
 };
 
 #define EVIDENCE_MAX 8u
@@ -93,13 +93,14 @@ struct finding {
 	const char *note; /* in words; NULL: none */
 };
 
-enum rule_state { RULE_NOT_JUDGED, RULE_CLEAR, RULE_FIRED };
+enum rule_state { RULE_NOT_EVALUATED, RULE_CLEAR, RULE_FIRED };
 
-extern const char *const torsh_unwind_rule_state_names[];
+extern const char *const torsh_rule_state_names[];
 
 struct rule_result {
 	enum rule_state state;
-	const char *reason; /* why it, or a part of what there is, was not judged; NULL: all was */
+	const char
+		*reason; /* why it, or a part of what there is, was not evaluated; NULL: all was */
 	size_t n_findings; /* more than are kept, perhaps */
 };
 
@@ -110,11 +111,11 @@ struct analysis {
 	size_t n, n_room;
 	struct rule_result rules[N_RULES];
 	bool has_anything; /* some process used devices, or a framework's operators */
-	struct metrics *observed; /* owns texts */
+	struct metrics *metrics; /* owns texts */
 };
 
 /* What is looked at: calls that began in the window, in the pre-pass's steps where it has any. */
-struct analysis_wish {
+struct analysis_request {
 	const struct recording *recording;
 	struct recorded_process *const *processes; /* pre-pass's items may be of more */
 	size_t n_processes;
@@ -123,7 +124,7 @@ struct analysis_wish {
 };
 
 /* What is in wish is to outlive the analysis. Dies where the recording can't be read. */
-void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *wish);
+void torsh_analysis_make(struct analysis *analysis, const struct analysis_request *request);
 void torsh_analysis_free(struct analysis *analysis);
 
 /* Does a value pass a limit? */

@@ -116,7 +116,7 @@ static cJSON *make_limits(enum rule rule)
 	return list;
 }
 
-cJSON *torsh_unwind_rules_json(const struct analysis *analysis)
+cJSON *torsh_rules_json(const struct analysis *analysis)
 {
 	cJSON *list = torsh_json_list();
 
@@ -126,7 +126,7 @@ cJSON *torsh_unwind_rules_json(const struct analysis *analysis)
 
 		torsh_json_set(object, "rule", torsh_json_text(torsh_rules[i].name));
 		torsh_json_set(object, "state",
-			       torsh_json_text(torsh_unwind_rule_state_names[result->state]));
+			       torsh_json_text(torsh_rule_state_names[result->state]));
 		torsh_json_set(object, "reason", torsh_json_text(result->reason));
 		torsh_json_set(object, "findings", torsh_json_u64(result->n_findings));
 		torsh_json_set(object, "limits", make_limits((enum rule)i));

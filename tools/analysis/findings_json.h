@@ -13,8 +13,8 @@
  */
 cJSON *torsh_findings_json(const struct analysis *analysis, struct symbols *symbols);
 
-/* Each rule once: its state, why it was not judged, and its limits. The caller owns the list. */
-cJSON *torsh_unwind_rules_json(const struct analysis *analysis);
+/* Each rule once: its state, why it was not evaluated, and its limits. The caller owns the list. */
+cJSON *torsh_rules_json(const struct analysis *analysis);
 
 /* The line of the program that a finding points at; NULL: unknown. The caller frees it. */
 char *torsh_finding_line(const struct finding *finding, struct symbols *symbols);

@@ -10,17 +10,17 @@
 #define DEVICE_TYPE_CUDA 1u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
 #define OBSERVED_ALLOCATORS_MAX 64u /* devices of a process that one is of; beyond are made up */
 
-static struct metrics_process *find_process(const struct metrics *observed,
+static struct metrics_process *find_process(const struct metrics *metrics,
 					    const struct recorded_process *process)
 {
-	for (size_t i = 0; i < observed->n; i++) {
-		if (observed->processes[i].process == process)
-			return &observed->processes[i];
+	for (size_t i = 0; i < metrics->n; i++) {
+		if (metrics->processes[i].process == process)
+			return &metrics->processes[i];
 	}
 	return NULL;
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static void see_work_end(struct metrics_process *of, uint64_t end_ns)
 {
@@ -29,8 +29,8 @@ static void see_work_end(struct metrics_process *of, uint64_t end_ns)
 
 static void see_activity(void *context, const struct device_activity *activity)
 {
-	struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, activity->process);
+	struct metrics *metrics = context;
+	struct metrics_process *of = find_process(metrics, activity->process);
 	struct metrics_device *device =
 		of ? torsh_metrics_device(of, activity->record.device) : NULL;
 	uint64_t asked_ns = torsh_activity_issued_ns(activity);
@@ -39,8 +39,8 @@ static void see_activity(void *context, const struct device_activity *activity)
 	if (!device)
 		return;
 	see_work_end(of, activity->record.begin_ns + activity->record.duration_ns);
-	torsh_attribute(observed->attributor, activity, &by);
-	/* What was asked for before the scope keeps the device busy in it, too. */
+	torsh_attribute(metrics->attributor, activity, &by);
+	/* What was requested before the scope keeps the device busy in it, too. */
 	torsh_metrics_stretch(device, activity);
 	if (torsh_scope_at(&of->scope, activity->is_captured ? activity->record.begin_ns
 							     : asked_ns) != STEP_NONE)
@@ -51,30 +51,30 @@ static uint64_t place_of(void *context, const struct recorded_process *process,
 			 const struct timeline_event *event, const struct enclosing_spans *around)
 {
 	static char has_launched;
-	const struct metrics *observed = context;
+	const struct metrics *metrics = context;
 
 	if (around->in_operator)
 		around->in_operator->own = &has_launched;
-	return torsh_attributor_place(observed->attributor, process, event, around->in_operator, 0);
+	return torsh_attributor_place(metrics->attributor, process, event, around->in_operator, 0);
 }
 
 static void see_launch(void *context, const struct recorded_process *process,
 		       const struct timeline_event *event, const struct enclosing_spans *around)
 {
-	const struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, process);
+	const struct metrics *metrics = context;
+	struct metrics_process *of = find_process(metrics, process);
 
 	if (of && event->event.id == EVENT_DEVICE_CALL)
 		torsh_metrics_call(of, event, around);
-	torsh_device_join_launch(observed->join, process, event, around);
+	torsh_device_join_launch(metrics->join, process, event, around);
 }
 
 static void see_begin(void *context, struct span *span)
 {
-	const struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, span->process);
+	const struct metrics *metrics = context;
+	struct metrics_process *of = find_process(metrics, span->process);
 
-	torsh_attributor_begin(observed->attributor, span);
+	torsh_attributor_begin(metrics->attributor, span);
 	torsh_phase_clock_begin(&of->clock, span);
 }
 
@@ -99,16 +99,16 @@ static void add_operator(struct metrics_process *of, const struct span *span, si
 
 static void see_end(void *context, struct span *span)
 {
-	const struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, span->process);
+	const struct metrics *metrics = context;
+	struct metrics_process *of = find_process(metrics, span->process);
 	size_t interval = span->own ? torsh_scope_at(&of->scope, span->start_ns) : STEP_NONE;
 
-	torsh_attributor_end(observed->attributor, span);
+	torsh_attributor_end(metrics->attributor, span);
 	torsh_phase_clock_end(&of->clock, span);
 	if (span->kind == SPAN_OPERATOR && !span->is_cut)
 		see_work_end(of, span->end_ns);
 	if (span->kind == SPAN_OPERATOR && span->own && interval != STEP_NONE)
-		add_operator(of, span, interval, observed->wish->recording->without_flops);
+		add_operator(of, span, interval, metrics->request->recording->without_flops);
 	span->own = NULL;
 }
 
@@ -166,10 +166,10 @@ static bool is_of_cupti(uint32_t kind)
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
-	struct metrics *observed = context;
-	struct metrics_process *of = find_process(observed, process);
+	struct metrics *metrics = context;
+	struct metrics_process *of = find_process(metrics, process);
 
-	torsh_counters_see(&observed->counters, process, &event->event);
+	torsh_counters_see(&metrics->counters, process, &event->event);
 	switch (event->event.id) {
 	case EVENT_TENSOR:
 		see_tensor(of, event, innermost);
@@ -187,32 +187,32 @@ static void see_event(void *context, const struct recorded_process *process,
 			of->overhead_ns += event->event.device_overhead.duration_ns;
 		return;
 	default:
-		torsh_device_join_event(observed->join, process, &event->event);
+		torsh_device_join_event(metrics->join, process, &event->event);
 	}
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void start_process(struct metrics_process *of, const struct recorded_process *process,
-			  const struct analysis_wish *wish)
+			  const struct analysis_request *request)
 {
 	of->process = process;
-	of->of = torsh_prepass_of(wish->prepass, process);
-	torsh_scope_create(&of->scope, of->of, wish->from_ns, wish->to_ns);
+	of->of = torsh_prepass_of(request->prepass, process);
+	torsh_scope_create(&of->scope, of->of, request->from_ns, request->to_ns);
 	of->kind_of_label =
 		torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*of->kind_of_label));
 	of->spent = torsh_need_items(NULL, 0, of->of->steps.n + 1, sizeof(*of->spent));
 	torsh_phase_clock_start(&of->clock, &of->of->steps, of->spent);
 }
 
-static void take_data(struct metrics_process *of, const struct analysis_wish *wish)
+static void take_data(struct metrics_process *of, const struct analysis_request *request)
 {
 	const struct steps *steps = &of->of->steps;
 
 	torsh_phase_clock_stop(&of->clock);
 	for (size_t i = 0; i < steps->n; i++) {
-		if (steps->items[i].start_ns < wish->from_ns ||
-		    steps->items[i].end_ns > wish->to_ns)
+		if (steps->items[i].start_ns < request->from_ns ||
+		    steps->items[i].end_ns > request->to_ns)
 			continue;
 		of->data_ns += of->spent[i].phase_ns[PHASE_DATA];
 		of->data_scope_ns += torsh_scope_within(&of->scope, steps->items[i].start_ns,
@@ -220,7 +220,7 @@ static void take_data(struct metrics_process *of, const struct analysis_wish *wi
 	}
 }
 
-/* What was needed for the walk only. */
+/* What was needed for the pass only. */
 static void end_process(struct metrics_process *of)
 {
 	torsh_hash_map_free(&of->known_work);
@@ -231,44 +231,44 @@ static void end_process(struct metrics_process *of)
 	of->spent = NULL;
 }
 
-struct metrics *torsh_metrics_collect(const struct analysis_wish *wish)
+struct metrics *torsh_metrics_collect(const struct analysis_request *request)
 {
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor devices = {.own = place_of, .activity = see_activity};
-	struct metrics *observed = torsh_need(calloc(1, sizeof(*observed)));
+	struct metrics *metrics = torsh_need(calloc(1, sizeof(*metrics)));
 	int rc;
 
-	observed->wish = wish;
-	observed->n = wish->n_processes;
-	observed->processes = torsh_need_items(NULL, 0, observed->n, sizeof(*observed->processes));
-	for (size_t i = 0; i < observed->n; i++)
-		start_process(&observed->processes[i], wish->processes[i], wish);
-	torsh_counters_create(&observed->counters);
-	observed->attributor =
-		torsh_attributor_create(wish->processes, wish->n_processes, wish->prepass);
-	observed->join = torsh_device_join_create(wish->prepass, &devices, observed);
-	rc = torsh_spans_visit(wish->recording, wish->processes, wish->n_processes,
-			       wish->prepass->unnested, NULL, &visitor, observed, NULL);
+	metrics->request = request;
+	metrics->n = request->n_processes;
+	metrics->processes = torsh_need_items(NULL, 0, metrics->n, sizeof(*metrics->processes));
+	for (size_t i = 0; i < metrics->n; i++)
+		start_process(&metrics->processes[i], request->processes[i], request);
+	torsh_counters_create(&metrics->counters);
+	metrics->attributor =
+		torsh_attributor_create(request->processes, request->n_processes, request->prepass);
+	metrics->join = torsh_device_join_create(request->prepass, &devices, metrics);
+	rc = torsh_spans_visit(request->recording, request->processes, request->n_processes,
+			       request->prepass->unnested, NULL, &visitor, metrics, NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", wish->recording->path,
+		torsh_die("can't read the timeline of %s: %s", request->recording->path,
 			  strerror(-rc));
-	torsh_device_join_destroy(observed->join);
-	observed->join = NULL;
-	for (size_t i = 0; i < observed->n; i++) {
-		struct metrics_process *of = &observed->processes[i];
+	torsh_device_join_destroy(metrics->join);
+	metrics->join = NULL;
+	for (size_t i = 0; i < metrics->n; i++) {
+		struct metrics_process *of = &metrics->processes[i];
 
 		torsh_scope_trim(&of->scope, of->last_work_ns);
-		take_data(of, wish);
+		take_data(of, request);
 		end_process(of);
 		for (size_t k = 0; k < of->n_devices; k++)
 			torsh_metrics_settle_device(&of->devices[k], &of->scope);
 		for (int kind = 0; kind < N_HOST_KINDS; kind++)
 			torsh_busy_settle(&of->host[kind].busy);
 	}
-	torsh_metrics_ranks(observed);
-	torsh_metrics_counters(observed);
-	return observed;
+	torsh_metrics_ranks(metrics);
+	torsh_metrics_counters(metrics);
+	return metrics;
 }
 
 static void free_process(struct metrics_process *of)
@@ -289,14 +289,14 @@ static void free_process(struct metrics_process *of)
 	free(of->collectives);
 }
 
-void torsh_metrics_free(struct metrics *observed)
+void torsh_metrics_free(struct metrics *metrics)
 {
-	if (!observed)
+	if (!metrics)
 		return;
-	for (size_t i = 0; i < observed->n; i++)
-		free_process(&observed->processes[i]);
-	torsh_counters_destroy(&observed->counters);
-	torsh_attributor_destroy(observed->attributor);
-	free(observed->processes);
-	free(observed);
+	for (size_t i = 0; i < metrics->n; i++)
+		free_process(&metrics->processes[i]);
+	torsh_counters_destroy(&metrics->counters);
+	torsh_attributor_destroy(metrics->attributor);
+	free(metrics->processes);
+	free(metrics);
 }

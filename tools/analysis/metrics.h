@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What rules look at: one walk over the timeline, added up by kind. Held are a row for each kind of
+ * What rules look at: one pass over the timeline, added up by kind. Held are a row for each kind of
  * work and of call, and some seven bytes for each stretch in which a device was at work.
  */
 #ifndef TORSH_ANALYSIS_METRICS_H
@@ -64,17 +64,17 @@ struct host_time {
 struct metrics_device {
 	uint32_t number;
 	struct stretches stretches; /* in which it was at work */
-	uint64_t n_kernels, n_short; /* of no graph, whose call is known; shorter than that */
-	uint64_t work_ns, unattributed_ns; /* of what was asked for in scope */
+	uint64_t n_kernels, n_short; /* of no graph, with a known call; shorter than that */
+	uint64_t work_ns, unattributed_ns; /* of what was requested in scope */
 	uint64_t communication_ns;
 	uint64_t scope_ns; /* without steps: from its first work to the end of the last */
 	uint64_t busy_ns, computing_ns; /* in the scope, as the next two */
-	/* between stretches; of that, while the host had not asked for the next one */
+	/* between stretches; of that, while the host had not requested the next one */
 	uint64_t gaps_ns, host_wait_ns;
 	uint64_t longest_gap_ns, gap_at_ns; /* that began in the scope */
 };
 
-/* What a framework's allocator said of a device. */
+/* What a framework's allocator reported for a device. */
 struct metrics_memory {
 	uint32_t device;
 	bool has_sums;
@@ -87,7 +87,7 @@ struct metrics_memory {
 /* Calls of one operator that launched something themselves. */
 struct metrics_operator {
 	const char *name;
-	uint64_t n, n_unknown; /* n_unknown: whose FLOPs are not known */
+	uint64_t n, n_unknown; /* n_unknown: without known FLOPs */
 	double flops;
 	/* Of its kernels. */
 	uint64_t n_kernels, total_ns, n_uncounted, n_of_graphs;
@@ -125,7 +125,7 @@ struct metrics_process {
 	bool has_mode, has_losses;
 	struct event_device_mode mode;
 	struct event_device_loss losses;
-	uint64_t overhead_ns; /* that CUPTI and the driver told of */
+	uint64_t overhead_ns; /* that CUPTI and the driver reported */
 	struct metrics_work *work;
 	size_t n_work, work_room;
 	struct metrics_call *calls;
@@ -152,7 +152,7 @@ struct metrics_process {
 };
 
 struct metrics {
-	const struct analysis_wish *wish;
+	const struct analysis_request *request;
 	struct attributor *attributor; /* owns names */
 	struct counters counters;
 	struct metrics_process *processes;
@@ -160,8 +160,8 @@ struct metrics {
 	struct device_join *join;
 };
 
-struct metrics *torsh_metrics_collect(const struct analysis_wish *wish);
-void torsh_metrics_free(struct metrics *observed);
+struct metrics *torsh_metrics_collect(const struct analysis_request *request);
+void torsh_metrics_free(struct metrics *metrics);
 
 /* A process's device of that number, made where it is the first; NULL: there are too many. */
 struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t number);
@@ -169,7 +169,7 @@ struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t
 /* The device was at work, for whomever. */
 void torsh_metrics_stretch(struct metrics_device *device, const struct device_activity *activity);
 
-/* It did something that was asked for in the scope; by: who asked. */
+/* It did something that was requested in the scope; by: the requester. */
 void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device,
 		       const struct device_activity *activity, const struct attribution *by);
 
@@ -177,21 +177,23 @@ void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device
 void torsh_metrics_call(struct metrics_process *of, const struct timeline_event *event,
 			const struct enclosing_spans *around);
 
-/* Go over a device's stretches and say when it was busy, and for what it waited. */
+/* Go over a device's stretches and report when it was busy, and for what it waited. */
 void torsh_metrics_settle_device(struct metrics_device *device, const struct time_scope *scope);
 
 /* It is a collective that all ranks of a group run. */
 void torsh_metrics_collective(struct metrics_process *of, const struct device_activity *activity);
 
 /* Compare the collectives of processes that are ranks of one job. */
-void torsh_metrics_ranks(struct metrics *observed);
+void torsh_metrics_ranks(struct metrics *metrics);
 
 /* A call of an operator that launched something, on these inputs, in that span of the scope. */
 void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op,
 			  const struct inputs *inputs, const struct span *span, size_t interval);
 
-/* Add what counters said of kernels to the work that is like them, and that to its operators. */
-void torsh_metrics_counters(struct metrics *observed);
+/*
+ * Add what counters reported for kernels to the work that is like them, and that to its operators.
+ */
+void torsh_metrics_counters(struct metrics *metrics);
 
 /* The operator of that name; made where it is the first. */
 struct metrics_operator *torsh_metrics_operator(struct metrics_process *of, const char *name);

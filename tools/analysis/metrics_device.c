@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * When a device was at work, and for what it waited in between; and what counters say of its work.
- * See metrics.h.
+ * When a device was at work, and for what it waited in between; and what counters report for its
+ * work. See metrics.h.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tools/base/die.h"
 
 /*
- * Between two stretches the device did nothing. Where the later one was asked for only then, the
+ * Between two stretches the device did nothing. Where the later one was requested only then, the
  * host kept it waiting, as HTA has it.
  */
 static void add_gap(struct metrics_device *device, const struct time_scope *scope, uint64_t from_ns,
@@ -138,11 +138,11 @@ static void add_counters(struct metrics_process *of, const struct counter_proces
 	free(sums);
 }
 
-void torsh_metrics_counters(struct metrics *observed)
+void torsh_metrics_counters(struct metrics *metrics)
 {
-	for (size_t i = 0; i < observed->n; i++) {
-		struct metrics_process *of = &observed->processes[i];
+	for (size_t i = 0; i < metrics->n; i++) {
+		struct metrics_process *of = &metrics->processes[i];
 
-		add_counters(of, torsh_counters_process(&observed->counters, of->process));
+		add_counters(of, torsh_counters_process(&metrics->counters, of->process));
 	}
 }

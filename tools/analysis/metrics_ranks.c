@@ -52,14 +52,14 @@ struct group {
 };
 
 /* Those behind `first` that ran the same as it, and it. */
-static void find_group(struct group *group, struct metrics *observed, size_t first)
+static void find_group(struct group *group, struct metrics *metrics, size_t first)
 {
 	group->n = 0;
-	for (size_t i = first; i < observed->n; i++) {
-		struct metrics_process *of = &observed->processes[i];
+	for (size_t i = first; i < metrics->n; i++) {
+		struct metrics_process *of = &metrics->processes[i];
 
 		if (of->n_collectives && !of->waiting.reason && !of->waiting.n &&
-		    is_same_sequence(&observed->processes[first], of))
+		    is_same_sequence(&metrics->processes[first], of))
 			group->ranks[group->n++] = of;
 	}
 }
@@ -132,13 +132,12 @@ static void settle_group(const struct group *group)
 	free(waited_ns);
 }
 
-void torsh_metrics_ranks(struct metrics *observed)
+void torsh_metrics_ranks(struct metrics *metrics)
 {
-	struct group group = {.ranks =
-				      torsh_need_items(NULL, 0, observed->n, sizeof(*group.ranks))};
+	struct group group = {.ranks = torsh_need_items(NULL, 0, metrics->n, sizeof(*group.ranks))};
 
-	for (size_t i = 0; i < observed->n; i++) {
-		struct metrics_process *of = &observed->processes[i];
+	for (size_t i = 0; i < metrics->n; i++) {
+		struct metrics_process *of = &metrics->processes[i];
 
 		if (of->n_collectives)
 			qsort(of->collectives, of->n_collectives, sizeof(*of->collectives),
@@ -148,10 +147,10 @@ void torsh_metrics_ranks(struct metrics *observed)
 						     ? "no collectives were seen on its devices"
 						     : "no launcher gave the process a rank";
 	}
-	for (size_t i = 0; i < observed->n; i++) {
-		if (observed->processes[i].waiting.reason || observed->processes[i].waiting.n)
+	for (size_t i = 0; i < metrics->n; i++) {
+		if (metrics->processes[i].waiting.reason || metrics->processes[i].waiting.n)
 			continue;
-		find_group(&group, observed, i);
+		find_group(&group, metrics, i);
 		settle_group(&group);
 	}
 	free(group.ranks);

@@ -81,7 +81,7 @@ static struct metrics_work *find_work(struct metrics_process *of,
 	return work;
 }
 
-/* As HTA tells communication from computation. */
+/* As HTA separates communication from computation. */
 static bool is_communication(const struct device_activity *activity)
 {
 	const char *name = activity->record.what == DEVICE_KERNEL
@@ -160,7 +160,7 @@ static enum host_kind kind_of_row(struct metrics_process *of, const struct event
 									    : HOST_NONE;
 }
 
-/* The call that asked for it; those of graphs don't wait. */
+/* The call that requested it; those of graphs don't wait. */
 static void add_call_of_row(struct metrics_process *of, const struct device_activity *activity,
 			    const struct attribution *by)
 {

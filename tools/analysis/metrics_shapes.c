@@ -4,7 +4,7 @@
 
 #include "tools/analysis/metrics.h"
 
-/* of an operator that are told apart: none that comes behind them is new */
+/* of an operator that are reported apart: none that comes after them is new */
 #define SHAPES_MAX 65536u
 
 /* Of the sizes of all tensors, each with the ones before it as its seed; 0: there are none. */

@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How rules are judged: one function each, asked of each process. */
+/* How rules are evaluated: one function each, run for each process. */
 #ifndef TORSH_ANALYSIS_RULES_H
 #define TORSH_ANALYSIS_RULES_H
 
 #include "tools/analysis/metrics.h"
 
 /* One rule about one process. */
-struct verdict {
+struct evaluation {
 	struct analysis *analysis;
 	enum rule rule;
-	const struct metrics *observed;
+	const struct metrics *metrics;
 	struct metrics_process *of;
-	bool is_judged; /* something could be */
-	const char *reason; /* why the first thing that could not be judged was not */
+	bool is_evaluated; /* something could be */
+	const char *reason; /* why the first thing that could not be evaluated was not */
 	size_t first; /* of its findings */
 	const char *share_of; /* of findings */
 };
 
-#define RULE(NAME, name, ...) void torsh_rule_evaluate_##name(struct verdict *verdict);
+#define RULE(NAME, name, ...) void torsh_rule_evaluate_##name(struct evaluation *evaluation);
 #define LIMIT(...)
 #include "tools/analysis/rules.def"
 #undef RULE
 #undef LIMIT
 
-/* reason NULL: something can be judged. Else it can't, and why. Returns whether it can. */
-bool torsh_verdict_can(struct verdict *verdict, const char *reason);
+/* reason NULL: something can be evaluated. Else it can't, and why. Returns whether it can. */
+bool torsh_rule_can_evaluate(struct evaluation *evaluation, const char *reason);
 
 /* A finding, of a share in percent of share_of; NAN: it has none. Until the next one. */
-struct finding *torsh_verdict_fire(struct verdict *verdict, double share_pct);
+struct finding *torsh_rule_fire(struct evaluation *evaluation, double share_pct);
 
-/* The value that passed the limit; and others that tell what there was. */
+/* The value that passed the limit; and others that show what there was. */
 void torsh_finding_limit(struct finding *finding, enum limit limit, double value);
-void torsh_finding_say(struct finding *finding, const char *name, const char *unit, double value);
+void torsh_finding_add(struct finding *finding, const char *name, const char *unit, double value);
 
-/* Why nothing can be said of the process's devices, or NULL. */
+/* Why nothing can be reported for the process's devices, or NULL. */
 const char *torsh_no_device_work(const struct metrics_process *of);
 
-/* Why nothing can be said of calls that give devices no work, or NULL. */
+/* Why nothing can be reported for calls that give devices no work, or NULL. */
 const char *torsh_no_device_calls(const struct metrics_process *of);
 
 /* "the steps" or "the run". */

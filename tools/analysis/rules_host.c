@@ -24,13 +24,13 @@ static struct counted_calls count(const struct metrics_call *call, enum which_ca
 }
 
 /*
- * A finding for each name and operator. value: of the limit; NULL: it is told of each how many
+ * A finding for each name and operator. value: of the limit; NULL: it is reported each how many
  * there are.
  */
-static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_calls which,
+static void fire_calls(struct evaluation *evaluation, enum host_kind kind, enum which_calls which,
 		       enum limit limit, const double *value)
 {
-	const struct metrics_process *of = verdict->of;
+	const struct metrics_process *of = evaluation->of;
 	const struct host_time *all = &of->host[kind];
 	double all_ns = (double)(which == CALLS_STEADY ? all->steady_ns : all->total_ns);
 	double all_pct = torsh_host_share(of, kind, which == CALLS_STEADY);
@@ -42,41 +42,42 @@ static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_
 
 		if (call->key.kind != kind || !(calls.n > 0))
 			continue;
-		finding = torsh_verdict_fire(verdict, all_ns > 0 ? calls.ns / all_ns * all_pct : 0);
+		finding = torsh_rule_fire(evaluation, all_ns > 0 ? calls.ns / all_ns * all_pct : 0);
 		finding->operator_name = call->operator_name;
 		finding->api = torsh_timeline_label(of->process, call->key.api);
 		finding->stack = call->key.stack;
 		torsh_finding_limit(finding, limit, value ? *value : calls.n);
 		if (value)
-			torsh_finding_say(finding, "calls", "calls", calls.n);
-		torsh_finding_say(finding, "host_ns", "ns", calls.ns);
+			torsh_finding_add(finding, "calls", "calls", calls.n);
+		torsh_finding_add(finding, "host_ns", "ns", calls.ns);
 	}
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-void torsh_rule_evaluate_pageable_async_copy(struct verdict *verdict)
+void torsh_rule_evaluate_pageable_async_copy(struct evaluation *evaluation)
 {
-	const struct metrics_process *of = verdict->of;
+	const struct metrics_process *of = evaluation->of;
 	const char *reason = torsh_no_device_work(of);
 
 	if (!reason && of->n_unknown_memory)
 		reason = "of some copies it was not recorded what memory they are of";
-	torsh_verdict_can(verdict, reason);
-	fire_calls(verdict, HOST_PAGEABLE_COPY, CALLS_ALL, LIMIT_PAGEABLE_ASYNC_COPY_COPIES, NULL);
+	torsh_rule_can_evaluate(evaluation, reason);
+	fire_calls(evaluation, HOST_PAGEABLE_COPY, CALLS_ALL, LIMIT_PAGEABLE_ASYNC_COPY_COPIES,
+		   NULL);
 }
 
-void torsh_rule_evaluate_synchronous_copy(struct verdict *verdict)
+void torsh_rule_evaluate_synchronous_copy(struct evaluation *evaluation)
 {
-	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
-		fire_calls(verdict, HOST_SYNCHRONOUS_COPY, CALLS_ALL, LIMIT_SYNCHRONOUS_COPY_COPIES,
-			   NULL);
+	if (torsh_rule_can_evaluate(evaluation, torsh_no_device_work(evaluation->of)))
+		fire_calls(evaluation, HOST_SYNCHRONOUS_COPY, CALLS_ALL,
+			   LIMIT_SYNCHRONOUS_COPY_COPIES, NULL);
 }
 
-void torsh_rule_evaluate_synchronous_memset(struct verdict *verdict)
+void torsh_rule_evaluate_synchronous_memset(struct evaluation *evaluation)
 {
-	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
-		fire_calls(verdict, HOST_SYNCHRONOUS_MEMSET, CALLS_ALL,
+	if (torsh_rule_can_evaluate(evaluation, torsh_no_device_work(evaluation->of)))
+		fire_calls(evaluation, HOST_SYNCHRONOUS_MEMSET, CALLS_ALL,
 			   LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, NULL);
 }
 
@@ -103,59 +104,60 @@ static const char *first_of(const char *one, const char *other)
 	return one ? one : other;
 }
 
-void torsh_rule_evaluate_excess_synchronisation(struct verdict *verdict)
+void torsh_rule_evaluate_excess_synchronisation(struct evaluation *evaluation)
 {
-	const struct metrics_process *of = verdict->of;
+	const struct metrics_process *of = evaluation->of;
 	double a_step;
 
-	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steps(of))))
+	if (!torsh_rule_can_evaluate(evaluation, first_of(torsh_no_device_calls(of), no_steps(of))))
 		return;
 	a_step = (double)of->host[HOST_WAIT].n_outside / (double)of->scope.n_whole;
 	if (torsh_limit_passed(LIMIT_EXCESS_SYNCHRONISATION_CALLS, a_step))
-		fire_calls(verdict, HOST_WAIT, CALLS_OUTSIDE, LIMIT_EXCESS_SYNCHRONISATION_CALLS,
+		fire_calls(evaluation, HOST_WAIT, CALLS_OUTSIDE, LIMIT_EXCESS_SYNCHRONISATION_CALLS,
 			   &a_step);
 }
 
-void torsh_rule_evaluate_blocking_calls(struct verdict *verdict)
+void torsh_rule_evaluate_blocking_calls(struct evaluation *evaluation)
 {
-	double share_pct = torsh_host_share(verdict->of, HOST_WAIT, false);
+	double share_pct = torsh_host_share(evaluation->of, HOST_WAIT, false);
 
-	if (!torsh_verdict_can(verdict, torsh_no_device_calls(verdict->of)))
+	if (!torsh_rule_can_evaluate(evaluation, torsh_no_device_calls(evaluation->of)))
 		return;
 	if (torsh_limit_passed(LIMIT_BLOCKING_CALLS_TIME, share_pct))
-		fire_calls(verdict, HOST_WAIT, CALLS_ALL, LIMIT_BLOCKING_CALLS_TIME, &share_pct);
+		fire_calls(evaluation, HOST_WAIT, CALLS_ALL, LIMIT_BLOCKING_CALLS_TIME, &share_pct);
 }
 
 #define STEADY_STEPS "the whole steps after the first"
 
-void torsh_rule_evaluate_allocation_churn(struct verdict *verdict)
+void torsh_rule_evaluate_allocation_churn(struct evaluation *evaluation)
 {
-	const struct metrics_process *of = verdict->of;
+	const struct metrics_process *of = evaluation->of;
 	double a_step;
 
-	verdict->share_of = STEADY_STEPS;
-	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steady_steps(of))))
+	evaluation->share_of = STEADY_STEPS;
+	if (!torsh_rule_can_evaluate(evaluation,
+				     first_of(torsh_no_device_calls(of), no_steady_steps(of))))
 		return;
 	a_step = (double)of->host[HOST_ALLOCATION].n_steady /
 		 (double)(of->scope.n_whole - of->scope.first_steady);
 	if (torsh_limit_passed(LIMIT_ALLOCATION_CHURN_CALLS, a_step))
-		fire_calls(verdict, HOST_ALLOCATION, CALLS_STEADY, LIMIT_ALLOCATION_CHURN_CALLS,
+		fire_calls(evaluation, HOST_ALLOCATION, CALLS_STEADY, LIMIT_ALLOCATION_CHURN_CALLS,
 			   &a_step);
 }
 
-void torsh_rule_evaluate_module_loads(struct verdict *verdict)
+void torsh_rule_evaluate_module_loads(struct evaluation *evaluation)
 {
-	verdict->share_of = STEADY_STEPS;
-	if (torsh_verdict_can(verdict, first_of(torsh_no_device_calls(verdict->of),
-						no_steady_steps(verdict->of))))
-		fire_calls(verdict, HOST_MODULE, CALLS_STEADY, LIMIT_MODULE_LOADS_CALLS, NULL);
+	evaluation->share_of = STEADY_STEPS;
+	if (torsh_rule_can_evaluate(evaluation, first_of(torsh_no_device_calls(evaluation->of),
+							 no_steady_steps(evaluation->of))))
+		fire_calls(evaluation, HOST_MODULE, CALLS_STEADY, LIMIT_MODULE_LOADS_CALLS, NULL);
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-void torsh_rule_evaluate_data_loading(struct verdict *verdict)
+void torsh_rule_evaluate_data_loading(struct evaluation *evaluation)
 {
-	const struct metrics_process *of = verdict->of;
+	const struct metrics_process *of = evaluation->of;
 	const char *reason =
 		of->of->n_operators ? no_steps(of) : "no framework's operators were recorded";
 	double data_pct = torsh_percent((double)of->data_ns, (double)of->data_scope_ns);
@@ -163,20 +165,20 @@ void torsh_rule_evaluate_data_loading(struct verdict *verdict)
 
 	if (!reason && !of->data_scope_ns)
 		reason = "no step lies wholly in the time that is looked at";
-	if (!torsh_verdict_can(verdict, reason) ||
+	if (!torsh_rule_can_evaluate(evaluation, reason) ||
 	    !torsh_limit_passed(LIMIT_DATA_LOADING_TIME, data_pct))
 		return;
-	finding = torsh_verdict_fire(verdict, data_pct);
+	finding = torsh_rule_fire(evaluation, data_pct);
 	torsh_finding_limit(finding, LIMIT_DATA_LOADING_TIME, data_pct);
-	torsh_finding_say(finding, "data_ns", "ns", (double)of->data_ns);
-	torsh_finding_say(finding, "steps", "steps", (double)of->of->steps.n);
+	torsh_finding_add(finding, "data_ns", "ns", (double)of->data_ns);
+	torsh_finding_add(finding, "steps", "steps", (double)of->of->steps.n);
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-static void evaluate_shapes(struct verdict *verdict, const struct metrics_operator *op)
+static void evaluate_shapes(struct evaluation *evaluation, const struct metrics_operator *op)
 {
-	const struct time_scope *scope = &verdict->of->scope;
+	const struct time_scope *scope = &evaluation->of->scope;
 	double n_steps = (double)(scope->n_whole - scope->first_steady);
 	double steps_pct = torsh_percent((double)op->n_shapes_steps, n_steps);
 	struct finding *finding;
@@ -184,13 +186,13 @@ static void evaluate_shapes(struct verdict *verdict, const struct metrics_operat
 	if (!torsh_limit_passed(LIMIT_NEW_SHAPES_SHAPES, op->shapes.n_keys) ||
 	    !torsh_limit_passed(LIMIT_NEW_SHAPES_STEPS, steps_pct))
 		return;
-	finding = torsh_verdict_fire(
-		verdict, torsh_percent((double)op->new_shapes_ns, (double)scope->steady_ns));
+	finding = torsh_rule_fire(
+		evaluation, torsh_percent((double)op->new_shapes_ns, (double)scope->steady_ns));
 	finding->operator_name = op->name;
 	torsh_finding_limit(finding, LIMIT_NEW_SHAPES_SHAPES, op->shapes.n_keys);
 	torsh_finding_limit(finding, LIMIT_NEW_SHAPES_STEPS, steps_pct);
-	torsh_finding_say(finding, "calls", "calls", (double)op->n);
-	torsh_finding_say(finding, "new_shapes_ns", "ns", (double)op->new_shapes_ns);
+	torsh_finding_add(finding, "calls", "calls", (double)op->n);
+	torsh_finding_add(finding, "new_shapes_ns", "ns", (double)op->new_shapes_ns);
 }
 
 static const char *why_no_shapes(const struct metrics_process *of)
@@ -206,13 +208,13 @@ static const char *why_no_shapes(const struct metrics_process *of)
 	return "no inputs of operators that launched something were recorded";
 }
 
-void torsh_rule_evaluate_new_shapes(struct verdict *verdict)
+void torsh_rule_evaluate_new_shapes(struct evaluation *evaluation)
 {
-	const struct metrics_process *of = verdict->of;
+	const struct metrics_process *of = evaluation->of;
 	const char *reason = torsh_no_device_work(of);
 
-	if (!torsh_verdict_can(verdict, reason ? reason : why_no_shapes(of)))
+	if (!torsh_rule_can_evaluate(evaluation, reason ? reason : why_no_shapes(of)))
 		return;
 	for (size_t i = 0; i < of->n_operators; i++)
-		evaluate_shapes(verdict, &of->operators[i]);
+		evaluate_shapes(evaluation, &of->operators[i]);
 }

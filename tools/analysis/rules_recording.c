@@ -4,44 +4,44 @@
 
 #include "tools/analysis/rules.h"
 
-void torsh_rule_evaluate_events_missing(struct verdict *verdict)
+void torsh_rule_evaluate_events_missing(struct evaluation *evaluation)
 {
-	const struct recorded_process *process = verdict->of->process;
-	const struct event_device_loss *losses = &verdict->of->losses;
+	const struct recorded_process *process = evaluation->of->process;
+	const struct event_device_loss *losses = &evaluation->of->losses;
 	double events = (double)process->dropped;
 	double records =
 		(double)losses->dropped + (double)losses->without_room + (double)losses->invalid;
 	struct finding *finding;
 
-	verdict->share_of = "what there was to record";
-	torsh_verdict_can(verdict, NULL);
+	evaluation->share_of = "what there was to record";
+	torsh_rule_can_evaluate(evaluation, NULL);
 	if (!torsh_limit_passed(LIMIT_EVENTS_MISSING_EVENTS, events + records))
 		return;
-	finding = torsh_verdict_fire(
-		verdict,
+	finding = torsh_rule_fire(
+		evaluation,
 		torsh_percent(events + records,
 			      (double)process->produced + (double)losses->records + records));
 	torsh_finding_limit(finding, LIMIT_EVENTS_MISSING_EVENTS, events + records);
-	torsh_finding_say(finding, "dropped_events", "events", events);
-	torsh_finding_say(finding, "device_records", "records", records);
+	torsh_finding_add(finding, "dropped_events", "events", events);
+	torsh_finding_add(finding, "device_records", "records", records);
 }
 
-void torsh_rule_evaluate_counters_refused(struct verdict *verdict)
+void torsh_rule_evaluate_counters_refused(struct evaluation *evaluation)
 {
 	const struct counter_process *counted =
-		torsh_counters_process(&verdict->observed->counters, verdict->of->process);
+		torsh_counters_process(&evaluation->metrics->counters, evaluation->of->process);
 
-	verdict->share_of = NULL;
-	torsh_verdict_can(verdict,
-			  counted && counted->n_devices ? NULL : "counters were not asked for");
+	evaluation->share_of = NULL;
+	torsh_rule_can_evaluate(
+		evaluation, counted && counted->n_devices ? NULL : "counters were not asked for");
 	for (size_t i = 0; counted && i < counted->n_devices; i++) {
-		const char *reason =
-			torsh_timeline_label(verdict->of->process, counted->devices[i].mode.reason);
+		const char *reason = torsh_timeline_label(evaluation->of->process,
+							  counted->devices[i].mode.reason);
 		struct finding *finding;
 
 		if (counted->devices[i].mode.mode != COUNTERS_OFF)
 			continue;
-		finding = torsh_verdict_fire(verdict, NAN);
+		finding = torsh_rule_fire(evaluation, NAN);
 		finding->note = reason;
 		finding->has_device = counted->devices[i].device != COUNTER_ALL_DEVICES;
 		finding->device = finding->has_device ? counted->devices[i].device : 0;
@@ -65,9 +65,9 @@ static double count_thread_ns(const struct recorded_process *process, uint64_t l
 	return ns;
 }
 
-void torsh_rule_evaluate_profiler_too_heavy(struct verdict *verdict)
+void torsh_rule_evaluate_profiler_too_heavy(struct evaluation *evaluation)
 {
-	const struct metrics_process *of = verdict->of;
+	const struct metrics_process *of = evaluation->of;
 	const struct recorded_process *process = of->process;
 	uint64_t last_ns = process->has_end_ns ? process->end_ns : of->of->last_ns;
 	double ns = (double)process->waited_ns + (double)of->overhead_ns,
@@ -75,16 +75,16 @@ void torsh_rule_evaluate_profiler_too_heavy(struct verdict *verdict)
 	double share_pct = torsh_percent(ns, thread_ns);
 	struct finding *finding;
 
-	verdict->share_of = "the threads' time";
-	if (!torsh_verdict_can(verdict, thread_ns > 0
-						? NULL
-						: "it is not known how long threads were there") ||
+	evaluation->share_of = "the threads' time";
+	if (!torsh_rule_can_evaluate(
+		    evaluation,
+		    thread_ns > 0 ? NULL : "it is not known how long threads were there") ||
 	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct) ||
 	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_LOST, ns))
 		return;
-	finding = torsh_verdict_fire(verdict, share_pct);
+	finding = torsh_rule_fire(evaluation, share_pct);
 	torsh_finding_limit(finding, LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct);
 	torsh_finding_limit(finding, LIMIT_PROFILER_TOO_HEAVY_LOST, ns);
-	torsh_finding_say(finding, "waited_ns", "ns", (double)process->waited_ns);
-	torsh_finding_say(finding, "cupti_ns", "ns", (double)of->overhead_ns);
+	torsh_finding_add(finding, "waited_ns", "ns", (double)process->waited_ns);
+	torsh_finding_add(finding, "cupti_ns", "ns", (double)of->overhead_ns);
 }

@@ -43,7 +43,7 @@ struct stretch_walk {
 /* Over all that were added, which stay as they are meanwhile. */
 void torsh_stretches_walk(struct stretch_walk *walk, const struct stretches *stretches);
 
-/* The next one by its begin. Returns false behind the last; then the walk is over. */
+/* The next one by its begin. Returns false after the last; then the pass is over. */
 bool torsh_stretches_next(struct stretch_walk *walk, struct device_stretch *stretch);
 
 #endif

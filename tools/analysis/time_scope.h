@@ -15,7 +15,7 @@ struct time_scope {
 	bool is_of_steps;
 	bool is_open; /* the last step ends because the process does */
 	/*
-	 * Without the last step where is_open, which holds whatever came behind it. Of those that
+	 * Without the last step where is_open, which holds whatever came after it. Of those that
 	 * are left, the steady ones begin at first_steady.
 	 */
 	size_t n_whole, first_steady; /* first_steady is n_whole where none is */

@@ -267,7 +267,7 @@ void torsh_check_devices_time(struct device_figures *figures, const struct readi
 	int rc;
 
 	timing.modes = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*timing.modes));
-	rc = torsh_timeline_walk(reading->recording, see_timed, &timing);
+	rc = torsh_timeline_visit(reading->recording, see_timed, &timing);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", reading->recording->path,
 			  strerror(-rc));

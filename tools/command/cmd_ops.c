@@ -64,7 +64,7 @@ static const struct argp_option own_options[] = {
 };
 
 struct ops_options {
-	struct operators_wish wish;
+	struct operators_request request;
 	bool has_merge_nested; /* wish.merge_nested is given, no default */
 	enum sort sort;
 };
@@ -104,7 +104,7 @@ static void parse_group(struct ops_options *options, const char *text, struct ar
 {
 	for (size_t i = 0; i < N_OPERATOR_GROUPS; i++) {
 		if (strcmp(torsh_operator_group_names[i], text) == 0) {
-			options->wish.group = (enum operator_group)i;
+			options->request.group = (enum operator_group)i;
 			return;
 		}
 	}
@@ -125,12 +125,12 @@ static error_t parse_ops(int key, char *argument, struct argp_state *state)
 		parse_group(options, argument, state);
 		return 0;
 	case KEY_THREAD:
-		options->wish.tid = (uint32_t)torsh_options_number(state, "thread", argument);
-		options->wish.has_thread = true;
+		options->request.tid = (uint32_t)torsh_options_number(state, "thread", argument);
+		options->request.has_thread = true;
 		return 0;
 	case KEY_MERGE_NESTED:
 	case KEY_NO_MERGE_NESTED:
-		options->wish.merge_nested = key == KEY_MERGE_NESTED;
+		options->request.merge_nested = key == KEY_MERGE_NESTED;
 		options->has_merge_nested = true;
 		return 0;
 	default:
@@ -491,12 +491,12 @@ int torsh_command_ops(int argc, char **argv)
 
 	torsh_options_parse_steps(argc, argv, doc, own_options, parse_ops, &own, &options);
 	if (!own.has_merge_nested)
-		own.wish.merge_nested = !options.is_json;
+		own.request.merge_nested = !options.is_json;
 	torsh_reading_open(&reading, &options);
 	torsh_reading_prepass(&view.prepass, &reading, &options);
 	for (size_t i = 0; i < view.prepass.n; i++)
 		view.has_tensors = view.has_tensors || view.prepass.items[i].n_tensors;
-	torsh_operators_collect(&view.operators, &own.wish, reading.recording, reading.processes,
+	torsh_operators_collect(&view.operators, &own.request, reading.recording, reading.processes,
 				reading.n_processes, &view.prepass);
 	sort_totals(&view.operators, own.sort);
 	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);

@@ -52,19 +52,19 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
  */
 struct timeline_part {
 	struct prepass prepass;
-	struct analysis_wish wish;
+	struct analysis_request request;
 };
 
 static void collect_timeline(struct overview *overview, struct timeline_part *part,
 			     const struct reading *reading, const struct read_options *options)
 {
 	torsh_reading_prepass(&part->prepass, reading, options);
-	part->wish = (struct analysis_wish){.recording = reading->recording,
-					    .processes = reading->processes,
-					    .n_processes = reading->n_processes,
-					    .prepass = &part->prepass,
-					    .to_ns = UINT64_MAX};
-	torsh_analysis_make(&overview->analysis, &part->wish);
+	part->request = (struct analysis_request){.recording = reading->recording,
+						  .processes = reading->processes,
+						  .n_processes = reading->n_processes,
+						  .prepass = &part->prepass,
+						  .to_ns = UINT64_MAX};
+	torsh_analysis_make(&overview->analysis, &part->request);
 	torsh_overview_devices_collect(&overview->devices, reading->recording, reading->processes,
 				       reading->n_processes, &part->prepass);
 }

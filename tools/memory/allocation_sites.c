@@ -80,7 +80,7 @@ static void collect_live(struct allocation_sites *sites, const struct recorded_p
 }
 
 /* is_live: what is there now. Otherwise: what was there at the peak. */
-static void collect_shares(struct allocation_sites *sites, const struct recorded_process *process,
+static void collect_usages(struct allocation_sites *sites, const struct recorded_process *process,
 			   bool is_live)
 {
 	const struct recorded_total *total = process->totals.items;
@@ -106,9 +106,9 @@ static void collect_shares(struct allocation_sites *sites, const struct recorded
 
 static void collect_joint(struct allocation_sites *sites, const struct recorded_process *process)
 {
-	const struct recorded_session_usage *share = process->joint_shares.items;
+	const struct recorded_session_usage *share = process->session_usages.items;
 
-	for (size_t i = 0; i < process->joint_shares.n; i++) {
+	for (size_t i = 0; i < process->session_usages.n; i++) {
 		torsh_sites_add(sites, &(struct allocation_site){
 					       .process = process,
 					       .stack = share[i].stack,
@@ -163,10 +163,10 @@ void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_p
 		if (process->has_live)
 			collect_live(sites, process);
 		else
-			collect_shares(sites, process, true);
+			collect_usages(sites, process, true);
 		break;
 	case SITES_PEAK:
-		collect_shares(sites, process, false);
+		collect_usages(sites, process, false);
 		break;
 	case SITES_SESSION_PEAK:
 		collect_joint(sites, process);
@@ -206,7 +206,7 @@ static void merge_into(struct allocation_site *to, const struct allocation_site 
 }
 
 /*
- * Merge equal ones, as compare says, into the first of them. Keeps the order. The tree holds
+ * Merge equal ones, as compare decides, into the first of them. Keeps the order. The tree holds
  * pointers to allocation sites that stay where they are: items only move down, to places before
  * them.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Who holds memory: blocks and bytes per stack, as a list that reports narrow down, sort, name and
- * print. Shares are computed from the rows as recording.proto says.
+ * print. Shares are computed from the rows as recording.proto defines.
  */
 #ifndef TORSH_MEMORY_ALLOCATION_SITES_H
 #define TORSH_MEMORY_ALLOCATION_SITES_H
@@ -21,7 +21,7 @@ enum sites_of {
 
 enum sites_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST };
 
-/* What the blocks of an allocation site are, where that is to be told. */
+/* What the blocks of an allocation site are, where that is to be reported. */
 enum holder_what {
 	SITE_OF_BLOCKS,
 	SITE_OF_TENSORS, /* that a framework's allocator gave out */
@@ -60,14 +60,14 @@ struct allocation_sites {
 /* Add one, unless it holds nothing; what it was allocated in is found here. */
 void torsh_sites_add(struct allocation_sites *sites, const struct allocation_site *site);
 
-/* The same; what it was allocated in is said already. */
+/* The same; what it was allocated in is printed already. */
 void torsh_sites_put(struct allocation_sites *sites, const struct allocation_site *site);
 
 /* Add a process's. */
 void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
 			 enum sites_of what);
 
-/* Tell arenas of CPython from what else is mapped; before stacks are merged. */
+/* Distinguish arenas of CPython from what else is mapped; before stacks are merged. */
 void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *symbols);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Arenas: what CPython's own allocator maps to give out objects from. The line of Python that made
- * one grow is in its stack, but its bytes are not that line's alone: reports say so.
+ * one grow is in its stack, but its bytes are not that line's alone: reports show it.
  */
 #ifndef TORSH_MEMORY_ARENA_H
 #define TORSH_MEMORY_ARENA_H
@@ -11,8 +11,8 @@
 struct symbols;
 
 /*
- * Is what was mapped with that stack an arena? Told by the names of the innermost functions: not
- * without these.
+ * Is what was mapped with that stack an arena? Recognised by the names of the innermost functions:
+ * not without these.
  */
 bool torsh_arena_is(struct symbols *symbols, const struct recorded_process *process,
 		    uint32_t stack);

@@ -9,13 +9,13 @@
 
 #include "tools/memory/allocation_sites.h"
 
-#define GROWTH_STEPS_MIN 8u /* parts of steps that are needed to tell */
+#define GROWTH_STEPS_MIN 8u /* parts of steps that are needed to decide */
 
 struct growth {
 	/* blocks and bytes are those of the later steps, which are late_steps of the process */
 	struct allocation_sites found;
 	uint64_t n_steps; /* of the process with most */
-	bool is_enough; /* some process had steps enough to tell */
+	bool is_enough; /* some process had enough steps to decide */
 };
 
 void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes,

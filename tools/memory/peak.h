@@ -8,7 +8,7 @@
 #include "tools/memory/allocation_sites.h"
 
 struct peak {
-	/* The one whose peak it is; NULL: the sum of all. */
+	/* The process that the peak belongs to; NULL: the sum of all. */
 	const struct recorded_process *process;
 	bool is_known;
 	uint64_t bytes, blocks;
@@ -18,7 +18,7 @@ struct peak {
 };
 
 /*
- * The peak of the processes asked for, of n >= 1. Only of all together is the sum known; of some of
+ * The peak of the processes requested, of n >= 1. The sum is known only of all together; of some of
  * them it is the highest peak that one had.
  */
 struct peak torsh_peak_choose(const struct recording *recording,

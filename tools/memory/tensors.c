@@ -14,7 +14,7 @@ const char *const torsh_tensor_group_names[N_TENSOR_GROUPS] = {
 #undef GROUP
 };
 
-/* What a walk knows of a device. */
+/* What a pass has for a device. */
 struct device_state {
 	struct live_table live; /* site: index of the allocation site */
 	struct key_index keys; /* of allocation sites */

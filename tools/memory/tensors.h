@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who held the memory of tensors when most of it was held, for each process and device: two walks
+ * Who held the memory of tensors when most of it was held, for each process and device: two passes
  * over the timeline, the first one finds the moment.
  */
 #ifndef TORSH_MEMORY_TENSORS_H
@@ -31,7 +31,7 @@ struct tensor_site {
 };
 
 /*
- * What a caching allocator says after an event; what it reserved beyond what it allocated is
+ * What a caching allocator reports after an event; what it reserved beyond what it allocated is
  * fragmentation.
  */
 struct tensor_sums {
@@ -55,12 +55,12 @@ struct tensor_device {
 	/* unknown: of what was allocated before the recording */
 	uint64_t allocs, frees, unknown_frees;
 	uint64_t held_bytes, held_blocks; /* at the end */
-	uint64_t largest_allocated, largest_reserved; /* as the allocator says; 0: it doesn't */
-	uint64_t allocated_then; /* what it said when most was reserved */
+	uint64_t largest_allocated, largest_reserved; /* as the allocator reports; 0: it doesn't */
+	uint64_t allocated_then; /* what it reported when most was reserved */
 	struct tensor_sums at_peak, at_end; /* at_peak: when tensors held most */
 	/* and when that was; where largest_reserved isn't 0 */
 	uint64_t largest_fragmentation, fragmentation_ns;
-	uint64_t out_of_memory; /* how often it could not give what was asked for */
+	uint64_t out_of_memory; /* how often it could not give what was requested */
 	struct tensor_site *sites;
 	size_t n_sites, holders_room;
 };

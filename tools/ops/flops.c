@@ -163,7 +163,7 @@ struct windows {
 };
 
 /*
- * Results along all of x's sizes from 2 on, with windows as large as `sizes` says. Returns false
+ * Results along all of x's sizes from 2 on, with windows of the sizes in `sizes`. Returns false
  * where they can't be.
  */
 static bool count_windows(const struct input *x, const struct windows *windows,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Floating point operations of an operator, from its name and its inputs: analytic, nothing is
- * measured. A multiply and an add are two. What each operator is worth is said in
+ * measured. A multiply and an add are two. What each operator is worth is defined in
  * tools/ops/flops.def.
  *
  * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of
@@ -28,7 +28,7 @@ enum flops_place {
 struct flops {
 	enum flops_status status;
 	enum flops_place place;
-	/* what PyTorch's FlopCounterMode counts for it, 0: it doesn't know the operator */
+	/* what PyTorch's FlopCounterMode counts for it, 0: it does not have the operator */
 	uint64_t counter;
 	uint64_t all;
 };

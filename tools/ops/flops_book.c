@@ -103,7 +103,7 @@ void torsh_flops_book_begin(struct flops_book *book, struct span *span)
 }
 
 /*
- * A library's operator is what it computes itself, but for memory, unless something inside says
+ * A library's operator is what it computes itself, but for memory, unless something inside reports
  * what it is worth.
  */
 static bool is_made_of_others(const struct span *span)

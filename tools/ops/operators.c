@@ -35,7 +35,7 @@ struct process_keys {
 
 struct collector {
 	struct operators *operators;
-	const struct operators_wish *wish;
+	const struct operators_request *request;
 	struct flops_book *book;
 	struct process_keys *keys;
 	size_t n_keys;
@@ -73,7 +73,7 @@ static const char *text_of(const struct recorded_process *process, uint32_t labe
 	return text ? text : "";
 }
 
-/* What tells spans of a process apart: two numbers. */
+/* What distinguishes spans of a process: two numbers. */
 static uint64_t key_of(const struct process_keys *keys, const struct span *span,
 		       enum operator_group group)
 {
@@ -202,9 +202,9 @@ static bool is_wanted(struct collector *collector, const struct span *span)
 
 	if (!torsh_steps_have(find_keys(collector, process)->steps, span->start_ns))
 		return false;
-	return !collector->wish->has_thread ||
+	return !collector->request->has_thread ||
 	       (span->thread < process->n_threads &&
-		process->threads[span->thread].tid == collector->wish->tid);
+		process->threads[span->thread].tid == collector->request->tid);
 }
 
 /* Names count as often as they are called; of other keys the outermost span is the whole. */
@@ -280,7 +280,8 @@ static void count_nested(struct collector *collector, struct span *outer)
 /* Put the span aside, if it may be the only one in a span of its own name. */
 static bool set_aside(struct collector *collector, const struct span *span, const struct flops *own)
 {
-	struct span *outer = collector->wish->merge_nested ? torsh_span_outer_operator(span) : NULL;
+	struct span *outer =
+		collector->request->merge_nested ? torsh_span_outer_operator(span) : NULL;
 	struct nested *nested;
 
 	if (!outer || outer->name != span->name || outer->n_inner)
@@ -450,18 +451,19 @@ static void free_keys(struct process_keys *keys)
 	free(keys->captures);
 }
 
-void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
+void torsh_operators_collect(struct operators *operators, const struct operators_request *request,
 			     const struct recording *recording,
 			     struct recorded_process *const *processes, size_t n_processes,
 			     const struct prepass *prepass)
 {
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
-	struct collector collector = {.operators = operators, .wish = wish, .n_keys = n_processes};
+	struct collector collector = {
+		.operators = operators, .request = request, .n_keys = n_processes};
 	int rc;
 
 	*operators =
-		(struct operators){.group = wish->group, .has_flops = !recording->without_flops};
+		(struct operators){.group = request->group, .has_flops = !recording->without_flops};
 	collector.book = torsh_flops_book_create(recording);
 	collector.keys = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.keys));
 	for (size_t i = 0; i < n_processes; i++) {

@@ -51,7 +51,7 @@ struct operator_total {
 	struct histogram durations;
 };
 
-/* An operator inside of which nothing is, and of which nobody knows what it computes. */
+/* An operator inside of which nothing is, and without a known formula. */
 struct operator_unknown {
 	char *name;
 	uint64_t calls;
@@ -69,10 +69,10 @@ struct operators {
 	bool has_flops; /* they were wanted */
 	uint64_t flops, flops_all;
 	struct process_groups groups; /* that inputs name */
-	uint64_t calls_without_inputs; /* whose FLOPs can't be known */
+	uint64_t calls_without_inputs; /* without known FLOPs */
 };
 
-struct operators_wish {
+struct operators_request {
 	enum operator_group group;
 	bool has_thread;
 	uint32_t tid; /* of the spans that count */
@@ -84,15 +84,15 @@ struct operators_wish {
 };
 
 /* Add up the spans of these processes. */
-void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
+void torsh_operators_collect(struct operators *operators, const struct operators_request *request,
 			     const struct recording *recording,
 			     struct recorded_process *const *processes, size_t n_processes,
 			     const struct prepass *prepass);
 void torsh_operators_free(struct operators *operators);
 
 /*
- * FLOPs of spans as they come: the part of a walk that others share. begin and end are to be called
- * with every operator before anything else is done with it; they fill what struct span says is the
+ * FLOPs of spans as they come: the part of a pass that others share. begin and end are to be called
+ * with every operator before anything else is done with it; they fill what struct span calls the
  * visitor's own. Of a recording without FLOPs there are no formulas.
  */
 struct flops_book;
@@ -100,7 +100,7 @@ struct flops_book;
 struct flops_book *torsh_flops_book_create(const struct recording *recording);
 void torsh_flops_book_destroy(struct flops_book *book);
 void torsh_flops_book_begin(struct flops_book *book, struct span *span);
-/* Returns what the operator itself was worth, or that nobody knows. */
+/* Returns what the operator itself was worth, or that it is unknown. */
 struct flops torsh_flops_book_end(struct flops_book *book, struct span *span);
 
 #endif

@@ -78,7 +78,7 @@ static void map_grow(struct map *map)
 	*map = larger;
 }
 
-/* The entry of key; made, with value 0, where *is_new says so. */
+/* The entry of key; made, with value 0, where *is_new is set. */
 static struct map_entry *map_add(struct map *map, uint64_t key, bool *is_new)
 {
 	struct map_entry *entry;
@@ -119,13 +119,13 @@ const char *torsh_regions_source(uint32_t source)
 	return source < sizeof(names) / sizeof(*names) ? names[source] : "unknown";
 }
 
-/* What an event says, whatever its kind. */
+/* What an event reports, whatever its kind. */
 struct said {
 	enum region_kind kind;
 	uint32_t name, domain, category, source; /* labels, and enum range_source */
 };
 
-/* What walks along with the events. */
+/* What is carried along with the events. */
 struct walk {
 	struct regions *regions;
 	const struct recorded_process *process;
@@ -461,7 +461,7 @@ int torsh_regions_find(struct regions *regions, const struct recording *recordin
 	int rc;
 
 	regions->tables = torsh_need_items(NULL, 0, 1, sizeof(*regions->tables));
-	rc = torsh_timeline_walk(recording, visit, &walk);
+	rc = torsh_timeline_visit(recording, visit, &walk);
 	close_ranges(&walk);
 	drop_empty(regions);
 	return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a program said by itself, summed: how often and how long it was in its ranges, how often it
- * marked what, what its values were. Of the same name, domain, category and source there is one
- * entry, of all processes and threads that were asked for. Ranges and marks count that began in
+ * What a program reported by itself, summed: how often and how long it was in its ranges, how often
+ * it marked what, what its values were. Of the same name, domain, category and source there is one
+ * entry, of all processes and threads that were requested. Ranges and marks count that began in
  * steps which the pre-pass has, values all.
  */
 #ifndef TORSH_OPS_REGIONS_H
@@ -24,7 +24,7 @@ struct region {
 	enum region_kind kind;
 	uint32_t source; /* enum range_source */
 	const char *name, *domain, *category; /* NULL: none */
-	const struct recorded_process *process; /* by thread: whose; otherwise NULL */
+	const struct recorded_process *process; /* by thread: its process; otherwise NULL */
 	uint32_t thread; /* by thread: row of the process's threads */
 	uint32_t n_threads;
 	uint64_t n; /* spans, marks or values */

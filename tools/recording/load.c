@@ -12,7 +12,7 @@
 #include "tools/base/die.h"
 #include "tools/store/recording_format.h"
 
-#define PROCESSES_MAX (1u << 20) /* a file that says more is not believed */
+#define PROCESSES_MAX (1u << 20) /* a file that reports more is not believed */
 
 void torsh_load_text(char **text, const char *value)
 {

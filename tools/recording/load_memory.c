@@ -304,7 +304,7 @@ static void load_joint_sum(struct recording *recording, const Torsh__Joint *row)
 	if (joint->is_there && joint->peak_number == row->peak_number)
 		return;
 	for (size_t i = 0; i < recording->n_processes; i++)
-		clear_rows(&recording->processes[i]->joint_shares,
+		clear_rows(&recording->processes[i]->session_usages,
 			   sizeof(struct recorded_session_usage));
 	*joint = (struct recorded_session){
 		.is_there = true,
@@ -331,7 +331,7 @@ void torsh_load_joint(struct recording *recording, const Torsh__Joint *row)
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct recorded_session_usage *share =
-			take_row(recording, process, &process->joint_shares, row->stack[i],
+			take_row(recording, process, &process->session_usages, row->stack[i],
 				 sizeof(struct recorded_session_usage));
 
 		if (share)

@@ -144,7 +144,7 @@ static void set_stack(struct recording *recording, struct recorded_process *proc
 	struct recorded_stack *stack = &process->stacks[number];
 	uint32_t depth;
 
-	/* A parent is older than its children, or a walk would never end. */
+	/* A parent is older than its children, or following parents would never end. */
 	if (parent >= number) {
 		recording->n_bad_rows++;
 		parent = 0;

@@ -164,7 +164,7 @@ static char *make_list(const struct losses *losses, bool is_of_events)
 	return list;
 }
 
-static void say_losses(char **sentence, const struct losses *losses)
+static void put_losses(char **sentence, const struct losses *losses)
 {
 	char dropped[SIZE_TEXT_BYTES], produced[SIZE_TEXT_BYTES];
 	char *events = make_list(losses, true), *others = make_list(losses, false);
@@ -206,7 +206,7 @@ char *torsh_losses_sentence(const struct recording *recording,
 	char *missing = NULL, *sentence;
 
 	torsh_losses_sum(&losses, processes, n);
-	say_losses(&missing, &losses);
+	put_losses(&missing, &losses);
 	torsh_losses_free(&losses);
 	if (!recording->is_complete && !is_going_on(recording))
 		append(&missing, "; ", why_incomplete(recording));

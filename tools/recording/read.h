@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * From a path that the user gave to a recording: which recording is meant, whether its writer is
- * still at work, and whether to wait for that. For commands: says on stderr what it does.
+ * still at work, and whether to wait for that. For commands: reports on stderr what it does.
  */
 #ifndef TORSH_RECORDING_READ_H
 #define TORSH_RECORDING_READ_H
@@ -16,10 +16,10 @@ char *torsh_recording_locate(const char *path, char *error, size_t n_error);
 
 /*
  * Read a whole recording, without its events. Returns NULL with a sentence in error when nothing
- * can be read. Damage is said on stderr and read over.
+ * can be read. Damage is reported on stderr and read over.
  *
  * While a writer holds the file: waits up to wait_s seconds for it if all processes have ended; if
- * one is alive, what is there now is read, and recording->is_being_written says so.
+ * one is alive, what is there now is read, and recording->is_being_written is set.
  */
 struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *error,
 				       size_t n_error);

@@ -65,7 +65,7 @@ static void destroy_process(struct recorded_process *process)
 	free(process->is_agents);
 	free(process->passes);
 	free_rows(&process->totals);
-	free_rows(&process->joint_shares);
+	free_rows(&process->session_usages);
 	free_rows(&process->live);
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A recording in memory: what its chunks say, put into tables per process. Reports and exporters
- * read it; it owns all that it points at. Rows are taken as tools/store/recording.proto describes
- * them: a later one replaces an earlier one with the same key, so that chunks can be applied while
- * a run goes on.
+ * A recording in memory: the contents of its chunks, put into tables per process. Reports and
+ * exporters read it; it owns all that it points at. Rows are taken as tools/store/recording.proto
+ * describes them: a later one replaces an earlier one with the same key, so that chunks can be
+ * applied while a run goes on.
  *
  * The input is a file that anybody may have written: numbers out of range are dropped and counted
  * (n_bad_rows).
@@ -124,7 +124,8 @@ struct recorded_heap {
 	uint64_t current_bytes, current_blocks, current_usable_bytes;
 	uint64_t allocs, frees, alloc_bytes, reallocs, temporary;
 	uint64_t unknown_frees, pause_frees, implicit_frees, late_events;
-	bool has_inherited_blocks, has_inherited_bytes; /* of a fork, where its parent could say */
+	bool has_inherited_blocks,
+		has_inherited_bytes; /* of a fork, where its parent could report */
 	uint64_t inherited_blocks, inherited_bytes;
 	uint64_t inherited_frees; /* ends of such blocks in the fork */
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
@@ -191,9 +192,9 @@ struct recorded_process {
 	size_t n_notes;
 	struct recorded_counter *counters;
 	size_t n_counters;
-	/* that was asked for; memory is all, that of devices too */
+	/* that was requested; memory is all, that of devices too */
 	bool has_memory_left_out, has_heap_left_out;
-	bool has_counts; /* its row said these */
+	bool has_counts; /* its row reported these */
 	uint64_t produced, delivered, dropped, uncommitted;
 	struct recorded_loss *losses;
 	size_t n_losses;
@@ -211,14 +212,14 @@ struct recorded_process {
 	char **symbols; /* mangled */
 	size_t n_symbols, symbols_room;
 	bool has_python; /* some address is a line of Python */
-	/* [0] is no stack; behind the recorded ones those that views made */
+	/* [0] is no stack; after the recorded ones those that views made */
 	struct recorded_stack *stacks;
 	struct stack_views *views; /* what tools/symbols/stack_view.h made; NULL: nothing */
 	void (*free_views)(struct stack_views *views);
 	size_t n_stacks, stacks_room;
 	/*
-	 * Of its first module or batch, or what a backward pass goes through; 0: none, or nobody
-	 * has looked yet.
+	 * Of its first module or batch, or what a backward pass goes through; 0: none, or not
+	 * looked up yet.
 	 */
 	uint64_t setup_end_ns;
 	struct profile_pass *passes; /* in the order of time; see tools/timeline/prepass/passes.h */
@@ -230,7 +231,7 @@ struct recorded_process {
 
 	struct recorded_heap heap;
 	struct recorded_rows totals; /* struct recorded_total */
-	struct recorded_rows joint_shares; /* struct recorded_session_usage */
+	struct recorded_rows session_usages; /* struct recorded_session_usage */
 	bool has_live, usable_is_known;
 	uint64_t live_ns;
 	struct recorded_rows live; /* struct recorded_live */
@@ -260,7 +261,7 @@ struct recording {
 	struct recorded_pause *pauses;
 	size_t n_pauses;
 	bool without_flops; /* none are wanted in its reports */
-	/* the first process was process 1 of its PID namespace, whose end kills the writer */
+	/* the first process was process 1 of its PID namespace, which ends with the writer */
 	bool ends_with_process_1;
 	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
 	uint64_t snapshot_ns; /* there: its moment */
@@ -294,7 +295,7 @@ struct recording {
 struct recording *torsh_recording_new(const char *path);
 void torsh_recording_destroy(struct recording *recording);
 
-/* Take what a chunk says. Returns 0, or -EPROTO when the session's format isn't known. */
+/* Load a chunk. Returns 0, or -EPROTO when the session's format isn't known. */
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk);
 
 /* The process with that number, or NULL. */
@@ -317,7 +318,7 @@ void torsh_recording_end_name(const struct recorded_process *process, char *out,
 /* The number that a process's rank is. Returns false where there is none. */
 bool torsh_recording_rank(const char *rank, uint32_t *number);
 
-/* Why nothing is known about its heap: "it was not asked for". NULL: it was recorded. */
+/* Why nothing is known about its heap: "it was not requested". NULL: it was recorded. */
 const char *torsh_recording_heap_problem(const struct recorded_process *process);
 
 /* Was its heap recorded? And that of any of n processes? */

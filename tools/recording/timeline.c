@@ -32,7 +32,7 @@ static int walk_message(const struct recording *recording, const Torsh__Timeline
 	return result;
 }
 
-int torsh_timeline_walk(const struct recording *recording, timeline_visit *visit, void *context)
+int torsh_timeline_visit(const struct recording *recording, timeline_visit *visit, void *context)
 {
 	struct recording_reader *reader;
 	Torsh__Chunk *chunk;

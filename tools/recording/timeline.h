@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the processes of a recording said that they were doing, one event after the other: too much
- * to be held in memory.
+ * What the processes of a recording reported that they were doing, one event after the other: too
+ * much to be held in memory.
  */
 #ifndef TORSH_RECORDING_TIMELINE_H
 #define TORSH_RECORDING_TIMELINE_H
@@ -9,16 +9,16 @@
 #include "tools/recording/recording.h"
 #include "tools/store/timeline_columns.h"
 
-/* Returns 0 to go on; anything else ends the walk. */
+/* Returns 0 to go on; anything else ends the pass. */
 typedef int timeline_visit(void *context, const struct recorded_process *process,
 			   const struct timeline_event *event);
 
 /*
  * Call visit for each event in the recording's file. Those of one process come in the order of
  * their times; processes come in turns, many events at a time. Returns 0, what visit returned, or
- * -errno. Damage is said on stderr and read over.
+ * -errno. Damage is reported on stderr and read over.
  */
-int torsh_timeline_walk(const struct recording *recording, timeline_visit *visit, void *context);
+int torsh_timeline_visit(const struct recording *recording, timeline_visit *visit, void *context);
 
 /* The text of an event's label, NULL: it has none. */
 const char *torsh_timeline_label(const struct recorded_process *process, uint32_t label);

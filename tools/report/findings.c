@@ -105,7 +105,7 @@ static size_t count_rules(const struct analysis *analysis, enum rule_state state
 static bool is_first_with_reason(const struct analysis *analysis, int rule)
 {
 	for (int i = 0; i < rule; i++) {
-		if (analysis->rules[i].state == RULE_NOT_JUDGED &&
+		if (analysis->rules[i].state == RULE_NOT_EVALUATED &&
 		    strcmp(analysis->rules[i].reason, analysis->rules[rule].reason) == 0)
 			return false;
 	}
@@ -118,12 +118,12 @@ static void print_not_judged(const struct analysis *analysis)
 	for (int i = 0; i < N_RULES; i++) {
 		const char *reason = analysis->rules[i].reason, *separator = "";
 
-		if (analysis->rules[i].state != RULE_NOT_JUDGED ||
+		if (analysis->rules[i].state != RULE_NOT_EVALUATED ||
 		    !is_first_with_reason(analysis, i))
 			continue;
 		printf("  not judged, as %s: ", reason);
 		for (int k = i; k < N_RULES; k++) {
-			if (analysis->rules[k].state != RULE_NOT_JUDGED ||
+			if (analysis->rules[k].state != RULE_NOT_EVALUATED ||
 			    strcmp(analysis->rules[k].reason, reason) != 0)
 				continue;
 			printf("%s%s", separator, torsh_rules[k].name);

@@ -32,7 +32,7 @@ void torsh_overview_devices_collect(struct overview_devices *devices,
 	for (size_t i = 0; i < prepass->n; i++) {
 		const struct device_work *work = &prepass->items[i].work;
 
-		devices->are_there = devices->are_there || work->is_told || work->n_spans;
+		devices->are_there = devices->are_there || work->is_reported || work->n_spans;
 	}
 	if (!devices->are_there)
 		return;

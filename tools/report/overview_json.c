@@ -209,7 +209,7 @@ void torsh_overview_json(const struct overview *overview)
 				  ? torsh_findings_json(&overview->analysis, overview->symbols)
 				  : torsh_json_text(NULL));
 	torsh_json_member(&json, "rules",
-			  overview->has_timeline ? torsh_unwind_rules_json(&overview->analysis)
+			  overview->has_timeline ? torsh_rules_json(&overview->analysis)
 						 : torsh_json_text(NULL));
 	torsh_json_member(&json, "threads", make_threads(overview));
 	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));

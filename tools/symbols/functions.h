@@ -17,7 +17,7 @@ struct unit_functions {
 };
 
 struct functions {
-	struct unit_functions *units; /* those that were asked about */
+	struct unit_functions *units; /* those that were looked up */
 	size_t n, room;
 	Dwarf_Die *scopes; /* of the last address */
 	size_t scopes_room;

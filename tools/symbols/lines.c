@@ -6,7 +6,7 @@
 #include "tools/symbols/named_files.h"
 
 /*
- * The mangled name, because it says more. C's is the plain one: linkage names there are aliases
+ * The mangled name, because it reports more. C's is the plain one: linkage names there are aliases
  * like "__GI_f".
  */
 static const char *function_name(Dwarf_Die *die)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What DWARF says about an address: its line, and the functions that were inlined there. */
+/* What DWARF has for an address: its line, and the functions that were inlined there. */
 #ifndef TORSH_SYMBOLS_LINES_H
 #define TORSH_SYMBOLS_LINES_H
 
@@ -15,7 +15,7 @@ struct line_frame {
 
 /*
  * Fill frames, innermost first; the last one is the function that the code belongs to. Returns how
- * many; 0 when DWARF knows nothing here.
+ * many; 0 when DWARF has nothing here.
  */
 size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames,
 			size_t n_max);

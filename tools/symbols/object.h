@@ -35,7 +35,7 @@ struct object {
 	bool has_units;
 	struct die_ranges units; /* of the compilation units, in dwfl's address space */
 
-	struct functions functions; /* of the compilation units that were asked about */
+	struct functions functions; /* of the compilation units that were looked up */
 };
 
 /* Open the file; build_id NULL: any will do. Never fails: see state. */

@@ -45,7 +45,9 @@ char torsh_rust_next(struct rust_reader *reader);
 /* Consume the next character if it is the wanted one. */
 bool torsh_rust_take(struct rust_reader *reader, char wanted);
 
-/* A rule that may contain itself begins with enter and, where that returned true, ends with leave. */
+/*
+ * A rule that may contain itself begins with enter and, where that returned true, ends with leave.
+ */
 bool torsh_rust_enter(struct rust_reader *reader);
 void torsh_rust_leave(struct rust_reader *reader);
 

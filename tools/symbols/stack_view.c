@@ -43,7 +43,7 @@ static bool is_evaluation_name(const char *name)
 
 /*
  * Only what stands directly inside of a line of Python can be the evaluation function: few names
- * are asked for.
+ * are requested.
  */
 static void find_interpreter(struct stack_views *views, const struct recorded_process *process,
 			     struct symbols *symbols)
@@ -116,7 +116,7 @@ static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t
 	return number;
 }
 
-/* Is it a mark that says something of Python's part of the stack, too? */
+/* Is it a mark that reports something of Python's part of the stack, too? */
 static bool is_cut_for_all(const struct recorded_process *process, uint32_t address)
 {
 	uint32_t flags = address < process->n_addresses ? process->addresses[address].flags : 0;

@@ -22,7 +22,7 @@ enum stack_view {
 
 /*
  * The stack as it is shown: a number of the same process, added to its stacks where it was not
- * there. Ask for one view of a process only.
+ * there. Request one view of a process only.
  */
 uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view);

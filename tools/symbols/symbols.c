@@ -25,9 +25,9 @@ struct file {
 
 struct known_process {
 	const struct recorded_process *process;
-	struct frames *frames; /* by address; n 0: not asked yet */
+	struct frames *frames; /* by address; n 0: not looked up yet */
 	size_t n_frames;
-	struct file **files; /* by module; NULL: not asked yet */
+	struct file **files; /* by module; NULL: not looked up yet */
 	size_t n_files;
 };
 
@@ -81,7 +81,7 @@ void torsh_symbols_destroy(struct symbols *symbols)
 	free(symbols);
 }
 
-static struct known_process *know_process(struct symbols *symbols,
+static struct known_process *find_process(struct symbols *symbols,
 					  const struct recorded_process *process)
 {
 	struct known_process *known;
@@ -133,7 +133,7 @@ static struct object *object_of(struct symbols *symbols, const struct recorded_p
 				uint32_t address)
 {
 	const struct recorded_module *module = torsh_recording_module(process, address);
-	struct known_process *known = know_process(symbols, process);
+	struct known_process *known = find_process(symbols, process);
 	struct file **file;
 
 	if (!module || module->path[0] != '/')
@@ -247,7 +247,7 @@ static const char *intern_path(struct symbols *symbols, const char *path)
 }
 
 /*
- * Does the name from DWARF say more than the linker's? Not of a C function: there it is the name
+ * Does the name from DWARF report more than the linker's? Not of a C function: there it is the name
  * inside of the library that the program calls by another one; but for parts of functions, which
  * the linker calls "f.part.0".
  */
@@ -361,7 +361,7 @@ const struct frames *torsh_symbols_frames(struct symbols *symbols,
 
 	if (address >= process->n_addresses)
 		return &nothing;
-	known = &know_process(symbols, process)->frames[address];
+	known = &find_process(symbols, process)->frames[address];
 	if (known->n)
 		return known;
 	n = make_frames(symbols, process, address, frames);

@@ -2,8 +2,8 @@
 /*
  * What addresses of a recording are called. Sources, best first: DWARF of the module's file, if its
  * build-id is the recorded one (lines, inlined functions); the symbols in the recording; the file's
- * ELF symbols; module and offset. Nothing is opened before somebody asks, and every answer is kept:
- * ask only for what is printed.
+ * ELF symbols; module and offset. Nothing is opened before the first query, and every answer is
+ * cached: query only what is printed.
  *
  * Strings are interned: the same text is the same pointer, for as long as the symbols live.
  */
@@ -15,7 +15,7 @@
 /* What could not be had is NULL, or 0 for a line. */
 struct frame {
 	const char *function; /* demangled */
-	const char *linkage_name; /* as the linker knows it */
+	const char *linkage_name; /* as the linker has it */
 	const char *file;
 	int line;
 	const char *module; /* path of the file, or "[vdso]" */
@@ -41,7 +41,7 @@ struct symbols *torsh_symbols_create(bool with_lines);
 void torsh_symbols_destroy(struct symbols *symbols);
 
 /*
- * Processes that were asked about are about to go, and others may come in their place. Files and
+ * Processes that were looked up are about to go, and others may come in their place. Files and
  * texts stay.
  */
 void torsh_symbols_forget(struct symbols *symbols);
@@ -51,13 +51,15 @@ const struct frames *torsh_symbols_frames(struct symbols *symbols,
 					  const struct recorded_process *process, uint32_t address);
 
 /*
- * The name that the linker knows, without DWARF: cheap. NULL: not known. symbols NULL: what the
- * recording says.
+ * The name of the symbol tables, without DWARF: cheap. NULL: not known. symbols NULL: what the
+ * recording reports.
  */
 const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process,
 			       uint32_t address);
 
-/* A module's file that can't be used: is not there, or is another one now. Asked after printing. */
+/*
+ * A module's file that can't be used: is not there, or is another one now. Queried after printing.
+ */
 size_t torsh_symbols_n_missing(const struct symbols *symbols);
 size_t torsh_symbols_n_changed(const struct symbols *symbols);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The latest calls of CUDA of a process by their correlations, and a number for each. That a call
- * waited is told within seconds of it: a table of fixed size is enough for runs of any length, and
- * what is told later than WINDOW_CALLS calls after its own has none.
+ * waited is reported within seconds of it: a table of fixed size is enough for runs of any length,
+ * and what is reported later than WINDOW_CALLS calls after its own has none.
  */
 #ifndef TORSH_TIMELINE_CALL_WINDOW_H
 #define TORSH_TIMELINE_CALL_WINDOW_H
@@ -21,10 +21,10 @@ struct call_window {
 void torsh_call_window_create(struct call_window *window);
 void torsh_call_window_destroy(struct call_window *window);
 
-/* A call was told; its correlation may be 0: nothing can name it then. */
+/* A call was reported; its correlation may be 0: nothing can name it then. */
 void torsh_call_window_add(struct call_window *window, uint32_t correlation, uint32_t number);
 
-/* Returns false where the call was not told, or is too old. */
+/* Returns false where the call was not recorded, or is too old. */
 bool torsh_call_window_find(const struct call_window *window, uint32_t correlation,
 			    uint32_t *number);
 

@@ -80,7 +80,7 @@ static const char *parse_number(struct input *input, const char *at)
 		input->integer = strtoll(at, &end, 10);
 		input->number = (double)input->integer;
 	}
-	/* A double may be too small to be told from 0; a whole number has to fit. */
+	/* A double may be too small to be reported from 0; a whole number has to fit. */
 	return end == at + n && n && !(errno && input->kind == INPUT_INTEGER) ? end : NULL;
 }
 

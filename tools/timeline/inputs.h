@@ -53,8 +53,8 @@ struct inputs {
 };
 
 /*
- * Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is false.
- * Inputs of a transform around the operator (torch.func) are items, but no inputs of it.
+ * Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is
+ * false. Inputs of a transform around the operator (torch.func) are items, but no inputs of it.
  */
 void torsh_inputs_parse(struct inputs *inputs, const char *text);
 

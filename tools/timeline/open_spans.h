@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The open spans of one thread, while a walk (tools/timeline/spans.c) goes over its events. */
+/* The open spans of one thread, while a pass (tools/timeline/spans.c) goes over its events. */
 #ifndef TORSH_TIMELINE_OPEN_SPANS_H
 #define TORSH_TIMELINE_OPEN_SPANS_H
 
@@ -7,10 +7,10 @@
 #include "tools/timeline/spans.h"
 
 struct open_spans {
-	struct span **spans; /* n of them, outermost first; behind them some to be used again */
+	struct span **spans; /* n of them, outermost first; after them some to be used again */
 	uint32_t n, n_made;
 	size_t n_room;
-	uint32_t number; /* the framework's; 0: it was not told */
+	uint32_t number; /* the framework's; 0: it was not recorded */
 	bool is_listed; /* among the threads that may have open spans */
 	uint64_t last_ns; /* of its last begin or end */
 };

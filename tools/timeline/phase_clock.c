@@ -12,7 +12,7 @@ void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *step
 	*clock = (struct phase_clock){.steps = steps, .spent = spent};
 }
 
-/* Scopes around a whole step say nothing about its parts. */
+/* Scopes around a whole step report nothing about its parts. */
 static bool is_of_a_phase(const struct span *span)
 {
 	if (span->is_async)

@@ -30,7 +30,7 @@ void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *step
 			     struct phase_step *spent);
 
 /*
- * In the order of time. A span that is asynchronous, or says nothing of a phase, changes nothing.
+ * In the order of time. A span that is asynchronous, or shows nothing of a phase, changes nothing.
  */
 void torsh_phase_clock_begin(struct phase_clock *clock, const struct span *span);
 void torsh_phase_clock_end(struct phase_clock *clock, const struct span *span);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What can be asked of a span. See tools/timeline/spans.h. */
+/* What can be queried of a span. See tools/timeline/spans.h. */
 #include "tools/timeline/spans.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ size_t torsh_span_slot(const struct span *span, size_t n_slots)
 	       (n_slots - 1);
 }
 
-/* Those that only make memory: what they were called for tells more. */
+/* Those that only make memory: what they were called for shows more. */
 static bool only_allocates(const char *name)
 {
 	static const char *const starts[] = {"aten::empty", "aten::new_empty", "aten::resize",

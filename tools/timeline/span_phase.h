@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What names say about spans, and the phase of a training that a span is part of. */
+/* What names imply about spans, and the phase of a training that a span is part of. */
 #ifndef TORSH_TIMELINE_SPAN_PHASE_H
 #define TORSH_TIMELINE_SPAN_PHASE_H
 

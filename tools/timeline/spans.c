@@ -12,7 +12,7 @@
 
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
 
-/* ---- the state of a walk --------------------------------------------------------------------- */
+/* ---- the state of a pass --------------------------------------------------------------------- */
 
 struct process_state {
 	const struct recorded_process *process;
@@ -117,7 +117,7 @@ static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 	return true;
 }
 
-/* span has what the event said; it is put around what comes. */
+/* span has what the event reported; it is put around what comes. */
 static void begin_span(struct walk *walk, struct process_state *state, struct open_spans *thread,
 		       struct span *span)
 {
@@ -150,7 +150,7 @@ static bool is_too_deep(struct walk *walk, const struct open_spans *thread)
 	return true;
 }
 
-/* What every event that begins a span says; *span is zeros. */
+/* What every event that begins a span reports; *span is zeros. */
 static void fill_span(struct span *span, const struct process_state *state,
 		      const struct timeline_event *event, enum span_kind kind, uint32_t name)
 {
@@ -163,7 +163,7 @@ static void fill_span(struct span *span, const struct process_state *state,
 	span->start_ns = event->at_ns;
 }
 
-/* What events that begin a range say, range_push or range_start. */
+/* What events that begin a range report, range_push or range_start. */
 #define FILL_RANGE(span, says)                       \
 	(span)->domain = (says)->domain;             \
 	(span)->category = (says)->category;         \
@@ -383,15 +383,15 @@ static void end_started_range(struct walk *walk, struct process_state *state,
 		!end_async(walk, state, SPAN_RANGE, event->event.range_end.range, event);
 }
 
-/* Of the thread that it is told by, inside of what is open there. */
+/* Of the thread that it is reported by, inside of what is open there. */
 static bool is_of_its_thread(const struct event *event)
 {
 	return event->id == EVENT_LAUNCH || event->id == EVENT_DEVICE_CALL ||
 	       event->id == EVENT_GRAPH_NODE;
 }
 
-static void tell_launch(struct walk *walk, struct process_state *state,
-			const struct timeline_event *event)
+static void report_launch(struct walk *walk, struct process_state *state,
+			  const struct timeline_event *event)
 {
 	struct open_spans *thread = torsh_sparse_array_find(&state->threads.all, event->thread);
 	struct enclosing_spans around = {.in_operator = innermost_on(state, event->thread)};
@@ -430,7 +430,7 @@ static int take_event(void *context, const struct recorded_process *process,
 		if (thread)
 			thread->last_ns = event->at_ns;
 	} else if (walk->visitor->launch && is_of_its_thread(&event->event)) {
-		tell_launch(walk, state, event);
+		report_launch(walk, state, event);
 	} else if (walk->visitor->event) {
 		walk->visitor->event(walk->context, process, event,
 				     innermost_on(state, event->thread));
@@ -481,7 +481,7 @@ int torsh_spans_visit(const struct recording *recording, struct recorded_process
 		torsh_module_chains_create(&walk.states[i].chains);
 		walk.states[i].known = torsh_unnested_spans_of(known, processes[i]->number);
 	}
-	rc = torsh_timeline_walk(recording, take_event, &walk);
+	rc = torsh_timeline_visit(recording, take_event, &walk);
 	for (size_t i = 0; i < n_processes; i++)
 		close_state(&walk, &walk.states[i]);
 	free(walk.states);

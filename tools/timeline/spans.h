@@ -4,9 +4,9 @@
  * them, each with what is around it on its thread. One pass; what is held are the open spans.
  *
  * Spans of a thread nest. One that doesn't (it is ended by another thread, or outlives what was
- * around it) is asynchronous: it stands on its own and is around nothing. That is known at its end
- * only; who has to know it at its begin goes over the timeline twice and gives the second walk what
- * the first one found (struct unnested_spans). Ranges give way to operators, which C++ nests.
+ * around it) is asynchronous: it stands on its own and is around nothing. That is found at its end
+ * only; a reader that needs it at its begin goes over the timeline twice and gives the second pass
+ * what the first one found (struct unnested_spans). Ranges give way to operators, which C++ nests.
  */
 #ifndef TORSH_TIMELINE_SPANS_H
 #define TORSH_TIMELINE_SPANS_H
@@ -33,7 +33,7 @@ enum span_phase {
 
 extern const char *const torsh_phase_names[N_PHASES];
 
-/* What a name says about the span; bits. */
+/* What a name implies about the span; bits. */
 enum name_trait {
 	NAME_BACKWARD = 1, /* a node of autograd, or what FSDP does around backward */
 	NAME_OPTIMIZER = 2,
@@ -58,7 +58,7 @@ struct span {
 	const struct recorded_process *process;
 	enum span_kind kind;
 	enum span_phase phase;
-	bool is_phase_of_time; /* known by when it began: it says nothing about what is inside */
+	bool is_phase_of_time; /* known by when it began: it shows nothing about what is inside */
 	bool is_async;
 	bool is_cut; /* it was open when the recording ended */
 	bool is_module;
@@ -78,7 +78,7 @@ struct span {
 	uint32_t stack;
 	/* label of the innermost module around it; of backward: around the forward span. 0: none */
 	uint32_t module;
-	/* That module and those around it; as long as the walk. NULL: none. */
+	/* That module and those around it; as long as the pass. NULL: none. */
 	const struct module_chain *modules;
 	const struct module_chain *inside; /* the same of what it calls: of a module with itself */
 	uint64_t start_ns, end_ns; /* end_ns only at the end */
@@ -96,7 +96,7 @@ struct span {
 	uint64_t allocated_bytes, freed_bytes; /* by tensors, inside too */
 	uint64_t self_allocated_bytes, self_freed_bytes;
 	uint64_t device_ns, self_device_ns; /* of what it launched; inside too */
-	bool is_counted; /* inside of an operator whose FLOPs were counted, or such a one */
+	bool is_counted; /* inside of an operator with counted FLOPs, or such a one */
 	bool has_counted; /* around such a one */
 	bool has_unknown; /* it or something inside is listed as without a formula */
 	/* around an operator on tensors without data: what torch.compile only looks at */
@@ -132,7 +132,7 @@ struct span_visitor {
 		      const struct timeline_event *event, struct span *innermost);
 	/*
 	 * A call of CUDA, which has returned by then, or a node of a graph that comes into being;
-	 * where this is NULL, event is told of it.
+	 * where this is NULL, event is reported it.
 	 */
 	void (*launch)(void *context, const struct recorded_process *process,
 		       const struct timeline_event *event, const struct enclosing_spans *around);
@@ -149,7 +149,7 @@ struct span_counts {
 };
 
 /*
- * Go over the timeline of these processes. known: from an earlier walk, or NULL; found: gets what
+ * Go over the timeline of these processes. known: from an earlier pass, or NULL; found: gets what
  * doesn't nest, or NULL. counts may be NULL. Returns 0 or -errno.
  */
 int torsh_spans_visit(const struct recording *recording, struct recorded_process *const *processes,

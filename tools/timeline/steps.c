@@ -267,7 +267,7 @@ static uint64_t end_of_profiler(const struct step_finder *finder, uint64_t numbe
 }
 
 /*
- * What comes before the first call of an optimizer is a step too; what comes behind the last one is
+ * What comes before the first call of an optimizer is a step too; what comes after the last one is
  * none. The marks of the others begin steps.
  */
 static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns,

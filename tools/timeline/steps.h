@@ -33,7 +33,7 @@ struct step {
 	uint64_t number, start_ns, end_ns;
 };
 
-/* Those that reports are about: not what a schedule left out, nor what was not asked for. */
+/* Those that reports are about: not what a schedule left out, nor what was not requested. */
 struct steps {
 	enum step_rule rule;
 	struct step *items; /* in the order of time; they don't overlap */
@@ -41,17 +41,17 @@ struct steps {
 	size_t n_all; /* with those left out */
 	bool is_restricted; /* what is in no step is left out too */
 	struct schedule schedule; /* by which operators were recorded; active 0: by none */
-	/* there is one, and something told the process's steps: without that all is recorded */
+	/* there is one, and something reported the process's steps: without that all is recorded */
 	bool is_scheduled;
 };
 
-/* Which steps are asked for: these numbers, and of the steps with them not the first ones. */
+/* Which steps are requested: these numbers, and of the steps with them not the first ones. */
 struct steps_choice {
 	bool is_some; /* false: all */
 	uint64_t first, last, n_skipped;
 };
 
-/* Leave out what was not asked for, and what is in no step. */
+/* Leave out what was not requested, and what is in no step. */
 void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice);
 
 #define STEP_NONE SIZE_MAX
@@ -75,7 +75,7 @@ static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
 void torsh_steps_free(struct steps *steps);
 
 /*
- * Finds them: is told of all spans and events of a process, in the order of a walk, then decides.
+ * Finds them: is reported all spans and events of a process, in the order of a pass, then decides.
  */
 struct step_finder;
 

@@ -20,10 +20,10 @@ static char path[] = "/tmp/torsh-analysis-XXXXXX";
 static struct story story;
 static struct recording *recording;
 static struct prepass prepass;
-static struct analysis_wish wish;
+static struct analysis_request request;
 static struct analysis analysis;
 
-static void judge(const struct scenario *told)
+static void evaluate(const struct scenario *told)
 {
 	char error[256];
 
@@ -31,12 +31,12 @@ static void judge(const struct scenario *told)
 	recording = torsh_recording_read(path, 0, error, sizeof(error));
 	assert_non_null(recording);
 	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
-	wish = (struct analysis_wish){.recording = recording,
-				      .processes = recording->processes,
-				      .n_processes = recording->n_processes,
-				      .prepass = &prepass,
-				      .to_ns = UINT64_MAX};
-	torsh_analysis_make(&analysis, &wish);
+	request = (struct analysis_request){.recording = recording,
+					    .processes = recording->processes,
+					    .n_processes = recording->n_processes,
+					    .prepass = &prepass,
+					    .to_ns = UINT64_MAX};
+	torsh_analysis_make(&analysis, &request);
 }
 
 static void forget(void)
@@ -263,18 +263,18 @@ static void rules_fire_beyond_their_limits_and_not_at_them(void **state)
 		struct scenario clear = scenario_of(one, one->clear),
 				fires = scenario_of(one, one->fires);
 
-		judge(&clear);
+		evaluate(&clear);
 		if (analysis.rules[one->rule].state != RULE_CLEAR)
 			fail_msg("case %zu: %s is %s, not clear (%s)", i,
 				 torsh_rules[one->rule].name,
-				 torsh_unwind_rule_state_names[analysis.rules[one->rule].state],
+				 torsh_rule_state_names[analysis.rules[one->rule].state],
 				 analysis.rules[one->rule].reason);
 		forget();
-		judge(&fires);
+		evaluate(&fires);
 		if (analysis.rules[one->rule].state != RULE_FIRED)
 			fail_msg("case %zu: %s is %s, not fired (%s)", i,
 				 torsh_rules[one->rule].name,
-				 torsh_unwind_rule_state_names[analysis.rules[one->rule].state],
+				 torsh_rule_state_names[analysis.rules[one->rule].state],
 				 analysis.rules[one->rule].reason);
 		expect_evidence(one, find(one->rule));
 		forget();
@@ -313,11 +313,11 @@ static void a_limit_is_passed_on_its_side_only(void **state)
 static void nothing_is_found_in_a_healthy_training(void **state)
 {
 	(void)state;
-	judge(&healthy);
+	evaluate(&healthy);
 	for (int rule = 0; rule < N_RULES; rule++) {
 		if (rule != RULE_LATE_RANK && analysis.rules[rule].state != RULE_CLEAR)
 			fail_msg("%s is %s (%s)", torsh_rules[rule].name,
-				 torsh_unwind_rule_state_names[analysis.rules[rule].state],
+				 torsh_rule_state_names[analysis.rules[rule].state],
 				 analysis.rules[rule].reason);
 	}
 	assert_int_equal(analysis.n, 0);
@@ -330,13 +330,13 @@ static void what_comes_behind_the_last_step_is_not_in_it(void **state)
 
 	(void)state;
 	told.tail_ns = 100.0 * STEP_NS;
-	judge(&told);
+	evaluate(&told);
 	for (int rule = 0; rule < N_RULES; rule++)
 		assert_int_equal(analysis.rules[rule].state,
-				 rule == RULE_LATE_RANK ? RULE_NOT_JUDGED : RULE_CLEAR);
+				 rule == RULE_LATE_RANK ? RULE_NOT_EVALUATED : RULE_CLEAR);
 	forget();
 	told.copy_is_async = 0;
-	judge(&told);
+	evaluate(&told);
 	assert_float_equal(find(RULE_SYNCHRONOUS_COPY)->share_pct,
 			   100 * told.copy_call_ns / STEP_NS, 1e-6);
 	forget();
@@ -348,9 +348,9 @@ static void what_is_not_recorded_is_not_judged(void **state)
 
 	(void)state;
 	told.without_counters = told.is_gemm = 1;
-	judge(&told);
+	evaluate(&told);
 	for (int rule = RULE_GEMM_WITHOUT_TENSOR_CORES; rule <= RULE_MEMORY_BOUND; rule++) {
-		assert_int_equal(analysis.rules[rule].state, RULE_NOT_JUDGED);
+		assert_int_equal(analysis.rules[rule].state, RULE_NOT_EVALUATED);
 		assert_non_null(strstr(analysis.rules[rule].reason, "count"));
 	}
 	assert_string_equal(analysis.rules[RULE_COUNTERS_REFUSED].reason,
@@ -358,15 +358,15 @@ static void what_is_not_recorded_is_not_judged(void **state)
 	forget();
 	told = healthy;
 	told.without_steps = 1;
-	judge(&told);
+	evaluate(&told);
 	assert_string_equal(analysis.rules[RULE_EXCESS_SYNCHRONISATION].reason,
 			    "no steps are known");
-	assert_int_equal(analysis.rules[RULE_ALLOCATION_CHURN].state, RULE_NOT_JUDGED);
+	assert_int_equal(analysis.rules[RULE_ALLOCATION_CHURN].state, RULE_NOT_EVALUATED);
 	assert_int_equal(analysis.rules[RULE_DEVICE_UNDERUSED].state, RULE_CLEAR);
 	forget();
 	told = healthy;
 	told.without_device = 1;
-	judge(&told);
+	evaluate(&told);
 	for (int rule = 0; rule <= RULE_MODULE_LOADS; rule++)
 		assert_string_equal(analysis.rules[rule].reason, "no device was used");
 	forget();
@@ -390,8 +390,8 @@ static void ranks_that_can_not_be_compared_are_not_judged(void **state)
 		told.communication_ns = expected[i].communication_ns;
 		told.late_ns = expected[i].late_ns;
 		told.late_is_other = expected[i].late_is_other;
-		judge(&told);
-		assert_int_equal(analysis.rules[RULE_LATE_RANK].state, RULE_NOT_JUDGED);
+		evaluate(&told);
+		assert_int_equal(analysis.rules[RULE_LATE_RANK].state, RULE_NOT_EVALUATED);
 		assert_string_equal(analysis.rules[RULE_LATE_RANK].reason, expected[i].reason);
 		forget();
 	}
@@ -417,7 +417,7 @@ static void the_rank_that_waits_is_told_for_whom(void **state)
 	told.n_ranks = 2;
 	told.communication_ns = 10000;
 	told.late_ns = 160000; /* the other one waits */
-	judge(&told);
+	evaluate(&told);
 	finding = find(RULE_LATE_RANK);
 	assert_int_equal(analysis.rules[RULE_LATE_RANK].n_findings, 1);
 	assert_string_equal(finding->process->rank, "1");
@@ -444,7 +444,7 @@ static void findings_say_how_much_of_the_steps_they_are(void **state)
 		const struct finding *finding;
 
 		told.copy_call_ns = expected[i].copy_call_ns;
-		judge(&told);
+		evaluate(&told);
 		finding = find(RULE_SYNCHRONOUS_COPY);
 		assert_non_null(finding);
 		assert_float_equal(finding->share_pct, 100 * told.copy_call_ns / STEP_NS, 1e-6);
@@ -454,7 +454,7 @@ static void findings_say_how_much_of_the_steps_they_are(void **state)
 	}
 	/* Below its floor a rule is clear, and says so. */
 	told.copy_call_ns = 9999;
-	judge(&told);
+	evaluate(&told);
 	assert_int_equal(analysis.rules[RULE_SYNCHRONOUS_COPY].state, RULE_CLEAR);
 	assert_non_null(strstr(analysis.rules[RULE_SYNCHRONOUS_COPY].reason, "floor"));
 	forget();
@@ -467,7 +467,7 @@ static void findings_say_where(void **state)
 
 	(void)state;
 	told.grid = 10;
-	judge(&told);
+	evaluate(&told);
 	finding = find(RULE_GRID_STARVATION);
 	assert_non_null(finding);
 	assert_string_equal(finding->kernel, "work");
@@ -488,17 +488,17 @@ static void windows_leave_out_what_is_asked_for_outside(void **state)
 
 	(void)state;
 	told.copy_is_async = 0;
-	judge(&told);
+	evaluate(&told);
 	torsh_analysis_free(&analysis);
-	wish.from_ns = 2 * STEP_NS;
-	wish.to_ns = 4 * STEP_NS;
-	torsh_analysis_make(&analysis, &wish);
+	request.from_ns = 2 * STEP_NS;
+	request.to_ns = 4 * STEP_NS;
+	torsh_analysis_make(&analysis, &request);
 	assert_float_equal(find(RULE_SYNCHRONOUS_COPY)->evidence[0].value, 2, 0);
 	torsh_analysis_free(&analysis);
-	wish.from_ns = 30 * (uint64_t)STEP_NS;
-	wish.to_ns = UINT64_MAX;
-	torsh_analysis_make(&analysis, &wish);
-	assert_int_equal(analysis.rules[RULE_SYNCHRONOUS_COPY].state, RULE_NOT_JUDGED);
+	request.from_ns = 30 * (uint64_t)STEP_NS;
+	request.to_ns = UINT64_MAX;
+	torsh_analysis_make(&analysis, &request);
+	assert_int_equal(analysis.rules[RULE_SYNCHRONOUS_COPY].state, RULE_NOT_EVALUATED);
 	forget();
 }
 

@@ -121,8 +121,8 @@ size_t torsh_attribution_operator_in(const char *text)
 		return 0;
 	n += n_name;
 	/*
-	 * An overload, or what emit_nvtx says behind the name; another scope or other words make it
-	 * a text of its own.
+	 * An overload, or what emit_nvtx reports behind the name; another scope or other words make
+	 * it a text of its own.
 	 */
 	if (text[n] == '.' && n_word(text + n + 1))
 		return text[n + 1 + n_word(text + n + 1)] == '\0' ? n : 0;
@@ -190,7 +190,7 @@ find_fused(struct attributor *attributor, const struct process_state *state, con
 	return torsh_inductor_find(inductor_of(attributor, state), symbol);
 }
 
-static const struct known_kernel *know_kernel(struct attributor *attributor,
+static const struct known_kernel *find_kernel(struct attributor *attributor,
 					      struct process_state *state, uint32_t label)
 {
 	static const struct known_kernel nothing;
@@ -389,7 +389,7 @@ void torsh_attribute(struct attributor *attributor, const struct device_activity
 	struct process_state *state = find_state(attributor, activity->process);
 	const struct activity_record *record = &activity->record;
 	const struct known_kernel *known = record->what == DEVICE_KERNEL
-						   ? know_kernel(attributor, state, record->name)
+						   ? find_kernel(attributor, state, record->name)
 					   : record->what == DEVICE_COPY ? &copy
 									 : &memset_;
 	uint32_t site = (uint32_t)(activity->cause.own >> 32);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Who launched what devices did: the evidence by which a kernel, a copy or a memset gets its
- * operator, the best first. An attributor is told of the spans of a walk (tools/timeline/spans.h);
+ * operator, the best first. An attributor is reported the spans of a pass (tools/timeline/spans.h);
  * a join of launches with what devices did carries where these were launched.
  */
 #ifndef TORSH_DEVICE_KERNELS_ATTRIBUTION_H
@@ -47,7 +47,7 @@ struct attribution {
 	uint32_t path; /* of the operators around its launch: torsh_attribution_path */
 	/* what the visitor gave the launch or the node; 0: nothing, or neither is known */
 	uint32_t owner;
-	uint32_t stack; /* of the span that asked for it, as it was recorded; 0: none was taken */
+	uint32_t stack; /* of the span that requested it, as it was recorded; 0: none was taken */
 	bool is_captured; /* stack is that of a graph's node, not of the launch */
 };
 
@@ -61,7 +61,7 @@ struct attributor *torsh_attributor_create(struct recorded_process *const *proce
 					   size_t n_processes, const struct prepass *prepass);
 void torsh_attributor_destroy(struct attributor *attributor);
 
-/* Both are told of every span. */
+/* Both are reported every span. */
 void torsh_attributor_begin(struct attributor *attributor, const struct span *span);
 void torsh_attributor_end(struct attributor *attributor, const struct span *span);
 
@@ -79,7 +79,7 @@ uint64_t torsh_attributor_place(struct attributor *attributor,
 				const struct timeline_event *event, const struct span *innermost,
 				uint32_t owner);
 
-/* Whose it was, by what it carries; where that is nothing, by its name. */
+/* The owner, by what it carries; where that is nothing, by its name. */
 void torsh_attribute(struct attributor *attributor, const struct device_activity *activity,
 		     struct attribution *attribution);
 

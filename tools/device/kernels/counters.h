@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Counters of devices: what was measured of kernels, by their launch; and samples of devices over
- * time. Fed with every event of the timeline, by whoever walks it.
+ * time. Fed with every event of the timeline, by whoever visits it.
  */
 #ifndef TORSH_DEVICE_KERNELS_COUNTERS_H
 #define TORSH_DEVICE_KERNELS_COUNTERS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What there is about devices beside what they did: the devices themselves, calls of CUDA by name,
+ * What there is about devices besides what they did: the devices themselves, calls of CUDA by name,
  * waits with the operators that waited, what CUPTI and the driver took for themselves, and how full
  * kernels made their devices.
  */
@@ -24,7 +24,7 @@ struct device_time {
 struct launch_shape {
 	const struct recorded_process *process;
 	struct event_kernel launch; /* the first; name is the process's label */
-	const struct event_device *device; /* NULL: it was not told */
+	const struct event_device *device; /* NULL: it was not recorded */
 	uint64_t calls, total_ns;
 };
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /*
- * FP32 units of a multiprocessor, which the device does not say itself; 0: not known. By compute
+ * FP32 units of a multiprocessor, which the device does not report itself; 0: not known. By compute
  * capability.
  */
 static uint32_t fp32_units(const struct event_device *device)

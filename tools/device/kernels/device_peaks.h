@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How fast a device can be at most, by what it says of itself. Nothing is measured, and nothing
+ * How fast a device can be at most, by what it reports for itself. Nothing is measured, and nothing
  * known of its model by name.
  */
 #ifndef TORSH_DEVICE_KERNELS_DEVICE_PEAKS_H

@@ -14,7 +14,7 @@ struct inductor_kernel {
 	char *name;
 	char **operators; /* "aten::add", in the comment's order, each once */
 	size_t n_operators;
-	bool is_ambiguous; /* two models have other kernels of this name: then it says nothing */
+	bool is_ambiguous; /* two models have other kernels of this name: then it shows nothing */
 };
 
 struct inductor {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, by the stack of the call that asked for it: of a graph's node that which
+ * What devices did, by the stack of the call that requested it: of a graph's node that which
  * captured or added it, else the launch. Only where these were taken (TORSH_PROFILER_WITH_STACK,
  * TORSH_PROFILER_OPERATOR_STACKS).
  */
@@ -10,7 +10,7 @@
 #include "tools/base/key_index.h"
 #include "tools/timeline/device/device_activity.h"
 
-/* All of one name that was asked for in one place. */
+/* All of one name that was requested in one place. */
 struct kernel_line {
 	enum device_what what;
 	uint32_t name; /* label of a kernel's, enum copy_kind of a copy's */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What counters say of several kernels together: the fields of the operator recording's
- * AggregatedMetrics, by its formulas. And what the roofline of a device says of an operator.
+ * What counters report for several kernels together: the fields of the operator recording's
+ * AggregatedMetrics, by its formulas. And what the roofline of a device reports for an operator.
  * Nothing is measured here.
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_METRICS_H

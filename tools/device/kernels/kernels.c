@@ -125,7 +125,7 @@ static struct process_state *find_state(struct collector *collector,
 	return NULL;
 }
 
-/* A wait is told after the call that waited, whose number it has. */
+/* A wait is reported after the call that waited, whose number it has. */
 static void see_call(struct collector *collector, struct process_state *state,
 		     const struct event *event, const struct span *innermost)
 {
@@ -167,7 +167,7 @@ static void see_activity(void *context, const struct device_activity *activity)
 	add(collector, state, &activity->record, &by);
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static void see_begin(void *context, struct span *span)
 {

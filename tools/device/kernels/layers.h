@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What repeats itself in a sequence: the layers of a model, of whose launches only numbers are
- * known that are equal where launches are alike. A run is a stretch with a period: s[i] == s[i +
- * period], at least twice as long as that.
+ * What repeats itself in a sequence: the layers of a model, of the launches of which only numbers
+ * are known that are equal where launches are alike. A run is a stretch with a period: s[i] == s[i
+ * + period], at least twice as long as that.
  */
 #ifndef TORSH_DEVICE_KERNELS_LAYERS_H
 #define TORSH_DEVICE_KERNELS_LAYERS_H
@@ -15,7 +15,7 @@
 
 struct layer_run {
 	size_t start, period, n_instances;
-	size_t n_rest; /* what goes on alike behind the last whole instance: less than a period */
+	size_t n_rest; /* what goes on alike after the last whole instance: less than a period */
 };
 
 /*

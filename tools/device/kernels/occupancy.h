@@ -2,7 +2,7 @@
 /*
  * How full a kernel can make a device at best: the warps that fit into a multiprocessor at a time,
  * of those that it has room for, and how often all multiprocessors must be filled for the whole
- * grid. From what the launch asked for and the device says of itself, by the rules of CUDA's
+ * grid. From what the launch requested and the device reports for itself, by the rules of CUDA's
  * occupancy calculator for compute capabilities 7.0 to 12.x. Clusters and barriers, which can make
  * it less, are not looked at.
  */
@@ -33,7 +33,7 @@ struct occupancy {
 	uint32_t blocks; /* on a multiprocessor at a time */
 	/* how many there is enough of each for; blocks is the least */
 	uint32_t blocks_by[N_OCCUPANCY_LIMITS];
-	/* that a block is given, which is more than it asked for */
+	/* that a block is given, which is more than it requested */
 	uint32_t block_registers, block_shared_bytes;
 	uint32_t warps; /* the same in warps */
 	double share; /* of the warps that a multiprocessor has room for: 0 to 1 */

@@ -5,7 +5,7 @@
  *
  * Addresses that are mapped show physical memory: that counts from cuMemCreate until its handle was
  * released and nothing shows it any more. Memory of other processes is counted, and has no bytes of
- * its own. What the recording lacks is counted and never fatal: a free of what nobody knows
+ * its own. What the recording lacks is counted and never fatal: a free of what is not recorded
  * (unknown_frees), an allocation where something lives (implicit_frees).
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_BLOCKS_H

@@ -29,7 +29,7 @@ struct device_graphs {
 void torsh_device_graphs_create(struct device_graphs *graphs);
 void torsh_device_graphs_destroy(struct device_graphs *graphs);
 
-/* Told of each of a launch's allocations and frees. */
+/* Called with each of a launch's allocations and frees. */
 typedef void device_graphs_visit(void *context, const struct event *event,
 				 const struct device_origin *origin);
 

@@ -9,7 +9,7 @@
 
 #define TENSOR_ON_CUDA 1u
 
-/* ---- one walk over the timeline -------------------------------------------------------------- */
+/* ---- one pass over the timeline -------------------------------------------------------------- */
 
 static struct device_process *find_process(struct memory_of_devices *memory,
 					   const struct recorded_process *process)
@@ -284,7 +284,7 @@ static void walk(const struct memory_of_devices *memory, struct recorded_process
 }
 
 /*
- * What a process had goes with it. When it ended itself it asked the driver a last time just
+ * What a process had goes with it. When it ended itself it queried the driver a last time just
  * before; end_ns is when the writer heard of it, and another process may have got the memory by
  * then.
  */
@@ -386,7 +386,7 @@ static void put(struct allocation_sites *sites, const struct recorded_process *p
 			       });
 }
 
-/* In which of the places that are asked for? */
+/* In which of the places that are requested? */
 struct wanted {
 	size_t place; /* DEVICE_NO_PLACE: all that joint is the sum of */
 	const bool *is_managed; /* by ordinal, as of the end */
@@ -455,7 +455,7 @@ void torsh_device_memory_alive(struct allocation_sites *sites, const struct devi
 	}
 }
 
-/* ---- a second walk, up to a moment ----------------------------------------------------------- */
+/* ---- a second pass, up to a moment ----------------------------------------------------------- */
 
 struct revisit {
 	const struct memory_of_devices *memory;

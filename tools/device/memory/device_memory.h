@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The memory of devices as reports tell it: for each process and each place where memory lies what
- * is alive at the end, and who held it when most of it was held; beside that what frameworks and
- * the driver say themselves.
+ * The memory of devices as reports show it: for each process and each place where memory lies what
+ * is alive at the end, and who held it when most of it was held; also what frameworks and
+ * the driver report themselves.
  *
  * The peak of a place is the first moment at which the sum of what the driver gave was at its
  * highest; where a framework's allocator holds that memory, the one of these moments at which most
@@ -16,7 +16,7 @@
 #include "tools/memory/allocation_sites.h"
 #include "tools/timeline/prepass/prepass.h"
 
-/* What the driver said of a device. */
+/* What the driver reported for a device. */
 struct device_room {
 	bool is_known;
 	uint64_t at_ns;

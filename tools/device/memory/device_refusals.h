@@ -10,7 +10,7 @@
 
 #define REFUSALS_KEPT 100u /* the latest of a place */
 
-/* What a framework's allocator says of a device. */
+/* What a framework's allocator reports for a device. */
 struct device_framework {
 	uint32_t device;
 	uint64_t allocated, reserved;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Devices that several processes used at once, and when they held most of one together. Processes
- * count devices each from 0, as CUDA_VISIBLE_DEVICES leaves them: what tells whether two mean the
- * same is its UUID, and where one of them did not tell that (without CUPTI), the number.
+ * count devices each from 0, as CUDA_VISIBLE_DEVICES leaves them: what shows whether two mean the
+ * same is its UUID, and where one of them did not report that (without CUPTI), the number.
  *
  * Memory of another process that was imported has no bytes of its own, and is counted once, as its
  * owner's. What a process had ends with it.
@@ -20,7 +20,7 @@ struct device_part {
 };
 
 struct shared_device {
-	const char *uuid; /* NULL: at least one of them did not tell it */
+	const char *uuid; /* NULL: at least one of them did not report it */
 	struct device_part *parts; /* in the order of processes; several */
 	size_t n_parts, parts_room;
 	/* the first moment at which the sum was highest, since the session's start */

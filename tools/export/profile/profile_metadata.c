@@ -354,17 +354,17 @@ static cJSON *make_bottlenecks(const struct profile_json *profile, uint64_t all_
 
 static void set_findings(cJSON *object, const struct trace *trace)
 {
-	const struct analysis_wish wish = {.recording = trace->recording,
-					   .processes = trace->processes,
-					   .n_processes = trace->n_processes,
-					   .prepass = trace->prepass,
-					   .from_ns = trace->from_ns,
-					   .to_ns = trace->to_ns};
+	const struct analysis_request request = {.recording = trace->recording,
+						 .processes = trace->processes,
+						 .n_processes = trace->n_processes,
+						 .prepass = trace->prepass,
+						 .from_ns = trace->from_ns,
+						 .to_ns = trace->to_ns};
 	struct analysis analysis;
 
-	torsh_analysis_make(&analysis, &wish);
+	torsh_analysis_make(&analysis, &request);
 	torsh_json_set(object, "inefficiencies", torsh_findings_json(&analysis, trace->symbols));
-	torsh_json_set(object, "rules", torsh_unwind_rules_json(&analysis));
+	torsh_json_set(object, "rules", torsh_rules_json(&analysis));
 	torsh_analysis_free(&analysis);
 }
 

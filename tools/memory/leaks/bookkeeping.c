@@ -77,7 +77,7 @@ static bool cut_end(char *name, const char *end)
 	return true;
 }
 
-/* The name without what says only which alias of the function it is. */
+/* The name without the part that only distinguishes aliases of the function. */
 static void plain_name(const char *function, char *out)
 {
 	static const char *const ends[] = {"_chk", "_internal", "64", "_l"};
@@ -162,8 +162,8 @@ const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_
 	if (kind == BOOKKEEPING_C_LIBRARY)
 		return judge_c_library(symbols, process, addresses[i - 1]);
 	/*
-	 * Its constructors are run by the loader; whatever else it allocates, the program asked
-	 * for.
+	 * Its constructors are run by the loader; whatever else it allocates, the program
+	 * requested.
 	 */
 	if (i < n && kind_of(process, addresses[i]) == BOOKKEEPING_LOADER)
 		return "C++ run-time: emergency pool";

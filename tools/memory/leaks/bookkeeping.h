@@ -25,7 +25,7 @@ enum bookkeeping_kind torsh_bookkeeping_module(const char *path);
 bool torsh_bookkeeping_is_owned(const char *function);
 
 /*
- * Whose bookkeeping a block with that stack is, e.g. "loader" or "C library: stdio buffers"; NULL:
+ * Which bookkeeping a block with that stack is, e.g. "loader" or "C library: stdio buffers"; NULL:
  * it is the program's. symbols names functions that the recording doesn't; it may be NULL. *caller:
  * the stack without the library's frames, that of whoever called it; 0: nobody did, or the block is
  * the agent's.

@@ -31,7 +31,7 @@ static void keep_book(struct leaks *leaks, const char *what, const struct alloca
 	leaks->bookkeeping_bytes += site->bytes;
 }
 
-/* What is asked of all stacks: the rules of one process's addresses, by kind. */
+/* What is queried of all stacks: the rules of one process's addresses, by kind. */
 struct rules {
 	const struct suppress *suppress;
 	struct symbols *symbols;
@@ -68,7 +68,7 @@ static long find_rule(const struct rules *rules, enum suppress_kind kind, const 
 }
 
 /*
- * The rule for an address: by the names that are there first, by DWARF's only when these say
+ * The rule for an address: by the names that are there first, by DWARF's only when these report
  * nothing.
  */
 static long rule_of_address(const struct rules *rules, enum suppress_kind kind, uint32_t address)
@@ -92,7 +92,7 @@ static long rule_of_address(const struct rules *rules, enum suppress_kind kind, 
 	return rule;
 }
 
-static long ask_address(struct rules *rules, enum suppress_kind kind, uint32_t address)
+static long match_address(struct rules *rules, enum suppress_kind kind, uint32_t address)
 {
 	long *known = &rules->of[kind][address];
 
@@ -112,11 +112,11 @@ static bool is_import(const struct recorded_process *process, uint32_t address)
 }
 
 /* The rule of kinds that look at native frames inside of the innermost line of Python only. */
-static long ask_inside(struct rules *rules, uint32_t address, struct ruling *imported)
+static long match_inside(struct rules *rules, uint32_t address, struct ruling *imported)
 {
 	if (imported->rule < 0)
-		imported->rule = ask_address(rules, SUPPRESS_IMPORT, address);
-	return ask_address(rules, SUPPRESS_KEPT, address);
+		imported->rule = match_address(rules, SUPPRESS_IMPORT, address);
+	return match_address(rules, SUPPRESS_KEPT, address);
 }
 
 static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
@@ -132,9 +132,9 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 		if (address >= process->n_addresses)
 			continue;
 		is_inside = is_inside && process->addresses[address].flags != ADDRESS_PYTHON;
-		rule = ask_address(rules, SUPPRESS_LEAK, address);
+		rule = match_address(rules, SUPPRESS_LEAK, address);
 		if (rule < 0 && is_inside)
-			rule = ask_inside(rules, address, &imported);
+			rule = match_inside(rules, address, &imported);
 		if (rule >= 0)
 			return (struct ruling){.rule = rule};
 		if (!imported.import && is_import(process, address))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Leaks that somebody knows and doesn't want to see: rules in LeakSanitizer's syntax, a line each,
+ * Leaks that are known and somebody doesn't want to see: rules in LeakSanitizer's syntax, a line
+ * each,
  *
- *	leak:PATTERN	# a comment
+ * leak:PATTERN    # a comment
  *
  * PATTERN is looked for in the names of functions, source files and modules of the whole stack; a
  * line of Python has the name "FILE:FUNCTION" too. `*` stands for anything; `^` at the start and
@@ -60,7 +61,7 @@ long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kin
 /*
  * Add the rules that a process gives itself (the program's __lsan_default_suppressions), where they
  * aren't there yet; text may be NULL. Where a line is not understood the rest is left out, which is
- * said on stderr.
+ * reported on stderr.
  */
 void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program,
 			    const char *text);

@@ -22,7 +22,7 @@ struct busy {
 /* In any order. */
 void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns);
 
-/* To be called when all have been added, before anything is asked. */
+/* To be called when all have been added, before any query. */
 void torsh_busy_settle(struct busy *busy);
 
 /*

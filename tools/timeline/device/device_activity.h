@@ -31,7 +31,7 @@ struct activity_record {
 /* Is the event one of these? Then *span is filled. */
 bool torsh_activity_record(const struct event *event, struct activity_record *record);
 
-/* Does it say what a device was given, without when it did that? Then *span is filled. */
+/* Does it report what a device was given, without when it did that? Then *span is filled. */
 bool torsh_activity_untimed(const struct event *event, struct activity_record *record);
 
 /* "HtoD" and the like; "?" of one that is not known. */

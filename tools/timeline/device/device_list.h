@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The devices of a process, as they said what they are. */
+/* The devices of a process, as they reported what they are. */
 #ifndef TORSH_TIMELINE_DEVICE_DEVICE_LIST_H
 #define TORSH_TIMELINE_DEVICE_DEVICE_LIST_H
 
@@ -14,11 +14,11 @@ struct device_list {
 	size_t n, n_room;
 };
 
-/* Take whatever event there is; what a device says first counts. */
+/* Take whatever event there is; what a device reports first counts. */
 void torsh_device_list_add(struct device_list *list, const struct event *event);
 void torsh_device_list_free(struct device_list *list);
 
-/* The device of that number, or NULL: it was not told. */
+/* The device of that number, or NULL: it was not recorded. */
 const struct event_device *torsh_device_list_find(const struct device_list *list, uint32_t device);
 
 #endif

@@ -150,7 +150,7 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 	struct activity_record record;
 
 	if (event->id == EVENT_DEVICE_MODE) {
-		work->is_told = true;
+		work->is_reported = true;
 		work->is_seen = work->is_seen || event->device_mode.mode != DEVICE_HOST_ONLY;
 	}
 	if (event->id == EVENT_LAUNCH) {
@@ -172,7 +172,9 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 		add_span(work, &record);
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/*
+ * ---- what is queried ---------------------------------------------------------------------------
+ */
 
 struct device_caused torsh_device_work_by(const struct device_work *work, uint32_t correlation)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How much devices did for each launch of one process. A first walk adds it up; a second one knows
- * it when it comes to the launch, before the kernels are told.
+ * How much devices did for each launch of one process. A first pass adds it up; a second one has
+ * it when it comes to the launch, before the kernels are reported.
  */
 #ifndef TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
 #define TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
@@ -34,13 +34,13 @@ struct device_work {
 	size_t n_whole, n_whole_room;
 	uint64_t n_spans, n_launches;
 	bool is_seen; /* devices were recorded, or would have been */
-	bool is_told; /* it was said how they are, or why not */
+	bool is_reported; /* it was reported how they are, or why not */
 };
 
 void torsh_device_work_create(struct device_work *work);
 void torsh_device_work_destroy(struct device_work *work);
 
-/* Take whatever event of the process there is, told inside of an operator or not. */
+/* Take whatever event of the process there is, reported inside of an operator or not. */
 void torsh_device_work_add(struct device_work *work, const struct event *event,
 			   bool is_in_operator);
 

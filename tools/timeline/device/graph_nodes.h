@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Nodes of CUDA graphs and what asked for them: what was open on the thread that captured a node,
+ * Nodes of CUDA graphs and what requested them: what was open on the thread that captured a node,
  * which is what its replays belong to. Of one process; a visitor's own number stands for what was
  * open.
  */

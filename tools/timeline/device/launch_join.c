@@ -14,7 +14,7 @@ const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
 #undef REASON
 };
 
-/* What was told before its launch: by another thread, while the call still ran. */
+/* What was reported before its launch: by another thread, while the call still ran. */
 struct early_activity {
 	struct device_activity activity;
 	size_t next; /* of the same launch, or NO_ROW */
@@ -82,8 +82,8 @@ static struct process_state *find_state(struct device_join *join,
  * reason: why there is no operator, if there is none. A node that was captured in one is that
  * one's, whatever launched it.
  */
-static void tell(struct device_join *join, const struct process_state *state,
-		 struct device_activity *activity, enum kernel_reason reason)
+static void report(struct device_join *join, const struct process_state *state,
+		   struct device_activity *activity, enum kernel_reason reason)
 {
 	uint32_t capture = activity->record.node
 				   ? torsh_graph_nodes_find(&state->nodes, activity->record.node)
@@ -95,9 +95,9 @@ static void tell(struct device_join *join, const struct process_state *state,
 	join->visitor->activity(join->context, activity);
 }
 
-/* Returns false where its launch has not been told. */
-static bool tell_with_launch(struct device_join *join, struct process_state *state,
-			     struct device_activity *activity)
+/* Returns false where its launch has not been reported. */
+static bool report_with_launch(struct device_join *join, struct process_state *state,
+			       struct device_activity *activity)
 {
 	struct launch_waiting *waiting =
 		torsh_launches_find(&state->waiting, activity->record.correlation);
@@ -110,7 +110,7 @@ static bool tell_with_launch(struct device_join *join, struct process_state *sta
 	activity->index = waiting->n_told++;
 	if (waiting->n_told == waiting->n_awaited)
 		torsh_launches_remove(&state->waiting, waiting);
-	tell(join, state, activity, KERNEL_NO_OPERATOR);
+	report(join, state, activity, KERNEL_NO_OPERATOR);
 	return true;
 }
 
@@ -145,7 +145,8 @@ static void keep_early(struct process_state *state, const struct device_activity
 }
 
 /* Its launch has come. */
-static void tell_early(struct device_join *join, struct process_state *state, uint32_t correlation)
+static void report_early(struct device_join *join, struct process_state *state,
+			 uint32_t correlation)
 {
 	const struct key_slot *slot = torsh_key_index_find(&state->index, correlation);
 	struct early_list *list = slot->key ? &state->lists[slot->number] : NULL;
@@ -153,13 +154,13 @@ static void tell_early(struct device_join *join, struct process_state *state, ui
 	if (!list)
 		return;
 	for (size_t i = list->first; i != NO_ROW; i = state->early[i].next) {
-		tell_with_launch(join, state, &state->early[i].activity);
+		report_with_launch(join, state, &state->early[i].activity);
 		state->early[i].activity.process = NULL;
 	}
 	list->first = NO_ROW;
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static struct device_cause make_cause(const struct enclosing_spans *around)
 {
@@ -180,7 +181,7 @@ static struct device_cause make_cause(const struct enclosing_spans *around)
 	return cause;
 }
 
-/* Other calls say the same as launches. */
+/* Other calls report the same as launches. */
 static struct event_launch said_of(const struct event *event)
 {
 	const struct event_device_call *call = &event->device_call;
@@ -264,7 +265,7 @@ void torsh_device_join_launch(struct device_join *join, const struct recorded_pr
 		return;
 	torsh_launches_add(&state->waiting, &launch, caused.n + caused.n_untimed);
 	if (state->n_early)
-		tell_early(join, state, launch.correlation);
+		report_early(join, state, launch.correlation);
 }
 
 void torsh_device_join_event(struct device_join *join, const struct recorded_process *process,
@@ -281,20 +282,20 @@ void torsh_device_join_event(struct device_join *join, const struct recorded_pro
 	activity.stack = torsh_graph_nodes_find(&state->stacks, activity.record.node);
 	activity.has_node_stack = activity.stack != 0;
 	if (!activity.record.correlation)
-		tell(join, state, &activity, KERNEL_NO_LAUNCH);
-	else if (tell_with_launch(join, state, &activity))
+		report(join, state, &activity, KERNEL_NO_LAUNCH);
+	else if (report_with_launch(join, state, &activity))
 		return;
 	else if (torsh_device_work_by(state->work, activity.record.correlation).is_launched)
 		keep_early(state, &activity);
 	else
-		tell(join, state, &activity, KERNEL_NOT_SEEN);
+		report(join, state, &activity, KERNEL_NOT_SEEN);
 }
 
 static void end_state(struct device_join *join, struct process_state *state)
 {
 	for (size_t i = 0; i < state->n_early; i++) {
 		if (state->early[i].activity.process)
-			tell(join, state, &state->early[i].activity, KERNEL_NOT_SEEN);
+			report(join, state, &state->early[i].activity, KERNEL_NOT_SEEN);
 	}
 	free(state->early);
 	free(state->lists);

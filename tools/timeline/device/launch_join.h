@@ -3,13 +3,13 @@
  * Who made a device work: kernels, copies and memsets, each with the call that launched it and what
  * was open around that.
  *
- * A device's work is told some time after it was done, which is after its launch was told, but for
- * rare races; what comes too early waits for its launch. What is held are launches whose work has
- * not all come (the pre-pass knows how much there is), so that memory is bounded by what was under
- * way at once.
+ * A device's work is reported some time after it was done, which is after its launch was reported,
+ * but for rare races; what comes too early waits for its launch. What is held are launches with
+ * work that has not all come (the pre-pass has counted it), so that memory is bounded by what was
+ * under way at once.
  *
  * torsh ops does without: it adds up by operators that are still open, and needs of a launch no
- * more than the time that all of its work took, which the pre-pass has when the launch is told.
+ * more than the time that all of its work took, which the pre-pass has when the launch is reported.
  */
 #ifndef TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
 #define TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
@@ -39,7 +39,7 @@ struct device_cause {
 	enum span_phase phase;
 	uint64_t operator_span; /* ordinal of the innermost operator */
 	uint32_t operator_name, module; /* labels; 0: none */
-	const struct module_chain *modules; /* around it, as long as the walk lasts; NULL: none */
+	const struct module_chain *modules; /* around it, as long as the pass lasts; NULL: none */
 	uint64_t own; /* the visitor's */
 };
 
@@ -52,7 +52,7 @@ struct device_launch {
 	uint64_t begin_ns, duration_ns;
 	/*
 	 * The same for pictures, in which what is on a thread nests: not before what last began or
-	 * ended there, and over when the call was told. Both clocks agree to less than a
+	 * ended there, and over when the call was reported. Both clocks agree to less than a
 	 * microsecond.
 	 */
 	uint64_t shown_ns, shown_end_ns;
@@ -82,7 +82,7 @@ struct device_activity {
 	struct device_launch launch;
 };
 
-/* When the program asked for it; where that was not seen, when it began. */
+/* When the program requested it; where that was not seen, when it began. */
 static inline uint64_t torsh_activity_issued_ns(const struct device_activity *activity)
 {
 	return activity->has_launch ? activity->launch.begin_ns : activity->record.begin_ns;
@@ -97,21 +97,21 @@ static inline const char *torsh_activity_phase(const struct device_activity *act
 struct device_visitor {
 	bool wants_untimed; /* also what has no times (torsh_activity_untimed) */
 	/*
-	 * What the visitor wants to know again of a launch, or of a node of a graph, with each row
-	 * that comes of it (cause.own); asked before launch is told of it. May be NULL.
+	 * What the visitor attaches to a launch, or to a node of a graph, and gets back with each
+	 * activity of it (cause.own); called before launch. May be NULL.
 	 */
 	uint64_t (*own)(void *context, const struct recorded_process *process,
 			const struct timeline_event *event, const struct enclosing_spans *around);
-	/* A launch, when it is told, before all that it caused. May be NULL. */
+	/* A launch, when it is reported, before all that it caused. May be NULL. */
 	void (*launch)(void *context, const struct recorded_process *process,
 		       const struct device_launch *launch);
 	/*
-	 * A call that gives devices nothing to do (it waits, allocates, ...), when it is told. May
-	 * be NULL.
+	 * A call that gives devices nothing to do (it waits, allocates, ...), when it is reported.
+	 * May be NULL.
 	 */
 	void (*call)(void *context, const struct recorded_process *process,
 		     const struct device_launch *call);
-	/* In the order in which devices told it, not that in which it began. */
+	/* In the order in which devices reported it, not that in which it began. */
 	void (*activity)(void *context, const struct device_activity *row);
 };
 
@@ -120,12 +120,12 @@ struct device_join;
 /* All of these are to outlive it. */
 struct device_join *torsh_device_join_create(const struct prepass *prepass,
 					     const struct device_visitor *visitor, void *context);
-/* Let go of it, after telling what still waits. */
+/* Let go of it, after reporting what still waits. */
 void torsh_device_join_destroy(struct device_join *join);
 
 /*
- * For the callbacks of a walk (struct span_visitor): to be told of what its launch is, and of all
- * other events.
+ * For the callbacks of a pass (struct span_visitor): report launches to the first, and all other
+ * events to the second.
  */
 void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
 			      const struct timeline_event *event,

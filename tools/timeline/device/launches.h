@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Launches whose work has not all come, by correlation: a hash table out of which entries go. */
+/*
+ * Launches with work that has not all come, by correlation: a hash table out of which entries go.
+ */
 #ifndef TORSH_TIMELINE_DEVICE_LAUNCHES_H
 #define TORSH_TIMELINE_DEVICE_LAUNCHES_H
 
@@ -18,7 +20,7 @@ struct launch_waiting {
 void torsh_launches_create(struct launches *launches);
 void torsh_launches_destroy(struct launches *launches);
 
-/* Keep it until n_awaited rows were told, where none has its correlation, which is not 0. */
+/* Keep it until n_awaited rows were reported, where none has its correlation, which is not 0. */
 void torsh_launches_add(struct launches *launches, const struct device_launch *launch,
 			uint32_t n_awaited);
 

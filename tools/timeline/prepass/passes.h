@@ -14,7 +14,7 @@ struct pass_finder;
 struct pass_finder *torsh_pass_finder_create(void);
 void torsh_pass_finder_destroy(struct pass_finder *finder);
 
-/* Report each span of one process, in the order of a walk. */
+/* Report each span of one process, in the order of a pass. */
 void torsh_pass_finder_begin(struct pass_finder *finder, const struct span *span);
 void torsh_pass_finder_end(struct pass_finder *finder, const struct span *span);
 

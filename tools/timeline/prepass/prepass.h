@@ -42,7 +42,7 @@ void torsh_prepass_make(struct prepass *prepass, const struct recording *recordi
 void torsh_prepass_free(struct prepass *prepass);
 
 /*
- * Leave out of all that is asked of the pre-pass's steps what was not chosen. Returns how many
+ * Leave out of all that is queried of the pre-pass's steps what was not chosen. Returns how many
  * steps are left.
  */
 size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *choice);

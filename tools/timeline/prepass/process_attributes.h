@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a process said that holds for all of its run, by name: versions, folders. See `fact` in
+ * What a process reported that holds for all of its run, by name: versions, folders. See `fact` in
  * agent/wire/events.def.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PROCESS_ATTRIBUTES_H
@@ -22,7 +22,7 @@ void torsh_process_attributes_add(struct process_attributes *facts,
 				  const struct recorded_process *process,
 				  const struct event *event);
 
-/* The value, or NULL: it was not told. */
+/* The value, or NULL: it was not recorded. */
 const char *torsh_process_attributes_find(const struct process_attributes *facts, const char *name);
 
 #endif

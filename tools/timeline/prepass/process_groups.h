@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Groups of processes that did collectives together, as the timeline tells them: each before its
+ * Groups of processes that did collectives together, as the timeline reports them: each before its
  * first collective. And what a collective of PyTorch's moved, in its process's view.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PROCESS_GROUPS_H
@@ -41,17 +41,17 @@ struct collective {
 bool torsh_collective_read(struct collective *collective, const struct process_groups *groups,
 			   const struct span *span, const struct inputs *inputs);
 
-/* Is it an operator of c10d? Only these are worth to be asked for. */
+/* Is it an operator of c10d? Only these are worth a query. */
 bool torsh_span_is_collective(const struct span *span);
 
-/* Collectives as a walk comes to them. Begins as {0}; torsh_groups_free(&groups) at the end. */
+/* Collectives as a pass comes to them. Begins as {0}; torsh_groups_free(&groups) at the end. */
 struct collectives {
 	struct process_groups groups;
-	struct inputs inputs; /* of the last call that was asked for */
+	struct inputs inputs; /* of the last call that was requested */
 };
 
 /*
- * What the span moves, until the next is asked for. Returns false where it is no collective of a
+ * What the span moves, until the next is requested. Returns false where it is no collective of a
  * known group.
  */
 bool torsh_collectives_read(struct collectives *collectives, const struct span *span,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Spans whose begin and end don't nest: what one walk found of them (tools/timeline/spans.c), for
+ * Spans whose begin and end don't nest: what one pass found of them (tools/timeline/spans.c), for
  * the next.
  */
 #ifndef TORSH_TIMELINE_PREPASS_UNNESTED_SPANS_H

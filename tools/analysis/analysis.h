@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/analysis is rules and the metrics that they use. Read this file first.
+ *
  * What is inefficient in a recording, by the rules of tools/analysis/rules.def: each is decided by
  * what was recorded alone, and is reported as not evaluated, with the reason, where its input is
  * not there.
@@ -125,11 +127,14 @@ struct analysis_request {
 
 /* What is in wish is to outlive the analysis. Dies where the recording can't be read. */
 void torsh_analysis_make(struct analysis *analysis, const struct analysis_request *request);
+
+/* Free the findings and the metrics; the recording stays. */
 void torsh_analysis_free(struct analysis *analysis);
 
 /* Does a value pass a limit? */
 bool torsh_limit_passed(enum limit limit, double value);
 
+/* The severity of a share in percent. */
 enum severity torsh_severity_of(double share_pct);
 
 #endif

@@ -160,6 +160,10 @@ struct metrics {
 	struct device_join *join;
 };
 
+/*
+ * Collect the metrics that the rules use, in one pass over the timeline. The request outlives
+ * them. Dies where the recording cannot be read. The caller frees them with torsh_metrics_free.
+ */
 struct metrics *torsh_metrics_collect(const struct analysis_request *request);
 void torsh_metrics_free(struct metrics *metrics);
 

@@ -31,6 +31,8 @@ struct finding *torsh_rule_fire(struct evaluation *evaluation, double share_pct)
 
 /* The value that passed the limit; and others that show what there was. */
 void torsh_finding_limit(struct finding *finding, enum limit limit, double value);
+
+/* Add evidence without a limit to a finding, which holds EVIDENCE_MAX. value is in unit. */
 void torsh_finding_add(struct finding *finding, const char *name, const char *unit, double value);
 
 /* Why nothing can be reported for the process's devices, or NULL. */

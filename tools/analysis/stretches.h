@@ -25,6 +25,7 @@ struct stretches {
 	size_t n_runs, n_room, latest; /* latest: where the last one went */
 };
 
+/* Add a stretch of work on a stream, in any order. */
 void torsh_stretches_add(struct stretches *stretches, uint32_t stream,
 			 const struct device_stretch *stretch);
 void torsh_stretches_free(struct stretches *stretches);

@@ -22,6 +22,7 @@ struct time_scope {
 	uint64_t ns, steady_ns;
 };
 
+/* Fill the scope with the steps of a process between from_ns and to_ns. */
 void torsh_scope_create(struct time_scope *scope, const struct prepass_process *of,
 			uint64_t from_ns, uint64_t to_ns);
 /* Where is_open: let the last step end when the last work did. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/memory is who holds memory: at the end, at the peak, and what grows. Read this file first.
+ *
  * Who holds memory: blocks and bytes per stack, as a list that reports narrow down, sort, name and
  * print. Shares are computed from the rows as recording.proto defines.
  */
@@ -100,6 +102,7 @@ void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, s
 const char *torsh_site_operator(const struct allocation_site *site);
 const char *torsh_site_module(const struct allocation_site *site);
 
+/* The blocks and bytes of all sites together. */
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes);
 void torsh_sites_free(struct allocation_sites *sites);
 

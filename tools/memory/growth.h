@@ -18,6 +18,10 @@ struct growth {
 	bool is_enough; /* some process had enough steps to decide */
 };
 
+/*
+ * Find the stacks that grow from step to step in these processes. The caller frees with
+ * torsh_growth_free.
+ */
 void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes,
 		       size_t n_processes);
 void torsh_growth_free(struct growth *growth);

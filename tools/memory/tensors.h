@@ -70,6 +70,10 @@ struct tensors {
 	size_t n, n_room;
 };
 
+/*
+ * Collect the tensors at their peak, by group, in two passes. Dies where the recording cannot be
+ * read.
+ */
 void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group,
 			   const struct recording *recording,
 			   struct recorded_process *const *processes, size_t n_processes,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/ops is the time, memory and FLOPs of operators, modules, steps and ranges. Read this first.
+ *
  * Totals of operators: time, memory and FLOPs of all spans that have a key in common. One pass over
  * the timeline after a pre-pass; what is held are the keys and the open spans.
  */
@@ -97,6 +99,7 @@ void torsh_operators_free(struct operators *operators);
  */
 struct flops_book;
 
+/* A cache of FLOPs by name and inputs. The recording outlives it. */
 struct flops_book *torsh_flops_book_create(const struct recording *recording);
 void torsh_flops_book_destroy(struct flops_book *book);
 void torsh_flops_book_begin(struct flops_book *book, struct span *span);

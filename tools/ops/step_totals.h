@@ -35,6 +35,10 @@ struct step_totals {
 	bool has_devices; /* they were recorded, or would have been */
 };
 
+/*
+ * Add up each step: ns of the host, of phases and of devices. Dies where the recording cannot be
+ * read.
+ */
 void torsh_step_totals_collect(struct step_totals *totals, const struct recording *recording,
 			       struct recorded_process *process, const struct prepass *prepass);
 void torsh_step_totals_free(struct step_totals *totals);

@@ -26,6 +26,8 @@ void torsh_load_text(char **text, const char *value);
 
 /* What the recording lacks, by the process's row; its counters and sums were taken before. */
 void torsh_load_losses(struct recorded_process *process, const Torsh__Process *row);
+
+/* Free the losses of a process. */
 void torsh_load_forget_losses(struct recorded_process *process);
 
 /* Make items hold at least n, growing by doubling because tables arrive in pieces. */
@@ -37,6 +39,10 @@ void *torsh_load_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
  */
 bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes);
 
+/*
+ * Load a chunk into the tables of its process. The row stays the caller's; entries that make no
+ * sense are counted as bad rows.
+ */
 void torsh_load_modules(struct recording *recording, const Torsh__Modules *row);
 void torsh_load_functions(struct recording *recording, const Torsh__Functions *row);
 void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *row);

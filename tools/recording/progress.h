@@ -12,6 +12,7 @@ struct progress {
 	bool is_terminal, is_shown;
 };
 
+/* Show progress on stderr, where that is a terminal. total and done are in one unit. */
 void torsh_progress_start(struct progress *progress, const char *what, uint64_t total);
 void torsh_progress_show(struct progress *progress, uint64_t done);
 void torsh_progress_end(struct progress *progress); /* wipes it */

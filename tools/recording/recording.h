@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/recording is a recording that was read; every report and exporter starts from it.
+ *
  * A recording in memory: the contents of its chunks, put into tables per process. Reports and
  * exporters read it; it owns all that it points at. Rows are taken as tools/store/recording.proto
  * describes them: a later one replaces an earlier one with the same key, so that chunks can be
@@ -292,6 +294,7 @@ struct recording {
 	uint64_t moved_bytes; /* in lists, for processes that came out of order */
 };
 
+/* An empty recording named path; the caller destroys it. */
 struct recording *torsh_recording_new(const char *path);
 void torsh_recording_destroy(struct recording *recording);
 
@@ -323,6 +326,8 @@ const char *torsh_recording_heap_problem(const struct recorded_process *process)
 
 /* Was its heap recorded? And that of any of n processes? */
 bool torsh_recording_has_heap(const struct recorded_process *process);
+
+/* Was the heap of one of these n processes recorded? */
 bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t n);
 
 /* The last component of the program's path. */

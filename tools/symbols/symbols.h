@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/symbols finds names, lines and inlined functions for addresses. Read this file first.
+ *
  * What addresses of a recording are called. Sources, best first: DWARF of the module's file, if its
  * build-id is the recorded one (lines, inlined functions); the symbols in the recording; the file's
  * ELF symbols; module and offset. Nothing is opened before the first query, and every answer is
@@ -37,6 +39,7 @@ struct frames {
 	size_t n;
 };
 
+/* with_lines: also lines and inlined functions from DWARF. The caller destroys it. */
 struct symbols *torsh_symbols_create(bool with_lines);
 void torsh_symbols_destroy(struct symbols *symbols);
 

@@ -18,6 +18,7 @@ struct call_window {
 	struct sparse_array slots; /* by the correlation's low bits */
 };
 
+/* Begin without calls; torsh_call_window_destroy frees the slots. */
 void torsh_call_window_create(struct call_window *window);
 void torsh_call_window_destroy(struct call_window *window);
 

@@ -15,6 +15,7 @@ struct module_chains {
 	struct sparse_array forward; /* of struct forward_modules, by torsh_span_slot */
 };
 
+/* Begin without chains; torsh_module_chains_free frees them. */
 void torsh_module_chains_create(struct module_chains *chains);
 
 /*

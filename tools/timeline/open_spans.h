@@ -27,6 +27,7 @@ struct span *torsh_open_spans_innermost(const struct open_spans *thread, uint32_
  */
 struct span *torsh_open_spans_take(struct open_spans *thread, uint32_t i);
 
+/* Is it the operator with this record number? */
 bool torsh_span_has_record(const struct span *span, uint32_t record);
 
 /* The place of the operator with that record, or UINT32_MAX. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/timeline rebuilds what happened when; this file is the first to read.
+ *
  * The spans of a timeline, rebuilt from their begins and ends: operators and ranges, modules among
  * them, each with what is around it on its thread. One pass; what is held are the open spans.
  *
@@ -157,6 +159,7 @@ int torsh_spans_visit(const struct recording *recording, struct recorded_process
 		      struct unnested_spans *found, const struct span_visitor *visitor,
 		      void *context, struct span_counts *counts);
 
+/* An empty set; the caller destroys it. */
 struct unnested_spans *torsh_unnested_spans_create(void);
 void torsh_unnested_spans_destroy(struct unnested_spans *unnested);
 

@@ -75,13 +75,15 @@ static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
 void torsh_steps_free(struct steps *steps);
 
 /*
- * Finds them: is reported all spans and events of a process, in the order of a pass, then decides.
+ * Finds the steps: receives all spans and events of a process, in the order of a pass, then decides.
  */
 struct step_finder;
 
+/* A finder for one process; the caller destroys it. */
 struct step_finder *torsh_step_finder_create(void);
 void torsh_step_finder_destroy(struct step_finder *finder);
 
+/* Report begins, ends and all other events of the process, in the order of time. */
 void torsh_step_finder_begin(struct step_finder *finder, const struct span *span);
 void torsh_step_finder_end(struct step_finder *finder, const struct span *span);
 void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event);

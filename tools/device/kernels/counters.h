@@ -62,6 +62,7 @@ struct counters {
 	size_t n, n_room;
 };
 
+/* Begin without samples; torsh_counters_destroy frees them. */
 void torsh_counters_create(struct counters *counters);
 void torsh_counters_destroy(struct counters *counters);
 
@@ -108,7 +109,10 @@ size_t torsh_counters_points(const struct counters *counters,
 			     const struct event_counter_sample *sample,
 			     struct counter_point points[COUNTER_VALUES]);
 
+/* The name of a mode in output; never NULL. */
 const char *torsh_counter_mode_name(uint32_t mode);
+
+/* The name of an aggregate in output. */
 const char *torsh_counter_aggregate_name(enum counter_aggregate aggregate);
 
 #endif

@@ -43,6 +43,7 @@ struct device_calls {
 	void *known_times, *known_shapes; /* trees of rows while they are collected */
 };
 
+/* Begin without calls; torsh_device_calls_free frees them. */
 void torsh_device_calls_create(struct device_calls *calls);
 void torsh_device_calls_free(struct device_calls *calls);
 

@@ -31,6 +31,8 @@ void torsh_inductor_read(struct inductor *inductor, const char *folder);
  * comes after the last.
  */
 void torsh_inductor_parse(struct inductor *inductor, const char *text);
+
+/* Sort the kernels by name, before the first lookup. */
 void torsh_inductor_sort(struct inductor *inductor);
 
 /* The kernel of that name, NULL: none, or an ambiguous one. inductor may be NULL. */

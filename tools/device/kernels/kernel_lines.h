@@ -26,6 +26,7 @@ struct kernel_lines {
 	struct key_index index; /* by what, name and stack: index of items */
 };
 
+/* Begin without lines; torsh_kernel_lines_destroy frees them. */
 void torsh_kernel_lines_create(struct kernel_lines *lines);
 void torsh_kernel_lines_destroy(struct kernel_lines *lines);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/device is what devices did (kernels/) and what they hold (memory/). Read this file first.
+ *
  * What devices did by name, and the operator that launched it: the innermost one that was open on
  * the launching thread when the call returned which CUPTI names as the cause; else what other
  * evidence there is (tools/device/kernels/attribution.h).

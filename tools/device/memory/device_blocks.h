@@ -95,6 +95,7 @@ struct device_blocks {
 	size_t n_undo, undo_room;
 };
 
+/* Begin without blocks; torsh_device_blocks_destroy frees them. */
 void torsh_device_blocks_create(struct device_blocks *blocks);
 void torsh_device_blocks_destroy(struct device_blocks *blocks);
 

@@ -26,6 +26,7 @@ struct device_graphs {
 	struct key_index graphs_by_number, executables_by_handle;
 };
 
+/* Begin without graphs; torsh_device_graphs_destroy frees them. */
 void torsh_device_graphs_create(struct device_graphs *graphs);
 void torsh_device_graphs_destroy(struct device_graphs *graphs);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
+ * tools/device/memory is what is allocated on devices. Read this file first.
+ *
  * The memory of devices as reports show it: for each process and each place where memory lies what
  * is alive at the end, and who held it when most of it was held; also what frameworks and
  * the driver report themselves.

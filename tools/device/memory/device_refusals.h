@@ -31,6 +31,7 @@ struct device_refusals {
 	size_t n_latest, latest_room;
 };
 
+/* Count a refused allocation, and keep a copy among the latest and, where it is, as the largest. */
 void torsh_device_refusals_add(struct device_refusals *refusals,
 			       const struct device_refusal *refusal);
 void torsh_device_refusals_free(struct device_refusals *refusals);

@@ -37,6 +37,7 @@ struct device_work {
 	bool is_reported; /* it was reported how they are, or why not */
 };
 
+/* Begin without launches; torsh_device_work_destroy frees them. */
 void torsh_device_work_create(struct device_work *work);
 void torsh_device_work_destroy(struct device_work *work);
 

@@ -14,6 +14,7 @@ struct graph_nodes {
 	struct key_index index; /* by node: the number */
 };
 
+/* Begin without nodes; torsh_graph_nodes_destroy frees them. */
 void torsh_graph_nodes_create(struct graph_nodes *nodes);
 void torsh_graph_nodes_destroy(struct graph_nodes *nodes);
 

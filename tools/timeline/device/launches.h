@@ -17,6 +17,7 @@ struct launch_waiting {
 	uint32_t n_told, n_awaited;
 };
 
+/* Begin without launches; torsh_launches_destroy frees them. */
 void torsh_launches_create(struct launches *launches);
 void torsh_launches_destroy(struct launches *launches);
 
@@ -27,6 +28,7 @@ void torsh_launches_add(struct launches *launches, const struct device_launch *l
 /* The one with that correlation, or NULL; until the next change. */
 struct launch_waiting *torsh_launches_find(const struct launches *launches, uint32_t correlation);
 
+/* Remove a launch that is no longer awaited; the pointer is invalid afterwards. */
 void torsh_launches_remove(struct launches *launches, struct launch_waiting *waiting);
 
 #endif

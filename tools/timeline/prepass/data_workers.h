@@ -11,6 +11,7 @@
 
 struct data_workers;
 
+/* Begin without signs; the recording outlives it. */
 struct data_workers *torsh_data_workers_create(const struct recording *recording);
 void torsh_data_workers_destroy(struct data_workers *workers);
 

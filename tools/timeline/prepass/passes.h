@@ -11,6 +11,7 @@
 
 struct pass_finder;
 
+/* A finder for one process; the caller destroys it. */
 struct pass_finder *torsh_pass_finder_create(void);
 void torsh_pass_finder_destroy(struct pass_finder *finder);
 

@@ -22,6 +22,7 @@ struct process_groups {
 	size_t n, n_room;
 };
 
+/* Add a process group; its texts are the recording's. */
 void torsh_groups_add(struct process_groups *groups, const struct recorded_process *process,
 		      const struct event_process_group *event);
 void torsh_groups_free(struct process_groups *groups);

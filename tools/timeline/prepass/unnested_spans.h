@@ -24,6 +24,7 @@ struct unnested_spans {
 const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested,
 						    uint32_t process);
 
+/* Add the ordinal of a span of any process, in any order. */
 void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct span *span);
 
 /* Into the order of ordinals: when all were added. */

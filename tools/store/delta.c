@@ -51,7 +51,7 @@ static void decode_64(uint64_t *values, size_t n)
 		}                                                      \
 	} while (0)
 
-/* Its own inverse: the parent's number is as far below the stack's own as that says. */
+/* Replace a parent's number by its distance from the stack's own, and the other way round. */
 static void mirror_parents(const Torsh__Stacks *row, uint32_t *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

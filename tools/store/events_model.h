@@ -48,7 +48,7 @@ enum column {
 
 enum op_address {
 	OP_ADDRESS_LISTED, /* the head of the size's list */
-	/* behind the last one that no guess gave; of a realloc: where the block was */
+	/* after the last one that no guess gave; of a realloc: where the block was */
 	OP_ADDRESS_NEXT,
 	OP_ADDRESS_NEAR, /* COLUMN_ADDRESS, a difference */
 	OP_ADDRESS_WHOLE, /* COLUMN_ADDRESS, eight bytes */
@@ -98,7 +98,7 @@ struct events_model {
 	uint64_t step; /* the time of the last event */
 	uint32_t thread;
 	uint64_t near_alloc, near_free; /* last explicit addresses, in 16 bytes */
-	uint64_t next; /* behind the last block whose address no guess gave */
+	uint64_t next; /* after the last block whose address no guess gave */
 	struct model_thread threads[MODEL_THREADS];
 	uint32_t successor[MODEL_SLOTS]; /* by stack: the one that came after it */
 	struct model_shape shapes[MODEL_SLOTS];

@@ -217,15 +217,15 @@ uint64_t torsh_recording_position(const struct recording_reader *reader)
 }
 
 /* A chunk's header that is whole and whose payload lies within the file. */
-static int read_header(struct recording_reader *reader, uint64_t at, struct chunk_header *header)
+static bool read_header(struct recording_reader *reader, uint64_t at, struct chunk_header *header)
 {
 	const uint8_t *bytes;
 
 	if (reader->n_bytes - at < sizeof(*header))
-		return 0;
+		return false;
 	bytes = fetch(reader, at, sizeof(*header));
 	if (!bytes)
-		return 0;
+		return false;
 	memcpy(header, bytes, sizeof(*header));
 	return header->magic == CHUNK_MAGIC &&
 	       header->header_checksum ==

@@ -101,18 +101,18 @@ static void better_rules_begin_anew(void **state)
 	assert_false(begin(&marks, 9, "Optimizer.zero_grad#SGD.zero_grad", 21) ||
 		     end(&marks, 9, 22));
 	assert_true(end(&marks, 7, 23));
-	assert_int_equal(marks.told_by, STEP_BY_OPTIMIZER);
+	assert_int_equal(marks.source, STEP_BY_OPTIMIZER);
 	assert_int_equal(marks.n_steps, 2);
 	assert_int_equal(marks.current, 2 + 1);
 	assert_true(begin(&marks, 10, "ProfilerStep#3", 30));
 	assert_false(begin(&marks, 7, "Optimizer.step#SGD.step", 35) || end(&marks, 7, 36));
-	assert_int_equal(marks.told_by, STEP_BY_PROFILER);
+	assert_int_equal(marks.source, STEP_BY_PROFILER);
 	assert_int_equal(marks.n_steps, 1);
 	assert_int_equal(marks.current, 3 + 1);
 	assert_true(mark(&marks, 100, 40));
 	assert_false(begin(&marks, 11, "ProfilerStep#4", 45));
 	assert_true(mark(&marks, UINT64_MAX, 50));
-	assert_int_equal(marks.told_by, STEP_BY_MARK);
+	assert_int_equal(marks.source, STEP_BY_MARK);
 	assert_int_equal(marks.n_steps, 2);
 	assert_int_equal(torsh_step_marks_find(&marks, 39), UINT32_MAX);
 	assert_int_equal(torsh_step_marks_find(&marks, 40), 0);

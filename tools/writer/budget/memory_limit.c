@@ -190,7 +190,7 @@ static const char *path_below(const char *root, const char *path)
 	return strcmp(path + n, "/") ? path + n : "";
 }
 
-/* Of the same groups, seen through two mounts: those of which there are more. */
+/* Keep the longer of two lists of the same groups, seen through two mounts. */
 static void keep_more(struct memory_limit *best, struct memory_limit *found)
 {
 	struct memory_limit less = found->n_groups > best->n_groups ? *best : *found;

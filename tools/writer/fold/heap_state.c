@@ -28,7 +28,7 @@ void torsh_heap_destroy(struct heap *heap)
 }
 
 /*
- * The empty stack's site is 0, which says "none yet" to torsh_heap_site: it comes here each time.
+ * The empty stack's site is 0, which torsh_heap_site takes for "none yet": it calls this each time.
  */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack)
 {
@@ -94,7 +94,7 @@ static void keep_ended(struct heap *heap, const struct live_block *block)
 		.stamp = block->stamp, .size = block->size, .site = block->site};
 }
 
-/* The sum's side is its caller's. */
+/* The caller changes the sum. */
 static void leave_site(struct heap *heap, const struct live_block *block)
 {
 	if (__builtin_expect(block->stamp < heap->step && block->stamp >= heap->first_step, 0))
@@ -425,7 +425,7 @@ static bool move_block(void *context, const struct live_block *block)
 	struct small_block small = {
 		.address = block->address, .size = block->size, .usable = torsh_live_usable(block)};
 
-	/* A site says that its blocks are no leaks: without it they would be. */
+	/* Without their site ignored blocks would count as leaks. */
 	if (heap->sites[block->site].is_ignored || !torsh_small_fits(&small))
 		return false;
 	torsh_small_add(&heap->small, &small);

@@ -13,8 +13,8 @@
  * counts, though its address may already be another's.
  *
  * Where memory is short, small blocks are kept without their stacks (small_table.h): all of them
- * are one site's, so that sums and peaks stay exact. What is not known of them is when they were
- * allocated and by whom: a block counts as temporary where its address is that of the thread's
+ * are one site's, so that sums and peaks stay exact. When and by which
+ * thread they were allocated is not kept: a block counts as temporary where its address is that of the thread's
  * latest allocation.
  */
 #ifndef TORSH_WRITER_FOLD_HEAP_STATE_H
@@ -40,7 +40,7 @@ struct heap_site {
 	bool is_changed; /* since the last checkpoint */
 	struct scope scope; /* in which its blocks were allocated; HEAP_SCOPES_DIFFER: in several */
 	bool is_ignored; /* its blocks are marked as no leak */
-	/* a framework's allocator said that it gave out one of its blocks */
+	/* a framework's allocator sent that it gave out one of its blocks */
 	bool is_of_tensors;
 };
 
@@ -51,7 +51,7 @@ struct heap_site {
 struct heap_producer {
 	uint64_t last_alloc; /* address of its latest allocation, 0: none, or freed */
 	uint32_t last_site; /* of that */
-	uint32_t number; /* of its slot: what live_block.producer says */
+	uint32_t number; /* of its slot, as in live_block.producer */
 	bool is_reallocating;
 	bool is_reallocating_unknown; /* a block that was never seen */
 	struct live_block old; /* while is_reallocating */
@@ -101,7 +101,7 @@ struct heap {
 
 /*
  * The program marked the block as no leak in a function that is the innermost frame of stack: its
- * stack gets that frame, by which reports know it. Nothing happens where no block lives.
+ * stack gets that frame, which marks it in reports. Nothing happens where no block lives.
  */
 void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp,
 		       uint64_t address, uint32_t stack);

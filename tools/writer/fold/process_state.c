@@ -308,7 +308,7 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 	is_step = torsh_step_marks_take(&state->steps, event, name, stamp);
 	if (state->steps.current != state->heap.step_name)
 		torsh_heap_name_step(&state->heap, stamp, state->steps.current,
-				     state->steps.told_by == STEP_BY_OPTIMIZER);
+				     state->steps.source == STEP_BY_OPTIMIZER);
 	if (is_step)
 		torsh_heap_mark_step(&state->heap, stamp);
 }
@@ -440,7 +440,7 @@ void torsh_process_state_fold(struct process_state *state, struct ring_consumer 
 		keep_timeline(state, consumer, event, &consumer->cold[i], stamp);
 		return;
 	}
-	/* The writer makes rows of program events: what they say is the channel's. */
+	/* Program events become Unfollowed rows: their texts are in the channel. */
 	if (state->columns && event->id != EVENT_PROGRAM)
 		keep_event(state, consumer, i, stamp);
 	else if (__builtin_expect(state->columns_failed, 0))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Everything that is known of one process image, folded from its events in the order of time. It is
- * filled by merge.h and written down by rows.h, and independent of channels and files. Owned by the
- * drain thread.
+ * The state of one process image, folded from its events in the order of time. It is filled by
+ * merge.h and written down by rows.h, and independent of channels and files. Owned by the drain
+ * thread.
  */
 #ifndef TORSH_WRITER_FOLD_PROCESS_STATE_H
 #define TORSH_WRITER_FOLD_PROCESS_STATE_H

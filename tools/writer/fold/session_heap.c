@@ -243,7 +243,7 @@ static bool had_usage(const struct session_heap *session_heap, const struct sess
 	return false;
 }
 
-/* A process that ended and had nothing at the peak will never be asked for. */
+/* A process that ended and had nothing at the peak is not needed any more. */
 static void forget_members(struct session_heap *session_heap)
 {
 	struct session_member **at = &session_heap->members;

@@ -6,11 +6,11 @@
  * order of their stamps.
  *
  * That order is needed only where a new peak can be. The changes of a span of time are taken
- * process by process when what each of them rose by at most, all together, does not lead above the
- * peak that is known: so it is nearly always.
+ * process by process when the sum of their greatest rises stays below the known peak, which is
+ * nearly always so.
  *
  * A session of one process needs none of this, and pays nothing: the sum begins when a process is
- * seen to fork, or a second one says hello, with what the first one's heap is then.
+ * seen to fork, or a second one sends its hello, with what the first one's heap is then.
  *
  * What a process had goes when it ends: at its last event where that was an exit or an exec, and at
  * the moment when the writer saw its end where it was killed.

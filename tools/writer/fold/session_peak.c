@@ -6,7 +6,7 @@
 
 #include "tools/writer/input/order.h"
 
-/* what a process did before its hello was heard has its place in the session's sum */
+/* changes older than this are final: a process whose hello is on its way may have younger ones */
 #define LAG_NS 100000000u
 #define LOGGED_MAX (1u << 20) /* changes that may wait for that */
 

@@ -17,11 +17,11 @@ void torsh_step_marks_destroy(struct step_marks *marks)
 	*marks = (struct step_marks){0};
 }
 
-static void begin_anew(struct step_marks *marks, enum step_source told_by)
+static void begin_anew(struct step_marks *marks, enum step_source source)
 {
 	if (!marks->items)
 		marks->items = torsh_memory_new(STEP_MARKS_MAX, sizeof(*marks->items));
-	marks->told_by = told_by;
+	marks->source = source;
 	marks->n = 0;
 	marks->n_steps = 0;
 	marks->stride = 1;
@@ -40,23 +40,23 @@ static step_name name_of(uint64_t number)
 	return number < STEP_PERHAPS_FIRST - 1 ? (step_name)number + 1 : 0;
 }
 
-int torsh_step_marks_mark(struct step_marks *marks, enum step_source told_by, uint64_t number,
-			  uint64_t stamp)
+bool torsh_step_marks_mark(struct step_marks *marks, enum step_source source, uint64_t number,
+			   uint64_t stamp)
 {
-	if (told_by < marks->told_by)
-		return 0;
-	if (told_by > marks->told_by)
-		begin_anew(marks, told_by);
+	if (source < marks->source)
+		return false;
+	if (source > marks->source)
+		begin_anew(marks, source);
 	/* The first call of an optimizer ends step 0. */
 	if (number == UINT64_MAX)
-		number = marks->n_steps + (told_by == STEP_BY_OPTIMIZER);
+		number = marks->n_steps + (source == STEP_BY_OPTIMIZER);
 	marks->current = name_of(number);
 	if (marks->n == STEP_MARKS_MAX)
 		thin_out(marks);
 	if (marks->n_steps++ % marks->stride == 0)
 		marks->items[marks->n++] =
 			(struct step_mark){.stamp = stamp, .name = marks->current};
-	return 1;
+	return true;
 }
 
 static bool begins_with(const char *text, const char *prefix)
@@ -69,47 +69,47 @@ static void start(struct step_marks *marks, uint64_t stamp)
 	if (marks->start_stamp)
 		return;
 	marks->start_stamp = stamp;
-	if (marks->told_by == STEP_BY_NOBODY)
+	if (marks->source == STEP_BY_NOBODY)
 		marks->current = STEP_PERHAPS_FIRST;
 }
 
-static int take_scope(struct step_marks *marks, const struct event_op_begin *call, const char *name,
-		      uint64_t stamp)
+static bool take_scope(struct step_marks *marks, const struct event_op_begin *call,
+		       const char *name, uint64_t stamp)
 {
 	if (begins_with(name, DATA_LOADER))
 		start(marks, stamp);
 	if (marks->is_scheduled)
-		return 0;
+		return false;
 	if (begins_with(name, PROFILER_STEP))
 		return torsh_step_marks_mark(marks, STEP_BY_PROFILER,
 					     strtoull(name + strlen(PROFILER_STEP), NULL, 10),
 					     stamp);
 	if (!begins_with(name, OPTIMIZER_STEP))
-		return 0;
+		return false;
 	if (!marks->optimizer)
 		marks->optimizer = call->name;
 	if (marks->optimizer == call->name) {
 		marks->is_optimizing = true;
 		marks->record = call->record;
 	}
-	return 0;
+	return false;
 }
 
-static int take_end(struct step_marks *marks, uint32_t record, uint64_t stamp)
+static bool take_end(struct step_marks *marks, uint32_t record, uint64_t stamp)
 {
 	if (!marks->is_optimizing || marks->record != record)
-		return 0;
+		return false;
 	marks->is_optimizing = false;
 	return torsh_step_marks_mark(marks, STEP_BY_OPTIMIZER, UINT64_MAX, stamp);
 }
 
-int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name,
-			  uint64_t stamp)
+bool torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name,
+			   uint64_t stamp)
 {
 	switch (event->id) {
 	case EVENT_SCHEDULE:
 		marks->is_scheduled = true;
-		return 0;
+		return false;
 	case EVENT_SCHEDULE_STEP:
 		return torsh_step_marks_mark(marks, (enum step_source)event->schedule_step.told_by,
 					     event->schedule_step.number, stamp);
@@ -124,9 +124,9 @@ int torsh_step_marks_take(struct step_marks *marks, const struct event *event, c
 	case EVENT_RANGE_PUSH:
 		if (event->range_push.source == RANGE_BY_MODULE)
 			start(marks, stamp);
-		return 0;
+		return false;
 	default:
-		return 0;
+		return false;
 	}
 }
 
@@ -151,6 +151,6 @@ step_name torsh_step_marks_name_at(const struct step_marks *marks, uint64_t stam
 
 	if (mark != UINT32_MAX)
 		return marks->items[mark].name;
-	return marks->told_by == STEP_BY_OPTIMIZER && marks->start_stamp &&
+	return marks->source == STEP_BY_OPTIMIZER && marks->start_stamp &&
 	       stamp >= marks->start_stamp;
 }

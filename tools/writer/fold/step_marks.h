@@ -31,7 +31,7 @@ typedef uint32_t step_name;
 #define STEP_PERHAPS_FIRST UINT32_MAX
 
 struct step_marks {
-	enum step_source told_by;
+	enum step_source source;
 	bool is_scheduled;
 	uint32_t optimizer; /* the label of the first one */
 	uint32_t record; /* of its call, while is_optimizing */
@@ -54,12 +54,12 @@ void torsh_step_marks_destroy(struct step_marks *marks);
  * A step begins; number UINT64_MAX: it has none and is counted. Marks by a worse way than one seen
  * before are passed over; a better one begins anew. Returns whether the mark counts.
  */
-int torsh_step_marks_mark(struct step_marks *marks, enum step_source told_by, uint64_t number,
-			  uint64_t stamp);
+bool torsh_step_marks_mark(struct step_marks *marks, enum step_source source, uint64_t number,
+			   uint64_t stamp);
 
 /* An event of the timeline; name is that of its call. Returns whether a step begins with it. */
-int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name,
-			  uint64_t stamp);
+bool torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name,
+			   uint64_t stamp);
 
 /* The number of the last mark at or before the stamp; UINT32_MAX: the stamp is before the first. */
 uint32_t torsh_step_marks_find(const struct step_marks *marks, uint64_t stamp);

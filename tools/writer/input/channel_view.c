@@ -19,7 +19,7 @@
 #define PAGE 4096u
 #define TEXT_MAX (64u << 10)
 
-/* Whole pages at offset: within the file, behind the header. */
+/* Are these whole pages within the file, after the header? */
 static bool is_area(uint64_t offset, uint64_t n_bytes, uint64_t end)
 {
 	return offset >= CHANNEL_HEADER_BYTES && offset % PAGE == 0 && offset <= end &&

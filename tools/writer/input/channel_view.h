@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A target's channel as the writer sees it: mapped, its layout checked once against the file's
- * size, its tables behind functions that copy before they look. The layout's numbers are copies:
+ * size, its tables read by functions that copy before they check. The layout's numbers are copies:
  * the header may be overwritten at any time.
  */
 #ifndef TORSH_WRITER_INPUT_CHANNEL_VIEW_H
@@ -73,8 +73,8 @@ void torsh_view_free_slot(const struct channel_view *view, uint32_t slot);
 
 /*
  * A copy of a piece of text, "" when it is not there, as UTF-8 with what is not replaced by "?".
- * Bytes that are `separator` (-1: none) become NULs: then it is *n bytes of strings, one behind the
- * other. Free it.
+ * Bytes that are `separator` (-1: none) become NULs: then it is *n bytes of strings, one after the
+ * other. The caller frees it.
  */
 char *torsh_view_text(const struct channel_view *view, struct channel_text text, int separator,
 		      size_t *n);

@@ -7,7 +7,7 @@
 #include "tools/base/memory.h"
 
 #define GUESS_NS_PER_TICK 0.4
-#define ENOUGH_NS 100000u /* less time between two readings says nothing */
+#define ENOUGH_NS 100000u /* less time between two readings is too short for a rate */
 #define ONE_MOMENT_TICKS (1u << 18)
 #define MEASURED_NS 90000000u /* from then on the rate is good for years */
 #define LEAST_GAP_NS 1000000000u /* fewer ticks than this takes are not seen as a jump forward */
@@ -108,7 +108,7 @@ uint64_t torsh_clock_jumped_until(const struct clock_rate *rate, uint64_t ticks)
 }
 
 /*
- * Where the counter is not where the rate says: so far that it has not just been measured badly.
+ * Follow the counter where it is further from the expected value than a bad measurement can be.
  * Returns what happened.
  */
 static enum clock_jump follow(struct clock_rate *rate, uint64_t *ticks, uint64_t ns)

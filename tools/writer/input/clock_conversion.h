@@ -35,8 +35,7 @@ static inline uint64_t torsh_clock_ticks(void)
 uint64_t torsh_clock_monotonic_ns(void);
 
 /*
- * A jump forward: whatever lies at `from` or behind it comes later by what was jumped over; n is
- * the sum so far.
+ * A jump forward: ticks at `from` or later are late by what was jumped over; n is the sum so far.
  */
 struct clock_gap {
 	uint64_t from, n;

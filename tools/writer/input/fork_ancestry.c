@@ -137,8 +137,8 @@ void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *targ
 	target->state.n_forks = target->state.fork_capacity = 0;
 }
 
-int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
-				   uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns)
+bool torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
+				    uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns)
 {
 	bool is_found = false;
 

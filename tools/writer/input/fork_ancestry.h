@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Who descends from whom, over a whole session: which process image a fork was made from, and what
- * was alive in it at that moment. Pids come back, so an image is told from another by the moment at
- * which it began. Owned by the drain thread.
+ * was alive in it at that moment. Pids come back, so an image is identified by its pid and the
+ * moment at which it began. Owned by the drain thread.
  *
  * What a child inherits is the parent's heap as it was folded up to the parent's fork event: exact
  * where no other thread of the parent allocates or frees during the fork.
@@ -45,7 +45,7 @@ void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *targ
  * Did an image of the process pid begin between these times of the session's clock? *start_ns
  * becomes the start of the first that did.
  */
-int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
-				   uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns);
+bool torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid,
+				    uint64_t from_ns, uint64_t to_ns, uint64_t *start_ns);
 
 #endif

@@ -10,8 +10,8 @@
 
 /*
  * Fold at most about `budget` events of the ring consumers, none above limit: the bound of threads
- * that are not there yet, or ORDER_NO_BOUND. Returns how many were folded; less than the budget
- * says that order, or the end, stopped it.
+ * that are not there yet, or ORDER_NO_BOUND. Returns how many were folded; where these are less
+ * than the budget, order or the end stopped it.
  */
 uint64_t torsh_merge_fold(struct process_state *state, struct ring_consumer *const *consumers,
 			  uint32_t n_consumers, uint64_t limit, uint64_t budget);

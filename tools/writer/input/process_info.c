@@ -188,8 +188,8 @@ static int read_pidfd_status(int pidfd, int *status)
 }
 
 /*
- * What stands behind the program's name, which is in parentheses and may hold anything: " S 1234
- * ..."; or NULL.
+ * The text after the program's name, which is in parentheses and may hold anything: " S 1234 ...";
+ * or NULL.
  */
 static char *read_stat(int stat_fd, char *stat, size_t n_stat)
 {

@@ -49,7 +49,7 @@ struct process_status {
 /* Returns 0, or -errno when there is no memory (any more). */
 int torsh_process_read_status(int status_fd, struct process_status *status);
 
-/* Filters of system calls that lie on the process behind a status; 0 where that can't be read. */
+/* Number of seccomp filters of the process whose status file that is; 0 where it can't be read. */
 uint64_t torsh_process_filters(int status_fd);
 
 /*

@@ -74,8 +74,8 @@ void torsh_ring_consumer_destroy(struct ring_consumer *consumer)
 }
 
 /*
- * Room behind end for n_bytes, if that can be had without copying old bytes again and again, or
- * growing too large.
+ * Make room after end for n_bytes, unless that means to copy old bytes again and again or to grow
+ * too large. Returns the room.
  */
 static uint32_t make_room(struct ring_consumer *consumer, uint64_t n_bytes)
 {
@@ -160,7 +160,7 @@ static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, boo
 	*is_beyond = false;
 	if (n < 0 || consumer->is_large)
 		return n <= (int64_t)n_small ? n : -1;
-	/* Looked at after the head: what lies behind it is not taken out of this ring. */
+	/* Read after the head: bytes after it are in the large ring. */
 	if (consumer->ring_end == CHANNEL_NOT_LARGE)
 		consumer->ring_end =
 			atomic_load_explicit(&ring->slot->large_from, memory_order_acquire);

@@ -5,7 +5,8 @@
  * Owned by the drain thread.
  *
  * The ring is another process's memory: whatever it holds, nothing here fails but the ring
- * consumer, which is then broken: its bytes are still taken, so that nobody waits, and thrown away.
+ * consumer, which is then broken: its bytes are still taken, so that no producer waits, and
+ * dropped.
  */
 #ifndef TORSH_WRITER_INPUT_RING_CONSUMER_H
 #define TORSH_WRITER_INPUT_RING_CONSUMER_H
@@ -66,7 +67,7 @@ struct ring_consumer {
 	struct consumer_change changes[CODEC_RECENT];
 	struct consumer_change *change; /* by which the thread's stack came to be, or NULL */
 
-	uint64_t bound; /* order.h: what the ring said when it was last looked at */
+	uint64_t bound; /* order.h: as of the last copy */
 	uint64_t busy_head; /* its head while it is busy without progress */
 	uint64_t busy_since_ns;
 

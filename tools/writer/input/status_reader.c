@@ -57,8 +57,8 @@ static uint32_t answer(struct target *target)
 }
 
 /*
- * Fills in what is to be waited for; returns the number of targets, of which the last ones may have
- * no room there.
+ * Fill in the words to wait for. Returns the number of targets, which may be more than
+ * SLEEP_WORDS_MAX.
  */
 static uint32_t answer_all(struct status_reader *reader, struct sleep_word words[SLEEP_WORDS_MAX])
 {

@@ -301,10 +301,7 @@ static uint32_t count_seen(struct target *target)
 	return target->n_seen;
 }
 
-/*
- * Copy what all rings have; of those whose slots were closed before that is all that they will
- * have.
- */
+/* Copy what all rings have; rings of closed slots get nothing more. */
 static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns,
 		       struct target_pass *pass)
 {
@@ -421,7 +418,7 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	return pass;
 }
 
-/* ORDER_NO_BOUND: nothing can come any more, or nothing is known of when it does. */
+/* ORDER_NO_BOUND: nothing more comes, or its time has no lower bound. */
 static uint64_t bound_of_all(const struct target *target)
 {
 	uint64_t bound = target->limit;

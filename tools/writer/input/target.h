@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One process image that sent its hello: its channel, its slots' ring consumers, what is known of
- * its life, and the process state that all is folded into. Made by the control thread; from
+ * One process image that sent its hello: its channel, its slots' ring consumers, how it lives and
+ * ends, and the process state that all is folded into. Made by the control thread; from
  * torsh_drain_add on the drain thread's, but for `fate`.
  */
 #ifndef TORSH_WRITER_INPUT_TARGET_H
@@ -17,9 +17,9 @@
 
 enum target_fate {
 	TARGET_LIVES,
-	TARGET_DIED, /* its pidfd said so */
+	TARGET_DIED, /* its pidfd became readable */
 	TARGET_EXECUTED, /* another image of the same process sent its hello */
-	/* the writer was told to end: what is there is taken, the rest is not waited for */
+	/* the writer has to end: what is on the rings is taken, nothing more is waited for */
 	TARGET_LEFT,
 };
 
@@ -48,7 +48,7 @@ struct inheritance {
 #define TARGET_SPARE 32u
 
 /*
- * What the program's own file says of leaks, once that is known to be among its modules:
+ * The leak suppressions in the program's own file, once that is among its modules:
  * tools/writer/output/rows/rows_lsan.c.
  */
 struct target_lsan {
@@ -60,14 +60,14 @@ struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
 	pid_t pid; /* in our namespace, from the kernel */
-	/* each may be -1: the process was gone when it was asked for */
+	/* each may be -1: the process was gone when it was opened */
 	int pidfd, status_fd, stat_fd;
 	/* enum target_fate: stored by the control thread, which then forgets the target */
 	_Atomic int fate;
 
 	/* its clock is not ours, e.g. in a time namespace: order.h's bounds mean nothing */
 	bool is_clock_foreign;
-	uint32_t number; /* of the process image in the session: 1, 2, ... as they said hello */
+	uint32_t number; /* of the process image in the session: 1, 2, ... in the order of hellos */
 	uint32_t parent_number; /* of the process that it is a fork of, 0: none */
 	uint32_t former_number; /* of the image that it was before an exec, 0: none */
 	/*
@@ -107,7 +107,7 @@ struct target {
 /*
  * Attach to the channel behind fd, which becomes the target's as pidfd does, unless this fails. pid
  * is the sender's; pidfd may be -1: it is gone already, but what it left in the channel is there.
- * Returns 0 or -errno; -EPROTO says that the channel was refused.
+ * Returns 0 or -errno; -EPROTO when the channel was refused.
  */
 int torsh_target_create(struct target **target, int fd, pid_t pid, int pidfd);
 

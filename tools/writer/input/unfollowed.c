@@ -133,7 +133,7 @@ void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struc
 static void look_for_end(const struct unfollowed_list *unfollowed_list,
 			 const struct fork_ancestry *ancestry, struct unfollowed *unfollowed)
 {
-	/* Pairs with the release of who watched it. */
+	/* Pairs with the release in torsh_drain_set_unfollowed_fate. */
 	bool has_ended =
 		atomic_load_explicit(&unfollowed->fate, memory_order_acquire) != TARGET_LIVES;
 	uint64_t end = has_ended ? unfollowed->end_monotonic_ns : 0;
@@ -157,7 +157,7 @@ static void write_row(const struct unfollowed_list *unfollowed_list,
 		torsh_rows_unfollowed(file, unfollowed);
 }
 
-/* That its start failed may be told after its end was seen. */
+/* The event that its start failed may come after its end was seen. */
 static bool is_recent(const struct unfollowed *unfollowed, bool has_ended)
 {
 	uint64_t since = unfollowed->taken_monotonic_ns;

@@ -11,7 +11,7 @@ struct wanted {
 	size_t n;
 };
 
-/* The first place at or above the address. */
+/* The first lookup at or above the address. */
 static size_t first_lookup(const struct elf_lookup *lookups, size_t n_lookups, uint64_t address)
 {
 	size_t first = 0;

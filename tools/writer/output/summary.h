@@ -32,7 +32,7 @@ void torsh_summary_destroy(struct summary *summary);
 void torsh_summary_add(struct summary *summary, const struct target *target);
 
 /*
- * Print the processes with most events, and where the recording is. Nothing when no process said
+ * Print the processes with most events, and where the recording is. Nothing when no process sent a
  * hello.
  */
 void torsh_summary_print(FILE *out, const struct summary *summary, const char *recording);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The names found so far in a session, by file and address: a process tree of many short programs,
- * or many workers that are forks of one, asks for the same again and again.
+ * or many workers that are forks of one, needs the same again and again.
  */
 #ifndef TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
 #define TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
@@ -23,7 +23,7 @@ void torsh_book_destroy(struct symbol_book *book);
 
 /*
  * The functions that cover n addresses (as in the program headers of the module's file, in any
- * order), from the file where the book doesn't know them yet.
+ * order), from the file where the book doesn't have them yet.
  */
 void torsh_book_look_up(struct symbol_book *book, const struct code_module *module,
 			const uint64_t *addresses, uint32_t n, struct symbol_name *names);

@@ -491,8 +491,8 @@ static void wait_for_drain(struct control *control)
 }
 
 /*
- * Shows producers that wait for room whether the other thread is at work: they may not query the
- * kernel.
+ * Publish the drain thread's CPU time, so that producers that wait for room see whether it works:
+ * they may not query the kernel.
  */
 static void publish_cpu_time(const struct control *control)
 {

@@ -52,7 +52,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	torsh_rows_process(drain->checkpoints.file, target);
 	if (target->pid == drain->options.first_pid)
 		torsh_exit_reply_promise(target, drain->options.exit_wishes);
-	/* Nothing of what the first process did is known yet, but that it began. */
+	/* A checkpoint as of 0: only the start of the first process is in the recording. */
 	if (is_first)
 		torsh_checkpoints_end(&drain->checkpoints, torsh_clock_monotonic_ns(), 0);
 	torsh_view_attach(&target->view);

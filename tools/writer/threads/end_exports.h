@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 struct end_exports {
-	const char *recording; /* path; the formats' files lie beside it */
+	const char *recording; /* path; the formats' files lie next to it */
 	const char *formats; /* names of `torsh export --format`, commas between; "": none */
 	const char *export_to; /* one more file, whose ending chooses the format; "": none */
 	bool is_quiet; /* on stderr only what was not written */
@@ -20,8 +20,8 @@ struct end_exports {
 bool torsh_end_exports_has(const struct end_exports *exports);
 
 /*
- * Export the recording behind fd, whatever its path names by now, and wait until it's done.
- * Failures are on stderr.
+ * Export the recording that fd is open on, whatever its path names by now, and wait until it's
+ * done. Failures are on stderr.
  */
 void torsh_end_exports_run(const struct end_exports *exports, int fd);
 

@@ -48,7 +48,8 @@ bool torsh_exit_reply_is_awaited(const struct target *target)
 }
 
 /*
- * What a filter of its own says of write() is not known; one that we live below too let us through.
+ * Has the process no seccomp filter that the writer lacks? Such a filter may forbid write(); one
+ * that both have lets it through.
  */
 static bool may_print(const struct target *target)
 {

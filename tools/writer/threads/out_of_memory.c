@@ -16,9 +16,7 @@
 
 #define KEPT_MAX 4u
 
-/*
- * The caller's: the path of recording number n, whose folder is there then; NULL where it can't be.
- */
+/* Make the folder of recording number n. Returns its path for the caller to free, or NULL. */
 static char *make_path(const char *recording, uint32_t n)
 {
 	static const char ending[] = ".torsh";

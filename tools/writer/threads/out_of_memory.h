@@ -16,8 +16,8 @@ struct out_of_memory {
 };
 
 /*
- * Keep what the target holds, in NAME.out-of-memory/N.torsh beside NAME.torsh; session is that of a
- * snapshot. From the fifth on there is only a note: a program may go on by trying less again and
+ * Keep what the target holds, in NAME.out-of-memory/N.torsh next to NAME.torsh; session is that of
+ * a snapshot. From the fifth on there is only a note: a program may go on by trying less again and
  * again. Afterwards the target can be folded further.
  */
 void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target,

@@ -58,7 +58,7 @@ void torsh_requests_join(const struct requests *requests, struct target *target)
 		torsh_target_hold(target, &requests->moment);
 }
 
-/* A writer that is far behind its targets still says how things stand. */
+/* A status is answered after a while even where the writer is far behind its targets. */
 static bool has_waited(const struct requests *requests)
 {
 	return requests->current && requests->current->request.verb == REQUEST_STATUS &&
@@ -78,8 +78,8 @@ bool torsh_requests_is_due(const struct requests *requests, struct target *const
 }
 
 /*
- * A descriptor of its own: a copy of ours would keep the recording locked for as long as the caller
- * has it.
+ * A descriptor of its own: a copy of the writer's would keep the recording locked for as long as
+ * the client has it.
  */
 static int reopen(int recording_fd)
 {

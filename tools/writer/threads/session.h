@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The session as the drain thread knows it: the zero of all times in the recording, the rate of the
+ * The session in the drain thread: the zero of all times in the recording, the rate of the
  * processor's counter, and the Session row. It begins with the first target. Owned by the drain
  * thread.
  */

@@ -137,8 +137,7 @@ bool torsh_small_has(const struct small_table *table, uint64_t address)
 }
 
 /*
- * What comes behind an emptied row and was displaced by it moves up, so that each is found from its
- * home on.
+ * Rows after an emptied one that it had displaced move up, so that each is found from its home on.
  */
 static void close_gap(struct small_shard *shard, uint32_t gap)
 {

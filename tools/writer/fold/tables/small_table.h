@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Live blocks of up to 1 KiB by address, of which nothing more is kept than what totals need: 8
- * bytes for each, 9 to 11 with empty rows. Which stack allocated one, when, and in which thread is
- * not there. In shards that grow one by one, so that growing takes little more than what it adds.
- * All zeroes is an empty table, which takes nothing.
+ * Live blocks of up to 1 KiB by address, with nothing more than what totals need: 8 bytes for each,
+ * 9 to 11 with empty rows. Which stack allocated one, when, and in which thread is not there. In
+ * shards that grow one by one, so that growing takes little more than what it adds. All zeroes is
+ * an empty table, which takes nothing.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_SMALL_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_SMALL_TABLE_H

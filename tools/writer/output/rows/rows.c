@@ -122,8 +122,8 @@ static uint64_t bytes_of(const struct extent *extents, uint32_t n)
 }
 
 /*
- * Rows that changed since a checkpoint that came through are not known apart from those of one that
- * didn't.
+ * Where a checkpoint failed, the rows that changed since the last whole one are not marked apart:
+ * mark all.
  */
 static void mark_all_changed(struct process_state *state)
 {
@@ -154,7 +154,7 @@ static void append_totals(struct recording_file *file, struct target *target,
 
 /*
  * Checkpoints have what changed, until that has grown to as much as all rows took: then all are
- * written, and what they replace gives its room back. So the file grows with what there is to
+ * written, and the extents that they replace become free. So the file grows with what there is to
  * record, not with time.
  */
 static void append_replacing(struct recording_file *file, struct target *target,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Writes down what is known of targets, in the messages of recording.proto: what is new of the
- * tables, what changed of the totals. Each call appends some chunks; what doesn't fit any more is
- * left out, and the recording says why.
+ * Writes the rows of targets in the messages of recording.proto: new rows of tables, changed rows
+ * of totals. Each call appends some chunks; what doesn't fit any more is left out, and the
+ * recording has the reason.
  */
 #ifndef TORSH_WRITER_OUTPUT_ROWS_ROWS_H
 #define TORSH_WRITER_OUTPUT_ROWS_ROWS_H
@@ -50,8 +50,8 @@ void torsh_rows_process(struct recording_file *file, const struct target *target
 void torsh_rows_state_destroy(struct rows_state *state); /* NULL: nothing */
 
 /*
- * A checkpoint of the whole session is written, as of that session time. *place: of the one before,
- * or none.
+ * A checkpoint of the whole session is written, as of that session time. *extent: of the one
+ * before, or none.
  */
 void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost,
 			   struct extent *extent);
@@ -67,7 +67,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target,
 int torsh_rows_target_snapshot(struct recording_file *file, struct target *target);
 
 /*
- * Into a file of its own: everything that is known of it. Returns 0, or -EIO when not all could be
+ * Write everything of a target into a file of its own. Returns 0, or -EIO when not all could be
  * written.
  */
 int torsh_rows_target_alone(struct recording_file *file, struct target *target);

@@ -54,7 +54,7 @@ static void settle_picks(struct picks *picks)
 	picks->n = n;
 }
 
-/* The place of a number that was picked. */
+/* The index of a number that was picked. */
 static uint32_t place_of(const struct picks *picks, uint32_t number)
 {
 	const uint32_t *found = bsearch(&number, picks->numbers, picks->n, sizeof(*picks->numbers),

@@ -41,7 +41,9 @@ struct totals {
 		growth_memory;
 };
 
-/* Where the target has totals in the file already, by their number behind these. */
+/*
+ * Replaceable where the target has totals in the file already, so that these are read after those.
+ */
 static void put_chunk(const struct totals *totals, Torsh__Chunk *chunk)
 {
 	struct rows_state *state = totals->target->rows;

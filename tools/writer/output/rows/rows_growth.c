@@ -92,7 +92,7 @@ static void make_columns(Torsh__Growth *row, struct rows_memory *memory,
 	const struct step_marks *marks = &target->state.steps;
 
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, rule, marks->told_by);
+	ROWS_SET(row, rule, marks->source);
 	ROWS_SET(row, n_steps, marks->n_steps);
 	if (sum->has_survivors) {
 		ROWS_SET(row, part_count, sum->steps.n_parts);
@@ -115,7 +115,7 @@ void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory,
 	uint32_t n = count_used(sum, *site, heap->n_sites), *stacks;
 
 	make_columns(row, memory, target, sum, n);
-	/* Those behind the first ones have their stacks in a column of their own. */
+	/* Rows after the first chunk have their stacks in a column of their own. */
 	if (*site)
 		ROWS_COLUMN(memory, row, further_stack, n);
 	else

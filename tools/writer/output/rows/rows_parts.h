@@ -7,6 +7,8 @@
 #ifndef TORSH_WRITER_OUTPUT_ROWS_ROWS_PARTS_H
 #define TORSH_WRITER_OUTPUT_ROWS_ROWS_PARTS_H
 
+#include <stdbool.h>
+
 #include "tools/writer/output/rows/rows.h"
 
 /* Rows of one message: a chunk has its limits. */
@@ -50,7 +52,7 @@ void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory,
 			   const struct target *target);
 
 /* How a process ended, in the form of wait(); returns false when status is -1: not known. */
-int torsh_rows_put_wait_status(Torsh__Process *row, int status);
+bool torsh_rows_put_wait_status(Torsh__Process *row, int status);
 
 /* New modules, functions, addresses and stacks. */
 void torsh_rows_append_tables(struct recording_file *file, struct target *target,
@@ -72,9 +74,9 @@ void torsh_rows_append_totals(struct recording_file *file, struct target *target
 /* The columns of n rows, all 0. */
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);
 
-/* Sites that changed, at most ROWS_TOTALS of them from *site on; returns 0 when there is none. */
-int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
-				const struct target *target, uint32_t *site);
+/* Sites that changed, at most ROWS_TOTALS of them from *site on; returns false when there is none. */
+bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
+				 const struct target *target, uint32_t *site);
 
 /* All of a Heap row. */
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
@@ -102,7 +104,7 @@ struct live_sum *torsh_rows_sum_live(const struct target *target);
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
 			 const struct live_sum *sums, uint32_t *site);
 
-/* At most ROWS_TOTALS sites from *site on, which goes behind the last one. */
+/* At most ROWS_TOTALS sites from *site on, which moves past the last one. */
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
 			     const struct target *target, uint32_t *site);
 
@@ -113,7 +115,7 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
 void torsh_rows_refresh_threads(struct target *target);
 
 /*
- * Threads that changed, at most ROWS_THREADS of them from *next on, which goes behind the last one.
+ * Threads that changed, at most ROWS_THREADS of them from *next on, which moves past the last one.
  */
 void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory,
 			    const struct target *target, uint32_t *next);

@@ -34,7 +34,7 @@ static char *text_of(struct rows_memory *memory, const struct target *target,
 	return torsh_rows_keep(memory, torsh_view_text(&target->view, text, separator, n));
 }
 
-/* Of strings that stand one behind the other in n bytes. */
+/* The number of strings in n bytes, each with its NUL. */
 static size_t count_strings(const char *bytes, size_t n)
 {
 	size_t n_strings = 0;
@@ -77,17 +77,17 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 		row->notes[row->n_notes++] = target->state.notes[i];
 }
 
-int torsh_rows_put_wait_status(Torsh__Process *row, int status)
+bool torsh_rows_put_wait_status(Torsh__Process *row, int status)
 {
 	if (status < 0)
-		return 0;
+		return false;
 	row->end = WIFSIGNALED(status) ? TORSH__PROCESS__END_KIND__SIGNALED
 				       : TORSH__PROCESS__END_KIND__EXITED;
 	ROWS_SET(row, end_code, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	return 1;
+	return true;
 }
 
-/* The kernel's word, else what the process said before. */
+/* How it ended: from the kernel, else from the process's last events. */
 static void put_end(Torsh__Process *row, const struct target *target)
 {
 	const struct process_state *state = &target->state;

@@ -18,7 +18,7 @@ static bool has_usage(const struct session_heap *session_heap, const struct sess
 	       torsh_session_heap_peak_n(session_heap, usage);
 }
 
-/* At most ROWS_BATCH shares from *site on. */
+/* At most ROWS_BATCH sites from *site on. */
 static void put_usages(Torsh__Joint *row, struct rows_memory *memory,
 		       const struct session_member *member, uint32_t *site)
 {

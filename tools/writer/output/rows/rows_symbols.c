@@ -12,7 +12,7 @@
 /* The addresses of one module. */
 struct lookups {
 	uint32_t *numbers;
-	uint64_t *call_addresses; /* where to look: within the call, not behind it */
+	uint64_t *call_addresses; /* addresses within the call instruction, not after it */
 	uint64_t *exact; /* the addresses themselves, as in the file */
 	struct symbol_name *names;
 	uint32_t n;
@@ -42,7 +42,7 @@ static void collect_module(struct lookups *lookups, const struct code_table *cod
 	}
 }
 
-/* Names stand in the book once for each address: those of one function have one start. */
+/* The book has a name for each address; those of one function have one start. */
 static void put_names(Torsh__Symbols *row, const struct lookups *lookups, struct key_index *known)
 {
 	for (uint32_t i = 0; i < lookups->n; i++) {

@@ -3,6 +3,7 @@
  * Tables that only grow: modules, functions, addresses, stacks. Rows already written are not
  * written again.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "tools/store/recording_format.h"
@@ -140,11 +141,11 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
 }
 
 /*
- * One chunk with a batch of each; returns 0 when nothing was left. Rows that could not be written
+ * One chunk with a batch of each; returns false when nothing was left. Rows that could not be written
  * come again.
  */
-static int append_batch(struct recording_file *file, struct target *target,
-			enum recording_priority priority)
+static bool append_batch(struct recording_file *file, struct target *target,
+			 enum recording_priority priority)
 {
 	Torsh__Modules modules = TORSH__MODULES__INIT, *modules_row = &modules;
 	Torsh__Functions functions = TORSH__FUNCTIONS__INIT, *functions_row = &functions;
@@ -160,7 +161,7 @@ static int append_batch(struct recording_file *file, struct target *target,
 	int result;
 
 	if (!(n_modules | n_functions | n_addresses | n_stacks))
-		return 0;
+		return false;
 	put_modules(&modules, &memory, target, state->n_modules, n_modules);
 	put_functions(&functions, &memory, target, state->n_functions, n_functions);
 	put_addresses(&addresses, &memory, target, state->n_addresses, n_addresses);
@@ -176,12 +177,12 @@ static int append_batch(struct recording_file *file, struct target *target,
 	result = torsh_recording_append(file, &chunk, priority);
 	torsh_rows_free(&memory);
 	if (result)
-		return 0;
+		return false;
 	state->n_modules += n_modules;
 	state->n_functions += n_functions;
 	state->n_addresses += n_addresses;
 	state->n_stacks += n_stacks;
-	return 1;
+	return true;
 }
 
 void torsh_rows_append_tables(struct recording_file *file, struct target *target,

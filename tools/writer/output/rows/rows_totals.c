@@ -68,7 +68,7 @@ static bool has_step(const struct heap_site *site)
 		usage->base_last_step) != 0;
 }
 
-/* Of the sites from first on that changed, n of them: has any what is asked? */
+/* Is has() true for one of the n changed sites from first on? */
 static bool have(const struct heap *heap, uint32_t first, uint32_t n,
 		 bool (*has)(const struct heap_site *site))
 {
@@ -89,11 +89,11 @@ static uint32_t count_changed(const struct heap *heap, uint32_t first)
 	return n;
 }
 
-int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
-				const struct target *target, uint32_t *site)
+bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
+				 const struct target *target, uint32_t *site)
 {
 	const struct heap *heap = &target->state.heap;
-	bool is_by_optimizer = target->state.steps.told_by == STEP_BY_OPTIMIZER;
+	bool is_by_optimizer = target->state.steps.source == STEP_BY_OPTIMIZER;
 	uint32_t n = count_changed(heap, *site), i = 0;
 
 	ROWS_SET(row, process, target->number);
@@ -121,7 +121,7 @@ int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *mem
 	return n != 0;
 }
 
-/* A forked process frees blocks of its parent's: they are known to have been there, not where. */
+/* A forked process frees blocks of its parent's, whose stacks are in the parent's rows. */
 static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 {
 	const struct inheritance *inheritance = &target->inheritance;
@@ -184,7 +184,7 @@ static void add_block(struct live_sum *sums, const struct live_block *block)
 	sum->usable_bytes += torsh_live_usable(block);
 }
 
-/* When they were allocated is not known of each, but of all that there ever were. */
+/* Their times of allocation are those of all small blocks that there ever were. */
 static void add_small(struct live_sum *sum, const struct heap *heap)
 {
 	sum->blocks += heap->small.n_blocks;
@@ -194,7 +194,7 @@ static void add_small(struct live_sum *sum, const struct heap *heap)
 	sum->last = heap->small_last;
 }
 
-/* Blocks that a realloc holds in its hand count too. */
+/* Blocks in the middle of a realloc count too. */
 static void sum_live(struct live_sum *sums, const struct target *target)
 {
 	const struct heap *heap = &target->state.heap;

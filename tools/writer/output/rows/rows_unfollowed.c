@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The row of a program that was not followed: what its starter said of it, and how it ended where
+ * The row of a program that was not followed: what its starter sent of it, and how it ended where
  * that is known.
  */
 #include <stdbool.h>
@@ -25,7 +25,7 @@ static const char *const problems[N_PROGRAM_PROBLEMS] = {
 		"recording might end it",
 };
 
-/* The string behind the one at text, within the end; NULL: there is none. */
+/* The string after the one at text, before the end; NULL: there is none. */
 static char *next_string(char *text, const char *end)
 {
 	if (!text)

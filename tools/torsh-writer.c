@@ -4,7 +4,7 @@
  *	fd 3	a listening AF_UNIX SOCK_SEQPACKET socket, bound at the path of --socket in a
  *		directory of its own
  *	fd 4	the recording, empty and locked: the lock says that the writer is at work
- * It serves every process that says hello there, and ends after the last of them.
+ * It serves every process that sends its hello there, and ends after the last of them.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -37,17 +37,23 @@ void torsh_json_end(struct json *json);
 
 /* Values: NULL becomes null. */
 cJSON *torsh_json_u64(uint64_t number);
+
+/* The same of a signed number. */
 cJSON *torsh_json_i64(int64_t number);
 cJSON *torsh_json_hex(uint64_t number); /* "0x7f..." */
 cJSON *torsh_json_double(double number); /* null where it is not finite */
 cJSON *torsh_json_text(const char *text);
+
+/* true or false. */
 cJSON *torsh_json_bool(bool is_true);
 
 /* The text as UTF-8, with U+FFFD for each byte that is none; the caller's. */
 char *torsh_json_utf8(const char *text);
 
-/* Add a member to an object, or an item to an array; takes value. */
+/* Add a member to an object; takes value. */
 void torsh_json_set(cJSON *object, const char *name, cJSON *value);
+
+/* Add an item to an array; takes value. */
 void torsh_json_add(cJSON *array, cJSON *value);
 
 /* A new object. */

@@ -44,6 +44,8 @@ void *torsh_memory_pages(size_t n_bytes);
 
 /* Give the pages of a region back: they read as zeroes again, and cost nothing. */
 void torsh_memory_region_empty(void *start, size_t n_bytes);
+
+/* Unmap a region or pages of n_bytes. */
 void torsh_memory_region_free(void *region, size_t n_bytes);
 
 /*

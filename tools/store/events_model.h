@@ -131,8 +131,10 @@ static inline struct model_shape *torsh_model_shape(struct events_model *model, 
 	return &model->shapes[stack % MODEL_SLOTS];
 }
 
-/* The guessed address of an allocation, 0: there is none. */
+/* The address that was freed last in the list of that usable size; 0: the list is empty. */
 uint64_t torsh_model_listed(const struct events_model *model, uint64_t usable);
+
+/* The address after the last block that no list gave; for a realloc the block's own. */
 uint64_t torsh_model_next(struct events_model *model, uint32_t entry);
 
 /* An allocation as it was. how is what gave its address. Returns 0 or -ENOMEM. */

@@ -55,8 +55,10 @@ int torsh_recording_next(struct recording_reader *reader, Torsh__Chunk **chunk);
  */
 const char *torsh_recording_problem(const struct recording_reader *reader);
 
-/* For progress bars: bytes of the file, and how far the reader is. */
+/* Bytes of the file. */
 uint64_t torsh_recording_size(const struct recording_reader *reader);
+
+/* How far the reader is, in bytes of the file. */
 uint64_t torsh_recording_position(const struct recording_reader *reader);
 
 /* Does a writer still hold the recording at path? 1, 0, or -errno. */

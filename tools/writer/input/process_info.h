@@ -26,8 +26,10 @@ bool torsh_process_has_ended(int pidfd);
  */
 int torsh_process_is_same(int pidfd, int other);
 
-/* Descriptors of the process's files status and stat in /proc, or -errno. */
+/* Open /proc/PID/status. Returns a descriptor, or -errno. */
 int torsh_process_open_status(pid_t pid);
+
+/* Open /proc/PID/stat. Returns a descriptor, or -errno. */
 int torsh_process_open_stat(pid_t pid);
 
 /*

@@ -93,6 +93,8 @@ struct ring_consumer {
  * frees it.
  */
 struct ring_consumer *torsh_ring_consumer_create(void);
+
+/* Free it. */
 void torsh_ring_consumer_destroy(struct ring_consumer *consumer);
 
 /* Begin a use: a ring of ring_bytes at `bytes`, whose first unseen byte is number `consumed`. */
@@ -105,6 +107,8 @@ void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slo
  * maps that and calls torsh_ring_consumer_enlarge.
  */
 bool torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer);
+
+/* Go on in the large ring: ring_bytes at `bytes`. */
 void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes,
 				 uint32_t ring_bytes);
 

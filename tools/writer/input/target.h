@@ -138,6 +138,8 @@ uint64_t torsh_target_bound(const struct target *target);
  * torsh_target_release, which every hold needs, as a target that is held doesn't end.
  */
 void torsh_target_hold(struct target *target, const struct clock_instant *moment);
+
+/* End the hold: all is folded again. */
 void torsh_target_release(struct target *target);
 
 /* Is everything folded that was stamped up to the moment of the hold? */

@@ -37,9 +37,11 @@ void torsh_checkpoints_close(struct checkpoints *checkpoints, bool is_complete, 
 /* Free what is left, after torsh_checkpoints_close. */
 void torsh_checkpoints_destroy(struct checkpoints *checkpoints);
 
-/* Write a target's events, and its timeline, once there are n_least of them. */
+/* Write a target's events, once there are n_least of them. */
 void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *target,
 			      uint32_t n_least);
+
+/* Write a target's timeline, once there are n_least events in it. */
 void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *target,
 				uint32_t n_least);
 

@@ -39,14 +39,20 @@ void torsh_request_queue_destroy(struct request_queue *queue); /* with the reque
 
 /* Create an entry for a request. torsh_queued_request_destroy closes its descriptors. */
 struct queued_request *torsh_queued_request_create(const struct request *request, void *client);
+
+/* Close its descriptors and free it. */
 void torsh_queued_request_destroy(struct queued_request *queued);
 
-/* Control thread: queue a request; take the next answered one, or NULL. */
+/* Control thread: queue a request. */
 void torsh_request_queue_put(struct request_queue *queue, struct queued_request *queued);
+
+/* Control thread: take the next answered request, or NULL. */
 struct queued_request *torsh_request_queue_take_answer(struct request_queue *queue);
 
-/* Drain thread: take the oldest request, or NULL; hand it back with the result, 0 or -errno. */
+/* Drain thread: take the oldest request, or NULL. */
 struct queued_request *torsh_request_queue_take(struct request_queue *queue);
+
+/* Drain thread: hand a request back with its result, 0 or -errno. */
 void torsh_request_queue_answer(struct request_queue *queue, struct queued_request *queued,
 				int result);
 

@@ -23,6 +23,8 @@ struct requests {
 
 /* No requests; answer_fd stays the caller's. */
 void torsh_requests_create(struct requests *requests, int answer_fd);
+
+/* Free the requests that are left. */
 void torsh_requests_destroy(struct requests *requests);
 
 /*

@@ -58,12 +58,18 @@ bool torsh_rows_put_wait_status(Torsh__Process *row, int status);
 void torsh_rows_append_tables(struct recording_file *file, struct target *target,
 			      enum recording_priority priority);
 
-/* Their columns, and one row of them. */
+/* The columns of n modules from number first on. */
 void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first,
 			     uint32_t n);
+
+/* Row i of these modules; its texts stay the module's. */
 void torsh_rows_set_module(Torsh__Modules *row, uint32_t i, const struct code_module *module);
+
+/* The columns of n functions from number first on. */
 void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first,
 			       uint32_t n);
+
+/* Row i of these functions; its texts stay the function's. */
 void torsh_rows_set_function(Torsh__Functions *row, uint32_t i,
 			     const struct code_function *function);
 
@@ -81,8 +87,10 @@ bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *me
 /* All of a Heap row. */
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
 
-/* What is known of steps, and of what grows with them: the caller's to free. NULL: nothing is. */
+/* Blocks that survived steps, by site. */
 struct growth_sum;
+
+/* Sum up the survivors of the steps by site, for the caller to free. NULL: no step was marked. */
 struct growth_sum *torsh_rows_sum_growth(const struct target *target);
 
 /*
@@ -93,8 +101,10 @@ void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory,
 			   const struct target *target, const struct growth_sum *sum,
 			   uint32_t *site);
 
-/* Live blocks by site: the caller's to free. */
+/* Live blocks by site. */
 struct live_sum;
+
+/* Sum up the live blocks by site, for the caller to free. */
 struct live_sum *torsh_rows_sum_live(const struct target *target);
 
 /*

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * See shim/allocators/allocator_calls.h. Each wrapper records what its function does; the
- * allocators don't call these themselves.
- */
+/* Each wrapper records what its function does; the allocators do not call these themselves. */
 #include "shim/allocators/allocator_calls.h"
 
 #include <stdatomic.h>
@@ -24,36 +21,16 @@ const char *const torsh_allocator_calls_leaders[N_ALLOCATORS] = {
 };
 
 enum allocator_call {
-#define CALL(name) CALL_##name,
-#define MAKE(allocator, result, name, parameters, arguments, size, entry) CALL(name)
-#define MAKE_OUT(allocator, name, parameters, arguments, size) CALL(name)
-#define RESIZE(allocator, name, parameters, arguments, size) CALL(name)
-#define FREE(allocator, name, parameters, arguments) CALL(name)
-#define OTHER(allocator, result, name, parameters) CALL(name)
+#define CALL(allocator, result, name, parameters) CALL_##name,
 #include "shim/allocators/allocator_calls.def"
-#undef CALL
-#undef MAKE
-#undef MAKE_OUT
-#undef RESIZE
-#undef FREE
-#undef OTHER
 	N_CALLS
 };
 
 /* The allocators' own; NULL where the library has none. */
 static union {
 	struct {
-#define MAKE(allocator, result, name, parameters, arguments, size, entry) result(*name) parameters;
-#define MAKE_OUT(allocator, name, parameters, arguments, size) int(*name) parameters;
-#define RESIZE(allocator, name, parameters, arguments, size) void *(*name)parameters;
-#define FREE(allocator, name, parameters, arguments) void(*name) parameters;
-#define OTHER(allocator, result, name, parameters) result(*name) parameters;
+#define CALL(allocator, result, name, parameters) result(*name) parameters;
 #include "shim/allocators/allocator_calls.def"
-#undef MAKE
-#undef MAKE_OUT
-#undef RESIZE
-#undef FREE
-#undef OTHER
 	} by_name;
 	void *all[N_CALLS];
 } next;
@@ -136,11 +113,6 @@ static void end_resizing(enum allocator allocator, void *p, void *resized, size_
 	}
 #define OTHER(allocator, result, name, parameters)
 #include "shim/allocators/allocator_calls.def"
-#undef MAKE
-#undef MAKE_OUT
-#undef RESIZE
-#undef FREE
-#undef OTHER
 
 /*
  * In its place: the block stays its owner's all the while. Returns its size then, which is less
@@ -236,19 +208,9 @@ static const struct {
 	enum allocator allocator;
 	void *wrapper;
 } calls[N_CALLS] = {
-#define CALL(allocator, name) {#name, ALLOCATOR_##allocator, (void *)wrap_##name},
-#define MAKE(allocator, result, name, parameters, arguments, size, entry) CALL(allocator, name)
-#define MAKE_OUT(allocator, name, parameters, arguments, size) CALL(allocator, name)
-#define RESIZE(allocator, name, parameters, arguments, size) CALL(allocator, name)
-#define FREE(allocator, name, parameters, arguments) CALL(allocator, name)
-#define OTHER(allocator, result, name, parameters) CALL(allocator, name)
+#define CALL(allocator, result, name, parameters) \
+	{#name, ALLOCATOR_##allocator, (void *)wrap_##name},
 #include "shim/allocators/allocator_calls.def"
-#undef CALL
-#undef MAKE
-#undef MAKE_OUT
-#undef RESIZE
-#undef FREE
-#undef OTHER
 };
 
 int torsh_allocator_calls_find(const char *name)

@@ -38,6 +38,11 @@ enum driver_memory { DRIVER_HOST = 1, DRIVER_DEVICE = 2, DRIVER_ARRAY = 3 }; /* 
 #define DRIVER_STREAM_LEGACY ((void *)1)
 #define DRIVER_STREAM_PER_THREAD ((void *)2)
 
+/* The dimensions of a kernel launch. */
+struct driver_shape {
+	uint32_t grid[3], block[3], shared_bytes;
+};
+
 /* CUlaunchConfig */
 struct driver_launch {
 	uint32_t grid[3], block[3], shared_bytes;
@@ -119,13 +124,11 @@ struct driver_ipc {
 	char bytes[64];
 };
 
-/* The entry points of shim/cuda/driver_memory.def; the forms of one are one. */
+/* The entry points of shim/cuda/driver_memory.def. */
 enum driver_memory_call {
 #define MEMORY(name, ...) DRIVER_##name,
-#define MEMORY_IN_STREAM MEMORY
 #include "shim/cuda/driver_memory.def"
 #undef MEMORY
-#undef MEMORY_IN_STREAM
 	N_DRIVER_MEMORY_CALLS
 };
 

@@ -21,10 +21,8 @@ void torsh_cuda_memory_watch_driver(void)
 {
 	static const char *const names[N_DRIVER_MEMORY_CALLS] = {
 #define MEMORY(name, ...) [DRIVER_##name] = #name,
-#define MEMORY_IN_STREAM MEMORY
 #include "shim/cuda/driver_memory.def"
 #undef MEMORY
-#undef MEMORY_IN_STREAM
 	};
 
 	for (size_t i = 0; i < N_DRIVER_MEMORY_CALLS; i++)

@@ -65,11 +65,10 @@ def functions_of_the_driver():
 
 def wrapped():
     """{symbol: [type of each parameter]} of the agent's tables, as the preprocessor has them."""
-    source = "\n".join(f"#define {macro}(name, suffix, parameters, ...) @name parameters@ @name##suffix parameters@"
-                       for macro in ("KERNEL", "COPY", "MEMCPY_2D", "MEMCPY_3D", "BATCH", "MEMCPY_3D_BATCH", "DECOMPRESS", "MEMSET", "GRAPH"))
-    source += ("\n#define UNSEEN(name, parameters, ...) @name parameters@\n#define MEMORY(name, parameters, ...) @name parameters@\n"
-               "#define MEMORY_IN_STREAM(name, parameters, ...) @name parameters@ @name##_ptsz parameters@\n"
-               '#include "shim/cuda/driver.def"\n#include "shim/cuda/driver_memory.def"\n')
+    source = ("#define WORK(name, suffix, parameters, ...) @name parameters@ @name##suffix parameters@\n"
+              "#define UNSEEN(name, parameters, ...) @name parameters@\n"
+              "#define MEMORY(name, parameters, ...) @name parameters@\n"
+              '#include "shim/cuda/driver.def"\n#include "shim/cuda/driver_memory.def"\n')
     path = scratch("tables") / "tables.c"
     path.write_text(source)
     result = run(["cc", "-E", "-P", f"-I{ROOT}", path])
@@ -107,7 +106,8 @@ def what_is_about_memory_is_in_both_tables():
     calls = re.findall(r"^MEMORY\((cu[A-Z]\w+), (\w+)", text, flags=re.M)
     meant = {name for name, action in calls if not action.startswith("GRAPH_")}
     text = without_comments((ROOT / "shim/cuda/driver_memory.def").read_text())
-    expect_equal(set(re.findall(r"^MEMORY(?:_IN_STREAM)?\((\w+)", text, flags=re.M)), meant, "entry points about memory")
+    entries = {name.removesuffix("_ptsz") for name in re.findall(r"^MEMORY\((\w+)", text, flags=re.M)}
+    expect_equal(entries, meant, "entry points about memory")
 
 
 def width(declared, widths):

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Other tools hear of what their own protocol didn't bring: ranges and marks by torsh.h and by ITT
- * where a consumer of NVTX was there first, those by torsh.h and by NVTX where one of ITT was.
- * Never ourselves: there only the call that came is recorded. Ranges by number are told to ITT
- * only, which takes numbers from us.
+ * Ranges and marks for consumers of the other protocol: a range by torsh.h or ITT is passed on to
+ * an NVTX consumer, one by torsh.h or NVTX to an ITT consumer. The agent records only the original
+ * call. Ranges with numbers go to ITT alone, which accepts numbers of the agent.
  */
 #ifndef TORSH_COLLECTORS_CUDA_BRIDGE_H
 #define TORSH_COLLECTORS_CUDA_BRIDGE_H
@@ -17,7 +16,7 @@ static inline int torsh_bridge_is_needed(void)
 	return torsh_nvtx_has_consumer | torsh_itt_has_consumer;
 }
 
-/* Outside of a producer: consumers do what they like. */
+/* Pass a range or a mark on. The caller holds no producer: a consumer may do anything. */
 void torsh_bridge_push(const struct range_attributes *range);
 void torsh_bridge_pop(struct range_text domain, enum range_source source);
 void torsh_bridge_mark(const struct range_attributes *range);

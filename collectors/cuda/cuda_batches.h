@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls that ask for many copies, prefetches or decompressions at once: what they come to. */
+/* Driver calls with many copies, prefetches or decompressions: their total size and direction. */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_BATCHES_H
 #define TORSH_COLLECTORS_CUDA_CUDA_BATCHES_H
 
@@ -7,13 +7,12 @@
 
 #include "shim/cuda/driver.h"
 
-/* Whose memory lies there, as the driver says: DRIVER_DEVICE or DRIVER_HOST. Calls the driver. */
+/* The kind of memory at an address, DRIVER_DEVICE or DRIVER_HOST. Calls the driver. */
 enum driver_memory torsh_cuda_memory_at(uint64_t address);
 
 /*
- * Find out what work->batch comes to: the sum of its bytes, and the direction that all of it has
- * (COPY_UNKNOWN where there are several; one that is known already stays). The batch is forgotten
- * then. Calls the driver, for each address.
+ * Replace work->batch by the sum of its bytes and its common direction: COPY_UNKNOWN where there
+ * are several; a direction that is set stays. Calls the driver for each address.
  */
 void torsh_cuda_describe_batch(struct driver_work *work);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A call that gives a device work, as events: collectors/cuda/cuda_events.c sees it,
- * collectors/cuda/cuda_launches.c says it.
+ * One launch of work on a device without CUPTI, as events. collectors/cuda/cuda_events.c sees the
+ * driver call and times it.
  */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
 #define TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
@@ -10,7 +10,7 @@
 #include "collectors/device/device_cuda.h"
 #include "shim/cuda/driver.h"
 
-/* A call, from its return until it is known how long its work took. */
+/* A launch, from the return of the driver call until its device time is available. */
 struct device_pair {
 	struct device_pair *next;
 	void *begin, *end; /* marks */
@@ -19,18 +19,20 @@ struct device_pair {
 	uint32_t name, registers, static_shared_bytes, local_bytes;
 };
 
-/* What only the driver knows of the work. With its calls made quiet. */
+/*
+ * Query the driver for the name, registers and memory of the work. Its calls are not recorded while
+ * it runs.
+ */
 void torsh_cuda_describe(struct device_pair *pair);
 
 /*
- * Record the call, made by the function of this frame; its work, with the device's times, or
- * without and why (a label).
+ * Send a launch event for the call, with the stack above frame. result: what the driver returned.
  */
 void torsh_cuda_send_launch(const struct driver_work *work, int result, const void *frame);
 void torsh_cuda_send_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
 void torsh_cuda_send_untimed(const struct device_pair *pair, uint32_t reason);
 
-/* A note, where there was something that is not recorded. */
+/* Put a note into the report if a launch was made by an entry point that is not recorded. */
 void torsh_cuda_send_unrecorded(void);
 
 uint32_t torsh_cuda_label(const char *text); /* 0 of NULL */

@@ -1,58 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the CUDA row (collectors/device/device_cuda.c) can say beyond the contract, to
- * collectors/cuda/cuda_events.c.
+ * What the CUDA row of the device table (collectors/device/device_cuda.c) offers beyond struct
+ * device_ops, for collectors/cuda/cuda_events.c.
  */
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H
 #define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H
 
 #include <stdint.h>
 
-/* Where a stream's work is done. */
+/* The device, context and stream of work, by CUPTI's numbers. */
 struct device_location {
 	uint32_t device, context, stream;
 };
 
-/* Of the stream to which event was last recorded; without event nothing. */
+/* The location of the stream in which event was last recorded; all 0 without an event. */
 struct device_location torsh_device_cuda_location(void *event, void *stream);
 
 /*
- * Of the calling thread's current context, with no stream. Returns 0 or -errno: there is none, or
- * it isn't known.
+ * The location of the calling thread's current context, without a stream. Returns 0, or -errno
+ * where there is none or it is unknown.
  */
 int torsh_device_cuda_here(struct device_location *location);
 
 /*
- * The number of a context that was seen, NULL: the device's primary one; 0: it was not seen, or is
- * not there.
+ * The number of a context that was seen; NULL: of the device's primary context. 0: not seen, or
+ * destroyed.
  */
 uint32_t torsh_device_cuda_number(void *context, int device);
 
-/* Does the device have a primary context? */
+/* Whether the device has an active primary context. */
 int torsh_device_cuda_is_active(int device);
 
-/* How well a moment is known. */
+/* Error bounds of times by events. */
 struct device_clock {
-	uint64_t width_ns; /* the widest bracket around a moment that both clocks know */
-	uint64_t step_ns; /* the largest change between two of them */
-	uint64_t floor_ns; /* what two marks with nothing between them are apart, at most */
+	uint64_t width_ns; /* the widest bracket around a comparison of the two clocks */
+	uint64_t step_ns; /* the largest change between two comparisons */
+	uint64_t floor_ns; /* the time between two events with nothing between them, at most */
 };
 
 /*
- * When the mark was reached, in nanoseconds of CLOCK_MONOTONIC. Returns 0, -EAGAIN: not yet, or the
- * two clocks were not yet compared; or -errno. May look for up to 200 µs at a mark in a stream of
- * the agent's own, once a second.
+ * When the device reached the event, in nanoseconds of CLOCK_MONOTONIC. Returns 0; -EAGAIN: not
+ * yet, or the clocks are not compared yet; or -errno. Once a second it polls an event in a stream
+ * of the agent for up to 200 µs.
  */
 int torsh_device_cuda_moment(void *event, uint64_t *moment_ns);
 struct device_clock torsh_device_cuda_clock(void);
 
 /*
- * The context ends (NULL: all of the device): marks in it are never reached. While others use them
- * the caller holds them off.
+ * The context is destroyed (NULL: all contexts of the device): its events are never reached. The
+ * caller keeps others from using them meanwhile.
  */
 void torsh_device_cuda_forget(void *context, int device);
 
-/* What the driver calls a result of the last call that failed on this thread; NULL: none did. */
+/* The name of the CUresult of the last driver call that failed on this thread; NULL: none. */
 const char *torsh_device_cuda_problem(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The contexts in which the CUDA row (collectors/device/device_cuda.c) has its events, each in a
- * place that stays where it is, and the agent's own calls of the driver in them.
+ * Event slots by context: the events of the CUDA row (collectors/device/device_cuda.c) belong to
+ * the context that they were created in. A slot never moves. Also the agent's own driver calls in
+ * such a context.
  */
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
 #define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
@@ -11,32 +12,32 @@
 
 struct driver_event;
 
-/* Both clocks at one moment. */
+/* A comparison of the device's clock with CLOCK_MONOTONIC. */
 struct cuda_comparison {
 	void *mark, *after; /* the driver's events */
 	uint64_t moment_ns;
 };
 
-/* A context that was seen. */
+/* The events of one context. */
 struct cuda_event_slots {
-	void *_Atomic handle; /* NULL: it is gone */
-	_Atomic uint32_t generation; /* counts how often what was made in it became invalid */
+	void *_Atomic handle; /* NULL: the context is destroyed */
+	_Atomic uint32_t generation; /* raised when the context's events become invalid */
 	struct cuda_event_slots *following; /* in the list of all */
 	uint32_t number; /* from 1 on */
 	int device;
 	uint32_t id;
 	/* of any generation; under the lock of collectors/device/device_cuda.c */
 	struct driver_event *spares;
-	/* The rest is of who holds the poll in collectors/cuda/cuda_events.c. */
+	/* The rest belongs to the holder of the poll in collectors/cuda/cuda_events.c. */
 	void *stream; /* our own, for comparisons */
 	struct cuda_comparison comparison, next;
 	uint64_t due_ns;
 };
 
-/* The driver refused with this result: torsh_device_cuda_problem says it of this thread. */
+/* A driver call failed with this CUresult: torsh_device_cuda_problem names it on this thread. */
 void torsh_cuda_last_error(int result);
 
-/* A result of the driver's as 0 or -EIO. */
+/* A CUresult as 0 or -EIO. */
 static inline int torsh_cuda_check(int result)
 {
 	if (!result)
@@ -45,21 +46,21 @@ static inline int torsh_cuda_check(int result)
 	return -EIO;
 }
 
-/* The agent's calls in a context of the program's. */
+/* State of the thread while the agent calls the driver in a context of the program. */
 struct cuda_visit {
 	int is_pushed, mode;
 };
 
 /*
- * Relaxed: what would break a capture that the program has under way elsewhere is allowed. Returns
- * 0 or -EIO; each one that succeeds has its end, on the same thread.
+ * Make the context current, with the capture mode relaxed so that captures elsewhere are not
+ * broken. Returns 0 or -EIO; each success is followed by its end on the same thread.
  */
 int torsh_cuda_visit(struct cuda_visit *visit, void *context);
 void torsh_cuda_visit_end(struct cuda_visit *visit);
 
 /*
- * That of the stream's context, new where it wasn't seen. NULL: it isn't known, or there is no
- * memory.
+ * The event slots of the stream's context, created if needed. NULL: the context is unknown, or
+ * there is no memory.
  */
 struct cuda_event_slots *torsh_cuda_event_slots_of(void *stream);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory that nodes of CUDA graphs get and free: what is told are the nodes, the executable graphs
- * and their launches, from which readers know what is alive. A call that gets or frees memory in a
- * stream that is captured makes a node instead; CUPTI tells of that within the call.
+ * Memory of CUDA graph nodes. Events are sent for memory nodes, executable graphs and their
+ * launches; readers derive from them what is allocated. A call that allocates or frees in a
+ * captured stream creates a node instead, which CUPTI reports inside the call.
  */
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
@@ -11,28 +11,25 @@
 #include "shim/cuda/cuda_memory.h"
 #include "shim/cuda/cupti.h"
 
-/*
- * The calling thread is in a call of the program's about memory or graphs; no node was made in it
- * yet.
- */
+/* A call about memory or graphs begins on this thread: forget the last node. */
 void torsh_cuda_graph_memory_call_begins(void);
 
-/* A node came into being, no clone; nothing where it is not about memory. */
+/* A node was created (not cloned); does nothing unless it is a memory node. */
 void torsh_cuda_graph_memory_node(const struct cupti_graph *graph);
 
 /*
- * The call got this, at that address. Returns whether a node is to get it: then that is told, with
- * the stack of the frame.
+ * The call returned this allocation. Returns whether a node will make it: then a graph_memory event
+ * was sent, with the stack above frame.
  */
 int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const void *frame);
 
 /*
- * The call succeeded in freeing that address. Returns whether a node is to free it: then that is
- * told. is_told: it was told as a device_free.
+ * The call freed that address. Returns whether a node will free it: then a graph_memory event was
+ * sent. is_recorded: a device_free event was sent before.
  */
 int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_recorded);
 
-/* An executable graph was made, or launched; told as soon as some graph has memory. */
+/* An executable graph was instantiated; and launched. Sent once any graph has memory nodes. */
 void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *call,
 					  uint64_t flags);
 void torsh_cuda_graph_memory_launched(uint64_t executable);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How much of each device's memory the program has, by the calls that were seen: to know when it
- * has more than ever. What reports say is the recording's, not this; memory of graphs is not in it.
+ * Device memory that the program holds, by the recorded calls: decides when to query the driver for
+ * a new high. Reports do not use it; graph memory is not counted.
  */
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
@@ -11,19 +11,19 @@
 #define LIVE_DEVICES_MAX 64u
 
 /*
- * The program got it. Returns not 0 where its device has so much more than the last time that this
- * was said that the driver is to be asked.
+ * Count an allocation. Returns not 0 where the device holds so much more than at the last high that
+ * the driver is to be queried.
  */
 int torsh_cuda_live_got(const struct event_device_alloc *alloc);
 
-/* It is about to give that back; and it could not, as it turns out on the same thread. */
+/* A free begins; and the free failed, on the same thread: the block is counted again. */
 void torsh_cuda_live_frees(uint32_t kind, uint64_t address);
 void torsh_cuda_live_kept(uint32_t kind, uint64_t address);
 
-/* Mappings were undone. */
+/* Mappings of this address range were removed (cuMemUnmap). */
 void torsh_cuda_live_unmapped(uint64_t address, uint64_t bytes);
 
-/* The context ended, with what was got in it. */
+/* The context was destroyed, with all allocations made in it. */
 void torsh_cuda_live_context_ended(uint32_t context);
 
 #endif

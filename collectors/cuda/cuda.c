@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUDA's driver, at its start, opens the agent by CUDA_INJECTION64_PATH; that is when CUPTI is
- * looked for and asked for records of kernels, copies and memsets, and to be called back around
- * every call that makes a device work. Where that can't be had the program's calls of the driver
- * are watched (collectors/cuda/cuda_events.c), and it is said why. What becomes of the calls is
- * collectors/cuda/cuda_calls.c.
+ * Attaching to CUPTI and detaching. CUDA's driver opens the agent at its start, by
+ * CUDA_INJECTION64_PATH; then CUPTI is looked up, and activity records of kernels, copies and
+ * memsets and callbacks around launching calls are enabled. Where CUPTI is unavailable, the
+ * program's driver calls are recorded instead (collectors/cuda/cuda_events.c), and the report has
+ * the reason.
  */
 #include "collectors/cuda/cuda.h"
 
@@ -64,7 +64,9 @@ bool torsh_cuda_is_ending(void)
 	return live && atomic_load_explicit(&live->is_ending, memory_order_relaxed);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/*
+ * ---- reports on the source of events -----------------------------------------------------------
+ */
 
 static void send_mode(enum device_mode mode, const char *reason)
 {
@@ -208,7 +210,7 @@ static int enable_records(void)
 {
 	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY,
 				    CUPTI_KIND_MEMSET};
-	/* What says more about these: some versions lack some, and nobody needs them. */
+	/* Details of these activities: some versions lack some, and they are optional. */
 	static const int further[] = {CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT, CUPTI_KIND_STREAM,
 				      CUPTI_KIND_WAIT, CUPTI_KIND_OVERHEAD};
 	int result = torsh_cupti.ActivityRegisterCallbacks(torsh_cuda_request_buffer,
@@ -230,7 +232,7 @@ static void disable_records(void)
 			torsh_cupti.ActivityDisable(kind);
 }
 
-/* Returns 0, or it is said what is done without. */
+/* Returns 0; otherwise the fallback is chosen and reported. */
 static int find_cupti(void)
 {
 	int result = torsh_cupti_open();
@@ -359,7 +361,7 @@ void torsh_cuda_before_client(void)
 {
 	static _Thread_local int is_inside;
 
-	/* CUPTI may start the driver, which opens us, which asks CUPTI. */
+	/* CUPTI may start the driver, which opens the agent, which calls CUPTI. */
 	if (is_inside)
 		return;
 	is_inside = 1;

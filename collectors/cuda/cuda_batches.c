@@ -8,7 +8,7 @@ enum driver_memory torsh_cuda_memory_at(uint64_t address)
 {
 	uint32_t memory = DRIVER_HOST;
 
-	/* An address that the driver doesn't know is the host's. */
+	/* An address unknown to the driver is host memory. */
 	if (torsh_driver.cuPointerGetAttribute(&memory, DRIVER_POINTER_MEMORY_TYPE, address))
 		return DRIVER_HOST;
 	return memory == DRIVER_DEVICE ? DRIVER_DEVICE : DRIVER_HOST;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The program's calls of CUDA, when CUPTI tells of them: what launches work, what may wait, what is
- * about memory, and nodes of graphs as they come into being.
+ * The program's CUDA calls, in CUPTI's callbacks: launches, calls that may wait, calls about
+ * memory, and graph nodes as they are created.
  */
 #include "collectors/cuda/cuda_calls.h"
 
@@ -97,7 +97,7 @@ static const char *const slow_calls[] = {
 	NULL,
 };
 
-/* A question of the allocator, and asked for each kernel: not what waits. */
+/* A query that the allocator makes for each kernel: not a call that waits. */
 static const char *const chatty_calls[] = {"cuDevicePrimaryCtxGetState", "cudaHostGet",
 					   "cuMemHostGet", NULL};
 
@@ -138,7 +138,7 @@ static uint64_t since(uint64_t begin_ns)
 	return now_ns > begin_ns ? now_ns - begin_ns : 0;
 }
 
-/* What launches and other calls say alike. */
+/* The fields that launches and other calls share. */
 #define REPORTED_OF(call, label, since_ns)                                   \
 	{                                                                    \
 		.api = (label), .correlation = (call)->correlation,          \
@@ -171,7 +171,8 @@ static void begin_call(const struct cupti_call *call, int domain, uint32_t id, u
 	if (is_within(call, domain))
 		return;
 	/*
-	 * CUPTI holds no lock here: clocks may be read, and its other client be asked for a buffer.
+	 * CUPTI holds no lock here: clocks may be read, and a buffer requested from its other
+	 * client.
 	 */
 	*call->slot = torsh_cuda_clock_now();
 	torsh_cuda_tee_launch();
@@ -242,7 +243,7 @@ static void take_node(const struct cupti_graph *graph, const void *frame)
 	torsh_producer_send(&event, stack_of);
 }
 
-/* What the driver takes down behind our end is not the program's doing. */
+/* What the driver tears down after the agent's end is not a call of the program. */
 static void take_resource(uint32_t id, const struct cupti_resource *resource, const void *frame)
 {
 	int saved = errno;
@@ -265,7 +266,7 @@ void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *d
 	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
 
 	(void)unused;
-	/* What the agent asks the driver is nobody's call, the other subscriber's neither. */
+	/* Driver calls of the agent are recorded for no one, nor passed to the other subscriber. */
 	if (!torsh_cuda_is_live() || torsh_cuda_memory_info_is_querying)
 		return;
 	if (!is_exit)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices do where CUPTI's records can't be had: each call that gives a device work is seen as
- * the program makes it (shim/cuda/driver.c), and gets a mark into its stream before and after it
- * (collectors/device/device_cuda.c). Marks are asked after from later calls, never waited for. A
- * launch that is captured into a graph does nothing, and has none; a graph's own launch has one
- * pair. Where marks can't be had either, or another tool measures, only the host's side is
- * recorded.
+ * Device events without CUPTI: each launching driver call is seen in its wrapper
+ * (shim/cuda/driver_wrappers.c), and events are recorded in its stream before and after it
+ * (collectors/device/device_cuda.c). They are polled from later calls, never waited for. A launch
+ * that is captured into a graph does no work and has no events; the graph's own launch has one
+ * pair. Without events, or where another tool measures, only the host's side is recorded.
  */
 #include "collectors/cuda/cuda_events.h"
 
@@ -396,7 +395,9 @@ void torsh_cuda_launched(struct driver_work *work, int result, const void *frame
 	errno = saved;
 }
 
-/* ---- asking after marks ---------------------------------------------------------------------- */
+/*
+ * ---- polling of marks --------------------------------------------------------------------------
+ */
 
 /*
  * Streams whose next pair was not reached, nor what follows it. Of streams beyond these each pair

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Flushes before the process ends or becomes another program. CUPTI's flush may wait for ever
- * there, for a lock of whom the end has interrupted or for a device: a thread does it that was made
- * when CUPTI was attached, and who ends the process waits for that thread, for a bounded time only.
+ * Flushes before the process ends or executes another program. CUPTI's flush may block for ever
+ * there, for a lock of the interrupted thread or for a device. So a thread that was started when
+ * CUPTI was attached flushes, and the ending thread waits for it, for a limited time.
  */
 #include "collectors/cuda/cuda_flush.h"
 

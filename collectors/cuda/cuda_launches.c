@@ -19,7 +19,9 @@ uint32_t torsh_cuda_label(const char *text)
 	return text ? torsh_label(text, strlen(text)) : 0;
 }
 
-/* ---- what the driver knows ------------------------------------------------------------------- */
+/*
+ * ---- queries to the driver ---------------------------------------------------------------------
+ */
 
 static const char *name_of(const struct driver_work *work)
 {

@@ -47,7 +47,9 @@ static int is_enabled(int domain, uint32_t id, enum enabler by)
 	       atomic_load_explicit(&enabled[domain][id], memory_order_relaxed) & by;
 }
 
-/* CUPTI is told where the first one wants it, and where the last one no longer does. */
+/*
+ * CUPTI is called when the first subscriber enables a callback, and when the last one disables it.
+ */
 static int set(int domain, uint32_t id, enum enabler by, int is_on)
 {
 	uint8_t before;
@@ -188,7 +190,7 @@ static void disable_domain(int domain)
 			set(domain, id, BY_SHADOW, 0);
 }
 
-/* An id that CUPTI doesn't know is refused, and stays off. */
+/* An id that CUPTI rejects stays disabled. */
 static int enable_domain(int domain)
 {
 	int n_enabled = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Another client of CUPTI's activities beside us. It gets what it enabled, in buffers of its own,
- * from what came into ours; what it disables stays on where we want it. Its clock becomes the clock
- * of all records.
+ * A second client of CUPTI's activities in this process. It gets the kinds that it enabled, in its
+ * own buffers, copied from the agent's; a kind that it disables stays enabled while the agent needs
+ * it. Its clock becomes the clock of all records.
  */
 #include "collectors/cuda/cuda_tee.h"
 

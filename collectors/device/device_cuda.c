@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* CUDA's row of the table: events of the driver's, by its entry points. */
+/* The CUDA row of the device table: driver events, through the driver's entry points. */
 #include "collectors/device/device_cuda.h"
 
 #include <errno.h>

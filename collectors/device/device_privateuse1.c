@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The row of the accelerator that registered itself as PyTorch's PrivateUse1, through the functions
- * that it gave PyTorch's profiler. It has one stream, as these know: the current one.
+ * The row of PyTorch's PrivateUse1 accelerator, through the ProfilerStubs that it registered. It
+ * has one stream, the current one.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A device that is the host: a mark is reached when it is made. What the contract's test and the
- * page (collectors/device/DEVICES.md) begin with; no process has it enabled.
+ * A device that is the host: a mark is reached when it is recorded. For the interface test, and the
+ * example of collectors/device/DEVICES.md; no process has it enabled.
  */
 #include "agent/wire/event.h"
 #include "collectors/cuda/cuda_ticks.h"

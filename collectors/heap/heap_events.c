@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The heap collector: every block that the program is given, resizes and gives back.
+ * The heap collector: every block that the program allocates, resizes and frees. Its hooks are in
+ * shim/libc/heap.c.
  */
 #include "agent/process/config.h"
 #include "agent/process/process.h"

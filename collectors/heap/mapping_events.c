@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The address-space collector: what the program maps, unmaps and moves. What gives addresses back
- * is stamped before the call and sent after it, if it succeeded; the ring stays busy in between, so
+ * The address-space collector: what the program maps, unmaps and moves. A call that gives addresses
+ * back is stamped before it runs and sent after it succeeded; the ring stays busy in between, so
  * that the writer waits for it.
  */
 #include <errno.h>

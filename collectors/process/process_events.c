@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The process collector: what the writer must know to follow a tree of processes and to say how
- * each ended.
+ * The process collector: forks, execs, ends and mutes, by which the writer follows a process tree.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The environment variables by which programs find tools that want to hear of their ranges. The
- * agent puts its own path there where nobody's stands (agent/process/environment.h). Where a
- * consumer's stands the variable stays, and the agent comes in between when that is opened.
+ * The environment variables by which programs find consumers of their ranges. The agent sets them
+ * to its own path where they are unset (agent/process/environment.h). Where the user has set one it
+ * stays, and the agent is inserted when that consumer is opened.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The ITT collector: each call goes to the consumer that was there first, if one was, and becomes
- * an event. Times that a client gives with a call (_ex) are not its own: the event has the time at
- * which it came.
+ * The ITT collector: each call is passed on to the consumer in the user's environment, if any, and
+ * becomes an event. Times that a client passes (_ex) are not used: the event has the time of the
+ * call.
  */
 #include "shim/ranges/itt.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The NVTX collector: each call goes to the consumer that was there first, if one was, and becomes
- * an event.
+ * The NVTX collector: each call is passed on to the consumer in the user's environment, if any, and
+ * becomes an event.
  *
- * Where there is no consumer, handles of domains and registered strings are ours: the label of
- * their text, in odd numbers, so that they are never NULL, mean the same in every DSO, and need no
- * memory. Otherwise they are the consumer's, and the labels are found by them.
+ * Without a consumer, handles of domains and registered strings are the agent's: the label of their
+ * text, in odd numbers, so that they are never NULL, mean the same in every DSO, and need no
+ * memory. Otherwise they are the consumer's, and labels are looked up by them.
  */
 #include "shim/ranges/nvtx.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NVTX's extensions for payloads and counters. Of a payload the message is read, where its schema
- * says which entry that is and that is a string; otherwise the event is called what the schema is
- * called. What a consumer that was there first handles of these is handed to it before.
+ * NVTX's extensions for payloads and counters. The message of a payload is read where its schema
+ * names a string entry for it; otherwise the event has the schema's name. A consumer gets the call
+ * first.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The collector of what a program says by itself: ranges, marks, values and steps, by torsh.h, NVTX
- * and ITT. Without stacks: these events are themselves what stacks are there for.
+ * The collector of annotations: ranges, marks, values and steps, by torsh.h, NVTX and ITT. Without
+ * stacks: an annotation replaces one.
  */
 #include "shim/ranges/ranges.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The operator collector: what PyTorch tells its observers. collectors/torch/operator_events.c
- * registers, collectors/torch/torch_inputs.c describes arguments, collectors/torch/torch_python.c
- * asks Python.
+ * The operator collector: PyTorch's observer callbacks become events. operator_events.c records
+ * operators, torch_inputs.c their arguments, operator_marks.c their device time, tensor_events.c
+ * PyTorch's allocators, torch_steps.c steps; torch_python.c calls Python for the rest.
  */
 #ifndef TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H
 #define TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H

@@ -22,7 +22,7 @@ struct operator_marks {
 	struct operator_mark *innermost;
 };
 
-/* With the producer entered; key tells the calls of a thread apart that are open at once. */
+/* The caller has entered the producer; key identifies the open calls of a thread. */
 void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key);
 void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
 			      uintptr_t key);

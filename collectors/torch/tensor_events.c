@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The tensor collector: every piece of memory that one of PyTorch's allocators gives out and takes
- * back.
- */
+/* The tensor collector: every block that one of PyTorch's allocators hands out and takes back. */
 #include <errno.h>
 
 #include "agent/process/config.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Process groups of torch.distributed: their addresses and numbers, as Python tells of them before
- * their first collective. A group that was destroyed stays in the list until one at its address
- * comes.
+ * Process groups of torch.distributed: addresses and numbers, as Python reports them before their
+ * first collective. A destroyed group stays in the list until its address is reused.
  */
 #include <stdatomic.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arguments as texts. They are first read into words, whose hash is the key under which a thread
- * finds the label of a call like one before; only the first such call makes the text, out of the
- * words.
+ * Arguments as texts. They are first read into tokens; a hash of these is the key by which a thread
+ * finds the label of an earlier equal call. Only the first such call formats the text.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -54,7 +53,7 @@ enum kind {
 #define HAS_STRIDES (1u << 15)
 #define DEVICE_META 14u
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static uint16_t half_at(uintptr_t object, uint16_t offset)
 {
@@ -185,7 +184,7 @@ static void read_values(struct torch_words *words, const struct torch_ivalue *va
 	}
 }
 
-/* ---- keys ---- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static uint64_t key_of(const struct torch_words *words)
 {
@@ -247,7 +246,7 @@ static bool drop_numbers(const struct torch_words *words, struct torch_words *wi
 	return has_any;
 }
 
-/* ---- texts ---- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* In the order of c10::ScalarType, which is never changed. */
 static const char *const type_names[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What of PyTorch only Python knows: when its import is far enough to be asked where things lie,
- * and the names of its modules. torch_script.py does that; here is what it calls. All of it runs in
- * Python's own threads, with its lock.
+ * Parts of PyTorch that are only reachable from Python: the moment when its import is complete
+ * enough to read class layouts, and the names of modules. torch_script.py does that; here are the
+ * functions that it calls. All runs on Python's threads, with the GIL.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The steps that scopes of PyTorch tell, for a schedule: its profiler's, and calls of an optimizer.
+ * Training steps derived from scopes of PyTorch, for a schedule: those of its profiler, and
+ * optimizer calls.
  */
 #ifndef TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
 #define TORSH_COLLECTORS_TORCH_TORCH_STEPS_H

@@ -15,10 +15,10 @@
 
 enum allocator { ALLOCATOR_JEMALLOC, ALLOCATOR_TCMALLOC, ALLOCATOR_MIMALLOC, N_ALLOCATORS };
 
-/* The name by which each of them is known. */
+/* The name that identifies each of them. */
 extern const char *const torsh_allocator_calls_leaders[N_ALLOCATORS];
 
-/* Some allocator's functions are interposed. */
+/* Whether any allocator's functions are interposed. */
 extern bool torsh_allocator_calls_on;
 
 /*
@@ -33,19 +33,18 @@ void torsh_allocator_calls_start(void);
  */
 void torsh_allocator_calls_recheck(void);
 
-/* Is a library of this path one of the allocators? */
+/* Whether a library of this path is one of the allocators. */
 bool torsh_allocator_calls_names(const char *path);
 
 /* The number of the function with this name, -1 where it isn't one that is interposed. */
 int torsh_allocator_calls_find(const char *name);
 
-/*
- * What stands for the function with this number, which was found at this address: the agent's
- * wrapper, or what it is.
- */
+/* What a lookup of function i that found this address returns: the wrapper, or found itself. */
 void *torsh_allocator_calls_instead(int i, void *found);
 
-/* What that name is bound to where nothing closer defines it; NULL: not to the allocator's. */
+/*
+ * The allocator's function i where references to its name bind to it; NULL: to another definition.
+ */
 void *torsh_allocator_calls_bound(int i);
 
 /*

@@ -19,7 +19,7 @@ _Atomic uint32_t torsh_cpython_code_versions[CPYTHON_CODE_VERSIONS];
 
 static _Atomic int is_looked_at;
 
-/* ---- layouts ---- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 /* What all of the table have in common: two words of head, a third with a length. */
 #define OBJECTS .object_type = 8, .type_dealloc = 48, .bytes_length = 16, .bytes_data = 32
@@ -137,7 +137,7 @@ static uint32_t find_version(const struct link_map *map)
 	return FIRST_VERSION - 1;
 }
 
-/* ---- deaths of code objects ---- */
+/* ---- deaths of code objects ------------------------------------------------------------------ */
 
 static void (*next_dealloc)(void *code);
 
@@ -168,7 +168,7 @@ static void watch_deaths(void *code_type, const struct cpython_layout *at)
 	memcpy(dealloc, &dying, sizeof(dying));
 }
 
-/* ---- finding it ---- */
+/* ---- finding it ------------------------------------------------------------------------------ */
 
 static void find(const struct link_map *map, const char *name, void *place)
 {

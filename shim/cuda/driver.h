@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUDA's driver as its library speaks: cuda.h, declared here so that the agent is built without it;
- * test/unit/shim/cupti_test.c compares with the real header where that is. The agent interposes the
- * entry points by which a program gives a device work (shim/cuda/driver.def) and gets memory
- * (shim/cuda/driver_memory.def), wherever it finds them: as symbols, by dlsym, by cuGetProcAddress.
- * Each goes straight on to the driver's own unless it is watched.
+ * The ABI of CUDA's driver: cuda.h, declared here so that the agent is built without it;
+ * test/unit/shim/cupti_test.c compares with the real header where it is installed. The agent
+ * interposes the entry points by which a program launches work (shim/cuda/driver.def) and allocates
+ * memory (shim/cuda/driver_memory.def), however they are looked up: as symbols, by dlsym, by
+ * cuGetProcAddress. Each calls the driver's own at once unless calls are recorded.
  */
 #ifndef TORSH_SHIM_CUDA_DRIVER_H
 #define TORSH_SHIM_CUDA_DRIVER_H
@@ -97,7 +97,7 @@ struct driver_memcpy_3d_copy {
 	unsigned flags;
 };
 
-/* CUmemDecompressParams */
+/* CUmemDecompressParams: one decompression. */
 struct driver_decompress {
 	size_t from_bytes, to_bytes;
 	void *done, *from, *to;
@@ -106,7 +106,7 @@ struct driver_decompress {
 };
 
 /*
- * What one call asks for at once: n of the one that is there. The program's, until the call has
+ * The operations of one call: n of the one that is set. The program's memory, until the call has
  * returned.
  */
 struct driver_batch {
@@ -153,10 +153,10 @@ struct driver_work {
 	void *stream; /* never NULL: the default streams by their names */
 	const void *function; /* a kernel's, or an executable graph */
 	uint32_t grid[3], block[3], shared_bytes;
-	uint32_t direction; /* enum copy_kind; COPY_UNKNOWN: as the addresses say */
+	uint32_t direction; /* enum copy_kind; COPY_UNKNOWN: derived from the addresses */
 	uint32_t value;
 	uint64_t to, from, bytes;
-	/* Of it direction and bytes are the collector's to find out; NULL: it is none. */
+	/* The collector computes direction and bytes from it; NULL: not a batch. */
 	const struct driver_batch *batch;
 	int is_async;
 
@@ -182,17 +182,18 @@ struct driver_functions {
 
 extern struct driver_functions torsh_driver;
 
-/* Which enum copy_kind leads from one enum driver_memory to another. */
+/* The enum copy_kind from one enum driver_memory to another. */
 uint32_t torsh_driver_direction(uint32_t from, uint32_t to);
 
 /*
- * Find the driver among what is loaded. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.
+ * Look up the driver functions among the loaded objects. Returns 0, -ENOENT, or -ENOSYS where the
+ * driver lacks one.
  */
 int torsh_driver_open(void);
 
 /*
- * Keep the driver from being unloaded, if it is there: its addresses are remembered. Not in a hook
- * of dlopen's.
+ * Keep the driver from being unloaded, if it is loaded: its addresses are cached. Not in a hook of
+ * dlopen.
  */
 void torsh_driver_keep(void);
 
@@ -206,45 +207,45 @@ enum driver_watch {
 extern _Atomic uint32_t torsh_driver_watch;
 
 /*
- * Defined by collectors/cuda/cuda_events.c. Are the entry points to be stood before at all in this
- * process? And the program is about to end a context, and did.
+ * Defined in collectors/cuda/cuda.c and cuda_events.c. Whether the entry points are interposed at
+ * all in this process; the program is about to end a context, and did.
  */
 int torsh_cuda_interposes_driver(void);
 void torsh_cuda_context_ending(struct driver_ending *ending);
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
 
 /*
- * The program gives a device work, by the function of this frame. Returns NULL where that is not
- * recorded, else the record to fill in, all zeros. It lies in thread-local storage, as a wrapper
- * takes little of the stack. Then exactly one torsh_cuda_launching, and after the driver's
- * function torsh_cuda_launched with what that returned.
+ * Defined in collectors/cuda/cuda_events.c. A launch begins in the wrapper with this frame. Returns
+ * NULL where it is not recorded, else the zeroed record to fill in; it is thread-local, as a
+ * wrapper uses little stack. Then exactly one torsh_cuda_launching follows, and after the driver's
+ * function torsh_cuda_launched with its result.
  */
 struct driver_work *torsh_cuda_work(const void *frame);
 void torsh_cuda_launching(struct driver_work *work);
 void torsh_cuda_launched(struct driver_work *work, int result, const void *frame);
 
-/* Defined by collectors/cuda/cuda_launches.c. What is called by this name is not recorded. */
+/* Defined in collectors/cuda/cuda_launches.c. Work by this entry point is not recorded. */
 void torsh_cuda_unrecorded(const char *name);
 
 /*
- * Defined by collectors/cuda/memory/cuda_memory_driver.c, in the same way, for calls about memory.
+ * Defined in collectors/cuda/memory/cuda_memory_driver.c, in the same way, for calls about memory.
  */
 struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, const void *frame);
 void torsh_cuda_memory_calling(void);
 void torsh_cuda_memory_called(int result, const void *frame);
 
-/*
- * What a look-up of name that found this is to answer: our own function where it interposes that.
- */
+/* The answer to a lookup of name that found this address: the wrapper where it is interposed. */
 void *torsh_driver_instead(const char *name, void *found);
 
-/* Is this the name of an entry point that the agent interposes? And is there nothing behind it? */
+/*
+ * Whether the agent interposes an entry point of this name; and whether it has no next definition.
+ */
 int torsh_driver_has(const char *name);
 int torsh_driver_lacks(const char *name);
 
 /*
- * Is this code of the driver's or of its tools'? They know each other's functions, and would meet
- * us in a circle.
+ * Whether this code belongs to the driver or its tools. They resolve each other's functions, and
+ * would reach the wrappers in a circle.
  */
 int torsh_driver_is_own(const void *caller);
 

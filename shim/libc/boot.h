@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The boot heap: memory for what the loader allocates while we look up the real allocator. A
- * lock-free bump; blocks are never given back, and are recognised for ever.
+ * The boot heap: memory for what the loader allocates while the next allocator is looked up. A
+ * lock-free bump allocator; blocks are never given back, and always recognised.
  */
 #ifndef TORSH_SHIM_LIBC_BOOT_H
 #define TORSH_SHIM_LIBC_BOOT_H
@@ -16,12 +16,13 @@ extern char torsh_boot_heap[BOOT_BYTES];
 /* Zeroed; alignment 0 means 16. NULL when the heap is used up. */
 void *torsh_boot_alloc(size_t n_bytes, size_t alignment);
 
-/* What a block of the boot heap was asked for. */
+/* The size that a block of the boot heap was requested with. */
 size_t torsh_boot_size(const void *block);
 
-/* How many blocks were served so far; *n_bytes is what they were asked for. */
+/* How many blocks were served so far; *n_bytes: their requested sizes. */
 size_t torsh_boot_served(size_t *n_bytes);
 
+/* Whether the block is of the boot heap. */
 static inline int torsh_boot_owns(const void *block)
 {
 	return (uintptr_t)block - (uintptr_t)torsh_boot_heap < BOOT_BYTES;

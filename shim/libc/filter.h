@@ -11,8 +11,8 @@
 struct sock_fprog;
 
 /*
- * Would any call that a forked child's recording or a new image's takes be answered with more than
- * an error?
+ * Whether the filter would answer a system call of a forked child's recording, or of a new image,
+ * with more than an error.
  */
 bool torsh_filter_harms(const struct sock_fprog *filter);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The definitions that our hooks interpose. Each starts as a stub that looks all of them up, so
- * that a hook calls torsh_next.NAME without asking whether it is there.
+ * The next definitions of interposed functions. Each pointer starts as a stub that looks all of
+ * them up, so that a wrapper calls torsh_next.NAME without a check.
  */
 #ifndef TORSH_SHIM_LIBC_NEXT_H
 #define TORSH_SHIM_LIBC_NEXT_H
@@ -21,7 +21,7 @@ struct torsh_next {
 
 extern struct torsh_next torsh_next;
 
-/* malloc_usable_size belongs to the allocator that serves the program: it may be asked. */
+/* malloc_usable_size belongs to the allocator that serves the program: it may be called. */
 extern int torsh_next_has_usable_size;
 
 /* Of these, a bit for each that another library than malloc's serves. */
@@ -36,46 +36,43 @@ extern uint32_t torsh_next_is_elsewhere;
 
 /*
  * The next definition of a name among the libraries that the program was started with, its size,
- * and whether it is in the library whose malloc serves the program. NULL: there is none. Takes no
- * lock and leaves no dlerror.
+ * and whether it is in the library that serves malloc. NULL: there is none. Takes no lock and
+ * leaves no dlerror.
  */
 void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators);
 
 /*
- * Does the program define the name, or a library that was preloaded before this one? Not so by a
- * reference to it.
+ * Whether the program, or a library preloaded before this one, defines the name. A reference does
+ * not count.
  */
 int torsh_next_is_defined_before(const char *name);
 
 /*
- * Where the library whose malloc serves the program lies, when it is an allocator and nothing else:
- * one of jemalloc's, tcmalloc's or mimalloc's own names is in it. NULL: it is another one.
+ * The code of the library with the malloc that serves the program, where it is an allocator and
+ * nothing else: it defines one of jemalloc's, tcmalloc's or mimalloc's own names. Otherwise NULL.
  */
 const char *torsh_next_allocators_code(size_t *n_bytes);
 
-/*
- * The path by which the loader knows this library, as it was given to it. NULL when it can't be
- * told.
- */
+/* The path of this library, as the loader was given it; NULL where it is unavailable. */
 const char *torsh_next_own_path(void);
 
-/* Was this library loaded before the C library, so that its definitions come first? */
+/* Whether this library was loaded before the C library, so that its definitions come first. */
 int torsh_next_is_preloaded(void);
 
 /*
- * Look the next definitions up, which the first call of any would do, too. A signal handler that
- * interrupts it and calls one itself gets a failure for an answer: so it is done before the program
- * runs. 0: it is the calling thread that looks them up, further out.
+ * Look up the next definitions, as the first call of any stub does. Called before the program runs:
+ * a signal handler that interrupts a lookup and calls a stub fails. Returns 0 where the calling
+ * thread is already looking them up.
  */
 int torsh_next_resolve(void);
 
 /*
- * A sentence when the heap, or a part of it, can't be seen, e.g. the program defines malloc itself.
- * NULL: all is well.
+ * Why the heap, or a part of it, cannot be recorded, as a sentence (the program defines malloc
+ * itself, for example). NULL: it can.
  */
 const char *torsh_next_problem(void);
 
-/* Path of the library whose malloc serves the program, or "torsh's jemalloc". */
+/* Path of the library that serves malloc, or "torsh's jemalloc". */
 const char *torsh_next_allocator(void);
 
 #endif

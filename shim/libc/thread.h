@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A thread of the agent's own in the target: the only place that makes one. */
+/* Threads of the agent in the target: the only place that starts one. */
 #ifndef TORSH_SHIM_LIBC_THREAD_H
 #define TORSH_SHIM_LIBC_THREAD_H
 

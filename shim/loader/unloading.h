@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Reading loaded objects without the loader's lock, which may be held for ever: by a thread that
- * waits for this one, or in a forked child by one that is gone. Objects disappear in dlclose;
- * whoever reads keeps others from it meanwhile.
+ * waits for this one, or in a forked child by one that is gone. Objects disappear in dlclose; a
+ * reader holds dlclose off meanwhile.
  */
 #ifndef TORSH_SHIM_LOADER_UNLOADING_H
 #define TORSH_SHIM_LOADER_UNLOADING_H
@@ -10,21 +10,20 @@
 #include <stdbool.h>
 
 /*
- * Around reading what nobody proves to be on the calling thread's stack, for some microseconds.
- * False: another thread may unmap it now; nothing is to be read then, nor allowed again. Never
- * waits.
+ * Around a read, for some microseconds, of objects that are not proved to be on the calling
+ * thread's stack. False: another thread may unmap them now; read nothing, and do not call allow.
+ * Never waits.
  */
 bool torsh_unloading_forbid(void);
 void torsh_unloading_allow(void);
 
 /*
- * Around a dlclose. The first waits for those who forbade it, but not for long: a signal may have
- * taken one away.
+ * Around a dlclose. The first waits for readers, for a limited time: a signal may have ended one.
  */
 void torsh_unloading_begins(void);
 void torsh_unloading_ended(void);
 
-/* In a forked child: threads that were at it are gone. */
+/* In a forked child: forget readers of other threads, which are gone. */
 void torsh_unloading_forked(void);
 
 #endif

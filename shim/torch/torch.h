@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * libtorch as a program in C sees it: the functions that it exports by their mangled names, and
- * where things lie in three of its classes. No layout is taken from a version:
- * shim/torch/torch_calibration.h finds them in the running process, and what it could not find is
- * not read.
+ * The ABI of libtorch: functions by their mangled names, and the layout of three of its classes. No
+ * layout is tied to a version: shim/torch/torch_calibration.h measures it in the running process,
+ * and an unknown field is not read.
  */
 #ifndef TORSH_SHIM_TORCH_TORCH_H
 #define TORSH_SHIM_TORCH_TORCH_H
@@ -68,10 +67,10 @@ typedef void torch_begin(const void *record, enum torch_scopes scopes, const voi
 typedef void torch_end(const void *record);
 
 /*
- * Have every operator and scope told from now on, in its own thread; for ever, as taking a callback
- * back is not safe. With inputs, torch puts the arguments of each into IValues, which takes its
- * time. Returns 0, -ENOENT when libtorch isn't there or doesn't have what is needed, -EALREADY. Any
- * thread, not in a hook that libtorch's own static objects may call.
+ * Observe every operator and scope from now on, on its own thread; for ever, as removing a callback
+ * is not safe. with_inputs: torch copies the arguments of each into IValues, which costs time.
+ * Returns 0, -ENOENT where libtorch is missing or lacks a function, or -EALREADY. Any thread, not
+ * in a hook that libtorch's static objects may call.
  */
 int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
 
@@ -79,21 +78,18 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
 const char *torsh_torch_name(const void *record);
 
 /*
- * Which of the operators of that name it is: "" for the one without another name and for scopes;
- * valid during the call only. NULL where this version doesn't tell.
+ * The overload name of the operator: "" for the default one and for scopes; valid during the call
+ * only. NULL where this version has no function for it.
  */
 const char *torsh_torch_overload(const void *record);
 
-/* Does it, once operators are observed? */
+/* Whether torsh_torch_overload works; after torsh_torch_observe. */
 int torsh_torch_has_overloads(void);
 
-/* torch's own number of the calling thread, from 1; 0 where it can't be asked. */
+/* torch's own number of the calling thread, from 1; 0 where it is unavailable. */
 uint64_t torsh_torch_thread(void);
 
-/*
- * The number that torch gives the next autograd node of the calling thread; -1 where it can't be
- * asked.
- */
+/* The number of the next autograd node of the calling thread; -1 where it is unavailable. */
 int64_t torsh_torch_sequence(void);
 
 #endif

@@ -54,7 +54,7 @@ static uint64_t
 	forward_words[(RECORD_WORDS + 63) /
 		      64]; /* of a RecordFunction, those that fitted so far, a bit for each */
 
-/* ---- arguments ---- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 struct arguments {
 	struct torch_ivalue values[4];
@@ -86,7 +86,7 @@ static bool read_tensor(const struct torch_ivalue *value, struct tensor *tensor)
 	return tensor->n && tensor->words[0] == found.tensor_class;
 }
 
-/* ---- shapes ---- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 struct dims {
 	uint32_t n;
@@ -199,7 +199,7 @@ static bool look_many_dims(const void *record, uint64_t number)
 	return have_dims(record, &many, &many);
 }
 
-/* ---- types and devices ---- */
+/* ---- types and devices ----------------------------------------------------------------------- */
 
 /*
  * Keep the places where the tensor has this number in so many bytes, at a multiple of align;
@@ -255,7 +255,7 @@ static bool look_device(const void *record, uint64_t number)
 	return narrow_offsets(record, &devices, HOST_DEVICE, HOST_DEVICE_BYTES, 1, &found.device);
 }
 
-/* ---- the rest ---- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* The word before the inputs, if it is what torch says twice, with a node made in between. */
 static bool look_sequence(const void *record, uint64_t is_second)
@@ -386,7 +386,7 @@ static bool look_tensors(const void *record, uint64_t number)
 	       found.list == before;
 }
 
-/* ---- the steps ---- */
+/* ---- the steps ------------------------------------------------------------------------------- */
 
 static bool look_group(const void *record, uint64_t is_second)
 {

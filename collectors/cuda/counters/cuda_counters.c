@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Counters of devices: which of the driver's calls matter to them, and what is said of them. */
+/* Counters of devices: which driver calls matter to them, and what is reported of them. */
 #include "collectors/cuda/counters/cuda_counters.h"
 
 #include <stdatomic.h>
@@ -51,7 +51,9 @@ bool torsh_cuda_counters_are_on(void)
 	return (int)atomic_load_explicit(&is_on, memory_order_relaxed);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/*
+ * ---- events ------------------------------------------------------------------------------------
+ */
 
 void torsh_counters_send(const struct event *event)
 {

@@ -7,7 +7,7 @@
 #include "agent/producer/producer.h"
 #include "collectors/cuda/cuda.h"
 
-/* Most programs have no such nodes: nothing more is told of their graphs. */
+/* Most programs have no such nodes: then no event about their graphs is sent. */
 static _Atomic uint32_t are_nodes_there;
 
 /* What the thread's call made. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The memory that a program gets from CUDA, by the calls themselves: their parameters are looked at
- * before and after. What is got is told when the call has returned, with its stack; what is given
- * back is told before. Who sees the calls is cuda_memory_callbacks.c with CUPTI,
- * cuda_memory_driver.c without.
+ * Device memory of the program, from the parameters of its calls, read before and after them. An
+ * allocation is sent when the call has returned, with its stack; a free is sent before the call.
+ * cuda_memory_callbacks.c sees the calls with CUPTI, cuda_memory_driver.c without.
  */
 #include "collectors/cuda/memory/cuda_memory_events.h"
 
@@ -36,7 +35,9 @@ _Static_assert(N_MEMORY_CALLS < 256, "numbers of calls are kept in bytes");
 
 static uint32_t labels[N_MEMORY_CALLS];
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/*
+ * ---- events ------------------------------------------------------------------------------------
+ */
 
 /* It gets nothing by itself, also where CUPTI does not say which graph's node it made. */
 static int is_of_node(uint8_t action)

@@ -37,7 +37,7 @@ static void send(uint32_t device, struct event_device_room info)
 	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_ROOM, .device_room = info});
 }
 
-/* Where the agent asks it tells the answer itself. */
+/* A query of the agent sends its result itself. */
 void torsh_cuda_memory_info_returned(const struct cuda_mem_get_info *info, uint32_t device)
 {
 	if (torsh_cuda_memory_info_is_querying || !info->free_bytes || !info->total_bytes)
@@ -47,9 +47,11 @@ void torsh_cuda_memory_info_returned(const struct cuda_mem_get_info *info, uint3
 						.is_asked = ROOM_BY_PROGRAM});
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/*
+ * ---- queries -----------------------------------------------------------------------------------
+ */
 
-/* What the driver does for us is nothing of the program's; nothing can be told meanwhile. */
+/* What the driver does for the agent is not the program's; nothing can be sent meanwhile. */
 struct query {
 	void *outer;
 	int mode;

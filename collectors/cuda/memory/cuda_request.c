@@ -4,7 +4,9 @@
 #include "collectors/cuda/memory/cuda_array.h"
 #include "collectors/cuda/memory/cuda_pools.h"
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/*
+ * ---- requests ----------------------------------------------------------------------------------
+ */
 
 static void read_plain(struct event_device_alloc *alloc, const struct cuda_alloc *p, uint8_t action)
 {

@@ -9,15 +9,15 @@
 
 #include <stdint.h>
 
-/* Observe from now on, if libtorch is there. Returns whether that is so. */
+/* Start observing operators, if libtorch is loaded. Returns whether it is. */
 int torsh_torch_start(void);
 
-#define TORCH_INPUT_WORDS 512u
+#define TORCH_INPUT_TOKENS 512u
 #define TORCH_INPUT_SLOTS 1024u
 
 /* Arguments as they are read, see collectors/torch/torch_inputs.c. */
-struct torch_words {
-	uint64_t at[TORCH_INPUT_WORDS];
+struct torch_tokens {
+	uint64_t at[TORCH_INPUT_TOKENS];
 	uint32_t n, flags;
 };
 
@@ -29,13 +29,12 @@ struct torch_inputs {
 		uint32_t label, flags;
 	} slots[TORCH_INPUT_SLOTS];
 	/* of the call at hand: 8 KiB that are too much for a stack */
-	struct torch_words words, without;
+	struct torch_tokens tokens, without;
 };
 
 /*
- * The label that describes a record's arguments as PROTOCOL.md says, 0: not known. may_be_none: no
- * arguments means that there are none. flags gets OP_INPUTS_CUT where there are more than are
- * described.
+ * The label of a record's arguments, formatted as in PROTOCOL.md; 0: unavailable. may_be_none: an
+ * empty list means that there are none. flags gets OP_INPUTS_CUT where the text is cut.
  */
 uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none,
 			    uint32_t *flags);
@@ -43,7 +42,7 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 /* The number of a new process group, from 1; 0: there are too many. With Python's lock held. */
 uint32_t torsh_torch_group_add(uintptr_t group);
 
-/* The number of the c10d::ProcessGroup at this address, 0: it is none that was told. Any thread. */
+/* The number of the c10d::ProcessGroup at this address; 0: none was reported there. Any thread. */
 uint32_t torsh_torch_group_number(uintptr_t group);
 
 #endif

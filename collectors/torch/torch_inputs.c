@@ -34,7 +34,7 @@ static struct key_map known; /* key -> label | flags << 32 */
 static _Atomic uint16_t variants[VARIANT_SLOTS];
 
 /*
- * The words: for each argument one with its kind in the lowest byte, then what belongs to it. A
+ * The tokens: for each argument one with its kind in the lowest byte, then what belongs to it. A
  * tensor's has its type in bits 16-31, its device in bits 32-47, its dimensions in bits 8-14, and
  * bit 15 says that strides follow the sizes.
  */
@@ -74,12 +74,12 @@ static bool is_contiguous(const int64_t *sizes, const int64_t *strides, uint64_t
 	return is_in_order || expected == 0;
 }
 
-static void read_tensor(struct torch_words *words, uintptr_t tensor)
+static void read_tensor(struct torch_tokens *tokens, uintptr_t tensor)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
 	const uint64_t *shape = (const uint64_t *)(tensor + at->sizes);
 	const int64_t *sizes = (const int64_t *)(shape + 1), *strides = sizes + TORCH_INLINE_DIMS;
-	uint64_t n = shape[0], device = half_at(tensor, at->device), *head = &words->at[words->n];
+	uint64_t n = shape[0], device = half_at(tensor, at->device), *head = &tokens->at[tokens->n];
 	bool has_strides;
 
 	if (n > TORCH_INLINE_DIMS) {
@@ -88,7 +88,7 @@ static void read_tensor(struct torch_words *words, uintptr_t tensor)
 	}
 	/* A fake tensor whose size is a symbol has this in place of it. */
 	if (n > MOST_DIMS || (n == 1 && sizes[0] == 0 && (device & 0xff) == DEVICE_META)) {
-		words->at[words->n++] = KIND_OTHER;
+		tokens->at[tokens->n++] = KIND_OTHER;
 		return;
 	}
 	has_strides = !is_contiguous(sizes, strides, n);
@@ -97,23 +97,23 @@ static void read_tensor(struct torch_words *words, uintptr_t tensor)
 	memcpy(head + 1, sizes, n * sizeof(*sizes));
 	if (has_strides)
 		memcpy(head + 1 + n, strides, n * sizeof(*strides));
-	words->n += 1 + (uint32_t)n * (has_strides ? 2 : 1);
+	tokens->n += 1 + (uint32_t)n * (has_strides ? 2 : 1);
 }
 
-static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n,
+static void read_values(struct torch_tokens *tokens, const struct torch_ivalue *values, uint64_t n,
 			uint32_t depth);
 
 /* depth: lists around it. */
-static void read_list(struct torch_words *words, uintptr_t list, uint32_t depth)
+static void read_list(struct torch_tokens *tokens, uintptr_t list, uint32_t depth)
 {
 	const struct torch_ivalue *const *ends =
 		(const struct torch_ivalue *const *)(list + torsh_torch_layout.list);
 	uint64_t n = (uint64_t)(ends[1] - ends[0]), said = n < MOST_IN_LIST ? n : MOST_IN_LIST;
 
 	if (said < n)
-		words->flags |= OP_INPUTS_CUT;
-	words->at[words->n++] = KIND_LIST | said << 8;
-	read_values(words, ends[0], said, depth + 1);
+		tokens->flags |= OP_INPUTS_CUT;
+	tokens->at[tokens->n++] = KIND_LIST | said << 8;
+	read_values(tokens, ends[0], said, depth + 1);
 }
 
 /* Only objects that are known groups are anything. */
@@ -142,72 +142,73 @@ static uint64_t read_other(const struct torch_ivalue *value)
 	return KIND_OTHER;
 }
 
-static void read_value(struct torch_words *words, const struct torch_ivalue *value, uint32_t depth)
+static void read_value(struct torch_tokens *tokens, const struct torch_ivalue *value,
+		       uint32_t depth)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
-	uint64_t *next = &words->at[words->n];
+	uint64_t *next = &tokens->at[tokens->n];
 	uintptr_t class;
 
 	if (value->tag == at->tag_tensor) {
 		class = *(const uintptr_t *)value->payload;
 		if (class == at->tensor_class) {
-			read_tensor(words, value->payload);
+			read_tensor(tokens, value->payload);
 			return;
 		}
 		next[0] = class == at->undefined_class ? KIND_UNDEFINED : KIND_OTHER;
-		words->n++;
+		tokens->n++;
 	} else if (value->tag == at->tag_int || value->tag == at->tag_double) {
 		next[0] = value->tag == at->tag_int ? KIND_INT : KIND_DOUBLE;
 		next[1] = value->payload;
-		words->n += 2;
+		tokens->n += 2;
 	} else if (value->tag == at->tag_list && depth < MOST_DEPTH) {
-		read_list(words, value->payload, depth);
+		read_list(tokens, value->payload, depth);
 	} else {
 		next[0] = read_other(value);
-		words->n++;
+		tokens->n++;
 	}
 }
 
-/* Room is kept for the largest value, a list's first word and its tensors included. */
-static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n,
+/* Room is kept for the largest value, a list's first token and its tensors included. */
+static void read_values(struct torch_tokens *tokens, const struct torch_ivalue *values, uint64_t n,
 			uint32_t depth)
 {
 	for (uint64_t i = 0; i < n; i++) {
-		if (words->n + 2 + 2 * MOST_DIMS > TORCH_INPUT_WORDS) {
-			words->flags |= OP_INPUTS_CUT;
-			words->at[words->n < TORCH_INPUT_WORDS ? words->n++
-							       : TORCH_INPUT_WORDS - 1] =
+		if (tokens->n + 2 + 2 * MOST_DIMS > TORCH_INPUT_TOKENS) {
+			tokens->flags |= OP_INPUTS_CUT;
+			tokens->at[tokens->n < TORCH_INPUT_TOKENS ? tokens->n++
+								  : TORCH_INPUT_TOKENS - 1] =
 				KIND_OTHER;
 			continue;
 		}
-		read_value(words, &values[i], depth);
+		read_value(tokens, &values[i], depth);
 	}
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static uint64_t key_of(const struct torch_words *words)
+static uint64_t key_of(const struct torch_tokens *tokens)
 {
-	uint64_t a = words->n + 1, b = words->flags;
+	uint64_t a = tokens->n + 1, b = tokens->flags;
 	uint32_t i = 0;
 
-	for (; i + 1 < words->n; i += 2) {
-		a = (a ^ words->at[i]) * UINT64_C(0x9e3779b97f4a7c15);
-		b = (b ^ words->at[i + 1]) * UINT64_C(0xc2b2ae3d27d4eb4f);
+	for (; i + 1 < tokens->n; i += 2) {
+		a = (a ^ tokens->at[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		b = (b ^ tokens->at[i + 1]) * UINT64_C(0xc2b2ae3d27d4eb4f);
 		a ^= a >> 32;
 		b ^= b >> 29;
 	}
-	if (i < words->n)
-		a = (a ^ words->at[i]) * UINT64_C(0x165667b19e3779f9);
+	if (i < tokens->n)
+		a = (a ^ tokens->at[i]) * UINT64_C(0x165667b19e3779f9);
 	return torsh_key_map_mix(a, b);
 }
 
-/* How many words the argument has that begins with this one; of a list only the first. */
-static uint32_t length_at(uint64_t word)
+/* How many tokens the argument has that begins with this one; of a list only the first. */
+static uint32_t length_at(uint64_t token)
 {
-	switch (word & 0xff) {
+	switch (token & 0xff) {
 	case KIND_TENSOR:
-		return 1 + (uint32_t)(word >> 8 & 0x7f) * (word & HAS_STRIDES ? 2 : 1);
+		return 1 + (uint32_t)(token >> 8 & 0x7f) * (token & HAS_STRIDES ? 2 : 1);
 	case KIND_INT:
 	case KIND_DOUBLE:
 		return 2;
@@ -220,27 +221,27 @@ static uint32_t length_at(uint64_t word)
  * Take the numbers out that are arguments themselves; returns whether there were any. Those of
  * lists stay.
  */
-static bool drop_numbers(const struct torch_words *words, struct torch_words *without)
+static bool drop_numbers(const struct torch_tokens *tokens, struct torch_tokens *without)
 {
 	bool has_any = false;
 	uint32_t in_list = 0; /* values that are left in the lists around */
 
 	without->n = 0;
-	without->flags = words->flags;
-	for (uint32_t i = 0; i < words->n;) {
-		uint32_t kind = words->at[i] & 0xff, n = length_at(words->at[i]);
+	without->flags = tokens->flags;
+	for (uint32_t i = 0; i < tokens->n;) {
+		uint32_t kind = tokens->at[i] & 0xff, n = length_at(tokens->at[i]);
 
 		if ((kind == KIND_INT || kind == KIND_DOUBLE) && !in_list) {
 			without->at[without->n++] = KIND_OTHER;
 			has_any = true;
 		} else {
-			memcpy(&without->at[without->n], &words->at[i], n * sizeof(words->at[0]));
+			memcpy(&without->at[without->n], &tokens->at[i], n * sizeof(tokens->at[0]));
 			without->n += n;
 		}
 		if (in_list)
 			in_list--;
 		if (kind == KIND_LIST)
-			in_list += (uint32_t)(words->at[i] >> 8);
+			in_list += (uint32_t)(tokens->at[i] >> 8);
 		i += n;
 	}
 	return has_any;
@@ -333,81 +334,81 @@ static void put_device(struct text *text, uint32_t device)
 	}
 }
 
-static void put_tensor(struct text *text, const uint64_t *words)
+static void put_tensor(struct text *text, const uint64_t *tokens)
 {
-	uint32_t n = words[0] >> 8 & 0x7f, type = words[0] >> 16 & 0xffff;
+	uint32_t n = tokens[0] >> 8 & 0x7f, type = tokens[0] >> 16 & 0xffff;
 
 	torsh_text_put(text, type < N_NAMES(type_names) ? type_names[type] : "dtype?");
-	put_dims(text, '[', words + 1, n, ']');
-	if (words[0] & HAS_STRIDES)
-		put_dims(text, '(', words + 1 + n, n, ')');
-	put_device(text, words[0] >> 32 & 0xffff);
+	put_dims(text, '[', tokens + 1, n, ']');
+	if (tokens[0] & HAS_STRIDES)
+		put_dims(text, '(', tokens + 1 + n, n, ')');
+	put_device(text, tokens[0] >> 32 & 0xffff);
 }
 
-static void put_value(struct text *text, const uint64_t *words)
+static void put_value(struct text *text, const uint64_t *tokens)
 {
 	double real;
 
-	switch (words[0] & 0xff) {
+	switch (tokens[0] & 0xff) {
 	case KIND_NONE:
 		torsh_text_put(text, "-");
 		break;
 	case KIND_TENSOR:
-		put_tensor(text, words);
+		put_tensor(text, tokens);
 		break;
 	case KIND_UNDEFINED:
 		torsh_text_put(text, "?");
 		break;
 	case KIND_INT:
-		torsh_torch_put_integer(text, (int64_t)words[1]);
+		torsh_torch_put_integer(text, (int64_t)tokens[1]);
 		break;
 	case KIND_DOUBLE:
-		memcpy(&real, &words[1], sizeof(real));
+		memcpy(&real, &tokens[1], sizeof(real));
 		torsh_torch_put_double(text, real);
 		break;
 	case KIND_GROUP:
 		torsh_text_put(text, "group#");
-		torsh_torch_put_integer(text, (int64_t)(words[0] >> 8));
+		torsh_torch_put_integer(text, (int64_t)(tokens[0] >> 8));
 		break;
 	case KIND_BOOL:
-		torsh_text_put(text, words[0] >> 8 ? "true" : "false");
+		torsh_text_put(text, tokens[0] >> 8 ? "true" : "false");
 		break;
 	default:
 		torsh_text_put(text, "_");
 	}
 }
 
-static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i,
+static bool put_next(struct text *text, const struct torch_tokens *tokens, uint32_t *i,
 		     const char *before);
 
-static bool put_list(struct text *text, const struct torch_words *words, uint32_t *i)
+static bool put_list(struct text *text, const struct torch_tokens *tokens, uint32_t *i)
 {
-	uint32_t n = (uint32_t)(words->at[(*i)++] >> 8);
+	uint32_t n = (uint32_t)(tokens->at[(*i)++] >> 8);
 	bool has_room = true;
 
 	torsh_text_put(text, "{");
 	for (uint32_t k = 0; k < n && has_room; k++)
-		has_room = put_next(text, words, i, k ? "," : "");
+		has_room = put_next(text, tokens, i, k ? "," : "");
 	torsh_text_put(text, "}");
 	return has_room;
 }
 
 /*
- * The value at word *i, which becomes that behind it. Returns false where the text has no room for
+ * The value at token *i, which becomes that behind it. Returns false where the text has no room for
  * all of it.
  */
-static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i,
+static bool put_next(struct text *text, const struct torch_tokens *tokens, uint32_t *i,
 		     const char *before)
 {
 	size_t length = text->length;
 
-	if (*i >= words->n || text->length + TEXT_SPACE > text->capacity)
+	if (*i >= tokens->n || text->length + TEXT_SPACE > text->capacity)
 		return false;
 	torsh_text_put(text, before);
-	if ((words->at[*i] & 0xff) == KIND_LIST)
-		return put_list(text, words, i);
-	put_value(text, &words->at[*i]);
-	*i += length_at(words->at[*i]);
+	if ((tokens->at[*i] & 0xff) == KIND_LIST)
+		return put_list(text, tokens, i);
+	put_value(text, &tokens->at[*i]);
+	*i += length_at(tokens->at[*i]);
 	if (!text->is_cut)
 		return true;
 	text->length = length;
@@ -416,40 +417,40 @@ static bool put_next(struct text *text, const struct torch_words *words, uint32_
 }
 
 /* A text that has no room for the rest ends with the last argument that it has room for. */
-static void put_values(struct text *text, const struct torch_words *words, uint32_t *flags)
+static void put_values(struct text *text, const struct torch_tokens *tokens, uint32_t *flags)
 {
 	uint32_t i = 0;
 
-	while (i < words->n) {
-		if (!put_next(text, words, &i, i ? ";" : "")) {
+	while (i < tokens->n) {
+		if (!put_next(text, tokens, &i, i ? ";" : "")) {
 			*flags |= OP_INPUTS_CUT;
 			return;
 		}
 	}
 }
 
-static uint64_t make_label(const struct torch_words *words)
+static uint64_t make_label(const struct torch_tokens *tokens)
 {
 	struct text text = torsh_text_map(INPUTS_TEXT_BYTES);
-	uint32_t flags = words->flags, label;
+	uint32_t flags = tokens->flags, label;
 
-	put_values(&text, words, &flags);
+	put_values(&text, tokens, &flags);
 	label = torsh_label(text.bytes, text.length);
 	torsh_text_unmap(&text);
 	return (uint64_t)flags << 32 | label;
 }
 
-/* The label and flags of these words, which may be new. */
+/* The label and flags of these tokens, which may be new. */
 static uint64_t look_up(struct torch_inputs *inputs, uint64_t key)
 {
-	const struct torch_words *words = &inputs->words;
-	struct torch_words *without = &inputs->without;
+	const struct torch_tokens *tokens = &inputs->tokens;
+	struct torch_tokens *without = &inputs->without;
 	uint64_t value = torsh_key_map_find(&known, key);
 	_Atomic uint16_t *count;
 
 	if (value)
 		return value;
-	if (drop_numbers(words, without)) {
+	if (drop_numbers(tokens, without)) {
 		uint64_t alike = key_of(without);
 
 		count = &variants[(alike >> 20) % VARIANT_SLOTS];
@@ -460,7 +461,7 @@ static uint64_t look_up(struct torch_inputs *inputs, uint64_t key)
 		}
 		atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 	}
-	value = make_label(words);
+	value = make_label(tokens);
 	return (uint32_t)value ? torsh_key_map_add(&known, key, value) : 0;
 }
 
@@ -478,7 +479,7 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 		const struct torch_ivalue *values;
 		uint64_t n;
 	} * arguments;
-	struct torch_words *words = &inputs->words;
+	struct torch_tokens *tokens = &inputs->tokens;
 	uint64_t key, value;
 	uint32_t slot;
 
@@ -488,11 +489,11 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 	arguments = (const void *)((uintptr_t)record + torsh_torch_layout.inputs);
 	if (!arguments->n)
 		return may_be_none ? label_of_none(inputs) : 0;
-	words->n = 0;
-	words->flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
-	read_values(words, arguments->values,
+	tokens->n = 0;
+	tokens->flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
+	read_values(tokens, arguments->values,
 		    arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
-	key = key_of(words);
+	key = key_of(tokens);
 	slot = (uint32_t)(key >> 40) % TORCH_INPUT_SLOTS;
 	if (inputs->slots[slot].key != key) {
 		value = look_up(inputs, key);

@@ -16,10 +16,10 @@ $(TARGET_LIB): $(TARGET_OBJECTS)
 endif
 
 UNIT_TESTS := $(patsubst test/unit/%.c,$(TEST)/unit/%,$(call files_below,test/unit,_test.c))
-PROGRAMS := $(patsubst test/programs/%.c,$(TEST)/programs/%,$(sort $(wildcard test/programs/*.c))) \
-	$(patsubst test/programs/%.cc,$(TEST)/programs/%,$(sort $(wildcard test/programs/*.cc))) \
-	$(patsubst test/programs/lib%_so.c,$(TEST)/programs/lib%.so,$(wildcard test/programs/lib*_so.c))
-PROGRAMS := $(filter-out %_so,$(PROGRAMS))
+# The programs of all folders lie in one: a test names them without the folder.
+PROGRAM_FOLDERS := $(patsubst %/,%,$(wildcard test/programs/*/))
+PROGRAM_SOURCES := $(foreach folder,$(PROGRAM_FOLDERS),$(sort $(wildcard $(folder)/*.c $(folder)/*.cc)))
+PROGRAMS := $(patsubst %_so,%.so,$(addprefix $(TEST)/programs/,$(notdir $(basename $(PROGRAM_SOURCES)))))
 DEVICE_TESTS := $(patsubst test/gpu/%.c,$(TEST)/gpu/%,$(sort $(wildcard test/gpu/*.c)))
 FUZZ_SOURCES := $(filter-out test/fuzz/replay.c,$(sort $(wildcard test/fuzz/*.c)))
 REPLAYS := $(patsubst test/fuzz/%.c,$(TEST)/fuzz/%,$(FUZZ_SOURCES))
@@ -44,7 +44,7 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 $(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Write recordings for tests of the readers.
-$(SYNTHETIC) $(ESCAPES) $(HOSTILE): $(TEST)/%: test/lib/%.c $(TOOL_LIB) $(BUILD)/flags
+$(SYNTHETIC) $(ESCAPES) $(HOSTILE): $(TEST)/%: test/lib/recordings/%.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
@@ -57,18 +57,23 @@ $(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUI
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< test/fuzz/replay.c $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
-$(TEST)/programs/%: test/programs/%.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=gnu11 $(PROGRAM_FLAGS) -I. -o $@ $< -ldl -lm
+# Libraries have no stack protector, as is some distributions' default: its entry of the PLT would move what two of them
+# have at one place.
+define program_rules
+$(TEST)/programs/%: $1/%.c $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,cc,$$<)$$(CC) -std=gnu11 $$(PROGRAM_FLAGS) -I. -o $$@ $$< -ldl -lm
 
-# No stack protector, as is some distributions' default: its entry of the PLT would move what two libraries have at one place.
-$(TEST)/programs/lib%.so: test/programs/lib%_so.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=gnu11 $(PROGRAM_FLAGS) -fno-stack-protector -fPIC -shared -o $@ $<
+$(TEST)/programs/lib%.so: $1/lib%_so.c $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,cc,$$<)$$(CC) -std=gnu11 $$(PROGRAM_FLAGS) -fno-stack-protector -fPIC -shared -o $$@ $$<
 
-$(TEST)/programs/%: test/programs/%.cc $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call say,c++,$<)$(CXX) -std=c++17 -fsized-deallocation $(PROGRAM_FLAGS) -I. -o $@ $< -ldl
+$(TEST)/programs/%: $1/%.cc $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,c++,$$<)$$(CXX) -std=c++17 -fsized-deallocation $$(PROGRAM_FLAGS) -I. -o $$@ $$< -ldl
+
+endef
+$(foreach folder,$(PROGRAM_FOLDERS),$(eval $(call program_rules,$(folder))))
 
 $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	@mkdir -p $(@D)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The program test/programs/committed.c seen from outside: what it says that it allocated, and what reports say."""
+"""The program test/programs/heap/committed.c seen from outside: what it says that it allocated, and what reports say."""
 
 import struct
 

@@ -27,7 +27,7 @@ def run_python(code, *arguments):
 def ask_trace_processor(path, *queries):
     """Rows of queries to Perfetto's trace processor, which has to find nothing wrong with the trace."""
     statistics = "select name, value from stats where value > 0"
-    result = subprocess.run([consumers_python(), ROOT / "test/lib/trace_processor.py", path, statistics, *queries],
+    result = subprocess.run([consumers_python(), ROOT / "test/lib/readers/trace_processor.py", path, statistics, *queries],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(), timeout=TIMEOUT_S)
     assert result.returncode == 0, result.stderr.decode(errors="replace")[-3000:]
     rows = json.loads(result.stdout)

@@ -5,7 +5,7 @@ from harness import BUILD, expect_equal, json, run, scratch, torsh
 
 SYNTHETIC = BUILD / "test/synthetic"
 OPERATORS = 2000
-OPERATORS_OF_STEP = 101  # and what test/lib/synthetic.c says of them
+OPERATORS_OF_STEP = 101  # and what test/lib/recordings/synthetic.c says of them
 LAYERS = 10
 TENSOR_BYTES = 65536
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The programs test/programs/start.c and member.c, and Python's like: what members say of themselves, and reports."""
+"""The programs test/programs/process/start.c and member.c, and Python's like: what members say of themselves, and reports."""
 
 import collections
 

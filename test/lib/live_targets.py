@@ -15,7 +15,7 @@ FIRST, SECOND, THIRD, CHILD, RESIZED = 1001, 2003, 3001, 4001, 5003  # bytes of 
 
 
 class Target:
-    """A running test/programs/obeys, or another program that answers each letter with a dot."""
+    """A running test/programs/process/obeys, or another program that answers each letter with a dot."""
 
     def __init__(self, command=(OBEYS,), output=None, user=None, **variables):
         self.output = output or scratch()

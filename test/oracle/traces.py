@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Random traces of heap calls, whose truth test/programs/trace.c knows, against the reports: live blocks and bytes by
+Random traces of heap calls, whose truth test/programs/heap/trace.c knows, against the reports: live blocks and bytes by
 call site and depth, the exact peak and its holders, byte for byte.
 
 Blocks of a trace are told from what the C library holds by their stack (they go through trace_step). What the library

@@ -35,7 +35,7 @@ def source_lines(path, *parts):
     return {part: next(i for i, line in enumerate(lines, 1) if part in line) for part in parts}
 
 
-OBEYS_LINES = source_lines(ROOT / "test/programs/obeys.c", "malloc(FIRST_BYTES)")
+OBEYS_LINES = source_lines(ROOT / "test/programs/process/obeys.c", "malloc(FIRST_BYTES)")
 
 
 @case

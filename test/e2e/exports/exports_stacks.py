@@ -17,7 +17,7 @@ from harness import *  # noqa: E402,F403
 from exported import exported  # noqa: E402
 from schema import expect_fits_file  # noqa: E402
 
-SPEEDSCOPE = ROOT / "test/lib/speedscope.json"
+SPEEDSCOPE = ROOT / "test/lib/readers/speedscope.json"
 ROW = re.compile(r"\s*(-?[\d.]+)(?:B|bytes)?\s+\S+%\s+\S+%\s+(-?[\d.]+)(?:B|bytes)?\s+\S+%\s+(.*?)(?: \((?:partial-)?inline\))?$")
 PYTHON = """
 class Keeper:

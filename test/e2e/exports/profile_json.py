@@ -363,7 +363,7 @@ def profiles_are_loaded_by_the_published_models():
     output, truth = record_simulated([PROGRAMS / "cuda_evidence", "layers"], devices=2)
     path = scratch("exported") / "a.profile.json"
     torsh("export", output, "--format", "profile", "-o", path)
-    loaded = run([environment_python("models"), ROOT / "test/lib/profile_models.py", path])
+    loaded = run([environment_python("models"), ROOT / "test/lib/readers/profile_models.py", path])
     expect_equal(loaded.returncode, 0, f"status\n{loaded.stderr.decode()[-3000:]}\n")
     expect_equal(int(loaded.stdout), len(of_kind(truth, "kernel")), "kernels")
 

@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
-# What test/programs/entries.c keeps of its last round.
+# What test/programs/heap/entries.c keeps of its last round.
 ENTRIES = {
     "leak_malloc": 1001,
     "leak_calloc": 7 * 11,

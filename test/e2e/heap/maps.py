@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
-# function in test/programs/maps.c: MiB left of what it mapped
+# function in test/programs/heap/maps.c: MiB left of what it mapped
 LEFT = {
     "map_untouched": 8,
     "map_and_unmap": 0,

@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
-SOURCE = ROOT / "test/programs/stacks.c"
+SOURCE = ROOT / "test/programs/stacks/stacks.c"
 # Size of the leak: (blocks, chain from the innermost function outwards to main).
 CHAINS = {
     101: (2, ["leak_plain"]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What forks inherit: known as their parents', no leak to keep and no error to free. Truth: test/programs/inherit.c."""
+"""What forks inherit: known as their parents', no leak to keep and no error to free. Truth: test/programs/heap/inherit.c."""
 
 import collections
 import pathlib

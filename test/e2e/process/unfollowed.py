@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from family import START, Truth, complete, expect_members, images, kept  # noqa: E402
 
-SOURCES = ROOT / "test/programs"
+SOURCES = ROOT / "test/programs/process"
 STATUS = 7
 NOBODY = 65534
 

@@ -12,8 +12,8 @@ from annotations import build, itt_flags, nvtx_headers, python_with  # noqa: E40
 from environments import torch_python  # noqa: E402
 from timeline import nested, timeline  # noqa: E402
 
-SOURCES = ROOT / "test/programs/itt"
-LOAD = ROOT / "test/programs/nvtx/load.c"
+SOURCES = ROOT / "test/programs/ranges/itt"
+LOAD = ROOT / "test/programs/ranges/nvtx/load.c"
 VALUES = [("early", "counters", 1), ("typed", "counters", -4), ("plain", "counters", 1), ("plain", "counters", 11),
           ("plain", "counters", 10), ("plain", "counters", -1), ("real", "counters", 0.5), ("outer", "other domain", 1),
           ("outer", "other domain", 5), ("histogram[10]", "other domain", 0.5), ("histogram[20]", "other domain", 0.25)]
@@ -127,7 +127,7 @@ def each_tool_hears_of_what_others_say():
         raise Skip("no Python here has both ittapi and nvtx")
     for_itt = build("itt.so", SOURCES / "consumer.c", *[flag for flag in itt_flags() if flag.startswith("-I")], "-fPIC",
                     "-shared")
-    for_nvtx = build("nvtx.so", ROOT / "test/programs/nvtx/consumer.c", f"-I{nvtx_headers()}", "-fPIC", "-shared")
+    for_nvtx = build("nvtx.so", ROOT / "test/programs/ranges/nvtx/consumer.c", f"-I{nvtx_headers()}", "-fPIC", "-shared")
     log = scratch("log") / "log"
     output = expect_output([python.path, "-c", BRIDGED], "", env={
         "PYTHONPATH": f"{folder}:{ROOT / 'tools/python'}", "INTEL_LIBITTNOTIFY64": str(for_itt),

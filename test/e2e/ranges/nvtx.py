@@ -12,7 +12,7 @@ from annotations import build, nvtx_2_library, nvtx_headers, python_with  # noqa
 from environments import torch_python  # noqa: E402
 from timeline import nested, timeline  # noqa: E402
 
-SOURCES = ROOT / "test/programs/nvtx"
+SOURCES = ROOT / "test/programs/ranges/nvtx"
 DEAF = "-2 -2 -2 -2 -2 -2\n-2 -2 -2\n-2 -2 0\n"
 HEARD = "0 1 2 2 1 0\n0 0 0\n0 0 1\n"
 # In the order of the program: (event, name, domain, category, payload).

@@ -11,7 +11,7 @@ from harness import *  # noqa: E402,F403
 from timeline import nested, timeline  # noqa: E402
 
 PROGRAM = PROGRAMS / "regions"
-SOURCE = ROOT / "test/programs/regions.c"
+SOURCE = ROOT / "test/programs/ranges/regions.c"
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-D_POSIX_C_SOURCE=200809L", f"-I{ROOT}", "-pthread")
 BARE = "alone\n0 0 0 0 0 0 0 0 42\n"
 RECORDED = "there\n0 1 1 0 -1 2 0 0 42\n"

@@ -28,7 +28,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "test/programs/stack_use.h"
+#include "test/programs/stacks/stack_use.h"
 
 #define STACK_BYTES 65536
 #define SMALL_BYTES 4096

@@ -91,7 +91,7 @@ def expect_within_bound(lost_s):
 
 
 @case
-def a_killed_writers_file_lacks_no_more_than_it_says():
+def a_killed_writers_file_lacks_no_more_than_it_reports():
     lost_s = [kill_once(seconds, number) for number, seconds in enumerate(random_moments(N_KILLS, SECONDS))]
     print(f"note: {N_KILLS} kills, of each at most {max(lost_s):.3f} s lost")
 

@@ -87,7 +87,7 @@ def so_it_is_for_a_program_that_it_becomes():
 
 
 @case
-def a_process_that_runs_on_is_said_to():
+def a_process_that_runs_on_is_reported_as_running():
     counts, output = counts_and_output()
     script = (f"import os, signal\nif not os.fork():\n    signal.pause()\n"
               f"import subprocess; subprocess.run({[str(part) for part in committed.command(counts, 1000)]!r})")

@@ -54,7 +54,7 @@ def small_disk(n_bytes):
 
 
 @case
-def a_full_disk_is_said_and_harms_nobody():
+def a_full_disk_is_reported_and_harms_nobody():
     with small_disk(MIB) as disk:
         _, counts, output = run_limited(env={"TORSH_PROFILER_RECORD": "full", "TORSH_PROFILER_RESERVE": "0"},
                                         n_blocks=1_000_000, output=disk / "out")
@@ -106,7 +106,7 @@ def expect_recorded_elsewhere(output, named):
 
 
 @case
-def an_output_that_may_not_be_written_is_said():
+def an_output_that_may_not_be_written_is_reported():
     if os.geteuid() != 0:
         folder = scratch("read-only")
         folder.chmod(0o555)
@@ -136,7 +136,7 @@ def without_proc_the_program_has_the_name_that_it_was_started_by():
 
 
 @case
-def no_place_for_the_socket_is_said_with_its_name():
+def no_place_for_the_socket_is_reported_with_its_name():
     result = run_apart("for d in /tmp /dev/shm /var/tmp; do mount -t tmpfs -o ro tmpfs $d; done; unset XDG_RUNTIME_DIR TMPDIR",
                        scratch())
     expect_equal(result.returncode, 25, "status")
@@ -144,7 +144,7 @@ def no_place_for_the_socket_is_said_with_its_name():
 
 
 @case
-def an_output_that_cannot_be_made_is_said():
+def an_output_that_cannot_be_made_is_reported():
     blocked = scratch() / "a-file"
     blocked.write_text("in the way")
     expect_recorded_elsewhere(blocked / "out", "a-file")

@@ -155,7 +155,7 @@ decimal.Decimal(3).sqrt(), pickle.dumps(held[0]), json.dumps([1.5]), socket.sock
 
 
 @case
-def every_full_table_is_said():
+def every_full_table_is_reported():
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILES, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
@@ -275,7 +275,7 @@ def ranges_of_any_number_of_domains_are_there():
 
 
 @case
-def arguments_are_all_there_or_a_note_says_that_they_are_cut():
+def arguments_are_all_there_or_a_note_reports_that_they_are_cut():
     for extra, is_cut in ((["x"] * 1000, False), (["y" * 900] * 36, False), (["z" * 900] * 40, True)):
         command = [PROGRAMS / "nested", "nothing", "0", *extra]
         result, output = record(command)
@@ -309,7 +309,7 @@ OPEN_MOST = 65536  # calls within one another of a thread, of which a schedule's
 
 
 @case
-def ranges_nested_to_any_depth_are_sent_as_the_schedule_says():
+def ranges_nested_to_any_depth_are_sent_as_the_schedule_has_them():
     for n in (300, OPEN_MOST, OPEN_MOST + 100):
         _, output = nested("steps", n, TORSH_PROFILER_SCHEDULE="active:1,repeat:1", TORSH_PROFILER_ACTIVITIES="cpu")
         sent = collections.Counter(event["event"] for event in timeline.timeline(output))
@@ -324,7 +324,7 @@ OPEN_SHOWN = 4096  # calls within one another of a thread that reports of calls 
 
 
 @case
-def calls_nested_too_deep_for_a_report_are_said_to_be_left_out():
+def calls_nested_too_deep_for_a_report_are_reported_as_left_out():
     for n_deeper in (0, 100):
         _, output = nested("steps", OPEN_SHOWN + n_deeper, TORSH_PROFILER_ACTIVITIES="cpu")
         report, text = read_report("ops", output, "--limit", "0"), torsh("ops", output)
@@ -349,7 +349,7 @@ fall(int(sys.argv[1]))
 
 
 @case
-def stacks_of_too_many_python_frames_say_so():
+def stacks_of_too_many_python_frames_report_it():
     for n in (CHAIN_MOST - 50, 3 * CHAIN_MOST):
         result, output = record([sys.executable, "-c", RECURSES, n])
         expect_equal(result.returncode, 0, f"status ({result.stderr!r})")

@@ -250,7 +250,7 @@ def signals_to_a_whole_job_do_not_end_the_writer():
 
 
 @case
-def the_writer_can_be_told_to_end():
+def the_writer_can_be_ended():
     output, counts = scratch(), committed.Counts(scratch("counts"))
     with started(committed.command(counts, 1000, 1, "wait"), agent_environment(output)) as process:
         pid = wait_until(lambda: writer_of(output), "a writer")
@@ -305,7 +305,7 @@ def writer_with_blocks(n_blocks):
 
 
 @case
-def reports_say_what_the_writer_takes():
+def reports_show_what_the_writer_takes():
     # With the fewer ones, too, all else that a busy writer has is there.
     n_few, n_many = 200_000, 1_000_000
     few, _, _ = writer_with_blocks(n_few)

@@ -88,7 +88,7 @@ def check_program(output, n_threads, n_kernels):
 
 
 @case
-def what_a_program_asks_for_is_recorded():
+def what_a_program_requests_is_recorded():
     _, output = record_on_device([PROGRAM, 1, 20])
     check_program(output, 1, 20)
 

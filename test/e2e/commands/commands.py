@@ -163,7 +163,7 @@ def suppressed_leaks_are_counted_apart():
 
 
 @case
-def check_says_by_its_status_whether_a_budget_holds():
+def check_reports_by_its_status_whether_a_budget_holds():
     output = recorded()
     report, top = leaks(output), peak(output)
     leaked, highest = report["leaked_bytes"], top["peak_bytes"]
@@ -212,7 +212,7 @@ def the_peak_is_that_of_the_program():
 
 
 @case
-def usable_sizes_stand_beside_those_asked_for():
+def usable_sizes_stand_beside_those_requested():
     for entry in own(leaks(recorded())):
         assert entry["usable_bytes"] >= entry["bytes"], entry
         assert entry["first_ns"] <= entry["last_ns"], entry
@@ -232,7 +232,7 @@ def folded_stacks_hold_all_leaked_bytes():
 
 
 @case
-def dump_tells_what_is_in_a_file():
+def dump_reports_what_is_in_a_file():
     file = recordings(recorded(TORSH_PROFILER_RECORD="full"))[0]
     text = torsh("dump", file)
     assert "entries" in text and len(text.splitlines()) > 10, text[:500]

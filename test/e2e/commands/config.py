@@ -67,7 +67,7 @@ for row in BAD_VALUES:
 
 
 @case
-def what_comes_later_says_so_once():
+def what_comes_later_is_reported_once():
     lines, _ = said({"TORSH_PROFILER_ACTIVITIES": "heap,nccl"})
     expect_equal(len([line for line in lines if "come later" in line]), 1, f"lines in {lines}")
 

@@ -32,7 +32,7 @@ def a_process_without_a_session_is_status_2():
 
 
 @case
-def a_snapshot_that_cannot_be_written_says_so():
+def a_snapshot_that_cannot_be_written_reports_it():
     with Target() as target:
         target.tell("a")
         # The last one is the recording itself, which must not be harmed.

@@ -39,7 +39,7 @@ OBEYS_LINES = source_lines(ROOT / "test/programs/process/obeys.c", "malloc(FIRST
 
 
 @case
-def top_needs_a_terminal_and_says_so():
+def top_needs_a_terminal_and_reports_it():
     result = run([TORSH, "top"])
     expect_equal(result.returncode, 2, "status")
     assert b"--once" in result.stderr, result.stderr

@@ -246,7 +246,7 @@ def record_ranks(work, *times_ns):
 
 
 @case
-def a_rank_that_waits_for_another_is_told_for_which():
+def a_rank_that_waits_for_another_is_reported_with_which():
     output, truth = record_ranks("launch(); all_reduce(other); synchronize()", 200 * MS, 2 * MS)
     finding = only(expect_fired(output, "late_rank"))
     expect_equal((value(finding, "waited_ns"), value(finding, "collectives"), value(finding, "late_rank")),
@@ -435,7 +435,7 @@ def work_of_no_operator_is_found_and_that_of_operators_is_not():
 
 
 @case
-def records_that_are_missing_are_told():
+def records_that_are_missing_are_reported():
     output, truth = recorded("launch(); synchronize()", untimed_kernels=2)
     finding = only(expect_fired(output, "events_missing"))
     expect_equal(value(finding, "device_records"), len(kernels_of(truth)) // 2, "records")
@@ -444,7 +444,7 @@ def records_that_are_missing_are_told():
 
 
 @case
-def counters_that_are_refused_are_told_with_the_reason():
+def counters_that_are_refused_are_reported_with_the_reason():
     counters = {"TORSH_PROFILER_COUNTERS": "operators"}
     output, _ = recorded("launch(); synchronize()", env=counters, faults="cuptiProfilerInitialize=35")
     assert "NVreg_RestrictProfilingToAdminUsers=0" in only(expect_fired(output, "counters_refused"))["note"]
@@ -454,7 +454,7 @@ def counters_that_are_refused_are_told_with_the_reason():
 
 
 @case
-def time_that_cupti_takes_for_itself_is_told():
+def time_that_cupti_takes_for_itself_is_reported():
     output, _ = recorded("launch(); synchronize()", flush_ns=500 * MS)
     finding = only(expect_fired(output, "profiler_too_heavy"))
     assert value(finding, "cupti_ns") >= 500 * MS, finding
@@ -463,7 +463,7 @@ def time_that_cupti_takes_for_itself_is_told():
 
 
 @case
-def a_program_without_a_device_is_told_to_have_none():
+def a_program_without_a_device_is_reported_to_have_none():
     _, output = record([PROGRAMS / "lifecycle"])
     report = read_report("report", output, "--no-lines")
     schema.expect_fits("report", report)

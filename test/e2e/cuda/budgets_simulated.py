@@ -86,7 +86,7 @@ def a_device_that_did_nothing_is_at_zero():
 
 
 @case
-def what_of_devices_is_not_known_breaks_the_budget_and_says_why():
+def what_of_devices_is_not_known_breaks_the_budget_and_reports_why():
     _, output = record(["true"])
     for option in OPTIONS:
         expect_unknown(output, option, "devices")

@@ -53,7 +53,7 @@ def ask(names=()):
 
 @case
 @needs("cupti")
-def each_chip_has_the_counters_in_as_many_passes_as_are_said():
+def each_chip_has_the_counters_in_as_many_passes_as_are_declared():
     chosen = {(line["chip"], line["choice"]): line for line in ask() if "choice" in line}
     expect_equal(len(chosen), 3 * len(CHIPS), "answers")
     for (chip, choice), line in chosen.items():

@@ -352,7 +352,7 @@ def called(truth):
 
 
 @case
-def without_counters_simulated_cupti_is_not_asked_for_any():
+def without_counters_simulated_cupti_gets_no_request_for_any():
     for counters in ("off", ""):
         output, truth, _ = measure(counters, [PROGRAM, 1, 20])
         names = {name for name in called(truth) if "Profiler" in name or "Sampling" in name}
@@ -441,7 +441,7 @@ def samples_of_a_simulated_device_are_drawn():
 
 
 @case
-def kernels_that_are_missing_beside_samples_are_said_to_be():
+def kernels_that_are_missing_beside_samples_are_reported():
     output, _, _ = measure("timeline", [PROGRAM, 1, 50], kernel_ns=2000000, lost_buffers=1)
     report = report_of(output)
     expect_equal(report["kernels"], [], "kernels")

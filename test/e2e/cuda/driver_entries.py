@@ -176,7 +176,7 @@ int main(void)
 
 
 @case
-def an_entry_point_is_interposed_in_the_form_that_was_asked_for():
+def an_entry_point_is_interposed_in_the_form_that_was_requested():
     folder, output = scratch("driver"), scratch()
     (folder / "driver.c").write_text(DRIVER)
     (folder / "program.c").write_text("#define _GNU_SOURCE\n" + PROGRAM)

@@ -89,7 +89,7 @@ def kernels_of_a_programs_graphs_are_at_the_lines_that_captured_them():
 
 
 @case
-def launches_have_their_lines_where_these_are_asked_for():
+def launches_have_their_lines_where_these_are_requested():
     said = lines_of_source()
     for faults in ("", "cuptiActivityEnable=10"):
         output, _ = record_simulated([program(), "lines"], env=STACKS, faults=faults)
@@ -106,7 +106,7 @@ def without_stacks_kernels_have_no_lines():
 
 
 @case
-def exports_say_the_line_of_a_graphs_kernel():
+def exports_report_the_line_of_a_graphs_kernel():
     said = lines_of_source()
     output, _ = record_simulated([program(), "lines"], env=STACKS)
     trace = json.loads(exported(output, "t.json", "--format", "chrome").read_text())["traceEvents"]
@@ -148,7 +148,7 @@ def kernels_of_pytorchs_graphs_are_at_the_lines_that_captured_them():
 
 @case
 @needs("torch")
-def eager_kernels_of_pytorch_have_lines_where_stacks_are_asked_for():
+def eager_kernels_of_pytorch_have_lines_where_stacks_are_requested():
     output, truth = record_simulated([cuda_python(), "-c", CAPTURED], env=STACKS)
     report = kernels_report(output)
     places = {(line["function"], line["line"]) for row in report["kernels"] for line in row["lines"] if not line["captured"]}

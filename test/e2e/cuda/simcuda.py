@@ -154,7 +154,7 @@ def a_python_ends_when_autograds_threads_are_idle():
 
 
 @case
-def a_machine_without_driver_or_device_says_so():
+def a_machine_without_driver_or_device_reports_it():
     script = "import ctypes; c = ctypes.CDLL('libcudart.so.13'); n = ctypes.c_int(); print(c.cudaGetDeviceCount(ctypes.byref(n)))"
     for driver, code in (("absent", "35"), ("stub", "34"), ("nodevice", "100"), ("present", "0")):
         result = simulate([sys.executable, "-c", script], driver=driver)
@@ -176,7 +176,7 @@ def a_tool_is_injected_before_the_first_context():
 
 
 @case
-def every_call_can_fail_and_the_program_hears_of_it():
+def every_call_can_fail_and_the_program_gets_the_error():
     program, folder = compiled("streams"), scratch()
     ran(program, folder / "truth", clock="virtual", kernel_ns=1)
     called = [line["name"] for line in of_kind(read_truth(folder / "truth"), "calls")]
@@ -333,7 +333,7 @@ def pytorch_trains_and_its_own_profiler_sees_what_happened():
 
 @case
 @needs("torch")
-def pytorch_hears_of_faults():
+def pytorch_gets_the_faults():
     python = cuda_python()
     script = "import torch\ntry:\n    torch.ones(4, device='cuda').add_(1)\n    torch.cuda.synchronize()\n" \
              "except Exception as error:\n    print(type(error).__name__, str(error).splitlines()[0])"

@@ -171,7 +171,7 @@ def recurrent_nets_keep_their_weights_and_have_kernels_on_their_operators():
 
 @case
 @needs("torch")
-def algebra_transforms_and_sparse_products_run_and_what_does_not_says_so():
+def algebra_transforms_and_sparse_products_run_and_what_does_not_reports_it():
     # PyTorch asks the device, by a kernel, whether a decomposition failed.
     output, truth = trained(ALGEBRA, ["True", "done"], zero_counts=1)
     assert "cusparseSpGEMM_createDescr" in {line["name"] for line in of_kind(truth, "unsupported")}, "counted"

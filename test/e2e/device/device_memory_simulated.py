@@ -34,7 +34,7 @@ def every_way_to_get_simulated_memory_is_recorded_with_its_line():
 
 
 @case
-def simulated_memory_of_two_devices_is_told_apart():
+def simulated_memory_of_two_devices_is_distinguished():
     output, truth = record_simulated([program(), "ways"], devices=2)
     places = compare(output, truth)
     assert {"cuda:0", "cuda:1"} <= set(places), set(places)
@@ -44,7 +44,7 @@ def simulated_memory_of_two_devices_is_told_apart():
 
 
 @case
-def calls_of_the_driver_within_the_runtimes_are_told_once_whatever_their_numbers():
+def calls_of_the_driver_within_the_runtimes_are_reported_once_whatever_their_numbers():
     for shared in (0, 1):
         output, truth = record_simulated([program(), "ways"], shared_correlation=shared)
         compare(output, truth)
@@ -76,7 +76,7 @@ def physical_memory_counts_until_nothing_shows_it():
 
 
 @case
-def memory_that_ends_with_its_context_is_a_leak_and_said_to_be_gone():
+def memory_that_ends_with_its_context_is_a_leak_and_reported_as_gone():
     output, truth = record_simulated([program(), "context"])
     place = replay(truth)["cuda:0"]
     leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")

@@ -65,7 +65,7 @@ def each_way_to_the_entry_points_of_memory_is_seen():
 
 
 @case
-def memory_of_two_devices_is_told_apart_without_cupti():
+def memory_of_two_devices_is_distinguished_without_cupti():
     output, truth = record([program(), "ways"], devices=2)
     places = compare(output, truth)
     assert {"cuda:0", "cuda:1"} <= set(places), set(places)

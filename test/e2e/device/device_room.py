@@ -189,7 +189,7 @@ def allocations_that_are_refused_are_counted_with_their_lines():
 
 
 @case
-def refusals_that_are_injected_are_told_and_a_program_without_memory_has_a_report():
+def refusals_that_are_injected_are_reported_and_a_program_without_memory_has_a_report():
     output, truth = record([program(), "growth"], "cuMemAlloc_v2=2@1", expect=1)
     report = peak_of(output, "cuda:0")
     expect_equal((report["peak_bytes"], report["refused"]["count"]), (0, 1), "nothing was got")

@@ -98,7 +98,7 @@ def memory_of_a_process_that_ended_counts_no_more():
 
 
 @case
-def devices_with_the_same_number_are_told_apart():
+def devices_with_the_same_number_are_distinguished():
     output, pids = record_turns(APART, [4, 5, 4])
     (found,) = peak_of(output, "cuda:0")["shared"]
     expect_shared(found, APART, (0, 2), pids, UUID.format(4))

@@ -50,7 +50,7 @@ def the_page_of_a_recording_has_the_memory_of_devices():
 
 
 @case
-def the_page_of_a_recording_says_why_devices_were_not_seen_better():
+def the_page_of_a_recording_reports_why_devices_were_not_seen_better():
     output, _ = record_simulated([WORKING, 1, 5], faults="cuptiSubscribe*=39")
     (process,) = page_of(output)["processes"]
     assert process["mode"] == "EVENTS" and process["reason"], process
@@ -101,7 +101,7 @@ def operators_of_a_kernel_have_calls_that_add_up_to_its_own():
 
 
 @case
-def kernels_of_a_program_without_operators_say_so_once():
+def kernels_of_a_program_without_operators_report_it_once():
     output, _ = record_simulated([WORKING, 1, 5])
     text = torsh("kernels", output)
     expect_equal((text.count(OUTSIDE), text.count("launched without operators")), (0, 1), "sentences")
@@ -110,7 +110,7 @@ def kernels_of_a_program_without_operators_say_so_once():
 
 
 @case
-def what_a_device_held_is_told_of_each_process():
+def what_a_device_held_is_reported_of_each_process():
     memory = program()
     output, _ = record_simulated(["sh", "-c", '"$0" ways; "$0" release', memory])
     processes = [process for process in read_report("peak", output, "--device", "cuda:0")["processes"]

@@ -27,7 +27,7 @@ def check_slices(recording, rows, module_prefix):
 
 
 @case
-def perfetto_traces_are_what_the_recording_says():
+def perfetto_traces_are_what_the_recording_has():
     recording, numbers = made()
     slices, flows, counters, steps, wrong = ask_trace_processor(
         exported(recording, "t.pftrace", "--format", "perfetto"), SLICES, FLOWS,
@@ -56,7 +56,7 @@ def threads_that_start_late_have_their_own_tracks():
 
 
 @case
-def chrome_traces_are_what_the_recording_says():
+def chrome_traces_are_what_the_recording_has():
     recording, numbers = made()
     path = exported(recording, "t.json", "--format", "chrome")
     trace = json.loads(path.read_text())

@@ -182,7 +182,7 @@ def the_same_name_serves_run_after_run():
 
 
 @case
-def what_cannot_be_written_is_said_and_harms_nobody():
+def what_cannot_be_written_is_reported_and_harms_nobody():
     folder = scratch()
     (folder / "trace.json").mkdir()
     result = run(python(script("work('work')")), environment(folder / "trace.json"))

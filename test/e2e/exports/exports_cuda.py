@@ -260,7 +260,7 @@ def holistic_trace_analysis_breaks_the_devices_down(recording, truth, kineto):
 
 @case
 @needs("torch")
-def the_file_that_was_asked_for_has_the_devices():
+def the_file_that_was_requested_has_the_devices():
     folder, output = scratch("folder"), scratch("run")
     script = "import torch\nfor _ in range(4):\n    x = (torch.ones(64, device='cuda') + 1).cpu()\n"
     _, truth = record_simulated([cuda_python(), "-c", script], env={"TORSH_PROFILER_OUTPUT": str(output / "trace.json.gz")})

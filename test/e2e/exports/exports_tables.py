@@ -57,7 +57,7 @@ FRAMES = """with recursive s(id, n) as (values (?, 0) union all select parent, n
 
 
 @case
-def databases_say_who_held_memory_at_the_peak():
+def databases_report_who_held_memory_at_the_peak():
     recording, numbers = made(ranks=1)
     database = sqlite3.connect(exported(recording, "t.sqlite", "--format", "sqlite"))
     report = peak(recording)
@@ -75,7 +75,7 @@ def databases_say_who_held_memory_at_the_peak():
 
 
 @case
-def databases_say_what_is_in_them():
+def databases_report_what_is_in_them():
     recording, _ = made()
     database = sqlite3.connect(exported(recording, "t.sqlite", "--format", "sqlite"))
     schema = dict(database.execute("select name, sql from sqlite_schema where type in ('table', 'view') and sql is not null"))
@@ -91,7 +91,7 @@ def databases_say_what_is_in_them():
 
 
 @case
-def events_as_json_are_what_the_schema_says():
+def events_as_json_are_what_the_schema_has():
     recording, numbers = made(ranks=2)
     path = exported(recording, "t.json", "--format", "json")
     text = path.read_text()

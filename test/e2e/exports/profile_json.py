@@ -339,7 +339,7 @@ def kernels_of_graphs_are_in_the_profile_node_by_node():
 
 @case
 @needs("torch")
-def kernels_of_inductor_are_what_its_cache_says():
+def kernels_of_inductor_are_what_its_cache_has():
     cache = scratch("cache") / "ab"
     cache.mkdir()
     (cache / "cab.py").write_text(INDUCTOR)

@@ -64,7 +64,7 @@ def a_leak_beside_a_cache_is_found_alone():
 
 
 @case
-def few_steps_and_none_say_so():
+def few_steps_and_none_report_it():
     report = growth("leaks_a_block_a_step", 5)
     expect_equal((report["steps"], report["enough_steps"], report["growth"]), (5, False, []), "of five steps")
     report = growth("leaks_a_block_a_step", 0)

@@ -70,7 +70,7 @@ def each_entry_point_is_recorded_once():
 
 
 @case
-def a_full_recording_says_the_same():
+def a_full_recording_reports_the_same():
     entries_with({"TORSH_PROFILER_RECORD": "full"})
 
 

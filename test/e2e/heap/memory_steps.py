@@ -36,7 +36,7 @@ def expect_peak(holders):
 
 
 @case
-def leaks_say_their_steps():
+def leaks_report_their_steps():
     output = record([PROGRAM, N_STEPS, PEAK])[1]
     expect_leaks(output)
     text = torsh("leaks", output)
@@ -45,7 +45,7 @@ def leaks_say_their_steps():
 
 
 @case
-def holders_at_the_peak_say_their_steps():
+def holders_at_the_peak_report_their_steps():
     expect_peak(peak(record([PROGRAM, N_STEPS, PEAK])[1])["holders"])
 
 
@@ -65,7 +65,7 @@ def a_schedule_changes_nothing():
 
 
 @case
-def many_steps_are_told_apart_by_strides():
+def many_steps_are_distinguished_by_strides():
     n_steps = 20000
     found = leaks(record([PROGRAM, n_steps, PEAK])[1])["leaks"]
     first, last = steps_of(found, "write_history")
@@ -92,7 +92,7 @@ peak = torch.ones(3_000_000)
 
 @case
 @needs("torch")
-def an_optimizer_tells_steps():
+def an_optimizer_reports_steps():
     script = scratch("script") / "train.py"
     script.write_text(TRAINING)
     result, output = record([torch_python(), script])

@@ -72,7 +72,7 @@ def is_of_numpy(entry):
 
 
 @case
-def arrays_of_numpy_as_tracemalloc_says():
+def arrays_of_numpy_as_tracemalloc_has_them():
     python, script = pythons.with_module("numpy"), pythons.SOURCES / "arrays.py"
     output, truth = record_truth(python, script)
     expect_sums(sums_of_lines(leaks(output, "--depth", "0", "--no-default-suppressions")["leaks"], script, is_of_numpy),
@@ -83,7 +83,7 @@ def arrays_of_numpy_as_tracemalloc_says():
 
 @case
 @needs("torch")
-def tensors_of_pytorch_as_they_say():
+def tensors_of_pytorch_as_they_report():
     python, script = torch_python(), pythons.SOURCES / "tensors.py"
     output, truth = record_truth(python, script)
     # What importing PyTorch keeps is suppressed, or there would be a hundred thousand stacks of it.

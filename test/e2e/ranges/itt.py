@@ -87,7 +87,7 @@ def several_libraries_are_heard_each_for_itself():
 
 
 @case
-def without_the_activity_nothing_is_said():
+def without_the_activity_nothing_is_reported():
     output = expect_output([program()], "deaf\n", env={"TORSH_PROFILER_ACTIVITIES": "heap,nvtx"})
     expect_equal(timeline(output), [], "events")
 
@@ -120,7 +120,7 @@ with ittapi.task("by ITT", domain=ittapi.domain("of ITT")):
 
 
 @case
-def each_tool_hears_of_what_others_say():
+def each_tool_receives_what_others_report():
     """Tools for NVTX and for ITT, the agent between them and a program that speaks both and torsh.py."""
     python, folder = python_with("ittapi")
     if python_with("nvtx")[1] != folder:

@@ -105,7 +105,7 @@ def several_libraries_are_heard_each_for_itself():
 
 
 @case
-def without_the_activity_nothing_is_said():
+def without_the_activity_nothing_is_reported():
     output = expect_output([program()], DEAF, env={"TORSH_PROFILER_ACTIVITIES": "heap"})
     expect_equal(timeline(output), [], "events")
 
@@ -151,7 +151,7 @@ def a_tool_alone_hears_the_same():
 
 
 @case
-def a_tool_that_fails_is_said_and_done_without():
+def a_tool_that_fails_is_reported_and_done_without():
     say = program()
     log, output = chained([say], HEARD, CONSUMER_FAILS="1")
     expect_equal(log, [], "the consumer's log")

@@ -27,7 +27,7 @@ def expect_output(program, bare, recorded):
 
 
 @case
-def what_is_said_is_recorded():
+def what_is_reported_is_recorded():
     events = timeline(expect_output(PROGRAM, BARE, RECORDED))
     expect_equal({event.get("source") for event in events}, {"torsh", None}, "sources")
     main = events[0]["thread"]
@@ -151,7 +151,7 @@ def a_cpp_guard_ends_with_its_scope():
 
 
 @case
-def a_forked_child_says_it_for_itself():
+def a_forked_child_reports_it_for_itself():
     program = scratch("built") / "forks"
     source = program.with_suffix(".c")
     source.write_text("""

@@ -117,7 +117,7 @@ for name in SPECS:
 
 
 @case
-def without_steps_all_is_recorded_and_that_is_said():
+def without_steps_all_is_recorded_and_that_is_reported():
     output = record_marked("skip:2,active:2", "unmarked")
     report = read_report("regions", output, "--limit", "0")
     expect_equal(calls(report)["work"], 2 * sum(i + 1 for i in range(N_STEPS)), "ranges")

@@ -168,7 +168,7 @@ def stacks_are_those_of_the_dump():
 
 
 @case
-def threads_are_told_apart():
+def threads_are_distinguished():
     output = record_groups()
     calls = calls_of(events(output))
     [process] = read_report("report", output)["processes"]

@@ -101,7 +101,7 @@ def is_after_node(operator, nodes, spans):
 
 
 @case
-def workers_load_data_whoever_is_asked_for():
+def workers_load_data_whichever_is_requested():
     """The same of a worker alone, of which nothing but its parent says what it is."""
     output = train("workers")
     found = events(output)

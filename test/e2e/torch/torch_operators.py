@@ -219,7 +219,7 @@ print(sum(batch.sum().item() for batch in torch.utils.data.DataLoader(Rows(), ba
 
 
 @case
-def the_hosts_memory_is_told_without_a_cache():
+def the_hosts_memory_is_reported_without_a_cache():
     """Blocks of shared memory and forks: what comes with them is no allocator's sum."""
     result, output = record([torch_python(), "-c", LOADED], timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")

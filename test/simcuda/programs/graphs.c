@@ -88,7 +88,8 @@ static CUgraphNode add_kernel(CUgraph graph, const char *name, CUgraphNode after
 					  .blockDimZ = 1};
 	CUgraphNode node;
 
-	NEED(cuGraphAddKernelNode(&node, graph, &after, after ? 1 : 0, &params)); /* line of added */
+	/* line of added */
+	NEED(cuGraphAddKernelNode(&node, graph, &after, after ? 1 : 0, &params));
 	return node;
 }
 

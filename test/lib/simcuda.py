@@ -2,9 +2,10 @@
 """The simulated CUDA: running programs on it, and reading what it knows that happened."""
 
 import json
+import time
 
-from environments import torch_python
-from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, missing, run, scratch
+from environments import TORCH, torch_python
+from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, missing, once, run, scratch, shared
 
 RUN = ROOT / "test/simcuda/run"
 # Python ends when the threads of PyTorch's autograd are idle, lest it abort.
@@ -128,13 +129,29 @@ def duration_ns(line):
     return line["end"] - line["start"]
 
 
-def record_simulated(command, env=None, expect=0, **settings):
+def record_simulated(command, env=None, expect=0, output=None, **settings):
     """The recording of a command under the agent on the simulated CUDA, and what the simulation says that it did."""
     need_simcuda()
-    truth, output = scratch("truth") / "truth", scratch()
+    truth, output = scratch("truth") / "truth", output or scratch()
     variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
     variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
     variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **QUIET_END, **(env or {})})
     result = run(command, variables)
     expect_equal(result.returncode, expect, f"status\n{result.stderr.decode()[-3000:]}\n")
     return output, read_truth(truth)
+
+
+def recorded_once(name, *command, env=None):
+    """The same, made by the first case of a run that looks at it: the others find it."""
+    def make(folder):
+        output = folder / f"recorded-{time.monotonic_ns()}"
+        output.mkdir()
+        _, truth = record_simulated([cuda_python(), *command], env, output=output)
+        return output.name, truth
+    name = f"simulated-{name}-{TORCH}"
+    output, truth = once(name, make)
+    return shared(name) / output, truth
+
+
+def trained_with_graphs():
+    return recorded_once("graphs", ROOT / "test/simcuda/programs/train.py", scratch("traces"))

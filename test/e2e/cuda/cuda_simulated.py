@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from simcuda import PROFILED, cuda_python, duration_ns, need_simcuda, of_kind, record_simulated  # noqa: E402
+from simcuda import PROFILED, cuda_python, duration_ns, need_simcuda, of_kind, record_simulated, trained_with_graphs  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
@@ -403,8 +403,7 @@ def pytorch_on_simulated_cuda_has_each_kernel_on_its_operator():
 @case
 @needs("torch")
 def pytorchs_graphs_on_simulated_cuda_are_recorded_node_by_node():
-    script = ROOT / "test/simcuda/programs/train.py"
-    output, truth = record_simulated([cuda_python(), script, scratch("traces")])
+    output, truth = trained_with_graphs()
     assert any(line["node"] for line in of_kind(truth, "kernel")), "no graph"
     compare(events(output), truth, within_ns=10)
 

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from environments import environment_python  # noqa: E402
-from simcuda import cuda_python, duration_ns, of_kind, record_simulated  # noqa: E402
+from simcuda import cuda_python, duration_ns, of_kind, record_simulated, recorded_once, trained_with_graphs  # noqa: E402
 from timeline import events  # noqa: E402
 import schema  # noqa: E402
 
@@ -267,10 +267,14 @@ def without_open_ends(profile):
     return {**profile, "analysis": {**profile["analysis"], **analysis}}
 
 
+def trained_gpt():
+    return recorded_once("gpt", "-c", GPT, env={"TORSH_PROFILER_EXPORT_FORMAT": "profile"})
+
+
 @case
 @needs("torch")
 def profiles_of_pytorch_have_each_kernel_on_its_operator():
-    output, truth = record_simulated([cuda_python(), "-c", GPT], env={"TORSH_PROFILER_EXPORT_FORMAT": "profile"})
+    output, truth = trained_gpt()
     profile = exported(output)
     check_truth(profile, truth, output)
     check_sums(profile)
@@ -293,7 +297,7 @@ def profiles_of_pytorch_have_each_kernel_on_its_operator():
 @case
 @needs("torch")
 def backward_is_linked_to_forward_and_layers_are_the_models_blocks():
-    output, _ = record_simulated([cuda_python(), "-c", GPT])
+    output, _ = trained_gpt()
     profile = exported(output)
     forward = {"aten::native_layer_norm_backward": "aten::native_layer_norm", "aten::gelu_backward": "aten::gelu",
                "aten::_softmax_backward_data": "aten::_softmax", "aten::embedding_dense_backward": "aten::embedding"}
@@ -328,8 +332,7 @@ def a_model_without_repeated_blocks_has_no_layers():
 @case
 @needs("torch")
 def kernels_of_graphs_are_in_the_profile_node_by_node():
-    script = ROOT / "test/simcuda/programs/train.py"
-    output, truth = record_simulated([cuda_python(), script, scratch("traces")])
+    output, truth = trained_with_graphs()
     profile = exported(output)
     check_truth(profile, truth, output, within_ns=10)
     nodes = [kernel for kernel in kernels_of(profile) if kernel["graph_node_id"]]

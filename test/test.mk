@@ -62,15 +62,15 @@ $(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUI
 define program_rules
 $(TEST)/programs/%: $1/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)
-	$$(call say,cc,$$<)$$(CC) -std=gnu11 $$(PROGRAM_FLAGS) -I. -o $$@ $$< -ldl -lm
+	$$(call say,cc,$$<)$$(CC) -std=gnu11 $$(PROGRAM_FLAGS) -MF $$@.dep -I. -o $$@ $$< -ldl -lm
 
 $(TEST)/programs/lib%.so: $1/lib%_so.c $(BUILD)/flags
 	@mkdir -p $$(@D)
-	$$(call say,cc,$$<)$$(CC) -std=gnu11 $$(PROGRAM_FLAGS) -fno-stack-protector -fPIC -shared -o $$@ $$<
+	$$(call say,cc,$$<)$$(CC) -std=gnu11 $$(PROGRAM_FLAGS) -MF $$@.dep -fno-stack-protector -fPIC -shared -o $$@ $$<
 
 $(TEST)/programs/%: $1/%.cc $(BUILD)/flags
 	@mkdir -p $$(@D)
-	$$(call say,c++,$$<)$$(CXX) -std=c++17 -fsized-deallocation $$(PROGRAM_FLAGS) -I. -o $$@ $$< -ldl
+	$$(call say,c++,$$<)$$(CXX) -std=c++17 -fsized-deallocation $$(PROGRAM_FLAGS) -MF $$@.dep -I. -o $$@ $$< -ldl
 
 endef
 $(foreach folder,$(PROGRAM_FOLDERS),$(eval $(call program_rules,$(folder))))
@@ -163,7 +163,9 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 
 .PHONY: platforms storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
--include $(wildcard $(TEST)/*/*.d $(TEST)/*/*/*.d $(TEST)/*/*/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
+# Those of programs end otherwise than before their sources were moved: a build from then goes on.
+-include $(filter-out $(TEST)/programs/%.d,$(wildcard $(TEST)/*/*.d $(TEST)/*/*/*.d $(TEST)/*/*/*/*.d $(TEST)/programs/*.dep \
+	$(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d))
 
 # ---- benchmarks: optimised, without frame pointers, as distributions ship programs ----------------------------------
 

@@ -171,7 +171,7 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct recording *
 		n = n < n_bytes ? n : n_bytes;
 		chunk = torsh__chunk__unpack(NULL, n, bytes);
 		if (chunk) {
-			torsh_steps_sum(chunk);
+			torsh_delta_decode(chunk);
 			torsh_recording_load(recording, chunk);
 			append_timeline(file, chunk);
 			torsh__chunk__free_unpacked(chunk, NULL);

@@ -26,7 +26,7 @@ static struct recording *read_chunks(const uint8_t *bytes, size_t n_bytes)
 		n = n < n_bytes ? n : n_bytes;
 		chunk = torsh__chunk__unpack(NULL, n, bytes);
 		if (chunk) {
-			torsh_steps_sum(chunk);
+			torsh_delta_decode(chunk);
 			torsh_recording_load(recording, chunk);
 			torsh__chunk__free_unpacked(chunk, NULL);
 		}

@@ -10,7 +10,7 @@
 const struct callbacks torsh_callbacks = {
 	.process_starts = torsh_agent_start,
 	.child_starts = torsh_agent_restart_in_child,
-	.heap_starts = torsh_allocator_calls_start,
+	.heap_starts = torsh_allocator_objects_start,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
 };

@@ -44,9 +44,12 @@ void torsh_heap_not_resized(void *block);
 /* The program declares a block to be no leak (LeakSanitizer's interface). */
 void torsh_heap_ignored(void *block);
 
-/* Rare features, in one word for the hooks to check. */
+/*
+ * Rare features, in one word for the hooks to check. Hidden, so that a hook reads it without a
+ * detour through the table of addresses.
+ */
 enum { HEAP_OPERATORS_RECORD = 1, HEAP_LSAN_DISABLES = 2 };
-extern int torsh_heap_exceptions;
+extern int torsh_heap_exceptions __attribute__((visibility("hidden")));
 
 /* LeakSanitizer's interface: a block was allocated and recorded (shim/allocators/lsan.c). */
 void torsh_lsan_allocated(void *block);

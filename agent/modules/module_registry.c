@@ -4,9 +4,9 @@
  * module registers it. A small table of what was found last spares the search; it is flushed when
  * code may have been unmapped.
  */
+#include "agent/modules/module_registry.h"
 #include "agent/process/callbacks.h"
 #include "agent/process/paths.h"
-#include "agent/modules/module_registry.h"
 
 #include <elf.h>
 #include <limits.h>

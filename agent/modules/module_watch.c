@@ -80,6 +80,11 @@ void torsh_modules_start(torsh_module_gone *gone, bool may_use_glibc)
 		may_use_glibc ? (find_object *)torsh_objects_find("_dl_find_object") : NULL;
 }
 
+void torsh_modules_forget(uintptr_t start, uintptr_t end)
+{
+	module_gone(start, end);
+}
+
 /*
  * Weighted by place, with products that don't wait for each other: this is done for every rule. n
  * is in bytes.

@@ -27,6 +27,9 @@ typedef void torsh_module_gone(uintptr_t start, uintptr_t end);
 /* Called once, first. may_use_glibc is false only in tests of the fallback. */
 void torsh_modules_start(torsh_module_gone *gone, bool may_use_glibc);
 
+/* Calls gone for these addresses: what was remembered of them may be of another object. */
+void torsh_modules_forget(uintptr_t start, uintptr_t end);
+
 enum module_answer {
 	MODULE_NONE, /* no object with unwind information holds pc */
 	MODULE_KNOWN,

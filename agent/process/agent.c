@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #include "agent/modules/module_registry.h"
+#include "agent/process/agent.h"
+#include "agent/process/callbacks.h"
 #include "agent/process/clocks.h"
 #include "agent/process/config.h"
 #include "agent/process/environment.h"
 #include "agent/process/injection.h"
-#include "agent/process/callbacks.h"
 #include "agent/process/paths.h"
-#include "agent/process/agent.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/counter.h"

@@ -12,6 +12,7 @@
 #include "agent/process/process.h"
 #include "agent/producer/backpressure.h"
 #include "agent/producer/counter.h"
+#include "agent/producer/rings.h"
 #include "shim/libc/thread.h"
 
 /*
@@ -96,23 +97,6 @@ static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 	return slot;
 }
 
-static int map_ring(int slot, struct ring *ring)
-{
-	long answer;
-
-	if (torsh_channel_map_ring(&torsh_process->channel, slot, 0, ring))
-		return -ENOMEM;
-	/*
-	 * Nothing was written there yet: the call only detects locked mappings, where the kernel
-	 * refuses it.
-	 */
-	answer = TORSH_SYS(SYS_madvise, ring->bytes, CHANNEL_RING_SMALL_BYTES, MADV_DONTNEED, 0, 0,
-			   0);
-	if (torsh_sys_failed(answer))
-		torsh_memory_lock_note();
-	return 0;
-}
-
 /* Count one more producer, unless that exceeds the share of locked memory. */
 static bool count_producer(void)
 {
@@ -124,38 +108,6 @@ static bool count_producer(void)
 		return true;
 	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 	return false;
-}
-
-/*
- * The slots that are reused first keep their small rings mapped: mapping is the largest part of a
- * thread's start.
- */
-static int take_ring(int slot, struct ring *ring)
-{
-	uint8_t *kept = (uint32_t)slot < N_KEPT_RINGS ? torsh_process->rings[slot] : NULL;
-
-	if (!kept)
-		return map_ring(slot, ring);
-	ring->bytes = kept;
-	ring->mask = CHANNEL_RING_SMALL_BYTES - 1;
-	return 0;
-}
-
-static bool is_kept(uint32_t slot)
-{
-	return slot < (torsh_memory_lock_is_on() ? N_LOCKED_RINGS : N_KEPT_RINGS) &&
-	       !torsh_memory_lock_is_limited();
-}
-
-void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring)
-{
-	bool is_small = ring->mask + 1 == CHANNEL_RING_SMALL_BYTES,
-	     stays = is_small && is_kept(slot);
-
-	if (is_small && slot < N_KEPT_RINGS)
-		torsh_process->rings[slot] = stays ? ring->bytes : NULL;
-	if (!stays)
-		torsh_channel_unmap_ring(ring);
 }
 
 /*
@@ -215,7 +167,7 @@ static struct producer *make_producer(enum thread_slot_kind kind, uint64_t *wait
 	producer = take_block();
 	if (!producer)
 		goto uncount;
-	if (take_ring(slot, &producer->ring))
+	if (torsh_rings_take(slot, &producer->ring))
 		goto drop;
 	producer->slot = (uint32_t)slot;
 	return producer;
@@ -276,7 +228,7 @@ static void close_producer(struct producer *producer)
 	/* The thread ended in the middle of a hook: it was cancelled there. */
 	if (atomic_load_explicit(&producer->state, memory_order_relaxed) >= N_PRODUCER_STATES)
 		torsh_producer_mend(producer);
-	torsh_lifecycle_drop_ring(producer->slot, &producer->ring);
+	torsh_rings_drop(producer->slot, &producer->ring);
 	drop_block(producer);
 	atomic_fetch_sub_explicit(&torsh_process->n_producers, 1, memory_order_relaxed);
 	torsh_channel_close_slot(&torsh_process->channel, slot);
@@ -525,4 +477,14 @@ struct producer *torsh_producer_enter_slowly(struct producer *producer, const vo
 	}
 	errno = saved;
 	return entered;
+}
+
+void torsh_producer_send(const struct event *event, const void *frame)
+{
+	struct producer *producer = torsh_producer_enter();
+
+	if (!producer)
+		return;
+	torsh_producer_event(producer, event, frame);
+	torsh_producer_leave(producer);
 }

@@ -8,8 +8,6 @@
 
 #include <stdint.h>
 
-struct ring;
-
 /*
  * Create the pthread key with the destructor that closes producers. Called once in a process image,
  * before the first producer. Returns 0 or -errno.
@@ -24,11 +22,5 @@ struct producer *torsh_lifecycle_producer(void);
 
 /* Reserve the shared producer of a new channel, before the process lowers its limits. */
 void torsh_lifecycle_reserve(void);
-
-/*
- * Release the ring of a slot that has no thread any more: unmapped, or kept for the slot's next
- * thread.
- */
-void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring);
 
 #endif

@@ -12,7 +12,7 @@
 #include "agent/process/process.h"
 #include "agent/producer/backpressure.h"
 #include "agent/producer/counter.h"
-#include "agent/producer/lifecycle.h"
+#include "agent/producer/rings.h"
 
 static uint64_t monotonic_ns(void)
 {
@@ -70,7 +70,7 @@ static void enlarge(struct producer *producer)
 	atomic_store_explicit(&small.slot->large_from, small.head, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	torsh_producer_settle_ring(producer);
-	torsh_lifecycle_drop_ring(producer->slot, &small);
+	torsh_rings_drop(producer->slot, &small);
 }
 
 /*
@@ -356,16 +356,4 @@ void torsh_producer_event(struct producer *producer, const struct event *event, 
 
 	if (hold(producer, frame, &stamp))
 		torsh_producer_event_at(producer, event, stamp);
-}
-
-void torsh_producer_send(const struct event *event, const void *frame)
-{
-	struct producer *producer = torsh_producer_enter();
-	uint64_t stamp;
-
-	if (!producer)
-		return;
-	if (hold(producer, frame, &stamp))
-		torsh_producer_event_at(producer, event, stamp);
-	torsh_producer_leave(producer);
 }

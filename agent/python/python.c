@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "agent/modules/memory_probe.h"
-#include "agent/process/config.h"
 #include "agent/process/callbacks.h"
+#include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/python/python_chain.h"

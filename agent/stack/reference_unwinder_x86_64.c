@@ -38,11 +38,14 @@ static _Thread_local bool is_walking;
 
 int torsh_reference_open(void)
 {
+	void *(*open)(const char *path, int mode);
 	void *library;
 
 	if (unwind.step)
 		return 0;
-	library = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
+	/* Not the agent's own wrapper, which is above the agent. */
+	*(void **)&open = torsh_symbol(RTLD_NEXT, "dlopen");
+	library = open ? open("libunwind.so.8", RTLD_LOCAL | RTLD_NOW) : NULL;
 	if (!library)
 		return -ENOENT;
 	*(void **)&unwind.get_context = torsh_symbol(library, "_Ux86_64_getcontext");

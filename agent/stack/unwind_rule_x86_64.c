@@ -156,7 +156,7 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	if (answer == MODULE_NONE)
 		atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
 	if (answer == MODULE_NEW && atomic_load_explicit(&has_orphans, memory_order_relaxed))
-		torsh_unwind_rules_flush(module.start, module.end);
+		torsh_modules_forget(module.start, module.end);
 	if (torsh_unwind_rule_is_signal_return(ip, answer != MODULE_NONE ? &module.memory : NULL))
 		return RULE_SIGNAL;
 	if (answer == MODULE_NONE)

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/process/paths.h"
 #include "agent/process/agent.h"
 #include "agent/process/config.h"
 #include "agent/process/injection.h"
+#include "agent/process/paths.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
 #include "agent/producer/producer.h"

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/process/agent.h"
 #include "agent/modules/module_registry.h"
+#include "agent/process/agent.h"
 #include "agent/process/environment.h"
 #include "agent/process/process.h"
 #include "agent/process/program.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/process/paths.h"
 #include "agent/process/config.h"
 #include "agent/process/injection.h"
+#include "agent/process/paths.h"
 #include "agent/process/process.h"
 #include "shim/ranges/ranges.h"
 

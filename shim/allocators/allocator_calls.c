@@ -9,8 +9,6 @@
 #include "shim/find_text.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
-#include "shim/loader/objects.h"
-#include "shim/loader/unloading.h"
 
 bool torsh_allocator_calls_on;
 
@@ -255,33 +253,8 @@ static void find_calls(enum allocator allocator)
 	torsh_allocator_calls_on = true;
 }
 
-struct visit {
-	bool is_start, is_done;
-};
-
-static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
-{
-	struct visit *visit = context;
-
-	(void)n_bytes;
-	if (!torsh_bindings_change(object, visit->is_start))
-		visit->is_done = false;
-	return 0;
-}
-
-static int count_added(struct dl_phdr_info *object, size_t n_bytes, void *count)
-{
-	(void)n_bytes;
-	*(uint64_t *)count = object->dlpi_adds;
-	return 1;
-}
-
-static _Atomic uint64_t n_added; /* objects, ever, when all of them were looked at */
-
 void torsh_allocator_calls_start(void)
 {
-	struct visit visit = {.is_start = true, .is_done = true};
-	uint64_t n = 0;
 	int unused;
 
 	for (int i = 0; i < N_ALLOCATORS; i++)
@@ -290,23 +263,4 @@ void torsh_allocator_calls_start(void)
 		return;
 	*(void **)&visit_blocks = torsh_next_at_start("mi_heap_visit_blocks", NULL, &unused);
 	*(void **)&get_backing = torsh_next_at_start("mi_heap_get_backing", NULL, &unused);
-	dl_iterate_phdr(count_added, &n);
-	dl_iterate_phdr(look_at, &visit);
-	atomic_store_explicit(&n_added, n, memory_order_relaxed);
-}
-
-void torsh_allocator_calls_recheck(void)
-{
-	struct visit visit = {.is_done = true};
-	uint64_t n = 0;
-
-	if (torsh_objects_is_forked_child())
-		return;
-	dl_iterate_phdr(count_added, &n);
-	if (n == atomic_load_explicit(&n_added, memory_order_relaxed) || !torsh_unloading_forbid())
-		return;
-	dl_iterate_phdr(look_at, &visit);
-	torsh_unloading_allow();
-	if (visit.is_done)
-		atomic_store_explicit(&n_added, n, memory_order_relaxed);
 }

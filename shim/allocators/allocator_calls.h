@@ -25,13 +25,16 @@ extern bool torsh_allocator_calls_on;
  * Interpose the functions in all objects that are loaded; once, when the heap is going to be
  * recorded and the program has no other threads yet.
  */
-void torsh_allocator_calls_start(void);
+void torsh_allocator_objects_start(void);
 
 /*
  * The same in objects that were opened since then. Takes the loader's lock; does nothing in a
  * forked child.
  */
-void torsh_allocator_calls_recheck(void);
+void torsh_allocator_objects_recheck(void);
+
+/* The first part of the start: find the functions of the allocators that are there. */
+void torsh_allocator_calls_start(void);
 
 /* Whether a library of this path is one of the allocators. */
 bool torsh_allocator_calls_names(const char *path);

@@ -146,11 +146,9 @@ static _Thread_local int has_streams;
 static const char *is_single;
 
 /* A program that refers to it has it in its own data: that comes first. */
-static void find_is_single(void)
+static void find_is_single(bool is_there)
 {
-	int unused;
-
-	if (torsh_next_at_start("__libc_single_threaded", NULL, &unused))
+	if (is_there)
 		is_single = torsh_symbol(RTLD_DEFAULT, "__libc_single_threaded");
 }
 
@@ -346,7 +344,7 @@ static void *serve_pvalloc(size_t n)
 	return or_no_memory(torsh_je_memalign(4096, rounded < n ? n : rounded ? rounded : 4096));
 }
 
-int torsh_jemalloc_serve(struct torsh_next *next)
+int torsh_jemalloc_serve(struct torsh_next *next, bool has_single_threaded)
 {
 	next->malloc = serve_malloc;
 	next->calloc = serve_calloc;
@@ -359,7 +357,7 @@ int torsh_jemalloc_serve(struct torsh_next *next)
 	next->pvalloc = serve_pvalloc;
 	next->malloc_usable_size = torsh_je_malloc_usable_size;
 	is_serving = 1;
-	find_is_single();
+	find_is_single(has_single_threaded);
 	register_handlers();
 	return 1;
 }
@@ -442,7 +440,7 @@ void torsh_jemalloc_leave(void)
 {
 }
 
-int torsh_jemalloc_serve(struct torsh_next *next)
+int torsh_jemalloc_serve(struct torsh_next *next, bool has_single_threaded)
 {
 	(void)next;
 	return 0;

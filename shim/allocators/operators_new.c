@@ -15,14 +15,6 @@
 extern const char __start_torsh_operators_text[] __attribute__((visibility("hidden")));
 extern const char __stop_torsh_operators_text[] __attribute__((visibility("hidden")));
 
-const char *const torsh_operator_names[N_OPERATORS] = {
-#define OPERATOR_NEW(name, parameters, arguments, entry) #name,
-#define OPERATOR_DELETE(name, parameters, arguments) #name,
-#include "shim/allocators/operators_new.def"
-#undef OPERATOR_NEW
-#undef OPERATOR_DELETE
-};
-
 /* Where calls go, and where those that record go on to. */
 static union torsh_operators now, allocators;
 static struct {

@@ -13,6 +13,14 @@
 #include "shim/loader/elf_symbol.h"
 #include "shim/loader/objects.h"
 
+const char *const torsh_operator_names[N_OPERATORS] = {
+#define OPERATOR_NEW(name, parameters, arguments, entry) #name,
+#define OPERATOR_DELETE(name, parameters, arguments) #name,
+#include "shim/allocators/operators_new.def"
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+};
+
 #define SETS_MAX 255u /* C++ run-times, counted with those that were closed */
 
 /* What _dl_find_object fills in; older C libraries neither have nor declare it. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "shim/find_text.h"
-#include "shim/hooks.h"
 #include "shim/libc/next.h"
 #include "shim/loader/symbol.h"
 #include "shim/sys.h"
@@ -29,15 +28,6 @@ static const char *const folders[] = {"", "../../cuda_cupti/lib/", "../extras/CU
 				      "../../../extras/CUPTI/lib64/"};
 
 #define N_FOLDERS (sizeof(folders) / sizeof(*folders))
-
-/*
- * Called by libcuda inside of cuInit, where CUDA_INJECTION64_PATH leads here. Not 0: it is content.
- */
-EXPORT int InitializeInjection(void)
-{
-	torsh_cuda_injected();
-	return 1;
-}
 
 /* The loaded libcudart; no folder: there is none, or it is a part of the program. */
 struct runtime {

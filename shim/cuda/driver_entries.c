@@ -29,21 +29,6 @@ static const char *object_name(const Dl_info *found)
 	return slash ? slash + 1 : found->dli_fname ? found->dli_fname : "";
 }
 
-void torsh_driver_keep(void)
-{
-	static _Atomic uint32_t is_kept;
-	const void *start;
-	Dl_info info;
-
-	if (atomic_load_explicit(&is_kept, memory_order_relaxed))
-		return;
-	start = torsh_objects_find_in(DRIVER_LIBRARY, "cuInit");
-	if (!start || !dladdr(start, &info) || !info.dli_fname)
-		return;
-	torsh_next.dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-	atomic_store_explicit(&is_kept, 1, memory_order_relaxed);
-}
-
 /* ---- the table of entry points --------------------------------------------------------------- */
 
 struct driver_entry torsh_driver_entries[N_DRIVER_ENTRIES] = {

@@ -13,8 +13,6 @@
 #include "shim/libc/boot.h"
 #include "shim/libc/next.h"
 
-int torsh_heap_exceptions;
-
 /* Parts of an operator new or delete are recorded there. */
 static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller,
 			  const void *frame)

@@ -177,6 +177,7 @@ static void inspect_allocator(const struct torsh_next *found)
 static void use_jemalloc(struct torsh_next *next)
 {
 	const char *wanted = secure_getenv("TORSH_PROFILER_ALLOCATOR");
+	int unused;
 
 	if (!wanted || strcmp(wanted, "jemalloc"))
 		return;
@@ -192,7 +193,8 @@ static void use_jemalloc(struct torsh_next *next)
 				  "allocator than the C library's, which goes on serving it";
 		return;
 	}
-	if (torsh_jemalloc_serve(next)) {
+	if (torsh_jemalloc_serve(next,
+				 torsh_next_at_start("__libc_single_threaded", NULL, &unused))) {
 		allocator_path = "torsh's jemalloc";
 		torsh_next_is_elsewhere = 0;
 		torsh_next_has_usable_size = 1;

@@ -37,7 +37,7 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 	if (__builtin_expect(torsh_allocator_calls_on, 0)) {
 		int i = handle != RTLD_NEXT ? torsh_allocator_calls_find(name) : -1;
 
-		torsh_allocator_calls_recheck();
+		torsh_allocator_objects_recheck();
 		if (i >= 0)
 			return torsh_allocator_calls_instead(i, next(handle, name));
 	}

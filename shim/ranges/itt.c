@@ -41,9 +41,6 @@ struct client {
 
 typedef void initialize(struct client *client, int groups);
 
-struct itt_functions torsh_itt_consumer;
-int torsh_itt_has_consumer;
-
 static const struct entry {
 	const char *name;
 	size_t offset;

@@ -39,11 +39,6 @@ typedef const void *get_table(uint32_t id);
 typedef int initialize(get_table *get);
 typedef int initialize_extension(struct nvtx_module *module);
 
-struct nvtx_functions torsh_nvtx_consumer;
-int torsh_nvtx_has_consumer;
-intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
-	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
-
 /* Where each module's slots are kept for us: in a struct nvtx_functions, or nowhere. */
 static const struct place {
 	uint8_t module, slot;

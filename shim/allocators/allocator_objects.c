@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The loaded objects whose references to allocators' own functions become the agent's wrappers: all
+ * at start, later those that were opened since.
+ */
+#include "shim/allocators/allocator_calls.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "shim/loader/objects.h"
+#include "shim/loader/unloading.h"
+
+struct visit {
+	bool is_start, is_done;
+};
+
+static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
+{
+	struct visit *visit = context;
+
+	(void)n_bytes;
+	if (!torsh_bindings_change(object, visit->is_start))
+		visit->is_done = false;
+	return 0;
+}
+
+static int count_added(struct dl_phdr_info *object, size_t n_bytes, void *count)
+{
+	(void)n_bytes;
+	*(uint64_t *)count = object->dlpi_adds;
+	return 1;
+}
+
+static _Atomic uint64_t n_added; /* objects, ever, when all of them were looked at */
+
+void torsh_allocator_objects_start(void)
+{
+	struct visit visit = {.is_start = true, .is_done = true};
+	uint64_t n = 0;
+
+	torsh_allocator_calls_start();
+	if (!torsh_allocator_calls_on)
+		return;
+	dl_iterate_phdr(count_added, &n);
+	dl_iterate_phdr(look_at, &visit);
+	atomic_store_explicit(&n_added, n, memory_order_relaxed);
+}
+
+void torsh_allocator_objects_recheck(void)
+{
+	struct visit visit = {.is_done = true};
+	uint64_t n = 0;
+
+	if (torsh_objects_is_forked_child())
+		return;
+	dl_iterate_phdr(count_added, &n);
+	if (n == atomic_load_explicit(&n_added, memory_order_relaxed) || !torsh_unloading_forbid())
+		return;
+	dl_iterate_phdr(look_at, &visit);
+	torsh_unloading_allow();
+	if (visit.is_done)
+		atomic_store_explicit(&n_added, n, memory_order_relaxed);
+}

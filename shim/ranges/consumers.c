@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The functions of the tools that were there before the agent: shim/ranges/{itt,nvtx}.c find them,
+ * the collectors pass on to them what they record.
+ */
+#include "shim/ranges/itt.h"
+#include "shim/ranges/nvtx.h"
+
+struct itt_functions torsh_itt_consumer;
+int torsh_itt_has_consumer;
+
+struct nvtx_functions torsh_nvtx_consumer;
+int torsh_nvtx_has_consumer;
+intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
+	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];

@@ -125,7 +125,8 @@ storm: ## load, fork, execute, signal, throw and cancel in 64 threads for STORM_
 layering: ## no #include goes the wrong way
 	@test/check/layering
 
-exports: all ## the agent exports, imports and needs only what it may; glibc 2.28 is enough for it and for the tools
+exports: all ## the agent exports, imports and needs only what it may, its calls go down; glibc 2.28 is enough for it and the tools
+	@test/check/calls $(BUILD)/target $(TARGET_OBJECTS)
 	@test/check/exports $(AGENT) $(BUILD)/target $(EXPORTS_MAP) $(JEMALLOC)
 	@test/check/glibc 2.28 $(AGENT) $(TOOL_BINARIES)
 

@@ -156,5 +156,53 @@ def exports_lets_a_right_library_pass():
     result = check_exports("")
     expect_equal(result.returncode, 0, f"status ({result.stdout.decode()})")
 
+# What calls what, all of it downwards, but for the table.
+RIGHT_CALLS = {
+    "shim/libc/heap.c": "int record(void), next(void); int wrapper(void) { return next() + record(); }",
+    "shim/libc/next.c": "int next(void) { return 1; }",
+    "collectors/heap.c": "int send(void); int record(void) { return send(); }",
+    "collectors/callbacks.c": "int wrapper(void), begin(void); int (*const torsh_callbacks[])(void) = {wrapper, begin};",
+    "agent/send.c": "int next(void), pack(void); extern int (*const torsh_callbacks[])(void); "
+                    "int send(void) { return next() + pack() + torsh_callbacks[0](); }",
+    "agent/agent.c": "int send(void); int begin(void) { return send(); }",
+    "agent/wire/codec.c": "int pack(void) { return 1; }",
+}
+# The files that are otherwise, and what is found.
+WRONG_CALLS = (
+    ({"agent/agent.c": "int record(void); int begin(void) { return record(); }"}, "agent/agent (agent) calls up to collectors/heap"),
+    ({"agent/agent.c": "int wrapper(void); int begin(void) { return wrapper(); }"}, "agent/agent (agent) calls up to shim/libc/heap (wrappers): wrapper"),
+    ({"collectors/other.c": "int wrapper(void); int other(void) { return wrapper(); }"}, "collectors/other (collectors) calls up to shim/libc/heap"),
+    ({"shim/libc/next.c": "int record(void); int next(void) { return record(); }"}, "agent/send (agent) calls up to shim/libc/next (wrappers)"),
+    ({"agent/wire/codec.c": "int next(void); int pack(void) { return next(); }"}, "agent/wire/codec (wire) calls up to shim/libc/next"),
+    ({"agent/agent.c": "int record; int begin(void) { return 1; }", "collectors/heap.c": "int begin(void); int record_it(void) { return begin(); }",
+      "agent/other.c": "int record_it(void); int (*const hidden)(void) = record_it;"}, "agent/other (agent) calls up to collectors/heap"),
+    ({"agent/one.c": "int two(void); int one(void) { return two(); }", "agent/two.c": "int one(void); int two(void) { return one(); }"},
+     "2 files call each other in a circle: agent/one, agent/two"),
+)
+
+
+def check_calls(files):
+    folder = tree(files)
+    for name in files:
+        (folder / "objects" / name).parent.mkdir(parents=True, exist_ok=True)
+        compiled = run(["gcc", "-w", "-c", "-o", (folder / "objects" / name).with_suffix(".o"), folder / name])
+        expect_equal(compiled.returncode, 0, f"status of the compiler for {name}")
+    return run([CHECKS / "calls", folder / "objects"])
+
+
+@case
+def calls_finds_each_call_that_goes_up_and_each_circle():
+    for files, fault in WRONG_CALLS:
+        result = check_calls(RIGHT_CALLS | files)
+        expect_equal(result.returncode, 1, f"status for {files}")
+        found = result.stdout.decode()
+        assert any(line.startswith(fault) for line in found.splitlines()), f"{found} doesn't have: {fault}"
+
+
+@case
+def calls_lets_right_calls_pass():
+    result = check_calls(RIGHT_CALLS)
+    expect_equal(result.returncode, 0, f"status ({result.stdout.decode()})")
+
 
 main()

@@ -8,6 +8,8 @@
 #ifndef TORSH_AGENT_PROCESS_CALLBACKS_H
 #define TORSH_AGENT_PROCESS_CALLBACKS_H
 
+#include <stdbool.h>
+
 struct link_map;
 
 struct callbacks {
@@ -26,6 +28,12 @@ struct callbacks {
 	 * they can't be.
 	 */
 	int (*interpreter_found)(const struct link_map *map);
+	/* The first driver call of the program, before the source of device events is decided. */
+	void (*device_used)(void);
+	/* A second client of CUPTI subscribes, perhaps before the driver has started. */
+	void (*device_client_subscribes)(void);
+	/* Is the calling thread where the agent may call the driver: in no CUDA call, not ending? */
+	bool (*may_call_driver)(void);
 };
 
 extern const struct callbacks torsh_callbacks;

@@ -29,6 +29,7 @@
 #include "collectors/cuda/cuda_events.h"
 #include "collectors/cuda/cuda_flush.h"
 #include "collectors/cuda/cuda_shadow.h"
+#include "collectors/cuda/memory/cuda_memory_driver.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
 #include "collectors/torch/operator_marks.h"
 #include "shim/cuda/cupti.h"
@@ -40,29 +41,8 @@
 
 #define FLUSH_EVERY_MS 1000u
 
-struct cuda_losses torsh_cuda_losses;
-_Atomic uint64_t torsh_cuda_own_kinds;
-uint32_t torsh_cuda_version;
-
-/* In pages that a forked child gets as zeros, by whatever call it was made. */
-struct live {
-	_Atomic uint32_t is_attached;
-	_Atomic uint32_t is_ending; /* the last flush has begun */
-};
-
-static struct live *live;
-/* or it was decided otherwise how devices are seen; also in children */
+/* The driver opened the agent, or it was decided otherwise how devices are seen; also in children. */
 static _Atomic int was_injected;
-
-bool torsh_cuda_is_live(void)
-{
-	return live && atomic_load_explicit(&live->is_attached, memory_order_acquire);
-}
-
-bool torsh_cuda_is_ending(void)
-{
-	return live && atomic_load_explicit(&live->is_ending, memory_order_relaxed);
-}
 
 /*
  * ---- reports on the source of events -----------------------------------------------------------
@@ -88,6 +68,7 @@ static void do_without(const char *reason, int may_mark)
 	enum device_mode mode = may_mark ? DEVICE_BY_EVENTS : DEVICE_HOST_ONLY;
 	struct text note = torsh_text_map(TEXT_NOTE_BYTES);
 
+	torsh_cuda_memory_watch_driver();
 	if (torsh_cuda_watch_driver(reason, may_mark))
 		mode = DEVICE_HOST_ONLY;
 	torsh_text_put(&note, notes[mode]);
@@ -119,35 +100,6 @@ static void do_without_refused(int result)
 	torsh_text_put(&reason, "CUPTI can't be used: ");
 	put_result(&reason, result);
 	do_without(buffer, 1);
-}
-
-void torsh_cuda_send_losses(void)
-{
-	struct event event = {
-		.id = EVENT_DEVICE_LOSS,
-		.device_loss =
-			{
-				.records = atomic_load_explicit(&torsh_cuda_losses.records,
-								memory_order_relaxed),
-				.dropped = atomic_load_explicit(&torsh_cuda_losses.dropped,
-								memory_order_relaxed),
-				.without_room = atomic_load_explicit(
-					&torsh_cuda_losses.without_room, memory_order_relaxed),
-				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid,
-								memory_order_relaxed),
-				.flushes_cut = atomic_load_explicit(&torsh_cuda_losses.flushes_cut,
-								    memory_order_relaxed),
-				.buffers_kept = atomic_load_explicit(
-					&torsh_cuda_losses.buffers_kept, memory_order_relaxed),
-				.is_dropping_unknown =
-					atomic_load_explicit(&torsh_cuda_losses.is_dropping_unknown,
-							     memory_order_relaxed),
-			},
-	};
-
-	torsh_cuda_clock_errors(&event.device_loss.clock_width_ns,
-				&event.device_loss.clock_step_ns);
-	torsh_cuda_send(&event);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -256,17 +208,16 @@ static void attach(void)
 
 	if (find_cupti() || subscribe(&subscriber))
 		return;
-	live = torsh_sys_own_pages(sizeof(*live));
-	if (!live) {
+	if (!torsh_cuda_state_make()) {
 		torsh_cupti.Unsubscribe(subscriber);
 		do_without("there is no memory", 0);
 		return;
 	}
-	atomic_store_explicit(&live->is_attached, 1, memory_order_release);
+	torsh_cuda_state_attach(true);
 	torsh_cuda_clock_read(1);
 	result = enable_records();
 	if (result) {
-		atomic_store_explicit(&live->is_attached, 0, memory_order_release);
+		torsh_cuda_state_attach(false);
 		disable_records();
 		torsh_cupti.Unsubscribe(subscriber);
 		do_without_refused(result);
@@ -424,8 +375,7 @@ void torsh_cuda_exiting(void)
 	send_why_not_injected();
 	torsh_cuda_end_marks();
 	/* Once: a handler that was registered early runs when the driver may be gone already. */
-	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() ||
-	    atomic_exchange_explicit(&live->is_ending, 1, memory_order_relaxed))
+	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() || torsh_cuda_state_end())
 		return;
 	torsh_cuda_counters_end();
 	torsh_cuda_flush(1);

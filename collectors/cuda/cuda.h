@@ -3,6 +3,7 @@
  * The device collector: records what CUDA's devices do. This file attaches to CUPTI and detaches
  * from it; the parts are one file each:
  *
+ *	cuda_state	whether CUPTI is attached, and what was lost
  *	cuda_calls	CUPTI's callbacks: the API calls of the program
  *	cuda_buffers	the buffers that CUPTI fills with activity records
  *	cuda_records	activity records become events
@@ -28,41 +29,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/producer/counter.h"
 #include "agent/producer/producer.h"
 #include "agent/wire/event.h"
-
-/* Sums of what the recording lacks; written by any thread. */
-struct cuda_losses {
-	_Atomic uint64_t records; /* delivered by CUPTI: not missing */
-	_Atomic uint64_t dropped, without_room, invalid;
-	_Atomic uint64_t flushes_cut; /* timed out, or refused by CUPTI */
-	_Atomic uint64_t buffers_kept; /* still with CUPTI after the last flush */
-	_Atomic uint32_t is_dropping_unknown; /* CUPTI does not report how many it dropped */
-};
-
-extern struct cuda_losses torsh_cuda_losses;
-
-/* Add n to a sum of lost records (dropped, without_room); any thread. */
-static inline void torsh_cuda_lose(_Atomic uint64_t *sum, uint64_t n)
-{
-	atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
-	torsh_count_many(COUNTER_device_records_lost, n);
-}
-
-/* CUPTI_API_VERSION of the loaded library; written before any buffer is requested. */
-extern uint32_t torsh_cuda_version;
-
-/* The activity kinds that the agent enabled, one bit per CUPTI kind. */
-extern _Atomic uint64_t torsh_cuda_own_kinds;
-
-#define CUDA_OWN_KINDS atomic_load_explicit(&torsh_cuda_own_kinds, memory_order_relaxed)
-
-/* Whether CUPTI is attached in this process; false in a forked child. */
-bool torsh_cuda_is_live(void);
-
-/* Whether the last flush has begun: driver activity after it is not the program's. */
-bool torsh_cuda_is_ending(void);
+#include "collectors/cuda/cuda_state.h"
 
 /*
  * Whether the agent may call the driver on this thread now: devices are recorded, the process is
@@ -75,9 +44,6 @@ static inline void torsh_cuda_send(const struct event *event)
 {
 	torsh_producer_send(event, NULL);
 }
-
-/* Send a device_loss event with the sums so far; takes no lock. */
-void torsh_cuda_send_losses(void);
 
 /*
  * A launch arrives before the source of device events is decided: decide it. Does nothing while the

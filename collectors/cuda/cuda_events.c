@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "agent/process/callbacks.h"
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
@@ -115,7 +116,6 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 	if (result)
 		return result;
 	torsh_driver_keep();
-	torsh_cuda_memory_watch_driver();
 	atomic_store_explicit(&watch->no_marks_reason, torsh_cuda_label(reason),
 			      memory_order_relaxed);
 	atomic_store_explicit(&watch->has_marks, has_marks != 0, memory_order_relaxed);
@@ -288,7 +288,7 @@ int torsh_cuda_enter_call(const void *frame)
 	if (torsh_cuda_memory_info_is_querying || is_inside(frame))
 		return 0;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
-		torsh_cuda_first_work();
+		torsh_callbacks.device_used();
 	if (!is_on() || torsh_agent_is_borrowed())
 		return 0;
 	hold_thread(frame);

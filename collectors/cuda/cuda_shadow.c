@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/process/callbacks.h"
 #include "collectors/cuda/cuda.h"
 #include "shim/cuda/cupti.h"
 
@@ -153,7 +154,7 @@ static int subscribe(void **subscriber, cupti_callback *call, void *data, const 
 
 int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data)
 {
-	torsh_cuda_before_client();
+	torsh_callbacks.device_client_subscribes();
 	return torsh_cuda_is_live() ? subscribe(subscriber, call, data, NULL) : -1;
 }
 
@@ -162,7 +163,7 @@ int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *d
 {
 	int result;
 
-	torsh_cuda_before_client();
+	torsh_callbacks.device_client_subscribes();
 	if (!torsh_cuda_is_live())
 		return -1;
 	if (!parameters || !parameters->n_bytes)

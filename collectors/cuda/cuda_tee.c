@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/process/callbacks.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/cuda_clock.h"
 #include "collectors/cuda/cuda_lock.h"
@@ -45,7 +46,7 @@ static _Atomic uint32_t is_due;
 
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete)
 {
-	torsh_cuda_before_client();
+	torsh_callbacks.device_client_subscribes();
 	if (!torsh_cuda_is_live() || !request || !complete)
 		return -1;
 	atomic_store_explicit(&client.request, request, memory_order_relaxed);

@@ -94,16 +94,6 @@ int torsh_ranges_wanted(enum range_source source)
 	return is_recorded && (!activity || torsh_config.activities & activity);
 }
 
-uint32_t torsh_ranges_label(const char *text)
-{
-	int saved;
-	struct producer *producer = enter(&saved);
-	uint32_t label = producer ? label_of((struct range_text){.bytes = text}) : 0;
-
-	leave(producer, saved);
-	return label;
-}
-
 struct labels {
 	uint32_t name, domain, category;
 };

@@ -14,6 +14,7 @@
 #include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counter_set.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/counters/cuda_counter_state.h"
 #include "shim/cuda/cupti_profiler.h"
 
 /* What the choice needs of the rest of the agent: nothing is said here. */

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "agent/producer/label.h"
+#include "collectors/cuda/counters/cuda_counter_state.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "shim/find_text.h"
 #include "shim/sys.h"

@@ -16,6 +16,7 @@
 #include "collectors/cuda/counters/cuda_counter_set.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "collectors/cuda/cuda_ticks.h"
+#include "collectors/cuda/counters/cuda_counter_state.h"
 #include "shim/cuda/cupti.h"
 #include "shim/cuda/cupti_profiler.h"
 #include "shim/libc/thread.h"

@@ -7,6 +7,7 @@
 #include "agent/process/text_buffer.h"
 #include "agent/producer/label.h"
 #include "agent/wire/event.h"
+#include "collectors/cuda/counters/cuda_counter_state.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "shim/cuda/cupti.h"
 #include "shim/cuda/cupti_profiler.h"

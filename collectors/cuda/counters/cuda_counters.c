@@ -13,18 +13,14 @@
 #include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counter_gate.h"
 #include "collectors/cuda/counters/cuda_counter_ranges.h"
-#include "collectors/cuda/counters/cuda_counter_refusal.h"
 #include "collectors/cuda/counters/cuda_counter_samples.h"
+#include "collectors/cuda/counters/cuda_counter_state.h"
 #include "collectors/cuda/cuda_shadow.h"
 #include "collectors/cuda/cuda_ticks.h"
 #include "shim/cuda/cupti.h"
 #include "shim/cuda/cupti_profiler.h"
 
 #define END_AT_MOST_NS UINT64_C(2000000000)
-
-struct counter_losses torsh_counter_losses;
-
-static _Atomic uint32_t is_on, is_refused, is_initialised;
 
 /* What a call of the driver's means here. */
 enum call_class {
@@ -45,75 +41,6 @@ static _Thread_local struct {
 	uint32_t depth, n_collectives;
 	uint8_t is_measured, is_collective;
 } open_call;
-
-bool torsh_cuda_counters_are_on(void)
-{
-	return (int)atomic_load_explicit(&is_on, memory_order_relaxed);
-}
-
-/*
- * ---- events ------------------------------------------------------------------------------------
- */
-
-void torsh_counters_send(const struct event *event)
-{
-	struct producer *producer = torsh_producer_enter();
-
-	if (!producer)
-		return;
-	torsh_producer_event(producer, event, NULL);
-	torsh_producer_leave(producer);
-}
-
-static void send_off(const char *reason)
-{
-	struct event event = {
-		.id = EVENT_COUNTER_MODE,
-		.counter_mode =
-			{
-				.mode = COUNTERS_OFF,
-				.reason = torsh_label(reason, strlen(reason)),
-				.device = COUNTER_ALL_DEVICES,
-			},
-	};
-	struct text note = torsh_text_map(TEXT_NOTE_BYTES);
-
-	torsh_text_put(&note, "counters: ");
-	torsh_text_put(&note, reason);
-	torsh_channel_note(&torsh_process->channel, note.bytes);
-	torsh_text_unmap(&note);
-	torsh_counters_send(&event);
-}
-
-void torsh_counters_refuse(const char *what, int result)
-{
-	struct text reason;
-
-	if (atomic_exchange(&is_refused, 1))
-		return;
-	reason = torsh_text_map(TEXT_NOTE_BYTES);
-	atomic_store_explicit(&is_on, 0, memory_order_relaxed);
-	torsh_text_put(&reason, what);
-	torsh_text_put(&reason, ": ");
-	if (result)
-		torsh_counter_refusal(&reason, result, COUNTER_ADMIN_ONLY);
-	else
-		torsh_text_put(&reason, "CUPTI counted nothing");
-	send_off(reason.bytes);
-	torsh_text_unmap(&reason);
-}
-
-static void send_losses(void)
-{
-	struct event event = {.id = EVENT_COUNTER_LOSS};
-
-#define LOSS(name)                \
-	event.counter_loss.name = \
-		atomic_load_explicit(&torsh_counter_losses.name, memory_order_relaxed);
-	COUNTER_LOSSES
-#undef LOSS
-	torsh_counters_send(&event);
-}
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -305,32 +232,16 @@ void torsh_cuda_counters_begin(const char *why_not)
 	if (torsh_config.counters.mode == COUNTERS_OFF)
 		return;
 	if (why_not) {
-		send_off(why_not);
+		torsh_counters_send_off(why_not);
 		return;
 	}
 	if (torsh_cupti_profiler_open(torsh_cupti_library) || !torsh_cupti.GetDeviceId) {
-		send_off("this libcupti is older than that of CUDA 12.6, the first that can");
+		torsh_counters_send_off(
+			"this libcupti is older than that of CUDA 12.6, the first that can");
 		return;
 	}
 	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
-	atomic_store_explicit(&is_on, 1, memory_order_relaxed);
-}
-
-int torsh_counters_initialise(void)
-{
-	struct cupti_profiler profiler = {.n_bytes =
-						  CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
-	int result;
-
-	if (is_initialised)
-		return 0;
-	result = torsh_cupti_profiler.ProfilerInitialize(&profiler);
-	if (result) {
-		torsh_counters_refuse("nothing is measured", result);
-		return -1;
-	}
-	is_initialised = 1;
-	return 0;
+	torsh_counters_turn(true);
 }
 
 /* Close the gate for good, or give up where a launch lasts. */
@@ -354,21 +265,17 @@ void torsh_cuda_counters_context_ends(const void *context)
 
 void torsh_cuda_counters_end(void)
 {
-	struct cupti_profiler profiler = {.n_bytes =
-						  CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
-
 	if (torsh_config.counters.mode == COUNTERS_OFF)
 		return;
-	atomic_store_explicit(&is_on, 0, memory_order_relaxed);
+	torsh_counters_turn(false);
 	if (torsh_config.counters.mode == COUNTERS_OF_TIMELINE) {
 		torsh_counter_samples_end();
 	} else if (close_gate()) {
 		torsh_counter_ranges_end();
 		torsh_counter_gate_open();
 	}
-	if (atomic_exchange(&is_initialised, 0))
-		torsh_cupti_profiler.ProfilerDeInitialize(&profiler);
-	send_losses();
+	torsh_counters_deinitialise();
+	torsh_counters_send_losses();
 }
 
 void torsh_cuda_counters_check_records(uint64_t n_records)

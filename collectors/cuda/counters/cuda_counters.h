@@ -16,9 +16,6 @@
 #include "agent/wire/event.h"
 #include "shim/cuda/cupti.h"
 
-/* Whether counters are requested and not refused yet. */
-bool torsh_cuda_counters_are_on(void);
-
 /* It is decided whether CUPTI is attached; why_not: NULL, or the reason that it is not. */
 void torsh_cuda_counters_begin(const char *why_not);
 
@@ -42,32 +39,5 @@ void torsh_cuda_counters_end(void);
 
 /* After the last flush: note if devices were sampled but CUPTI delivered no record at all. */
 void torsh_cuda_counters_check_records(uint64_t n_records);
-
-/* Sums for the recording; any thread. */
-struct counter_losses {
-#define LOSS(name) _Atomic uint64_t name;
-	COUNTER_LOSSES
-#undef LOSS
-};
-
-extern struct counter_losses torsh_counter_losses;
-
-#define COUNTER_COUNT(field) \
-	atomic_fetch_add_explicit(&torsh_counter_losses.field, 1, memory_order_relaxed)
-
-/* Send an event of the calling thread. */
-void torsh_counters_send(const struct event *event);
-
-/*
- * Initialise CUPTI's profiler, once per process and before any other call of it; never inside
- * cuInit. Returns 0, or -1 where CUPTI refused.
- */
-int torsh_counters_initialise(void);
-
-/*
- * Turn counters off for the rest of the process and report why, once. what: the step that failed;
- * result: CUPTI's.
- */
-void torsh_counters_refuse(const char *what, int result);
 
 #endif

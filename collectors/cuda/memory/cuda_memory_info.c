@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "agent/process/callbacks.h"
 #include "agent/process/process.h"
 #include "collectors/cuda/cuda.h"
 #include "shim/cuda/driver.h"
@@ -167,7 +168,7 @@ int torsh_cuda_memory_info_query(uint32_t device, int is_of_pool, struct event_d
 	struct query query;
 	int has_pools, result;
 
-	if (device >= N_DEVICES || !torsh_cuda_may_call() ||
+	if (device >= N_DEVICES || !torsh_callbacks.may_call_driver() ||
 	    (torsh_cuda_is_live() && !atomic_load_explicit(&is_ready, memory_order_acquire)))
 		return ROOM_NOT_ASKED;
 	has_pools =

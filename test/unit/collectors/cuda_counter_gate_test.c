@@ -16,6 +16,7 @@
 #include "collectors/cuda/counters/cuda_counter_gate.h"
 #include "collectors/cuda/counters/cuda_counter_refusal.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/counters/cuda_counter_state.h"
 #include "shim/cuda/cupti.h"
 
 /* What they need of the rest of the agent. */

@@ -29,13 +29,11 @@ static const char *object_name(const Dl_info *found)
 	return slash ? slash + 1 : found->dli_fname ? found->dli_fname : "";
 }
 
-/* ---- the table of entry points --------------------------------------------------------------- */
+/* ---- the wrappers ------------------------------------------------------------------------------ */
 
-struct driver_entry torsh_driver_entries[N_DRIVER_ENTRIES] = {
-#define WORK(n, suffix, ...)                 \
-	[ENTRY_##n] = {#n, (void *)n, NULL}, \
-	[ENTRY_##n##suffix] = {#n #suffix, (void *)n##suffix, NULL},
-#define UNSEEN(n, ...) [ENTRY_##n] = {#n, (void *)n, NULL},
+static void *const wrappers[N_DRIVER_ENTRIES] = {
+#define WORK(n, suffix, ...) [ENTRY_##n] = (void *)n, [ENTRY_##n##suffix] = (void *)n##suffix,
+#define UNSEEN(n, ...) [ENTRY_##n] = (void *)n,
 #define MEMORY UNSEEN
 #include "shim/cuda/driver.def"
 #include "shim/cuda/driver_memory.def"
@@ -46,18 +44,10 @@ struct driver_entry torsh_driver_entries[N_DRIVER_ENTRIES] = {
 #undef MEMORY
 };
 
-char torsh_driver_entry_is_missing;
-
-void *torsh_driver_look_up(struct driver_entry *entry)
+/* The wrapper of an entry of the table. */
+static void *wrapper_of(const struct driver_entry *entry)
 {
-	void *next = torsh_objects_find_behind(entry->name);
-
-	if (next)
-		torsh_driver_keep();
-	if (!next && torsh_objects_find_in(DRIVER_LIBRARY, "cuInit"))
-		next = &torsh_driver_entry_is_missing;
-	atomic_store_explicit(&entry->next, next, memory_order_relaxed);
-	return next;
+	return wrappers[entry - torsh_driver_entries];
 }
 
 static struct driver_entry *find_entry(const char *name)
@@ -102,7 +92,7 @@ static struct driver_entry *find_next(const void *found)
 static int is_ours(const void *found)
 {
 	for (size_t i = 0; i < N_DRIVER_ENTRIES; i++)
-		if (torsh_driver_entries[i].wrapper == found)
+		if (wrappers[i] == found)
 			return 1;
 	return 0;
 }
@@ -125,7 +115,7 @@ void *torsh_driver_instead(const char *name, void *found)
 	if (is_ours(found) && torsh_driver_lacks(name))
 		return torsh_symbol(RTLD_NEXT, name);
 	entry = torsh_cuda_interposes_driver() ? find_next(found) : NULL;
-	return entry ? entry->wrapper : found;
+	return entry ? wrapper_of(entry) : found;
 }
 
 /* ---- cuGetProcAddress ------------------------------------------------------------------------ */
@@ -207,7 +197,7 @@ static void replace(const char *name, void **found, int version, uint64_t flags,
 		}
 	}
 	if (entry && torsh_driver_next((enum driver_entry_id)(entry - torsh_driver_entries)))
-		*found = entry->wrapper;
+		*found = wrapper_of(entry);
 }
 
 EXPORT int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags)

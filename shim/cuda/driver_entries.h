@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The table of the driver's entry points that the agent interposes. shim/cuda/driver_wrappers.c
- * defines the wrappers of launches and memory, shim/cuda/driver_entries.c the others and the table.
+ * The driver's entry points that the agent interposes. shim/cuda/driver_wrappers.c defines the
+ * wrappers of launches and memory, shim/cuda/driver_entries.c the others and who gets which,
+ * shim/cuda/driver_next.c the table of next definitions, on which both stand.
  */
 #ifndef TORSH_SHIM_CUDA_DRIVER_ENTRIES_H
 #define TORSH_SHIM_CUDA_DRIVER_ENTRIES_H
@@ -49,7 +50,6 @@ enum driver_entry_id {
 
 struct driver_entry {
 	const char *name;
-	void *wrapper;
 	/* the driver's definition, or another library's after ours; NULL: not looked up yet */
 	void *_Atomic next;
 };

@@ -32,7 +32,9 @@ struct callbacks {
 	void (*device_used)(void);
 	/* A second client of CUPTI subscribes, perhaps before the driver has started. */
 	void (*device_client_subscribes)(void);
-	/* Is the calling thread where the agent may call the driver: in no CUDA call, not ending? */
+	/*
+	 * Is the calling thread where the agent may call the driver: in no CUDA call, not ending?
+	 */
 	bool (*may_call_driver)(void);
 };
 

@@ -41,7 +41,9 @@
 
 #define FLUSH_EVERY_MS 1000u
 
-/* The driver opened the agent, or it was decided otherwise how devices are seen; also in children. */
+/*
+ * The driver opened the agent, or it was decided otherwise how devices are seen; also in children.
+ */
 static _Atomic int was_injected;
 
 /*

@@ -11,7 +11,8 @@ uint32_t torsh_ranges_label(const char *text)
 {
 	int saved = errno;
 	struct producer *producer = torsh_producer_enter();
-	uint32_t label = producer && text ? torsh_label(text, strnlen(text, LABEL_BUFFER_BYTES)) : 0;
+	uint32_t label =
+		producer && text ? torsh_label(text, strnlen(text, LABEL_BUFFER_BYTES)) : 0;
 
 	if (producer)
 		torsh_producer_leave(producer);

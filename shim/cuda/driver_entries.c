@@ -29,7 +29,7 @@ static const char *object_name(const Dl_info *found)
 	return slash ? slash + 1 : found->dli_fname ? found->dli_fname : "";
 }
 
-/* ---- the wrappers ------------------------------------------------------------------------------ */
+/* ---- the wrappers ---------------------------------------------------------------------------- */
 
 static void *const wrappers[N_DRIVER_ENTRIES] = {
 #define WORK(n, suffix, ...) [ENTRY_##n] = (void *)n, [ENTRY_##n##suffix] = (void *)n##suffix,

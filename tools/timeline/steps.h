@@ -75,7 +75,8 @@ static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
 void torsh_steps_free(struct steps *steps);
 
 /*
- * Finds the steps: receives all spans and events of a process, in the order of a pass, then decides.
+ * Finds the steps: receives all spans and events of a process, in the order of a pass, then
+ * decides.
  */
 struct step_finder;
 

@@ -25,8 +25,7 @@ static void keys_keep_their_first_number(void **state)
 			entry = torsh_hash_map_put_text(&map, text, i + pass * N_KEYS);
 			assert_int_equal(entry->value, i);
 			assert_string_equal(entry->key, text);
-			assert_ptr_equal(
-				torsh_hash_map_find(&map, text, strlen(text) + 1), entry);
+			assert_ptr_equal(torsh_hash_map_find(&map, text, strlen(text) + 1), entry);
 		}
 	}
 	assert_int_equal(map.n, N_KEYS);

@@ -13,9 +13,9 @@
  * counts, though its address may already be another's.
  *
  * Where memory is short, small blocks are kept without their stacks (small_table.h): all of them
- * are one site's, so that sums and peaks stay exact. When and by which
- * thread they were allocated is not kept: a block counts as temporary where its address is that of the thread's
- * latest allocation.
+ * are one site's, so that sums and peaks stay exact. When and by which thread they were allocated
+ * is not kept: a block counts as temporary where its address is that of the thread's latest
+ * allocation.
  */
 #ifndef TORSH_WRITER_FOLD_HEAP_STATE_H
 #define TORSH_WRITER_FOLD_HEAP_STATE_H

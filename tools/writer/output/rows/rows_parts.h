@@ -80,7 +80,9 @@ void torsh_rows_append_totals(struct recording_file *file, struct target *target
 /* The columns of n rows, all 0. */
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);
 
-/* Sites that changed, at most ROWS_TOTALS of them from *site on; returns false when there is none. */
+/*
+ * Sites that changed, at most ROWS_TOTALS of them from *site on; returns false when there is none.
+ */
 bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 				 const struct target *target, uint32_t *site);
 

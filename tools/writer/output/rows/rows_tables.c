@@ -141,8 +141,8 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
 }
 
 /*
- * One chunk with a batch of each; returns false when nothing was left. Rows that could not be written
- * come again.
+ * One chunk with a batch of each; returns false when nothing was left. Rows that could not be
+ * written come again.
  */
 static bool append_batch(struct recording_file *file, struct target *target,
 			 enum recording_priority priority)

@@ -69,6 +69,13 @@ static int begin(void **state)
 	return 0;
 }
 
+static int end(void **state)
+{
+	(void)state;
+	torsh_clock_rate_destroy(&rate);
+	return 0;
+}
+
 static void expect_near(uint64_t found_ns, uint64_t ns)
 {
 	assert_true(found_ns + NEAR_NS > ns && found_ns < ns + NEAR_NS);
@@ -140,9 +147,9 @@ static void it_is_published_as_if_nothing_had_been(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(set_back_it_goes_on, begin),
-		cmocka_unit_test_setup(ahead_is_left_out_of_the_time, begin),
-		cmocka_unit_test_setup(it_is_published_as_if_nothing_had_been, begin),
+		cmocka_unit_test_setup_teardown(set_back_it_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(ahead_is_left_out_of_the_time, begin, end),
+		cmocka_unit_test_setup_teardown(it_is_published_as_if_nothing_had_been, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

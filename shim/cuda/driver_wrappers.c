@@ -124,25 +124,31 @@ static void set_memset(struct driver_work *work, uint64_t to, uint32_t value, ui
 	work->bytes = bytes;
 }
 
-static void begin(struct driver_work *work, const char *api, void *stream, void *default_stream)
+static inline void begin(struct driver_work *work, const char *api, void *stream,
+			 void *default_stream)
 {
 	work->api = api;
 	work->stream = stream ? stream : default_stream;
 	torsh_cuda_launching(work);
 }
 
+/*
+ * The next definition is looked up where it is called: held across what comes before, it would lie
+ * on the program's stack.
+ */
 #define WORK(name, suffix, parameters, arguments, stream, set)                            \
 	static __attribute__((noinline)) int record_##name parameters                     \
 	{                                                                                 \
 		const void *frame = __builtin_frame_address(0);                           \
 		struct driver_work *work = torsh_cuda_work(frame);                        \
-		__typeof__(name) *next = torsh_driver_next(ENTRY_##name);                 \
+		__typeof__(name) *next;                                                   \
 		int result;                                                               \
                                                                                           \
 		if (work) {                                                               \
 			set;                                                              \
 			begin(work, #name, stream, DRIVER_STREAM_LEGACY);                 \
 		}                                                                         \
+		next = torsh_driver_next(ENTRY_##name);                                   \
 		result = next arguments;                                                  \
 		if (work)                                                                 \
 			torsh_cuda_launched(work, result, frame);                         \
@@ -160,13 +166,14 @@ static void begin(struct driver_work *work, const char *api, void *stream, void 
 	{                                                                                 \
 		const void *frame = __builtin_frame_address(0);                           \
 		struct driver_work *work = torsh_cuda_work(frame);                        \
-		__typeof__(name##suffix) *next = torsh_driver_next(ENTRY_##name##suffix); \
+		__typeof__(name##suffix) *next;                                           \
 		int result;                                                               \
                                                                                           \
 		if (work) {                                                               \
 			set;                                                              \
 			begin(work, #name #suffix, stream, DRIVER_STREAM_PER_THREAD);     \
 		}                                                                         \
+		next = torsh_driver_next(ENTRY_##name##suffix);                           \
 		result = next arguments;                                                  \
 		if (work)                                                                 \
 			torsh_cuda_launched(work, result, frame);                         \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/process/paths.h"
 #include "agent/process/program.h"
+#include "agent/process/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/process/callbacks.h"
 #include "agent/producer/lifecycle.h"
+#include "agent/process/callbacks.h"
 
 #include <errno.h>
 #include <limits.h>

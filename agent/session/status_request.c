@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/session/session.h"
 #include "agent/session/status_request.h"
+#include "agent/session/session.h"
 
 #include <time.h>
 

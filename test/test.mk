@@ -90,10 +90,10 @@ test: ## run every test; T=name those whose name contains it (or one of several 
 	.ci/deps build test
 	@for name in $(if $(NEEDS)$(T),,torch cuda12) $(TORCH:%=torch-%); do \
 		PYTHON=$(PYTHON) test/python/environment $$name >/dev/null || :; done # CUDA's headers come with them
-	@$(MAKE) --no-print-directory all unit test-programs simcuda $(REPLAYS)
+	@$(MAKE) --no-print-directory all unit test-programs simcuda bench-programs $(REPLAYS)
 	@$(RUN_TESTS) --again $(NEEDS:%=--needing %)
 
-check: all unit test-programs simcuda $(REPLAYS) ## run the tests in their short form, in under a minute
+check: all unit test-programs simcuda bench-programs $(REPLAYS) ## run the tests in their short form, in under a minute
 	@$(RUN_TESTS) --quick
 
 # The readers with AddressSanitizer and UBSan: unit tests and the fuzz corpus. The agent is not sanitised, and tests that

@@ -28,6 +28,10 @@ uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
 	return n++;
 }
 
+void torsh_registry_flush_modules(void)
+{
+}
+
 static struct stack *stack;
 static struct stack_delta delta;
 static volatile uint64_t n_pushed;

@@ -9,7 +9,7 @@
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
-#include "tools/base/hash_map.h"
+#include "tools/base/containers/hash_map.h"
 #include "tools/device/kernels/attribution.h"
 #include "tools/device/kernels/counters.h"
 #include "tools/device/kernels/kernel_metrics.h"

@@ -4,8 +4,8 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
-#include "tools/base/sparse_array.h"
 
 #define WINDOW 65536u /* rows: a second of devices that are told of 65,000 kernels in one */
 

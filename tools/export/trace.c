@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 #include "tools/base/json.h"
-#include "tools/base/sparse_array.h"
 #include "tools/export/output.h"
 
 /* Forward spans are looked for among the latest of each process: a power of two. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/key_index.h"
+#include "tools/base/containers/live_table.h"
 #include "tools/base/die.h"
-#include "tools/base/key_index.h"
-#include "tools/base/live_table.h"
 
 const char *const torsh_tensor_group_names[N_TENSOR_GROUPS] = {
 #define GROUP(NAME, name, text) #name,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
-#include "tools/base/key_index.h"
 #include "tools/ops/operators.h"
 
 /* What is known of the pairs of one process. */

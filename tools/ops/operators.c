@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/hash_map.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
-#include "tools/base/hash_map.h"
-#include "tools/base/key_index.h"
 
 const char *const torsh_operator_group_names[N_OPERATOR_GROUPS] = {
 #define GROUP(NAME, name, text) #name,

@@ -8,7 +8,7 @@
 #ifndef TORSH_OPS_REGIONS_H
 #define TORSH_OPS_REGIONS_H
 
-#include "tools/base/intern.h"
+#include "tools/base/containers/intern.h"
 #include "tools/timeline/prepass/prepass.h"
 
 enum region_kind {

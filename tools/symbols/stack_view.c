@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "agent/wire/channel.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
-#include "tools/base/key_index.h"
 
 #define NOT_ASKED 0 /* in shown; else a stack + 1 */
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "agent/wire/channel.h"
+#include "tools/base/containers/intern.h"
 #include "tools/base/die.h"
-#include "tools/base/intern.h"
 #include "tools/symbols/lines.h"
 #include "tools/symbols/rust.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/base/sparse_array.h"
+#include "tools/base/containers/sparse_array.h"
 
 #define WINDOW_CALLS (1u << 22) /* at a million calls a second four seconds */
 

@@ -6,7 +6,7 @@
 #ifndef TORSH_TIMELINE_MODULE_CHAINS_H
 #define TORSH_TIMELINE_MODULE_CHAINS_H
 
-#include "tools/base/sparse_array.h"
+#include "tools/base/containers/sparse_array.h"
 #include "tools/timeline/spans.h"
 
 struct module_chains {

@@ -3,7 +3,7 @@
 #ifndef TORSH_TIMELINE_OPEN_SPANS_H
 #define TORSH_TIMELINE_OPEN_SPANS_H
 
-#include "tools/base/sparse_array.h"
+#include "tools/base/containers/sparse_array.h"
 #include "tools/timeline/spans.h"
 
 struct open_spans {

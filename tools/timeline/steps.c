@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
-#include "tools/base/sparse_array.h"
 
 #define SEQUENCE_MAX 65536u /* outermost operators of a thread that are remembered, the last ones */
 #define SEQUENCE_THREADS 16u

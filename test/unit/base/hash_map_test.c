@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A key's number is the one that it was first put with. */
-#include "tools/base/hash_map.h"
+#include "tools/base/containers/hash_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

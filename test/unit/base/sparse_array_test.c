@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "tools/base/sparse_array.h"
+#include "tools/base/containers/sparse_array.h"
 
 #define ITEM_BYTES 24u
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "test/unit/fixtures/random.h"
-#include "tools/base/live_table.h"
+#include "tools/base/containers/live_table.h"
 
 #define N_PLACES 1200000u /* enough that pages grow and split */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/key_index.h"
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
-#include "tools/base/key_index.h"
-#include "tools/base/sparse_array.h"
 
 #define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */

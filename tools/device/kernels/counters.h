@@ -6,7 +6,7 @@
 #ifndef TORSH_DEVICE_KERNELS_COUNTERS_H
 #define TORSH_DEVICE_KERNELS_COUNTERS_H
 
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/recording/timeline.h"
 
 /* Why kernels of graphs have none of their own. */

@@ -7,7 +7,7 @@
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_LINES_H
 #define TORSH_DEVICE_KERNELS_KERNEL_LINES_H
 
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/timeline/device/device_activity.h"
 
 /* All of one name that was requested in one place. */

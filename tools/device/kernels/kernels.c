@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/hash_map.h"
 #include "tools/base/die.h"
-#include "tools/base/hash_map.h"
 #include "tools/timeline/call_window.h"
 
 struct process_state {

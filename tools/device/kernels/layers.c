@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
-#include "tools/base/key_index.h"
 
 #define BASE UINT64_C(0x9e3779b97f4a7c15) /* of the polynomial, modulo 2^64; odd */
 

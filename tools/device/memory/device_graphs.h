@@ -7,7 +7,7 @@
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_GRAPHS_H
 #define TORSH_DEVICE_MEMORY_DEVICE_GRAPHS_H
 
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/device/memory/device_blocks.h"
 
 struct graph_step;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/export/chrome/chrome.h"
 #include "tools/export/activity_lanes.h"
 

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
-#include "tools/base/sparse_array.h"
 #include "tools/device/kernels/occupancy.h"
 #include "tools/export/chrome/chrome.h"
 

@@ -12,7 +12,7 @@
 #define TORSH_EXPORT_PERFETTO_PERFETTO_H
 
 #include "perfetto.pb-c.h"
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/device/kernels/counters.h"
 #include "tools/export/trace.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
-#include "tools/base/sparse_array.h"
 #include "tools/export/profile/profile.h"
 
 #define FORWARD_SPANS 65536u /* forward spans are looked for among the latest: a power of two */

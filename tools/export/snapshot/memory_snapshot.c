@@ -13,10 +13,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/key_index.h"
+#include "tools/base/containers/live_table.h"
 #include "tools/base/device.h"
 #include "tools/base/die.h"
-#include "tools/base/key_index.h"
-#include "tools/base/live_table.h"
 #include "tools/export/exporter.h"
 #include "tools/export/snapshot/pickle.h"
 #include "tools/export/trace.h"

@@ -13,8 +13,8 @@
 
 #include "agent/wire/channel.h"
 #include "pprof.pb-c.h"
+#include "tools/base/containers/hash_map.h"
 #include "tools/base/die.h"
-#include "tools/base/hash_map.h"
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 

@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 #include "tools/base/json.h"
-#include "tools/base/key_index.h"
 
 #define NODES_MAX 10000u /* more than the graph's page can lay out */
 #define PRODUCER 22 /* version of graphs, as PyTorch's own writer says */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/timeline/device/graph_nodes.h"
 
 #define CAUSED_MAX ((UINT32_C(1) << 31) - 1)

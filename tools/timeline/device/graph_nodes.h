@@ -8,7 +8,7 @@
 #define TORSH_TIMELINE_DEVICE_GRAPH_NODES_H
 
 #include "agent/wire/event.h"
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 
 struct graph_nodes {
 	struct key_index index; /* by node: the number */

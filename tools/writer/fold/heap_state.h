@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 
-#include "tools/base/live_table.h"
+#include "tools/base/containers/live_table.h"
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
 #include "tools/writer/fold/tables/small_table.h"

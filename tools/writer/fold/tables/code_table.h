@@ -7,7 +7,7 @@
 #ifndef TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 #include "tools/writer/input/channel_view.h"
 
 struct code_module {

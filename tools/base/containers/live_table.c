@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/base/live_table.h"
+#include "tools/base/containers/live_table.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Open addressing, at most half full. */
-#include "tools/base/hash_map.h"
+#include "tools/base/containers/hash_map.h"
 
 #include <stdlib.h>
 #include <xxhash.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/base/key_index.h"
+#include "tools/base/containers/key_index.h"
 
 #include <stdlib.h>
 

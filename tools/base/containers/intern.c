@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/base/intern.h"
+#include "tools/base/containers/intern.h"
 
 const char *torsh_intern(struct intern *intern, const char *text)
 {

@@ -3,7 +3,7 @@
 #ifndef TORSH_BASE_INTERN_H
 #define TORSH_BASE_INTERN_H
 
-#include "tools/base/hash_map.h"
+#include "tools/base/containers/hash_map.h"
 
 struct intern {
 	struct hash_map map;

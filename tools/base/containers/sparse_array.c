@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/base/sparse_array.h"
+#include "tools/base/containers/sparse_array.h"
 
 #include <stdlib.h>
 

@@ -3,13 +3,13 @@
  * Names that an object says Rust's compiler gave its symbols; and Punycode by itself, with as much
  * room as the first byte says.
  */
-#include "tools/symbols/rust.h"
+#include "tools/symbols/rust/rust.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/symbols/punycode.h"
+#include "tools/symbols/rust/punycode.h"
 
 #define NAME_MAX_BYTES (1u << 20) /* far above what any name may become */
 

@@ -8,7 +8,7 @@
 #include "tools/base/containers/intern.h"
 #include "tools/base/die.h"
 #include "tools/symbols/lines.h"
-#include "tools/symbols/rust.h"
+#include "tools/symbols/rust/rust.h"
 
 #define INLINED_MAX 64
 

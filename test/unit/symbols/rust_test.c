@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "tools/symbols/punycode.h"
-#include "tools/symbols/rust.h"
+#include "tools/symbols/rust/punycode.h"
+#include "tools/symbols/rust/rust.h"
 
 struct row {
 	const char *symbol, *name; /* NULL: none of Rust's */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * See tools/symbols/punycode.h. The constants and the order of steps are RFC 3492's, sections 5 and
+ * See tools/symbols/rust/punycode.h. The constants and the order of steps are RFC 3492's, sections 5 and
  * 6.
  */
-#include "tools/symbols/punycode.h"
+#include "tools/symbols/rust/punycode.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/symbols/rust_reader.h"
+#include "tools/symbols/rust/rust_reader.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/symbols/punycode.h"
+#include "tools/symbols/rust/punycode.h"
 
 #define OUT_MAX 65536u
 #define DEPTH_MAX 200u

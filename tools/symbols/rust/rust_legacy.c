@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/symbols/rust_legacy.h"
+#include "tools/symbols/rust/rust_legacy.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* Types in Rust's v0 symbols (RFC 2603, "type"). */
 #include <ctype.h>
 
-#include "tools/symbols/rust_grammar.h"
+#include "tools/symbols/rust/rust_grammar.h"
 
 static void type_again(struct rust_reader *reader, bool in_value)
 {

@@ -3,7 +3,7 @@
 #ifndef TORSH_SYMBOLS_RUST_GRAMMAR_H
 #define TORSH_SYMBOLS_RUST_GRAMMAR_H
 
-#include "tools/symbols/rust_reader.h"
+#include "tools/symbols/rust/rust_reader.h"
 
 /* in_value: generic arguments are printed as in an expression, with "::<". */
 void torsh_rust_read_path(struct rust_reader *reader, bool in_value);

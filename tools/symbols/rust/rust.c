@@ -3,7 +3,7 @@
  * Paths and constants of v0 symbols (RFC 2603). There is a function for each rule of the grammar:
  * it reads from reader->at and prints. After a mistake nothing is read or printed any more.
  */
-#include "tools/symbols/rust.h"
+#include "tools/symbols/rust/rust.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/symbols/rust_grammar.h"
-#include "tools/symbols/rust_legacy.h"
+#include "tools/symbols/rust/rust_grammar.h"
+#include "tools/symbols/rust/rust_legacy.h"
 
 static void constant_again(struct rust_reader *reader, bool in_value)
 {

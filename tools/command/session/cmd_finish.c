@@ -217,7 +217,7 @@ int torsh_command_finish(int argc, char **argv)
 
 	if (!parse_options(&options, argc, argv)) {
 		torsh_warn(
-			"it is run by the writer, as tools/command/cmd_finish.c says, not by hand");
+			"it is run by the writer, as tools/command/session/cmd_finish.c says, not by hand");
 		return TORSH_EXIT_UNREADABLE;
 	}
 	if (options.is_session)

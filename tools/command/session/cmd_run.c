@@ -15,8 +15,8 @@
 
 #include "tools/base/die.h"
 #include "tools/command/command.h"
-#include "tools/command/executable_report.h"
 #include "tools/command/options.h"
+#include "tools/command/session/executable_report.h"
 
 #define AGENT_NAME "libtorshagent.so"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/command/executable_report.h"
+#include "tools/command/session/executable_report.h"
 
 #include <errno.h>
 #include <fcntl.h>

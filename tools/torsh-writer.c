@@ -24,9 +24,9 @@
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/summary.h"
 #include "tools/writer/threads/control.h"
-#include "tools/writer/threads/drain.h"
+#include "tools/writer/threads/drain/drain.h"
+#include "tools/writer/threads/drain/exit_reply.h"
 #include "tools/writer/threads/end_exports.h"
-#include "tools/writer/threads/exit_reply.h"
 #include "tools/writer/threads/inherited.h"
 
 #define SOCKET_FD 3

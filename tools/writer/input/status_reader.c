@@ -10,7 +10,7 @@
 
 #include "tools/base/memory.h"
 #include "tools/writer/input/process_info.h"
-#include "tools/writer/threads/sleep.h"
+#include "tools/writer/threads/drain/sleep.h"
 
 #define UNTIL_REQUESTED_NS UINT64_C(10000000000)
 #define POLL_NS UINT64_C(5000000) /* where the kernel can't wait for all targets at once */

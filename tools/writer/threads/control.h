@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "tools/writer/threads/drain.h"
+#include "tools/writer/threads/drain/drain.h"
 
 struct control_options {
 	int socket_fd; /* listening, AF_UNIX, SOCK_SEQPACKET */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tools/base/memory.h"
-#include "tools/writer/threads/sleep.h"
+#include "tools/writer/threads/drain/sleep.h"
 
 void torsh_mailbox_create(struct mailbox *mailbox, int done_fd)
 {

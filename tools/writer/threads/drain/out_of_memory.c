@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/out_of_memory.h"
+#include "tools/writer/threads/drain/out_of_memory.h"
 
 #include <stdbool.h>
 #include <errno.h>

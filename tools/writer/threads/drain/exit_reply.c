@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/exit_reply.h"
+#include "tools/writer/threads/drain/exit_reply.h"
 
 #include <stdbool.h>
 #include <linux/futex.h>

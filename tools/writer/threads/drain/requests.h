@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 #include "tools/writer/fold/pauses.h"
+#include "tools/writer/threads/drain/snapshot.h"
 #include "tools/writer/threads/request_queue.h"
-#include "tools/writer/threads/snapshot.h"
 
 struct requests {
 	struct request_queue queue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/session.h"
+#include "tools/writer/threads/drain/session.h"
 
 #include <time.h>
 

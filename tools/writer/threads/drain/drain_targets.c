@@ -6,8 +6,8 @@
 #include "tools/base/memory.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
-#include "tools/writer/threads/drain_state.h"
-#include "tools/writer/threads/exit_reply.h"
+#include "tools/writer/threads/drain/drain_state.h"
+#include "tools/writer/threads/drain/exit_reply.h"
 
 static void begin_session(struct drain *drain, const struct target *target)
 {

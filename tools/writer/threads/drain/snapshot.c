@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/snapshot.h"
+#include "tools/writer/threads/drain/snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -17,12 +17,12 @@
 #include "tools/writer/input/status_reader.h"
 #include "tools/writer/output/checkpoints.h"
 #include "tools/writer/output/symbol_book.h"
-#include "tools/writer/threads/drain.h"
+#include "tools/writer/threads/drain/drain.h"
+#include "tools/writer/threads/drain/out_of_memory.h"
+#include "tools/writer/threads/drain/pace.h"
+#include "tools/writer/threads/drain/requests.h"
+#include "tools/writer/threads/drain/session.h"
 #include "tools/writer/threads/mailbox.h"
-#include "tools/writer/threads/out_of_memory.h"
-#include "tools/writer/threads/pace.h"
-#include "tools/writer/threads/requests.h"
-#include "tools/writer/threads/session.h"
 
 enum drain_stop { DRAIN_RUNS, DRAIN_STOPS, DRAIN_STOPS_COMPLETE };
 

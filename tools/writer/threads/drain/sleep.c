@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/sleep.h"
+#include "tools/writer/threads/drain/sleep.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/pace.h"
+#include "tools/writer/threads/drain/pace.h"
 
 #include "tools/writer/input/order.h"
-#include "tools/writer/threads/sleep.h"
+#include "tools/writer/threads/drain/sleep.h"
 
 #define ENDED_MANY 8u
 #define SLEEP_BUSY_NS 500000u

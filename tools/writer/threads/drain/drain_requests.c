@@ -8,8 +8,8 @@
 
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
-#include "tools/writer/threads/drain_state.h"
-#include "tools/writer/threads/exit_reply.h"
+#include "tools/writer/threads/drain/drain_state.h"
+#include "tools/writer/threads/drain/exit_reply.h"
 
 static struct target *find_number(const struct drain *drain, uint32_t number)
 {

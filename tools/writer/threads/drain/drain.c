@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The drain thread's loop, and what other threads call. */
-#include "tools/writer/threads/drain.h"
+#include "tools/writer/threads/drain/drain.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "tools/base/memory.h"
 #include "tools/writer/input/order.h"
 #include "tools/writer/input/process_info.h"
-#include "tools/writer/threads/drain_state.h"
+#include "tools/writer/threads/drain/drain_state.h"
 
 #define EVENTS_CHUNK (1u << 18)
 #define MEMORY_CHECK_EVERY_NS 2000000u

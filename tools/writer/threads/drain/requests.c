@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/threads/requests.h"
+#include "tools/writer/threads/drain/requests.h"
 
 #include <stdbool.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "agent/process/process.h"
 #include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
-#include "collectors/cuda/bridge.h"
+#include "collectors/ranges/bridge.h"
 #include "shim/libc/thread.h"
 
 /*

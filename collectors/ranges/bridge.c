@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda/bridge.h"
+#include "collectors/ranges/bridge.h"
 
 #include "agent/process/process.h"
 #include "agent/producer/key_map.h"

@@ -2,7 +2,7 @@
 #include "collectors/cuda/cuda_state.h"
 
 #include "agent/producer/producer.h"
-#include "collectors/cuda/cuda_clock.h"
+#include "collectors/cuda/cupti/cuda_clock.h"
 #include "shim/sys.h"
 
 struct cuda_losses torsh_cuda_losses;

@@ -248,7 +248,7 @@ extern struct cupti_functions torsh_cupti;
 extern void *torsh_cupti_library; /* where they were found; a handle of dlopen's */
 
 /*
- * Another client of CUPTI in this process called; defined by collectors/cuda/cuda_tee.c. -1: the
+ * Another client of CUPTI in this process called; defined by collectors/cuda/cupti/cuda_tee.c. -1: the
  * call is to go on to CUPTI.
  */
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
@@ -258,7 +258,7 @@ int torsh_cuda_tee_ActivityDisable(int kind);
 int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
 int torsh_cuda_tee_Finalize(void);
 
-/* The same, to collectors/cuda/cuda_shadow.c. */
+/* The same, to collectors/cuda/cupti/cuda_shadow.c. */
 int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data);
 int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *data,
 				struct cupti_subscriber_parameters *parameters);

@@ -15,7 +15,7 @@
 #include "collectors/cuda/counters/cuda_counter_ranges.h"
 #include "collectors/cuda/counters/cuda_counter_samples.h"
 #include "collectors/cuda/counters/cuda_counter_state.h"
-#include "collectors/cuda/cuda_shadow.h"
+#include "collectors/cuda/cupti/cuda_shadow.h"
 #include "collectors/cuda/cuda_ticks.h"
 #include "shim/cuda/cupti.h"
 #include "shim/cuda/cupti_profiler.h"

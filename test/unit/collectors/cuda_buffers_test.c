@@ -14,9 +14,9 @@
 
 #include "agent/producer/counter.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_buffers.h"
-#include "collectors/cuda/cuda_records.h"
-#include "collectors/cuda/cuda_tee.h"
+#include "collectors/cuda/cupti/cuda_buffers.h"
+#include "collectors/cuda/cupti/cuda_records.h"
+#include "collectors/cuda/cupti/cuda_tee.h"
 #include "shim/cuda/cupti.h"
 
 /* What this file uses of others. */
@@ -29,7 +29,7 @@ static uint32_t n_taken;
 #define torsh_cuda_is_live() 1
 #define torsh_cuda_take_records(buffer, n_valid) ((void)(buffer), (void)(n_valid), n_taken++)
 #define torsh_cuda_tee_records(buffer, n_valid) ((void)(buffer), (void)(n_valid))
-#include "collectors/cuda/cuda_buffers.c"
+#include "collectors/cuda/cupti/cuda_buffers.c"
 
 static _Atomic uint64_t counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = counters;

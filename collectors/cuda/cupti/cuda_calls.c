@@ -3,7 +3,7 @@
  * The program's CUDA calls, in CUPTI's callbacks: launches, calls that may wait, calls about
  * memory, and graph nodes as they are created.
  */
-#include "collectors/cuda/cuda_calls.h"
+#include "collectors/cuda/cupti/cuda_calls.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -15,9 +15,9 @@
 #include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_clock.h"
-#include "collectors/cuda/cuda_shadow.h"
-#include "collectors/cuda/cuda_tee.h"
+#include "collectors/cuda/cupti/cuda_clock.h"
+#include "collectors/cuda/cupti/cuda_shadow.h"
+#include "collectors/cuda/cupti/cuda_tee.h"
 #include "collectors/cuda/cuda_ticks.h"
 #include "collectors/cuda/memory/cuda_graph_memory.h"
 #include "collectors/cuda/memory/cuda_memory_callbacks.h"

@@ -6,7 +6,7 @@
  * readings must be frequent where there is something to record. Another client may register a clock
  * of its own, with other units: then an era begins in which times are of that.
  */
-#include "collectors/cuda/cuda_clock.h"
+#include "collectors/cuda/cupti/cuda_clock.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -3,14 +3,14 @@
  * Buffers for CUPTI's records, from pages of our own. A buffer is CUPTI's from request to
  * completion; afterwards it is used again. Pages are never given back: CUPTI may write late.
  */
-#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cupti/cuda_buffers.h"
 
 #include <stdatomic.h>
 
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/cuda_lock.h"
-#include "collectors/cuda/cuda_records.h"
-#include "collectors/cuda/cuda_tee.h"
+#include "collectors/cuda/cupti/cuda_records.h"
+#include "collectors/cuda/cupti/cuda_tee.h"
 #include "shim/cuda/cupti.h"
 #include "shim/sys.h"
 

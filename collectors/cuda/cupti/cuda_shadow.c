@@ -4,7 +4,7 @@
  * subscription: it gets a shadow of one, which hears what it enabled, with its own data and its own
  * slot for each call.
  */
-#include "collectors/cuda/cuda_shadow.h"
+#include "collectors/cuda/cupti/cuda_shadow.h"
 
 #include <stdatomic.h>
 #include <string.h>

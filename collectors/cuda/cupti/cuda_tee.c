@@ -4,7 +4,7 @@
  * own buffers, copied from the agent's; a kind that it disables stays enabled while the agent needs
  * it. Its clock becomes the clock of all records.
  */
-#include "collectors/cuda/cuda_tee.h"
+#include "collectors/cuda/cupti/cuda_tee.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 
 #include "agent/process/callbacks.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_clock.h"
 #include "collectors/cuda/cuda_lock.h"
+#include "collectors/cuda/cupti/cuda_clock.h"
 #include "shim/cuda/cupti.h"
 
 static struct client {

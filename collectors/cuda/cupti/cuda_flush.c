@@ -4,7 +4,7 @@
  * there, for a lock of the interrupted thread or for a device. So a thread that was started when
  * CUPTI was attached flushes, and the ending thread waits for it, for a limited time.
  */
-#include "collectors/cuda/cuda_flush.h"
+#include "collectors/cuda/cupti/cuda_flush.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,9 +12,9 @@
 #include "agent/process/process.h"
 #include "agent/producer/producer.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_buffers.h"
-#include "collectors/cuda/cuda_clock.h"
 #include "collectors/cuda/cuda_ticks.h"
+#include "collectors/cuda/cupti/cuda_buffers.h"
+#include "collectors/cuda/cupti/cuda_clock.h"
 #include "shim/cuda/cupti.h"
 #include "shim/libc/thread.h"
 #include "shim/sys.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* CUPTI's records as events, in whatever thread CUPTI hands them over. */
-#include "collectors/cuda/cuda_records.h"
+#include "collectors/cuda/cupti/cuda_records.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "agent/wire/event.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_clock.h"
+#include "collectors/cuda/cupti/cuda_clock.h"
 #include "shim/cuda/cupti.h"
 
 /* When something ran, on our clock. */

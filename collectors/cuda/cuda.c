@@ -3,7 +3,7 @@
  * Attaching to CUPTI and detaching. CUDA's driver opens the agent at its start, by
  * CUDA_INJECTION64_PATH; then CUPTI is looked up, and activity records of kernels, copies and
  * memsets and callbacks around launching calls are enabled. Where CUPTI is unavailable, the
- * program's driver calls are recorded instead (collectors/cuda/cuda_events.c), and the report has
+ * program's driver calls are recorded instead (collectors/cuda/driver/cuda_events.c), and the report has
  * the reason.
  */
 #include "collectors/cuda/cuda.h"
@@ -26,7 +26,7 @@
 #include "collectors/cuda/cupti/cuda_buffers.h"
 #include "collectors/cuda/cupti/cuda_calls.h"
 #include "collectors/cuda/cupti/cuda_clock.h"
-#include "collectors/cuda/cuda_events.h"
+#include "collectors/cuda/driver/cuda_events.h"
 #include "collectors/cuda/cupti/cuda_flush.h"
 #include "collectors/cuda/cupti/cuda_shadow.h"
 #include "collectors/cuda/memory/cuda_memory_driver.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the CUDA row of the device table (collectors/device/device_cuda.c) offers beyond struct
- * device_ops, for collectors/cuda/cuda_events.c.
+ * device_ops, for collectors/cuda/driver/cuda_events.c.
  */
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H
 #define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H

@@ -28,7 +28,7 @@ struct cuda_event_slots {
 	uint32_t id;
 	/* of any generation; under the lock of collectors/device/device_cuda.c */
 	struct driver_event *spares;
-	/* The rest belongs to the holder of the poll in collectors/cuda/cuda_events.c. */
+	/* The rest belongs to the holder of the poll in collectors/cuda/driver/cuda_events.c. */
 	void *stream; /* our own, for comparisons */
 	struct cuda_comparison comparison, next;
 	uint64_t due_ns;

@@ -215,7 +215,7 @@ void torsh_cuda_context_ending(struct driver_ending *ending);
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
 
 /*
- * Defined in collectors/cuda/cuda_events.c. A launch begins in the wrapper with this frame. Returns
+ * Defined in collectors/cuda/driver/cuda_events.c. A launch begins in the wrapper with this frame. Returns
  * NULL where it is not recorded, else the zeroed record to fill in; it is thread-local, as a
  * wrapper uses little stack. Then exactly one torsh_cuda_launching follows, and after the driver's
  * function torsh_cuda_launched with its result.
@@ -224,7 +224,7 @@ struct driver_work *torsh_cuda_work(const void *frame);
 void torsh_cuda_launching(struct driver_work *work);
 void torsh_cuda_launched(struct driver_work *work, int result, const void *frame);
 
-/* Defined in collectors/cuda/cuda_launches.c. Work by this entry point is not recorded. */
+/* Defined in collectors/cuda/driver/cuda_launches.c. Work by this entry point is not recorded. */
 void torsh_cuda_unrecorded(const char *name);
 
 /*

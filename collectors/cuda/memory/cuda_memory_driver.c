@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collectors/cuda/cuda_events.h"
+#include "collectors/cuda/driver/cuda_events.h"
 #include "collectors/cuda/memory/cuda_memory_events.h"
 #include "collectors/device/device_cuda.h"
 #include "shim/cuda/driver.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/wire/event.h"
-#include "collectors/cuda/cuda_batches.h"
+#include "collectors/cuda/driver/cuda_batches.h"
 
 #define ON_DEVICE 0x10000u /* addresses from here on are a device's */
 #define FLOAT_FORMAT 0x20 /* CU_AD_FORMAT_FLOAT */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda/cuda_launches.h"
+#include "collectors/cuda/driver/cuda_launches.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "agent/producer/label.h"
 #include "agent/wire/event.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_batches.h"
+#include "collectors/cuda/driver/cuda_batches.h"
 #include "shim/find_text.h"
 
 uint32_t torsh_cuda_label(const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One launch of work on a device without CUPTI, as events. collectors/cuda/cuda_events.c sees the
+ * One launch of work on a device without CUPTI, as events. collectors/cuda/driver/cuda_events.c sees the
  * driver call and times it.
  */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H

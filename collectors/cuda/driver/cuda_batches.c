@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda/cuda_batches.h"
+#include "collectors/cuda/driver/cuda_batches.h"
 
 #include "agent/wire/event.h"
 #include "collectors/cuda/memory/cuda_array.h"

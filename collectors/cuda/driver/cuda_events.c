@@ -6,7 +6,7 @@
  * that is captured into a graph does no work and has no events; the graph's own launch has one
  * pair. Without events, or where another tool measures, only the host's side is recorded.
  */
-#include "collectors/cuda/cuda_events.h"
+#include "collectors/cuda/driver/cuda_events.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,9 +19,9 @@
 #include "agent/producer/producer.h"
 #include "agent/wire/event.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_launches.h"
 #include "collectors/cuda/cuda_lock.h"
 #include "collectors/cuda/cuda_ticks.h"
+#include "collectors/cuda/driver/cuda_launches.h"
 #include "collectors/cuda/memory/cuda_memory_driver.h"
 #include "collectors/cuda/memory/cuda_memory_events.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"

@@ -39,7 +39,7 @@ SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE) $(CUDNN12_INCLUDE) 
 	$(NVRTC12_INCLUDE)
 SIMCUDA_TOOLKITS := $(if $(CUDA_INCLUDE),13) $(if $(CUDA12_INCLUDE),12)
 
-SIMCUDA_ENGINE := $(call simcuda_objects,engine)
+SIMCUDA_ENGINE := $(call simcuda_objects,engine engine/log engine/memory)
 SIMCUDA_MATH_12 := $(if $(CUBLAS12_INCLUDE),libcublas.so.12 libcublasLt.so.12) $(if $(CUDNN12_INCLUDE),libcudnn.so.8) \
 	$(if $(CUFFT12_INCLUDE),libcufft.so.11) $(if $(CUSOLVER12_INCLUDE),libcusolver.so.11) \
 	$(if $(NVRTC12_INCLUDE),libnvrtc.so.12)

@@ -13,7 +13,7 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/graph.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 #include "test/simcuda/engine/result.h"
 
 struct cupti_kind cupti_kinds[CUPTI_N_KINDS];

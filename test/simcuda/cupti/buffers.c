@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "test/simcuda/engine/config.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 enum { ALIGNMENT = 8, POISON = 0xc5 };
 

@@ -9,7 +9,7 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/graph.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 enum { MAX_NAME = 64 };
 

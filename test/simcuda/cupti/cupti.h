@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "test/simcuda/engine/call.h"
+#include "test/simcuda/engine/log/trace.h"
 #include "test/simcuda/engine/queue.h"
-#include "test/simcuda/engine/trace.h"
 
 /* CUPTI_API_VERSION of headers; those of CUDA 12 were counted up. */
 #define CUPTI_12_3 21

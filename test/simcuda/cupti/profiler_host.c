@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "test/simcuda/engine/config.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 static const struct metric {
 	const char *name, *unit;

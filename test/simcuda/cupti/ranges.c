@@ -8,7 +8,7 @@
 
 #include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 enum { RANGES_MAGIC = 0x51a6e };
 

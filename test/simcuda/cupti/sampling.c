@@ -13,7 +13,7 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 enum { SAMPLING_MAGIC = 0x5a3b1e, BYTES_A_SAMPLE = 8192, MIN_INTERVAL_NS = 1000 };
 #define STILL_RUNNING UINT64_MAX /* the end of what does */

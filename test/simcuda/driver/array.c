@@ -4,7 +4,7 @@
  * nothing is copied to or from them. A handle is the address of the memory.
  */
 #include "test/simcuda/driver/driver.h"
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 #include "test/simcuda/engine/capture.h"
 

@@ -6,7 +6,7 @@
 #include "test/simcuda/driver/driver.h"
 
 #include "test/simcuda/engine/call.h"
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 #if CUDA_VERSION >= 12080
 

@@ -8,7 +8,7 @@
 #include "test/simcuda/engine/call.h"
 #include "test/simcuda/engine/capture.h"
 #include "test/simcuda/engine/config.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/memory/pool.h"
 
 enum {
 	MAX_DEPTH = 32,

@@ -5,9 +5,9 @@
  */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/capture.h"
-#include "test/simcuda/engine/graph_memory.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/memory/graph_memory.h"
+#include "test/simcuda/engine/memory/pool.h"
 
 #include <stdlib.h>
 

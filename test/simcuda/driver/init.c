@@ -10,7 +10,7 @@
 
 #include "test/simcuda/engine/call.h"
 #include "test/simcuda/engine/config.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 _Static_assert(SIM_INVALID_VALUE == (int)CUDA_ERROR_INVALID_VALUE &&
 		       SIM_OUT_OF_MEMORY == (int)CUDA_ERROR_OUT_OF_MEMORY &&

@@ -4,12 +4,12 @@
  * nobody else has, of the size that the handle names.
  */
 #include "test/simcuda/driver/driver.h"
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 struct ipc_handle {
 	uint64_t bytes;

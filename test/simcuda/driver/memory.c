@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Memory of devices and of the host, and what is known of an address. */
 #include "test/simcuda/driver/driver.h"
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 #include <string.h>
 
 #include "test/simcuda/engine/capture.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/memory/pool.h"
 
 enum { PITCH = 512 };
 

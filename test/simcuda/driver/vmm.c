@@ -5,7 +5,7 @@
  * be used.
  */
 #include "test/simcuda/driver/driver.h"
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 enum { HANDLE_MAGIC = 0x50687973 };
 

@@ -17,9 +17,9 @@
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
+#include "test/simcuda/engine/log/trace.h"
 #include "test/simcuda/engine/queue.h"
-#include "test/simcuda/engine/trace.h"
 
 enum { MAX_FAULTS = 64, UNKNOWN = 0, HEALTHY, FAULTY };
 

@@ -8,9 +8,9 @@
 #include "test/simcuda/engine/call.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
-#include "test/simcuda/engine/memory.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/log/log.h"
+#include "test/simcuda/engine/memory/memory.h"
+#include "test/simcuda/engine/memory/pool.h"
 #include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/result.h"
 

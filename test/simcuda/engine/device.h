@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "test/simcuda/engine/extents.h"
+#include "test/simcuda/engine/memory/extents.h"
 #include "test/simcuda/engine/work.h"
 
 struct sim_op;

@@ -10,8 +10,8 @@
 #include "test/simcuda/engine/capture.h"
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
-#include "test/simcuda/engine/graph_memory.h"
 #include "test/simcuda/engine/lock.h"
+#include "test/simcuda/engine/memory/graph_memory.h"
 #include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/result.h"
 

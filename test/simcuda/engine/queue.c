@@ -8,9 +8,9 @@
 #include "test/simcuda/engine/call.h"
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
-#include "test/simcuda/engine/memory.h"
-#include "test/simcuda/engine/op_log.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/log/op_log.h"
+#include "test/simcuda/engine/memory/memory.h"
+#include "test/simcuda/engine/memory/pool.h"
 #include "test/simcuda/engine/result.h"
 
 struct sim_waiter {

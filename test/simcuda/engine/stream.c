@@ -11,8 +11,8 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/graph.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/log/log.h"
+#include "test/simcuda/engine/memory/pool.h"
 #include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/result.h"
 

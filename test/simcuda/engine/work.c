@@ -12,7 +12,7 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 #include "test/simcuda/engine/result.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "test/simcuda/engine/trace.h"
+#include "test/simcuda/engine/log/trace.h"
 
 struct sim_event;
 struct sim_graph;

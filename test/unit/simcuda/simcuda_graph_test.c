@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Graphs and captures of the simulated device. */
-#include "test/simcuda/engine/graph_memory.h"
+#include "test/simcuda/engine/memory/graph_memory.h"
 #include "test/unit/fixtures/simcuda_fixture.h"
 
 static struct sim_graph_node *add(struct sim_graph *graph, const char *name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The address space of the devices, an ordered array of ranges. */
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/device.h"
-#include "test/simcuda/engine/graph_memory.h"
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/log.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/log/log.h"
+#include "test/simcuda/engine/memory/graph_memory.h"
+#include "test/simcuda/engine/memory/pool.h"
 #include "test/simcuda/engine/result.h"
 
 enum { PAGE = 4096, DISCARD_FROM = 16 * PAGE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* First fit over an ordered array. */
-#include "test/simcuda/engine/extents.h"
+#include "test/simcuda/engine/memory/extents.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The ground truth's file. Every process writes its own; a child that was forked writes none. */
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 #include <fcntl.h>
 #include <pthread.h>

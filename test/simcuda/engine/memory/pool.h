@@ -6,7 +6,7 @@
 #ifndef SIMCUDA_POOL_H
 #define SIMCUDA_POOL_H
 
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 struct sim_stream;
 

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "test/simcuda/engine/extents.h"
-#include "test/simcuda/engine/trace.h"
+#include "test/simcuda/engine/log/trace.h"
+#include "test/simcuda/engine/memory/extents.h"
 
 struct sim_device;
 struct sim_pool;

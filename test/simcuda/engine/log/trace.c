@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Who looks on. */
-#include "test/simcuda/engine/trace.h"
+#include "test/simcuda/engine/log/trace.h"
 
 #include <stdatomic.h>
 
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 
 static _Atomic(const struct sim_tracer *) the_tracer;
 

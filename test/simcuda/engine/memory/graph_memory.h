@@ -9,7 +9,7 @@
 #define SIMCUDA_GRAPH_MEMORY_H
 
 #include "test/simcuda/engine/graph.h"
-#include "test/simcuda/engine/memory.h"
+#include "test/simcuda/engine/memory/memory.h"
 
 /* An address for a node that is to be added to the graph. Takes the lock. */
 int sim_graph_memory_reserve(struct sim_device *device, uint32_t context,

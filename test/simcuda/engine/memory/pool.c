@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Pools of a device's memory. */
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/memory/pool.h"
 
 #include <stdlib.h>
 
 #include "test/simcuda/engine/device.h"
-#include "test/simcuda/engine/graph_memory.h"
 #include "test/simcuda/engine/lock.h"
+#include "test/simcuda/engine/memory/graph_memory.h"
 #include "test/simcuda/engine/result.h"
 
 static struct sim_pool *pools;

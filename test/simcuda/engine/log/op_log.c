@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The lines of the ground truth for kernels, copies and memsets. */
-#include "test/simcuda/engine/op_log.h"
+#include "test/simcuda/engine/log/op_log.h"
 
 #include <stdio.h>
 
-#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/log/log.h"
 #include "test/simcuda/engine/queue.h"
 
 enum { MAX_COMMON = 512 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Memory that nodes of graphs get and give back. */
-#include "test/simcuda/engine/graph_memory.h"
+#include "test/simcuda/engine/memory/graph_memory.h"
 
 #include "test/simcuda/engine/lock.h"
-#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/memory/pool.h"
 #include "test/simcuda/engine/result.h"
 
 static uint64_t taken_bytes(uint64_t bytes)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Recordings of earlier versions, in recordings/, are read as they were then: NAME.COMMAND.json is what a command said.
+Recordings of earlier versions, in recordings/FORMAT/, are read as they were then: NAME.COMMAND.json is what a command said.
 Reports may say more than that by now, but nothing else. `old_recordings.py --keep` writes what is said today for
 recordings that have none: look at it before you commit it.
 """
@@ -51,7 +51,7 @@ def expect_still_there(found, kept, where):
 
 
 def kept_path(recording, command):
-    return RECORDINGS / f"{recording.stem}.{command}.json"
+    return recording.with_suffix(f".{command}.json")
 
 
 def decode(recording):
@@ -69,7 +69,7 @@ def keep():
 
 
 for old in recordings(RECORDINGS):
-    add_case(old.stem.replace("-", "_"), decode, old)
+    add_case(f"{old.parent.name}_{old.stem}".replace("-", "_"), decode, old)
 
 
 @case

@@ -85,8 +85,8 @@ def commands_print_nothing_that_a_terminal_obeys(recording):
 
 add_case("commands_print_nothing_that_a_terminal_obeys_of_operators",
          lambda: commands_print_nothing_that_a_terminal_obeys(synthetic("escapes")))
-for kept in ("format-1-entries-folded", "format-2-lifecycle-full"):
-    add_case("commands_print_nothing_that_a_terminal_obeys_of_" + kept.replace("-", "_"),
+for kept in ("format-1/entries-folded", "format-2/lifecycle-full"):
+    add_case("commands_print_nothing_that_a_terminal_obeys_of_" + re.sub("[-/]", "_", kept),
              lambda kept=kept: commands_print_nothing_that_a_terminal_obeys(old(kept)))
 
 

@@ -54,9 +54,13 @@ def layering_faults(files):
 
 @case
 def layering_finds_a_folder_of_too_many_files():
-    expect_equal(layering_faults(f"tools/base/{n}.c" for n in range(35)), (0, []), "status and faults of a full folder")
-    expect_equal(layering_faults([*(f"tools/base/{n}.c" for n in range(36)), "tools/base/below/a.c"]),
-                 (1, ["tools/base: 36 files in one folder, 35 are the limit"]), "status and faults")
+    full = [f"tools/base/{n}.c" for n in range(25)]
+    expect_equal(layering_faults([*full, "tools/base/below/a.c"]), (0, []), "status and faults of a full folder")
+    expect_equal(layering_faults([*full, "tools/base/README.md"]),
+                 (1, ["tools/base: 26 files in one folder, 25 are the limit"]), "status and faults")
+    scripts = [f"test/e2e/{n}.py" for n in range(26)]
+    expect_equal(layering_faults([*full, *scripts, *(f"test/fuzz/corpus/codec/{n}" for n in range(26))]),
+                 (1, ["test/e2e: 26 files in one folder, 25 are the limit"]), "status and faults of a folder of tests")
 
 
 @case

@@ -3,8 +3,8 @@
  * Attaching to CUPTI and detaching. CUDA's driver opens the agent at its start, by
  * CUDA_INJECTION64_PATH; then CUPTI is looked up, and activity records of kernels, copies and
  * memsets and callbacks around launching calls are enabled. Where CUPTI is unavailable, the
- * program's driver calls are recorded instead (collectors/cuda/driver/cuda_events.c), and the report has
- * the reason.
+ * program's driver calls are recorded instead (collectors/cuda/driver/cuda_events.c), and the report
+ * has the reason.
  */
 #include "collectors/cuda/cuda.h"
 

@@ -4,16 +4,19 @@
  * from it; the parts are one file each:
  *
  *	cuda_state	whether CUPTI is attached, and what was lost
- *	cuda_calls	CUPTI's callbacks: the API calls of the program
- *	cuda_buffers	the buffers that CUPTI fills with activity records
- *	cuda_records	activity records become events
- *	cuda_clock	CUPTI's timestamps become CLOCK_MONOTONIC; cuda_ticks is that clock, cheaper
- *	cuda_flush	fetches the last records, with a time limit
- *	cuda_tee	copies of records for a second CUPTI client (Kineto)
- *	cuda_shadow	callbacks for a second CUPTI client
- *	cuda_events	without CUPTI: driver calls, timed by event pairs
- *	cuda_launches	one launch as events, without CUPTI
- *	cuda_batches	batched copies without CUPTI
+ *	cuda_ticks	CLOCK_MONOTONIC, cheaper than the kernel's
+ *	cupti/		with CUPTI:
+ *	  cuda_calls	callbacks: the API calls of the program
+ *	  cuda_buffers	the buffers that CUPTI fills with activity records
+ *	  cuda_records	activity records become events
+ *	  cuda_clock	CUPTI's timestamps become CLOCK_MONOTONIC
+ *	  cuda_flush	fetches the last records, with a time limit
+ *	  cuda_tee	copies of records for a second CUPTI client (Kineto)
+ *	  cuda_shadow	callbacks for a second CUPTI client
+ *	driver/		without CUPTI:
+ *	  cuda_events	driver calls, timed by event pairs
+ *	  cuda_launches	one launch as events
+ *	  cuda_batches	batched copies
  *	memory/		device memory: allocations, frees, free and total bytes
  *	counters/	hardware counters of kernels and devices
  *

@@ -4,8 +4,8 @@
  * an NVTX consumer, one by torsh.h or NVTX to an ITT consumer. The agent records only the original
  * call. Ranges with numbers go to ITT alone, which accepts numbers of the agent.
  */
-#ifndef TORSH_COLLECTORS_CUDA_BRIDGE_H
-#define TORSH_COLLECTORS_CUDA_BRIDGE_H
+#ifndef TORSH_COLLECTORS_RANGES_BRIDGE_H
+#define TORSH_COLLECTORS_RANGES_BRIDGE_H
 
 #include "shim/ranges/itt.h"
 #include "shim/ranges/nvtx.h"

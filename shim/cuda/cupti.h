@@ -248,8 +248,8 @@ extern struct cupti_functions torsh_cupti;
 extern void *torsh_cupti_library; /* where they were found; a handle of dlopen's */
 
 /*
- * Another client of CUPTI in this process called; defined by collectors/cuda/cupti/cuda_tee.c. -1: the
- * call is to go on to CUPTI.
+ * Another client of CUPTI in this process called; defined by collectors/cuda/cupti/cuda_tee.c. -1:
+ * the call is to go on to CUPTI.
  */
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
 int torsh_cuda_tee_ActivityRegisterTimestampCallback(cupti_clock *clock);

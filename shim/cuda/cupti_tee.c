@@ -3,7 +3,7 @@
  * The functions of CUPTI by which another client in this process, such as PyTorch's Kineto, would
  * take the records from us: CUPTI has one client's callbacks, and what one enables the other
  * disables. While we are attached the client is served from what we get
- * (collectors/cuda/cupti/cuda_tee.c, collectors/cuda/cupti/cuda_shadow.c); else each call goes on to CUPTI.
+ * (collectors/cuda/cupti/cuda_tee.c, cuda_shadow.c); else each call goes on to CUPTI.
  */
 #include "shim/cuda/cupti.h"
 

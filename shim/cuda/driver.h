@@ -207,18 +207,18 @@ enum driver_watch {
 extern _Atomic uint32_t torsh_driver_watch;
 
 /*
- * Defined in collectors/cuda/cuda.c and cuda_events.c. Whether the entry points are interposed at
- * all in this process; the program is about to end a context, and did.
+ * Defined in collectors/cuda/cuda.c and driver/cuda_events.c. Whether the entry points are
+ * interposed at all in this process; the program is about to end a context, and did.
  */
 int torsh_cuda_interposes_driver(void);
 void torsh_cuda_context_ending(struct driver_ending *ending);
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
 
 /*
- * Defined in collectors/cuda/driver/cuda_events.c. A launch begins in the wrapper with this frame. Returns
- * NULL where it is not recorded, else the zeroed record to fill in; it is thread-local, as a
- * wrapper uses little stack. Then exactly one torsh_cuda_launching follows, and after the driver's
- * function torsh_cuda_launched with its result.
+ * Defined in collectors/cuda/driver/cuda_events.c. A launch begins in the wrapper with this frame.
+ * Returns NULL where it is not recorded, else the zeroed record to fill in; it is thread-local, as
+ * a wrapper uses little stack. Then exactly one torsh_cuda_launching follows, and after the
+ * driver's function torsh_cuda_launched with its result.
  */
 struct driver_work *torsh_cuda_work(const void *frame);
 void torsh_cuda_launching(struct driver_work *work);

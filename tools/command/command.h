@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * tools/command/ holds the subcommands of torsh, a file each: cmd_NAME.c parses the arguments,
- * calls the analysis and prints the report. This is their table. Each takes its own argument
- * vector, argv[0] "torsh NAME", and returns the exit status.
+ * calls the analysis and prints the report; those in session/ start, query or end a session. This
+ * is their table. Each takes its own argument vector, argv[0] "torsh NAME", and returns the exit
+ * status.
  */
 #ifndef TORSH_COMMAND_COMMAND_H
 #define TORSH_COMMAND_COMMAND_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The buffers that CUPTI fills with activity records; the agent owns them. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_BUFFERS_H
-#define TORSH_COLLECTORS_CUDA_CUDA_BUFFERS_H
+#ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_BUFFERS_H
+#define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_BUFFERS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* API calls of the program, as CUPTI calls back around them. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_CALLS_H
-#define TORSH_COLLECTORS_CUDA_CUDA_CALLS_H
+#ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_CALLS_H
+#define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Conversion of CUPTI's timestamps to CLOCK_MONOTONIC. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_CLOCK_H
-#define TORSH_COLLECTORS_CUDA_CUDA_CLOCK_H
+#ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_CLOCK_H
+#define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_CLOCK_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Flushes of CUPTI's activity buffers, on a thread of the agent, with a time limit. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_FLUSH_H
-#define TORSH_COLLECTORS_CUDA_CUDA_FLUSH_H
+#ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_FLUSH_H
+#define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_FLUSH_H
 
 /*
  * Start the thread that flushes. Returns 0 or -errno: then flushes run on the calling thread,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* CUPTI's activity records as events. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_RECORDS_H
-#define TORSH_COLLECTORS_CUDA_CUDA_RECORDS_H
+#ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_RECORDS_H
+#define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>

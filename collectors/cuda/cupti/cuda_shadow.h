@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* CUPTI callbacks for a second subscriber: CUPTI itself has one subscription per process. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_SHADOW_H
-#define TORSH_COLLECTORS_CUDA_CUDA_SHADOW_H
+#ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_SHADOW_H
+#define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_SHADOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Activity records for a second CUPTI client in this process, such as PyTorch's Kineto. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_TEE_H
-#define TORSH_COLLECTORS_CUDA_CUDA_TEE_H
+#ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_TEE_H
+#define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_TEE_H
 
 #include <stddef.h>
 #include <stdint.h>

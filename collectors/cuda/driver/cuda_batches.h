@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Driver calls with many copies, prefetches or decompressions: their total size and direction. */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_BATCHES_H
-#define TORSH_COLLECTORS_CUDA_CUDA_BATCHES_H
+#ifndef TORSH_COLLECTORS_CUDA_DRIVER_CUDA_BATCHES_H
+#define TORSH_COLLECTORS_CUDA_DRIVER_CUDA_BATCHES_H
 
 #include <stdint.h>
 

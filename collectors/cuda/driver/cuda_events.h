@@ -2,8 +2,8 @@
 /*
  * Device events without CUPTI: the program's driver calls, timed by pairs of driver events.
  */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_EVENTS_H
-#define TORSH_COLLECTORS_CUDA_CUDA_EVENTS_H
+#ifndef TORSH_COLLECTORS_CUDA_DRIVER_CUDA_EVENTS_H
+#define TORSH_COLLECTORS_CUDA_DRIVER_CUDA_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

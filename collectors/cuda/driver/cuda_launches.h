@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One launch of work on a device without CUPTI, as events. collectors/cuda/driver/cuda_events.c sees the
- * driver call and times it.
+ * One launch of work on a device without CUPTI, as events. cuda_events.c sees the driver call and
+ * times it.
  */
-#ifndef TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
-#define TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
+#ifndef TORSH_COLLECTORS_CUDA_DRIVER_CUDA_LAUNCHES_H
+#define TORSH_COLLECTORS_CUDA_DRIVER_CUDA_LAUNCHES_H
 
 #include "agent/wire/event.h"
 #include "collectors/device/device_cuda.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Calls about memory as CUPTI tells them. The runtime does its work by calls of the driver within
- * its own: collectors/ cuda_calls.c hands on the outermost only.
+ * its own: cuda_calls.c hands on the outermost only.
  */
 #include "collectors/cuda/memory/cuda_memory_callbacks.h"
 

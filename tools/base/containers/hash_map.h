@@ -7,8 +7,8 @@
  * Where keys are 64-bit numbers and a look-up is measured: key_index.h. Where keys go again, by
  * address: live_table.h.
  */
-#ifndef TORSH_BASE_HASH_MAP_H
-#define TORSH_BASE_HASH_MAP_H
+#ifndef TORSH_BASE_CONTAINERS_HASH_MAP_H
+#define TORSH_BASE_CONTAINERS_HASH_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

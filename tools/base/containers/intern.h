@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Interned strings: each text once, so that equal ones can be compared by pointer. */
-#ifndef TORSH_BASE_INTERN_H
-#define TORSH_BASE_INTERN_H
+#ifndef TORSH_BASE_CONTAINERS_INTERN_H
+#define TORSH_BASE_CONTAINERS_INTERN_H
 
 #include "tools/base/containers/hash_map.h"
 

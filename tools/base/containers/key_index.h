@@ -4,8 +4,8 @@
  * events look up in it. Keys of its users: pairs (parent, address) of stacks, and hashes of rows
  * that are compared elsewhere. For keys that are no numbers: hash_map.h.
  */
-#ifndef TORSH_BASE_KEY_INDEX_H
-#define TORSH_BASE_KEY_INDEX_H
+#ifndef TORSH_BASE_CONTAINERS_KEY_INDEX_H
+#define TORSH_BASE_CONTAINERS_KEY_INDEX_H
 
 #include <stdint.h>
 

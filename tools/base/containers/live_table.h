@@ -7,8 +7,8 @@
  * grow by 2 MiB where they lie, and split in two: 37 to 46 bytes a block, and growing never stops
  * the fold for more than a page's copy.
  */
-#ifndef TORSH_BASE_LIVE_TABLE_H
-#define TORSH_BASE_LIVE_TABLE_H
+#ifndef TORSH_BASE_CONTAINERS_LIVE_TABLE_H
+#define TORSH_BASE_CONTAINERS_LIVE_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * it is allocated when an item there is first used, and items don't move. Running out of memory
  * ends the program.
  */
-#ifndef TORSH_BASE_SPARSE_ARRAY_H
-#define TORSH_BASE_SPARSE_ARRAY_H
+#ifndef TORSH_BASE_CONTAINERS_SPARSE_ARRAY_H
+#define TORSH_BASE_CONTAINERS_SPARSE_ARRAY_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * Can a program be preloaded? Looked at before it is run, so that `torsh run` never records nothing
  * in silence.
  */
-#ifndef TORSH_COMMAND_EXECUTABLE_REPORT_H
-#define TORSH_COMMAND_EXECUTABLE_REPORT_H
+#ifndef TORSH_COMMAND_SESSION_EXECUTABLE_REPORT_H
+#define TORSH_COMMAND_SESSION_EXECUTABLE_REPORT_H
 
 #include <stddef.h>
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * See tools/symbols/rust/punycode.h. The constants and the order of steps are RFC 3492's, sections 5 and
- * 6.
- */
+/* Decoding of Punycode; the constants and the order of steps are RFC 3492's, sections 5 and 6. */
 #include "tools/symbols/rust/punycode.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Punycode (RFC 3492), as Rust's symbols have it: "_" in place of "-" before the digits. */
-#ifndef TORSH_SYMBOLS_PUNYCODE_H
-#define TORSH_SYMBOLS_PUNYCODE_H
+#ifndef TORSH_SYMBOLS_RUST_PUNYCODE_H
+#define TORSH_SYMBOLS_RUST_PUNYCODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

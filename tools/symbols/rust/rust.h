@@ -4,8 +4,8 @@
  * ("_ZN...17h<hash>E", which C++'s demangler takes for its own). Hashes and crate disambiguators
  * are left out.
  */
-#ifndef TORSH_SYMBOLS_RUST_H
-#define TORSH_SYMBOLS_RUST_H
+#ifndef TORSH_SYMBOLS_RUST_RUST_H
+#define TORSH_SYMBOLS_RUST_RUST_H
 
 /* The name as Rust writes it, or NULL where the symbol is neither. The caller frees it. */
 char *torsh_rust_demangle(const char *symbol);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The rules of Rust's v0 symbols (RFC 2603) that contain one another. Each reads and prints. */
-#ifndef TORSH_SYMBOLS_RUST_GRAMMAR_H
-#define TORSH_SYMBOLS_RUST_GRAMMAR_H
+#ifndef TORSH_SYMBOLS_RUST_RUST_GRAMMAR_H
+#define TORSH_SYMBOLS_RUST_RUST_GRAMMAR_H
 
 #include "tools/symbols/rust/rust_reader.h"
 

@@ -3,8 +3,8 @@
  * The names that Rust's compiler gave symbols by default until 2025: C++'s form, with words for
  * what C++ can't express.
  */
-#ifndef TORSH_SYMBOLS_RUST_LEGACY_H
-#define TORSH_SYMBOLS_RUST_LEGACY_H
+#ifndef TORSH_SYMBOLS_RUST_RUST_LEGACY_H
+#define TORSH_SYMBOLS_RUST_RUST_LEGACY_H
 
 /*
  * The name, without its hash, of what follows "_ZN"; NULL where it doesn't end with a hash: C++'s.

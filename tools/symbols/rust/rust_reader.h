@@ -4,8 +4,8 @@
  * (is_wrong) nothing is read or printed any more: callers check once, at the end. Back references
  * may refer to one another, so the depth, the number of steps and the output are bounded.
  */
-#ifndef TORSH_SYMBOLS_RUST_READER_H
-#define TORSH_SYMBOLS_RUST_READER_H
+#ifndef TORSH_SYMBOLS_RUST_RUST_READER_H
+#define TORSH_SYMBOLS_RUST_RUST_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  * drain.c has these functions and the loop, drain_targets.c what begins and ends with a target,
  * drain_requests.c what clients and the exiting first process get.
  */
-#ifndef TORSH_WRITER_THREADS_DRAIN_H
-#define TORSH_WRITER_THREADS_DRAIN_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_DRAIN_H
+#define TORSH_WRITER_THREADS_DRAIN_DRAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

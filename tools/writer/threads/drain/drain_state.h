@@ -3,8 +3,8 @@
  * The inside of the drain, shared by drain.c, drain_targets.c and drain_requests.c. All functions
  * here are the drain thread's.
  */
-#ifndef TORSH_WRITER_THREADS_DRAIN_STATE_H
-#define TORSH_WRITER_THREADS_DRAIN_STATE_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_DRAIN_STATE_H
+#define TORSH_WRITER_THREADS_DRAIN_DRAIN_STATE_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * exit, in its channel. The writer keeps no pipe of the process open: the process prints the
  * writer's messages.
  */
-#ifndef TORSH_WRITER_THREADS_EXIT_REPLY_H
-#define TORSH_WRITER_THREADS_EXIT_REPLY_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_EXIT_REPLY_H
+#define TORSH_WRITER_THREADS_DRAIN_EXIT_REPLY_H
 
 #include <stdbool.h>
 

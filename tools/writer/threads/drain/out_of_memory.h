@@ -4,8 +4,8 @@
  * next to the session's, for every reading command, and a note in the session's. Called by the
  * drain thread, at the event and before anything younger is folded.
  */
-#ifndef TORSH_WRITER_THREADS_OUT_OF_MEMORY_H
-#define TORSH_WRITER_THREADS_OUT_OF_MEMORY_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_OUT_OF_MEMORY_H
+#define TORSH_WRITER_THREADS_DRAIN_OUT_OF_MEMORY_H
 
 #include "tools/writer/output/rows/rows.h"
 

@@ -3,8 +3,8 @@
  * How long the drain thread rests between two passes over the rings: not at all while they fill, a
  * moment while events come, and in a deep sleep, from which a producer wakes it, when none do.
  */
-#ifndef TORSH_WRITER_THREADS_PACE_H
-#define TORSH_WRITER_THREADS_PACE_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_PACE_H
+#define TORSH_WRITER_THREADS_DRAIN_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * snapshot all targets are held at its moment: what was stamped before it is in the answer, nothing
  * younger. Owned by the drain thread, except the queue.
  */
-#ifndef TORSH_WRITER_THREADS_REQUESTS_H
-#define TORSH_WRITER_THREADS_REQUESTS_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_REQUESTS_H
+#define TORSH_WRITER_THREADS_DRAIN_REQUESTS_H
 
 #include <stdbool.h>
 

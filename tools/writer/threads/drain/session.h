@@ -4,8 +4,8 @@
  * processor's counter, and the Session row. It begins with the first target. Owned by the drain
  * thread.
  */
-#ifndef TORSH_WRITER_THREADS_SESSION_H
-#define TORSH_WRITER_THREADS_SESSION_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_SESSION_H
+#define TORSH_WRITER_THREADS_DRAIN_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * How the drain thread waits: on one futex of the writer's own, and in a deep sleep on the
  * doorbells of the targets.
  */
-#ifndef TORSH_WRITER_THREADS_SLEEP_H
-#define TORSH_WRITER_THREADS_SLEEP_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_SLEEP_H
+#define TORSH_WRITER_THREADS_DRAIN_SLEEP_H
 
 #include <stdatomic.h>
 #include <stdint.h>

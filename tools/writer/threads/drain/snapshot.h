@@ -3,8 +3,8 @@
  * What a client gets: a recording in memory, so that the writer never waits for a client's file.
  * Made by the drain thread, of targets that it has stopped folding for that moment.
  */
-#ifndef TORSH_WRITER_THREADS_SNAPSHOT_H
-#define TORSH_WRITER_THREADS_SNAPSHOT_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_SNAPSHOT_H
+#define TORSH_WRITER_THREADS_DRAIN_SNAPSHOT_H
 
 #include "tools/writer/output/rows/rows.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Program headers in memory. */
+/* Reads program headers in memory. */
 #include "agent/modules/loaded_object.h"
 
 #include <link.h>
@@ -18,7 +18,7 @@ static uintptr_t page_of(uintptr_t address)
 	return torsh_probe_page(address);
 }
 
-/* False: no ELF header is there, or its program headers don't lie in the same page. */
+/* False: there is no ELF header, or its program headers don't lie in the same page. */
 static bool find_headers(uintptr_t start, struct headers *headers)
 {
 	const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
@@ -38,7 +38,7 @@ static bool find_headers(uintptr_t start, struct headers *headers)
 	return false;
 }
 
-/* Segments come in ascending order. */
+/* Segments are in ascending order. */
 static void add_span(struct object_memory *memory, uintptr_t start, uintptr_t end)
 {
 	if (memory->n && memory->spans[memory->n - 1].end == start) {
@@ -71,7 +71,10 @@ void torsh_object_describe(uintptr_t start, uintptr_t end, bool has_headers,
 	}
 }
 
-/* Relocations of what is not writable: damage, which ends nowhere, counts as such. */
+/*
+ * Whether there are relocations of read-only memory. A damaged list, which has no end, counts as
+ * such.
+ */
 static bool has_text_relocations(const struct headers *headers, const struct object_memory *memory)
 {
 	for (int i = 0; i < headers->n; i++) {
@@ -95,8 +98,8 @@ static bool has_text_relocations(const struct headers *headers, const struct obj
 }
 
 /*
- * .eh_frame_hdr in the form that linkers write: offsets of 32 bits, .eh_frame's from its own place,
- * the rest from the header.
+ * .eh_frame_hdr in the form that linkers write: 32-bit offsets; that of .eh_frame is relative to
+ * its own place, the others to the header.
  */
 struct eh_frame_header {
 	uint8_t version, eh_frame_form, count_form, table_form;
@@ -121,8 +124,8 @@ static const struct eh_frame_header *header_at(uintptr_t at, const struct object
 }
 
 /*
- * From the unwind information to the end of its segment; executable ones only where their code lies
- * before it.
+ * From the unwind information to the end of its segment. An executable segment qualifies only if
+ * its code precedes the unwind information.
  */
 static bool find_clean_span(const struct eh_frame_header *header, uintptr_t from,
 			    const ElfW(Phdr) * segment, struct object_span *span)
@@ -159,7 +162,7 @@ bool torsh_object_clean_span(uintptr_t start, const struct object_memory *memory
 	return false;
 }
 
-/* The build-id in a segment of notes. */
+/* The build-id in a note segment. */
 static const uint8_t *find_build_id(const uint8_t *at, size_t n_bytes, uint32_t *n)
 {
 	while (n_bytes >= sizeof(ElfW(Nhdr))) {

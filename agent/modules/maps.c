@@ -21,7 +21,7 @@ struct mapping {
 	char permissions[4];
 };
 
-/* In pages of its own: the caller may be a hook on a signal handler's small stack. */
+/* In pages of its own: the calling hook may run on a signal handler's small stack. */
 struct reader {
 	int fd;
 	uint32_t at, n;
@@ -42,7 +42,7 @@ static int next_byte(struct reader *r)
 	return (unsigned char)r->bytes[r->at++];
 }
 
-/* A number and the byte after it. */
+/* A number; consumes the byte after it. */
 static uintptr_t next_number(struct reader *r, uintptr_t base)
 {
 	uintptr_t value = 0;
@@ -59,7 +59,9 @@ static uintptr_t next_number(struct reader *r, uintptr_t base)
 	}
 }
 
-/* start-end perms offset major:minor inode path; the path to text, where that isn't NULL */
+/*
+ * Parse "start-end perms offset major:minor inode path"; the path goes to text unless that is NULL.
+ */
 static bool next_mapping(struct reader *r, struct mapping *m, struct text *text)
 {
 	int c;
@@ -92,9 +94,9 @@ static bool is_same_file(const struct mapping *a, const struct mapping *b)
 }
 
 /*
- * The loader's entry of the object with this dynamic section. Its list is read without its lock:
- * objects are added at the end, those on the calling thread's stack stay, and of others no more is
- * believed than can be read.
+ * The loader's entry of the object with this dynamic section. The list is read without its lock:
+ * objects are appended, those on the calling thread's stack stay, and all other entries are probed
+ * before they are read.
  */
 static const struct link_map *map_of(uintptr_t dynamic)
 {
@@ -179,8 +181,8 @@ static int open_maps(void)
 }
 
 /*
- * The object of the loader's list that begins last before pc, if pc is in it. Of no other one is
- * anything read: another thread may be unloading it.
+ * The object in the loader's list with the highest start below pc, if it contains pc. No other
+ * object is read: another thread may be unloading it.
  */
 static bool find_in_list(uintptr_t pc, struct module *module)
 {

@@ -10,7 +10,7 @@ static bool is_word_readable(uintptr_t address)
 {
 	long answer = torsh_sys_compare(address & ~(uintptr_t)(sizeof(uint32_t) - 1), 0);
 
-	/* Anything else (a filter's answer) proves nothing. */
+	/* Any other answer, such as a filter's, proves nothing. */
 	return answer == 0 || answer == -EAGAIN;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Modules are found from addresses, not by listening to dlopen: the first return address in a
- * module registers it. A small table of what was found last spares the search; it is flushed when
- * code may have been unmapped.
+ * Modules are found from addresses, not by watching dlopen: the first return address in a module
+ * registers it. A small cache of recent results saves the search; it is flushed when code may have
+ * been unmapped.
  */
 #include "agent/modules/module_registry.h"
 #include "agent/process/callbacks.h"
@@ -21,7 +21,7 @@
 
 #define N_CACHED 512u
 
-/* map_start << 16 | index + 1: one word, so that it can't be read half. */
+/* map_start << 16 | index + 1, in one word so that readers never see half an entry */
 static _Atomic uint64_t cached[N_CACHED];
 
 static uint32_t cache_slot(uintptr_t map_start)
@@ -50,7 +50,8 @@ static void read_build_id(const struct module *found, struct channel_module *mod
 }
 
 /*
- * The C library lists the program itself by an empty name, and the vdso by a name that is no file.
+ * The C library lists the program itself with an empty name, and the vdso with a name that is no
+ * file.
  */
 static void read_path(const struct link_map *map, struct text *path)
 {
@@ -86,13 +87,13 @@ static bool is_same(const struct channel *channel, const struct channel_module *
 	       is_same_text(channel, a->path.offset, path);
 }
 
-/* Not on the stack: that may be a signal handler's small one. */
+/* Not on the stack, which may be a signal handler's small one. */
 struct added {
 	struct channel_module module;
 	char path[PATH_MAX];
 };
 
-/* Not inlined: finding the object takes much of the stack already. */
+/* Not inlined: finding the object already takes much of the stack. */
 static __attribute__((noinline)) uint32_t add_module(const struct module *found)
 {
 	struct channel *channel = &torsh_process->channel;
@@ -169,7 +170,7 @@ static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 	}
 	address->module = module;
 	/*
-	 * Pairs with the acquire of the writer, which read this id in an event: module and
+	 * Pairs with the acquire in the writer, which has read this id in an event: the module and
 	 * everything before it are visible.
 	 */
 	atomic_store_explicit(&address->ip_and_flags, ip << 8 | CHANNEL_ADDRESS_THERE | flags,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The objects that stacks passed through, tracked so that their replacement is noticed.
+ * Tracks the objects that stacks passed through, so that their replacement is noticed.
  *
- * Another thread may unmap an object at any time, unless it is on the calling thread's stack. Only
- * those are read, and those that a guess takes to be on it, while no other thread unmaps; all
- * others are compared by the kernel, word by word, which fails when the memory is gone.
+ * Another thread may unmap an object at any time, unless the object is on the calling thread's
+ * stack. Only those objects are read directly, and likely candidates while unloading is blocked.
+ * The kernel compares all others word by word, which fails safely once the memory is gone.
  *
- * A tracked object is a slot that one thread at a time fills. Readers take a copy, which is
- * consistent when the slot's state, which never repeats, is the same before and after.
+ * A tracked object is a slot that one thread at a time fills. Readers copy it; the copy is
+ * consistent if the slot's state, which never repeats, is the same before and after.
  */
 #include "agent/modules/module_watch.h"
 
@@ -23,7 +23,7 @@
 #include "shim/loader/objects.h"
 #include "shim/sys.h"
 
-/* of more at once the registry counts those that it has no room for */
+/* the registry only counts modules beyond this number */
 #define N_TRACKED CHANNEL_MODULES
 #define CHUNK_SLOTS 64u
 #define FINGERPRINT_BYTES 1024u
@@ -46,7 +46,7 @@ struct find_object_result {
 
 typedef int find_object(void *address, struct find_object_result *result);
 
-/* Words that another object in the same place would not have. */
+/* Words in which another object at the same place would differ. */
 struct samples {
 	uint32_t n;
 	struct {
@@ -59,8 +59,8 @@ enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_USED, SLOT_STATES };
 
 struct slot {
 	/*
-	 * slot_state + SLOT_STATES * how often it was filled; released when the rest is complete,
-	 * pairs with copy_slot
+	 * slot_state + SLOT_STATES * times filled; released when the rest is complete, pairs with
+	 * copy_slot
 	 */
 	_Atomic uint32_t state;
 	struct module module;
@@ -69,9 +69,9 @@ struct slot {
 
 static find_object *dl_find_object;
 static torsh_module_gone *module_gone;
-static struct slot *_Atomic chunks[N_TRACKED / CHUNK_SLOTS]; /* NULL until one was needed */
-static _Atomic uint32_t n_slots; /* those above were never used */
-static _Atomic uint16_t hints[1 << HINT_BITS]; /* slots */
+static struct slot *_Atomic chunks[N_TRACKED / CHUNK_SLOTS]; /* NULL until first needed */
+static _Atomic uint32_t n_slots; /* higher ones were never used */
+static _Atomic uint16_t hints[1 << HINT_BITS]; /* slot numbers */
 
 void torsh_modules_start(torsh_module_gone *gone, bool may_use_glibc)
 {
@@ -86,8 +86,8 @@ void torsh_modules_forget(uintptr_t start, uintptr_t end)
 }
 
 /*
- * Weighted by place, with products that don't wait for each other: this is done for every rule. n
- * is in bytes.
+ * Weighted by place, with products that don't depend on each other: this runs for every unwind
+ * rule. n is in bytes.
  */
 static uint64_t hash_bytes(const uint8_t *bytes, uint32_t n)
 {
@@ -119,8 +119,8 @@ static const uint32_t *function_table(const struct module *module, uint32_t *n_f
 }
 
 /*
- * The start of the file, where its build-id is as a rule, and that of the table, which has the
- * addresses of its functions.
+ * Hash of the file's start, which usually has its build-id, and of the table's start, which has the
+ * addresses of functions.
  */
 static uint64_t take_fingerprint(const struct module *module)
 {
@@ -142,7 +142,7 @@ static void add_sample(struct samples *samples, const void *word)
 	samples->words[samples->n++].value = *(const uint32_t *)word;
 }
 
-/* From the build-id; in its place, from entries all over the table. */
+/* From the build-id or, if there is none, from entries throughout the table. */
 static void take_samples(const struct module *module, struct samples *samples)
 {
 	uint32_t n = 0;
@@ -162,20 +162,20 @@ static void take_samples(const struct module *module, struct samples *samples)
 		add_sample(samples, &table[2 * ((uint64_t)n * (i / 2) / (N_SAMPLES / 2)) + i % 2]);
 }
 
-/* Whether the object that the samples are of is still there. Reads nothing itself. */
+/* Whether the sampled object is still there. The kernel reads, not this function. */
 static bool hold(const struct samples *samples)
 {
 	for (uint32_t i = 0; i < samples->n && i < N_SAMPLES; i++) {
 		long answer = torsh_sys_compare(samples->words[i].at, samples->words[i].value);
 
-		/* Where a filter keeps the kernel from looking, the place has to do. */
+		/* Where a filter prevents the query, the address range has to do. */
 		if (answer == -EAGAIN || answer == -EFAULT)
 			return false;
 	}
 	return true;
 }
 
-/* Not inlined: its result isn't on the stack where maps are read. */
+/* Not inlined: its result isn't on the stack while maps are read. */
 static __attribute__((noinline)) bool find_by_dl_find_object(uintptr_t pc, struct module *module)
 {
 	struct find_object_result found;
@@ -196,7 +196,7 @@ static bool find_module(uintptr_t pc, struct module *module)
 	return dl_find_object ? find_by_dl_find_object(pc, module) : torsh_maps_find(pc, module);
 }
 
-/* Whether two are one object, or one was loaded in place of the other. */
+/* Whether the two are one object, or one was loaded in place of the other. */
 static bool is_in_place(const struct module *a, const struct module *b)
 {
 	return a->start == b->start && a->end == b->end && a->link_map == b->link_map &&
@@ -208,13 +208,13 @@ static bool is_same(const struct module *a, const struct module *b)
 	return is_in_place(a, b) && a->fingerprint == b->fingerprint;
 }
 
-/* The likely slot of an object, so that hundreds need not be searched. */
+/* Hint for the slot of an object, which saves searching hundreds. */
 static _Atomic uint16_t *hint_of(const struct module *module)
 {
 	return &hints[(module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HINT_BITS)];
 }
 
-/* NULL: no object was ever there. */
+/* NULL: never used. */
 static struct slot *slot_at(uint32_t i)
 {
 	/* Pairs with the release in make_slot. */
@@ -223,7 +223,7 @@ static struct slot *slot_at(uint32_t i)
 	return chunk ? &chunk[i % CHUNK_SLOTS] : NULL;
 }
 
-/* The same, but made where there is memory. */
+/* The same, allocated on first use; NULL without memory. */
 static struct slot *make_slot(uint32_t i)
 {
 	struct slot *chunk, *other = NULL;
@@ -238,7 +238,7 @@ static struct slot *make_slot(uint32_t i)
 	return slot_at(i);
 }
 
-/* A slot that holds an object, and its state then. */
+/* Copy a slot that holds an object, with its state. */
 static bool copy_slot(struct slot *slot, uint32_t *state, struct module *module,
 		      struct samples *samples)
 {
@@ -252,7 +252,7 @@ static bool copy_slot(struct slot *slot, uint32_t *state, struct module *module,
 	return atomic_load_explicit(&slot->state, memory_order_relaxed) == *state;
 }
 
-/* What an object on the calling thread's stack shows of itself. */
+/* Fill in what is read from an object on the calling thread's stack. */
 static void describe(struct module *module, bool is_start_readable)
 {
 	module->is_start_readable = is_start_readable;
@@ -260,10 +260,7 @@ static void describe(struct module *module, bool is_start_readable)
 	module->fingerprint = take_fingerprint(module);
 }
 
-/*
- * Whether the slot of the hint holds this object. Whether the start of the object is readable is
- * taken from there.
- */
+/* Whether the hinted slot holds this object; it also has whether the object's start is readable. */
 static bool is_hinted(struct module *module)
 {
 	struct slot *slot = slot_at(atomic_load_explicit(hint_of(module), memory_order_relaxed));
@@ -277,8 +274,8 @@ static bool is_hinted(struct module *module)
 }
 
 /*
- * Free the slot unless another thread did, and report its object as gone when it had this state.
- * Reported first: a rule of the old object is never found afterwards.
+ * Free the slot unless another thread did, and report its object as gone if it had this state. The
+ * report comes first: afterwards no unwind rule of the old object is ever found.
  */
 static void untrack(struct slot *slot, uint32_t state, const struct module *module)
 {
@@ -287,8 +284,8 @@ static void untrack(struct slot *slot, uint32_t state, const struct module *modu
 }
 
 /*
- * Track the object. With all slots used its replacement goes unnoticed; the channel has no room for
- * more modules then either.
+ * Track the object. If all slots are used its replacement goes unnoticed; the channel has no room
+ * for more modules then either.
  */
 static void track(const struct module *module)
 {
@@ -315,7 +312,7 @@ static void track(const struct module *module)
 	}
 }
 
-/* The next tracked object, from slot *i on, which is advanced past it. */
+/* The next tracked object from slot *i on; *i moves past it. */
 static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *module,
 			      struct samples *samples)
 {
@@ -348,8 +345,8 @@ static __attribute__((noinline)) bool find_tracked(uintptr_t pc, struct module *
 }
 
 /*
- * Whether the object is tracked in any slot; others at its address are untracked. Not inlined: its
- * copies are off the stack during the look-up.
+ * Whether any slot tracks the object; others at its address are untracked. Not inlined: its copies
+ * are off the stack during the look-up.
  */
 static __attribute__((noinline)) bool is_tracked(const struct module *module)
 {
@@ -386,8 +383,8 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 }
 
 /*
- * What isn't on the calling thread's stack is looked up by glibc only: reading maps reads the
- * object, too.
+ * For objects off the calling thread's stack only glibc's look-up is used: reading maps would read
+ * the object, too.
  */
 static bool is_loaded(const struct module *known)
 {

@@ -37,8 +37,8 @@
 #include "shim/libc/thread.h"
 #include "shim/loader/unloading.h"
 
-#define ARGUMENTS_MAX (32u << 10) /* bytes: what is longer is cut, and noted */
-#define STATUS_BYTES (1u << 20) /* a process may be in 65,536 groups, which stand first */
+#define ARGUMENTS_MAX (32u << 10) /* bytes; longer arguments are cut, with a note */
+#define STATUS_BYTES (1u << 20) /* a process may be in 65,536 groups, which are listed first */
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
 static const _Atomic uint32_t always_paused = 1;
@@ -59,7 +59,7 @@ static long read_file(const char *path, char *buffer, size_t n_bytes)
 	return total;
 }
 
-/* "Seccomp_filters:	2" in the text. */
+/* The number in the line "Seccomp_filters:	2" of the text. */
 static uint32_t find_filters(const char *status)
 {
 	const char *at = torsh_find_text(status, "Seccomp_filters:");
@@ -75,8 +75,8 @@ static uint32_t find_filters(const char *status)
 }
 
 /*
- * The calling thread's, which is the only one. Not on the stack: fork may be called on that of a
- * signal handler.
+ * Filters of the calling thread, the only one. Not on the stack: fork may be called on a signal
+ * handler's.
  */
 static uint32_t count_filters(void)
 {
@@ -85,7 +85,7 @@ static uint32_t count_filters(void)
 
 	if (TORSH_SYS(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) == SECCOMP_MODE_DISABLED)
 		return 0;
-	status = torsh_sys_pages(STATUS_BYTES); /* of zeros */
+	status = torsh_sys_pages(STATUS_BYTES); /* zeroed */
 	if (!status)
 		return n;
 	if (read_file("/proc/self/status", status, STATUS_BYTES - 1) > 0)
@@ -95,7 +95,7 @@ static uint32_t count_filters(void)
 }
 
 /*
- * Use the time stamp counter only where it is invariant, as the kernel's own choice of clock source
+ * Use the time stamp counter only if it is invariant, as the kernel's own choice of clock source
  * shows.
  */
 static void choose_clock(void)
@@ -187,7 +187,7 @@ static int report_not_recorded(const char *what, int error)
 	return error;
 }
 
-/* A session for this process and its children, which nobody serves yet. */
+/* Begin a session for this process and its children, which no writer serves yet. */
 static int begin_session(struct channel_header *header, int fd)
 {
 	int result = torsh_session_begin(torsh_program_name(), torsh_agent_path(),
@@ -238,7 +238,7 @@ static int open_channel(const struct channel *parent)
 	torsh_stamp_use(&process->channel.header->clock_lift,
 			&process->channel.header->clock_reference,
 			torsh_producer_clock_is_monotonic);
-	/* Other threads are in hooks already: whichever word they read, it is there. */
+	/* Other threads are in hooks already: whichever word they read has the state. */
 	atomic_store_explicit(&torsh_pause,
 			      torsh_config.activities & ACTIVITY_HEAP
 				      ? &process->channel.header->is_paused
@@ -256,7 +256,7 @@ static int open_channel(const struct channel *parent)
 
 static int make_process(void)
 {
-	/* In a forked child pid is 0, whatever call made it. */
+	/* In a forked child pid is 0, whichever call made it. */
 	torsh_process = torsh_sys_own_pages(sizeof(*torsh_process));
 	return torsh_process ? 0 : report_not_recorded("there is no memory", -ENOMEM);
 }
@@ -267,7 +267,7 @@ static void start_stack_checks(void)
 		torsh_message("stacks are not compared: libunwind.so.8 can't be opened", NULL);
 }
 
-/* What programs that this one starts find in their environment, and this one in its own. */
+/* Set the environment of this process and of the programs that it starts. */
 static void prepare_environment(const char *session)
 {
 #define INJECTION(source, activity, variable)     \
@@ -299,7 +299,7 @@ static int start(void)
 	if (result)
 		return report_not_recorded("the agent doesn't find its own path", result);
 	if (!torsh_config_matches(torsh_program_name())) {
-		/* Its children may be wanted. */
+		/* Its children may still be recorded. */
 		prepare_environment(torsh_config.session);
 		return -ECANCELED;
 	}
@@ -316,10 +316,7 @@ static int start(void)
 	result = open_channel(NULL);
 	if (result)
 		return result;
-	/*
-	 * A relative LD_PRELOAD may lead to such a place; what the children inherit then is as it
-	 * was.
-	 */
+	/* A relative LD_PRELOAD may lead to such a path; children then inherit it unchanged. */
 	if (strpbrk(torsh_agent_path(), PRELOAD_SEPARATORS))
 		torsh_channel_note(
 			&torsh_process->channel,
@@ -330,7 +327,7 @@ static int start(void)
 	return 0;
 }
 
-/* Nothing is recorded from here on: hooks find that at their first look. */
+/* Nothing is recorded from now on: hooks check this first. */
 static void turn_off(void)
 {
 	torsh_config.activities = 0;
@@ -342,8 +339,8 @@ void torsh_agent_start(void)
 	int expected = AGENT_UNSTARTED, result, saved = errno;
 
 	/*
-	 * The C library allocates its message about a missing definition, before 2.34 by malloc:
-	 * nothing can be called yet.
+	 * The C library allocates its message about a missing definition, before 2.34 by malloc: no
+	 * wrapper can be called yet.
 	 */
 	if (!torsh_next_resolve())
 		return;
@@ -364,7 +361,7 @@ void torsh_agent_start(void)
 	errno = saved;
 }
 
-/* in the parent, before the last fork that was seen; 0: none */
+/* in the parent, before the last fork that the agent saw; 0: none */
 static _Thread_local uint32_t fork_request;
 
 void torsh_agent_restart_in_child(void)
@@ -395,7 +392,7 @@ void torsh_agent_restart_in_child(void)
 					  memory_order_relaxed);
 	if (result && result != -ECANCELED && !is_sandboxed)
 		torsh_message("a forked child is not recorded: ", torsh_text_reason(result), NULL);
-	/* A filter may forbid to close the parent's descriptor: that one stays. */
+	/* A filter may forbid closing the parent's descriptor: it stays open then. */
 	if (is_sandboxed)
 		torsh_agent_forbid_start();
 	else
@@ -403,7 +400,7 @@ void torsh_agent_restart_in_child(void)
 	torsh_producer_self = &torsh_producer_not_created;
 }
 
-/* Query the filters: the report states why the rest isn't recorded. */
+/* Update the filters from the writer: the report states why the rest isn't recorded. */
 static void refresh_filters(struct channel_header *header)
 {
 	torsh_status_await(header, torsh_status_request(header));
@@ -471,16 +468,19 @@ void torsh_agent_exiting(int status, uint32_t how)
 }
 
 /*
- * A handler of the program's may go on elsewhere. abort itself makes this call in a process that
- * SIGABRT can't end.
+ * A handler may continue elsewhere. abort itself makes this call in a process that SIGABRT can't
+ * end.
  */
 static bool is_abort_handled(void)
 {
-	/* the kernel's: the handler, or 0 (default) or 1 (ignored), comes first */
+	/*
+	 * the kernel's struct, which begins with the handler: 0 (default), 1 (ignored) or a
+	 * function
+	 */
 	uintptr_t action[8] = {0};
 
 	TORSH_SYS(SYS_rt_sigaction, 6 /* SIGABRT */, NULL, action,
-		  8 /* bytes of a set of signals */, 0, 0);
+		  8 /* bytes in a signal set */, 0, 0);
 	return action[0] > 1;
 }
 
@@ -497,7 +497,7 @@ void torsh_agent_aborting(void)
 	errno = saved;
 }
 
-/* Registered before the program's own handlers and the loader's: it runs after all of them. */
+/* Registered before the program's own handlers and the loader's, so it runs after all of them. */
 static void at_exit(int status, void *unused)
 {
 	(void)unused;
@@ -510,8 +510,8 @@ __attribute__((constructor)) static void construct(void)
 
 	(void)torsh_next_resolve();
 	/*
-	 * Opened by NVTX or ITT in a program that it was not preloaded into: its hooks are not in
-	 * anybody's way there.
+	 * Opened by NVTX or ITT in a program without the preload: its wrappers interpose nothing
+	 * there.
 	 */
 	if (!torsh_next_is_preloaded())
 		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
@@ -523,8 +523,8 @@ __attribute__((constructor)) static void construct(void)
 	on_exit(at_exit, NULL);
 	torsh_producer_self = self;
 	/*
-	 * The first thread's producer takes system calls: now, not when the program has forbidden
-	 * itself some.
+	 * The first thread's producer takes system calls: open it before the program may forbid
+	 * them.
 	 */
 	self = torsh_producer_enter();
 	if (self)

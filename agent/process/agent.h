@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Life in the target. The agent starts with the first event of a process, again with the first one
- * of a forked child, and ends with the process. First file of this folder: process.h is the state
- * of one process, config.h its variables, environment.h what children inherit.
+ * The agent's life in the target. It starts with the first event of a process, again with the first
+ * one of a forked child, and ends with the process. First file of this folder: process.h is the
+ * state of one process, config.h its variables, environment.h what children inherit.
  */
 #ifndef TORSH_AGENT_PROCESS_AGENT_H
 #define TORSH_AGENT_PROCESS_AGENT_H
@@ -11,33 +11,36 @@
 #include <stdint.h>
 
 /*
- * Start the agent in this process if that was not done: called by the first hook, or by the
+ * Start the agent in this process unless it has started: called by the first hook, or by the
  * constructor.
  */
 void torsh_agent_start(void);
 
 /*
- * The calling thread is the only one of a child that fork left: give it a channel of its own, or go
- * quiet.
+ * Called on the only thread of a child that fork left: give it a channel of its own, or turn
+ * recording off in it.
  */
 void torsh_agent_restart_in_child(void);
 
-/* exit or its kin was called: the writer gets the status, and finishes where it has to. */
+/*
+ * exit or a relative was called: send the writer the status, and wait where the writer requests it.
+ * how is an EXIT_* value.
+ */
 void torsh_agent_exiting(int status, uint32_t how);
 
 /*
- * abort was called, or an assertion failed. In process 1 of a PID namespace this is an exit, as the
- * kernel ends the writer with it; not where the program handles SIGABRT.
+ * abort was called, or an assertion failed. In process 1 of a PID namespace this counts as an exit,
+ * because the kernel then ends the writer too; not if the program handles SIGABRT.
  */
 void torsh_agent_aborting(void);
 
 /*
- * torsh_agent_is_sandboxed as of now: before what only a start may do. A filter that was added past
- * the agent is queried from the writer (agent/session/status_request.h).
+ * torsh_agent_is_sandboxed, brought up to date: before system calls that only a start may make. The
+ * writer is queried for filters that the agent did not see (agent/session/status_request.h).
  */
 bool torsh_agent_is_sandboxed_now(void);
 
-/* A fork is about to be called: the same is queried for the child, which waits for the answer. */
+/* Called before a fork: request the same for the child, which waits for the answer. */
 void torsh_agent_forking(void);
 
 #endif

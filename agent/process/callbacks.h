@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What lower layers call of higher ones. Calls go down: wrappers (shim) -> collectors -> agent ->
- * primitives (shim) -> agent/wire. The few that have to go up are these, and test/check/calls lets
- * no other pass. The table is constant and complete when the agent is loaded, because the first
- * event of a process comes before any constructor. Its definition is collectors/callbacks.c.
+ * Calls from lower layers up to higher ones. Calls go down: wrappers (shim) -> collectors -> agent
+ * -> primitives (shim) -> agent/wire. The few that have to go up are these, and test/check/calls
+ * lets no other pass. The table is constant and complete when the agent is loaded, because the
+ * first event of a process comes before any constructor. It is defined in collectors/callbacks.c.
  */
 #ifndef TORSH_AGENT_PROCESS_CALLBACKS_H
 #define TORSH_AGENT_PROCESS_CALLBACKS_H
@@ -17,23 +17,22 @@ struct callbacks {
 	void (*process_starts)(void);
 	/* The first event of a child that fork made, on its only thread. */
 	void (*child_starts)(void);
-	/*
-	 * The agent has started, and the heap is recorded: no event of this thread is until then.
-	 */
+	/* The agent has started and the heap is recorded: this thread records no event before. */
 	void (*heap_starts)(void);
-	/* A stack has met a loaded object for the first time; map may be NULL. */
+	/* A stack passed through a loaded object for the first time; map may be NULL. */
 	void (*object_found)(const struct link_map *map);
 	/*
-	 * The object is an interpreter of Python, its allocators are to be recorded. 0 or -errno:
-	 * they can't be.
+	 * The object is a Python interpreter: record its allocators. Returns 0, or -errno if that
+	 * is impossible.
 	 */
 	int (*interpreter_found)(const struct link_map *map);
-	/* The first driver call of the program, before the source of device events is decided. */
+	/* The program's first driver call, before the source of device events is chosen. */
 	void (*device_used)(void);
-	/* A second client of CUPTI subscribes, perhaps before the driver has started. */
+	/* Another client of CUPTI subscribes, perhaps before the driver has started. */
 	void (*device_client_subscribes)(void);
 	/*
-	 * Is the calling thread where the agent may call the driver: in no CUDA call, not ending?
+	 * Whether the calling thread may call the driver for the agent: it is in no CUDA call and
+	 * not ending.
 	 */
 	bool (*may_call_driver)(void);
 };

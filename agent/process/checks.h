@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A list of (address, value it had), outermost first: what a walk of the stack has read. When every
- * entry still has its value, the same walk would take the same path.
+ * A list of (address, value it had), outermost first, that a stack walk has read. While every entry
+ * still has its value, the same walk would take the same path.
  */
 #ifndef TORSH_AGENT_PROCESS_CHECKS_H
 #define TORSH_AGENT_PROCESS_CHECKS_H
@@ -22,12 +22,12 @@ static inline bool torsh_check_holds(const struct check *check)
 #define CHECKS_HOLD UINT32_MAX
 
 /*
- * Re-read the first n entries from the innermost out: CHECKS_HOLD, or the index of the first that
- * differs. Nothing outside of that one was read: a walk would have read as much.
+ * Re-read the first n entries from the innermost out. Returns CHECKS_HOLD, or the index of the
+ * first that differs. Nothing beyond that one is read, as in a walk.
  */
 static inline uint32_t torsh_checks_compare(const struct check *checks, uint32_t n)
 {
-	/* Four a round: the loop itself would cost as much as the comparing. */
+	/* Four a round: the loop itself costs as much as the comparisons. */
 	while (n >= 4) {
 		const struct check *four = &checks[n - 4];
 

@@ -19,10 +19,7 @@ void torsh_clocks_read(struct channel_header *header)
 {
 	uint64_t best_ns = UINT64_MAX;
 
-	/*
-	 * Of some tries that in which the least time passed: a thread may be kept waiting in any of
-	 * them.
-	 */
+	/* Take the fastest of several tries: the thread may be preempted in any of them. */
 	for (int i = 0; i < N_TRIES; i++) {
 		uint64_t before_ns = clock_ns(CLOCK_MONOTONIC), ticks = torsh_cpu_ticks_ordered();
 		uint64_t realtime_ns = clock_ns(CLOCK_REALTIME),

@@ -31,7 +31,7 @@ struct config torsh_config = {
 	.checkpoint_ns = UINT64_C(5000000000),
 };
 
-/* Each parse_KIND stores what value means and returns 0, or -1 and stores nothing. */
+/* Each parse_KIND stores the value and returns 0, or stores nothing and returns -1. */
 
 static int parse_flag(const char *value, int *flag)
 {
@@ -114,7 +114,7 @@ static int parse_one_of(const char *value, const char *no, const char *yes, int 
 	return 0;
 }
 
-/* Calls each() for every piece between commas; stops at the first that it refuses. */
+/* Call each() for every piece between commas; stops at the first that it refuses. */
 static int for_each_name(const char *value,
 			 int (*each)(const char *name, size_t length, uint32_t *set), uint32_t *set)
 {
@@ -157,7 +157,7 @@ static int parse_activities(const char *value, uint32_t *activities)
 {
 	uint32_t set = 0;
 
-	/* Only what comes later would be nothing at all. */
+	/* A list with nothing but names of later versions records nothing. */
 	if (for_each_name(value, add_activity, &set) || set == ACTIVITY_LATER)
 		return -1;
 	*activities = set;
@@ -286,8 +286,7 @@ static int parse_counters(const char *value, struct counters_config *counters)
 }
 
 /*
- * "skip:N,wait:N,warmup:N,active:N,repeat:N": each at most once, in any order; without an active
- * step it is none.
+ * "skip:N,wait:N,warmup:N,active:N,repeat:N": each at most once, in any order; active is required.
  */
 static int parse_schedule(const char *value, struct schedule *schedule)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The configuration: TORSH_PROFILER_* of the environment, read once at the start of a process.
- * Strings point into the environment of that time.
+ * The configuration: the TORSH_PROFILER_* variables, read once at the start of a process. Strings
+ * point into the environment of that time.
  */
 #ifndef TORSH_AGENT_PROCESS_CONFIG_H
 #define TORSH_AGENT_PROCESS_CONFIG_H
@@ -21,7 +21,7 @@ enum activity {
 	ACTIVITY_NVTX = 1 << 4, /* NVTX ranges */
 	ACTIVITY_ITT = 1 << 5, /* ITT tasks */
 	ACTIVITY_CUDA = 1 << 6, /* device activities and their launches */
-	ACTIVITY_LATER = 1 << 7, /* named, but not in this version */
+	ACTIVITY_LATER = 1 << 7, /* accepted, but not implemented in this version */
 	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
 			     ACTIVITY_NVTX | ACTIVITY_ITT,
 };
@@ -30,10 +30,10 @@ enum activity {
 struct counters_config {
 	uint32_t mode; /* enum counter_mode */
 	uint32_t n_passes; /* of kernels: 1 or 2 */
-	uint64_t interval_ns; /* of the timeline */
+	uint64_t interval_ns; /* of the timeline; 0: none */
 };
 
-#define COUNTERS_INTERVAL_NS UINT64_C(1000000) /* where none is given */
+#define COUNTERS_INTERVAL_NS UINT64_C(1000000) /* the default */
 #define COUNTERS_INTERVAL_MIN_NS UINT64_C(50000)
 #define COUNTERS_INTERVAL_MAX_NS UINT64_C(1000000000)
 
@@ -51,26 +51,26 @@ struct config {
 	uint32_t check_stacks; /* 0: never */
 	uint64_t max_size_bytes; /* 0: no limit */
 	uint64_t reserve_bytes;
-	uint64_t checkpoint_ns; /* between two checkpoints of the recording */
+	uint64_t checkpoint_ns; /* between two checkpoints of the recording; 0: none */
 	const char *output, *filter, *suppress, *session; /* NULL: not set */
-	const char *export_formats; /* names with commas between, as they were given; NULL: none */
+	const char *export_formats; /* as given, comma-separated; NULL: none */
 };
 
 extern struct config torsh_config;
 
 /*
- * Read environment (as environ, NULL-terminated). Complaints go to stderr unless this process
- * belongs to a session: then its first process has made them.
+ * Read environment (as environ, NULL-terminated) into torsh_config. Complaints go to stderr unless
+ * this process belongs to a session: its first process has printed them.
  */
 void torsh_config_read(char *const *environment);
 
 /*
- * This process's rank as the launcher's variables give it, as text in the environment; NULL without
+ * The rank of this process from the launcher's variables, as text in the environment; NULL without
  * one.
  */
 const char *torsh_config_rank(void);
 
-/* Expand %p %n %r %h %t of pattern. program is a base name. */
+/* Append pattern to out with %p %n %r %h %t expanded. program is a base name. */
 void torsh_config_expand(const char *pattern, const char *program, struct text *out);
 
 /* Whether TORSH_PROFILER_FILTER accepts a program with this base name. */

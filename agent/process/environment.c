@@ -14,17 +14,14 @@
 #define N_INJECTIONS 3
 #define N_OF_AGENT (N_INJECTIONS + 2) /* with the preload and the session */
 
-/*
- * What children get: what is the agent's own, then the program's TORSH_PROFILER_ variables, in room
- * for all of them.
- */
+/* What children get: the agent's own variables, then the program's TORSH_PROFILER_ variables. */
 static char *of_agent[N_OF_AGENT], **kept = of_agent;
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
-static const char *agent; /* its path */
+static const char *agent; /* absolute path of the agent */
 
 #define VARIABLE_NAME_MAX 32
-static char **own; /* see torsh_environment_own */
+static char **own; /* the program's own entries; see torsh_environment_own */
 static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
 static size_t n_injections;
 
@@ -76,7 +73,7 @@ char *const *torsh_environment_own(char *const *envp)
 	return own ? own : envp;
 }
 
-/* The list of what is to be preloaded, NULL where the environment has none. */
+/* The value of LD_PRELOAD, NULL if the environment has none. */
 static const char *find_preload(char *const *envp)
 {
 	const char *list = NULL;
@@ -87,7 +84,7 @@ static const char *find_preload(char *const *envp)
 	return list;
 }
 
-/* The other entries of a list; `between` precedes each but the first. */
+/* Append the other entries of a list; `between` precedes each but the first. */
 static void put_others(struct text *text, const char *list, const char *between)
 {
 	const char *base = strrchr(agent, '/') + 1;
@@ -104,7 +101,7 @@ static void put_others(struct text *text, const char *list, const char *between)
 	}
 }
 
-/* LD_PRELOAD= our absolute path, then what else is preloaded. */
+/* Append LD_PRELOAD= with the agent's absolute path and the other preloads. */
 static void put_preload(struct text *text, const char *list)
 {
 	torsh_text_put(text, PRELOAD);
@@ -122,7 +119,7 @@ static void keep_preload(const char *path, char *const *envp)
 	kept[n_kept++] = preload;
 }
 
-/* Bytes for the LD_PRELOAD of a child with this list. */
+/* Bytes of the LD_PRELOAD of a child with this list. */
 static size_t preload_bytes(const char *list)
 {
 	return sizeof(PRELOAD) + strlen(agent) + 1 + strlen(list) + 1;
@@ -144,8 +141,8 @@ size_t torsh_environment_slots(char *const *envp)
 }
 
 /*
- * Our variables keep the values that the caller changed for its child, except for the session. The
- * child's own preloads come after the agent; their text follows the pointers.
+ * The agent's variables keep the values that the caller changed for its child, except the session.
+ * The child's own preloads come after the agent; their text follows the pointers.
  */
 char *const *torsh_environment_for_child(char *const *envp, char **slots)
 {
@@ -186,7 +183,7 @@ size_t torsh_environment_slots_apart(char *const *envp)
 	return n_kept ? n + 1 + (list ? preload_bytes(list) / sizeof(char *) + 1 : 0) : 0;
 }
 
-/* Ours: the path of the agent in a variable by which another library would load it. */
+/* Whether the variable makes another library load the agent: its value is the agent's path. */
 static bool is_injection(const char *definition)
 {
 	for (size_t i = 0; i < n_injections; i++)
@@ -204,7 +201,7 @@ char *const *torsh_environment_apart(char *const *envp, char **slots)
 		if (!same_name(PRELOAD, *envp) && !is_injection(*envp))
 			slots[n++] = *envp;
 	if (list) {
-		/* After the pointers, which may be one more than so far. */
+		/* After the pointers, of which there may be one more than so far. */
 		struct text text = {.bytes = (char *)&slots[n + 2],
 				    .capacity = preload_bytes(list)};
 
@@ -237,7 +234,7 @@ static bool is_settled_by_agent(const char *definition, bool has_session)
 	       (has_session && same_name(session_variable, definition));
 }
 
-/* The variables of ours that the program was started with. */
+/* Keep the agent's variables with which the program was started. */
 static void keep_own(bool has_session)
 {
 	char *const *all = torsh_environment_own(environ);

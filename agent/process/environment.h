@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The environment that children get: with the agent preloaded, by its absolute path, and the
- * session to join, also where the caller scrubbed it.
+ * The environment of children: the agent preloaded by its absolute path, and the session to join,
+ * even if the caller removed them.
  */
 #ifndef TORSH_AGENT_PROCESS_ENVIRONMENT_H
 #define TORSH_AGENT_PROCESS_ENVIRONMENT_H
@@ -11,38 +11,38 @@
 /*
  * The LD_PRELOAD and TORSH_PROFILER_* entries of envp, copied at the first call: programs that
  * rewrite their process title overwrite their initial environment. The strings live as long as the
- * process.
+ * process. Start only.
  */
 char *const *torsh_environment_own(char *const *envp);
 
 /*
- * Set the variable name to path, here and in children, unless it has a value. Before
- * torsh_environment_start; at most three times.
+ * Set the variable name to path, here and in children, unless it has a value. Called before
+ * torsh_environment_start, at most three times.
  */
 void torsh_environment_inject(const char *name, const char *path);
 
 /*
- * Cache what children inherit (agent_path absolute, the session's socket or NULL, this process's
+ * Store what children inherit (agent_path absolute, the session's socket or NULL, this process's
  * TORSH_PROFILER_* values), and set it in this process's environment. Called once.
  */
 void torsh_environment_start(const char *agent_path, const char *session);
 
 /*
- * How many slots, of a pointer each, torsh_environment_for_child needs for envp; 0: envp can be
- * passed on as it is.
+ * The slots, each a pointer, that torsh_environment_for_child needs for envp; 0: envp can be passed
+ * on as it is.
  */
 size_t torsh_environment_slots(char *const *envp);
 
 /*
- * The same for a child that must not load the agent: envp without it, and without what leads to it.
- * What else is preloaded there stays.
+ * The same for a child that must not load the agent: envp without the agent and the variables that
+ * load it. Other preloads stay.
  */
 size_t torsh_environment_slots_apart(char *const *envp);
 char *const *torsh_environment_apart(char *const *envp, char **slots);
 
 /*
- * envp with what children need, in slots. Strings are envp's, lie in slots or live as long as the
- * process.
+ * The child's environment, made from envp in slots. Its strings are envp's, lie in slots, or live
+ * as long as the process. Async-signal-safe.
  */
 char *const *torsh_environment_for_child(char *const *envp, char **slots);
 

@@ -9,7 +9,7 @@
 
 #define PAGE 4096u
 
-static uint64_t limit_bytes; /* as the process image started */
+static uint64_t limit_bytes; /* at the start of the process image */
 
 void torsh_memory_lock_start(void)
 {
@@ -20,8 +20,8 @@ void torsh_memory_lock_start(void)
 }
 
 /*
- * In a process that locks what it maps, more than may be locked can be mapped only by who has the
- * right to pass the limit. No page of it can be accessed, so that none is brought in.
+ * In a process that locks its mappings, only a process with CAP_IPC_LOCK can map more than the
+ * limit. The test mapping is inaccessible, so that no page is brought in.
  */
 static bool is_limited(void)
 {

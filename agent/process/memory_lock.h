@@ -12,18 +12,19 @@
 /* Read the limit; called once in a process image, so that later calls need no system call. */
 void torsh_memory_lock_start(void);
 
-/* Note that a new mapping was found locked. */
+/* Record that a new mapping was found locked. */
 void torsh_memory_lock_note(void);
 
 /* Whether new mappings are locked. */
 bool torsh_memory_lock_is_on(void);
 
 /*
- * Whether they are, and the process may not exceed RLIMIT_MEMLOCK, which the program itself needs.
+ * Whether they are, and the process may not exceed RLIMIT_MEMLOCK: the program needs that memory
+ * itself.
  */
 bool torsh_memory_lock_is_limited(void);
 
-/* Bytes that a process may lock; UINT64_MAX: all. */
+/* Bytes that a process may lock; UINT64_MAX: no limit. */
 uint64_t torsh_memory_lock_limit(void);
 
 #endif

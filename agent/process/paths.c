@@ -15,7 +15,7 @@ static char agent_path[PATH_MAX];
 static char program_path[PATH_MAX];
 static bool has_proc;
 
-/* The mapping of this function names the agent's file, absolute whatever LD_PRELOAD has. */
+/* The mapping of this function has the agent's absolute path, whatever form LD_PRELOAD has. */
 int torsh_paths_find_agent(void)
 {
 	struct text text = TEXT_IN(agent_path);
@@ -51,7 +51,7 @@ const char *torsh_program_name(void)
 }
 
 /*
- * Run as "ld.so PROGRAM" the kernel's program is the loader, which then has no base and passes the
+ * For "ld.so PROGRAM" the kernel's program is the loader, whose base is then 0 and which passes the
  * program's headers. Without /proc the kernel still has the name by which the program was started.
  */
 void torsh_paths_find_program(void)

@@ -24,9 +24,7 @@ static long open_program(const char *path)
 	return TORSH_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
 }
 
-/*
- * As execvp searches; returns a descriptor or -errno, and puts the path that was found into found.
- */
+/* Searches as execvp does. Returns a descriptor or -errno, and puts the path into found. */
 static long search_program(const char *file, struct text *found)
 {
 	const char *path = getenv("PATH");
@@ -52,17 +50,17 @@ static long search_program(const char *file, struct text *found)
 	return fd;
 }
 
-/* Too much for the stack: exec may be called on that of a signal handler. */
+/* Too large for the stack: exec may be called on a signal handler's. */
 struct inspection {
 	struct executable_source source;
 	struct text *program, *culprit;
 	struct stat stat;
 	struct statfs system;
-	struct text path, link_path; /* in the following */
+	struct text path, link_path; /* of the symbolic links that are followed */
 	char found[PATH_MAX], link[sizeof("/proc/self/fd/") + 20];
 };
 
-/* The absolute path of an open file; without /proc the path by which it was found. */
+/* The absolute path of an open file; without /proc, the path by which it was found. */
 static void put_path(struct inspection *inspection, long fd, struct text *out)
 {
 	long n;
@@ -83,7 +81,7 @@ static long open_next(struct executable_source *source, const char *path, unsign
 	long fd;
 
 	inspection->path = (struct text)TEXT_IN(inspection->found);
-	/* The kernel looks for an interpreter at its path, and nowhere else. */
+	/* The kernel looks for an interpreter only at its path. */
 	if (n_scripts) {
 		torsh_text_put(&inspection->path, path);
 		fd = open_program(path);
@@ -125,7 +123,7 @@ static void close_program(long fd)
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-/* Not inlined: it isn't on the stack while the program is looked at. */
+/* Not inlined: it isn't on the stack while the program is inspected. */
 static __attribute__((noinline)) void describe_caller(struct executable_caller *caller)
 {
 	caller->user = (uint32_t)TORSH_SYS(SYS_getuid, 0, 0, 0, 0, 0, 0);
@@ -160,6 +158,6 @@ enum program_problem torsh_program_inspect(const char *path, struct text *progra
 	torsh_sys_munmap(inspection, sizeof(*inspection));
 	if (problem == PROGRAM_FINE && !is_agent_there())
 		return PROGRAM_WITHOUT_AGENT;
-	/* Of what can't be looked at no claim is made. */
+	/* A program that can't be inspected has no problem that is certain. */
 	return problem < 0 ? PROGRAM_FINE : (enum program_problem)problem;
 }

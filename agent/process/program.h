@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Inspection of a program before exec: some can't be preloaded, and a report that lacks them states
- * why.
+ * Inspects a program before exec: some can't be preloaded, and the report then states why they are
+ * missing.
  */
 #ifndef TORSH_AGENT_PROCESS_PROGRAM_H
 #define TORSH_AGENT_PROCESS_PROGRAM_H
@@ -13,17 +13,17 @@
 struct text;
 
 /*
- * Why the program at path (searched along PATH when it holds no slash) can't be followed:
- * PROGRAM_FINE when it can, or can't be looked at. Otherwise its absolute path is put into
- * `program`, and where it is a script that of the interpreter that is to blame into `culprit`.
- * Plain system calls; errno is kept, and hardly any stack is taken.
+ * Why the program at path (searched in PATH if it has no slash) can't be followed. Returns
+ * PROGRAM_FINE if it can, or if it can't be inspected. Otherwise `program` gets its absolute path
+ * and `culprit`, for a script, that of the interpreter that is the reason. Plain system calls;
+ * keeps errno, and uses hardly any stack.
  */
 enum program_problem torsh_program_inspect(const char *path, struct text *program,
 					   struct text *culprit);
 
 /*
- * Whether a program with this problem must not be made to load the agent: its loader would refuse
- * it, or complain.
+ * Whether a program with this problem must not load the agent: its loader would refuse it or print
+ * a complaint.
  */
 static inline bool torsh_program_is_apart(enum program_problem problem)
 {

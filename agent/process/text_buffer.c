@@ -58,8 +58,8 @@ void torsh_text_put_number(struct text *text, uint64_t number)
 }
 
 /*
- * The C library's texts, as they lie there: strerror translates, and allocates. No header names
- * them any more.
+ * The C library's static texts: strerror translates and allocates. No header declares them any
+ * more.
  */
 extern const char *const _sys_errlist[];
 extern const int _sys_nerr;
@@ -79,7 +79,7 @@ static long stat_stderr(struct stat *status)
 
 void torsh_message_keep_to_stderr(void)
 {
-	/* Closed: all zeros, which no file has. */
+	/* A closed descriptor is all zeros, as no file is. */
 	stat_stderr(&own_stderr);
 	has_stderr = true;
 }
@@ -93,8 +93,8 @@ static bool is_stderr_our_own(void)
 }
 
 /*
- * Bytes at `at` that a terminal obeys: controls of C0 and C1, and what turns the direction of text;
- * 0: it shows them.
+ * Bytes at `at` of one character that controls a terminal (C0, C1) or the direction of text; 0: an
+ * ordinary character.
  */
 static size_t count_control_bytes(const uint8_t *at, size_t n)
 {
@@ -107,7 +107,7 @@ static size_t count_control_bytes(const uint8_t *at, size_t n)
 	return n >= 3 && at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
 }
 
-/* Names may hold such: '?' is written in their place. */
+/* Names may contain control characters: '?' replaces them. */
 static void replace_controls(char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -116,7 +116,7 @@ static void replace_controls(char *bytes, size_t n)
 
 void torsh_message(const char *first, ...)
 {
-	static char spare[MESSAGE_BYTES]; /* for all who find no memory */
+	static char spare[MESSAGE_BYTES]; /* shared by all callers without memory */
 	struct text mapped = torsh_text_map(MESSAGE_BYTES), text = mapped;
 	va_list rest;
 

@@ -12,7 +12,7 @@
 
 struct text {
 	char *bytes;
-	size_t length, capacity; /* capacity counts the NUL */
+	size_t length, capacity; /* capacity includes the NUL */
 	bool is_cut;
 };
 
@@ -22,10 +22,10 @@ struct text {
 	}
 
 /*
- * Map a text in pages of its own, for use in hooks on small signal stacks; torsh_text_unmap unmaps
- * it. Without memory the text has capacity 0.
+ * Map a text in pages of its own, for hooks on small signal stacks; torsh_text_unmap releases it.
+ * Without memory the text has capacity 0.
  */
-#define TEXT_NOTE_BYTES 768u /* of a sentence for the reports */
+#define TEXT_NOTE_BYTES 768u /* for a sentence in a report */
 struct text torsh_text_map(size_t capacity);
 void torsh_text_unmap(const struct text *text);
 
@@ -33,12 +33,12 @@ void torsh_text_put(struct text *text, const char *string);
 void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n);
 void torsh_text_put_number(struct text *text, uint64_t number);
 
-/* A static description of errno or -errno. */
+/* A static description of errno or -errno. Async-signal-safe. */
 const char *torsh_text_reason(int error);
 
 /*
- * "torsh: MESSAGE\n" in one write to stderr; strings up to the first NULL are joined. errno is
- * kept.
+ * Write "torsh: MESSAGE\n" to stderr in one write; joins the strings up to the first NULL. Keeps
+ * errno.
  */
 void torsh_message(const char *first, ...) __attribute__((sentinel));
 
@@ -47,7 +47,7 @@ void torsh_message_write(const char *bytes, size_t n);
 
 /*
  * Silence both functions above once descriptor 2 is no longer the file that it is now: a program
- * that closed stderr may use the number for a file of its own.
+ * that closed stderr may reuse the number for its own file.
  */
 void torsh_message_keep_to_stderr(void);
 

@@ -11,14 +11,14 @@
 
 #define EXPORT_NOTICE_AFTER_NS UINT64_C(1000000000)
 #define STEP_NS UINT64_C(50000000)
-/* without a sign of the writer: it is stopped, or dead */
+/* time without progress after which the writer counts as stopped or dead */
 #define SILENT_MAX_NS UINT64_C(5000000000)
 #define SUMMARY_AT_MOST_NS UINT64_C(5000000000)
 #define WAIT_MAX_NS UINT64_C(600000000000) /* in any case */
 
 struct exit_wait {
 	uint64_t begin_ns, at_ns;
-	uint64_t moved_ns; /* when the heartbeat was found to have moved */
+	uint64_t moved_ns; /* time of the last change of the heartbeat */
 	uint32_t heartbeat;
 	bool has_printed;
 };
@@ -31,7 +31,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What is waited for: bits of channel_exit_wish. 0: nothing. */
+/* Bits of channel_exit_wish that are still awaited; 0: none. */
 static uint32_t wishes_of(struct channel_header *header, bool may_be_first)
 {
 	uint32_t state = atomic_load_explicit(&header->writer_state, memory_order_acquire);
@@ -99,7 +99,7 @@ void torsh_exit_wait(struct channel_header *header, bool may_be_first)
 		return;
 	/*
 	 * Pairs with the acquire in torsh_exit_reply_is_awaited: what the exit stored before is
-	 * there.
+	 * visible.
 	 */
 	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);

@@ -16,7 +16,8 @@
 #include "shim/sys.h"
 
 #define RECORDINGS_MAX 1000 /* of one program and pid in one directory */
-#define REPLACEMENTS_MAX 100 /* by other sessions that begin just now with the same name */
+/* by other sessions that begin at the same moment with the same name */
+#define REPLACEMENTS_MAX 100
 #define LOCK_TIMEOUT_MS 1000
 #define LOCK_PAUSE_MS 10
 
@@ -74,7 +75,7 @@ void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 	}
 }
 
-/* Those that are missing, each for its owner alone. */
+/* Create the missing directories with mode 0700. */
 static int make_directories(char *path)
 {
 	for (char *at = path + 1;; at++) {
@@ -110,9 +111,9 @@ static bool is_trusted(const struct stat *status)
 }
 
 /*
- * The directory, open. It is not another user's, and no link of another user's leads to it: what is
- * written there would be theirs to exchange, or to lead elsewhere. Returns its descriptor, or
- * -errno: -EPERM where it is another user's.
+ * Open the directory and check that neither it nor a link to it is another user's, who could
+ * replace or redirect what is written there. Returns its descriptor, or -errno: -EPERM for another
+ * user's.
  */
 static int open_directory(const char *path)
 {
@@ -134,7 +135,7 @@ static int open_directory(const char *path)
 	return result ? result : -EPERM;
 }
 
-/* A file that was not there, its owner's alone. Returns its descriptor or -errno. */
+/* Create a new file with mode 0600. Returns its descriptor or -errno. */
 static int create_in(int directory, const char *name)
 {
 	int fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -142,7 +143,7 @@ static int create_in(int directory, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* As it is, or with a number where there is one of that name already. */
+/* Under its name, or with a number if that exists already. */
 static int open_in(struct output *output, int directory, const char *path)
 {
 	for (uint64_t i = 0; i < RECORDINGS_MAX; i++) {
@@ -172,7 +173,7 @@ static int open_in(struct output *output, int directory, const char *path)
 	return -EEXIST;
 }
 
-/* The writer of a run before, into the same file, may be about to let it go. */
+/* The writer of an earlier run into the same file may be about to release it. */
 static int lock_with_retries(int fd)
 {
 	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};
@@ -187,7 +188,7 @@ static int lock_with_retries(int fd)
 }
 
 /*
- * May what has this name be replaced? Not while another session records into it, and only a file,
+ * Whether the file of this name may be replaced: no other session records into it, and it is a file
  * or a link.
  */
 static int check_replaceable(int directory, const char *name)
@@ -207,8 +208,9 @@ static int check_replaceable(int directory, const char *name)
 }
 
 /*
- * A file of this name, empty. A former recording is replaced, not overwritten: who reads it, as its
- * own writer that still exports it, keeps what it has. So is a link, whatever it leads to.
+ * Create an empty file of this name. A previous recording is replaced, not overwritten: its
+ * readers, such as its own writer during an export, keep their data. A link is replaced too,
+ * whatever its target.
  */
 static int open_named(struct output *output, int directory)
 {
@@ -226,9 +228,7 @@ static int open_named(struct output *output, int directory)
 		result = check_replaceable(directory, name);
 		if (result)
 			return result;
-		/*
-		 * Somebody else may have been faster: the next round finds out what is there then.
-		 */
+		/* Another process may have been faster: the next round checks again. */
 		if (unlinkat(directory, name, 0) && errno != ENOENT)
 			return -errno;
 	}
@@ -256,7 +256,7 @@ static int try_output(struct output *output)
 	return result;
 }
 
-/* With a number where a directory of that name is another user's, who may have guessed it. */
+/* With a number if a directory of that name belongs to another user, who may have guessed it. */
 static int try_fresh(struct output *output)
 {
 	struct text text = {.bytes = output->path,
@@ -279,10 +279,7 @@ static const char *reason_of(int error)
 	return error == -EPERM ? "it belongs to another user" : torsh_text_reason(error);
 }
 
-/*
- * Where the user wanted it, else in the directory for temporary files: a run's data is not lost for
- * a path.
- */
+/* In the requested place, else in the directory for temporary files: a bad path loses no data. */
 int torsh_output_make(struct output *output)
 {
 	const char *temporary = getenv("TMPDIR");

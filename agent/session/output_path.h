@@ -10,20 +10,20 @@
 struct output {
 	const char *program; /* base name */
 	uint64_t pid;
-	char path[PATH_MAX]; /* directory, or file when is_file */
+	char path[PATH_MAX]; /* a directory, or a file if is_file */
 	bool is_file;
-	char recording[PATH_MAX]; /* once it is made */
-	char export[PATH_MAX]; /* what else is written at the end, by its ending; "": nothing */
+	char recording[PATH_MAX]; /* set when it is created */
+	char export[PATH_MAX]; /* extra output at the end, chosen by its ending; "": none */
 };
 
 /*
- * Derive the output from the configuration, for process pid of the program with that base name; the
+ * Derive the output from the configuration, for process pid of the program with that base name. The
  * output keeps the pointer to program.
  */
 void torsh_output_plan(struct output *output, const char *program, uint64_t pid);
 
 /*
- * Create the recording, or one in the directory for temporary files where that fails. Returns its
+ * Create the recording, in the directory for temporary files if the chosen place fails. Returns its
  * descriptor, close-on-exec and locked until its last copy is closed, or -errno after a message on
  * stderr.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Everything that makes files or sockets happens in a child with a descriptor table of its own, so
- * that the target's descriptors are never in the way. That child was made by clone without a
- * signal: no SIGCHLD, and no wait() of the target sees it.
+ * Files and sockets are made in a child with a descriptor table of its own, so that they never take
+ * the target's descriptors. The child is made by clone without a signal: there is no SIGCHLD, and
+ * no wait() of the target returns it.
  */
 #include "agent/session/session.h"
 
@@ -30,12 +30,12 @@
 
 #define SOCKET_FD 3
 #define RECORDING_FD 4
-#define N_WAITING_MAX 1024 /* connections that nobody has taken yet */
+#define N_WAITING_MAX 1024 /* connections that no writer has accepted yet */
 #define EXEC_STEP_NS UINT64_C(1000000)
 #define EXEC_STEPS 50
 
 struct plan {
-	struct output output; /* with the target's pid: this is worked on in a child */
+	struct output output; /* has the target's pid; used in a child */
 	_Atomic uint32_t *writer_pid;
 	char writer[PATH_MAX]; /* path of torsh-writer */
 	char socket_path[SESSION_SOCKET_MAX];
@@ -43,7 +43,7 @@ struct plan {
 
 char torsh_session_socket[SESSION_SOCKET_MAX];
 
-/* In a directory that only this user can enter, made here and nowhere else. */
+/* In a directory that only this user can enter, created here and nowhere else. */
 static int plan_socket(struct plan *plan)
 {
 	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm",
@@ -78,7 +78,7 @@ static int plan_socket(struct plan *plan)
 	return error;
 }
 
-/* torsh-UID-PID-NUMBER, as plan_socket names the directory. */
+/* The directory is named torsh-UID-PID-NUMBER, as in plan_socket. */
 bool torsh_session_is_own(const char *socket_path, int pid)
 {
 	const char *end = strrchr(socket_path, '/'), *at = end;
@@ -130,8 +130,8 @@ static void put_option_number(struct text *text, uint64_t number)
 }
 
 /*
- * Whoever reads a pipe to its end would wait for the writer too: the target prints its message at
- * the exit.
+ * A reader of a pipe to its end would wait for the writer too: the target prints its message at
+ * exit instead.
  */
 static bool is_read_to_its_end(int fd)
 {
@@ -183,7 +183,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	torsh_writer_process_reset_signals();
 	if (chdir("/"))
 		torsh_message("the writer stays in the target's directory", NULL);
-	/* A client receives the pid of the last process that called listen. */
+	/* A client gets the pid of the process that called listen last. */
 	if (listen(SOCKET_FD, N_WAITING_MAX))
 		torsh_message("its end won't be noticed: the writer's socket: ",
 			      torsh_text_reason(-errno), NULL);
@@ -198,15 +198,15 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		TORSH_SYS(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
 
-/* Returns in the parent when the child has listened: at its exec, or its end. */
+/* Returns in the parent once the child has listened: at the child's exec or exit. */
 static long fork_until_exec(void)
 {
 	return TORSH_SYS(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0, 0);
 }
 
 /*
- * Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's
- * place.
+ * Put the descriptors where the writer expects them, open across its exec. Neither has the other's
+ * number.
  */
 static int move_descriptor(int fd, int place)
 {
@@ -218,7 +218,7 @@ static int move_descriptor(int fd, int place)
 	return 0;
 }
 
-/* The recording and the socket, in the writer's places. */
+/* The recording and the socket, at the writer's numbers. */
 static int open_descriptors(struct plan *plan)
 {
 	int fd = torsh_output_make(&plan->output), result;
@@ -270,7 +270,7 @@ static int find_adjacent_writer(struct plan *plan, const char *path)
 	return !torsh_sys_access(plan->writer, X_OK);
 }
 
-/* The absolute path of the file that path leads to. */
+/* The absolute path of the file at path, with links followed. */
 static int follow_links(const char *path, char resolved[PATH_MAX])
 {
 	char descriptor[32] = "";
@@ -289,7 +289,7 @@ static int follow_links(const char *path, char resolved[PATH_MAX])
 	return *resolved == '/' ? 0 : -ENOENT;
 }
 
-/* In the agent's directory, or in that of the target of a link to the agent. */
+/* In the agent's directory, or in that of the file that a link to the agent points to. */
 static int plan_writer(struct plan *plan, const char *agent_path)
 {
 	char file[PATH_MAX];
@@ -302,14 +302,14 @@ static int plan_writer(struct plan *plan, const char *agent_path)
 }
 
 /*
- * The child that starts the writer. An emulator of this CPU supports only children that end with
- * SIGCHLD (clone returns EINVAL): that signal is then blocked in the target until the child is
- * waited for, and consumed.
+ * The child that starts the writer. A CPU emulator supports only children that end with SIGCHLD
+ * (clone returns EINVAL): that signal is then blocked in the target until the child is waited for,
+ * and consumed.
  */
 struct starter {
 	long pid;
 	bool is_announced;
-	uint64_t mask, pending; /* the thread's, where it is announced */
+	uint64_t mask, pending; /* of the thread to which it is sent */
 };
 
 static const uint64_t of_children = UINT64_C(1) << (SIGCHLD - 1);
@@ -330,7 +330,7 @@ static void make_starter(struct starter *starter)
 			  0, 0);
 }
 
-/* Returns 0, or what kept the writer from being started. */
+/* Returns 0, or the error that kept the writer from starting. */
 static int await_starter(const struct starter *starter, const _Atomic uint32_t *writer_pid)
 {
 	const struct timespec at_once = {0};
@@ -346,7 +346,7 @@ static int await_starter(const struct starter *starter, const _Atomic uint32_t *
 				  sizeof(of_children), 0, 0);
 		TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &starter->mask, 0, sizeof(starter->mask),
 			  0, 0);
-		/* Of a target that ignores SIGCHLD nobody can wait for a child. */
+		/* If the target ignores SIGCHLD no child can be waited for. */
 		if (waited == -ECHILD && atomic_load_explicit(writer_pid, memory_order_relaxed))
 			return 0;
 	}
@@ -356,7 +356,7 @@ static int await_starter(const struct starter *starter, const _Atomic uint32_t *
 int torsh_session_begin(const char *program, const char *agent_path, _Atomic uint32_t *writer_pid,
 			char socket_path[SESSION_SOCKET_MAX])
 {
-	/* Large, and used once: not on a stack of the target's size. */
+	/* Large and used once: kept off the target's stack. */
 	struct plan *plan = torsh_sys_pages(sizeof(*plan));
 	struct starter starter;
 	int result;
@@ -411,10 +411,7 @@ static int connect_to(const char *socket_path)
 	return -error;
 }
 
-/*
- * In the middle of its exec the kernel denies a process, too; afterwards the writer calls exec no
- * more.
- */
+/* During its exec the kernel denies access to a process, too; later the writer makes no exec. */
 static bool is_gone_for_good(uint32_t pid)
 {
 	const uint32_t nobody_wakes = 0;
@@ -425,8 +422,8 @@ static bool is_gone_for_good(uint32_t pid)
 }
 
 /*
- * An emulator doesn't keep the order in which the starter and the writer listen: then that is a
- * process which has ended.
+ * An emulator doesn't keep the order in which the starter and the writer listen: the pid may be
+ * that of a process that has ended.
  */
 static void store_writer_pid(int s, _Atomic uint32_t *writer_pid)
 {

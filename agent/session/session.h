@@ -11,20 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SESSION_SOCKET_MAX 104 /* bytes with the NUL, as sun_path takes them */
+#define SESSION_SOCKET_MAX 104 /* bytes with the NUL, the size of sun_path that is used */
 
 /*
- * Start a writer for a new session and store the path of its socket in socket_path. program is this
+ * Start a writer for a new session and store its socket's path in socket_path. program is this
  * process's base name; agent_path is the agent's absolute path, in the writer's directory. The
- * writer is orphaned; its pid is stored in writer_pid, in memory shared with children. Returns 0 or
- * -errno after a message on stderr.
+ * writer is orphaned; its pid is stored in writer_pid, in memory shared with children. Returns 0,
+ * or -errno after a message on stderr.
  */
 int torsh_session_begin(const char *program, const char *agent_path, _Atomic uint32_t *writer_pid,
 			char socket_path[SESSION_SOCKET_MAX]);
 
 /*
- * Pass the channel fd to the session's writer. The writer's pid in this PID namespace, where it has
- * one, is stored in writer_pid. Returns 0 or -errno.
+ * Pass the channel fd, which stays the caller's, to the session's writer. Stores the writer's pid
+ * in writer_pid if it has one in this PID namespace. Returns 0 or -errno.
  */
 int torsh_session_join(const char *socket_path, int fd, _Atomic uint32_t *writer_pid);
 
@@ -41,7 +41,7 @@ struct channel_header;
 /* Whether the process of this channel began the session, in this or an earlier image. */
 bool torsh_session_has_begun_by(const struct channel_header *header);
 
-/* Remove the socket of a session that no writer serves, and its directory. */
+/* Remove the socket of a session without a writer, and its directory. */
 void torsh_session_remove(const char *socket_path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Process 1 of a PID namespace waits at its start until the recording has begun: the kernel kills
- * the writer with it, and what ends it may come before the writer has written anything.
+ * the writer with it, and its end may come before the writer has written anything.
  */
 #ifndef TORSH_AGENT_SESSION_START_WAIT_H
 #define TORSH_AGENT_SESSION_START_WAIT_H
@@ -9,8 +9,8 @@
 #include "agent/wire/channel.h"
 
 /*
- * Wait until the writer has attached to the channel: the process is in the recording then. Bounded
- * in time and by the writer's life. Called before the program's first instruction.
+ * Wait until the writer has attached to the channel: the recording contains the process then.
+ * Bounded in time and by the writer's life. Called before the program's first instruction.
  */
 void torsh_start_wait(struct channel_header *header);
 

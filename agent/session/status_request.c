@@ -8,11 +8,10 @@
 #include "shim/sys.h"
 
 /*
- * A writer that runs answers within some 10 us; one that is stopped holds up a process for so long
- * once.
+ * A running writer answers within some 10 us; a stopped one delays a process for this long, once.
  */
 #define ANSWER_MAX_NS UINT64_C(50000000)
-/* One that is starting, of the process that started it. */
+/* For a writer that is starting, in the process that started it. */
 #define START_MAX_NS UINT64_C(2000000000)
 #define STEP_NS UINT64_C(50000000)
 
@@ -24,14 +23,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Pairs with the release of the writer: has_new_filter is of that reading. */
+/* Pairs with the release in the writer: has_new_filter belongs to that reading. */
 static bool is_answered(const struct channel_header *header, uint32_t request)
 {
 	return (int32_t)(atomic_load_explicit(&header->status_answers, memory_order_acquire) -
 			 request) >= 0;
 }
 
-/* A fork in a PID namespace of its own, where the writer can't be seen, waits for nobody. */
+/* A fork in a PID namespace of its own, in which the writer is invisible, doesn't wait. */
 static bool is_anybody_there(const struct channel_header *header)
 {
 	uint32_t state = atomic_load_explicit(&header->writer_state, memory_order_relaxed);
@@ -69,7 +68,7 @@ static bool await_answer(struct channel_header *header, uint32_t request)
 uint32_t torsh_status_request(struct channel_header *header)
 {
 	/*
-	 * What the process stored before is there for who sees this: pairs with the acquire of the
+	 * Whoever reads this sees what the process stored before: pairs with the acquire in the
 	 * writer.
 	 */
 	uint32_t request =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Status of a process that a seccomp filter may keep it from reading in /proc/PID/status: the
- * writer reads it on request. Futexes only.
+ * The status of a process, which a seccomp filter may keep it from reading in /proc/PID/status: the
+ * writer reads it on request. Uses only futexes.
  */
 #ifndef TORSH_AGENT_SESSION_STATUS_REQUEST_H
 #define TORSH_AGENT_SESSION_STATUS_REQUEST_H
@@ -12,14 +12,14 @@
 
 /*
  * Request the peak memory and the seccomp filters of the header's process. Returns the request's
- * number.
+ * number. Any thread.
  */
 uint32_t torsh_status_request(struct channel_header *header);
 
 /*
- * Wait for a request's answer, from that process or a fork of it; has_new_filter is then up to
- * date. Waits at most 50 ms, 2 s for a writer that this process has just started, and not at all
- * while an earlier request is unanswered. Returns whether the answer came.
+ * Wait for a request's answer, from that process or a fork of it; has_new_filter is up to date
+ * afterwards. Waits at most 50 ms, 2 s for a writer that this process has just started, and not at
+ * all while an earlier request is unanswered. Returns whether the answer came.
  */
 bool torsh_status_await(struct channel_header *header, uint32_t request);
 

@@ -12,8 +12,8 @@
 #include "shim/sys.h"
 
 #define DESCRIPTORS 65536
-#define SPACE_MIN (48u << 20) /* its own code, and the first of its tables */
-/* what it needs for itself, its first target, and files that it opens for a moment */
+#define SPACE_MIN (48u << 20) /* the writer's code and its first tables */
+/* for itself, its first target, and files that it opens for a moment */
 #define DESCRIPTORS_MIN 32
 
 char **torsh_writer_process_environment(void)
@@ -59,8 +59,8 @@ void torsh_writer_process_reset_signals(void)
 }
 
 /*
- * The target may have tied its own hands: the writer takes what it may have, the hard limits at
- * least. Returns how many descriptors the target could open.
+ * The target may have limited itself: raise the soft limits to the hard ones at least. Returns how
+ * many descriptors the target could open.
  */
 static uint64_t raise_limits(void)
 {
@@ -86,8 +86,7 @@ static uint64_t raise_limits(void)
 }
 
 /*
- * Of the target's descriptors only stderr is kept. Afterwards 0 to 2 are taken and everything above
- * is free.
+ * Keep only stderr of the target's descriptors. Afterwards 0 to 2 are taken and all above are free.
  */
 static int drop_descriptors(uint64_t n_descriptors)
 {

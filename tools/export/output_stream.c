@@ -54,28 +54,3 @@ void torsh_stream_print(struct output_stream *output, const char *format, ...)
 	torsh_stream_text(output, text);
 	free(text);
 }
-
-char *torsh_digits(char *at, uint64_t number)
-{
-	char digits[20];
-	size_t n = 0;
-
-	do
-		digits[n++] = (char)('0' + number % 10);
-	while (number /= 10);
-	while (n)
-		*at++ = digits[--n];
-	return at;
-}
-
-char *torsh_digits_us(char *at, uint64_t ns)
-{
-	uint64_t rest = ns % 1000;
-
-	at = torsh_digits(at, ns / 1000);
-	*at++ = '.';
-	*at++ = (char)('0' + rest / 100);
-	*at++ = (char)('0' + rest / 10 % 10);
-	*at++ = (char)('0' + rest % 10);
-	return at;
-}

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/base/digits.h"
 #include "tools/export/output_stream_writer.h"
 
 struct output_stream {
@@ -71,11 +72,5 @@ static inline void torsh_stream_text(struct output_stream *output, const char *t
 /* Append formatted text of any length. */
 __attribute__((format(printf, 2, 3))) void torsh_stream_print(struct output_stream *output,
 							      const char *format, ...);
-
-/* Put the digits of a number at `at`, which has room for 20. Returns their end. */
-char *torsh_digits(char *at, uint64_t number);
-
-/* Microseconds with three decimals of a time in ns; at has room for 24. Returns the end. */
-char *torsh_digits_us(char *at, uint64_t ns);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 0: could not be read. */
+/* 0: could not be read */
 static uint64_t read_resident(void)
 {
 	static const char name[] = "\nRssAnon:";

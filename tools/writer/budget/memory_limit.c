@@ -10,11 +10,11 @@
 
 #include "tools/base/size.h"
 
-/* of the limit; what a program may take while a ring is full and the end is written */
+/* of the limit: reserve for the target while a ring is full and the writer finishes */
 #define NEEDED_PART 8u
 #define NEEDED_LEAST (UINT64_C(32) << 20)
 #define NEEDED_MOST (UINT64_C(128) << 20)
-/* version 1 writes "no limit" as the largest number of pages */
+/* version 1 reports "no limit" as the largest page count */
 #define UNLIMITED (UINT64_C(1) << 60)
 
 struct version {
@@ -35,7 +35,7 @@ static int open_file(const char *folder, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The number in a file; MEMORY_NO_LIMIT: none. */
+/* Read the number in a file; returns MEMORY_NO_LIMIT if there is none. */
 static uint64_t read_number(int fd)
 {
 	char text[32];
@@ -86,7 +86,7 @@ static void add_group(struct memory_limit *memory, const char *folder,
 		close_group(&group);
 }
 
-/* The group's folder below the mount point, and those around it up to there. */
+/* The path of the group's folder below the mount point, then the paths of its ancestors. */
 static void add_groups(struct memory_limit *memory, const char *mount, const char *path,
 		       const struct version *version)
 {
@@ -105,7 +105,7 @@ static void add_groups(struct memory_limit *memory, const char *mount, const cha
 	}
 }
 
-/* A file of this process below /proc; NULL: there is none. */
+/* Open a file of this process below /proc; returns NULL if it does not exist. */
 static FILE *open_own(const char *root, const char *name)
 {
 	char path[PATH_MAX];
@@ -126,7 +126,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* The kernel writes spaces, tabs, line ends and backslashes of a path as three octal digits. */
+/* The kernel escapes spaces, tabs, newlines and backslashes in paths as three octal digits. */
 static void unescape(char *path)
 {
 	char *to = path;
@@ -145,8 +145,8 @@ static void unescape(char *path)
 }
 
 /*
- * Of a line "36 35 98:0 /root /mount/point rw,noatime master:1 - type source options"; false: it is
- * another version's.
+ * Parse a mountinfo line such as "36 35 98:0 /root /mount/point rw,noatime master:1 - type source
+ * options". Returns false if the mount belongs to the other cgroup version.
  */
 static bool parse_mount(const char *line, bool is_first, char *root, char *mount)
 {
@@ -168,10 +168,10 @@ static bool is_above(const char *path)
 }
 
 /*
- * Where the group at path stands below the root of a mount; NULL: not below it. Both begin with as
- * many "/.." as they are above the root of this process's namespace of groups. Below a mount from
- * above that root the names of the groups on the way down aren't known: what can be found is the
- * mount's own.
+ * Returns the part of the group's path below the root of a mount, or NULL if it is not below it.
+ * Both paths start with one "/.." per level above the root of this process's cgroup namespace. If
+ * the mount's root is above that root, the names of the groups in between are unknown and only the
+ * mount's own group is found.
  */
 static const char *path_below(const char *root, const char *path)
 {
@@ -190,7 +190,7 @@ static const char *path_below(const char *root, const char *path)
 	return strcmp(path + n, "/") ? path + n : "";
 }
 
-/* Keep the longer of two lists of the same groups, seen through two mounts. */
+/* Keep the longer of two lists of the same groups, as seen through two mounts. */
 static void keep_more(struct memory_limit *best, struct memory_limit *found)
 {
 	struct memory_limit less = found->n_groups > best->n_groups ? *best : *found;
@@ -201,8 +201,8 @@ static void keep_more(struct memory_limit *best, struct memory_limit *found)
 }
 
 /*
- * path is the group's as the kernel has it. Parts of the hierarchy may be mounted, some of them
- * below what was mounted there later: the groups are those that the mount shows which shows most.
+ * path is the group's path as the kernel reports it. Several mounts may show parts of the
+ * hierarchy, and later mounts may hide earlier ones: use the mount that shows the most groups.
  */
 static void add_mounted(struct memory_limit *memory, const char *root, const char *path,
 			bool is_first)
@@ -238,7 +238,7 @@ void torsh_memory_limit_open(struct memory_limit *memory, const char *root)
 	FILE *groups = open_own(root, "cgroup");
 
 	*memory = (struct memory_limit){0};
-	/* "4:memory:/a/b" of version 1, "0::/a/b" of version 2. */
+	/* Parse "4:memory:/a/b" (version 1) or "0::/a/b" (version 2). */
 	while (groups && getline(&line, &n_line, groups) > 0) {
 		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 &&
 		    has_word(controllers, "memory"))
@@ -257,7 +257,7 @@ void torsh_memory_limit_close(struct memory_limit *memory)
 		close_group(&memory->groups[--memory->n_groups]);
 }
 
-/* Pages of files, which the kernel drops before it kills anybody. */
+/* Page cache, which the kernel reclaims before it kills a process. */
 static uint64_t file_bytes(const struct memory_limit_group *group)
 {
 	static const char *const names[][2] = {{"\ninactive_file ", "\ntotal_inactive_file "},
@@ -286,7 +286,7 @@ static uint64_t left_in(const struct memory_limit_group *group, uint64_t *limit)
 	if (*limit == MEMORY_NO_LIMIT || usage == MEMORY_NO_LIMIT)
 		return MEMORY_NO_LIMIT;
 	left = usage < *limit ? *limit - usage : 0;
-	/* It costs more to read, and is read only where it may matter. */
+	/* Reading memory.stat is slower, so it is read only when it can change the result. */
 	return left < *limit / 2 ? left + file_bytes(group) : left;
 }
 

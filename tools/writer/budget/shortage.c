@@ -5,10 +5,14 @@
 
 #include "tools/base/size.h"
 
-/* Of what the tables of blocks take: what may be left above the bytes at which the writer ends. */
+/*
+ * Thresholds, as multiples of the size of the block tables, for the memory that is left above the
+ * amount at which the writer ends.
+ */
 #define FEW_TIMES 4u /* new blocks lose their stacks */
-#define FEWER_TIMES 2u /* so do old ones */
-#define TABLES_LEAST (UINT64_C(1) << 20) /* below it nothing could be saved */
+#define FEWER_TIMES 2u /* existing blocks lose their stacks too */
+#define TABLES_LEAST \
+	(UINT64_C(1) << 20) /* smaller tables are left alone: they would save nothing */
 
 static uint64_t table_bytes(struct target *const *targets, uint32_t n)
 {

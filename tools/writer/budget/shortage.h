@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the writer leaves out while its memory control group gets short of memory, long before it
- * has to end: first new small blocks lose their stacks, then all small blocks do. Owned by the
- * drain thread.
+ * Reduces what the writer stores while its memory control group runs short of memory, long before
+ * the writer has to end: first new small blocks lose their stacks, then all small blocks do. Owned
+ * by the drain thread.
  */
 #ifndef TORSH_WRITER_BUDGET_SHORTAGE_H
 #define TORSH_WRITER_BUDGET_SHORTAGE_H
@@ -11,10 +11,10 @@
 #include "tools/writer/input/target.h"
 
 struct shortage {
-	bool is_reported; /* on stderr, once a session; each process gets a note */
+	bool is_reported; /* on stderr, once per session; each process also gets a note */
 };
 
-/* Choose, by what is left of the groups' memory, what the processes' heaps keep from now on. */
+/* Choose what the processes' heaps store from now on, by the memory that is left in the groups. */
 void torsh_shortage_update(struct shortage *shortage, const struct memory_left *left,
 			   struct target *const *targets, uint32_t n, uint64_t session_ns);
 

@@ -11,16 +11,13 @@ enum { RANK_NONE, RANK_ANY, RANK_PROGRAM, RANK_IMPORT, RANK_PYTHON };
 
 static uint32_t rank_of_python(const char *file)
 {
-	/* The line of the program that it runs for is the one that counts. */
+	/* An import is attributed to the program's line that triggers it. */
 	if (!strcmp(file, AGENT_PYTHON_FILE))
 		return RANK_ANY;
 	return strncmp(file, "<frozen importlib.", 18) ? RANK_PYTHON : RANK_IMPORT;
 }
 
-/*
- * What a file's name begins with: the C and C++ libraries, as they are called where they are
- * installed.
- */
+/* Prefixes of the installed file names of the C and C++ libraries. */
 static bool is_run_time(const char *path)
 {
 	static const char *const names[] = {"libc.so",	"libc-",     "libstdc++.",

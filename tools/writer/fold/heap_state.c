@@ -8,7 +8,7 @@
 #include "tools/writer/fold/session_heap.h"
 
 #define MOVES_LEAST 65536u /* blocks */
-#define STAMP_UNKNOWN LIVE_STAMP_MAX /* only of small blocks, which are in no live table */
+#define STAMP_UNKNOWN LIVE_STAMP_MAX /* only for small blocks, which are not in a live table */
 
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp)
 {
@@ -28,7 +28,8 @@ void torsh_heap_destroy(struct heap *heap)
 }
 
 /*
- * The empty stack's site is 0, which torsh_heap_site takes for "none yet": it calls this each time.
+ * The empty stack's site is 0, which torsh_heap_site treats as "none yet", so it calls this each
+ * time.
  */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack)
 {
@@ -94,7 +95,7 @@ static void keep_ended(struct heap *heap, const struct live_block *block)
 		.stamp = block->stamp, .size = block->size, .site = block->site};
 }
 
-/* The caller changes the sum. */
+/* The caller updates the sum. */
 static void leave_site(struct heap *heap, const struct live_block *block)
 {
 	if (__builtin_expect(block->stamp < heap->step && block->stamp >= heap->first_step, 0))
@@ -115,9 +116,7 @@ static void end_unseen(struct heap *heap, const struct live_block *block, uint64
 	heap->implicit_frees++;
 }
 
-/*
- * Not inlined, as all that only blocks of the small table need: the way of the others stays short.
- */
+/* Not inlined, like everything that only the small table needs: the common path stays short. */
 static __attribute__((noinline)) bool take_small(struct heap *heap, uint64_t address,
 						 struct live_block *block)
 {
@@ -142,7 +141,7 @@ static void note_left_out(struct heap *heap, uint64_t stamp)
 		heap->small_last = stamp;
 }
 
-/* In the small table, where it is to be there: false, and nothing happened, elsewhere. */
+/* Returns false and does nothing unless the block belongs in the small table. */
 static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct heap_alloc *alloc)
 {
 	struct small_block small = {
@@ -181,7 +180,7 @@ static inline void keep_live(struct heap *heap, const struct heap_producer *prod
 	count_usable(heap, block, 1);
 }
 
-/* Returns the site that it counts for as long as it lives. */
+/* Returns the site that the block is charged to while it is live. */
 static inline uint32_t keep_block(struct heap *heap, const struct heap_producer *producer,
 				  const struct heap_alloc *alloc)
 {
@@ -283,7 +282,7 @@ void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
 	}
 }
 
-/* It is to have a site of its own again, as if it were allocated now. */
+/* Charge the block to a site of its own again, as if it were allocated now. */
 static struct live_block *put_small_back(struct heap *heap, uint64_t stamp, uint64_t address)
 {
 	struct live_block small, *block;
@@ -409,7 +408,7 @@ void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, 
 		heap->small_site = torsh_heap_site(heap, stacks, stack);
 }
 
-/* Small blocks on their way to the other table. */
+/* Move small blocks to the other table. */
 struct move {
 	struct heap *heap;
 	struct moved {
@@ -425,7 +424,7 @@ static bool move_block(void *context, const struct live_block *block)
 	struct small_block small = {
 		.address = block->address, .size = block->size, .usable = torsh_live_usable(block)};
 
-	/* Without their site ignored blocks would count as leaks. */
+	/* Without a site, ignored blocks would count as leaks. */
 	if (heap->sites[block->site].is_ignored || !torsh_small_fits(&small))
 		return false;
 	torsh_small_add(&heap->small, &small);

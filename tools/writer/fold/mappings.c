@@ -15,7 +15,7 @@
 #define HUGE_DEFAULT (UINT64_C(2) << 20)
 
 struct span {
-	uint64_t start, end; /* equal: nothing */
+	uint64_t start, end; /* empty if equal */
 };
 
 void torsh_mappings_create(struct mappings *mappings)
@@ -64,7 +64,7 @@ static void cut_site(void *context, uint32_t site, int n, uint64_t bytes)
 				-(int64_t)bytes);
 }
 
-/* Bytes of either span that are mapped. */
+/* Number of mapped bytes in either span. */
 static uint64_t covered_by(const struct mappings *mappings, struct span a, struct span b)
 {
 	struct span both = {.start = a.start > b.start ? a.start : b.start,
@@ -75,7 +75,7 @@ static uint64_t covered_by(const struct mappings *mappings, struct span a, struc
 	       torsh_ranges_covered(&mappings->ranges, both.start, both.end);
 }
 
-/* What lies in `gone`, or where `made` comes, ends and `made` begins, as one change of the sum. */
+/* End the mappings in `gone` and in the way of `made`, and add `made`, as one change of the sum. */
 static void replace_span(struct mappings *mappings, uint64_t stamp, struct span gone,
 			 struct span made, uint32_t site)
 {

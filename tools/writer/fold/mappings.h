@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The address space that a process mapped by mmap, mremap and brk, by the stack that mapped it,
- * with its exact peak. What is mapped over something else ends that; lengths are rounded up to
- * pages as the kernel does. A mapping that mremap moved or grew belongs to the stack of the mremap,
- * one that it shrank stays where it was.
+ * The address space that a process mapped with mmap, mremap and brk, by the stack that mapped it,
+ * with its exact peak. A new mapping ends what it overlaps; lengths are rounded up to pages as the
+ * kernel does. A mapping that mremap moves or grows belongs to the stack of the mremap; one that it
+ * shrinks keeps its stack.
  */
 #ifndef TORSH_WRITER_FOLD_MAPPINGS_H
 #define TORSH_WRITER_FOLD_MAPPINGS_H
@@ -22,7 +22,7 @@ struct map_site {
 struct mappings {
 	struct ranges ranges;
 	struct peak_tracker tracker;
-	struct map_site *sites; /* 0 is for the empty stack */
+	struct map_site *sites; /* [0]: the empty stack */
 	uint32_t n_sites, site_capacity;
 	uint64_t page_bytes;
 	uint64_t maps, unmaps, advised_bytes;
@@ -35,8 +35,8 @@ void torsh_mappings_create(struct mappings *mappings);
 void torsh_mappings_destroy(struct mappings *mappings);
 
 /*
- * Fold an event MAP, UNMAP, REMAP, PROGRAM_BREAK or ADVISE; others are left alone. What can't be,
- * e.g. a length beyond the address space, changes nothing.
+ * Fold an event MAP, UNMAP, REMAP, PROGRAM_BREAK or ADVISE; other events are ignored. Invalid
+ * events, for example with a length beyond the address space, change nothing.
  */
 void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks,
 			 const struct event *event, uint32_t stack);

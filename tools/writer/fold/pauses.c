@@ -36,12 +36,12 @@ void torsh_pauses_toggle(struct pauses *pauses, struct target *const *targets, u
 	struct clock_instant now;
 
 	/*
-	 * What agents leave out lies between the two edges: the first is taken before the flags are
-	 * set, the last after they are cleared.
+	 * The begin edge is taken before the flags are set and the end edge after they are cleared,
+	 * so everything that agents leave out lies between the two.
 	 */
 	if (is_end)
 		set_all_paused(targets, n_targets, 0);
-	/* The stores are seen everywhere before the counter is read. */
+	/* Makes the stores visible everywhere before the counter is read. */
 	atomic_thread_fence(memory_order_seq_cst);
 	now = torsh_clock_instant();
 	pauses->edges = torsh_memory_grow(pauses->edges, &pauses->capacity, pauses->n_edges,

@@ -157,7 +157,7 @@ static void add_point(struct process_state *state, uint64_t stamp)
 					 });
 }
 
-/* Has the event a stack of its own? */
+/* Returns true if the event carries its own stack. */
 static bool has_stack(uint32_t id)
 {
 	return id == EVENT_IGNORED || id == EVENT_MAP || id == EVENT_REMAP ||
@@ -208,7 +208,7 @@ static void pass_pause_edges(struct process_state *state, uint64_t stamp)
 	state->heap.was_paused = true;
 }
 
-/* Labels become numbers that the recording has, moments become its times. */
+/* Replace labels by the recording's numbers and stamps by times. */
 static void translate_fields(struct process_state *state, struct event *event)
 {
 #define TRANSLATE_u32(field)
@@ -232,7 +232,7 @@ static void translate_fields(struct process_state *state, struct event *event)
 	}
 }
 
-/* Is the event's stack the thread's of that moment? Of other events it is an older one. */
+/* Returns true if the event's stack is the thread's current one; other events have an older one. */
 static bool is_with_stack(const struct event *event)
 {
 	switch (event->id) {
@@ -265,7 +265,7 @@ static void mark_tensor(struct process_state *state, const struct event_tensor *
 		state->heap.sites[block->site].is_of_tensors = true;
 }
 
-#define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
+#define TENSOR_ON_CUDA 1u /* c10::DeviceType::CUDA */
 
 static void note_refusal(struct process_state *state, const struct event_device_refused *refused)
 {
@@ -282,7 +282,7 @@ static void note_refusal(struct process_state *state, const struct event_device_
 		torsh_device_name(TENSOR_ON_CUDA << 8 | (refused->device & 0xff), device));
 }
 
-/* What the totals take from an event of the timeline; its labels are numbers already. */
+/* Update the totals from a timeline event, after its labels became numbers. */
 static void update_totals(struct process_state *state, struct heap_producer *producer,
 			  const struct event *event, uint64_t stamp)
 {
@@ -348,7 +348,7 @@ void torsh_process_state_mark_heap(struct process_state *state)
 		mark_heap(state, state->device_thread, state->last_stamp);
 }
 
-/* Does the memory of devices change with it? */
+/* Returns true if the event changes device memory. */
 static bool is_device_change(uint32_t id)
 {
 	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE ||
@@ -366,7 +366,7 @@ static void keep_timeline(struct process_state *state, struct ring_consumer *con
 		.event = *cold,
 	};
 
-	/* No agent sends these. */
+	/* Agents never send these. */
 	if (event->id == EVENT_HEAP_MARK)
 		return;
 	if (is_device_change(event->id)) {
@@ -394,8 +394,8 @@ static uint64_t take_stamp(struct process_state *state, uint64_t stamp)
 }
 
 /*
- * What a pause changes: a new block is not recorded, a known one that a realloc moves stays that of
- * its stack. Returns 0 where nothing of the event is left.
+ * Apply pauses: drop new blocks, and let a reallocated known block keep its stack. Returns 0 if
+ * nothing of the event is left.
  */
 static bool take_pause(struct process_state *state, struct ring_consumer *consumer, uint32_t i,
 		       uint64_t stamp)
@@ -403,7 +403,8 @@ static bool take_pause(struct process_state *state, struct ring_consumer *consum
 	struct consumed_event *event = &consumer->events[i];
 
 	/*
-	 * What a thread allocated in between was not seen: its next free is of no temporary block.
+	 * Allocations in the pause were not seen: the thread's next free is not of a temporary
+	 * block.
 	 */
 	if (consumer->heap.n_edges_passed != state->n_edges_passed)
 		consumer->heap.last_alloc = 0;
@@ -411,8 +412,8 @@ static bool take_pause(struct process_state *state, struct ring_consumer *consum
 	if (event->id != EVENT_ALLOC)
 		return true;
 	/*
-	 * An agent that saw the pause sends no stack, though the pause may be over when the event
-	 * is stamped.
+	 * An agent that saw the pause sends no stack, although the event may be stamped after the
+	 * pause ended.
 	 */
 	if (event->entry == ALLOC_REALLOC && consumer->heap.is_reallocating &&
 	    (state->n_edges_passed & 1 || !event->stack_or_site)) {
@@ -440,7 +441,7 @@ void torsh_process_state_fold(struct process_state *state, struct ring_consumer 
 		keep_timeline(state, consumer, event, &consumer->cold[i], stamp);
 		return;
 	}
-	/* Program events become Unfollowed rows: their texts are in the channel. */
+	/* Program events become Unfollowed rows; their texts are in the channel. */
 	if (state->columns && event->id != EVENT_PROGRAM)
 		keep_event(state, consumer, i, stamp);
 	else if (__builtin_expect(state->columns_failed, 0))
@@ -473,7 +474,7 @@ void torsh_process_state_fold(struct process_state *state, struct ring_consumer 
 		state->exec_thread = consumer->thread;
 		break;
 	default:
-		/* Its own stamp may be late; what is folded here goes forward. */
+		/* The event's own stamp may be late; folding only moves forward. */
 		consumer->cold[i].stamp = stamp;
 		fold_cold(state, &consumer->cold[i], event->stack_or_site);
 		break;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The state of one process image, folded from its events in the order of time. It is filled by
- * merge.h and written down by rows.h, and independent of channels and files. Owned by the drain
- * thread.
+ * The state of one process image, folded from its events in time order. merge.h fills it and rows.h
+ * writes it; it does not depend on channels or files. Owned by the drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_PROCESS_STATE_H
 #define TORSH_WRITER_FOLD_PROCESS_STATE_H
@@ -23,38 +22,38 @@
 #define PROCESS_STATE_NOTES_MAX 64u
 
 /*
- * One use of a slot: a thread, or its interrupted hooks. Its number in state.threads is its
- * identity in the recording: tids come back, and times are as exact as the clock's rate of their
- * moment.
+ * One use of a slot: a thread, or the signal handlers that interrupt its hooks. The number in
+ * state.threads identifies it in the recording, because thread ids are reused. Times have the clock
+ * rate of their moment.
  */
 struct folded_thread {
 	uint32_t tid;
 	bool is_interrupt;
 	bool is_changed; /* since the last checkpoint */
 	char name[16];
-	uint64_t start_ns; /* as events of that moment have it: written once and for all */
+	uint64_t start_ns; /* as in events of that moment: fixed when the thread starts */
 	uint64_t end_stamp; /* of its last event */
 	uint64_t allocs, alloc_bytes, frees;
 	uint64_t dropped;
 };
 
-/* The heap at the moment of a fork: what the child inherited. */
+/* The heap at a fork: what the child inherits. */
 struct folded_fork {
-	uint32_t child; /* pid as the process saw it */
+	uint32_t child; /* pid in the process's own namespace */
 	uint64_t blocks, bytes; /* of its own */
-	uint64_t n_unknown_frees; /* so far: in a fork, of blocks that it had inherited */
+	uint64_t n_unknown_frees; /* so far; in a forked child, of inherited blocks */
 };
 
-/* A program event, until it is taken. */
+/* A program event that waits for torsh_unfollowed_take. */
 struct folded_program {
 	uint64_t stamp;
 	uint32_t child, problem, text, length;
 };
 
-/* An allocator of the framework ran out of memory. */
+/* An out-of-memory error of a framework allocator. */
 struct folded_out_of_memory {
 	uint64_t stamp;
-	uint32_t operator, module; /* labels of what its thread was in, 0: none */
+	uint32_t operator, module; /* labels of the thread's current scope; 0: none */
 	struct event_out_of_memory event;
 };
 
@@ -77,73 +76,65 @@ struct process_state {
 	uint32_t n_threads, thread_capacity;
 	struct folded_fork *forks;
 	uint32_t n_forks, fork_capacity;
-	struct folded_program *programs; /* not taken yet, in order */
+	struct folded_program *programs; /* that wait for torsh_unfollowed_take, in order */
 	uint32_t n_programs, program_capacity;
 	char *notes[PROCESS_STATE_NOTES_MAX];
 	uint32_t n_notes;
 
-	uint64_t *pause_edges; /* stamps at which a pause began, ended, began, ... */
+	uint64_t *pause_edges; /* stamps at which pauses begin, end, begin, ... */
 	uint32_t n_pause_edges, pause_edge_capacity;
-	uint32_t n_edges_passed; /* edges before what was folded; odd: in a pause */
-	uint64_t next_pause_edge; /* the first one after it */
+	uint32_t n_edges_passed; /* edges before the last folded event; odd: in a pause */
+	uint64_t next_pause_edge; /* first edge after the last folded event */
 
 	uint64_t last_stamp;
 	uint64_t n_folded, late_events;
 	uint64_t lost_allocs, lost_frees, lost_others;
-	uint64_t losses[N_WRITER_LOSSES]; /* but for those that target.c works out from rings */
-	uint64_t rss_bytes; /* as last read, for the series */
+	uint64_t losses[N_WRITER_LOSSES]; /* except those that target.c computes from rings */
+	uint64_t rss_bytes; /* as last read; goes into the series */
 	bool has_exited; /* an EXIT event was seen */
 	uint32_t exit_how; /* enum exit_how, from the EXIT event */
 	int32_t exit_status;
 	uint64_t exit_stamp;
-	bool has_executed; /* an EXEC event that hasn't failed was seen */
-	uint64_t exec_stamp; /* of that */
-	uint64_t exec_own_stamp; /* the same as its thread has it */
-	uint32_t exec_thread; /* whose it was */
+	bool has_executed; /* an EXEC event that has not failed was seen */
+	uint64_t exec_stamp; /* of that EXEC event */
+	uint64_t exec_own_stamp; /* the same, on its thread's clock */
+	uint32_t exec_thread; /* its thread */
 
-	/* that the heap joins when the process forks, unless it did before; NULL: none */
+	/* joined by the heap when the process forks or earlier; NULL: none */
 	struct session_heap *session_heap;
 	uint32_t process; /* number in the session */
 	struct columns_writer *columns; /* NULL: events are not kept */
-	int columns_failed; /* -errno: an event could not be kept, and none is from there on */
+	int columns_failed; /* -errno: from then on no event is stored */
 	struct step_marks steps;
 	struct scopes scopes;
-	struct folded_out_of_memory out_of_memory; /* the last one */
+	struct folded_out_of_memory out_of_memory; /* the latest one */
 	bool has_refusals; /* of the driver: noted once */
 	bool is_out_of_memory; /* nothing is folded until torsh_out_of_memory_keep has cleared it */
-	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
-	int timeline_failed; /* the same */
-	/* the timeline has changes of it, and marks of the heap beside these */
+	struct timeline_writer *timeline; /* NULL: not created yet, or not stored any more */
+	int timeline_failed; /* -errno, as columns_failed */
+	/* device memory changes are in the timeline, with marks of the heap between them */
 	bool has_device_memory;
-	uint32_t device_thread; /* of the last one */
+	uint32_t device_thread; /* of the latest change */
 };
 
-/* view and clock stay the caller's; view must outlive the process state. */
+/* Create the state of a process. view and clock stay the caller's; view must outlive the state. */
 void torsh_process_state_create(struct process_state *state, const struct channel_view *view,
 				const struct clock_conversion *clock);
 
 /* Free the state. */
 void torsh_process_state_destroy(struct process_state *state);
 
-/*
- * The process is not the session's only one: its heap joins the session's sum, where there is one.
- */
+/* The session has a second process: add the heap to the session-wide sum, if there is one. */
 void torsh_process_state_join(struct process_state *state);
 
-/* A sentence for the report; each is kept once. */
+/* Add a sentence to the report; each sentence is stored once. */
 void torsh_process_state_note(struct process_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/*
- * A pause begins, or the one that lasts ends, at this stamp, which is not below that of any edge
- * before.
- */
+/* Begin a pause at this stamp, or end the current one. Stamps of edges never decrease. */
 void torsh_process_state_add_pause_edge(struct process_state *state, uint64_t stamp);
 
-/*
- * A new thread, whose first event is not before that stamp. Returns its number, which no other
- * thread will have.
- */
+/* Add a thread; none of its events is before that stamp. Returns its number, which is unique. */
 uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t tid, const char *name,
 					bool is_interrupt, uint64_t stamp);
 
@@ -152,19 +143,19 @@ void torsh_process_state_fold(struct process_state *state, struct ring_consumer 
 			      uint32_t i);
 
 /*
- * The timeline so far is going to be written: what the heap was since the last change of devices'
- * memory belongs to it.
+ * The timeline so far is about to be written: add the heap's marks since the last device memory
+ * change.
  */
 void torsh_process_state_mark_heap(struct process_state *state);
 
 /*
- * Was an exec that hasn't failed the last event of its thread? Where more events follow, a signal
- * handler's jump has left the call before it could fail. As of the last time that the thread's
- * counts were taken over.
+ * Returns true if the last event of a thread is an exec that has not failed. If more events follow,
+ * a signal handler jumped out of the call before it could fail. Valid as of the last time that the
+ * thread's counts were added.
  */
 bool torsh_process_state_is_executing(const struct process_state *state);
 
-/* Take over the counts of a ring consumer that is done; a realloc under way is given up. */
+/* Add the counts of a finished ring consumer; a pending realloc is cancelled. */
 void torsh_process_state_end_consumer(struct process_state *state, struct ring_consumer *consumer);
 
 #endif

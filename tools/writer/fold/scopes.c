@@ -7,10 +7,10 @@
 
 #include "tools/base/memory.h"
 
-/* deeper ones are counted only: ends that never come must not fill the memory */
+/* deeper scopes are only counted: missing ends must not fill the memory */
 #define DEPTH_MAX 65536u
 
-/* What began and has not ended, the outermost first. */
+/* The open scopes of a thread, outermost first. */
 struct nest {
 	struct nested {
 		uint32_t label, record;
@@ -73,7 +73,7 @@ static void pop(struct nest *nest)
 		nest->depth--;
 }
 
-/* Take one out, wherever it is: ends need not come in order. Returns 0 when it isn't there. */
+/* Remove a scope at any depth: ends need not be in order. Returns 0 if it is not found. */
 static bool take_out(struct nest *nest, uint32_t record)
 {
 	for (uint32_t i = nest->depth; i-- > 0;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the threads of a process are in: the innermost operator and module of each, by its timeline.
- * An operator may end on another thread than it began on. Owned by the drain thread.
+ * The open scopes of a process's threads: the innermost operator and module of each thread, by its
+ * timeline. An operator may end on another thread than it began on. Owned by the drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_SCOPES_H
 #define TORSH_WRITER_FOLD_SCOPES_H
@@ -9,7 +9,7 @@
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"
 
-/* Labels as the recording numbers them; 0: none. */
+/* Labels by their numbers in the recording; 0: none. */
 struct scope {
 	uint32_t operator, module;
 };
@@ -17,9 +17,11 @@ struct scope {
 struct scope_stack;
 
 struct scopes {
-	struct scope_stack **stacks; /* by slot; NULL: its thread was in none yet */
-	uint32_t n, capacity; /* slots that were in any */
-	/* that were nested too deep: what is in them seems to be in those around */
+	struct scope_stack **stacks; /* by slot; NULL: its thread had no scope yet */
+	uint32_t n, capacity; /* number of slots with scopes */
+	/*
+	 * scopes that are nested too deep: their contents are attributed to the scopes around them
+	 */
 	uint64_t n_unkept;
 };
 
@@ -30,8 +32,8 @@ void torsh_scopes_destroy(struct scopes *scopes);
 void torsh_scopes_end(struct scopes *scopes, uint32_t slot);
 
 /*
- * An event of the slot's thread. Returns what the thread is in from now on, which is kept up to
- * date until torsh_scopes_end.
+ * Apply an event of the slot's thread. Returns the thread's current scope, which stays up to date
+ * until torsh_scopes_end.
  */
 const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot,
 				      const struct event *event);

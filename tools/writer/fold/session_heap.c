@@ -36,7 +36,7 @@ static struct session_usage *usage_of(struct session_member *member, uint32_t si
 	return &member->usages[site];
 }
 
-/* The first process's sum so far is the session's. */
+/* The first process's sum so far becomes the session's. */
 static void begin_with(struct session_heap *session_heap, struct session_member *member,
 		       struct heap *heap)
 {
@@ -99,7 +99,7 @@ void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 	torsh_session_heap_note(member, stamp > last ? stamp : last, SESSION_NO_SITE, 0, 0);
 }
 
-/* All that the process still had, as one change of the sum. */
+/* Remove everything that the process still held, as one change of the sum. */
 static void take_end(struct session_heap *session_heap, struct session_member *member,
 		     uint64_t stamp)
 {
@@ -148,7 +148,7 @@ static bool is_due(const struct session_member *member, uint64_t stamp)
 	return first_stamp(member) < stamp;
 }
 
-/* The most that the member's changes below the stamp raise the sum by, at any moment. */
+/* Returns the greatest rise of the sum by the member's changes below the stamp, at any moment. */
 static uint64_t rise_of(const struct session_member *member, uint64_t stamp)
 {
 	int64_t sum = 0, most = 0;
@@ -170,7 +170,7 @@ static bool may_break_record(const struct session_heap *session_heap, uint64_t s
 	return bound > session_heap->tracker.peak_bytes;
 }
 
-/* No moment of the span is a peak, in whatever order its changes are taken. */
+/* No moment in the span can be a peak, so the order of its changes does not matter. */
 static void take_one_by_one(struct session_heap *session_heap, uint64_t stamp)
 {
 	uint64_t last = session_heap->tracker.last_stamp;
@@ -185,8 +185,8 @@ static void take_one_by_one(struct session_heap *session_heap, uint64_t stamp)
 }
 
 /*
- * The member with the oldest change, NULL when none is below the stamp; *until: another one's turn,
- * or the stamp.
+ * Returns the member with the oldest change below the stamp, or NULL; *until is the next member's
+ * oldest change, or the stamp.
  */
 static struct session_member *next_in_order(const struct session_heap *session_heap, uint64_t stamp,
 					    uint64_t *until)
@@ -221,7 +221,7 @@ static void take_in_order(struct session_heap *session_heap, uint64_t stamp)
 	}
 }
 
-/* What was taken leaves the log. */
+/* Drop the applied changes from the log. */
 static void shorten_log(struct session_member *member)
 {
 	uint32_t n_left = member->n - member->first;
@@ -243,7 +243,7 @@ static bool had_usage(const struct session_heap *session_heap, const struct sess
 	return false;
 }
 
-/* A process that ended and had nothing at the peak is not needed any more. */
+/* A process that ended and held nothing at the peak is no longer needed. */
 static void forget_members(struct session_heap *session_heap)
 {
 	struct session_member **at = &session_heap->members;

@@ -6,11 +6,14 @@
 
 #include "tools/writer/input/order.h"
 
-/* changes older than this are final: a process whose hello is on its way may have younger ones */
+/*
+ * changes older than this are final: a process that is about to send its hello may have younger
+ * ones
+ */
 #define LAG_NS 100000000u
-#define LOGGED_MAX (1u << 20) /* changes that may wait for that */
+#define LOGGED_MAX (1u << 20) /* limit for unsettled changes */
 
-/* Stamps of different clocks can't be put in order. */
+/* Stamps of different clocks cannot be ordered. */
 static bool has_clock(const struct session_peak *session_peak, const struct target *target)
 {
 	const struct clock_conversion *clock = &target->state.clock;
@@ -32,7 +35,7 @@ void torsh_session_peak_join(struct session_peak *session_peak, struct target *t
 	target->state.process = target->number;
 	if (target->number == 1) {
 		session_peak->clock = target->state.clock;
-		session_peak->clock.lift = NULL; /* the target's memory goes */
+		session_peak->clock.lift = NULL; /* the target's memory is unmapped */
 	}
 	if (!has_clock(session_peak, target)) {
 		torsh_process_state_note(

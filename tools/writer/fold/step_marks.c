@@ -47,7 +47,7 @@ bool torsh_step_marks_mark(struct step_marks *marks, enum step_source source, ui
 		return false;
 	if (source > marks->source)
 		begin_anew(marks, source);
-	/* The first call of an optimizer ends step 0. */
+	/* The first optimizer call ends step 0. */
 	if (number == UINT64_MAX)
 		number = marks->n_steps + (source == STEP_BY_OPTIMIZER);
 	marks->current = name_of(number);

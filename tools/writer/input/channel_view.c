@@ -19,14 +19,14 @@
 #define PAGE 4096u
 #define TEXT_MAX (64u << 10)
 
-/* Are these whole pages within the file, after the header? */
+/* Returns true if these are whole pages within the file, after the header. */
 static bool is_area(uint64_t offset, uint64_t n_bytes, uint64_t end)
 {
 	return offset >= CHANNEL_HEADER_BYTES && offset % PAGE == 0 && offset <= end &&
 	       n_bytes <= end - offset;
 }
 
-/* What n entries take: whole pieces, but for the last one. */
+/* Returns the size of n entries: whole pieces except for the last one. */
 static uint64_t table_bytes(uint32_t n, size_t entry_bytes)
 {
 	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes);
@@ -67,7 +67,7 @@ static bool is_layout(const struct channel_view *view, const struct channel_head
 		       n_bytes);
 }
 
-/* From a copy of the header that doesn't change any more. */
+/* hdr is a copy of the header that no longer changes. */
 static int take_layout(struct channel_view *view, const struct channel_header *header,
 		       uint64_t n_bytes)
 {
@@ -138,7 +138,7 @@ static void end_table(struct view_table *table)
 }
 
 /*
- * A file that can't be sealed against shrinking is taken all the same: its owner harms only the
+ * A file that cannot be sealed against shrinking is accepted too: its owner harms only the
  * recording.
  */
 static int check_file(int fd, uint64_t *n_bytes)
@@ -238,7 +238,7 @@ void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring,
 void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, bool is_large,
 			   uint32_t n_kept)
 {
-	/* Where the kernel won't, the memory is the target's until it ends. */
+	/* If the kernel refuses, the memory stays allocated until the target ends. */
 	fallocate(view->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		  ring_offset(view, slot, is_large) + n_kept,
 		  (off_t)(torsh_view_ring_bytes(view, is_large) - n_kept));
@@ -259,12 +259,12 @@ void torsh_view_free_slot(const struct channel_view *view, uint32_t number)
 	struct thread_slot *slot = torsh_view_slot(view, number);
 
 	atomic_store_explicit(&slot->state, THREAD_SLOT_FREE, memory_order_relaxed);
-	/* Where it can't be given back it stays unused. */
+	/* If it cannot be returned it stays unused. */
 	torsh_channel_push_free(header, slot, number);
 	atomic_fetch_add_explicit(&header->n_freed, 1, memory_order_release);
 	/*
-	 * Who waits sets the word, then looks for free slots; we the other way round: one of us
-	 * sees the other.
+	 * A waiter sets the word, then looks for free slots; the writer does it in the opposite
+	 * order: at least one of them sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_exchange_explicit(&header->freed_awaited, 0, memory_order_relaxed))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A target's channel as the writer sees it: mapped, its layout checked once against the file's
- * size, its tables read by functions that copy before they check. The layout's numbers are copies:
- * the header may be overwritten at any time.
+ * A target's channel as the writer sees it: mapped, its layout validated once against the file's
+ * size, its tables read by functions that copy before they check. The layout's numbers are copies,
+ * because the target may overwrite the header at any time.
  */
 #ifndef TORSH_WRITER_INPUT_CHANNEL_VIEW_H
 #define TORSH_WRITER_INPUT_CHANNEL_VIEW_H
@@ -12,11 +12,11 @@
 
 #include "agent/wire/channel.h"
 
-/* A table's pieces, each mapped when it is first looked at; NULL until then. */
+/* The pieces of a table, each mapped at its first use; NULL before. */
 struct view_table {
 	void **pieces;
 	uint64_t offset; /* in the file */
-	uint64_t n_bytes; /* there */
+	uint64_t n_bytes; /* of the mapping */
 };
 
 struct channel_view {
@@ -29,7 +29,7 @@ struct channel_view {
 };
 
 /*
- * Map the channel behind fd, which becomes the view's. On failure fd is closed, and where the
+ * Map the channel behind fd, which the view owns from then on. On failure fd is closed, and if the
  * header could be mapped its writer_state becomes CHANNEL_WRITER_REFUSED. Returns 0, -EPROTO for
  * another version or an invalid layout, or -errno.
  */
@@ -39,42 +39,46 @@ int torsh_view_open(struct channel_view *view, int fd);
 void torsh_view_close(struct channel_view *view);
 
 /*
- * The slot, which is the target's to change; NULL when there is no such one, or no address space.
+ * Returns the slot, which the target may change at any time; NULL if it does not exist or cannot be
+ * mapped.
  */
 struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t slot);
 
 /*
- * Map the ring of a slot, small or large; NULL when there is no such one, or no address space.
- * Stays until torsh_view_unmap_ring.
+ * Map the ring of a slot, small or large; returns NULL if it does not exist or cannot be mapped.
+ * Valid until torsh_view_unmap_ring.
  */
 const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, bool is_large);
 
 /* Unmap a ring that torsh_view_map_ring returned. */
 void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, bool is_large);
 
-/* The size of a small or a large ring. */
+/* Returns the size of a small or a large ring. */
 static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, bool is_large)
 {
 	return is_large ? view->ring_bytes : CHANNEL_RING_SMALL_BYTES;
 }
 
 /*
- * Give back the memory of a slot's ring but for its first n_kept bytes: nothing of it will be read
- * any more.
+ * Release the memory of a slot's ring except for its first n_kept bytes. None of it is read any
+ * more.
  */
 void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, bool is_large,
 			   uint32_t n_kept);
 
-/* Let the target see that the writer is there, and wake it where it waits for that. */
+/*
+ * Set writer_state to show the target that the writer is there, and wake the target if it waits for
+ * that.
+ */
 void torsh_view_attach(const struct channel_view *view);
 
-/* Let the target use the slot again, and wake who waits for one. */
+/* Return the slot to the target, and wake threads that wait for a free one. */
 void torsh_view_free_slot(const struct channel_view *view, uint32_t slot);
 
 /*
- * A copy of a piece of text, "" when it is not there, as UTF-8 with what is not replaced by "?".
- * Bytes that are `separator` (-1: none) become NULs: then it is *n bytes of strings, one after the
- * other. The caller frees it.
+ * Copy a piece of text; returns "" if it does not exist. Invalid UTF-8 is replaced by "?". Bytes
+ * equal to `separator` (-1: none) become NULs: the result then consists of *n bytes of consecutive
+ * strings. The caller frees it.
  */
 char *torsh_view_text(const struct channel_view *view, struct channel_text text, int separator,
 		      size_t *n);
@@ -85,13 +89,13 @@ struct view_address {
 	uint32_t module; /* index, or CHANNEL_NO_MODULE; ADDRESS_PYTHON: index of a code */
 };
 
-/* Returns 0, or -ENOENT when there is no such entry (yet). */
+/* Returns 0, or -ENOENT if the entry does not exist (yet). */
 int torsh_view_address(const struct channel_view *view, uint32_t id, struct view_address *address);
 
-/* Returns 0, or -ENOENT. The code is there when an address that names it is. */
+/* Returns 0, or -ENOENT. A code exists before any address that refers to it. */
 int torsh_view_code(const struct channel_view *view, uint32_t index, struct channel_code *code);
 
-/* Returns 0, or -ENOENT. The module is there when an address that names it is. */
+/* Returns 0, or -ENOENT. A module exists before any address that refers to it. */
 int torsh_view_module(const struct channel_view *view, uint32_t index,
 		      struct channel_module *module);
 

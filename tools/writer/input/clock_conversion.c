@@ -7,10 +7,10 @@
 #include "tools/base/memory.h"
 
 #define GUESS_NS_PER_TICK 0.4
-#define ENOUGH_NS 100000u /* less time between two readings is too short for a rate */
+#define ENOUGH_NS 100000u /* a shorter time between two readings is too short for a rate */
 #define ONE_MOMENT_TICKS (1u << 18)
-#define MEASURED_NS 90000000u /* from then on the rate is good for years */
-#define LEAST_GAP_NS 1000000000u /* fewer ticks than this takes are not seen as a jump forward */
+#define MEASURED_NS 90000000u /* beyond this the rate is accurate for years */
+#define LEAST_GAP_NS 1000000000u /* smaller jumps forward are not detected */
 
 uint64_t torsh_clock_monotonic_ns(void)
 {
@@ -22,7 +22,7 @@ uint64_t torsh_clock_monotonic_ns(void)
 
 struct reading {
 	uint64_t ticks, ns;
-	uint64_t took_ticks; /* between the two clocks: the less, the better */
+	uint64_t took_ticks; /* between the two clock reads: smaller is better */
 };
 
 static uint64_t suspended_ns(uint64_t monotonic_ns)
@@ -45,8 +45,8 @@ static struct reading read_once(void)
 }
 
 /*
- * Both clocks at one moment: the tightest of a few tries. False: the thread was interrupted in each
- * of them.
+ * Read both clocks at one moment: the tightest of a few tries. Returns false if the thread was
+ * interrupted in each of them.
  */
 static bool read_both(uint64_t *ticks, uint64_t *ns)
 {
@@ -108,7 +108,7 @@ uint64_t torsh_clock_jumped_until(const struct clock_rate *rate, uint64_t ticks)
 }
 
 /*
- * Follow the counter where it is further from the expected value than a bad measurement can be.
+ * Follow the counter if it differs from the expected value by more than a measurement error.
  * Returns what happened.
  */
 static enum clock_jump follow(struct clock_rate *rate, uint64_t *ticks, uint64_t ns)
@@ -126,7 +126,7 @@ static enum clock_jump follow(struct clock_rate *rate, uint64_t *ticks, uint64_t
 	if (beyond < (int64_t)ticks_of(rate, passed_ns + LEAST_GAP_NS))
 		return CLOCK_JUMP_NONE;
 	/*
-	 * All that was stamped before lies below what was expected by now, and all behind it above.
+	 * Stamps from before the jump are below the expected value, and stamps after it are above.
 	 */
 	add_gap(rate, expected, (uint64_t)beyond);
 	rate->first_ticks += (uint64_t)beyond;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * From stamps to nanoseconds. The writer reads the same counter as its targets together with
- * CLOCK_MONOTONIC: the rate is the quotient over all the time since it began, so that it grows more
- * exact all the while. What is written once and for all (a recorded event) has the rate of that
+ * Converts stamps to nanoseconds. The writer reads the targets' counter together with
+ * CLOCK_MONOTONIC: the rate is the quotient over the whole time since it began, so its accuracy
+ * increases with time. Times that are written only once (recorded events) use the rate of that
  * moment.
  *
- * CLOCK_MONOTONIC stands still while the machine is suspended, and so does the session's clock. The
- * counter may run on meanwhile, or be set back, and to anywhere when a virtual machine moves. Set
- * back: it is lifted here, and by each target for itself (agent/producer/stamp.h). Forward: stamps
- * go on as the counter does, and what it jumped over is left out of the time.
+ * CLOCK_MONOTONIC stops while the machine is suspended, and so does the session's clock. The
+ * counter may continue meanwhile, be set back, or jump to any value when a virtual machine
+ * migrates. If it is set back, a lift is added here, and by each target for itself
+ * (agent/producer/stamp.h). If it jumps forward, stamps follow the counter, and the jump is
+ * subtracted from the time.
  */
 #ifndef TORSH_WRITER_INPUT_CLOCK_CONVERSION_H
 #define TORSH_WRITER_INPUT_CLOCK_CONVERSION_H
@@ -18,7 +19,7 @@
 
 #include "agent/wire/channel.h"
 
-/* Now, in ticks of CHANNEL_CLOCK_TSC. The only CPU-specific code of the writer. */
+/* The current time in ticks of CHANNEL_CLOCK_TSC. The only CPU-specific code of the writer. */
 static inline uint64_t torsh_clock_ticks(void)
 {
 #if defined(__x86_64__)
@@ -34,18 +35,16 @@ static inline uint64_t torsh_clock_ticks(void)
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t torsh_clock_monotonic_ns(void);
 
-/*
- * A jump forward: ticks at `from` or later are late by what was jumped over; n is the sum so far.
- */
+/* A jump forward: ticks at `from` or later include the jump; n is the sum of all jumps so far. */
 struct clock_gap {
 	uint64_t from, n;
 };
 
-/* All ticks with the lift. */
+/* All ticks include the lift. */
 struct clock_rate {
-	uint64_t first_ticks, first_ns; /* the ticks with what was jumped over since */
+	uint64_t first_ticks, first_ns; /* the ticks include jumps since then */
 	uint64_t last_ticks, last_ns; /* of the last reading */
-	uint64_t last_suspended_ns; /* what CLOCK_BOOTTIME was ahead by */
+	uint64_t last_suspended_ns; /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC */
 	double ns_per_tick;
 	bool is_measured;
 	uint64_t lift;
@@ -53,28 +52,29 @@ struct clock_rate {
 	uint32_t n_gaps, gap_capacity;
 };
 
-/* What a measurement found. */
+/* The result of a measurement. */
 enum clock_jump { CLOCK_JUMP_NONE, CLOCK_JUMP_BACK, CLOCK_JUMP_AHEAD };
 
 struct clock_measurement {
 	enum clock_jump jump;
-	uint64_t suspended_ns; /* the machine was, since the reading before */
+	uint64_t suspended_ns; /* time that the machine was suspended since the last reading */
 };
 
 /*
- * Take the first reading; the rate is a guess until torsh_clock_rate_measure had some time between.
+ * Take the first reading; the rate is an estimate until torsh_clock_rate_measure has enough time
+ * between readings.
  */
 void torsh_clock_rate_start(struct clock_rate *rate);
 
-/* Free what the rate holds. */
+/* Free the gaps. */
 void torsh_clock_rate_destroy(struct clock_rate *rate);
 
-/* Measure the rate again; the result says whether the counter has jumped. */
+/* Measure the rate again; the result shows whether the counter jumped. */
 struct clock_measurement torsh_clock_rate_measure(struct clock_rate *rate);
 
 /*
- * The last reading for a target whose ticks began when the lift was `base`; nothing while the rate
- * is a guess.
+ * Returns the last reading for a target that began when the lift was `base`; nothing while the rate
+ * is an estimate.
  */
 void torsh_clock_rate_publish(const struct clock_rate *rate, uint64_t base,
 			      struct clock_reference *reference);
@@ -85,12 +85,12 @@ struct clock_conversion {
 	uint64_t start_ticks;
 	uint64_t start_ns; /* of start_ticks, on the session's clock */
 	uint64_t start_monotonic_ns; /* of start_ticks */
-	uint64_t base; /* the rate's lift at that time: the target began without one */
-	/* its own since then, another process's memory; NULL: not known */
+	uint64_t base; /* the rate's lift when the target began, with a lift of 0 */
+	/* the target's own lift since then, in the target's memory; NULL: unknown */
 	const _Atomic uint64_t *lift;
 };
 
-/* The target's own lift, or what it will be at least as soon as it stamps again. */
+/* Returns the target's own lift, or the lower bound of the lift that its next stamp will have. */
 static inline uint64_t torsh_clock_lift(const struct clock_conversion *clock)
 {
 	uint64_t own = clock->lift ? atomic_load_explicit(clock->lift, memory_order_relaxed) : 0;
@@ -99,12 +99,12 @@ static inline uint64_t torsh_clock_lift(const struct clock_conversion *clock)
 	return own > least ? own : least;
 }
 
-/* One instant by both clocks that targets may have. */
+/* One instant on both clocks that targets may use. */
 struct clock_instant {
 	uint64_t ticks, ns;
 };
 
-/* Not before what the calling thread did before: the clock that is read first waits for that. */
+/* Ordered after the calling thread's earlier stores: the first clock read waits for them. */
 static inline struct clock_instant torsh_clock_instant(void)
 {
 	struct clock_instant moment = {.ns = torsh_clock_monotonic_ns()};
@@ -129,17 +129,17 @@ static inline uint64_t torsh_clock_now(const struct clock_conversion *clock)
 	       CHANNEL_STAMP_SHIFT;
 }
 
-/* The number of the target's stamps in this many nanoseconds. */
+/* Convert a duration in nanoseconds to the target's stamps. */
 static inline uint64_t torsh_clock_stamps_of_ns(const struct clock_conversion *clock, uint64_t ns)
 {
 	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_per_tick : 1.0)) >>
 	       CHANNEL_STAMP_SHIFT;
 }
 
-/* What the counter jumped over until that tick of the rate's. */
+/* Sum of the jumps up to that tick of the rate. */
 uint64_t torsh_clock_jumped_until(const struct clock_rate *rate, uint64_t ticks);
 
-/* What the counter jumped over between the target's start and this tick of it. */
+/* Sum of the jumps between the target's start and this tick of the target. */
 static inline uint64_t torsh_clock_jumped(const struct clock_conversion *clock, uint64_t ticks)
 {
 	if (!clock->rate->n_gaps || ticks <= clock->start_ticks)
@@ -149,8 +149,8 @@ static inline uint64_t torsh_clock_jumped(const struct clock_conversion *clock, 
 }
 
 /*
- * A stamp on the session's clock of nanoseconds; one from before the target's start counts
- * as its start.
+ * Convert a stamp to the session's clock in nanoseconds; stamps before the target's start become
+ * its start.
  */
 static inline uint64_t torsh_clock_to_ns(const struct clock_conversion *clock, uint64_t stamp)
 {
@@ -164,8 +164,8 @@ static inline uint64_t torsh_clock_to_ns(const struct clock_conversion *clock, u
 }
 
 /*
- * A moment of CLOCK_MONOTONIC on the session's clock; one from before the target's start
- * counts as its start.
+ * Convert a CLOCK_MONOTONIC time to the session's clock; times before the target's start become its
+ * start.
  */
 static inline uint64_t torsh_clock_monotonic_to_ns(const struct clock_conversion *clock,
 						   uint64_t monotonic_ns)

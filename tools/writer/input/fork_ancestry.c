@@ -8,13 +8,13 @@
 
 #define LATE_HELLO_NS UINT64_C(10000000000)
 
-/* A process image of the session, also when it is gone. */
+/* A process image of the session, including ended ones. */
 struct ancestor {
-	uint32_t pid; /* as we see it */
-	uint32_t own_pid; /* as the process saw it, perhaps in another namespace */
+	uint32_t pid; /* in the writer's namespace */
+	uint32_t own_pid; /* in the process's namespace */
 	uint32_t parent_pid;
 	uint64_t start_ticks, start_ns;
-	struct target *target; /* NULL: it has ended, and what follows is its own */
+	struct target *target; /* NULL: it has ended, and the following fields are used */
 	struct folded_fork *forks;
 	uint32_t n_forks;
 	struct inheritance inheritance;
@@ -28,7 +28,10 @@ void torsh_fork_ancestry_destroy(struct fork_ancestry *ancestry)
 	*ancestry = (struct fork_ancestry){0};
 }
 
-/* The number of the image that the target is a fork of, 0: not known. Searches from the latest. */
+/*
+ * Returns the number of the image that the target was forked from; 0: unknown. Searches from the
+ * latest one.
+ */
 static uint32_t find_parent(const struct fork_ancestry *ancestry, const struct target *target)
 {
 	for (uint32_t i = ancestry->n; i-- > 0;) {
@@ -48,7 +51,7 @@ void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *ta
 	target->inheritance.is_fork = target->start.forked_from != 0;
 	if (target->inheritance.is_fork)
 		target->parent_number = find_parent(ancestry, target);
-	/* What adopted it meanwhile is not its parent. */
+	/* A process that adopted the child later is not its parent. */
 	if (target->parent_number)
 		target->parent_pid = ancestors[target->parent_number - 1].pid;
 	else if (target->former_number && target->former_number <= ancestry->n)
@@ -66,7 +69,10 @@ void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *ta
 	};
 }
 
-/* The fork that made this child, taken out of the list. Pids come back: the latest one counts. */
+/*
+ * Remove and return the fork that made this child. Pids are reused: the latest match is the right
+ * one.
+ */
 static bool take_fork(struct ancestor *parent, uint32_t child, struct folded_fork *taken)
 {
 	struct folded_fork *forks = parent->target ? parent->target->state.forks : parent->forks;
@@ -83,8 +89,8 @@ static bool take_fork(struct ancestor *parent, uint32_t child, struct folded_for
 }
 
 /*
- * The parent's own blocks, and what it still had of its parent's. Of those that it freed the sizes
- * are not known.
+ * The parent's own blocks, plus what is left of those that it inherited. The sizes of inherited
+ * blocks that it freed are unknown.
  */
 static struct inheritance sum_up(const struct folded_fork *fork, const struct inheritance *parent)
 {
@@ -114,7 +120,7 @@ void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *
 	if (!torsh_fork_ancestry_is_pending(target))
 		return;
 	parent = &ancestry->ancestors[target->parent_number - 1];
-	/* First what the parent itself inherited. */
+	/* Resolve what the parent itself inherited first. */
 	if (parent->target && torsh_fork_ancestry_is_pending(parent->target))
 		return;
 	if (take_fork(parent, (uint32_t)target->pid, &fork) ||
@@ -142,7 +148,7 @@ bool torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32
 {
 	bool is_found = false;
 
-	/* They are in the order of their hellos, which is nearly that of their starts. */
+	/* They are in the order of their hellos, which is almost the order of their starts. */
 	for (uint32_t i = ancestry->n;
 	     i-- > 0 && ancestry->ancestors[i].start_ns + LATE_HELLO_NS > from_ns;) {
 		const struct ancestor *ancestor = &ancestry->ancestors[i];

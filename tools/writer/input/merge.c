@@ -6,7 +6,7 @@
 
 #include "tools/base/memory.h"
 
-/* Ring consumers with decoded events: a binary heap by the stamp of the first event. */
+/* Ring consumers with decoded events: a binary heap ordered by the stamp of the first event. */
 struct front {
 	uint64_t stamp;
 	struct ring_consumer *consumer;
@@ -39,7 +39,7 @@ static void sink(struct merge *merge, uint32_t i)
 	fronts[i] = moved;
 }
 
-/* Has the ring consumer a decoded event? If not, its bound lowers the limit. */
+/* Returns true if the ring consumer has a decoded event; if not, its bound lowers the limit. */
 static bool has_events(struct merge *merge, struct ring_consumer *consumer)
 {
 	uint64_t bound;
@@ -68,7 +68,7 @@ static void collect_fronts(struct merge *merge, struct ring_consumer *const *con
 }
 
 /*
- * The stamp up to which the first ring consumer may be folded before another one has an older
+ * The stamp up to which the first ring consumer can be folded before another one has an older
  * event.
  */
 static uint64_t run_end(const struct merge *merge)

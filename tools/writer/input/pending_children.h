@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Children that a finished process forked and that have sent no hello yet. Any thread may call. */
+/*
+ * Children that a finished process forked and that have not sent a hello yet. Any thread may call.
+ */
 #ifndef TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 #define TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 
@@ -8,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How long a process may take to send which fork of another it is. */
+/* Time limit for a process to report which fork of another process it is. */
 #define FORK_TIMEOUT_NS 500000000u
 
 struct pending_child;
@@ -25,13 +27,13 @@ void torsh_pending_children_create(struct pending_children *pending);
 /* Free the list. */
 void torsh_pending_children_destroy(struct pending_children *pending);
 
-/* Add a child, unless it is gone already. */
+/* Add a child, unless it has ended already. */
 void torsh_pending_children_add(struct pending_children *pending, pid_t pid, uint64_t now_ns);
 
 /* Remove the child: it sent its hello. */
 void torsh_pending_children_remove(struct pending_children *pending, pid_t pid);
 
-/* Is one of them alive, and was added less than FORK_TIMEOUT_NS ago? */
+/* Returns true if one of them is alive and was added less than FORK_TIMEOUT_NS ago. */
 bool torsh_pending_children_any(struct pending_children *pending, uint64_t now_ns);
 
 #endif

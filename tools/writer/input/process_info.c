@@ -58,7 +58,7 @@ bool torsh_process_has_ended(int pidfd)
 	return pidfd < 0 || poll(&poll_fd, 1, 0) > 0;
 }
 
-/* PIDFS_MAGIC: from Linux 6.9 on each process has an inode of its own there */
+/* PIDFS_MAGIC: since Linux 6.9 each process has its own inode there */
 #define PIDFD_SYSTEM 0x50494446
 
 int torsh_process_is_same(int pidfd, int other)
@@ -120,8 +120,8 @@ static int read_number(const char *text, const char *name, uint64_t *number)
 }
 
 /*
- * However long it is: of a status the user's groups stand first. Returns 0 with a text that the
- * caller frees, or -errno.
+ * Reads a status of any length, because a user's groups come first in it. Returns 0 with a text
+ * that the caller frees, or -errno.
  */
 static int read_whole(int fd, char **text)
 {
@@ -188,8 +188,8 @@ static int read_pidfd_status(int pidfd, int *status)
 }
 
 /*
- * The text after the program's name, which is in parentheses and may hold anything: " S 1234 ...";
- * or NULL.
+ * Returns the text after the program's name, which is in parentheses and may contain anything: " S
+ * 1234 ..."; or NULL.
  */
 static char *read_stat(int stat_fd, char *stat, size_t n_stat)
 {
@@ -211,7 +211,7 @@ pid_t torsh_process_parent(int stat_fd)
 	return state && strlen(state) > 3 ? (pid_t)atoi(state + 3) : -ENODATA;
 }
 
-/* The last number of a zombie's stat. */
+/* Returns the last number in a zombie's stat. */
 static int read_zombie_status(int stat_fd, int *status)
 {
 	char stat[2048];

@@ -74,8 +74,8 @@ void torsh_ring_consumer_destroy(struct ring_consumer *consumer)
 }
 
 /*
- * Make room after end for n_bytes, unless that means to copy old bytes again and again or to grow
- * too large. Returns the room.
+ * Make room for n_bytes after end, unless that requires repeated copies of old bytes or too large a
+ * buffer. Returns the available room.
  */
 static uint32_t make_room(struct ring_consumer *consumer, uint64_t n_bytes)
 {
@@ -110,8 +110,8 @@ static void copy_bytes(struct ring_consumer *consumer, uint32_t n_bytes)
 }
 
 /*
- * The producer sets producer_waits, then looks at the tail; we the other way round: one of us sees
- * the other.
+ * The producer sets producer_waits, then looks at the tail; the writer does it in the opposite
+ * order: at least one of them sees the other.
  */
 static void wake_producer(struct thread_slot *slot)
 {
@@ -136,7 +136,9 @@ void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why)
 	consumer->begin = consumer->end = 0;
 }
 
-/* Is the producer in the middle of an event for longer than ORDER_TIMEOUT_NS? */
+/*
+ * Returns true if the producer has been in the middle of an event for longer than ORDER_TIMEOUT_NS.
+ */
 static bool is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
 {
 	if (consumer->busy_head != consumer->ring.head || !consumer->busy_since_ns) {
@@ -148,8 +150,8 @@ static bool is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
 }
 
 /*
- * Bytes that were committed and not consumed, see torsh_ring_committed; where the ring has ended,
- * up to there.
+ * Bytes that are committed and not consumed, see torsh_ring_committed; at most up to the end of the
+ * small ring.
  */
 static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, bool *is_beyond)
 {
@@ -178,7 +180,7 @@ bool torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer)
 	       consumer->ring.head == consumer->ring_end;
 }
 
-/* A head that no producer can mean is followed, so that it waits for nothing. */
+/* An invalid head is followed, so that the producer never waits. */
 static void follow_head(struct ring_consumer *consumer, uint64_t limit)
 {
 	uint64_t head = atomic_load_explicit(&consumer->ring.slot->head, memory_order_acquire) >> 1;
@@ -226,7 +228,7 @@ bool torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
 	return consumer->broken || torsh_ring_committed(&consumer->ring, UINT64_MAX, &is_busy) == 0;
 }
 
-/* Numbers for the ids and hashes for their paths; the index's slots for them are on their way. */
+/* Map the ids to numbers and compute the path hashes; prefetches the slots of the index. */
 static const char *hash_frames(struct hashed_stack *path, struct consumer_tables *tables,
 			       const struct codec_stack *stack, uint32_t *numbers)
 {
@@ -242,7 +244,10 @@ static const char *hash_frames(struct hashed_stack *path, struct consumer_tables
 	return NULL;
 }
 
-/* The frames that this change added to the same stack before. Returns 0 where it is another one. */
+/*
+ * Returns the number of frames that this change added to the same stack before; 0 if the stack
+ * differs.
+ */
 static bool repeat_change(struct ring_consumer *consumer, const struct codec_stack *stack,
 			  uint32_t depth)
 {
@@ -269,7 +274,7 @@ static void keep_change(struct ring_consumer *consumer, const struct codec_stack
 	consumer->change = change;
 }
 
-/* Returns NULL, or why these ids can't be a stack. */
+/* Returns NULL, or the reason why these ids are not a valid stack. */
 static const char *change_stack(struct ring_consumer *consumer, struct consumer_tables *tables,
 				const struct codec_stack *stack)
 {
@@ -303,7 +308,7 @@ static uint32_t stack_of(const struct ring_consumer *consumer, const struct code
 	return stack->form == CODEC_STACK_NONE ? 0 : consumer->path[consumer->depth].stack;
 }
 
-/* The site of the thread's stack, or of none. */
+/* The site of the thread's stack, or the empty site. */
 static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *tables,
 			uint32_t stack)
 {
@@ -317,7 +322,7 @@ static uint32_t site_of(struct ring_consumer *consumer, struct consumer_tables *
 	return stack;
 }
 
-/* Returns NULL, or why this can't be. */
+/* Returns NULL, or the reason why the event is invalid. */
 static const char *take_alloc(struct ring_consumer *consumer, struct consumer_tables *tables,
 			      const struct event *event, uint32_t stack)
 {
@@ -343,7 +348,10 @@ static void take_cold(struct ring_consumer *consumer, const struct event *event,
 	consumer->events[consumer->n_events].stack_or_site = stack;
 }
 
-/* Returns NULL, or why this can't be. A STACK event ends here, the others wait to be folded. */
+/*
+ * Returns NULL, or the reason why the event is invalid. STACK events are complete here; others wait
+ * to be folded.
+ */
 static const char *take_event(struct ring_consumer *consumer, struct consumer_tables *tables,
 			      const struct event *event, const struct codec_stack *stack)
 {
@@ -393,8 +401,8 @@ uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consu
 					    consumer->end - consumer->begin, &event, &stack);
 
 		/*
-		 * Copies end where events end; only a ring that was not copied whole is cut within
-		 * one.
+		 * Copies end at event boundaries; an event is cut only if the ring was not copied
+		 * whole.
 		 */
 		if (n == 0)
 			break;

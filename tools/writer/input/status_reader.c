@@ -13,18 +13,18 @@
 #include "tools/writer/threads/drain/sleep.h"
 
 #define UNTIL_REQUESTED_NS UINT64_C(10000000000)
-#define POLL_NS UINT64_C(5000000) /* where the kernel can't wait for all targets at once */
+#define POLL_NS UINT64_C(5000000) /* for kernels that cannot wait for all targets at once */
 
 struct status_reader {
 	pthread_t thread;
-	_Atomic uint32_t mail; /* moves when something of what follows changed */
-	pthread_mutex_t lock; /* guards what follows */
+	_Atomic uint32_t mail; /* changes when any of the following fields does */
+	pthread_mutex_t lock; /* guards the following fields */
 	struct target **targets;
 	uint32_t n_targets, capacity;
 	bool must_stop;
 };
 
-/* Of one that has exited it is the highest memory for good. */
+/* After a target's exit its peak memory is final. */
 static void read_status(struct target *target)
 {
 	struct channel_header *header = target->view.header;
@@ -41,11 +41,11 @@ static void read_status(struct target *target)
 				      memory_order_relaxed);
 }
 
-/* Returns the requests that were answered by then. */
+/* Returns the number of requests that were answered so far. */
 static uint32_t answer(struct target *target)
 {
 	struct channel_header *header = target->view.header;
-	/* Pairs with the release in torsh_status_request: what it stored before is seen. */
+	/* Pairs with the release in torsh_status_request: makes its earlier stores visible. */
 	uint32_t requests = atomic_load_explicit(&header->status_requests, memory_order_acquire);
 
 	if (atomic_load_explicit(&header->status_answers, memory_order_relaxed) == requests)
@@ -57,8 +57,7 @@ static uint32_t answer(struct target *target)
 }
 
 /*
- * Fill in the words to wait for. Returns the number of targets, which may be more than
- * SLEEP_WORDS_MAX.
+ * Fill in the words to wait for. Returns the number of targets, which may exceed SLEEP_WORDS_MAX.
  */
 static uint32_t answer_all(struct status_reader *reader, struct sleep_word words[SLEEP_WORDS_MAX])
 {
@@ -80,7 +79,8 @@ static void *run(void *argument)
 
 	for (;;) {
 		/*
-		 * Before anything is looked at: what comes later moves it, and there is no sleep.
+		 * Read before everything else: a later change differs from it and prevents the
+		 * sleep.
 		 */
 		uint32_t seen = atomic_load_explicit(&reader->mail, memory_order_acquire), n;
 		bool must_stop;
@@ -92,8 +92,8 @@ static void *run(void *argument)
 		if (must_stop)
 			return NULL;
 		/*
-		 * A target may go meanwhile, and with it the memory of its word: the kernel looks
-		 * at that before it sleeps only.
+		 * A target may be removed meanwhile, and its word unmapped: the kernel reads it
+		 * only before it sleeps.
 		 */
 		if (torsh_sleep_deeply(&reader->mail, seen, words, n, UNTIL_REQUESTED_NS))
 			torsh_sleep_lightly(&reader->mail, seen, n ? POLL_NS : UNTIL_REQUESTED_NS);

@@ -14,15 +14,15 @@
 #include "tools/writer/output/rows/rows.h"
 
 /*
- * How often memory is read: often while its highest value rises, as it gets no message when a
- * program ends without libc.
+ * Intervals between memory reads: short while its peak rises, because a program that ends without
+ * libc sends no message.
  */
 #define WATCH_OFTEN_NS 10000000u
 #define WATCH_SELDOM_NS 200000000u
 #define FOREIGN_NS 1000000000u
-#define LEAVING_PASSES 64u /* over the rings of a target that goes on filling them */
+#define LEAVING_PASSES 64u /* over the rings of a target that continues to fill them */
 
-/* By its own word, unless it lives in another pid namespace than we do. */
+/* The pid that the target reports, unless it is in another pid namespace. */
 static uint32_t parent_pid(const struct target *target)
 {
 	pid_t parent;
@@ -45,7 +45,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->wait_status = -1;
 	target->pidfd = pidfd;
 	target->fold_until = ORDER_NO_BOUND;
-	/* Where there is no pidfd the pid may be another process's by now. */
+	/* Without a pidfd, the pid may already be another process's. */
 	target->status_fd = pidfd < 0 ? -1 : torsh_process_open_status(pid);
 	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);
 	target->parent_pid = parent_pid(target);
@@ -108,8 +108,8 @@ void torsh_target_begin(struct target *target, const struct clock_conversion *cl
 }
 
 /*
- * By the agent's word where it gives one, else by the kernel's while the thread is there. Threads
- * of another pid namespace have other numbers here.
+ * The name that the agent reports, else the kernel's while the thread exists. Threads of another
+ * pid namespace have other numbers here.
  */
 static void read_thread_name(const struct target *target, const struct thread_slot *slot,
 			     char *name, size_t n)
@@ -121,7 +121,7 @@ static void read_thread_name(const struct target *target, const struct thread_sl
 		torsh_process_thread_name(target->pid, (pid_t)slot->tid, name, n);
 }
 
-/* A slot that a producer has taken gets a ring consumer. */
+/* Create a ring consumer for a slot that a producer has claimed. */
 static struct ring_consumer *open_slot(struct target *target, uint32_t number,
 				       struct thread_slot *slot)
 {
@@ -154,7 +154,7 @@ static struct ring_consumer *open_slot(struct target *target, uint32_t number,
 	return consumer;
 }
 
-/* The numbers of one use so far; `is_over`: nothing is in flight any more. */
+/* The counts of one use so far; `is_over`: nothing is in flight any more. */
 static struct target_counts count_consumer(const struct ring_consumer *consumer, bool is_over)
 {
 	const struct thread_slot *slot = consumer->ring.slot;
@@ -169,7 +169,9 @@ static struct target_counts count_consumer(const struct ring_consumer *consumer,
 		.waited_ns = atomic_load_explicit(&slot->waited_ns, memory_order_relaxed),
 	};
 
-	/* The event in flight at the end may have been counted already, and was never sent. */
+	/*
+	 * The event in flight at the end may have been counted already, although it was never sent.
+	 */
 	if (counts.uncommitted && produced == consumer->n_decoded + 1)
 		produced--;
 	if (!is_over || produced < consumer->n_decoded)
@@ -204,7 +206,7 @@ static void forget_consumer(struct target *target, struct ring_consumer *consume
 		torsh_ring_consumer_destroy(consumer);
 }
 
-/* All its events are folded and no more can come. */
+/* All its events are folded and no more can arrive. */
 static void end_consumer(struct target *target, struct ring_consumer *consumer)
 {
 	struct target_counts counts = count_consumer(consumer, 1);
@@ -222,8 +224,8 @@ static void end_consumer(struct target *target, struct ring_consumer *consumer)
 }
 
 /*
- * Give back what a thread's rings took. Those with low numbers are used again at once: a little of
- * theirs stays.
+ * Release the memory of a thread's rings. Slots with low numbers are reused at once, so they keep a
+ * little.
  */
 static void give_back_rings(struct target *target, const struct ring_consumer *consumer)
 {
@@ -238,10 +240,7 @@ static void give_back_rings(struct target *target, const struct ring_consumer *c
 		unmap_rings(target, number);
 }
 
-/*
- * The next owner of the slot begins at the start of the small ring, further on than this one's
- * bytes ended.
- */
+/* The slot's next owner starts at the beginning of the small ring, at a higher position. */
 static void free_slot(struct target *target, struct ring_consumer *consumer)
 {
 	struct thread_slot *slot = consumer->ring.slot;
@@ -265,7 +264,7 @@ static void note_fill(const struct ring_consumer *consumer, uint64_t n_bytes,
 		pass->fill_percent = percent;
 }
 
-/* All of the small ring was taken: on with the large one. */
+/* The small ring is fully consumed: switch to the large one. */
 static void follow_ring(struct target *target, struct ring_consumer *consumer)
 {
 	struct target_slot *known = &target->slots[consumer->slot];
@@ -301,7 +300,7 @@ static uint32_t count_seen(struct target *target)
 	return target->n_seen;
 }
 
-/* Copy what all rings have; rings of closed slots get nothing more. */
+/* Copy the contents of all rings; rings of closed slots receive nothing more. */
 static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns,
 		       struct target_pass *pass)
 {
@@ -313,8 +312,8 @@ static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns,
 		struct thread_slot *slot =
 			consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
 		/*
-		 * Pairs with the releases of the producer: the identity, and at the end the last
-		 * events, are there.
+		 * Pairs with the releases of the producer: makes the identity, and at the end the
+		 * last events, visible.
 		 */
 		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire)
 				      : THREAD_SLOT_FREE;
@@ -332,7 +331,7 @@ static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns,
 	}
 }
 
-/* The highest first, so that the lowest, which have memory, are used again first. */
+/* Highest first, so that the lowest slots, which have memory, are reused first. */
 static void end_closed_slots(struct target *target, struct target_pass *pass)
 {
 	for (uint32_t i = target->n_closed ? target->n_seen : 0; i-- > 0;) {
@@ -347,7 +346,7 @@ static void end_closed_slots(struct target *target, struct target_pass *pass)
 	}
 }
 
-/* What was sent on rings that could not be mapped. */
+/* Bytes that were sent on rings that could not be mapped. */
 static void count_unread_rings(struct target *target)
 {
 	uint32_t n = count_seen(target);
@@ -366,8 +365,7 @@ static void count_unread_rings(struct target *target)
 }
 
 /*
- * After the end: every ring was copied empty and folded. What is left over is the cut-off half of
- * an event.
+ * After the end, every ring was copied and folded completely. What is left is an incomplete event.
  */
 static void end_all(struct target *target)
 {
@@ -381,7 +379,7 @@ static void end_all(struct target *target)
 	target->is_drained = true;
 }
 
-/* The bound of what isn't there yet, as of now. */
+/* The bound of threads that do not exist yet, as of now. */
 static uint64_t order_limit(const struct target *target, bool is_over)
 {
 	const struct clock_conversion *clock = &target->state.clock;
@@ -398,7 +396,7 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	struct target_pass pass = {0};
 	int fate = atomic_load_explicit(&target->fate, memory_order_acquire),
 	    over = fate != TARGET_LIVES;
-	/* Before anything is looked at: order.h. */
+	/* Read before the rings: see order.h. */
 	uint64_t limit = order_limit(target, over);
 
 	if (!target->is_frozen && (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES))
@@ -418,7 +416,7 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	return pass;
 }
 
-/* ORDER_NO_BOUND: nothing more comes, or its time has no lower bound. */
+/* ORDER_NO_BOUND: no more events, or its time has no lower bound. */
 static uint64_t bound_of_all(const struct target *target)
 {
 	uint64_t bound = target->limit;
@@ -438,7 +436,7 @@ uint64_t torsh_target_bound(const struct target *target)
 {
 	uint64_t bound = bound_of_all(target);
 
-	/* Of one that has ended but not yet been drained only this is sure. */
+	/* If it has ended but is not drained, only this much is certain. */
 	return bound == ORDER_NO_BOUND ? target->state.last_stamp : bound;
 }
 
@@ -516,7 +514,7 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 	return now_ns + target->watch_every_ns;
 }
 
-/* What the agent counted of this kind. */
+/* The agent's counter of this kind. */
 static uint64_t count_lost_by_agent(const struct target *target, enum counter_kind kind)
 {
 	static const enum counter_kind kinds[] = {
@@ -534,7 +532,7 @@ static uint64_t count_lost_by_agent(const struct target *target, enum counter_ki
 	return sum;
 }
 
-/* Without what no ring had. */
+/* Without events that no ring had. */
 static struct target_counts count_rings(const struct target *target)
 {
 	struct target_counts sum = target->ended;
@@ -550,7 +548,7 @@ static struct target_counts count_rings(const struct target *target)
 struct target_counts torsh_target_counts(const struct target *target)
 {
 	struct target_counts counts = count_rings(target);
-	/* Events that no ring ever had, or that were never seen on theirs. */
+	/* Events that no ring ever had, or that were never seen on their ring. */
 	uint64_t lost = count_lost_by_agent(target, LOST_EVENTS) +
 			target->state.losses[WRITER_LOSS_ring_unread];
 

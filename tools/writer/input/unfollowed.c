@@ -9,8 +9,8 @@
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
 
-#define UNFOLLOWED_MAX 65536u /* in a session; more are counted */
-#define SETTLE_NS UINT64_C(500000000) /* longer than what is on a ring stays there */
+#define UNFOLLOWED_MAX 65536u /* per session; more are only counted */
+#define SETTLE_NS UINT64_C(500000000) /* longer than an event stays in a ring */
 
 static void destroy(struct unfollowed *unfollowed)
 {
@@ -23,8 +23,8 @@ static void destroy(struct unfollowed *unfollowed)
 }
 
 /*
- * Its pidfd, unless it is gone and another process has its pid. In another namespace pids mean
- * nothing to us.
+ * Returns its pidfd, unless it is gone and another process has its pid. Pids of another namespace
+ * cannot be used.
  */
 static void open_process(struct unfollowed *unfollowed, const struct target *starter)
 {
@@ -129,7 +129,7 @@ void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struc
 	}
 }
 
-/* While a process lives no other one has its pid: an image that began in this time is its own. */
+/* No other process has its pid while it lives: an image that began in this time is its own. */
 static void look_for_end(const struct unfollowed_list *unfollowed_list,
 			 const struct fork_ancestry *ancestry, struct unfollowed *unfollowed)
 {
@@ -157,7 +157,7 @@ static void write_row(const struct unfollowed_list *unfollowed_list,
 		torsh_rows_unfollowed(file, unfollowed);
 }
 
-/* The event that its start failed may come after its end was seen. */
+/* The event that its start failed may arrive after its end was seen. */
 static bool is_recent(const struct unfollowed *unfollowed, bool has_ended)
 {
 	uint64_t since = unfollowed->taken_monotonic_ns;
@@ -173,8 +173,8 @@ void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list,
 	for (uint32_t i = unfollowed_list->n; i-- > 0;) {
 		struct unfollowed *unfollowed = unfollowed_list->items[i];
 		/*
-		 * Pairs with the release of the control thread: it has let go, and what it found
-		 * out is there.
+		 * Pairs with the release of the control thread: its results are visible, and it no
+		 * longer uses the entry.
 		 */
 		bool has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) !=
 				 TARGET_LIVES;

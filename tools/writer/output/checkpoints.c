@@ -11,7 +11,7 @@
 #include "tools/base/memory.h"
 
 #define FIRST_CHECKPOINT_NS UINT64_C(250000000)
-#define CHECKPOINT_COST 100u /* at most one part in so many of the time */
+#define CHECKPOINT_COST 100u /* a checkpoint uses at most this fraction of the time */
 
 int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
 			   const struct recording_limits *limits, bool is_full,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The session's recording as the drain thread keeps it: what goes into it while targets run and
- * when, and why less does than should.
+ * The session's recording as the drain thread writes it while targets run: what is written and
+ * when, and the reasons why less is written than requested.
  */
 #ifndef TORSH_WRITER_OUTPUT_CHECKPOINTS_H
 #define TORSH_WRITER_OUTPUT_CHECKPOINTS_H
@@ -17,12 +17,12 @@
 struct checkpoints {
 	struct recording_file *file;
 	bool is_full; /* keep every event */
-	uint64_t interval_ns; /* between checkpoints, while they are cheap */
+	uint64_t interval_ns; /* minimum time between checkpoints */
 	uint64_t next_checkpoint_ns, step_ns; /* CLOCK_MONOTONIC */
-	struct extent checkpoint; /* the last Checkpoint row's */
+	struct extent checkpoint; /* of the last Checkpoint row */
 	struct syncer *syncer; /* NULL: none could be started */
 	struct cost cost; /* of the writer */
-	char **reasons; /* sentences, each on stderr too */
+	char **reasons; /* sentences, also printed on stderr */
 	uint32_t n_reasons, reason_capacity;
 };
 
@@ -31,34 +31,39 @@ int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd,
 			   const struct recording_limits *limits, bool is_full,
 			   uint64_t interval_ns);
 
-/* Write the end and close it. is_complete: every process had ended; at_ns: session time. */
+/*
+ * Write the end of the recording and close it. is_complete: every process had ended; at_ns: session
+ * time.
+ */
 void torsh_checkpoints_close(struct checkpoints *checkpoints, bool is_complete, uint64_t at_ns);
 
-/* Free what is left, after torsh_checkpoints_close. */
+/* Free the rest, after torsh_checkpoints_close. */
 void torsh_checkpoints_destroy(struct checkpoints *checkpoints);
 
-/* Write a target's events, once there are n_least of them. */
+/* Write a target's events if there are at least n_least. */
 void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *target,
 			      uint32_t n_least);
 
-/* Write a target's timeline, once there are n_least events in it. */
+/* Write a target's timeline if it has at least n_least events. */
 void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *target,
 				uint32_t n_least);
 
-/* A target's rows as they are now. */
+/* Write a target's current rows. */
 void torsh_checkpoints_write(struct checkpoints *checkpoints, struct target *target);
 
 /*
- * A checkpoint was written that began at begin_ns (CLOCK_MONOTONIC): all that processes committed
- * before at_ns, a session time, is in the file. Sees that it reaches the disk, and chooses when the
- * next one comes.
+ * A checkpoint was written that began at begin_ns (CLOCK_MONOTONIC): everything that processes
+ * committed before at_ns, a session time, is in the file. Starts its sync to disk and chooses the
+ * time of the next checkpoint.
  */
 void torsh_checkpoints_end(struct checkpoints *checkpoints, uint64_t begin_ns, uint64_t at_ns);
 
-/* Give the reasons for which the recording takes less than it should, where there are new ones. */
+/* Record new reasons why the recording contains less than requested. */
 void torsh_checkpoints_poll(struct checkpoints *checkpoints);
 
-/* A sentence for the recording's end and for stderr, each once; format has a %s for why. */
+/*
+ * Add a sentence to the recording's end and print it on stderr, each once; format has a %s for why.
+ */
 void torsh_checkpoints_give_reason(struct checkpoints *checkpoints, const char *format,
 				   const char *why);
 

@@ -4,7 +4,7 @@
 #include "tools/base/elf_file.h"
 #include "tools/base/memory.h"
 
-/* The lookups that symbols are read for, sorted by address. */
+/* The lookups that symbols are compared with, sorted by address. */
 struct wanted {
 	Elf *elf;
 	struct elf_lookup *lookups;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * See tools/writer/output/elf_text.h. Compilers return the address of a constant in one or two
- * instructions.
- */
+/* Recognises the one or two instructions by which compilers return the address of a constant. */
 #include "tools/writer/output/elf_text.h"
 
 #include <errno.h>
@@ -39,7 +36,10 @@ static uint32_t take_word(struct code *code)
 	return word;
 }
 
-/* lea address(%rip),%rax or mov $address,%eax, with or without a frame; 0: something else. */
+/*
+ * Decodes lea address(%rip),%rax or mov $address,%eax, with or without a frame; returns 0 for other
+ * code.
+ */
 static uint64_t returned_x86_64(struct code *code)
 {
 	uint64_t address;
@@ -60,7 +60,7 @@ static uint64_t returned_x86_64(struct code *code)
 	return SKIP(code, "\xc3") ? address : 0;
 }
 
-/* adrp x0, page; add x0, x0, #offset; ret. */
+/* Decodes adrp x0, page; add x0, x0, #offset; ret. */
 static uint64_t returned_aarch64(struct code *code)
 {
 	uint32_t page, offset;
@@ -79,8 +79,7 @@ static uint64_t returned_aarch64(struct code *code)
 }
 
 /*
- * The bytes at an address, as far as the file has them, at most n; NULL: none, or they may be
- * written to.
+ * Returns at most n bytes at an address, or NULL if the file has none there or they are writable.
  */
 static const uint8_t *bytes_at(Elf *elf, uint64_t address, size_t *n)
 {

@@ -36,7 +36,7 @@ void torsh_summary_add(struct summary *summary, const struct target *target)
 	const struct process_state *state = &target->state;
 	const struct peak_tracker *tracker = &state->heap.tracker;
 	struct target_counts counts = torsh_target_counts(target);
-	/* The sum may stand at its record right now. */
+	/* The current sum may be the maximum. */
 	bool is_at_peak = tracker->bytes > tracker->peak_bytes;
 	uint64_t peak_stamp = is_at_peak ? state->last_stamp : tracker->peak_stamp;
 	struct process_summary *process;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The few lines at the end of a session, and what is kept of each finished process for them. */
+/* The summary lines at the end of a session, and the data of finished processes that they need. */
 #ifndef TORSH_WRITER_OUTPUT_SUMMARY_H
 #define TORSH_WRITER_OUTPUT_SUMMARY_H
 
@@ -15,9 +15,9 @@ struct process_summary {
 	uint64_t n_events, n_dropped;
 	uint64_t peak_bytes, peak_ns; /* since the process's start */
 	uint64_t live_bytes, live_blocks;
-	bool has_heap; /* it was recorded: otherwise the four before are 0 */
+	bool has_heap; /* the heap was recorded: otherwise the four fields above are 0 */
 	bool is_lossy; /* torsh_target_is_lossy */
-	bool ended_with_exit; /* after its exit it did nothing that was recorded */
+	bool ended_with_exit; /* no events after its exit */
 };
 
 struct summary {
@@ -25,15 +25,15 @@ struct summary {
 	uint32_t n, capacity;
 };
 
-/* Free what the summary holds. */
+/* Free the summary. */
 void torsh_summary_destroy(struct summary *summary);
 
-/* Add the target as it is now. */
+/* Add the target's current state. */
 void torsh_summary_add(struct summary *summary, const struct target *target);
 
 /*
- * Print the processes with most events, and where the recording is. Nothing when no process sent a
- * hello.
+ * Print the processes with the most events, and the path of the recording. Prints nothing if no
+ * process sent a hello.
  */
 void torsh_summary_print(FILE *out, const struct summary *summary, const char *recording);
 

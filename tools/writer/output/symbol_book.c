@@ -69,7 +69,7 @@ static int by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* The addresses that the page doesn't have, sorted, each once. */
+/* The addresses that the page lacks, sorted and unique. */
 static struct elf_lookup *collect_lookups(const struct book_page *page, const uint64_t *addresses,
 					  uint32_t n, uint32_t *n_lookups)
 {

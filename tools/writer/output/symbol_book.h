@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The names found so far in a session, by file and address: a process tree of many short programs,
- * or many workers that are forks of one, needs the same again and again.
+ * A cache of the names found so far in a session, by file and address: a process tree of many short
+ * programs, or many forked workers, needs the same names again and again.
  */
 #ifndef TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
 #define TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
@@ -11,7 +11,7 @@
 struct symbol_book;
 
 struct symbol_name {
-	const char *name; /* NULL: there is none. Stays the book's */
+	const char *name; /* NULL: not found. Owned by the book */
 	uint64_t start;
 };
 
@@ -22,8 +22,8 @@ struct symbol_book *torsh_book_create(void);
 void torsh_book_destroy(struct symbol_book *book);
 
 /*
- * The functions that cover n addresses (as in the program headers of the module's file, in any
- * order), from the file where the book doesn't have them yet.
+ * Find the functions that cover n addresses (as in the program headers of the module's file, in any
+ * order); reads the file for those that are not cached.
  */
 void torsh_book_look_up(struct symbol_book *book, const struct code_module *module,
 			const uint64_t *addresses, uint32_t n, struct symbol_name *names);

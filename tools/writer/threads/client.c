@@ -16,7 +16,7 @@ union client_fds {
 	char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
 };
 
-/* The one descriptor of a message, or -1; any more of them are closed. */
+/* Returns the one descriptor of a message, or -1; additional ones are closed. */
 static int take_descriptor(struct msghdr *message)
 {
 	int taken = -1;
@@ -87,7 +87,7 @@ static bool is_request(const void *bytes, size_t n)
 	       is_verb(request.verb) && request.n_sites <= REQUEST_SITES_MAX && !request.reserved;
 }
 
-/* Returns 0, or -EPROTO: then the descriptor that came with it is still nobody's. */
+/* Returns 0, or -EPROTO: then the caller still owns the message's descriptor. */
 static int understand(struct client_message *message, const void *bytes, size_t n, int fd)
 {
 	if (is_hello(bytes, n) && fd >= 0) {

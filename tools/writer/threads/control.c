@@ -20,12 +20,12 @@
 #include "tools/writer/threads/client.h"
 
 #define FIRST_HELLO_NS UINT64_C(10000000000)
-/* for a child that is just connecting when the last target ended */
+/* for a child that is connecting when the last target ends */
 #define GRACE_NS UINT64_C(50000000)
-#define SHORT_GRACE_NS UINT64_C(20000000) /* where no target is known to have any */
+#define SHORT_GRACE_NS UINT64_C(20000000) /* if no target is known to have children */
 #define CHILD_STEP_MS 10
 #define PULSE_MS 200
-#define CLIENT_MAX 64u /* connections without a hello; the oldest is closed for one more */
+#define CLIENT_MAX 64u /* connections without a hello; beyond this the oldest is closed */
 
 enum watch_kind {
 	WATCH_SOCKET,
@@ -37,13 +37,13 @@ enum watch_kind {
 	WATCH_EXPORT,
 };
 
-/* The context of an epoll event: a descriptor and what it is. */
+/* The context of an epoll event: a descriptor and its kind. */
 struct watch {
 	enum watch_kind kind;
 	int fd;
 	struct target *target;
 	struct unfollowed *unfollowed;
-	struct queued_request *queued; /* of a client: the request that it waits for, the drain's */
+	struct queued_request *queued; /* of a client: its pending request, owned by the drain */
 	struct watch *next; /* of clients, targets or unfollowed processes */
 };
 
@@ -54,14 +54,14 @@ struct control {
 	struct watch socket, done, answer;
 	struct watch export; /* a child's pidfd, while it exports for the first process */
 	pid_t export_pid; /* 0: there is no such child */
-	int messages_fd; /* where its messages go; -1: the same */
-	char *summary; /* that the first process prints when it goes on; NULL: it doesn't wait */
+	int messages_fd; /* where its messages go; -1: the writer's stderr */
+	char *summary; /* that the first process prints when it continues; NULL: it does not wait */
 	bool has_exported;
 	struct watch *clients; /* the newest first */
 	uint32_t n_clients;
-	struct watch *targets, *unfollowed_list; /* that live */
-	struct watch *gone; /* freed when no event of this round can name them */
-	uint64_t n_targets; /* ever handed over */
+	struct watch *targets, *unfollowed_list; /* live ones */
+	struct watch *gone; /* freed after this round of events, when no event can refer to them */
+	uint64_t n_targets; /* handed over so far */
 	uint64_t start_ns, last_change_ns;
 	bool must_end;
 };
@@ -82,8 +82,7 @@ static int watch_fd(struct control *control, struct watch *watch)
 }
 
 /*
- * The descriptor of a target's or an unfollowed process's watch is theirs; a client's is the
- * watch's own.
+ * A target or an unfollowed process owns its watch's descriptor; a client's is owned by the watch.
  */
 static void drop_watch(struct control *control, struct watch **list, struct watch *watch)
 {
@@ -112,7 +111,7 @@ static void free_gone(struct control *control)
 	}
 }
 
-/* Hand the target back: from here on it is the drain's alone. */
+/* Hand the target back: from here on only the drain uses it. */
 static void set_fate(struct control *control, struct watch *watch, enum target_fate fate)
 {
 	struct target *target = watch->target;
@@ -154,8 +153,8 @@ static bool is_executing(const struct target *target)
 }
 
 /*
- * A pid comes back when its process has ended; one that has called exec may have ended by now too.
- * Where the kernel can't distinguish them, the former image's state decides.
+ * A pid is reused only after its process has ended; a process that called exec may have ended by
+ * now too. If the kernel cannot distinguish them, the former image's state decides.
  */
 static bool is_image_of(const struct target *target, const struct target *former)
 {
@@ -170,9 +169,9 @@ static bool is_image_of(const struct target *target, const struct target *former
 }
 
 /*
- * A process that sends a second hello has become another image, of the same parent; if it ended,
- * another one got its pid. Of two hellos that wait the later one may be received first: then this
- * hello is of the image before.
+ * A process that sends a second hello has become another image with the same parent; if it ended,
+ * another process has its pid. Two waiting hellos may be received in reverse order: then this hello
+ * is of the earlier image.
  */
 static void end_former_image(struct control *control, struct target *target)
 {
@@ -247,7 +246,7 @@ static void put_messages(FILE *out, int fd)
 	}
 }
 
-/* Let the first process go on. */
+/* Let the first process continue. */
 static void reply_to_exit(struct control *control)
 {
 	const struct control_options *options = control->options;
@@ -287,7 +286,7 @@ static void end_export(struct control *control)
 	reply_to_exit(control);
 }
 
-/* Stop it: what it began is done again at the end. */
+/* Stop the child: its work is repeated at the end. */
 static void stop_export(struct control *control)
 {
 	if (control->export_pid <= 0)
@@ -297,8 +296,8 @@ static void stop_export(struct control *control)
 }
 
 /*
- * The first process waits at its exit: all that it did is folded, and the request has the summary
- * that it prints.
+ * The first process waits at its exit: all its events are folded, and the request contains the
+ * summary that it prints.
  */
 static void begin_exit_reply(struct control *control, const struct queued_request *queued)
 {
@@ -396,7 +395,7 @@ static void accept_clients(struct control *control)
 		}
 		if (control->n_clients > CLIENT_MAX)
 			drop_oldest_client(control);
-		/* Mostly the hello is there already: then it needs no other round. */
+		/* Usually the hello is already there, which saves another round. */
 		receive_client(control, watch);
 	}
 }
@@ -431,7 +430,7 @@ static void handle(struct control *control, struct watch *watch)
 		end_export(control);
 		break;
 	case WATCH_UNFOLLOWED:
-		/* The same: it may have become a program that can be followed. */
+		/* Likewise, it may have become a program that can be followed. */
 		accept_clients(control);
 		set_unfollowed_fate(control, watch, TARGET_DIED);
 		break;
@@ -446,7 +445,10 @@ static bool is_first_gone(const struct control *control)
 	return pidfd == -ESRCH || (pidfd >= 0 && torsh_process_has_ended(pidfd));
 }
 
-/* Is the session over? If not, *timeout_ms is when to check again; -1: after the next event. */
+/*
+ * Returns true if the session is over. If not, *timeout_ms is the time until the next check; -1:
+ * after the next event.
+ */
 static bool is_over(struct control *control, int *timeout_ms)
 {
 	uint64_t now = torsh_clock_monotonic_ns(), until = control->start_ns + FIRST_HELLO_NS;
@@ -479,7 +481,7 @@ static void leave_all(struct control *control)
 	free_gone(control);
 }
 
-/* Until the drain has finished all targets. */
+/* Wait until the drain has finished all targets. */
 static void wait_for_drain(struct control *control)
 {
 	struct pollfd done = {.fd = control->options->done_fd, .events = POLLIN};
@@ -491,8 +493,8 @@ static void wait_for_drain(struct control *control)
 }
 
 /*
- * Publish the drain thread's CPU time, so that producers that wait for room see whether it works:
- * they may not query the kernel.
+ * Publish the drain thread's CPU time. Producers that wait for room read it to see whether the
+ * drain thread makes progress, because they must not make system calls for it.
  */
 static void publish_cpu_time(const struct control *control)
 {
@@ -559,7 +561,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		result = watch_fd(&control, &control.answer);
 	if (!result)
 		result = serve(&control);
-	/* From here on no one can connect; those who have are served to the end. */
+	/* From here on no process can connect; existing connections are served to the end. */
 	remove_socket(options->socket_path);
 	accept_clients(&control);
 	if (result == 1)

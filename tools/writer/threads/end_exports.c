@@ -12,9 +12,7 @@
 
 #define ARGUMENTS_MAX 12
 
-/*
- * The torsh command that belongs to this writer: in the same folder, or where both were installed.
- */
+/* The torsh command that belongs to this writer: in the same folder or in the installed one. */
 static int find_torsh(char path[PATH_MAX])
 {
 	static const char *const places[] = {"torsh", "../../bin/torsh"};

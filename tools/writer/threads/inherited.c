@@ -14,9 +14,9 @@
 #define IOPRIO_CLASS_RT 1
 
 /*
- * A job is ended by a signal to all its processes: a batch system, systemd, a container's runtime.
- * The writer ends when its targets have. What the kernel sends for a fault, and of children, stays
- * as it is.
+ * Batch systems, systemd and container runtimes end a job by a signal to all its processes. The
+ * writer ignores it and ends after its targets. Signals for faults and for children keep their
+ * actions.
  */
 static void ignore_signals(void)
 {
@@ -29,7 +29,7 @@ static void ignore_signals(void)
 
 		while (i < sizeof(kept) / sizeof(*kept) && kept[i] != number)
 			i++;
-		/* SIGKILL, SIGSTOP and the C library's own refuse. */
+		/* SIGKILL, SIGSTOP and the C library's own signals cannot be ignored. */
 		if (i == sizeof(kept) / sizeof(*kept))
 			signal(number, SIG_IGN);
 	}
@@ -37,7 +37,7 @@ static void ignore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Without the writer a target goes on; without the target there is nothing to record. */
+/* A target survives the writer's end, but without the target there is nothing to record. */
 static void go_first_when_memory_runs_out(void)
 {
 	static const char most[] = "1000";
@@ -45,12 +45,12 @@ static void go_first_when_memory_runs_out(void)
 
 	if (fd < 0)
 		return;
-	/* Where this fails the kernel compares sizes, as it does without. */
+	/* On failure the kernel compares sizes, as it would without this. */
 	(void)!write(fd, most, sizeof(most) - 1);
 	close(fd);
 }
 
-/* What was chosen for the target's threads: the writer would take their CPUs from them. */
+/* This affinity was chosen for the target's threads: the writer would take CPU time from them. */
 static void drop_priorities(void)
 {
 	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;

@@ -28,7 +28,7 @@ void torsh_request_queue_destroy(struct request_queue *queue)
 {
 	struct queued_request *queued;
 
-	while ((queued = pop(&queue->asked)) || (queued = pop(&queue->answered)))
+	while ((queued = pop(&queue->pending)) || (queued = pop(&queue->answered)))
 		torsh_queued_request_destroy(queued);
 	pthread_mutex_destroy(&queue->lock);
 }
@@ -65,7 +65,7 @@ static void append(struct queued_request **list, struct queued_request *queued)
 void torsh_request_queue_put(struct request_queue *queue, struct queued_request *queued)
 {
 	pthread_mutex_lock(&queue->lock);
-	append(&queue->asked, queued);
+	append(&queue->pending, queued);
 	pthread_mutex_unlock(&queue->lock);
 }
 
@@ -84,7 +84,7 @@ struct queued_request *torsh_request_queue_take(struct request_queue *queue)
 	struct queued_request *queued;
 
 	pthread_mutex_lock(&queue->lock);
-	queued = pop(&queue->asked);
+	queued = pop(&queue->pending);
 	pthread_mutex_unlock(&queue->lock);
 	return queued;
 }

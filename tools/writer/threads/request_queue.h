@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Requests on their way between the control thread, which has the clients, and the drain thread,
+ * Requests in transit between the control thread, which has the clients, and the drain thread,
  * which has the answers.
  */
 #ifndef TORSH_WRITER_THREADS_REQUEST_QUEUE_H
@@ -11,7 +11,8 @@
 #include "agent/wire/request.h"
 
 /*
- * A verb that no client sends: the drain thread has seen that the first process waits at its exit.
+ * An internal verb that no client sends: the drain thread has seen that the first process waits at
+ * its exit.
  */
 #define REQUEST_EXIT_REPLY 0u
 
@@ -19,23 +20,23 @@
 struct queued_request {
 	struct request request;
 	struct request_answer answer;
-	int fds[2]; /* the answer's descriptors; -1: none */
-	void *client; /* the control thread's watch; NULL: none waits any more */
+	int fds[2]; /* descriptors of the answer; -1: none */
+	void *client; /* the control thread's watch; NULL: no client waits any more */
 	char *text; /* EXIT_REPLY: the summary; NULL: none was requested */
 	struct queued_request *next;
 };
 
 struct request_queue {
-	pthread_mutex_t lock; /* guards what follows */
-	struct queued_request *asked, *answered;
+	pthread_mutex_t lock; /* guards the following fields */
+	struct queued_request *pending, *answered;
 	int answer_fd; /* an eventfd: written to with each answer */
 };
 
-/*
- * Create an empty queue; answer_fd stays the caller's. Destroying it destroys the requests in it.
- */
+/* Create an empty queue; answer_fd stays the caller's. */
 void torsh_request_queue_create(struct request_queue *queue, int answer_fd);
-void torsh_request_queue_destroy(struct request_queue *queue); /* with the requests in it */
+
+/* Free the queue and the requests in it. */
+void torsh_request_queue_destroy(struct request_queue *queue);
 
 /* Create an entry for a request. torsh_queued_request_destroy closes its descriptors. */
 struct queued_request *torsh_queued_request_create(const struct request *request, void *client);

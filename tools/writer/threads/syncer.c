@@ -9,7 +9,7 @@
 struct syncer {
 	int fd;
 	pthread_t thread;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the following fields */
 	pthread_cond_t changed;
 	bool is_requested, must_stop;
 };
@@ -26,7 +26,7 @@ static void *run(void *argument)
 		}
 		syncer->is_requested = false;
 		pthread_mutex_unlock(&syncer->lock);
-		/* What fails here fails for whoever writes next, too, and is reported there. */
+		/* A failure here also occurs at the next write, and is reported there. */
 		fdatasync(syncer->fd);
 		pthread_mutex_lock(&syncer->lock);
 	}

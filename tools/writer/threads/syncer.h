@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Syncs what was written to the disk, on a thread of its own: the disk may be slow, the targets'
- * rings don't wait.
+ * Syncs written data to the disk on a separate thread: the disk may be slow, and the targets' rings
+ * must not wait.
  */
 #ifndef TORSH_WRITER_THREADS_SYNCER_H
 #define TORSH_WRITER_THREADS_SYNCER_H
@@ -9,15 +9,15 @@
 struct syncer;
 
 /*
- * Start it for fd, which stays the caller's. NULL where it can't be started: then the kernel
- * decides when to write.
+ * Start a syncer for fd, which stays the caller's. Returns NULL on failure: then the kernel decides
+ * when to write.
  */
 struct syncer *torsh_syncer_start(int fd);
 
-/* Sync what is written by now. Requests that come while the disk is busy count as one. */
+/* Sync everything written so far. Requests that arrive while the disk is busy are merged. */
 void torsh_syncer_request(struct syncer *syncer);
 
-/* Wait for what was requested and free it. NULL: nothing. */
+/* Wait for the requested syncs and free it. NULL is ignored. */
 void torsh_syncer_stop(struct syncer *syncer);
 
 #endif

@@ -45,7 +45,7 @@ static uint32_t next_random(struct ranges *ranges)
 	return (uint32_t)(ranges->random >> 32);
 }
 
-/* Ranges that start below `at` go to *left, the others to *right. */
+/* Move ranges that start below `at` to *left and the others to *right. */
 static void split_tree(struct ranges *ranges, uint32_t tree, uint64_t at, uint32_t *left,
 		       uint32_t *right)
 {
@@ -65,7 +65,7 @@ static void split_tree(struct ranges *ranges, uint32_t tree, uint64_t at, uint32
 	*left = *right = 0;
 }
 
-/* All of left is below all of right. */
+/* All ranges in left are below all ranges in right. */
 static uint32_t join_trees(struct ranges *ranges, uint32_t left, uint32_t right)
 {
 	uint32_t tree, *place = &tree;

@@ -42,7 +42,7 @@ static bool is_same_module(const struct code_module *a, const struct code_module
 	       !strcmp(a->path, b->path);
 }
 
-/* Some hundred modules: looking at each is quicker than a page of code for an index. */
+/* A linear search over a few hundred modules is faster than an index. */
 static uint32_t add_module(struct code_table *table, const struct channel_module *module)
 {
 	size_t n_path;
@@ -79,7 +79,7 @@ static uint32_t module_number(struct code_table *table, uint32_t index)
 	return table->module_numbers[index] - 1;
 }
 
-/* The agent gives a function one index, however often its code is made anew. */
+/* The agent gives a function one index, however often its code object is recreated. */
 static uint32_t function_number(struct code_table *table, uint32_t index)
 {
 	struct channel_code code;
@@ -102,7 +102,7 @@ static uint32_t function_number(struct code_table *table, uint32_t index)
 
 uint32_t torsh_code_label(struct code_table *table, uint32_t label)
 {
-	/* CHANNEL_NO_MODULE and 1 is none again. */
+	/* Maps CHANNEL_NO_MODULE + 1 back to none. */
 	return label ? function_number(table, label - 1) + 1 : 0;
 }
 
@@ -120,10 +120,7 @@ static bool is_same_address(const struct view_address *a, const struct view_addr
 	return a->ip == b->ip && a->flags == b->flags && a->module == b->module;
 }
 
-/*
- * Two rows with the same key are so rare that the second one simply isn't indexed: it may get two
- * numbers.
- */
+/* Equal keys are so rare that the second row is simply not indexed: it may get two numbers. */
 static uint32_t address_number(struct code_table *table, const struct view_address *address)
 {
 	uint64_t key = key_of(address);

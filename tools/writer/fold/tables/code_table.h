@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The addresses, modules and codes that a process's stacks refer to, copied out of its channel at
- * the first reference and numbered anew: equal entries of the channel (after a dlclose all come
- * again) share a number.
+ * The addresses, modules and functions that a process's stacks refer to, copied from its channel at
+ * the first reference and renumbered: equal channel entries (after a dlclose all are sent again)
+ * share a number.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
@@ -25,8 +25,8 @@ struct code_function {
 
 struct code_table {
 	const struct channel_view *view;
-	uint32_t *numbers; /* by the channel's id: number + 1, 0: not referred to yet */
-	/* by number; module is a number too, of a function with ADDRESS_PYTHON */
+	uint32_t *numbers; /* by the channel's id: number + 1; 0: not referenced yet */
+	/* by number; module is a number too: of a function with ADDRESS_PYTHON */
 	struct view_address *addresses;
 	uint32_t n_addresses, address_capacity;
 	struct key_index address_index;
@@ -45,18 +45,18 @@ void torsh_code_create(struct code_table *table, const struct channel_view *view
 void torsh_code_destroy(struct code_table *table);
 
 /*
- * The number + 1 of the function named by the channel's label; 0: none, or the channel has no such
- * label.
+ * Returns the number + 1 of the function with the channel's label; 0: no label, or the channel has
+ * no such label.
  */
 uint32_t torsh_code_label(struct code_table *table, uint32_t label);
 
-/* The number of the pseudo-address with that flag, for stacks that the writer left out. */
+/* Returns the number of the pseudo-address with that flag, for stacks that the writer left out. */
 uint32_t torsh_code_mark(struct code_table *table, uint32_t flag);
 
-/* Slow half of torsh_code_number. */
+/* Slow path of torsh_code_number. */
 int64_t torsh_code_add(struct code_table *table, uint32_t id);
 
-/* The number of the channel's address id, or -ENOENT when the channel has no such address. */
+/* Returns the number of the channel's address id, or -ENOENT if the channel has no such address. */
 static inline int64_t torsh_code_number(struct code_table *table, uint32_t id)
 {
 	if (__builtin_expect(id < table->view->n_addresses && table->numbers[id], 1))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Some sums over time, in at most SERIES_POINTS points: when they are full, every second one goes
- * and the distance doubles. Times with no event have no point: the sums stood still.
+ * A few sums over time, in at most SERIES_POINTS points: when the array is full, every second point
+ * is removed and the interval doubles. Intervals without events have no point, because the sums do
+ * not change.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_SERIES_H
 #define TORSH_WRITER_FOLD_TABLES_SERIES_H
@@ -18,7 +19,7 @@ struct series_point {
 struct series {
 	struct series_point points[SERIES_POINTS];
 	uint32_t n_points;
-	uint64_t next_stamp; /* the first event from here on makes a point */
+	uint64_t next_stamp; /* the first event at or after this adds a point */
 	uint64_t step;
 };
 
@@ -30,7 +31,7 @@ static inline void torsh_series_start(struct series *series, uint64_t stamp, uin
 	series->step = step ? step : 1;
 }
 
-/* Called when a stamp is not below next_stamp. */
+/* Add a point. Call when a stamp is not below next_stamp. */
 static inline void torsh_series_add(struct series *series, const struct series_point *point)
 {
 	if (series->n_points == SERIES_POINTS) {

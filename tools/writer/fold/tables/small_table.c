@@ -9,7 +9,8 @@
 #define SHARD_BITS 6u
 
 /*
- * A row, from the lowest bit: an eighth of the address, the size, and what is usable beyond that.
+ * A row, from the lowest bit: an eighth of the address, the size, and the usable bytes beyond the
+ * size.
  */
 #define ALIGNMENT 8u
 #define ADDRESS_BITS 45u
@@ -63,7 +64,8 @@ static uint32_t shard_number(uint64_t address)
 }
 
 /*
- * Where the address is, or the empty row where it would be. The shard has rows, and an empty one.
+ * Returns the row with the address, or the empty row where it belongs. The shard has at least one
+ * empty row.
  */
 static uint32_t find_row(const struct small_shard *shard, uint64_t address)
 {
@@ -137,7 +139,8 @@ bool torsh_small_has(const struct small_table *table, uint64_t address)
 }
 
 /*
- * Rows after an emptied one that it had displaced move up, so that each is found from its home on.
+ * Backward-shift deletion: moves up the rows that the removed one displaced, so that each is found
+ * from its home row.
  */
 static void close_gap(struct small_shard *shard, uint32_t gap)
 {

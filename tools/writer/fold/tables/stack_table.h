@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The stacks of a process as a tree: a stack is its parent (what is left without the innermost
- * frame) and the number of its innermost address. Equal stacks have equal numbers. Stack 0 is the
- * empty one.
+ * The stacks of a process as a tree: a stack is its parent (the stack without its innermost frame)
+ * and the number of its innermost address. Equal stacks have equal numbers. Stack 0 is the empty
+ * one.
  *
- * Not the key index of tools/base, as each event looks its stack up: a stack is found by (parent,
- * address), but its slot follows from the addresses of the whole path, so that the slots of several
- * frames are fetched at once, before the numbers of the parents are known.
+ * Does not use the key index of tools/base, because each event looks its stack up: the key is
+ * (parent, address), but the slot depends on the addresses of the whole path, so the slots of
+ * several frames are prefetched at once, before the parents' numbers are known.
  */
 #ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
@@ -20,10 +20,10 @@
 struct stack_row {
 	uint32_t parent;
 	uint32_t address;
-	uint32_t heap_site, map_site; /* where this stack's totals are; 0: none yet */
+	uint32_t heap_site, map_site; /* sites of this stack; 0: none yet */
 };
 
-/* key: parent << 32 | address + 1; 0: an empty slot. */
+/* key: parent << 32 | address + 1; 0: empty slot */
 struct stack_slot {
 	uint64_t key;
 	uint32_t number;
@@ -33,11 +33,11 @@ struct stack_slot {
 struct stack_table {
 	struct stack_row *rows; /* by number */
 	uint32_t n_rows, capacity; /* n_rows >= 1 */
-	struct stack_slot *slots; /* mask + 1, a quarter of them empty at least */
+	struct stack_slot *slots; /* mask + 1 slots; at least a quarter are empty */
 	uint32_t mask;
 };
 
-/* A stack with the hash of its path. */
+/* A stack and the hash of its path. */
 struct hashed_stack {
 	uint32_t stack;
 	uint32_t hash;
@@ -49,10 +49,10 @@ void torsh_stacks_create(struct stack_table *table);
 /* Free the table. */
 void torsh_stacks_destroy(struct stack_table *table);
 
-/* Slow half of torsh_stacks_push. */
+/* Slow path of torsh_stacks_push. */
 uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash);
 
-/* The hash of a path whose parent's is `hash`. */
+/* Returns the hash of a path from the hash of its parent's path. */
 static inline uint32_t torsh_stacks_hash(uint32_t hash, uint32_t address)
 {
 	uint64_t h = ((uint64_t)hash << 32 | (address + 1)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -60,16 +60,18 @@ static inline uint32_t torsh_stacks_hash(uint32_t hash, uint32_t address)
 	return (uint32_t)((h ^ h >> 29) * UINT64_C(0xc2b2ae3d27d4eb4f) >> 32);
 }
 
-/* The stack that parent becomes by a call into address, where the hash of its path isn't known. */
+/*
+ * Returns the stack of a call from parent into address, for callers without the hash of its path.
+ */
 uint32_t torsh_stacks_below(struct stack_table *table, uint32_t parent, uint32_t address);
 
-/* Fetch the slot of a path with that hash into the cache. */
+/* Prefetch the slot of the path with that hash. */
 static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32_t hash)
 {
 	__builtin_prefetch(&table->slots[hash & table->mask]);
 }
 
-/* The stack that parent becomes by a call into address; hash is that of the new path. */
+/* Returns the stack of a call from parent into address; hash is the new path's. */
 static inline uint32_t torsh_stacks_push(struct stack_table *table, uint32_t parent,
 					 uint32_t address, uint32_t hash)
 {

@@ -122,8 +122,8 @@ static uint64_t bytes_of(const struct extent *extents, uint32_t n)
 }
 
 /*
- * Where a checkpoint failed, the rows that changed since the last whole one are not marked apart:
- * mark all.
+ * After a failed checkpoint, it is unknown which rows changed since the last complete one: mark
+ * all.
  */
 static void mark_all_changed(struct process_state *state)
 {
@@ -153,9 +153,9 @@ static void append_totals(struct recording_file *file, struct target *target,
 }
 
 /*
- * Checkpoints have what changed, until that has grown to as much as all rows took: then all are
- * written, and the extents that they replace become free. So the file grows with what there is to
- * record, not with time.
+ * Checkpoints contain only changes until these take as much space as all rows did: then all rows
+ * are written, and the replaced extents become free. So the file grows with the recorded state, not
+ * with time.
  */
 static void append_replacing(struct recording_file *file, struct target *target,
 			     enum recording_priority priority)
@@ -188,7 +188,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target,
 	mark_all_written(&target->state);
 }
 
-/* As if so much was written of it, which stays as it is. */
+/* Treat that many rows as written: they do not change. */
 static int append_target_to(struct recording_file *file, struct target *target,
 			    struct rows_state state)
 {
@@ -207,14 +207,14 @@ int torsh_rows_target_snapshot(struct recording_file *file, struct target *targe
 {
 	struct rows_state state = target->rows ? *target->rows : (struct rows_state){0};
 
-	/* All totals: what is written down of them may be replaced while that is read. */
+	/* All totals: the written ones may be replaced while a client reads them. */
 	state.has_missed = true;
 	return append_target_to(file, target, state);
 }
 
 int torsh_rows_target_alone(struct recording_file *file, struct target *target)
 {
-	/* Rows of totals that did not change are among what it lacks. */
+	/* Rows of unchanged totals are missing in it too. */
 	return append_target_to(file, target, (struct rows_state){.has_missed = true});
 }
 

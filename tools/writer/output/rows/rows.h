@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Writes the rows of targets in the messages of recording.proto: new rows of tables, changed rows
- * of totals. Each call appends some chunks; what doesn't fit any more is left out, and the
- * recording has the reason.
+ * Writes the rows of targets as messages of recording.proto: new rows of tables, changed rows of
+ * totals. Each call appends some chunks; rows that do not fit are left out, and the recording
+ * contains the reason.
  */
 #ifndef TORSH_WRITER_OUTPUT_ROWS_ROWS_H
 #define TORSH_WRITER_OUTPUT_ROWS_ROWS_H
@@ -16,15 +16,15 @@
 
 struct unfollowed;
 
-/* What was written of a target so far. */
+/* How much of a target has been written. */
 struct rows_state {
 	uint32_t n_modules, n_functions, n_addresses, n_stacks;
-	uint32_t n_named; /* addresses whose functions' names were looked for */
-	bool has_missed; /* totals could not be written */
+	uint32_t n_named; /* addresses that were already symbolized */
+	bool has_missed; /* some totals could not be written */
 
 	/*
-	 * Where totals stand that a later checkpoint replaces: one of all rows, then those of what
-	 * changed.
+	 * Extents of totals that a later checkpoint replaces: one with all rows, then those with
+	 * changes.
 	 */
 	struct extent *extents;
 	uint32_t n_extents, extent_capacity, n_base;
@@ -33,81 +33,87 @@ struct rows_state {
 struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
 	bool is_full, without_flops;
-	/* the writer is killed when the session's first process ends, which is process 1 */
+	/* the writer is killed when the session's first process ends, because that is process 1 */
 	bool ends_with_process_1;
-	uint64_t *paused_ns, *resumed_ns; /* when pauses began and ended */
+	uint64_t *paused_ns, *resumed_ns; /* pauses of the recording */
 	uint32_t n_paused, n_resumed;
-	const char *recording; /* NULL; in a snapshot the path of the recording that goes on */
-	uint64_t taken_ns; /* there: its moment */
+	const char *recording; /* NULL; in a snapshot: the path of the session's recording */
+	uint64_t taken_ns; /* in a snapshot: its time */
 };
 
-/* The session's row; again whenever it has changed. */
+/* Write the session's row; repeated whenever it changes. */
 void torsh_rows_session(struct recording_file *file, const struct rows_session *session);
 
-/* The process's row alone, as soon as it is known. */
+/* Write only the process's row, as soon as it is known. */
 void torsh_rows_process(struct recording_file *file, const struct target *target);
 
-void torsh_rows_state_destroy(struct rows_state *state); /* NULL: nothing */
+void torsh_rows_state_destroy(struct rows_state *state); /* Free the state; NULL is ignored. */
 
 /*
- * A checkpoint of the whole session is written, as of that session time. *extent: of the one
- * before, or none.
+ * A complete checkpoint of the session is written, as of that session time. *extent: of the
+ * previous one, or empty.
  */
 void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost,
 			   struct extent *extent);
 
-/* Everything that changed since the last time; worth RECORDING_LAST: for good. */
+/* Write everything that changed since the last call; worth RECORDING_LAST: the final rows. */
 void torsh_rows_target(struct recording_file *file, struct target *target,
 		       enum recording_priority priority);
 
 /*
- * Into another file, which is read after the target's recording: what that one lacks so far.
- * Returns 0, or -EIO when not all could be written.
+ * Write what the target's recording lacks so far into another file, which is read after that
+ * recording. Returns 0, or -EIO if something could not be written.
  */
 int torsh_rows_target_snapshot(struct recording_file *file, struct target *target);
 
 /*
- * Write everything of a target into a file of its own. Returns 0, or -EIO when not all could be
+ * Write everything of a target into a separate file. Returns 0, or -EIO if something could not be
  * written.
  */
 int torsh_rows_target_alone(struct recording_file *file, struct target *target);
 
 /*
- * Into a file of its own: the process with its heap, and at most n_most stacks of one frame: the
- * attributed frames (attributed_frame.h) with most live bytes. Numbers of stacks, addresses,
- * modules and functions are valid in this file only. Returns 0 or -errno.
+ * Write into a separate file: the process with its heap, and at most n_most stacks of one frame:
+ * the attributed frames (attributed_frame.h) with the most live bytes. Numbers of stacks,
+ * addresses, modules and functions are valid only in this file. Returns 0 or -errno.
  */
 int torsh_rows_allocation_sites(struct recording_file *file, struct target *target,
 				uint32_t n_most);
 
-/* The kept events, if there are at least n_least of them. Returns how many could not be written. */
+/*
+ * Write the stored events if there are at least n_least. Returns the number of events that could
+ * not be written.
+ */
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);
 
-/* The same of the timeline. */
+/*
+ * Write the timeline if it has at least n_least events. Returns the number of events that could not
+ * be written.
+ */
 uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
 
 /*
- * Names of functions for its addresses, from the files of its modules; once it has ended, or is
- * about to.
+ * Write function names for its addresses, from the files of its modules. Call when the target has
+ * ended or is about to.
  */
 void torsh_rows_symbols(struct recording_file *file, const struct target *target,
 			struct symbol_book *book);
 
-/* Where chunks are that later ones replace. items is the owner's to free. */
+/* List the chunks that later ones replace. The caller frees items. */
 struct rows_extents {
 	struct extent *items;
 	uint32_t n, capacity;
 };
 
 /*
- * The session's peak so far, in place of the rows that were written last, which are at *extents;
- * clock is that of the sum's stamps.
+ * Write the session's current peak, in place of the rows at *extents, which were written last;
+ * clock converts the sum's stamps.
  */
 void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap,
 			     const struct clock_conversion *clock, enum recording_priority priority,
 			     struct rows_extents *extents);
 
-/* The row of a program that can't be followed, as it is known now. */
+/* Write the current row of an unfollowed process. */
 void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed *unfollowed);
 
 struct rows_end {
@@ -118,7 +124,7 @@ struct rows_end {
 	const struct cost *cost; /* NULL: no Writer row is written */
 };
 
-/* Write the End row: the last chunk. */
+/* Write the End row, which is the last chunk. */
 void torsh_rows_end(struct recording_file *file, const struct rows_end *end);
 
 #endif

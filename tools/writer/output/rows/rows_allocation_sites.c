@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The allocation sites that hold most of a process's memory now, by attributed frame, with no more
- * of its tables than that needs: a recording of a few pages, which `torsh top` requests every
+ * The allocation sites that currently hold most of a process's memory, by attributed frame, with
+ * only the table rows that they need: a recording of a few pages, which `torsh top` requests every
  * second.
  */
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct frame_total {
 	uint64_t bytes, n;
 };
 
-/* Numbers of rows that are needed: in order and each once after settle_picks. */
+/* Numbers of the needed rows: sorted and unique after settle_picks. */
 struct picks {
 	uint32_t *numbers;
 	uint32_t n, capacity;
@@ -23,7 +23,7 @@ struct picks {
 struct needed {
 	const struct process_state *state;
 	struct frame_total *frame_totals; /* by address */
-	struct frame_total none; /* of blocks without a stack */
+	struct frame_total none; /* blocks without a stack */
 	struct picks addresses, modules, functions;
 };
 
@@ -54,7 +54,7 @@ static void settle_picks(struct picks *picks)
 	picks->n = n;
 }
 
-/* The index of a number that was picked. */
+/* Returns the index of a number that was picked. */
 static uint32_t place_of(const struct picks *picks, uint32_t number)
 {
 	const uint32_t *found = bsearch(&number, picks->numbers, picks->n, sizeof(*picks->numbers),
@@ -63,11 +63,7 @@ static uint32_t place_of(const struct picks *picks, uint32_t number)
 	return (uint32_t)(found - picks->numbers);
 }
 
-/*
- * The picks are a binary heap with the smallest frame_total first: the first may have become too
- * large
- * for its place.
- */
+/* The picks are a min-heap; the first may be too large for its place and is sifted down. */
 static void sink(struct picks *picks, const struct frame_total *frame_totals)
 {
 	uint32_t moved = picks->numbers[0], i = 0;
@@ -198,7 +194,7 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory,
 	}
 }
 
-/* A stack of one frame for each address, in the same order. */
+/* Stacks of one frame, one per address, in the same order. */
 static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct needed *needed)
 {
 	uint32_t n = needed->addresses.n;

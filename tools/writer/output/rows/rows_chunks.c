@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The totals of a target as of one moment, in as many chunks as they take. What is left of each
- * table when all but its last rows are written goes into one chunk with the rest: of most targets
- * that is all there is.
+ * The totals of a target at one moment, in as many chunks as they need. The last rows of all tables
+ * share one chunk with the rest: for most targets that is the only one.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include "tools/store/recording_format.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-/* Bytes that one row takes at most: as many varints of 5 and of 10 bytes as it has columns. */
+/* Upper bound of a row's size in bytes: its columns as varints of 5 and 10 bytes. */
 #define SITE_BYTES (8 * 5 + 8 * 10)
 #define LIVE_BYTES (3 * 5 + 5 * 10)
 #define MAPPING_BYTES (2 * 5 + 5 * 10)
@@ -26,7 +25,7 @@
 _Static_assert(REST_OF_TABLES_BYTES + REST_BYTES <= CHUNK_RAW_MAX,
 	       "what is left of all tables fits into one chunk");
 
-/* Under construction. */
+/* A chunk under construction. */
 struct totals {
 	struct recording_file *file;
 	struct target *target;
@@ -41,9 +40,7 @@ struct totals {
 		growth_memory;
 };
 
-/*
- * Replaceable where the target has totals in the file already, so that these are read after those.
- */
+/* Replaceable if the target already has totals in the file, so that these are read after them. */
 static void put_chunk(const struct totals *totals, Torsh__Chunk *chunk)
 {
 	struct rows_state *state = totals->target->rows;
@@ -163,7 +160,7 @@ static void put_growth(struct totals *totals)
 	free(sum);
 }
 
-/* What is left of the tables, and what is no table. */
+/* The last rows of the tables, and everything that is not a table. */
 static void put_rest(struct totals *totals)
 {
 	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;

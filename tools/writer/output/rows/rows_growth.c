@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What grows from step to step: of each stack, in which steps the blocks were allocated that were
- * alive when the latest step began. A leak has survivors of all times, a cache that warms up has
- * them of the first steps, a bounded one of the last.
+ * Memory that grows from step to step: for each stack, the steps in which the blocks were allocated
+ * that were live when the latest step began. A leak has survivors from all steps, a cache that
+ * warms up from the first steps, a bounded cache from the last ones.
  */
 #include <stdbool.h>
 
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-#define PARTS_MAX 64u /* of a mask */
+#define PARTS_MAX 64u /* bits of a mask */
 #define MARKS_MIN 4u
 
 struct survivors {
-	uint64_t parts; /* bit i: some were allocated in that part of the steps */
+	uint64_t parts; /* bit i: blocks were allocated in that part of the steps */
 	uint64_t late_blocks, late_bytes;
-	/* of the late ones: those of the second and of the last quarter */
+	/* allocated in the second quarter and in the last quarter of the late steps */
 	uint64_t early_blocks, last_blocks;
 };
 
-/* The steps that are over, from mark to mark. */
+/* The finished steps, from mark to mark. */
 struct steps {
 	const struct step_marks *marks;
 	uint32_t n; /* intervals between marks */
 	uint32_t n_parts;
-	uint32_t first_late; /* interval */
+	uint32_t first_late; /* number of the first late interval */
 };
 
 static void add_block(struct survivors *of_site, const struct steps *steps, uint64_t size,
@@ -47,7 +47,7 @@ static void add_block(struct survivors *of_site, const struct steps *steps, uint
 
 struct growth_sum {
 	struct steps steps;
-	bool has_survivors; /* there were steps enough for that */
+	bool has_survivors; /* there were enough steps */
 	struct survivors of_sites[];
 };
 
@@ -115,7 +115,7 @@ void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory,
 	uint32_t n = count_used(sum, *site, heap->n_sites), *stacks;
 
 	make_columns(row, memory, target, sum, n);
-	/* Rows after the first chunk have their stacks in a column of their own. */
+	/* Rows after the first chunk have their stacks in a separate column. */
 	if (*site)
 		ROWS_COLUMN(memory, row, further_stack, n);
 	else

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What a process's rows lack, by cause: the agent's counters and the writer's own.
- */
+/* What a process's rows lack, by cause: the agent's counters and the writer's own. */
 #include "tools/writer/output/rows/rows_parts.h"
 
 static const struct cause {

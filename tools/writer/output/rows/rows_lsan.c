@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which leaks a program itself calls none: what its function __lsan_default_suppressions returns,
- * which LeakSanitizer calls. It is read from the program's file: the agent doesn't run what would
- * not run without it.
+ * The leaks that a program itself suppresses: the return value of its function
+ * __lsan_default_suppressions, which LeakSanitizer calls. It is read from the program's file,
+ * because the agent must not run code that would not run without it.
  */
 #include <errno.h>
 #include <string.h>

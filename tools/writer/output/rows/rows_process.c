@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The row of a process: who it is, how it ended, what was counted.
- */
+/* The row of a process: its identity, how it ended, and its counters. */
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -69,7 +67,7 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 	notes.length = notes.length < CHANNEL_NOTES_BYTES ? notes.length : CHANNEL_NOTES_BYTES;
 	text = text_of(memory, target, notes, '\n', &n);
 	n_notes = count_strings(text, n);
-	/* With room for one more: torsh_rows_put_lsan. */
+	/* The extra string is for torsh_rows_put_lsan. */
 	ROWS_COLUMN(memory, row, notes, n_notes + PROCESS_STATE_NOTES_MAX + 1);
 	split_strings(row->notes, text, n);
 	row->n_notes = n_notes;
@@ -87,7 +85,7 @@ bool torsh_rows_put_wait_status(Torsh__Process *row, int status)
 	return true;
 }
 
-/* How it ended: from the kernel, else from the process's last events. */
+/* How the process ended: from the kernel, else from its last events. */
 static void put_end(Torsh__Process *row, const struct target *target)
 {
 	const struct process_state *state = &target->state;
@@ -96,10 +94,10 @@ static void put_end(Torsh__Process *row, const struct target *target)
 
 	row->has_end = true;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
-	/* One that announced its exit may be written down before it exits. */
+	/* A process that announced its exit may be written before it exits. */
 	if ((!target->is_drained && !(target->end_ns && state->has_exited)) || fate == TARGET_LEFT)
 		return;
-	/* After its exec nothing was its own any more: not how the process ended, and not when. */
+	/* After an exec, the end of the process is not that of this image. */
 	ROWS_SET(row, end_ns,
 		 is_executing ? torsh_clock_to_ns(&state->clock, state->exec_stamp)
 			      : target->end_ns);

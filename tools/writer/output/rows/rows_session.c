@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The session's peak: the sum, and what each process had of it.
- */
+/* The session-wide peak: the sum, and each process's part of it. */
 #include <stdbool.h>
 #include <errno.h>
 #include <string.h>
@@ -112,7 +110,7 @@ void torsh_rows_session_peak(struct recording_file *file, struct session_heap *s
 
 	torsh_peak_tracker_settle(&session_heap->tracker);
 	put_sum(&sum, session_heap, clock);
-	/* Where not all could be written, the former rows stay. */
+	/* If not all rows could be written, the previous ones stay. */
 	if (put(file, &sum, priority, extents) ||
 	    put_members(file, session_heap, clock, priority, extents))
 		return;

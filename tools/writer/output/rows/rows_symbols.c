@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Names of functions for the addresses of a process, module by module.
- */
+/* Function names for the addresses of a process, module by module. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,7 @@ struct lookups {
 	uint32_t n;
 };
 
-/* Pseudo-addresses and lines of Python name no native code. */
+/* Pseudo-addresses and Python lines have no native code. */
 static bool is_code(const struct view_address *address)
 {
 	return address->flags < ADDRESS_PYTHON && address->ip;
@@ -42,7 +40,7 @@ static void collect_module(struct lookups *lookups, const struct code_table *cod
 	}
 }
 
-/* The book has a name for each address; those of one function have one start. */
+/* The book has a name for each address; addresses of one function have one start. */
 static void put_names(Torsh__Symbols *row, const struct lookups *lookups, struct key_index *known)
 {
 	for (uint32_t i = 0; i < lookups->n; i++) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Tables that only grow: modules, functions, addresses, stacks. Rows already written are not
- * written again.
- */
+/* Tables that only grow: modules, functions, addresses, stacks. Each row is written once. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,13 +7,13 @@
 #include "tools/writer/output/rows/rows_parts.h"
 
 /*
- * Texts of modules, and of functions, in one chunk: the row with which there are more is its last
- * one.
+ * Limit of the texts of modules and functions per chunk: the row that exceeds it is the chunk's
+ * last.
  */
 #define TEXT_BYTES (12u << 20)
-#define TEXT_BYTES_MAX (64u << 10) /* of one row: paths and names are shorter */
+#define TEXT_BYTES_MAX (64u << 10) /* per row: paths and names are shorter */
 
-/* Bytes that one row takes at most, but for its texts, each of which has a tag and a length. */
+/* Upper bound of a row's size in bytes, without its texts, each of which has a tag and a length. */
 #define ADDRESS_BYTES (2 * 5 + 10)
 #define STACK_BYTES (2 * 5)
 #define FUNCTION_BYTES (5 + 2 * 5)
@@ -141,8 +138,8 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
 }
 
 /*
- * One chunk with a batch of each; returns false when nothing was left. Rows that could not be
- * written come again.
+ * Write one chunk with a batch of each; returns false if nothing was left. Rows that could not be
+ * written are tried again.
  */
 static bool append_batch(struct recording_file *file, struct target *target,
 			 enum recording_priority priority)

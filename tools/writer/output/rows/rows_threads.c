@@ -37,7 +37,7 @@ static void put_thread(Torsh__Threads *row, uint32_t i, struct folded_thread *th
 	row->tid[i] = thread->tid;
 	row->name[i] = thread->name;
 	row->start_ns[i] = thread->start_ns;
-	/* Its rate is a later one than that of the start. */
+	/* The rate is more recent than that of the start. */
 	row->end_ns[i] = end_ns > thread->start_ns ? end_ns : thread->start_ns;
 	row->allocs[i] = thread->allocs;
 	row->alloc_bytes[i] = thread->alloc_bytes;

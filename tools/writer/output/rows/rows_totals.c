@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What changes: totals by stack, the heap, its live blocks, mappings, the series.
- */
+/* Rows that change: totals by stack, the heap, its live blocks, mappings, the series. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -68,7 +66,7 @@ static bool has_step(const struct heap_site *site)
 		usage->base_last_step) != 0;
 }
 
-/* Is has() true for one of the n changed sites from first on? */
+/* Returns true if has() is true for one of the n changed sites from first on. */
 static bool have(const struct heap *heap, uint32_t first, uint32_t n,
 		 bool (*has)(const struct heap_site *site))
 {
@@ -121,7 +119,7 @@ bool torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *me
 	return n != 0;
 }
 
-/* A forked process frees blocks of its parent's, whose stacks are in the parent's rows. */
+/* A forked process frees blocks of its parent, and their stacks are in the parent's rows. */
 static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 {
 	const struct inheritance *inheritance = &target->inheritance;
@@ -184,7 +182,7 @@ static void add_block(struct live_sum *sums, const struct live_block *block)
 	sum->usable_bytes += torsh_live_usable(block);
 }
 
-/* Their times of allocation are those of all small blocks that there ever were. */
+/* Only the range of allocation times of all small blocks is known. */
 static void add_small(struct live_sum *sum, const struct heap *heap)
 {
 	sum->blocks += heap->small.n_blocks;

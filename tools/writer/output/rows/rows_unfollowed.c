@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The row of a program that was not followed: what its starter sent of it, and how it ended where
- * that is known.
+ * The row of an unfollowed process: what its starter reported, and how it ended if that is known.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include "tools/writer/input/unfollowed.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-#define ARGUMENTS_MAX 512u /* strings: no more of them have room in the event's text */
+#define ARGUMENTS_MAX 512u /* strings: the event's text has no room for more */
 
 static const char *const problems[N_PROGRAM_PROBLEMS] = {
 	[PROGRAM_STATIC] = "is statically linked: there is no loader that would preload the agent",
@@ -25,7 +24,7 @@ static const char *const problems[N_PROGRAM_PROBLEMS] = {
 		"recording might end it",
 };
 
-/* The string after the one at text, before the end; NULL: there is none. */
+/* Returns the string after the one at text, before the end; NULL if there is none. */
 static char *next_string(char *text, const char *end)
 {
 	if (!text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The drain thread's loop, and what other threads call. */
+/* The drain thread's loop, and the functions that other threads call. */
 #include "tools/writer/threads/drain/drain.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void torsh_drain_add(struct drain *drain, struct target *target)
 void torsh_drain_set_fate(struct drain *drain, struct target *target, enum target_fate fate)
 {
 	target->end_monotonic_ns = torsh_clock_monotonic_ns();
-	/* Pairs with the acquire in torsh_target_drain: from then on its rings stand still. */
+	/* Pairs with the acquire in torsh_target_drain: from then on its rings do not change. */
 	atomic_store_explicit(&target->fate, fate, memory_order_release);
 	torsh_mailbox_wake(&drain->mailbox);
 }
@@ -101,7 +101,7 @@ bool torsh_drain_has_replied_to_exit(const struct drain *drain)
 
 /* ---- the recording --------------------------------------------------------------------------- */
 
-/* Session time up to which everything is folded. */
+/* Returns the session time up to which everything is folded. */
 static uint64_t folded_until_ns(const struct drain *drain, uint64_t now)
 {
 	uint64_t until = torsh_session_ns(&drain->session, now);
@@ -196,8 +196,8 @@ static struct target_pass drain_all(struct drain *drain)
 }
 
 /*
- * Where the control group gets short of memory the writer takes less. Where the kernel is about to
- * kill a process of the group the writer ends: its memory is the program's then.
+ * If the control group runs short of memory, the writer stores less. If the kernel is about to kill
+ * a process of the group, the writer ends and leaves its memory to the program.
  */
 static void check_memory(struct drain *drain, uint64_t now)
 {
@@ -228,9 +228,7 @@ static void *run(void *argument)
 	int stop;
 
 	for (;;) {
-		/*
-		 * Read before anything is looked at: what comes later moves it and ends the rest.
-		 */
+		/* Read before everything else: later changes increment it and end the rest. */
 		uint32_t seen =
 			atomic_load_explicit(&drain->mailbox.wake_word, memory_order_acquire);
 		struct target_pass pass;

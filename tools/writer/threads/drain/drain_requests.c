@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the drain thread gives to others: answers to clients' requests, what the first process gets
- * at its exit, and the recording that is kept when memory runs out.
+ * What the drain thread hands out: answers to clients' requests, the reply to the first process at
+ * its exit, and the recordings of out-of-memory errors.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ void torsh_drain_check_exit_wait(struct drain *drain, const struct target *targe
 {
 	const struct request none = {.verb = REQUEST_EXIT_REPLY};
 
-	/* Once in a session. */
+	/* Once per session. */
 	if (drain->exiting || !torsh_exit_reply_is_awaited(target))
 		return;
 	drain->exiting = target->number;
@@ -103,7 +103,7 @@ static void write_whole(struct drain *drain)
 	torsh_rows_end(drain->checkpoints.file, &end);
 }
 
-/* The summary as of now, with the process that exits, for the caller to free; NULL: none. */
+/* Returns the current summary, including the exiting process; the caller frees it. NULL: none. */
 static char *make_summary(struct drain *drain, const struct target *exiting)
 {
 	char *text = NULL;
@@ -119,7 +119,7 @@ static char *make_summary(struct drain *drain, const struct target *exiting)
 	return text;
 }
 
-/* The first process waits at its exit, and all that it committed before is folded. */
+/* The first process waits at its exit, and everything that it committed before is folded. */
 static void prepare_exit_reply(struct drain *drain)
 {
 	struct queued_request *queued = drain->requests.current;
@@ -149,14 +149,14 @@ static void answer_client(struct drain *drain)
 	};
 
 	/*
-	 * A target whose hello came before the request is among the targets: no other can have
-	 * changes from before the moment.
+	 * A target that sent its hello before the request is among the targets: no other can have
+	 * changes before the moment.
 	 */
 	if (snapshot.session_heap)
 		torsh_session_heap_settle(
 			snapshot.session_heap,
 			torsh_clock_instant_to_stamp(&drain->session_peak.clock, moment) + 1);
-	/* The timeline is not part of a snapshot: the recording has it up to the moment. */
+	/* A snapshot has no timeline: the recording contains it up to the moment. */
 	for (uint32_t i = 0; torsh_requests_is_whole(&drain->requests) && i < drain->n_targets; i++)
 		torsh_checkpoints_timeline(&drain->checkpoints, drain->targets[i], 1);
 	torsh_requests_answer(&drain->requests, &snapshot, drain->options.recording_fd,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The inside of the drain, shared by drain.c, drain_targets.c and drain_requests.c. All functions
- * here are the drain thread's.
+ * The internals of the drain, shared by drain.c, drain_targets.c and drain_requests.c. All
+ * functions here run on the drain thread.
  */
 #ifndef TORSH_WRITER_THREADS_DRAIN_DRAIN_STATE_H
 #define TORSH_WRITER_THREADS_DRAIN_DRAIN_STATE_H
@@ -31,14 +31,14 @@ struct drain {
 	pthread_t thread;
 	struct mailbox mailbox;
 	struct status_reader *status_reader;
-	struct requests requests; /* its queue: any thread's, its rest is the drain thread's */
+	struct requests requests; /* any thread may use its queue, only the drain thread the rest */
 	struct pending_children pending_children;
 	_Atomic uint64_t n_finished;
 	_Atomic bool had_children; /* stored before n_finished moves */
 	_Atomic bool is_memory_short; /* too little is left: the writer ends */
 	_Atomic int stop; /* enum drain_stop */
 
-	/* The drain thread's own. */
+	/* Used only by the drain thread. */
 	struct session session;
 	struct checkpoints checkpoints;
 	struct symbol_book *book;
@@ -53,7 +53,7 @@ struct drain {
 	struct pace pace;
 	uint64_t next_memory_check_ns;
 	uint32_t
-		exiting; /* number of the first process, once it waits at its exit; 0: it doesn't */
+		exiting; /* number of the first process while it waits at its exit; 0: it does not */
 	bool has_replied_to_exit;
 	struct summary summary;
 };
@@ -61,10 +61,13 @@ struct drain {
 /* Begin the targets that the control thread has handed over. */
 void torsh_drain_take_targets(struct drain *drain);
 
-/* Target number i is folded to its end: write its final rows and destroy it. */
+/* Target number i is completely folded: write its final rows and destroy it. */
 void torsh_drain_finish_target(struct drain *drain, uint32_t i);
 
-/* May the target's parent still send that it forked it? Not for long: the parent may be stopped. */
+/*
+ * Returns true if the target's parent may still report the fork. Only for a limited time, because
+ * the parent may be stopped.
+ */
 bool torsh_drain_waits_for_parent(const struct target *target, uint64_t now_ns);
 
 /* Start the requests that can be started. */
@@ -73,13 +76,13 @@ void torsh_drain_take_requests(struct drain *drain);
 /* Answer the request that is due. */
 void torsh_drain_answer(struct drain *drain);
 
-/* Queue a request of its own when the target is the first process and waits at its exit. */
+/* Queue an internal request if the target is the first process and waits at its exit. */
 void torsh_drain_check_exit_wait(struct drain *drain, const struct target *target);
 
-/* Let the exiting process go on where the control thread has the text that it prints. */
+/* Let the exiting process continue if the control thread has passed the text that it prints. */
 void torsh_drain_send_exit_reply(struct drain *drain);
 
-/* An allocator of the target's framework ran out of memory: keep what the target holds. */
+/* An allocator of the target's framework ran out of memory: record what the target holds. */
 void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target);
 
 #endif

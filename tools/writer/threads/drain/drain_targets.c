@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What begins and ends with a target, for the drain thread. */
+/* The begin and end of a target, on the drain thread. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -52,7 +52,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	torsh_rows_process(drain->checkpoints.file, target);
 	if (target->pid == drain->options.first_pid)
 		torsh_exit_reply_promise(target, drain->options.exit_wishes);
-	/* A checkpoint as of 0: only the start of the first process is in the recording. */
+	/* A checkpoint at time 0: the recording contains only the start of the first process. */
 	if (is_first)
 		torsh_checkpoints_end(&drain->checkpoints, torsh_clock_monotonic_ns(), 0);
 	torsh_view_attach(&target->view);
@@ -86,7 +86,7 @@ static bool is_running(const struct drain *drain, uint32_t pid, const struct tar
 	return false;
 }
 
-/* Children that it forked, and that have sent no hello yet, may be about to. */
+/* Children that it forked and that have not sent a hello yet may be about to. */
 static void add_pending_children(struct drain *drain, const struct target *target)
 {
 	for (uint32_t i = 0; i < target->state.n_forks; i++) {

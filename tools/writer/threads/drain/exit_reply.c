@@ -10,11 +10,11 @@
 
 #include "tools/writer/input/process_info.h"
 
-#define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO: the machine's own */
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO: the machine's initial namespace */
 
 /*
- * Process 1 of a namespace takes all others with it when it ends, and often it is the target, or
- * ends as soon as the target has. Where that can't be decided it is assumed.
+ * When process 1 of a namespace ends, the kernel kills all others in it. Process 1 is often the
+ * target, or ends right after it. If that cannot be determined it is assumed.
  */
 static bool ends_with_its_namespace(void)
 {
@@ -48,8 +48,8 @@ bool torsh_exit_reply_is_awaited(const struct target *target)
 }
 
 /*
- * Has the process no seccomp filter that the writer lacks? Such a filter may forbid write(); one
- * that both have lets it through.
+ * Returns true if the process has no seccomp filter that the writer lacks. Such a filter may forbid
+ * write(); a filter that both have allows it.
  */
 static bool may_print(const struct target *target)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The writer's end of agent/session/exit_wait.h: what the session's first process waits for at its
+ * The writer's side of agent/session/exit_wait.h: what the session's first process waits for at its
  * exit, in its channel. The writer keeps no pipe of the process open: the process prints the
  * writer's messages.
  */
@@ -12,18 +12,18 @@
 #include "tools/writer/input/target.h"
 
 /*
- * Bits of channel_exit_wish for a process that began its session: has_summary and has_exports as
- * requested. The writer's own PID namespace decides about EXIT_WHOLE.
+ * Returns bits of channel_exit_wish for a process that began its session: has_summary and
+ * has_exports as requested. The writer's own PID namespace determines EXIT_WHOLE.
  */
 uint32_t torsh_exit_reply_wishes(bool has_summary, bool has_exports);
 
 /* Write the wishes to the channel, before writer_state shows that the writer is there. */
 void torsh_exit_reply_promise(struct target *target, uint32_t wishes);
 
-/* Does the process wait at its exit, without an answer yet? */
+/* Returns true if the process waits at its exit without an answer so far. */
 bool torsh_exit_reply_is_awaited(const struct target *target);
 
-/* Let the process go on with a text to print, which is cut at CHANNEL_EXIT_TEXT_BYTES. */
+/* Let the process continue, with a text to print, which is cut at CHANNEL_EXIT_TEXT_BYTES. */
 void torsh_exit_reply_send(struct target *target, const char *text);
 
 #endif

@@ -57,7 +57,7 @@ static int write_recording(int fd, const struct out_of_memory *kept, struct targ
 	return result;
 }
 
-/* Returns 0 or -errno; nothing is left of what can't be written. */
+/* Returns 0 or -errno; on failure the incomplete file is removed. */
 static int keep(const char *path, const struct out_of_memory *kept, struct target *target,
 		const struct rows_session *session)
 {

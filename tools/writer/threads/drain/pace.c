@@ -26,7 +26,9 @@ static void set_sleeping(struct target *const *targets, uint32_t n, uint32_t val
 				      memory_order_seq_cst);
 }
 
-/* Until a producer's ring is a quarter full, something else happens, or memory is to be read. */
+/*
+ * Rest until a producer's ring is a quarter full, something else happens, or memory is to be read.
+ */
 static void sleep_deeply(struct pace *pace, uint32_t seen, uint64_t now,
 			 struct target *const *targets, uint32_t n)
 {
@@ -41,8 +43,8 @@ static void sleep_deeply(struct pace *pace, uint32_t seen, uint64_t now,
 		words[i] = (struct sleep_word){&targets[i]->view.header->writer_sleeps, 1};
 	set_sleeping(targets, n, 1);
 	/*
-	 * A producer publishes, then reads writer_sleeps; this thread does it the other way round,
-	 * so that one of them sees the other.
+	 * A producer publishes, then reads writer_sleeps; this thread does it in the opposite
+	 * order, so that at least one of them sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (has_bytes(targets, n) ||
@@ -58,7 +60,7 @@ void torsh_pace_rest(struct pace *pace, const struct target_pass *pass, uint32_t
 
 	if (pass->n_copied || pass->n_folded)
 		pace->last_active_ns = now;
-	/* Where threads come and go that fast, the next ones need the slots. */
+	/* When threads come and go that fast, the next ones need the slots. */
 	if (pass->n_folded >= PACE_BUDGET || pass->fill_percent > 40 || pass->n_ended >= ENDED_MANY)
 		return;
 	if (has_request) {

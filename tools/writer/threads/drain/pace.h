@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * How long the drain thread rests between two passes over the rings: not at all while they fill, a
- * moment while events come, and in a deep sleep, from which a producer wakes it, when none do.
+ * moment while events arrive, and in a deep sleep, from which a producer wakes it, when there are
+ * none.
  */
 #ifndef TORSH_WRITER_THREADS_DRAIN_PACE_H
 #define TORSH_WRITER_THREADS_DRAIN_PACE_H
@@ -11,18 +12,18 @@
 
 #include "tools/writer/input/target.h"
 
-#define PACE_BUDGET 32768u /* events folded between two looks at the rings */
-#define PACE_DEEP_NS 250000000u /* a deep sleep at most */
+#define PACE_BUDGET 32768u /* events folded between two reads of the rings */
+#define PACE_DEEP_NS 250000000u /* maximum duration of a deep sleep */
 
 struct pace {
 	_Atomic uint32_t *wake_word; /* the thread's own futex */
 	uint64_t last_active_ns; /* CLOCK_MONOTONIC: something was copied or folded */
-	uint64_t next_watch_ns; /* when some target's memory is to be read */
+	uint64_t next_watch_ns; /* time of the next memory read of any target */
 };
 
 /*
- * Rest after a pass. seen: what *wake_word was before the pass; where it has moved there is no
- * sleep. has_request: a request waits, so that the rest is short.
+ * Rest after a pass. seen: value of *wake_word before the pass; if it has changed there is no
+ * sleep. has_request: a request waits, so the rest is short.
  */
 void torsh_pace_rest(struct pace *pace, const struct target_pass *pass, uint32_t seen,
 		     bool has_request, struct target *const *targets, uint32_t n_targets);

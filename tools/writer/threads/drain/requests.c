@@ -25,7 +25,7 @@ struct queued_request *torsh_requests_next(struct requests *requests)
 	return requests->current ? NULL : torsh_request_queue_take(&requests->queue);
 }
 
-/* Whether that is a change or not, it is so from now on. */
+/* The state holds from now on, whether it changes or not. */
 static bool set_pause(struct requests *requests, struct queued_request *queued,
 		      struct target *const *targets, uint32_t n_targets)
 {
@@ -58,7 +58,7 @@ void torsh_requests_join(const struct requests *requests, struct target *target)
 		torsh_target_hold(target, &requests->moment);
 }
 
-/* A status is answered after a while even where the writer is far behind its targets. */
+/* A status is answered after a time limit even if the writer is far behind its targets. */
 static bool has_waited(const struct requests *requests)
 {
 	return requests->current && requests->current->request.verb == REQUEST_STATUS &&
@@ -78,8 +78,8 @@ bool torsh_requests_is_due(const struct requests *requests, struct target *const
 }
 
 /*
- * A descriptor of its own: a copy of the writer's would keep the recording locked for as long as
- * the client has it.
+ * Opened anew: a duplicate of the writer's descriptor would keep the recording locked while the
+ * client has it open.
  */
 static int reopen(int recording_fd)
 {

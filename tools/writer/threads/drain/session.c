@@ -4,7 +4,7 @@
 #include <time.h>
 
 #define MEASURE_EVERY_NS 100000000u
-#define START_AGE_MAX_NS UINT64_C(60000000000) /* an older start of the first target is wrong */
+#define START_AGE_MAX_NS UINT64_C(60000000000) /* an older start of the first target is invalid */
 
 void torsh_session_begin(struct session *session, const struct target *target)
 {

@@ -24,27 +24,24 @@ struct session {
 	uint64_t last_measure_ns; /* CLOCK_MONOTONIC */
 };
 
-/*
- * Begin with the first target. Its start is the zero of all times, where that was a moment ago, or
- * else now.
- */
+/* Begin with the first target. Its start is the zero of all times if that is recent, else now. */
 void torsh_session_begin(struct session *session, const struct target *target);
 
-/* A time of CLOCK_MONOTONIC in nanoseconds of the session; 0 for one before its zero. */
+/* Convert a CLOCK_MONOTONIC time to session time in nanoseconds; times before its zero become 0. */
 uint64_t torsh_session_ns(const struct session *session, uint64_t monotonic_ns);
 
-/* The clock of a target that begins now. */
+/* Returns the clock of a target that begins now. */
 struct clock_conversion torsh_session_clock(const struct session *session,
 					    const struct target *target);
 
 /*
- * Measure the counter's rate again and publish it to the targets. Where the counter has jumped,
- * each of them gets a note.
+ * Measure the counter's rate again and publish it to the targets. If the counter has jumped, each
+ * target gets a note.
  */
 void torsh_session_measure(struct session *session, struct target *const *targets,
 			   uint32_t n_targets);
 
-/* The same, at most every 100 ms. */
+/* Do the same at most every 100 ms. */
 void torsh_session_measure_if_due(struct session *session, uint64_t now_ns,
 				  struct target *const *targets, uint32_t n_targets);
 
@@ -52,7 +49,9 @@ void torsh_session_measure_if_due(struct session *session, uint64_t now_ns,
 void torsh_session_write(const struct session *session, const struct pauses *pauses,
 			 struct recording_file *file);
 
-/* The row of a snapshot taken at that session time; torsh_pauses_release frees its arrays. */
+/*
+ * Fill in the row of a snapshot taken at that session time; torsh_pauses_release frees its arrays.
+ */
 struct rows_session torsh_session_snapshot(const struct session *session,
 					   const struct pauses *pauses, uint64_t taken_ns);
 

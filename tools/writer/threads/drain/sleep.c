@@ -14,7 +14,7 @@
 #define SYS_futex_waitv 449
 #endif
 
-/* As in linux/futex.h of Linux 5.16, for older headers. */
+/* From linux/futex.h of Linux 5.16, for older headers. */
 struct wait_word {
 	uint64_t value;
 	uint64_t address;

@@ -20,7 +20,7 @@
 #elif defined(__aarch64__)
 #include "shim/cpu_aarch64.h"
 #else
-#error "the agent knows x86-64 and aarch64"
+#error "the agent supports only x86-64 and aarch64"
 #endif
 
 /* Of Linux 5.9, the same number on every CPU; older C libraries have no name for it. */

@@ -164,12 +164,12 @@ static __attribute__((noinline)) void describe_process(struct channel *channel)
 		torsh_channel_note(
 			channel,
 			"/proc can't be read: the program's name is the one that it was started by, its "
-			"arguments and its highest resident set are not known");
+			"arguments and its highest resident set are unknown");
 	if (!torsh_config.profile_memory)
 		torsh_count(COUNTER_memory_left_out);
 	if (!(torsh_config.activities & ACTIVITY_HEAP)) {
 		torsh_count(COUNTER_heap_left_out);
-		torsh_channel_note(channel, "the heap is not recorded: it was not asked for");
+		torsh_channel_note(channel, "the heap is not recorded: that was not requested");
 	}
 	torsh_count_many(COUNTER_boot_blocks, torsh_boot_served(&boot_bytes));
 	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
@@ -438,8 +438,8 @@ static bool report_if_abandoned(const struct channel_header *header)
 			      NULL);
 	else
 		torsh_message(
-			"nothing is recorded: the writer ended before it was ready; torsh-writer, started by hand, "
-			"says whether it can run",
+			"nothing is recorded: the writer ended before it was ready; run torsh-writer by hand "
+			"to see why",
 			NULL);
 	torsh_session_remove(torsh_session_socket);
 	return 1;
@@ -479,8 +479,8 @@ static bool is_abort_handled(void)
 	 */
 	uintptr_t action[8] = {0};
 
-	TORSH_SYS(SYS_rt_sigaction, 6 /* SIGABRT */, NULL, action,
-		  8 /* bytes in a signal set */, 0, 0);
+	TORSH_SYS(SYS_rt_sigaction, 6 /* SIGABRT */, NULL, action, 8 /* bytes in a signal set */, 0,
+		  0);
 	return action[0] > 1;
 }
 

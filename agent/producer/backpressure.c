@@ -3,13 +3,13 @@
 
 #include <stdbool.h>
 
-/* stopped, or blocked on a disk */
+/* without progress: the writer is stopped, or blocked on a disk */
 #define SILENT_MAX_NS UINT64_C(2000000000)
 /* the writer's CPU time while the ring stayed full: it makes no progress */
 #define CPU_MAX_NS UINT64_C(30000000000)
-/* no CPU time published yet: it is starting */
+/* no CPU time published yet: the writer is starting */
 #define BLIND_MAX_NS UINT64_C(30000000000)
-/* in any case */
+/* the overall limit */
 #define WAIT_MAX_NS UINT64_C(600000000000)
 
 void torsh_backpressure_begin(struct backpressure *backpressure, uint64_t now_ns,

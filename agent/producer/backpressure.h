@@ -18,9 +18,9 @@ struct writer_progress {
 
 struct backpressure {
 	struct writer_progress last;
-	uint64_t first_cpu_ns; /* the first that could be read */
+	uint64_t first_cpu_ns; /* the first value that could be read */
 	uint64_t checked_ns;
-	uint64_t waited_ns, silent_ns; /* in all, and without a sign of life */
+	uint64_t waited_ns, silent_ns; /* in total, and since the last sign of life */
 };
 
 /* Start a wait at now_ns of a monotonic clock. */
@@ -28,8 +28,8 @@ void torsh_backpressure_begin(struct backpressure *backpressure, uint64_t now_ns
 			      struct writer_progress progress);
 
 /*
- * Whether to go on waiting. Called about every BACKPRESSURE_STEP_NS; of a longer gap only a part
- * counts, because the producer did not run then, and perhaps the writer neither.
+ * Whether to go on waiting. Called about every BACKPRESSURE_STEP_NS. A longer gap counts only in
+ * part: the producer did not run then, and perhaps the writer neither.
  */
 bool torsh_backpressure_lasts(struct backpressure *backpressure, uint64_t now_ns,
 			      struct writer_progress progress);

@@ -13,11 +13,14 @@
 #define N_SLOTS_MIN 16u
 #define MAPPINGS_FILE "/proc/sys/vm/max_map_count"
 #define MAPPINGS_DEFAULT 65530u
-/* The program's stack of a thread takes two, the thread's ring two more: a third of all is ours. */
+/*
+ * A thread of the program takes two for its stack and two for its ring: the agent uses a third of
+ * all.
+ */
 #define MAPPINGS_A_SLOT 6u
 /*
- * A quarter of a limit on address space is taken for small rings and what goes with them, as much
- * for large ones.
+ * Small rings and their memory take at most a quarter of a limit on address space, large rings
+ * another.
  */
 #define SHARE_OF_SPACE 4u
 #define SPACE_A_SLOT (256u << 10)
@@ -27,7 +30,7 @@ static uint64_t align_page(uint64_t bytes)
 	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-/* Puts a table at *at; whole pieces, but for the last one. */
+/* Put a table at *at, in whole pieces except the last one. */
 static uint64_t lay_table(uint64_t *at, uint32_t n, size_t entry_bytes)
 {
 	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes);
@@ -38,8 +41,8 @@ static uint64_t lay_table(uint64_t *at, uint32_t n, size_t entry_bytes)
 }
 
 /*
- * Lay out the tables, each 2^shift times smaller than its maximum, and the rings one after the
- * other; returns the total size.
+ * Lay out the tables, each 2^shift times smaller than its maximum, followed by the rings; returns
+ * the total size.
  */
 static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_t ring_bytes,
 			uint32_t shift)
@@ -99,8 +102,8 @@ static uint32_t count_slots(void)
 }
 
 /*
- * The largest layout that the limit on files leaves room for: a larger one would bring SIGXFSZ on
- * the target. The file takes memory only where it was written to.
+ * The largest layout that fits the limit on file sizes: a larger one would raise SIGXFSZ in the
+ * target. The file takes memory only where it was written to.
  */
 static int choose_layout(struct channel_header *header, uint32_t ring_bytes)
 {
@@ -140,7 +143,7 @@ static void locate_table(struct channel_table *table, void *_Atomic **directory,
 	*directory += table->n_pieces;
 }
 
-/* Finds the tables by the layout; returns 0 or -ENOMEM. */
+/* Find the tables by the layout; returns 0 or -ENOMEM. */
 static int locate(struct channel *channel, const struct channel_header *layout)
 {
 	uint64_t n_pieces = (layout->rings_offset - layout->threads_offset) / CHANNEL_PIECE_BYTES;
@@ -163,7 +166,7 @@ static int locate(struct channel *channel, const struct channel_header *layout)
 	return 0;
 }
 
-/* How much of a parent's table there is: its own word for it, which a full table has let run on. */
+/* How many entries a parent's table has: its own count, which goes past the end of a full table. */
 static uint32_t n_used(const _Atomic uint32_t *mark, uint32_t most)
 {
 	uint32_t n = atomic_load_explicit(mark, memory_order_relaxed);
@@ -171,7 +174,7 @@ static uint32_t n_used(const _Atomic uint32_t *mark, uint32_t most)
 	return n < most ? n : most;
 }
 
-/* The pieces of the first n entries, where the parent wrote any. Returns 0 or -ENOMEM. */
+/* Copy the pieces of the first n entries that the parent wrote. Returns 0 or -ENOMEM. */
 static int copy_table(const struct channel *channel, const struct channel_table *to,
 		      const struct channel_table *from, uint32_t n, size_t entry_bytes)
 {
@@ -192,10 +195,7 @@ static int copy_table(const struct channel *channel, const struct channel_table 
 	return 0;
 }
 
-/*
- * Entries that another thread of the parent had claimed but not written at the fork stay empty for
- * ever.
- */
+/* Entries that another thread of the parent had claimed but not written at the fork stay empty. */
 static int copy_tables(struct channel *channel, const struct channel *parent)
 {
 	struct channel_header *to = channel->header;
@@ -213,7 +213,7 @@ static int copy_tables(struct channel *channel, const struct channel *parent)
 		       sizeof(struct channel_address)) ||
 	    copy_table(channel, &channel->text, &parent->text, text_used, 1))
 		return -ENOMEM;
-	/* Notes are each process's own. */
+	/* Each process has its own notes. */
 	memset(torsh_channel_text(channel, 0), 0, CHANNEL_NOTES_BYTES);
 	atomic_store_explicit(&to->n_modules, n_modules, memory_order_relaxed);
 	atomic_store_explicit(&to->n_codes, n_codes, memory_order_relaxed);
@@ -228,7 +228,7 @@ static int copy_tables(struct channel *channel, const struct channel *parent)
 	return 0;
 }
 
-/* The file's header becomes the layout, with a key that no other file has at this place. */
+/* The layout becomes the file's header, with a key that no other file has at this place. */
 static int map_header(struct channel *channel, struct channel_header *layout, int fd)
 {
 	void *base = torsh_sys_mmap(NULL, CHANNEL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -255,7 +255,7 @@ static int fill(struct channel *channel, struct channel_header *layout,
 		return result;
 	torsh_channel_keep(channel, fd);
 	result = locate(channel, layout);
-	/* The notes' piece is there before anybody writes one. */
+	/* Map the notes' piece before the first note. */
 	if (!result && !torsh_channel_text(channel, 0))
 		result = -ENOMEM;
 	if (!result && parent)
@@ -265,7 +265,7 @@ static int fill(struct channel *channel, struct channel_header *layout,
 	return result;
 }
 
-/* The file's, on which nothing is mapped yet. Returns 0 or -errno; then *fd is closed. */
+/* Create the file, with nothing mapped. Returns 0 or -errno; then *fd is closed. */
 static int create_file(struct channel_header *layout, int *fd)
 {
 	int result;
@@ -282,7 +282,7 @@ static int create_file(struct channel_header *layout, int *fd)
 int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent,
 			 int *fd)
 {
-	/* Not on the stack, which in a forked child may be a small one. */
+	/* Not on the stack, which may be small in a forked child. */
 	struct channel_header *layout = torsh_sys_pages(sizeof(*layout));
 	int result = layout ? choose_layout(layout, ring_bytes) : -ENOMEM;
 
@@ -326,7 +326,7 @@ void torsh_channel_unmap(struct channel *channel)
 	torsh_sys_munmap(channel->directory, channel->n_directory_bytes);
 }
 
-/* Where n bytes of text go that begin no earlier than at: not across two pieces. */
+/* The place for n bytes of text at or after `at`: not across two pieces. */
 static uint32_t reserve_text(uint32_t at, size_t n)
 {
 	uint32_t in_piece = at % CHANNEL_PIECE_BYTES;
@@ -339,7 +339,7 @@ struct channel_text torsh_channel_add_text(struct channel *channel, const char *
 	uint32_t used = atomic_load_explicit(&channel->header->text_used, memory_order_relaxed), at;
 	char *place;
 
-	/* Unwritten bytes are 0, the byte after the text too: it is a string. */
+	/* Unwritten bytes are 0, the one after the text too, so it is a string. */
 	if (n >= CHANNEL_PIECE_BYTES)
 		return (struct channel_text){0};
 	do {
@@ -364,7 +364,7 @@ void torsh_channel_note(struct channel *channel, const char *sentence)
 
 	if (at > CHANNEL_NOTES_BYTES)
 		return;
-	/* A program started again and again is noted once. */
+	/* A program that is started again and again is noted once. */
 	if (memmem(notes, at, sentence, n))
 		return;
 	if (n + 1 > CHANNEL_NOTES_BYTES - at) {
@@ -374,7 +374,7 @@ void torsh_channel_note(struct channel *channel, const char *sentence)
 	}
 	memcpy(notes + at, sentence, n);
 	notes[at + n] = '\n';
-	/* Pairs with the acquire of the writer, which reads no further than this. */
+	/* Pairs with the acquire in the writer, which reads no further than this. */
 	atomic_store_explicit(&channel->header->notes_length, at + (uint32_t)n + 1,
 			      memory_order_release);
 }

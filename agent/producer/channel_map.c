@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How parts of the channel's file are mapped after its start, by mmap alone: a descriptor of it is
- * kept, above those that programs count. The program may close it, and open another file under its
- * number: so what was mapped by it counts only if it still leads to the channel. Otherwise the
- * header's mapping is duplicated and moved to the place.
+ * Maps parts of the channel's file after its start, by mmap alone. A descriptor of the file is kept
+ * above the numbers that programs use. The program may close it and open another file under its
+ * number, so a mapping made from it counts only if the descriptor still refers to the channel.
+ * Otherwise the header's mapping is duplicated and moved into place.
  */
 #include "agent/producer/channel.h"
 
@@ -12,11 +12,11 @@
 #include <stdbool.h>
 
 #define PAGE 4096u
-#define FIRST_DESCRIPTOR 512 /* those below are the program's */
+#define FIRST_DESCRIPTOR 512 /* lower ones are the program's */
 
 /*
- * Does fd lead to this channel? Asked of the kernel, as reading a mapping of a shorter file would
- * be fatal.
+ * Whether fd refers to this channel. The kernel is queried: reading a mapping of a shorter file
+ * would be fatal.
  */
 static bool is_own_file(const struct channel *channel)
 {
@@ -53,8 +53,8 @@ static long map_by_descriptor(const struct channel *channel, uint64_t offset, si
 }
 
 /*
- * An old size of 0 makes mremap map shared pages a second time, in any size; then they become those
- * of another offset.
+ * With an old size of 0 mremap maps shared pages a second time, in any size; then they are remapped
+ * to another offset.
  */
 static long map_by_header(const struct channel *channel, uint64_t offset, size_t n_bytes,
 			  size_t n_again)
@@ -82,7 +82,7 @@ void *torsh_channel_map(const struct channel *channel, uint64_t offset, size_t n
 
 	if (channel->fd >= 0)
 		place = map_by_descriptor(channel, offset, n_bytes, n_again);
-	/* Limits hold for the other way too. */
+	/* Limits apply to the other way too. */
 	if (place != -ENOMEM && place != -EAGAIN && torsh_sys_failed(place))
 		place = map_by_header(channel, offset, n_bytes, n_again);
 	if (torsh_sys_failed(place))
@@ -112,8 +112,8 @@ void *torsh_channel_map_piece(const struct channel *channel, const struct channe
 	void *mapped = torsh_channel_map(channel, offset, CHANNEL_PIECE_BYTES, 0), *other = NULL;
 
 	/*
-	 * Release pairs with the acquire in torsh_channel_piece; where another thread was first,
-	 * its mapping counts.
+	 * The release pairs with the acquire in torsh_channel_piece. If another thread was first,
+	 * its mapping stays.
 	 */
 	if (!mapped ||
 	    atomic_compare_exchange_strong_explicit(&table->pieces[piece], &other, mapped,

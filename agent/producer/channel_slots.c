@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The channel's slots: free ones form a stack, so that the slot freed last, with its pages still
- * mapped, is taken next. See PROTOCOL.md.
+ * The channel's slots. Free ones form a stack, so that the slot freed last, which still has its
+ * pages mapped, is taken next. See PROTOCOL.md.
  */
 #include "agent/producer/channel.h"
 
@@ -11,14 +11,14 @@
 
 #include "shim/libc/thread.h"
 
-/* Slots that the channel's first thread takes. */
+/* slots that the channel's first thread takes */
 #define N_NAMED 2
 
-/* The uppermost of the free slots, or -ENOENT. */
+/* Pop the top of the free slots; -ENOENT if there is none. */
 static int pop_free(struct channel *channel)
 {
 	_Atomic uint64_t *stack = &channel->header->free_slots;
-	/* Acquire pairs with the release of who gave it back: its tail is final. */
+	/* Acquire pairs with the release in the push: the slot's tail is final. */
 	uint64_t word = atomic_load_explicit(stack, memory_order_acquire);
 
 	for (;;) {
@@ -36,7 +36,7 @@ static int pop_free(struct channel *channel)
 	}
 }
 
-/* One that nobody had yet. */
+/* Take a slot that was never used. */
 static int claim_new(struct channel *channel)
 {
 	_Atomic uint32_t *n_threads = &channel->header->n_threads;
@@ -69,7 +69,7 @@ int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind,
 	if (index < 0)
 		return n_ended ? -EAGAIN : -ENOSPC;
 	slot = torsh_channel_slot(channel, (uint32_t)index);
-	/* Without its line it can't even be given back; the numbers before it stay. */
+	/* Without its line the slot can't even be returned; the numbers below it stay valid. */
 	if (!slot)
 		return -ENOSPC;
 	atomic_store_explicit(&slot->state, THREAD_SLOT_CLAIMED, memory_order_relaxed);
@@ -128,18 +128,18 @@ void torsh_channel_open_slot(struct channel *channel, int index, struct ring *ri
 	atomic_store_explicit(&slot->dropped, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->waited_ns, 0, memory_order_relaxed);
 	/*
-	 * Pairs with the acquire of the writer that finds the slot active: the identity above is
-	 * written.
+	 * Pairs with the acquire in the writer that finds the slot active: the identity above is
+	 * complete.
 	 */
 	atomic_store_explicit(&slot->state, THREAD_SLOT_ACTIVE, memory_order_release);
 }
 
 void torsh_channel_close_slot(struct channel *channel, struct thread_slot *slot)
 {
-	/* Counted first: who finds no slot can rely on one being on its way. */
+	/* Counted first: a thread that finds no slot can then rely on one to become free. */
 	atomic_fetch_add_explicit(&channel->header->n_closed, 1, memory_order_relaxed);
-	/* Pairs with the acquire of the writer, which drains up to the last head. */
+	/* Pairs with the acquire in the writer, which drains up to the last head. */
 	atomic_store_explicit(&slot->state, THREAD_SLOT_CLOSED, memory_order_release);
-	/* The slot is free again only when the writer has been there. */
+	/* The writer frees the slot only after it has drained it. */
 	torsh_channel_ring_doorbell(channel->header);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Counts of what went wrong or was rare in the agent, kept in the channel's header so that the
- * report has them after any end. Any thread, any time; before the channel exists counts go to a
- * spare array that is added at its creation.
+ * Counts of errors and rare events in the agent, kept in the channel's header so that the report
+ * has them however the process ends. Any thread, any time. Before the channel exists, counts go to
+ * a spare array that is added when it is created.
  */
 #ifndef TORSH_AGENT_PRODUCER_COUNTER_H
 #define TORSH_AGENT_PRODUCER_COUNTER_H

@@ -12,11 +12,11 @@
 
 struct key_entry {
 	_Atomic uint64_t key; /* set once */
-	_Atomic uint64_t value; /* set once; 0: its thread is about to */
+	_Atomic uint64_t value; /* set once; 0: its thread has not stored it yet */
 };
 
 struct key_table {
-	struct key_table *older; /* smaller; what isn't here may be there */
+	struct key_table *older; /* smaller; holds the keys that this table lacks */
 	uint32_t bits;
 	_Atomic uint32_t n_used;
 	struct key_entry entries[];
@@ -33,7 +33,7 @@ static bool is_full(const struct key_table *table)
 	       (1u << table->bits) / 2;
 }
 
-/* The entry of key, or an empty one where it would stand. A table is never more than half full. */
+/* The entry of key, or the empty one where it belongs. A table is never more than half full. */
 static struct key_entry *find_entry(struct key_table *table, uint64_t key)
 {
 	for (size_t i = first_entry(table, key);; i++) {
@@ -62,7 +62,7 @@ uint64_t torsh_key_map_find(struct key_map *map, uint64_t key)
 	return 0;
 }
 
-/* A larger table in front of current, whose readers stay with it: it is never freed. */
+/* Put a larger table in front of current, which is never freed because it still has readers. */
 static struct key_table *add_table(struct key_map *map, struct key_table *current)
 {
 	uint32_t bits = current ? current->bits + GROWTH_BITS : FIRST_BITS;
@@ -73,7 +73,7 @@ static struct key_table *add_table(struct key_map *map, struct key_table *curren
 		return NULL;
 	table->older = current;
 	table->bits = bits;
-	/* Pairs with the acquires of whoever loads newest. */
+	/* Pairs with the acquire loads of newest. */
 	if (atomic_compare_exchange_strong_explicit(&map->newest, &current, table,
 						    memory_order_acq_rel, memory_order_acquire))
 		return table;
@@ -96,7 +96,7 @@ uint64_t torsh_key_map_add(struct key_map *map, uint64_t key, uint64_t value)
 		if (!found)
 			atomic_fetch_add_explicit(&table->n_used, 1, memory_order_relaxed);
 		/*
-		 * Pairs with the acquire in torsh_key_map_find: what the value stands for was
+		 * Pairs with the acquire in torsh_key_map_find: what the value refers to was
 		 * written before.
 		 */
 		return atomic_compare_exchange_strong_explicit(&entry->value, &winner, value,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash table from keys to values, neither of them 0, that only grows: read and written without
- * locks by any thread, also in a signal handler. For what is kept as long as the process lives.
+ * A hash table from keys to values, neither of them 0, that only grows. Any thread reads and writes
+ * it without locks, also in a signal handler. For data that lives as long as the process.
  */
 #ifndef TORSH_AGENT_PRODUCER_KEY_MAP_H
 #define TORSH_AGENT_PRODUCER_KEY_MAP_H
@@ -19,9 +19,9 @@ struct key_map {
 uint64_t torsh_key_map_find(struct key_map *map, uint64_t key);
 
 /*
- * Add a value for a key that was not found. Returns the value in effect: another thread's where
- * that was first. Without memory nothing is stored. In a race with a growing table a key may get
- * two values, and either is found later.
+ * Add a value for a key that was not found. Returns the value in effect, which may be one that
+ * another thread stored first. Without memory nothing is stored. In a race with a growing table a
+ * key may get two values; later look-ups find either.
  */
 uint64_t torsh_key_map_add(struct key_map *map, uint64_t key, uint64_t value);
 

@@ -53,7 +53,10 @@ struct channel_text torsh_label_text(const char *bytes, size_t n)
 	return text_of(hash_bytes(bytes, n), bytes, n);
 }
 
-/* Two texts with one hash: the second one gets a new label each time, which is still right. */
+/*
+ * If two texts have the same hash, the second one gets a new label at each call, which is still
+ * correct.
+ */
 uint32_t torsh_label(const char *bytes, size_t n)
 {
 	struct channel *channel = &torsh_process->channel;

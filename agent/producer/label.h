@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Texts that are sent to the writer once: names of code, and labels of the timeline's events. Any
- * thread, also in a signal handler; no locks.
+ * Texts that are sent to the writer once: names of code, and labels of timeline events. Any thread,
+ * async-signal-safe, lock-free.
  */
 #ifndef TORSH_AGENT_PRODUCER_LABEL_H
 #define TORSH_AGENT_PRODUCER_LABEL_H
@@ -10,16 +10,19 @@
 
 #include "agent/wire/channel.h"
 
-/* bytes; what is longer is cut, which is counted: long enough for what templates are called */
+/* bytes, enough for the names of C++ templates; longer texts are cut, and counted */
 #define LABEL_MAX 16384u
-/* for a text that is put together: one byte too many shows that it is cut */
+/* for a text that is assembled: the extra byte shows that it is cut */
 #define LABEL_BUFFER_BYTES (LABEL_MAX + 2u)
 
-/* The piece of the channel's text area that holds these n bytes; length 0 when it is full. */
+/*
+ * The piece of the channel's text area that holds these n bytes; its length is 0 when the area is
+ * full.
+ */
 struct channel_text torsh_label_text(const char *bytes, size_t n);
 
 /*
- * The label of these n bytes; 0 for n = 0, or when a table is full. Some ten nanoseconds when
+ * The label of these n bytes; 0 for n = 0, or when a table is full. Takes some ten nanoseconds when
  * cached.
  */
 uint32_t torsh_label(const char *bytes, size_t n);

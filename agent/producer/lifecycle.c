@@ -16,14 +16,15 @@
 #include "shim/libc/thread.h"
 
 /*
- * How long to try for the shared producer, which is held for one event, or while its ring is full.
+ * How often to try for the shared producer, which is held for one event, or while its ring is full.
  */
 #define SHARED_SPINS 1000u
 #define SHARED_STEP_NS UINT64_C(100000)
 #define SHARED_TRIES_MAX 20000u
 
 /*
- * With more ended slots than this not yet freed by the writer, a new thread waits for one of them.
+ * With more ended slots than this that the writer has not freed, a new thread waits for one of
+ * them.
  */
 #define ENDED_MAX 256u
 
@@ -36,10 +37,10 @@
 
 #define PRODUCER_BYTES ((sizeof(struct producer) + 4095) & ~(size_t)4095)
 
-/* handlers that interrupt each other in hooks, and hooks that may be gone */
+/* handlers that interrupt each other in hooks, including hooks that were abandoned */
 #define INTERRUPT_LEVELS 16
 
-/* Stand-ins, so that a hook never tests for NULL. */
+/* Stand-ins, so that hooks never test for NULL. */
 struct producer torsh_producer_not_created = {.state = PRODUCER_NOT_CREATED};
 struct producer torsh_producer_quiet = {.state = PRODUCER_QUIET};
 struct producer torsh_producer_mute = {.state = PRODUCER_MUTE};
@@ -47,10 +48,10 @@ struct producer torsh_producer_ended = {.state = PRODUCER_ENDED};
 
 _Thread_local struct producer *torsh_producer_self = &torsh_producer_not_created;
 
-/* the frame of torsh_lifecycle_producer while it runs, else 0 */
+/* frame of the running torsh_lifecycle_producer, else 0 */
 static _Thread_local uint64_t creation_holder;
 
-/* the hook by which this thread holds, or held, the shared producer */
+/* the hook through which this thread holds, or held, the shared producer */
 static _Thread_local uint64_t shared_holder;
 static pthread_key_t end_key;
 static bool has_end_key;
@@ -63,13 +64,13 @@ static bool has_ended_slots(void *unused)
 	return (uint32_t)atomic_load_explicit(&header->free_slots, memory_order_acquire) != 0;
 }
 
-/* Sleeps until the writer has given a slot back, or for one step. */
+/* Sleep until the writer has freed a slot, or for one step. */
 static void await_slot(void *unused)
 {
 	struct channel_header *header = torsh_process->channel.header;
 	uint32_t n_freed = atomic_load_explicit(&header->n_freed, memory_order_acquire);
 
-	/* Sequentially consistent, as the writer's exchange: one of us sees the other. */
+	/* Sequentially consistent, as the writer's exchange: one side sees the other. */
 	atomic_store_explicit(&header->freed_awaited, 1, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (has_ended_slots(unused))
@@ -79,8 +80,8 @@ static void await_slot(void *unused)
 }
 
 /*
- * Take a slot for the calling thread; waits for ended ones before it uses many more. Negative: no
- * slot.
+ * Take a slot for the calling thread; waits for ended ones before it uses many more. Returns a
+ * negative value without a slot.
  */
 static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
@@ -111,7 +112,7 @@ static bool count_producer(void)
 }
 
 /*
- * The memory of a producer and its stack: a kept block, or a new one that fork zeroes in a child.
+ * The memory of a producer and its stack: a kept block, or new pages that fork zeroes in a child.
  */
 static struct producer *take_block(void)
 {
@@ -121,7 +122,7 @@ static struct producer *take_block(void)
 		struct producer *_Atomic *kept = &torsh_process->kept[i];
 
 		producer = atomic_load_explicit(kept, memory_order_relaxed);
-		/* Acquire pairs with the release of who kept it. */
+		/* Acquire pairs with the release that kept the block. */
 		if (producer && atomic_compare_exchange_strong_explicit(kept, &producer, NULL,
 									memory_order_acquire,
 									memory_order_relaxed))
@@ -154,7 +155,7 @@ static void drop_block(struct producer *producer)
 	torsh_sys_munmap(producer, PRODUCER_BYTES + torsh_stack_bytes());
 }
 
-/* A producer for the calling thread on a slot of its own, not yet open. */
+/* Make a producer for the calling thread on a slot of its own, not yet open. */
 static struct producer *make_producer(enum thread_slot_kind kind, uint64_t *waited_ns)
 {
 	int slot = take_slot(kind, waited_ns);
@@ -225,7 +226,7 @@ static void close_producer(struct producer *producer)
 		close_producer(producer->interrupt);
 		producer->interrupt = NULL;
 	}
-	/* The thread ended in the middle of a hook: it was cancelled there. */
+	/* The thread ended inside a hook: it was cancelled there. */
 	if (atomic_load_explicit(&producer->state, memory_order_relaxed) >= N_PRODUCER_STATES)
 		torsh_producer_mend(producer);
 	torsh_rings_drop(producer->slot, &producer->ring);
@@ -234,7 +235,7 @@ static void close_producer(struct producer *producer)
 	torsh_channel_close_slot(&torsh_process->channel, slot);
 }
 
-/* Destructors of other keys may still free: run again until PTHREAD_DESTRUCTOR_ITERATIONS. */
+/* Destructors of other keys may still free: rerun until PTHREAD_DESTRUCTOR_ITERATIONS. */
 static void end_thread(void *value)
 {
 	struct producer *producer = value;
@@ -266,10 +267,10 @@ struct producer *torsh_lifecycle_producer(void)
 	torsh_producer_self = &torsh_producer_quiet;
 	creation_holder = torsh_producer_holder(__builtin_frame_address(0));
 	producer = new_producer(THREAD_SLOT_MAIN);
-	/* The first 32 keys take no memory; ours was made before the program made any. */
+	/* The first 32 keys take no memory; the agent's was made before any of the program's. */
 	if (producer && has_end_key)
 		pthread_setspecific(end_key, producer);
-	/* Without a slot of its own the thread shares the shared producer. */
+	/* A thread without a slot of its own uses the shared producer. */
 	creation_holder = 0;
 	torsh_producer_self = producer ? producer : &torsh_producer_ended;
 	return producer;
@@ -297,7 +298,7 @@ static struct producer *enter_own(struct producer *producer, const void *frame)
 	if (!producer || enter(producer, holder))
 		return producer;
 	state = atomic_load_explicit(&producer->state, memory_order_relaxed);
-	/* Taken first: a handler that interrupts here uses a producer of its own. */
+	/* Taken first: a signal handler that interrupts here uses a producer of its own. */
 	if (!torsh_producer_is_abandoned(state, frame) ||
 	    !atomic_compare_exchange_strong(&producer->state, &state, holder))
 		return NULL;
@@ -306,8 +307,8 @@ static struct producer *enter_own(struct producer *producer, const void *frame)
 }
 
 /*
- * Hooks called from a signal handler that interrupted a hook, to any depth; or after a handler left
- * all of them.
+ * For hooks called from a signal handler that interrupted a hook, to any depth, or after a handler
+ * abandoned all of them.
  */
 static struct producer *enter_interrupt(struct producer *outer, const void *frame)
 {
@@ -366,7 +367,7 @@ static struct producer *hold_shared(struct producer *shared, uint64_t mark, cons
 		return NULL;
 	shared_holder = torsh_producer_holder(frame);
 	if (shared->user != mark) {
-		/* The cached stack is another thread's. */
+		/* The cached stack belongs to another thread. */
 		torsh_stamp_disown(shared);
 		torsh_stack_reset(shared->stack);
 		shared->user = mark;
@@ -376,9 +377,9 @@ static struct producer *hold_shared(struct producer *shared, uint64_t mark, cons
 }
 
 /*
- * The producer shared by threads past their last destructor (the C library still frees then) and by
- * threads without a slot. Its holder may wait for the writer, or never leave: that is waited for
- * only once.
+ * The producer shared by threads past their last destructor (the C library still frees then) and
+ * threads without a slot. Its holder may wait for the writer, or never leave: a thread waits for
+ * such a holder only once.
  */
 static struct producer *enter_shared(const void *frame)
 {
@@ -393,7 +394,7 @@ static struct producer *enter_shared(const void *frame)
 		held = shared ? atomic_load_explicit(&shared->state, memory_order_relaxed)
 			      : PRODUCER_IDLE;
 		/*
-		 * This thread holds it below a signal handler; or an earlier wait for the same
+		 * This thread holds it below a signal handler, or an earlier wait for the same
 		 * holder timed out.
 		 */
 		if (held == mark ||
@@ -437,7 +438,7 @@ static struct producer *enter_not_created(const void *frame)
 	return enter_shared(frame);
 }
 
-/* The states other than idle. errno is kept: the hook's caller gets the real function's. */
+/* Handles all states other than idle. Keeps errno: the hook's caller gets the real function's. */
 struct producer *torsh_producer_enter_slowly(struct producer *producer, const void *frame)
 {
 	int saved = errno;
@@ -448,7 +449,7 @@ struct producer *torsh_producer_enter_slowly(struct producer *producer, const vo
 		entered = enter_not_created(frame);
 		break;
 	case PRODUCER_QUIET:
-		/* A handler left the hook that was creating this thread's producer. */
+		/* A signal handler abandoned the hook that was creating this thread's producer. */
 		if (torsh_producer_is_abandoned(creation_holder, frame)) {
 			creation_holder = 0;
 			torsh_producer_self = &torsh_producer_not_created;
@@ -459,7 +460,7 @@ struct producer *torsh_producer_enter_slowly(struct producer *producer, const vo
 		torsh_count(COUNTER_muted_lost);
 		break;
 	case PRODUCER_IDLE:
-		/* A handler has recovered it meanwhile. */
+		/* A signal handler has recovered it meanwhile. */
 		entered = enter_own(producer, frame);
 		break;
 	case PRODUCER_ENDED:

@@ -15,8 +15,8 @@
 int torsh_lifecycle_start(void);
 
 /*
- * Create the calling thread's producer. NULL when it can't have one: its events go to the shared
- * producer.
+ * Create the calling thread's producer. Returns NULL if it can't have one: its events go to the
+ * shared producer.
  */
 struct producer *torsh_lifecycle_producer(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Recovery of producers with an abandoned hook: a handler that interrupted it jumped out, threw, or
- * was cancelled. The event on the ring, the encoder's state and the cached stack may be incomplete.
+ * Recovery of producers with an abandoned hook: a signal handler that interrupted the hook jumped
+ * out, threw, or was cancelled. The event on the ring, the encoder's state and the cached stack may
+ * be incomplete.
  */
 #include "agent/modules/memory_probe.h"
 #include "agent/producer/counter.h"
@@ -9,8 +10,8 @@
 
 /*
  * A frame at the holder's own address has replaced it. Otherwise the stored return address decides:
- * a live frame keeps its own, on any stack. Where it is unchanged the hook may still be active
- * further out, or suspended on another stack.
+ * a live frame keeps its own, on any stack. If it is unchanged the hook may still be active further
+ * out, or suspended on another stack.
  */
 bool torsh_producer_is_abandoned(uint64_t state, const void *frame)
 {
@@ -25,7 +26,7 @@ bool torsh_producer_is_abandoned(uint64_t state, const void *frame)
 }
 
 /*
- * Undo the event under way. Returns whether one was begun and not committed, or the hook entered
+ * Undo the event in progress. Returns whether one was begun and not committed, or the hook entered
  * without sending one.
  */
 static bool take_back(struct producer *producer)
@@ -34,7 +35,7 @@ static bool take_back(struct producer *producer)
 	uint64_t head = atomic_load_explicit(&ring->slot->head, memory_order_relaxed);
 	bool is_begun = head & 1;
 
-	/* It may have been counted already: ring.h. */
+	/* It may have been counted already: see ring.h. */
 	if (is_begun && ring->n_events > producer->n_before)
 		atomic_store_explicit(&ring->slot->produced, --ring->n_events,
 				      memory_order_relaxed);

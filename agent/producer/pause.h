@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The writer's flag that new blocks need not be sent. The writer decides by stamps which blocks
- * belong to a pause; the flag only saves work, so no event marks where a pause began.
+ * The writer's flag that new blocks need not be sent. The writer decides by time stamps which
+ * blocks belong to a pause; the flag only saves work, so no event marks the begin of a pause.
  */
 #ifndef TORSH_AGENT_PRODUCER_PAUSE_H
 #define TORSH_AGENT_PRODUCER_PAUSE_H
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 /*
- * Points into the channel's header, to a line that only pauses write to. Without a channel it
- * points to a word that stays 0; where no heap is recorded to one that stays 1, so that a hook
- * checks one word.
+ * Points into the channel's header, to a cache line that only pauses write. Without a channel it
+ * points to a word that stays 0; if no heap is recorded, to one that stays 1. So a hook checks one
+ * word.
  */
 extern const _Atomic uint32_t *_Atomic torsh_pause;
 extern const _Atomic uint32_t torsh_never_paused;

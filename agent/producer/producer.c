@@ -34,7 +34,7 @@ static bool writer_is_dead(struct channel_header *header)
 	}
 	if (!torsh_agent_is_abandoned())
 		return false;
-	/* A writer that never attached stays NONE: the message at exit differs. */
+	/* The state of a writer that never attached stays NONE: the message at exit differs. */
 	atomic_compare_exchange_strong_explicit(&header->writer_state, &attached,
 						CHANNEL_WRITER_GONE, memory_order_relaxed,
 						memory_order_relaxed);
@@ -52,7 +52,7 @@ void torsh_producer_settle_ring(struct producer *producer)
 	ring->mask = torsh_process->channel.header->ring_bytes - 1;
 }
 
-/* Go on in the slot's large ring: what is in the small one is read from there. */
+/* Continue in the slot's large ring; the writer reads the rest of the small one first. */
 static void enlarge(struct producer *producer)
 {
 	struct channel *channel = &torsh_process->channel;
@@ -74,8 +74,7 @@ static void enlarge(struct producer *producer)
 }
 
 /*
- * Extend room_until by at most a quarter of the ring, so that a sleeping writer is woken early
- * enough.
+ * Extend room_until by at most a quarter of the ring, so that a sleeping writer is woken in time.
  */
 static bool grant_room(struct producer *producer)
 {
@@ -137,14 +136,14 @@ static bool has_room(void *producer)
 	return grant_room(producer);
 }
 
-/* Sleeps until the writer has moved this ring's tail, or for one step. */
+/* Sleep until the writer has moved this ring's tail, or for one step. */
 static void await_progress(void *context)
 {
 	struct producer *producer = context;
 	struct thread_slot *slot = producer->ring.slot;
 	uint32_t progress = atomic_load_explicit(&slot->progress, memory_order_acquire);
 
-	/* Sequentially consistent, as the consumer's exchange: one of us sees the other. */
+	/* Sequentially consistent, as the consumer's exchange: one side sees the other. */
 	atomic_store_explicit(&slot->producer_waits, 1, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (grant_room(producer))
@@ -153,7 +152,7 @@ static void await_progress(void *context)
 	torsh_sys_futex_wait(&slot->progress, progress, BACKPRESSURE_STEP_NS);
 }
 
-/* Wait until the writer has made room; false: it did not. */
+/* Wait until the writer has made room; returns false if it did not. */
 static bool wait_for_room(struct producer *producer)
 {
 	const struct producer_await await = {
@@ -178,7 +177,7 @@ static void put_cold(struct producer *producer, uint32_t id, const void *payload
 	producer->n_before = producer->ring.n_events; /* the hook's own event is still to come */
 }
 
-/* The decoder's state may differ: both restart from this stamp. */
+/* The decoder's state may differ: both sides restart from this stamp. */
 static void put_restart(struct producer *producer)
 {
 	struct event event = {.id = EVENT_RESTART,
@@ -294,7 +293,9 @@ int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_byt
 		pages++;
 	former = *pages;
 	memcpy(larger, former.at, former.n_bytes);
-	/* Published before the old pages are unmapped: a handler may leave this function. */
+	/*
+	 * Published before the old pages are unmapped: a signal handler may abandon this function.
+	 */
 	*at = larger;
 	*pages = (struct producer_pages){.at = larger, .n_bytes = n_bytes};
 	torsh_sys_munmap(former.at, former.n_bytes);

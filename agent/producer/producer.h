@@ -3,7 +3,7 @@
  * Where events leave a thread. A producer is one ordered stream of events on one ring, with the
  * state of its encoder. A thread has one, and a second one for signal handlers that interrupt its
  * hooks. First file of this folder: lifecycle.h creates producers, channel.h maps what they write
- * to, stamp.h orders their events. A hook records so:
+ * to, stamp.h orders their events. A hook records an event like this:
  *
  *	struct producer *producer = torsh_producer_enter();
  *
@@ -36,7 +36,7 @@ enum producer_state {
 	PRODUCER_NOT_CREATED, /* stand-in for a thread without a producer */
 	PRODUCER_QUIET, /* stand-in for a thread while the agent makes calls of its own */
 	/*
-	 * stand-in for a thread that may not make the system calls an event takes: events are
+	 * stand-in for a thread that may not make the system calls of an event: its events are only
 	 * counted
 	 */
 	PRODUCER_MUTE,
@@ -56,25 +56,26 @@ struct producer_pages {
 
 struct producer {
 	/*
-	 * enum producer_state, or while its thread is in a hook the holder of
-	 * torsh_producer_holder; written by its thread only, but for the shared producer.
+	 * enum producer_state or, while its thread is in a hook, the holder as
+	 * torsh_producer_holder returns it; written only by its thread, except in the shared
+	 * producer
 	 */
 	_Atomic uint64_t state;
-	uint64_t n_before; /* events that the ring had when the one under way was begun */
+	uint64_t n_before; /* events on the ring when the one in progress was begun */
 	uint32_t slot;
 	struct ring ring;
 	struct stack *stack;
-	struct python *python; /* NULL until it was needed; torsh_producer_pages, as the next two */
-	struct operators *operators; /* the same, collectors/torch/operator_events.c's */
-	struct open_calls *open; /* the same, agent/producer/schedule.c's */
+	struct python *python; /* NULL until needed; in torsh_producer_pages, as are the next two */
+	struct operators *operators; /* owned by collectors/torch/operator_events.c */
+	struct open_calls *open; /* owned by agent/producer/schedule.c */
 	struct producer_pages pages[PRODUCER_PAGES];
-	struct producer *interrupt; /* NULL until a handler needed it */
+	struct producer *interrupt; /* NULL until a signal handler needs it */
 	uint64_t user; /* of the shared producer: the mark of the thread that used it last */
 	uint8_t *large; /* the slot's large ring, once mapped */
 	uint32_t may_not_grow; /* no large ring could be mapped */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
 	uint32_t has_lost;
-	/* the next event is a restart: what the encoding remembers may not be what was sent */
+	/* the next event is a restart: the encoder's state may not match what was sent */
 	uint32_t is_torn;
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	int tid;
@@ -101,13 +102,13 @@ extern bool torsh_producer_clock_is_monotonic;
 
 /*
  * The slow path of torsh_producer_enter, for a producer that is not idle. frame is the hook's.
- * Returns NULL when nothing is recorded; keeps errno.
+ * Returns NULL if nothing is recorded; keeps errno.
  */
 struct producer *torsh_producer_enter_slowly(struct producer *producer, const void *frame);
 
 /*
  * Enter the calling thread's producer. The hook's frame must stay until torsh_producer_leave: a
- * helper that enters on behalf of a hook is inlined into it. Never blocks on the ring; NULL when
+ * helper that enters for a hook is inlined into it. Never blocks on the ring. Returns NULL if
  * nothing is recorded.
  */
 static inline __attribute__((always_inline)) struct producer *torsh_producer_enter(void)
@@ -121,7 +122,7 @@ static inline __attribute__((always_inline)) struct producer *torsh_producer_ent
 	producer->n_before = producer->ring.n_events;
 	atomic_store_explicit(&producer->state, torsh_producer_holder(__builtin_frame_address(0)),
 			      memory_order_relaxed);
-	/* A signal handler that comes from here on finds the producer busy. */
+	/* A signal handler from now on finds the producer busy. */
 	atomic_signal_fence(memory_order_seq_cst);
 	return producer;
 }
@@ -136,22 +137,22 @@ static inline void torsh_producer_leave(struct producer *producer)
 }
 
 /*
- * Map n_bytes of zeroed pages that live as long as the producer. NULL without memory, or when
- * PRODUCER_PAGES are in use.
+ * Map n_bytes of zeroed pages that live as long as the producer. Returns NULL without memory, or
+ * when PRODUCER_PAGES are in use.
  */
 void *torsh_producer_pages(struct producer *producer, size_t n_bytes);
 
 /*
- * Move *at, which torsh_producer_pages returned, to a larger mapping of n_bytes, contents kept.
- * Returns 0, or -ENOMEM and leaves *at.
+ * Move *at, which torsh_producer_pages returned, to a larger mapping of n_bytes, keeping the
+ * contents. Returns 0, or -ENOMEM and leaves *at.
  */
 int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_bytes);
 
-/* The slow paths of torsh_producer_stamp: the counter is not used, or went backwards. */
+/* The slow paths of torsh_producer_stamp: the counter isn't used, or it went backwards. */
 uint64_t torsh_producer_slow_stamp(struct producer *producer);
 uint64_t torsh_producer_stamp_went_back(struct producer *producer);
 
-/* The stamp of an event: never below the producer's last one. */
+/* The time stamp of an event: never below the producer's last one. */
 static inline uint64_t torsh_producer_stamp(struct producer *producer)
 {
 	uint64_t stamp;
@@ -171,7 +172,7 @@ void torsh_producer_drop(struct producer *producer, enum producer_loss what);
 
 /*
  * Whether the ring has room for one event. May wait for the writer, up to the backpressure timeout;
- * false: drop the event.
+ * on false, drop the event.
  */
 static inline bool torsh_producer_has_room(struct producer *producer)
 {
@@ -183,7 +184,7 @@ static inline bool torsh_producer_has_room(struct producer *producer)
 void torsh_producer_add_python(struct producer *producer, struct stack_delta *delta);
 
 /*
- * Capture the hook's stack as a delta to the producer's previous capture, Python frames included.
+ * Capture the hook's stack, Python frames included, as a delta to the producer's previous capture.
  */
 static inline void torsh_producer_capture(struct producer *producer, const void *frame,
 					  struct stack_delta *delta)
@@ -216,7 +217,7 @@ static inline void torsh_producer_free(struct producer *producer, uint64_t addre
 }
 
 /*
- * Send a large delta as STACK events ahead of the alloc. Returns the alloc's new stamp, 0 when the
+ * Send a large delta as STACK events ahead of the alloc. Returns the alloc's new stamp, or 0 if the
  * alloc was dropped.
  */
 static inline uint64_t torsh_producer_stack_first(struct producer *producer,
@@ -233,7 +234,7 @@ static inline uint64_t torsh_producer_stack_first(struct producer *producer,
 }
 
 /*
- * Record an allocation. frame is the hook's __builtin_frame_address(0), or NULL when stacks are not
+ * Record an allocation. frame is the hook's __builtin_frame_address(0), or NULL if stacks are not
  * recorded.
  */
 static inline void torsh_producer_alloc(struct producer *producer, const struct event_alloc *alloc,
@@ -247,7 +248,7 @@ static inline void torsh_producer_alloc(struct producer *producer, const struct 
 		torsh_producer_drop(producer, LOSS_ALLOC);
 		return;
 	}
-	/* Stamped before the stack is taken: reading the counter goes on while that is done. */
+	/* Stamped before the stack is captured: the counter's latency overlaps with the capture. */
 	begin = torsh_ring_begin(&producer->ring);
 	stamp = torsh_producer_stamp(producer);
 	if (frame) {
@@ -265,9 +266,9 @@ static inline void torsh_producer_alloc(struct producer *producer, const struct 
 }
 
 /*
- * Record a cold event stamped now, preceded by the stack when frame is given. An event whose stamp
- * must precede the call it reports takes the stamp by torsh_producer_hold and is sent by
- * torsh_producer_event_at; the writer folds nothing later meanwhile.
+ * Record a cold event stamped now, preceded by the stack if frame is given. An event with a stamp
+ * that must precede the reported call takes it by torsh_producer_hold and is sent by
+ * torsh_producer_event_at; until then the writer folds nothing later.
  */
 void torsh_producer_event(struct producer *producer, const struct event *event, const void *frame);
 
@@ -278,16 +279,16 @@ void torsh_producer_event(struct producer *producer, const struct event *event, 
 void torsh_producer_send(const struct event *event, const void *frame);
 
 /*
- * Mark the ring busy and take a stamp. Returns false when there is no room and the event was
- * dropped. After true, call exactly one of torsh_producer_event_at and torsh_producer_release.
+ * Mark the ring busy and take a stamp. Returns false if there is no room and the event was dropped.
+ * After true, call exactly one of torsh_producer_event_at and torsh_producer_release.
  */
 bool torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp);
 void torsh_producer_event_at(struct producer *producer, const struct event *event, uint64_t stamp);
 void torsh_producer_release(struct producer *producer);
 
 /*
- * Whether the hook that holds a producer in this state has been left for good. Called on the same
- * thread by the hook with this frame.
+ * Whether the hook that holds a producer in this state is abandoned. Called on the same thread by
+ * the hook with this frame.
  */
 bool torsh_producer_is_abandoned(uint64_t state, const void *frame);
 
@@ -298,14 +299,14 @@ bool torsh_producer_is_abandoned(uint64_t state, const void *frame);
 void torsh_producer_mend(struct producer *producer);
 
 /*
- * Switch to the large ring where large_from is set: a handler may have left the hook before the
- * switch.
+ * Switch to the large ring if large_from is set: a signal handler may have abandoned the hook
+ * before the switch.
  */
 void torsh_producer_settle_ring(struct producer *producer);
 
 /*
  * Wait until is_there(context), or until the backpressure timeout (agent/producer/backpressure.h).
- * await sleeps for at most one step. Adds the time to *waited_ns; returns false when it gave up.
+ * await sleeps for at most one step. Adds the time to *waited_ns; returns false on timeout.
  */
 struct producer_await {
 	bool (*is_there)(void *context);

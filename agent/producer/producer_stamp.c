@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Stamps that are not just a reading of the counter: it isn't used, was set back, or stands below
- * the producer's last stamp.
+ * Stamps that are not just a reading of the counter: the counter isn't used, was set back, or is
+ * below the producer's last stamp.
  */
 #include <stdbool.h>
 #include <time.h>
@@ -30,8 +30,9 @@ uint64_t torsh_producer_slow_stamp(struct producer *producer)
 }
 
 /*
- * The counter was set back: stamps are lifted. Or counters of two CPUs differ, where the machine
- * doesn't synchronise them: the producer's time stands still, and that is counted.
+ * Either the counter was set back, and stamps are lifted; or the counters of two CPUs differ
+ * because the machine doesn't synchronise them. Then the producer's time stands still, and that is
+ * counted.
  */
 uint64_t torsh_producer_stamp_went_back(struct producer *producer)
 {

@@ -14,8 +14,8 @@ static int map_ring(int slot, struct ring *ring)
 	if (torsh_channel_map_ring(&torsh_process->channel, slot, 0, ring))
 		return -ENOMEM;
 	/*
-	 * Nothing was written there yet: the call only detects locked mappings, where the kernel
-	 * refuses it.
+	 * Nothing was written there yet: the call only detects locked mappings, for which the
+	 * kernel refuses it.
 	 */
 	answer = TORSH_SYS(SYS_madvise, ring->bytes, CHANNEL_RING_SMALL_BYTES, MADV_DONTNEED, 0, 0,
 			   0);

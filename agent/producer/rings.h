@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The small rings of a process by slot. Of the slots that are used again first they stay mapped
- * when a thread ends, for the slot's next thread.
+ * The small rings of a process by slot. Slots that are reused first keep theirs mapped between
+ * threads.
  */
 #ifndef TORSH_AGENT_PRODUCER_RINGS_H
 #define TORSH_AGENT_PRODUCER_RINGS_H
@@ -10,12 +10,11 @@
 
 struct ring;
 
-/* The small ring of a slot that the calling thread has taken. Returns 0 or -ENOMEM. */
+/* Map the small ring of a slot that the calling thread has taken. Returns 0 or -ENOMEM. */
 int torsh_rings_take(int slot, struct ring *ring);
 
 /*
- * Release the ring of a slot that has no thread any more: unmapped, or kept for the slot's next
- * thread.
+ * Release the ring of a slot without a thread: it is unmapped, or kept for the slot's next thread.
  */
 void torsh_rings_drop(uint32_t slot, const struct ring *ring);
 

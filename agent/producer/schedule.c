@@ -5,13 +5,13 @@
 
 #include "agent/process/process.h"
 
-#define OPEN_FIRST 256u /* room that doubles up to the next */
-/* calls without an end must not fill the memory: those further in are sent, whatever step it is */
+#define OPEN_FIRST 256u /* initial capacity, doubled as needed */
+/* calls that never end must not fill the memory: deeper ones are sent in every step */
 #define OPEN_MAX 65536u
 #define SOURCE_SHIFT 56
-#define KIND_SHIFT 63 /* keys lie below */
+#define KIND_SHIFT 63 /* keys are lower */
 
-/* Keys of open calls with their kinds, the outermost first; their lowest bit: it was sent. */
+/* Keys and kinds of open calls, outermost first; the lowest bit: the beginning was sent. */
 struct open_calls {
 	uint32_t n, capacity;
 	uint32_t n_deeper[N_OPEN_KINDS];
@@ -24,8 +24,8 @@ static size_t bytes_of(uint32_t capacity)
 }
 
 /*
- * The calls that the producer's thread has open, with room for one more. NULL: there is no memory,
- * or there are too many.
+ * The open calls of the producer's thread, with room for one more. Returns NULL without memory or
+ * with too many calls.
  */
 static struct open_calls *make_room(struct producer *producer)
 {
@@ -111,7 +111,7 @@ bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_
 	}
 	while (i && (open->keys[i - 1] & ~UINT64_C(1)) != key_of(kind, key))
 		i--;
-	/* It began on another thread, or before a fork. */
+	/* The call began on another thread, or before a fork. */
 	if (!i)
 		return true;
 	is_sent = open->keys[i - 1] & 1;
@@ -129,8 +129,8 @@ void torsh_schedule_reset(struct open_calls *open)
 }
 
 /*
- * Count one on, or begin with a better source of steps. Returns 0 where there was a better one:
- * then it is no step.
+ * Count one step, or restart the count with a better source of steps. Returns 0 if a better source
+ * exists: this is no step then.
  */
 static bool count_step(enum step_source by, uint64_t first, uint64_t *step)
 {
@@ -164,7 +164,8 @@ static void begin_step(struct producer *producer, enum step_source by, uint64_t 
 	event.schedule_step.number = number == UINT64_MAX ? step : number;
 	torsh_producer_event(producer, &event, NULL);
 	/*
-	 * Readers go by the event's time: what other threads begin around it is right either way.
+	 * Readers compare event times: what other threads begin around this moment is correct
+	 * either way.
 	 */
 	atomic_store_explicit(&torsh_process->schedule.rests,
 			      torsh_schedule_action(&torsh_config.schedule, step) == SCHEDULE_REST,
@@ -185,7 +186,7 @@ void torsh_schedule_optimizer(struct producer *producer, uint32_t label)
 						     memory_order_relaxed) &&
 	    known != label)
 		return;
-	/* Step 0 was what came before. */
+	/* Step 0 is everything before. */
 	begin_step(producer, STEP_BY_OPTIMIZER, 1, UINT64_MAX);
 }
 

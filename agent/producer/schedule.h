@@ -5,8 +5,8 @@
  * optimizer; the best source counts, and starts at step 0. Before the first step everything is
  * sent.
  *
- * The end of a call is sent exactly if its beginning was, whatever the step is by then: each thread
- * keeps which of its open calls were sent.
+ * The end of a call is sent exactly if its beginning was, whatever step it is by then: each thread
+ * remembers which of its open calls were sent.
  */
 #ifndef TORSH_AGENT_PRODUCER_SCHEDULE_H
 #define TORSH_AGENT_PRODUCER_SCHEDULE_H
@@ -20,17 +20,17 @@
 
 struct producer;
 
-/* Of a process; zeros at its start. */
+/* One per process; starts zeroed. */
 struct schedule_state {
-	_Atomic uint32_t is_announced; /* the schedule was sent */
+	_Atomic uint32_t is_announced; /* the schedule has been sent */
 	_Atomic uint32_t rests; /* calls that begin are not sent */
-	_Atomic uint32_t optimizer; /* label of the optimizer that counts steps, 0: none seen */
-	_Atomic uint64_t step; /* enum step_source << 56 | number of the step that goes on */
+	_Atomic uint32_t optimizer; /* label of the optimizer that counts steps, 0: none yet */
+	_Atomic uint64_t step; /* enum step_source << 56 | number of the current step */
 };
 
 enum open_kind { OPEN_OPERATORS, OPEN_RANGES, N_OPEN_KINDS };
 
-/* What a thread has open: producer->open. */
+/* The open calls of a thread: producer->open. */
 struct open_calls;
 
 static inline bool torsh_schedule_is_kept(void)
@@ -51,23 +51,23 @@ static inline bool torsh_schedule_begin(struct producer *producer, enum open_kin
 	return !torsh_schedule_is_kept() || torsh_schedule_opens(producer, kind, key);
 }
 
-/* Whether to send its end; also for a call that began on another thread. */
+/* Whether to send the call's end; also for a call that began on another thread. */
 static inline bool torsh_schedule_end(struct producer *producer, enum open_kind kind, open_key key)
 {
 	return !torsh_schedule_is_kept() || torsh_schedule_closes(producer, kind, key);
 }
 
-/* Whether to send an instant event marked now. */
+/* Whether to send an instant event that is marked now. */
 bool torsh_schedule_is_on(struct producer *producer);
 
 /*
  * A step begins, by the program's mark or torch.profiler's (number: as given, or UINT64_MAX), or
- * ends with the optimizer of that label. Send the event that begins it after this call.
+ * ends with the optimizer of that label. The event that begins it is sent after this call.
  */
 void torsh_schedule_step(struct producer *producer, enum step_source by, uint64_t number);
 void torsh_schedule_optimizer(struct producer *producer, uint32_t label);
 
-/* The label of the optimizer that counts steps, 0: none seen. */
+/* The label of the optimizer that counts steps, 0: none yet. */
 uint32_t torsh_schedule_optimizer_label(void);
 
 /* Drop the open calls: another thread takes over the producer. */

@@ -5,13 +5,13 @@
 #include <time.h>
 
 /*
- * A change of owner costs two producers a cache miss or two each, a fence one producer a tenth of
- * that: below some twenty events between two changes fences are cheaper.
+ * A change of owner costs two producers a cache miss or two each, a fence costs one producer a
+ * tenth of that: with fewer than some twenty events between two changes fences are cheaper.
  */
 #define NEAR_TICKS 4096u /* 1 to 2 µs */
-#define SHARED_TICKS (UINT64_C(1) << 18) /* about 100 µs, then owning is tried again */
+#define SHARED_TICKS (UINT64_C(1) << 18) /* about 100 µs, after which ownership is tried again */
 #define IS_SHARED 1u
-/* between readings that count as one moment: else the thread was interrupted */
+/* between readings that count as simultaneous; above it the thread was interrupted */
 #define NEAR_ENOUGH_TICKS (UINT64_C(1) << 17)
 #define TRIES 1000u
 
@@ -25,11 +25,11 @@ static _Atomic uint64_t *lift_word = &no_lift;
 static const struct clock_reference *reference = &no_reference;
 
 static _Atomic uint64_t changed_at;
-static _Atomic uint64_t ahead; /* at most, of lifted stamps: what lifts have had for doubt */
+static _Atomic uint64_t ahead; /* at most, of lifted stamps: the sum of the lifts' error bounds */
 
 /*
- * A reading with this lift: is it as high as it must be? If not, it is to be taken again: with more
- * lift, perhaps.
+ * Whether the reading with this lift is high enough. If not it is taken again, perhaps with more
+ * lift.
  */
 static bool is_high_enough(const struct clock_moment *known, uint64_t now, uint64_t lift)
 {
@@ -45,15 +45,15 @@ static bool is_high_enough(const struct clock_moment *known, uint64_t now, uint6
 		&doubt);
 	if (!missing)
 		return true;
-	/* Stamps may be ahead already, by all doubts there were: they are again. */
+	/* Stamps may already be ahead by all earlier error bounds, and must stay above. */
 	more = missing + atomic_fetch_add_explicit(&ahead, doubt, memory_order_relaxed) + doubt;
-	/* Lifted by another thread meanwhile: once is enough. */
+	/* If another thread has lifted meanwhile, once is enough. */
 	if (atomic_compare_exchange_strong(lift_word, &lift, lift + more))
 		atomic_store_explicit(&torsh_stamp_is_slow, 1, memory_order_relaxed);
 	return false;
 }
 
-/* A reading that waited for earlier loads; by whom stamps are owned was one of them. */
+/* A reading after earlier loads have completed, among them that of the owner. */
 static uint64_t read_ordered(uint64_t *lift)
 {
 	*lift = atomic_load_explicit(lift_word, memory_order_acquire);
@@ -65,7 +65,7 @@ static uint64_t read_checked(void)
 	uint64_t now, lift;
 
 	for (uint32_t i = 0; i < TRIES; i++) {
-		/* Not one that is published after the reading. */
+		/* Loaded before the reading, so not one that is published later. */
 		struct clock_moment known = torsh_clock_read(reference);
 
 		now = read_ordered(&lift);
@@ -90,7 +90,10 @@ uint64_t torsh_stamp_take(const struct producer *producer)
 	if (!TORSH_CPU_LOADS_IN_ORDER)
 		return read_ordered(&lift);
 	do {
-		/* After the load: what an owner before us has read was read before it owned. */
+		/*
+		 * After the load: everything that an earlier owner read, it read before this
+		 * producer owned the stamps.
+		 */
 		now = read_ordered(&lift);
 		if (owner & IS_SHARED && (owner >> 1) - now - 1 < SHARED_TICKS)
 			return now;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where in the native stack each Python frame belongs, and what that makes of the difference to the
- * previous stack.
+ * Finds where in the native stack each Python frame belongs, and how the merged stack differs from
+ * the previous one.
  *
- * The stack that is sent: native frame i, outermost first, preceded by the links of the chain whose
- * `at` is i. So a link stands at number at + (ids of links outside of it), and a call to another C
- * function by the same line changes nothing but the evaluation function's own frame and what is
- * inside of it.
+ * The merged stack is: native frame i, outermost first, preceded by the links of the chain with
+ * `at` equal to i. So a link has number at + (ids of links outside of it), and a call to another C
+ * function by the same line changes only the evaluation function's own frame and the frames inside
+ * of it.
  */
 #include "agent/python/python.h"
 
@@ -23,7 +23,7 @@
 
 #define is_likely(x) __builtin_expect(!!(x), 1)
 #define NOWHERE UINT32_MAX
-#define MISSED_CFRAMES 16u /* records without an activation, as greenlets make them */
+#define MISSED_CFRAMES 16u /* records without an activation, which greenlets make */
 
 _Static_assert(STACK_MAX_FRAMES + CHAIN_MAX_LINKS <= CHANNEL_STACK_MAX,
 	       "the writer takes deeper stacks");
@@ -42,7 +42,7 @@ struct python {
 	struct python_chain chain;
 	struct activations acts;
 	uintptr_t second_state; /* see running_state; 0: none */
-	/* on their way: an address in the native frame of each activation */
+	/* not located yet: an address in the native frame of each activation */
 	uintptr_t anchors[CHAIN_MAX_LINKS];
 	uint32_t ids[STACK_MAX_FRAMES + CHAIN_MAX_LINKS + STACK_READABLE];
 };
@@ -53,7 +53,7 @@ static void note_unsupported(void)
 {
 	struct text text = torsh_text_map(TEXT_NOTE_BYTES);
 
-	torsh_text_put(&text, "python: this agent doesn't know the frames of CPython ");
+	torsh_text_put(&text, "python: this agent does not support the frames of CPython ");
 	torsh_text_put_number(&text, torsh_cpython.version >> 8);
 	torsh_text_put(&text, ".");
 	torsh_text_put_number(&text, torsh_cpython.version & 0xff);
@@ -95,7 +95,7 @@ void torsh_python_invalidate(struct python *python)
 
 /* ---- the thread's state ---- */
 
-/* Another thread's state may go away while it is looked at. */
+/* Another thread's state may be freed during the look-up. */
 static bool is_own(uintptr_t state)
 {
 	uintptr_t locate = state + torsh_cpython.at.tstate_thread_id;
@@ -104,9 +104,9 @@ static bool is_own(uintptr_t state)
 }
 
 /*
- * Before 3.12 a thread that runs a second interpreter is asked for its first state all the same.
- * The state that holds the lock is the one that runs, if it is this thread's; without the lock it
- * is the one that held it last, as long as that has frames.
+ * Before 3.12 a thread that runs a second interpreter still reports its first state. The running
+ * state is the one that holds the lock, if it is this thread's; without the lock it is the one that
+ * held it last, as long as that has frames.
  */
 static uintptr_t running_state(struct python *python, uintptr_t first)
 {
@@ -136,10 +136,10 @@ static uintptr_t own_state(struct python *python, bool is_main)
 
 /* ---- which native frame executes an activation ---- */
 
-/* Where two stacks part: native frames and links that are common to them. */
+/* Where two stacks diverge: the number of common native frames and links. */
 struct parting {
 	uint32_t native, link;
-	uint32_t old_at; /* of the first link of the old stack that isn't; NOWHERE: there is none */
+	uint32_t old_at; /* of the first link of the old stack that isn't common; NOWHERE: none */
 };
 
 static bool holds(const struct stack_view *view, uint32_t i, uintptr_t address)
@@ -147,7 +147,7 @@ static bool holds(const struct stack_view *view, uint32_t i, uintptr_t address)
 	return view->sp[i] <= address && (i == 0 || address < view->sp[i - 1]);
 }
 
-/* The native frame from number `from` on in which address lies; guess is looked at first. */
+/* The native frame from number `from` on that contains address; guess is tried first. */
 static uint32_t find_frame(const struct stack_view *view, uint32_t from, uint32_t guess,
 			   uintptr_t address)
 {
@@ -161,8 +161,8 @@ static uint32_t find_frame(const struct stack_view *view, uint32_t from, uint32_
 }
 
 /*
- * The records of the activations from number `first` on. A record names the frame that it was left
- * in, where it names one: greenlets have records that belong to no activation.
+ * Read the records of the activations from number `first` on. A record names the frame in which it
+ * was left, if it names one: greenlets have records that belong to no activation.
  */
 static void read_cframes(struct python *python, uintptr_t tstate, uint32_t first)
 {
@@ -185,7 +185,7 @@ static void read_cframes(struct python *python, uintptr_t tstate, uint32_t first
 	}
 }
 
-/* An activation stands where it didn't: from its first link on the stacks differ. */
+/* An activation that moved: from its first link on the stacks differ. */
 static void move(struct activations *acts, uint32_t k, uint32_t at, struct parting *parting)
 {
 	if (acts->at[k] == at)
@@ -198,9 +198,9 @@ static void move(struct activations *acts, uint32_t k, uint32_t at, struct parti
 }
 
 /*
- * Activations from `first` on, by an address in the native frame of each. One whose frame isn't
- * there (the stack is cut, or a greenlet's) stands directly inside of the next one further out, or
- * outermost.
+ * Locate activations from `first` on by an address in the native frame of each. If that frame is
+ * missing (the stack is cut, or a greenlet's) the activation goes directly inside of the next outer
+ * one, or outermost.
  */
 static void locate_by_address(struct python *python, const struct stack_view *view,
 			      uintptr_t tstate, uint32_t first, struct parting *parting)
@@ -225,13 +225,13 @@ static bool is_evaluation(const struct stack_view *view, uint32_t i)
 {
 	uint64_t ip = view->ip[i] & ((UINT64_C(1) << STACK_IP_BITS) - 1);
 
-	/* A return address: it may follow the function's last call. */
+	/* ip is a return address: it may follow the function's last call. */
 	return ip - 1 - torsh_cpython.eval_start < torsh_cpython.eval_bytes;
 }
 
 /*
- * Activations from `first` on, one for each native frame of the evaluation function, the innermost
- * first.
+ * Locate activations from `first` on, one for each native frame of the evaluation function,
+ * innermost first.
  */
 static void locate_by_code(struct python *python, const struct stack_view *view, uint32_t first,
 			   struct parting *parting)
@@ -251,8 +251,8 @@ static void locate_by_code(struct python *python, const struct stack_view *view,
 }
 
 /*
- * Activations of the links after the first n_kept; returns how many are unchanged, from the
- * outermost.
+ * Start the activations of the links after the first n_kept; returns how many are unchanged, from
+ * the outermost.
  */
 static uint32_t start_activations(struct python *python, uint32_t n_kept)
 {
@@ -274,7 +274,7 @@ static uint32_t start_activations(struct python *python, uint32_t n_kept)
 
 /* ---- the difference ---- */
 
-/* The activation of a link that is there. */
+/* The activation that contains a link. */
 static uint32_t find_activation(const struct activations *acts, uint32_t link)
 {
 	uint32_t k = acts->n - 1;
@@ -286,7 +286,7 @@ static uint32_t find_activation(const struct activations *acts, uint32_t link)
 
 /*
  * Locate what may have moved: activations in native frames that changed, and new ones. The
- * unchanged ones show where the stacks part.
+ * unchanged ones show where the stacks diverge.
  */
 static struct parting locate(struct python *python, const struct stack_view *view,
 			     uint32_t n_native_kept, uintptr_t tstate,
@@ -309,7 +309,7 @@ static struct parting locate(struct python *python, const struct stack_view *vie
 	return parting;
 }
 
-/* The outermost of what differs, in the old stack or in the new one, is where they part. */
+/* The stacks diverge at the outermost difference, in the old stack or in the new one. */
 static void finish_parting(const struct python *python, struct parting *parting)
 {
 	const struct activations *acts = &python->acts;
@@ -332,7 +332,7 @@ static void finish_parting(const struct python *python, struct parting *parting)
 		parting->link = acts->start[k - 1];
 }
 
-/* The stack from the parting on. */
+/* Put the stack from the divergence on. */
 static uint32_t put_ids(struct python *python, const struct stack_view *view,
 			const struct parting *parting)
 {

@@ -9,12 +9,12 @@
 #define is_likely(x) __builtin_expect(!!(x), 1)
 
 #define NEVER UINT64_MAX /* no frame's instruction */
-/* links among which a frame is looked for: returns from more at a time are rare */
+/* links among which a frame is searched: more returns between two captures are rare */
 #define SEARCHED 8u
-#define FRAME_BYTES 128u /* enough for what is read of one */
-#define OBJECT_BITS (~(uintptr_t)7) /* references carry tags below from 3.14 on */
+#define FRAME_BYTES 128u /* covers everything that is read of a frame */
+#define OBJECT_BITS (~(uintptr_t)7) /* references carry low tag bits from 3.14 on */
 
-/* What is read of every frame, with the offsets at hand. */
+/* What is read of every frame, with the offsets loaded. */
 struct reader {
 	uint16_t previous, instruction, code;
 	bool has_pointer;
@@ -60,7 +60,7 @@ static bool is_readable(struct python_chain *chain, uintptr_t frame)
 
 /* ---- comparing with what is known ---- */
 
-/* Drop links to code objects that died since, wherever their frames are. */
+/* Drop links to code objects that were freed since, wherever their frames are. */
 static void drop_dead(struct python_chain *chain)
 {
 	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
@@ -74,7 +74,7 @@ static void drop_dead(struct python_chain *chain)
 	}
 }
 
-/* The link among the first n that is this frame: its number + 1, or 0. */
+/* The number + 1 of this frame among the first n links, or 0. */
 static inline uint32_t find_link(const struct python_chain *chain, uint32_t n, uintptr_t frame)
 {
 	uint32_t least = n > SEARCHED ? n - SEARCHED : 0;
@@ -86,24 +86,24 @@ static inline uint32_t find_link(const struct python_chain *chain, uint32_t n, u
 	return 0;
 }
 
-/* Where following known links ended. */
+/* How far the previous capture's links are still valid. */
 struct proof {
-	bool is_whole; /* they are the chain */
-	uint32_t last; /* the link that was looked at last */
-	/* the outermost that stands at another instruction than it did; first + 1: none does */
+	bool is_whole; /* they are the whole chain */
+	uint32_t last; /* the last link that was checked */
+	/* the outermost link whose instruction changed; first + 1: none */
 	uint32_t lowest;
-	uintptr_t next; /* not is_whole: where the last one leads */
+	uintptr_t next; /* if not is_whole: the frame to which the last link leads */
 };
 
 static inline bool has_moved(const struct chain_links *links, const struct reader *reader,
 			     uint32_t i, uintptr_t frame)
 {
-	/* A pointer identifies its code as long as none died. */
+	/* A pointer identifies its code as long as no code was freed. */
 	return read_instruction(reader, frame) != links->instruction[i] ||
 	       (!reader->has_pointer && read_code(reader, frame) != links->code[i]);
 }
 
-/* From link number `first` outwards as long as each leads to the next known one. */
+/* Check the previous links from number `first` outwards, as long as each leads to the next. */
 static inline __attribute__((always_inline)) struct proof
 prove_links(const struct python_chain *chain, const struct reader *reader, uint32_t first)
 {
@@ -115,7 +115,10 @@ prove_links(const struct python_chain *chain, const struct reader *reader, uint3
 	for (i = first; i > 0; i--) {
 		uintptr_t predicted = links->frame[i - 1], next = predicted;
 
-		/* Not what is read next, which it equals: the processor needn't wait for that. */
+		/*
+		 * Hides that next equals the value about to be read, so that the loads stay
+		 * independent.
+		 */
 		__asm__("" : "+r"(next));
 		if (!is_likely(!has_moved(links, reader, i, frame)))
 			proof.lowest = i;
@@ -133,7 +136,7 @@ prove_links(const struct python_chain *chain, const struct reader *reader, uint3
 	return proof;
 }
 
-/* Links from..to, counted from the outermost, are taken for new ones, innermost first. */
+/* Treat links from..to, counted from the outermost, as new, innermost first. */
 static void renew_links(struct python_chain *chain, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = to + 1; i-- > from;)
@@ -142,7 +145,9 @@ static void renew_links(struct python_chain *chain, uint32_t from, uint32_t to)
 
 #define WALK_AGAIN UINT32_MAX
 
-/* Fill fresh with the links from frame outwards. Returns how many of the known ones are true. */
+/*
+ * Fill fresh with the links from frame outwards. Returns how many previous links are still valid.
+ */
 static inline uint32_t walk(struct python_chain *chain, const struct reader *reader,
 			    uintptr_t frame)
 {
@@ -178,7 +183,7 @@ static inline uint32_t walk(struct python_chain *chain, const struct reader *rea
 }
 
 /*
- * A chain that is deeper than is kept: as many inner links as is useful, and one that stands for
+ * For a chain deeper than the limit: keep as many inner links as useful, and one that represents
  * the others.
  */
 static void walk_deep(struct python_chain *chain, const struct reader *reader, uintptr_t frame)
@@ -237,7 +242,7 @@ static uint32_t find_id(struct python_chain *chain, uint32_t i)
 	return line->id;
 }
 
-/* Any thread's: two that make it at a time make two. */
+/* Any thread; two threads in a race make two ids. */
 static uint32_t id_of_cut(void)
 {
 	static _Atomic uint32_t known;
@@ -260,7 +265,7 @@ static void read_link(struct chain_links *links, const struct reader *reader, ui
 	links->starts[i] = is_start(frame);
 }
 
-/* The stand-in for the links further out reads "not shown", and never changes. */
+/* The stand-in for the outer links reads "not shown", and never changes. */
 static void make_cut(struct chain_links *links, uintptr_t frame)
 {
 	links->frame[0] = frame;
@@ -310,7 +315,7 @@ uintptr_t torsh_python_innermost(uintptr_t tstate)
 }
 
 /*
- * The commonest case: the same frames as before, with at most the innermost moved on. False:
+ * The most common case: the same frames as before, with at most the innermost moved on. False:
  * nothing was changed, use the full walk.
  */
 static inline bool update_innermost(struct python_chain *chain, const struct reader *reader,
@@ -328,7 +333,7 @@ static inline bool update_innermost(struct python_chain *chain, const struct rea
 		return false;
 	if (proof.lowest > last)
 		return true;
-	/* What starts an activation may be executed by another one's native frame the next time. */
+	/* A frame that starts an activation may belong to another native frame the next time. */
 	if (read_code(reader, frame) != links->code[last] || is_start(frame) != links->starts[last])
 		return false;
 	links->instruction[last] = read_instruction(reader, frame);

@@ -12,7 +12,7 @@
 #include "agent/python/python_lines.h"
 #include "shim/cpython/cpython.h"
 
-/* Bits of a str's state. */
+/* The kind, from the state of a str. */
 #define TEXT_KIND(state) ((state) >> 2 & 7u)
 #define TEXT_IS_COMPACT(state) ((state) >> 5 & 1u)
 #define TEXT_IS_ASCII(state) ((state) >> 6 & 1u)
@@ -30,7 +30,7 @@ static uint32_t read_u32(uintptr_t object, uint16_t offset)
 	return *(const uint32_t *)(object + offset);
 }
 
-/* Whether n bytes from address on can be read; they are on few pages. */
+/* Whether n bytes from address on can be read; they span few pages. */
 static bool is_readable(uintptr_t address, size_t n)
 {
 	uintptr_t last = (address + n - 1) & ~(uintptr_t)7;
@@ -83,7 +83,7 @@ static uint32_t read_character(uintptr_t data, uint32_t kind, size_t i)
 	}
 }
 
-/* A str as UTF-8, cut where out ends; the bytes it takes. 0 also when it can't be read. */
+/* Copy a str as UTF-8, cut at the end of out; returns its bytes, 0 also if it can't be read. */
 static size_t read_text(uintptr_t text, char *out, size_t n_out)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
@@ -96,7 +96,7 @@ static size_t read_text(uintptr_t text, char *out, size_t n_out)
 	length = read_word(text, at->text_length);
 	state = read_u32(text, at->text_state);
 	/*
-	 * Free-threaded builds give the two bits before the kind a byte of their own. A kind is
+	 * In free-threaded builds the two bits before the kind have a byte of their own. A kind is
 	 * never 0.
 	 */
 	if (!TEXT_KIND(state))
@@ -124,7 +124,7 @@ static bool is_same_code(const struct channel_code *code, struct channel_text na
 	       code->first_line == first_line;
 }
 
-/* The same names on the same line are one function, whatever the code object. */
+/* Code objects with the same names and line are one function. */
 static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
@@ -149,15 +149,15 @@ static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
 	return index;
 }
 
-/* Where a pointer into a code's bytes is, in bytes from their start. */
+/* The offset of a pointer into a code's bytes, from their start. */
 static int32_t offset_of_pointer(uintptr_t frame, uintptr_t code, uintptr_t pointer)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	uintptr_t start = code + at->code_bytes;
 
 	/*
-	 * A free-threaded 3.14 gives threads copies of the bytecode: an array of pointers after its
-	 * length.
+	 * A free-threaded 3.14 gives each thread a copy of the bytecode: an array of pointers
+	 * follows its length.
 	 */
 	if (at->frame_tlbc) {
 		uintptr_t copies = read_word(code, at->code_tlbc);
@@ -197,8 +197,8 @@ static uint32_t find_line(uintptr_t frame, uintptr_t code, uint64_t instruction)
 }
 
 /*
- * The interpreter's own code, e.g. the cleanup after __init__, has no line and one text for all
- * names.
+ * The interpreter's own code, e.g. the cleanup after __init__, has no line and the same text for
+ * all names.
  */
 static bool is_internal(uintptr_t code)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/python/python_lines.h"
 
-/* To 3.9: pairs of bytes, both differences: offset (unsigned) and line (signed). */
+/*
+ * Up to 3.9 (co_lnotab): pairs of bytes with the differences of offset (unsigned) and line
+ * (signed).
+ */
 static uint32_t line_by_lnotab(const uint8_t *table, size_t n_bytes, uint32_t line, int32_t offset)
 {
 	int32_t at = 0;
@@ -18,7 +21,8 @@ static uint32_t line_by_lnotab(const uint8_t *table, size_t n_bytes, uint32_t li
 #define NO_LINE (-128)
 
 /*
- * 3.10: pairs of bytes: how many bytes of code, and what these lines are ahead of the pair before.
+ * 3.10 (co_linetable): pairs of bytes with the length of the code in bytes and the line's
+ * difference to the previous pair.
  */
 static uint32_t line_by_pairs(const uint8_t *table, size_t n_bytes, uint32_t line, int32_t offset)
 {
@@ -37,22 +41,21 @@ static uint32_t line_by_pairs(const uint8_t *table, size_t n_bytes, uint32_t lin
 }
 
 /*
- * From 3.11 on an entry begins with a byte that has its top bit set; of the others none has. Bits
- * 3-6 say what follows, bits 0-2 how many code units it is for, less one.
+ * From 3.11 on (Objects/locations.md of CPython) only the first byte of an entry has its top bit
+ * set. Bits 3-6 are the entry's kind, bits 0-2 its length in code units, less one.
  */
 #define LOCATION_START 0x80u
 #define UNIT_BYTES 2
 
 enum location_code {
-	LOCATION_ONE_LINE = 10, /* to 12: so many less 10 lines ahead */
-	LOCATION_NO_COLUMNS = 13, /* a number of lines follows */
-	LOCATION_LONG = 14, /* the same, and more */
+	LOCATION_ONE_LINE = 10, /* up to 12: the line advances by the kind less 10 */
+	LOCATION_NO_COLUMNS = 13, /* followed by the line's difference */
+	LOCATION_LONG = 14, /* followed by the line's difference, end line and columns */
 	LOCATION_NONE = 15,
 };
 
 /*
- * Six bits a byte, the lowest first, bit 6: one more follows. The lowest bit of the number is its
- * sign.
+ * Six bits a byte, lowest first; bit 6: another byte follows. The number's lowest bit is its sign.
  */
 static int32_t read_signed(const uint8_t *at, const uint8_t *end)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Reads .eh_frame: from a pc to a row. */
+/* Reads .eh_frame: finds the unwind row of a pc. */
 #include "agent/stack/cfi.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "agent/stack/dwarf_bytes.h"
 
-/* bytes of a CIE or FDE: what damage makes longer would take its time */
+/* bytes of a CIE or FDE: damage could make them longer, and slow to read */
 #define LONGEST_ENTRY (1u << 20)
 
 struct frame_description {
@@ -20,8 +20,8 @@ struct frame_description {
 };
 
 /*
- * The body of the CIE or FDE at entry, without its length. The 64-bit form is not used below 4 GiB:
- * refused.
+ * The body of the CIE or FDE at entry, without its length. The 64-bit form, never used below 4 GiB,
+ * is refused.
  */
 static struct dwarf_bytes entry_bytes(const struct object_memory *memory, const uint8_t *entry)
 {
@@ -36,8 +36,8 @@ static struct dwarf_bytes entry_bytes(const struct object_memory *memory, const 
 }
 
 /*
- * The sorted table that linkers write: pairs of 32 bits, relative to the header. NULL: nothing at
- * pc.
+ * Look up pc in the sorted table that linkers write: pairs of 32 bits, relative to the header.
+ * NULL: no entry covers pc.
  */
 static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, size_t n,
 				    uintptr_t pc)
@@ -64,8 +64,8 @@ static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, si
 }
 
 /*
- * The FDE that may cover pc. Not inlined, as read_fde: the stack may be a signal handler's small
- * one, and one at a time is on it.
+ * The FDE that may cover pc. Not inlined, and neither is read_fde: only one at a time is on the
+ * stack, which may be a signal handler's small one.
  */
 static __attribute__((noinline)) const uint8_t *
 find_fde(const uint8_t *hdr, const struct object_memory *memory, uintptr_t pc)
@@ -84,7 +84,7 @@ find_fde(const uint8_t *hdr, const struct object_memory *memory, uintptr_t pc)
 		       : find_in_table(hdr, bytes.at, n, pc);
 }
 
-/* The letters of a CIE's augmentation string, whose data come in the same order. */
+/* Read the data of a CIE's augmentation string, which are in the order of its letters. */
 static void read_augmentation(struct frame_description *d, const char *letters,
 			      struct dwarf_bytes *cie)
 {
@@ -116,7 +116,10 @@ static void read_augmentation(struct frame_description *d, const char *letters,
 			d->is_signal_frame = true;
 			break;
 		default:
-			/* An unknown letter has data of unknown length, but 'z' gave the total. */
+			/*
+			 * An unknown letter has data of unknown length, but 'z' has given the
+			 * total.
+			 */
 			return;
 		}
 	}
@@ -162,7 +165,7 @@ static __attribute__((noinline)) int read_fde(struct frame_description *d,
 
 	if (fde.is_bad)
 		return -EINVAL;
-	/* The distance back to the CIE; 0 would be one itself. */
+	/* The distance back to the CIE; 0 marks a CIE. */
 	length = torsh_dwarf_unsigned(&fde, 4);
 	if (length == 0)
 		return -EINVAL;
@@ -192,7 +195,7 @@ static intptr_t scale(uint64_t number, int64_t factor)
 static void set_register(struct cfi_row *row, uint64_t number, enum cfi_location location,
 			 intptr_t value)
 {
-	/* Vector registers have numbers too; nobody needs them. */
+	/* Vector registers have numbers too, but are not needed. */
 	if (number < CFI_N_REGISTERS)
 		row->registers[number] = (struct cfi_where){.location = location, .value = value};
 }
@@ -215,7 +218,7 @@ struct machine {
 	const struct frame_description *d;
 	uintptr_t location;
 	uint32_t n_saved;
-	bool is_initial; /* running the CIE's program */
+	bool is_initial; /* the CIE's program is running */
 };
 
 static void set_cfa(struct cfi_row *row, uint64_t number, intptr_t offset)
@@ -387,7 +390,7 @@ int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memo
 
 	memset(&scratch->row, 0, sizeof(scratch->row));
 	scratch->row.is_signal_frame = d.is_signal_frame;
-	/* A damaged CIE may restore what it is about to define. */
+	/* A damaged CIE may restore registers before it defines them. */
 	scratch->initial = scratch->row;
 	machine.location = d.start;
 	err = run_program(&machine, d.cie_program, UINTPTR_MAX);

@@ -12,7 +12,7 @@
 
 #include "agent/modules/loaded_object.h"
 
-/* DWARF's numbers on x86-64 (psABI figure 3.36); rip stands for the return address. */
+/* DWARF numbers on x86-64 (psABI figure 3.36); rip is the return address. */
 enum cfi_register {
 	CFI_RAX,
 	CFI_RDX,
@@ -33,7 +33,7 @@ enum cfi_register {
 
 enum cfi_location {
 	CFI_SAME, /* not touched */
-	CFI_UNDEFINED, /* lost; of rip: there is no caller */
+	CFI_UNDEFINED, /* lost; for rip: there is no caller */
 	CFI_AT_CFA, /* saved at CFA + value */
 	CFI_IS_CFA, /* is CFA + value */
 	CFI_IN_REGISTER, /* is in register number value */
@@ -56,8 +56,8 @@ struct cfi_row {
 };
 
 /*
- * What reading takes: too large for the small stacks of signal handlers and coroutines. Contents
- * need no care.
+ * Buffers for reading, too large for the small stacks of signal handlers and coroutines. They need
+ * no initialisation.
  */
 #define CFI_STATES_MAX 8
 struct cfi_scratch {
@@ -65,15 +65,14 @@ struct cfi_scratch {
 };
 
 /*
- * The row for the instruction at pc into scratch->row; eh_frame_hdr and memory are those of the
- * object that holds pc. What lies there may be damaged: nothing outside of memory is read, and a
- * block that the row points to lies in it. Returns 0, -ENOENT when nothing describes pc, or -EINVAL
- * when it can't be understood.
+ * Read the row for the instruction at pc into scratch->row; eh_frame_hdr and memory are those of
+ * the object that contains pc. Handles damaged data: only memory is read, and blocks that the row
+ * points to lie in it. Returns 0, -ENOENT if nothing describes pc, or -EINVAL for unsupported data.
  */
 int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc,
 		   struct cfi_scratch *scratch);
 
-/* Whether the code that one entry describes begins at pc: there is a function. */
+/* Whether the code that one FDE describes begins at pc, so that pc is the start of a function. */
 bool torsh_cfi_begins(const uint8_t *eh_frame_hdr, const struct object_memory *memory,
 		      uintptr_t pc);
 

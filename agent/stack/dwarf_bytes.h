@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Reading the numbers and pointers of encoded unwind data. */
+/* Reads the numbers and pointers of encoded unwind data. */
 #ifndef TORSH_AGENT_STACK_DWARF_BYTES_H
 #define TORSH_AGENT_STACK_DWARF_BYTES_H
 
@@ -26,8 +26,8 @@ enum {
 };
 
 /*
- * A cursor over the bytes of encoded unwind data. is_bad once something ran over the end or can't
- * be understood; every later value is 0.
+ * A cursor over encoded unwind data. is_bad after a read past the end or of unsupported data; every
+ * later value is 0.
  */
 struct dwarf_bytes {
 	const uint8_t *at, *end;
@@ -40,8 +40,8 @@ uint64_t torsh_dwarf_uleb(struct dwarf_bytes *bytes);
 int64_t torsh_dwarf_sleb(struct dwarf_bytes *bytes);
 
 /*
- * A pointer in one of the encodings. Indirect ones, and those relative to anything but themselves,
- * are bad.
+ * Read a pointer in one of the encodings. Indirect pointers, and those relative to anything but
+ * themselves, are bad.
  */
 uintptr_t torsh_dwarf_pointer(struct dwarf_bytes *bytes, uint8_t encoding);
 

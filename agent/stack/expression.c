@@ -53,7 +53,7 @@ static void push_pick(struct machine *m, uint64_t depth)
 		push(m, m->values[m->n - 1 - depth]);
 }
 
-/* Memory is read in aligned words, as all that call frame information ever stores is. */
+/* Memory is read in aligned words, the only form that call frame information stores. */
 static void push_memory(struct machine *m, uintptr_t address, uint64_t size_bytes)
 {
 	uintptr_t word, shift = address % 8 * 8;
@@ -79,12 +79,12 @@ static void branch(struct machine *m, bool is_taken)
 		m->code.at += distance;
 }
 
-/* a op b; what can't be computed is bad. */
+/* a op b; sets is_bad for what can't be computed. */
 static uintptr_t combine(struct machine *m, uint8_t op, uintptr_t a, uintptr_t b)
 {
 	bool is_divided = op == 0x1b || op == 0x1d;
 
-	/* No divisor, or the one quotient that overflows: CPUs trap. */
+	/* Division by zero, or the one quotient that overflows: CPUs trap. */
 	if (is_divided && (b == 0 || (b == UINTPTR_MAX && a == (uintptr_t)INTPTR_MIN))) {
 		m->code.is_bad = true;
 		return 0;

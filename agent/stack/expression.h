@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * DWARF expressions (DWARF 5 section 2.5) as they occur in call frame information: a small stack
- * machine over the registers of a frame and memory that is read only when it is readable.
+ * Evaluates DWARF expressions (DWARF 5 section 2.5) in call frame information: a small stack
+ * machine over the registers of a frame and memory, which is read only if it is readable.
  */
 #ifndef TORSH_AGENT_STACK_EXPRESSION_H
 #define TORSH_AGENT_STACK_EXPRESSION_H
@@ -12,9 +12,8 @@
 
 /*
  * Run the block (ULEB128 length, then operations) over registers[], indexed by DWARF number.
- * initial is pushed first unless NULL. Memory is read through torsh_probe_read with known_page.
- * values is the caller's, for the time of the call. Returns 0 and the top of the stack in *result,
- * or -EINVAL.
+ * initial is pushed first unless NULL. Memory is read by torsh_probe_read with known_page. values
+ * is scratch space of the caller. Returns 0 and the top of the stack in *result, or -EINVAL.
  */
 int torsh_expression_run(const uint8_t *block, const uintptr_t *registers, const uintptr_t *initial,
 			 uintptr_t *known_page, uintptr_t values[EXPRESSION_VALUES],

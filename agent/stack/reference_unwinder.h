@@ -23,19 +23,21 @@ struct reference_difference {
 extern struct reference_difference torsh_reference_first_difference;
 
 /*
- * Open libunwind; not from a hook. Returns 0, or -ENOENT when the library is missing or
- * incompatible.
+ * Open libunwind; not from a hook. Returns 0, or -ENOENT if the library is missing or incompatible.
  */
 int torsh_reference_open(void);
 
 /*
- * Write the addresses of the frames from the one that will run with sp outwards to ips[]. Returns
+ * Write the addresses of the frames to ips[], from the one that will run with sp outwards. Returns
  * their number, at most REFERENCE_MAX_FRAMES, or REFERENCE_BUSY, which torsh_reference_compare
- * accepts, when this thread is in a walk already. Called from a frame further in on the same stack.
+ * accepts, if this thread is in a walk already. Called from a frame further in on the same stack.
  */
 uint32_t torsh_reference_walk(uintptr_t sp, uintptr_t *ips);
 
-/* Compare two stacks, innermost first, and count the result. is_cut: ours ends early by design. */
+/*
+ * Compare two stacks, innermost first, and count the result. is_cut: the agent's stack ends early
+ * by design.
+ */
 void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference,
 			     uint32_t n_reference, bool is_cut);
 

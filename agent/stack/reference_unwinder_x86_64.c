@@ -33,7 +33,10 @@ struct reference_difference torsh_reference_first_difference;
 static _Atomic uint32_t has_difference;
 static _Atomic uint32_t last_generation;
 
-/* libunwind maps memory under its own lock, by our hook: that capture is not checked. */
+/*
+ * libunwind maps memory under its own lock, through the agent's wrapper: such a capture is not
+ * checked.
+ */
 static _Thread_local bool is_walking;
 
 int torsh_reference_open(void)
@@ -60,7 +63,7 @@ int torsh_reference_open(void)
 	return -ENOENT;
 }
 
-/* Its cache of rules is not flushed by dlclose. */
+/* dlclose doesn't flush libunwind's cache of unwind rules. */
 static void flush_when_code_changed(void)
 {
 	uint32_t generation = atomic_load(&torsh_unwind_rules_generation);
@@ -86,7 +89,7 @@ static uint32_t walk(uintptr_t sp, uintptr_t *ips)
 	} while (at != sp && unwind.step(&cursor) > 0);
 	if (at != sp)
 		return 0;
-	/* A return address of 0 is where a stack ends; libunwind 1.8 takes it for a frame. */
+	/* A return address of 0 ends a stack; libunwind 1.8 treats it as a frame. */
 	while (n < REFERENCE_MAX_FRAMES && !unwind.get_register(&cursor, CFI_RIP, &ips[n]) &&
 	       ips[n]) {
 		n++;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How stacks are captured; first file of this folder, step.h and cfi.h go on from here.
+ * How stacks are captured; first file of this folder, followed by step.h and cfi.h.
  *
  * The native stack of the calling thread, exact and cheap: unwound only as far as it differs from
- * the thread's previous one, whose outer frames are proved unchanged by re-reading their saved
- * return addresses.
+ * the thread's previous stack. Re-reading the saved return addresses of the outer frames proves
+ * them unchanged.
  *
  * One struct stack belongs to one thread (a second one to the signal handlers that interrupt its
  * hooks). A capture returns the delta to the previous capture of the same struct; a caller that
@@ -23,41 +23,42 @@ struct stack;
 
 /*
  * ids of addresses (agent/modules/module_registry.h), outermost first; valid until the next
- * capture. STACK_READABLE of them can be read, also where n_push is less.
+ * capture. STACK_READABLE of them can be read even if n_push is less.
  */
 #define STACK_READABLE 8
 struct stack_delta {
-	uint32_t pop; /* innermost frames that are gone, or STACK_POP_ALL: start anew */
+	uint32_t pop; /* number of innermost frames to remove, or STACK_POP_ALL: start over */
 	uint32_t n_push;
 	const uint32_t *push;
 };
 
 /*
- * One time, before the first capture: finds _dl_find_object (or falls back to a module table).
+ * Called once, before the first capture: finds _dl_find_object (or falls back to a module table).
  * Never allocates from the application's heap.
  */
 void torsh_stack_start(void);
 
 /*
- * torsh_stack_bytes zeroed, page-aligned bytes become a stack; NULL without memory for the shared
- * tables. torsh_stack_destroy releases what the stack took besides these bytes.
+ * Make a stack of torsh_stack_bytes zeroed, page-aligned bytes; NULL without memory for the shared
+ * tables. torsh_stack_destroy releases what the stack uses besides these bytes.
  */
 size_t torsh_stack_bytes(void);
 struct stack *torsh_stack_create(void *pages);
 void torsh_stack_destroy(struct stack *stack);
 
 /*
- * The stack of the code that called the hook whose __builtin_frame_address(0) is frame.
+ * Capture the stack of the code that called the hook with this __builtin_frame_address(0).
  * Async-signal-safe, lock-free, keeps errno. A stack that can't be followed to its end gets a
- * pseudo-address as its outermost frame that says why (ADDRESS_CUT_* of agent/wire/channel.h).
+ * pseudo-address as its outermost frame, which has the reason (ADDRESS_CUT_* of
+ * agent/wire/channel.h).
  */
 void torsh_stack_capture(struct stack *stack, const void *frame, struct stack_delta *delta);
 
-/* The stack as the last capture found it, outermost first; valid until the next one. */
+/* The stack of the last capture, outermost first; valid until the next one. */
 struct stack_view {
 	uint32_t depth;
 	const uint32_t *ids;
-	const uintptr_t *sp; /* its locals are from here up to the sp of the frame further out */
+	const uintptr_t *sp; /* a frame's locals are from here up to the sp of the next outer one */
 	const uint64_t *ip; /* in the lower STACK_IP_BITS */
 };
 
@@ -68,15 +69,15 @@ void torsh_stack_view(const struct stack *stack, struct stack_view *view);
 /* Make the next capture send every frame (STACK_POP_ALL), after a delta was dropped. */
 void torsh_stack_reset(struct stack *stack);
 
-/* torsh_stack_reset, and discard the caches: a capture was left unfinished. */
+/* torsh_stack_reset, and discard the caches: a capture was abandoned. */
 void torsh_stack_invalidate(struct stack *stack);
 
-/* Discard every rule and cached frame of code that dlclose may have unmapped. */
+/* Discard every rule and cached frame of code that dlclose may have unmapped. Any thread. */
 void torsh_stack_invalidate_code(void);
 
 /*
  * For debugging: compare every n-th capture with the reference unwinder and count differences (0:
- * never). Returns -ENOENT when libunwind can't be opened. Not from a hook.
+ * never). Returns -ENOENT if libunwind can't be opened. Not from a hook.
  */
 int torsh_stack_check_every(uint32_t n);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The capture on aarch64: the chain of frame records {x29, x30} that the procedure call standard
- * asks for, walked in full each time; the difference is taken between the results. See stack.h.
+ * The capture on aarch64: walks the chain of frame records {x29, x30} that the procedure call
+ * standard requires, in full each time; the delta is taken between the results. See stack.h.
  *
- * What that can't do: code compiled without frame records is passed over, and the function that a
- * signal interrupted is missing when it had not made its record yet. There is no second opinion:
- * torsh_stack_check_every() says -ENOENT.
+ * Limits: code compiled without frame records is skipped, and so is a function that a signal
+ * interrupted before it made its record. There is no reference unwinder: torsh_stack_check_every()
+ * returns -ENOENT.
  */
 #include "agent/stack/stack.h"
 
@@ -23,7 +23,7 @@
 
 #define IDS_BITS 20
 #define N_IDS (1u << IDS_BITS)
-/* above it lie tags and the signature of a signed return address */
+/* higher bits are tags and the signature of a signed return address */
 #define CODE_MASK ((UINT64_C(1) << 48) - 1)
 #define FLAGS_SHIFT 56
 
@@ -33,7 +33,7 @@ struct stack {
 	bool is_anew;
 	uintptr_t known_page;
 	uint32_t ids[STACK_MAX_FRAMES]; /* outermost first */
-	uintptr_t sp[STACK_MAX_FRAMES]; /* of each frame, its record: locals lie above it */
+	uintptr_t sp[STACK_MAX_FRAMES]; /* the frame's record: its locals are above it */
 	uint64_t ip[STACK_MAX_FRAMES];
 
 	/* Innermost first. */
@@ -42,7 +42,7 @@ struct stack {
 	uint64_t fresh_ip[STACK_MAX_FRAMES];
 };
 
-/* An address and its flags, and the id it had in a generation. Addresses are never removed. */
+/* An address and its flags, with its id in one generation. Addresses are never removed. */
 struct cached_id {
 	_Atomic uint64_t key;
 	_Atomic uint64_t id; /* generation << 32 | id */
@@ -112,7 +112,7 @@ int torsh_stack_check_every(uint32_t n)
 }
 
 /*
- * The id of an address; REGISTRY_FULL when a table is full. Two threads that meet a new one may
+ * The id of an address; REGISTRY_FULL when a table is full. Two threads that find a new one may
  * take an id each.
  */
 static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
@@ -143,7 +143,7 @@ static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
 }
 
 /*
- * Fill fresh from the record at frame outwards; how many there are. The outermost record leads to
+ * Fill fresh from the record at frame outwards; returns their number. The outermost record leads to
  * 0. Records may go down in memory, to another stack: only their number is bounded.
  */
 static uint32_t walk(struct stack *s, uintptr_t frame)

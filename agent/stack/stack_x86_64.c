@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The capture on x86-64: walk out from the hook until a frame of the previous capture is met again,
- * and prove by the slots that were read then that all outside of it is as it was. See stack.h.
+ * The capture on x86-64: walk out from the hook to the first frame of the previous capture that is
+ * still valid, and prove by the slots read then that all frames outside of it are unchanged. See
+ * stack.h.
  *
- * Why that is exact: a step depends on nothing but the frame's address, sp, rbp where its rule or
- * an outer one uses it, and the slots it reads. When a cached frame has equal ones, its step reads
- * the same slots; when these have equal values, it leads to the same outer frame; and so on to the
- * end.
+ * Why that is exact: a step depends only on the frame's address, sp, rbp if its rule or an outer
+ * one uses it, and the slots it reads. If a cached frame has the same ones, its step reads the same
+ * slots; if these have the same values, it leads to the same outer frame; and so on to the end.
  */
 #include "agent/stack/stack.h"
 
@@ -28,18 +28,18 @@
 #define is_likely(x) __builtin_expect(!!(x), 1)
 
 /*
- * Deeper stacks keep this many inner frames, so that they can grow and shrink for a while before
- * they are walked in full again.
+ * Of deeper stacks this many inner frames are kept, so that they can grow and shrink for a while
+ * before they are walked in full again.
  */
 #define DEEP_KEPT 768u
 #define DEEP_FEWEST 384u
 
-#define NO_FRAME UINTPTR_MAX /* the sp of what isn't a frame */
+#define NO_FRAME UINTPTR_MAX /* sp of an entry that isn't a frame */
 #define MOST_CHECKS_PER_FRAME 3u
 
 /*
  * Cached suffixes: the innermost frames of earlier captures, by the hook's call site. A program
- * passes through the same few functions again and again; while the slots that the walk read keep
+ * runs through the same few functions again and again; while the slots that the walk read keep
  * their values it takes the same path.
  */
 #define SUFFIX_FRAMES 8u
@@ -50,8 +50,8 @@
 #define N_FIRST_SUFFIX_BITS 4
 
 /*
- * Recently used rules of this stack. The shared table has an entry for each return address of the
- * process, far apart in memory: a look-up there is a cache miss.
+ * Recently used unwind rules of this stack. The shared table has an entry for each return address
+ * of the process, far apart in memory: a look-up there is a cache miss.
  */
 #define RULE_CACHE_BITS 11
 #define FIRST_RULE_CACHE_BITS 6
@@ -70,12 +70,12 @@ struct frames {
 	uintptr_t bp[STACK_MAX_FRAMES];
 };
 
-/* Outermost first. Entries past n_frames may be copied, but mean nothing. */
+/* Outermost first. Entries past n_frames may be copied, but are meaningless. */
 struct suffix {
-	uint32_t generation; /* of the rules; 0: none */
+	uint32_t generation; /* of the unwind rules; 0: none */
 	uint32_t n_frames, n_checks;
-	uint32_t first_check; /* those before prove all outside of the parent */
-	uint32_t n_kept; /* frames outside of it, the innermost of which is parent */
+	uint32_t first_check; /* earlier checks prove everything outside of the parent */
+	uint32_t n_kept; /* frames outside of it; the innermost is the parent */
 	struct step_frame parent;
 	bool parent_needs_bp;
 	bool needs_bp[SUFFIX_FRAMES];
@@ -96,18 +96,18 @@ struct grown {
 struct stack {
 	uint32_t depth;
 	uint32_t n_fresh;
-	uint32_t generation; /* of the rules that the frames were found by */
+	uint32_t generation; /* of the unwind rules that found the frames */
 	uint32_t n_unchecked; /* captures since the last comparison with the reference unwinder */
 	/* evictions from the small caches */
 	uint32_t n_evicted;
-	uint32_t suffix_shift, rule_shift; /* of hashes: 64 less the bits of an index */
+	uint32_t suffix_shift, rule_shift; /* for hashes: 64 less the bits of an index */
 	struct suffix *suffixes;
 	struct cached_rule *rules;
-	struct grown *grown; /* where these are; NULL: they are the first ones */
-	bool is_anew; /* the next delta starts from nothing */
-	bool is_too_deep; /* the outermost frame is the pseudo-address for it */
-	uintptr_t never; /* 0, where a check expects something else */
-	struct step_frame at; /* where an uncommon step led */
+	struct grown *grown; /* the large caches; NULL: the first ones are used */
+	bool is_anew; /* the next delta starts over */
+	bool is_too_deep; /* the outermost frame is the pseudo-address for that */
+	uintptr_t never; /* 0, for a check that expects another value and so never holds */
+	struct step_frame at; /* the result of an uncommon step */
 	/*
 	 * beyond the outermost frame; sp is NO_FRAME unless an address of 0 in memory ended the
 	 * stack
@@ -118,15 +118,15 @@ struct stack {
 	/* The last capture's, outermost first. */
 	uint32_t ids[STACK_MAX_FRAMES + STACK_READABLE];
 	struct frames frames;
-	/* so many entries of the list prove everything outside of this frame */
+	/* number of checks that prove everything outside of this frame */
 	uint32_t checks[STACK_MAX_FRAMES];
-	/* bp decides over this frame's step, or over that of one further out */
+	/* bp affects this frame's step, or an outer one */
 	bool needs_bp[STACK_MAX_FRAMES];
 	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
 	struct suffix first_suffixes[1u << N_FIRST_SUFFIX_BITS];
 	struct cached_rule first_rules[1u << FIRST_RULE_CACHE_BITS];
 
-	/* This capture's new ones, innermost first. */
+	/* New frames of this capture, innermost first. */
 	struct frames fresh;
 	uint64_t fresh_rule[STACK_MAX_FRAMES];
 
@@ -163,7 +163,7 @@ void torsh_stack_destroy(struct stack *s)
 		torsh_sys_munmap(s->grown, sizeof(*s->grown));
 }
 
-/* Replace the small caches by large ones, empty. Without memory they stay. */
+/* Replace the small caches by large, empty ones. Without memory they stay. */
 static __attribute__((noinline)) void grow(struct stack *s)
 {
 	s->n_evicted = 0;
@@ -200,7 +200,7 @@ void torsh_stack_invalidate(struct stack *s)
 	torsh_stack_reset(s);
 }
 
-/* Start from an empty cache: frames found by flushed rules are void. */
+/* Start with an empty cache: frames found by flushed rules are invalid. */
 static void start_anew(struct stack *s, uint32_t generation)
 {
 	if (generation != s->generation)
@@ -211,7 +211,7 @@ static void start_anew(struct stack *s, uint32_t generation)
 
 /* ---- walking ---- */
 
-/* As torsh_unwind_rules_find. */
+/* Like torsh_unwind_rules_find, with a cache. */
 static inline uint64_t find_rule(struct stack *s, uint64_t tagged_ip)
 {
 	struct cached_rule *known =
@@ -235,7 +235,8 @@ static inline struct step_frame frame_at(const struct frames *frames, uint32_t i
 }
 
 /*
- * The cached frame by which entry position of the list came in: that many frames lie outside of it.
+ * The cached frame that added this entry to the list of checks, as the number of frames outside of
+ * it.
  */
 static uint32_t find_owner(const struct stack *s, uint32_t n_frames, uint32_t position)
 {
@@ -257,7 +258,7 @@ static void append_cut(struct stack *s, uintptr_t ip, enum ip_tag variety)
 		rule ? rule : torsh_unwind_rules_compile(tagged_ip, &s->stepper.scratch);
 }
 
-/* The walk has come to an end of the stack, stepping from the last fresh frame to *at. */
+/* The walk reached an end of the stack, stepping from the last fresh frame to *at. */
 static void finish_walk(struct stack *s, enum step_result result, const struct step_frame *at)
 {
 	s->is_too_deep = false;
@@ -281,8 +282,8 @@ static void finish_deep_walk(struct stack *s)
 }
 
 /*
- * The common step, to a frame nearby; false: another kind. Damaged rules lead anywhere: only memory
- * known to be readable is read.
+ * The common step, to a nearby frame; false: another kind. Damaged rules can point anywhere: only
+ * memory that is certainly readable is read.
  */
 static inline bool step_simply(const struct stepper *stepper, struct step_frame *at, uint64_t rule)
 {
@@ -306,7 +307,7 @@ static inline bool step_simply(const struct stepper *stepper, struct step_frame 
 }
 
 /*
- * The same for all others, from the last fresh frame to s->at; false: the walk is over. Not
+ * The same for all other kinds, from the last fresh frame to s->at; false: the walk is over. Not
  * inlined: it is rare.
  */
 static __attribute__((noinline)) bool step_otherwise(struct stack *s, uint32_t n_fresh)
@@ -322,8 +323,8 @@ static __attribute__((noinline)) bool step_otherwise(struct stack *s, uint32_t n
 }
 
 /*
- * Whether the n-th cached frame is the one at *at, and all outside of it is as it was; else *n_left
- * is lowered.
+ * Whether the n-th cached frame is the one at *at, and all outside of it is unchanged; else lowers
+ * *n_left.
  */
 static inline bool matches_cached(struct stack *s, const struct step_frame *at, uint32_t *n_left)
 {
@@ -342,8 +343,8 @@ static inline bool matches_cached(struct stack *s, const struct step_frame *at, 
 }
 
 /*
- * Compile the rule of an address that has none. An address reached by a guess may be code that this
- * thread does not return to.
+ * Compile the rule of an address that has none. An address reached by a guess may be in code to
+ * which this thread does not return.
  */
 static __attribute__((noinline)) uint64_t compile_rule(struct stack *s, uint64_t tagged_ip)
 {
@@ -361,12 +362,12 @@ static __attribute__((noinline)) uint64_t compile_rule(struct stack *s, uint64_t
 #define WALK_AGAIN UINT32_MAX
 
 /*
- * Fill fresh with the frames from at outwards, up to one that is cached and proved, or to the end.
- * Returns how many of the cached frames, from the outermost, are still true, or WALK_AGAIN.
+ * Fill fresh with the frames from at outwards, up to a cached frame that is proved, or to the end.
+ * Returns how many cached frames, from the outermost, are still valid, or WALK_AGAIN.
  */
 static inline uint32_t walk(struct stack *s, struct step_frame at)
 {
-	uint32_t n_left = s->depth; /* cached frames that may still be met */
+	uint32_t n_left = s->depth; /* cached frames that may still be reached */
 
 	s->n_fresh = 0;
 	for (uint32_t n = 0;;) {
@@ -409,8 +410,8 @@ static inline void add_check(struct stack *s, uint32_t *at, uintptr_t slot, uint
 }
 
 /*
- * Entries for the slots that the step from f to outer has read by an uncommon rule; those read
- * first come last.
+ * Add entries for the slots that the step from f to outer read by an uncommon rule; the first read
+ * come last.
  */
 static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, struct step_frame f,
 							   struct step_frame outer, bool is_bp_used,
@@ -453,7 +454,7 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 	return at;
 }
 
-/* A rule by which step_simply goes. */
+/* Whether step_simply handles the rule. */
 static inline bool is_simple(uint64_t rule)
 {
 	return (rule & (RULE_UNPROVABLE | RULE_LAST | 7)) <= RULE_RBP;
@@ -480,8 +481,8 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 }
 
 /*
- * outer_tagged_ip: of the frame outside of it. Much is called from few places in functions like
- * operator new.
+ * outer_tagged_ip is that of the next outer frame: functions like operator new are called from many
+ * places, but call from few.
  */
 static inline struct suffix *suffix_of(struct stack *s, uintptr_t sp, uint64_t tagged_ip,
 				       uint64_t outer_tagged_ip)
@@ -491,7 +492,7 @@ static inline struct suffix *suffix_of(struct stack *s, uintptr_t sp, uint64_t t
 			    s->suffix_shift];
 }
 
-/* The cached frames from n_kept on as a cached suffix. */
+/* Store the cached frames from n_kept on as a cached suffix. */
 static void keep_suffix(struct stack *s, uint32_t n_kept)
 {
 	uint32_t n = s->depth - n_kept, base = s->checks[n_kept - 1],
@@ -523,8 +524,7 @@ static void keep_suffix(struct stack *s, uint32_t n_kept)
 }
 
 /*
- * Put the fresh frames in place of the cached ones from n_kept on. Not inlined: it wants all
- * registers.
+ * Replace the cached frames from n_kept on by the fresh ones. Not inlined: it needs all registers.
  */
 static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_kept)
 {
@@ -553,7 +553,7 @@ static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_ke
 		keep_suffix(s, n_kept);
 }
 
-/* Is the cached suffix this capture's, by all that doesn't lie in memory? */
+/* Whether the cached suffix belongs to this capture, by everything that isn't in memory. */
 static inline bool is_suffix_at(const struct stack *s, const struct suffix *suffix,
 				const struct step_frame *at)
 {
@@ -573,7 +573,7 @@ static inline bool is_suffix_at(const struct stack *s, const struct suffix *suff
 	return !suffix->parent_needs_bp || s->frames.bp[parent] == suffix->parent.bp;
 }
 
-/* Whether the frame of the cached suffix is the one that is cached at i already. */
+/* Whether the frame of the cached suffix equals the one that is cached at i. */
 static inline bool is_cached(const struct stack *s, uint32_t i, const struct suffix *suffix,
 			     uint32_t n)
 {
@@ -584,8 +584,8 @@ static inline bool is_cached(const struct stack *s, uint32_t i, const struct suf
 }
 
 /*
- * Copy the cached suffix after its parent, in sizes known at compile time; the excess has room and
- * means nothing.
+ * Copy the cached suffix after its parent, in constant sizes; there is room for the meaningless
+ * excess.
  */
 static inline void copy_suffix(struct stack *s, const struct suffix *suffix)
 {
@@ -603,7 +603,7 @@ static inline void copy_suffix(struct stack *s, const struct suffix *suffix)
 		s->list[suffix->first_check + i] = suffix->list[i];
 }
 
-/* The capture by a cached suffix that is still true. Returns false where there is none. */
+/* Capture by a cached suffix that is still valid. Returns false if there is none. */
 static inline bool capture_by_suffix(struct stack *s, const struct step_frame *at,
 				     struct stack_delta *delta)
 {
@@ -643,9 +643,7 @@ int torsh_stack_check_every(uint32_t n)
 	return err;
 }
 
-/*
- * Whether unwind information describes the frame: beyond others both unwinders guess, differently.
- */
+/* Whether unwind information describes the frame: without it both unwinders guess, differently. */
 static bool has_unwind_info(uint64_t tagged_ip)
 {
 	enum ip_tag variety = torsh_ip_tag(tagged_ip);
@@ -672,7 +670,7 @@ void torsh_stack_invalidate_code(void)
 	torsh_modules_recheck();
 }
 
-/* Whether the cache has room, and a stack that is too deep still shows enough. */
+/* Whether the cache has room, and a stack that is too deep still has enough frames. */
 static inline bool is_fitting(const struct stack *s, uint32_t n_kept)
 {
 	uint32_t depth = n_kept + s->n_fresh;
@@ -689,7 +687,7 @@ static inline bool is_unchanged(struct stack *s, const struct step_frame *at,
 	return n && matches_cached(s, at, &n);
 }
 
-/* The capture by walking, as far as needed. */
+/* Capture by walking, as far as needed. */
 static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct step_frame at,
 						      struct stack_delta *delta)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One real step from a frame to the next outer one, for all kinds of frames (x86-64). The capture
- * does the common kinds by itself, and comes here for the rest.
+ * A step from a frame to the next outer one, for all kinds of frames (x86-64). The capture handles
+ * the common kinds itself and uses this for the rest.
  *
- * Where a step follows a guess (a frame pointer in code that nothing describes) or goes unusually
- * far, memory is only read when it is known to be there.
+ * If a step follows a guess (a frame pointer in code without unwind information) or goes unusually
+ * far, memory is probed before it is read.
  */
 #ifndef TORSH_AGENT_STACK_STEP_H
 #define TORSH_AGENT_STACK_STEP_H
@@ -15,7 +15,7 @@
 #include "agent/modules/memory_probe.h"
 #include "agent/stack/unwind_full.h"
 
-/* Reads up to here above a frame's sp are taken to lie on its stack. */
+/* Reads up to this far above a frame's sp count as on its stack. */
 #define STEP_NEAR_BYTES (16u << 10)
 
 /*
@@ -29,24 +29,24 @@ struct step_frame {
 };
 
 enum step_result {
-	STEP_NEXT, /* the frame is the outer one now */
-	STEP_END, /* it was the outermost */
-	/* it was the outermost, by an address of 0 in memory: the frame has that address */
+	STEP_NEXT, /* *frame is the outer frame now */
+	STEP_END, /* the frame was the outermost */
+	/* the frame was the outermost, because memory has an address of 0; *frame has that place */
 	STEP_END_READ,
 	STEP_CUT_UNKNOWN, /* ADDRESS_CUT_UNKNOWN_CODE */
 	STEP_CUT_BAD, /* ADDRESS_CUT_BAD_FRAME */
-	STEP_NOWHERE, /* the frame's own address is no code: the step before was wrong */
+	STEP_NOWHERE, /* the frame's own address is no code: the previous step was wrong */
 };
 
-/* One capture's state; is_guessing and has_cursor are false at its start. */
+/* The state of one capture; is_guessing and has_cursor start as false. */
 struct stepper {
 	bool is_guessing; /* a frame further in had no unwind information */
 	bool has_cursor;
 	uintptr_t hook_sp; /* of the hook's caller */
 
 	/*
-	 * Readable memory around hook_sp, see torsh_step_start. Frames lie outside of it that will
-	 * be returned to: nobody unmaps those, so that it holds as long as hook_sp stays in it.
+	 * Readable memory around hook_sp, see torsh_step_start. It holds frames to which the thread
+	 * will return: nobody unmaps those, so the range is valid as long as hook_sp is in it.
 	 */
 	uintptr_t low, high;
 
@@ -54,7 +54,7 @@ struct stepper {
 	struct cfi_scratch scratch;
 };
 
-/* Begin a capture in the frame that the hook with this sp returns to. */
+/* Begin a capture in the frame to which the hook with this sp returns. */
 static inline void torsh_step_start(struct stepper *stepper, uintptr_t hook_sp)
 {
 	stepper->is_guessing = false;
@@ -67,15 +67,15 @@ static inline void torsh_step_start(struct stepper *stepper, uintptr_t hook_sp)
 	}
 }
 
-/* Whether this word lies in the memory around hook_sp that is readable. */
+/* Whether this word is in the readable memory around hook_sp. */
 static inline bool torsh_step_is_readable(const struct stepper *stepper, uintptr_t address)
 {
 	return address - stepper->low <= stepper->high - 8 - stepper->low;
 }
 
 /*
- * Step out of *frame by *rule. RULE_UNPROVABLE is added to *rule when reading the step's slots
- * again would not prove that it would be the same again.
+ * Step out of *frame by *rule. Adds RULE_UNPROVABLE to *rule if re-reading the step's slots would
+ * not prove that the same step is still valid.
  */
 enum step_result torsh_step(struct stepper *stepper, struct step_frame *frame, uint64_t *rule);
 

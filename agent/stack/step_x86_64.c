@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* All ways to leave a frame. */
+/* The ways to leave a frame. */
 #include "agent/stack/step.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #define LARGEST_STACK (UINT64_C(8) << 20)
 
 /*
- * The end of the thread's stack, as far as it is known: the C library keeps what is a thread's own
- * there, above all frames. The first thread's lies elsewhere, as that of other stacks may; these
- * end where memory does.
+ * The end of the thread's stack, if it can be found: the C library keeps per-thread data there,
+ * above all frames. That of the first thread is elsewhere, as on other kinds of stacks; these end
+ * where their memory ends.
  */
 static uintptr_t end_of_stack(uintptr_t sp)
 {
@@ -26,8 +26,8 @@ static uintptr_t end_of_stack(uintptr_t sp)
 }
 
 /*
- * Whether address lies in the readable memory around the hook's frame, which is extended upwards
- * for it.
+ * Whether address is in the readable memory around the hook's frame; extends that upwards if
+ * needed.
  */
 static bool is_on_stack(struct stepper *s, uintptr_t address)
 {
@@ -35,7 +35,7 @@ static bool is_on_stack(struct stepper *s, uintptr_t address)
 	    address >= end_of_stack(s->hook_sp))
 		return false;
 	while (!torsh_step_is_readable(s, address)) {
-		/* Where a filter keeps the kernel from looking nothing speaks against it. */
+		/* If a filter prevents the query, the memory counts as readable. */
 		if (torsh_sys_compare(s->high, 0) == -EFAULT)
 			return false;
 		s->high += PROBE_PAGE_BYTES;
@@ -54,7 +54,7 @@ static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintpt
 		if (!torsh_probe(address))
 			return false;
 		/*
-		 * A guess led here. Next time the memory may be gone, and no probe would be made.
+		 * A guess led here. Next time the memory may be gone, and it would not be probed.
 		 */
 		if (s->is_guessing)
 			*rule |= RULE_UNPROVABLE;
@@ -63,7 +63,7 @@ static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintpt
 	return true;
 }
 
-/* The frame whose return address and perhaps rbp lie below cfa. */
+/* Step to the frame with its return address, and perhaps rbp, saved below cfa. */
 static enum step_result step_to(struct stepper *s, struct step_frame *f, uint64_t *rule,
 				uintptr_t cfa, uintptr_t bp_slot)
 {
@@ -85,8 +85,8 @@ static enum step_result step_by_bp(struct stepper *s, struct step_frame *f, uint
 	uintptr_t cfa = f->bp + (uintptr_t)torsh_unwind_rule_offset(*rule);
 
 	/*
-	 * Another stack, if it is true. Return addresses outside of it would be read unasked next
-	 * time.
+	 * This is another stack, if it is valid. Return addresses outside of it would be read
+	 * without a probe next time.
 	 */
 	if (cfa <= f->sp || cfa - f->sp > FARTHEST_CFA)
 		*rule |= RULE_UNPROVABLE;
@@ -159,7 +159,7 @@ static bool reach(struct stepper *s, const struct step_frame *f)
 	return true;
 }
 
-/* The value of rbx or another register is proved by no slot of the stack. */
+/* No slot of the stack proves the value of rbx or another register. */
 static enum step_result step_with_all_registers(struct stepper *s, struct step_frame *f,
 						uint64_t *rule)
 {

@@ -13,10 +13,7 @@
 #include "shim/loader/unloading.h"
 #include "shim/registers_x86_64.h"
 
-/*
- * Frames between here and the hook; those of signal handlers that interrupted us in between are not
- * ours to walk.
- */
+/* Frames between here and the hook; frames of signal handlers in between are not walked. */
 #define MAX_OWN_FRAMES 64
 
 static int run(struct unwind_cursor *c, const uint8_t *block, const uintptr_t *initial,
@@ -73,7 +70,7 @@ static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uin
 	return torsh_probe_read(address, &c->known_page, value) ? 0 : -EFAULT;
 }
 
-/* Not inlined: it isn't on the stack while its row is looked for. */
+/* Not inlined: it isn't on the stack while the row is looked up. */
 static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 {
 	const struct cfi_row *row = &c->scratch->row;
@@ -87,7 +84,7 @@ static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 		err = find_register(c, row, cfa, i, &next[i]);
 	if (err)
 		return err;
-	/* Every step pops at least a return address; otherwise frames would repeat for ever. */
+	/* Every step pops at least a return address; otherwise frames would repeat without end. */
 	if (next[CFI_RSP] == c->registers[CFI_RSP] && next[CFI_RIP] == c->registers[CFI_RIP])
 		return -EINVAL;
 	c->is_exact = row->is_signal_frame;
@@ -111,7 +108,7 @@ static int step_by_chain(struct unwind_cursor *c)
 	return return_address ? 1 : 0;
 }
 
-/* Out of the frame that returns from a signal: rsp points to the ucontext. */
+/* Step out of the frame that returns from a signal: rsp points to the ucontext. */
 static int step_by_ucontext(struct unwind_cursor *c)
 {
 	/*
@@ -134,8 +131,8 @@ static int step_by_ucontext(struct unwind_cursor *c)
 enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT, WAY_NONE /* there is no caller */ };
 
 /*
- * Or -errno. Not inlined: the module isn't on the stack, which may be a small one, while the step
- * is made.
+ * Returns an enum way or -errno. Not inlined: the module isn't on the stack, which may be a small
+ * one, during the step.
  */
 static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 {
@@ -191,8 +188,7 @@ int torsh_unwind_step(struct unwind_cursor *c)
 }
 
 /*
- * Not inlined: the registers stored here are those of a frame that lives until the cursor has left
- * it.
+ * Not inlined: the registers stored here belong to a frame that lives until the cursor has left it.
  */
 __attribute__((noinline)) int torsh_unwind_reach(struct unwind_cursor *c,
 						 struct cfi_scratch *scratch, uintptr_t sp)

@@ -10,16 +10,15 @@
 #include "shim/sys.h"
 
 #define COUNT_BITS 8
-/* Of one module: unmapping costs some microseconds and the next reads their page faults. */
+/* Per module: unmapping costs some microseconds, and the next reads cause page faults. */
 #define READS_PER_RELEASE 64
 
-/* By a hash of the module's place; two that share one are released a little earlier. */
+/* By a hash of the module's place; two modules with the same hash are released a little earlier. */
 static _Atomic uint32_t n_reads[1 << COUNT_BITS];
 
 /*
- * Whether a page is still one of a file that nobody writes through this mapping: programs that were
- * restored from a checkpoint have copies of their own in its place. The kernel refuses to remove
- * these two differently.
+ * Whether a page is still the file's, unwritten through this mapping: programs restored from a
+ * checkpoint have private copies instead. The kernel's results for removing the two kinds differ.
  */
 static bool is_of_file(uintptr_t page)
 {

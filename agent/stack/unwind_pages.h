@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The pages of an object's file that hold its unwind information. Who reads them maps them, sixteen
- * for each one that is read: tens of MiB of PyTorch's, which the bare program does not have
- * resident. They are unmapped again after some reads. The page cache keeps them, so that the next
- * read finds them there.
+ * The pages of an object's file that hold its unwind information. Reading one maps sixteen: tens of
+ * MiB of PyTorch's, which are not resident without the agent. They are unmapped again after some
+ * reads; the page cache keeps them for the next read.
  */
 #ifndef TORSH_AGENT_STACK_UNWIND_PAGES_H
 #define TORSH_AGENT_STACK_UNWIND_PAGES_H
@@ -11,7 +10,7 @@
 #include "agent/modules/module_watch.h"
 
 /*
- * Call after each read of the module's unwind information, while nobody can unmap it (see
+ * Call after each read of the module's unwind information, while no thread can unmap it (see
  * torsh_modules_find). Only pages that the kernel can read again from the file are unmapped: see
  * torsh_object_clean_span.
  */

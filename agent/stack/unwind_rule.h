@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How to step from one frame to the next outer one on x86-64, in 64 bits together with the id of
- * the frame's address; and the tagged return address by which rules are found. Almost every frame's
- * unwind information fits; the rest is RULE_BAD and is interpreted in full each time.
+ * Unwind rules: how to step from a frame to the next outer one on x86-64, packed into 64 bits with
+ * the id of the frame's address; and the tagged return address by which rules are found. Almost
+ * every frame's unwind information fits; the rest is RULE_BAD and is interpreted in full each time.
  *
  * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and
  * 63 of steps
@@ -26,14 +26,14 @@ enum rule_kind {
 	RULE_SIGNAL, /* rsp points to the ucontext of the interrupted code */
 	RULE_STOP, /* the outermost frame */
 	RULE_NO_INFO, /* no unwind information: rbp chain, if it looks like one */
-	RULE_BAD, /* needs more registers than rsp and rbp */
+	RULE_BAD, /* needs other registers besides rsp and rbp */
 };
 
 #define RULE_RESTORES_BP 8u
-/* not code: the step before was wrong; never cached */
+/* not code: the previous step was wrong; never cached */
 #define RULE_NOWHERE (RULE_STOP | RULE_RESTORES_BP)
 #define RULE_LAST (UINT64_C(1) << 62) /* of a step not taken: the stack is cut here */
-/* of a step taken, never of a rule: re-read slots would prove nothing */
+/* of a step taken, never of a rule: re-reading its slots proves nothing */
 #define RULE_UNPROVABLE (UINT64_C(1) << 63)
 
 static inline enum rule_kind torsh_unwind_rule_kind(uint64_t rule)
@@ -62,13 +62,12 @@ static inline uint64_t torsh_unwind_rule_with_id(uint64_t rule, uint32_t id)
 }
 
 /*
- * What kind of address a tagged one is, in its top bits; a tagged return address equals the address
- * itself.
+ * The kind of a tagged address, in its top bits; a tagged return address equals the plain address.
  */
 enum ip_tag {
 	IP_TAG_CALL, /* a return address: the rule is that of the call before it */
 	IP_TAG_INTERRUPTED, /* the next instruction of code that a signal interrupted */
-	IP_TAG_CUT_UNKNOWN, /* pseudo-frames: they have ids, not rules */
+	IP_TAG_CUT_UNKNOWN, /* pseudo-frames, which have ids but no rules */
 	IP_TAG_CUT_BAD,
 	IP_TAG_CUT_DEEP,
 };
@@ -90,7 +89,7 @@ static inline enum ip_tag torsh_ip_tag(uint64_t tagged_ip)
 	return (enum ip_tag)(tagged_ip >> IP_TAG_SHIFT);
 }
 
-/* Whether ip can be one: user space ends below 2^56, garbage doesn't. */
+/* Whether ip can be an address: user space ends below 2^56, garbage often doesn't. */
 static inline bool torsh_unwind_rule_can_be_ip(uintptr_t ip)
 {
 	return ip >> 56 == 0;
@@ -98,21 +97,21 @@ static inline bool torsh_unwind_rule_can_be_ip(uintptr_t ip)
 
 /*
  * Compile the rule of a tagged address, without an id; *flags gets its ADDRESS_* of
- * agent/wire/channel.h. Takes some 2 us.
+ * agent/wire/channel.h. Takes about 2 us.
  */
 uint64_t torsh_unwind_rule_compile(uint64_t tagged_ip, struct cfi_scratch *scratch,
 				   uint32_t *flags);
 
 /*
- * Whether ip starts the code that returns from a signal. memory is that of the object there, NULL:
- * there is none.
+ * Whether ip starts the code that returns from a signal. memory is that of the object at ip, NULL
+ * if there is none.
  */
 bool torsh_unwind_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory);
 
 /*
- * Whether the return address ip, whose object is module, and before which nothing is described, is
- * a function that no code calls from there: who made the stack put it there, for when its first
- * function is done (makecontext). There is no caller.
+ * Whether the return address ip in module, with no unwind information before it, is a function that
+ * no code calls: whoever created the stack put it there, to run after its first function returns
+ * (makecontext). Such a frame has no caller.
  */
 bool torsh_unwind_rule_is_origin(uintptr_t ip, const struct module *module);
 

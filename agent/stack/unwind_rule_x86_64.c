@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* From call frame information to a packed rule. See unwind_rule.h. */
+/* Packs call frame information into an unwind rule. */
 #include "agent/stack/unwind_rule.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "agent/stack/unwind_rules.h"
 #include "agent/wire/channel.h"
 
-/* There are rules of code that no object held: a new object may lie where such code was. */
+/* some rules belong to code outside of any object: a new object may be loaded in its place */
 static _Atomic bool has_orphans;
 
 /* Of instructions. */
@@ -28,7 +28,7 @@ enum {
 enum { OP_DEREF = 0x06, OP_LIT0 = 0x30, OP_BREG_RBP = 0x76 };
 
 /*
- * mov $SYS_rt_sigreturn,%rax; syscall: what the kernel's signal frame returns to, whatever the C
+ * mov $SYS_rt_sigreturn,%rax; syscall: the return address in the kernel's signal frame, with any C
  * library.
  */
 static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
@@ -60,7 +60,7 @@ bool torsh_unwind_rule_is_origin(uintptr_t ip, const struct module *module)
 	       !follows_call(ip) && torsh_cfi_begins(module->eh_frame_hdr, &module->memory, ip);
 }
 
-/* rule of a kind with both offsets, or RULE_BAD when these don't fit. */
+/* A rule of a kind with both offsets, or RULE_BAD if they don't fit. */
 static uint64_t pack(enum rule_kind kind, bool restores_bp, intptr_t bp_where, intptr_t offset)
 {
 	intptr_t where = bp_where / 8, cfa = offset / 8;
@@ -73,8 +73,8 @@ static uint64_t pack(enum rule_kind kind, bool restores_bp, intptr_t bp_where, i
 }
 
 /*
- * The offset of a block that is "rbp + offset" followed by n_more operations from more; false: it
- * isn't.
+ * The offset of a block that is "rbp + offset", followed by n_more operations equal to more; false:
+ * it isn't.
  */
 static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_more,
 			intptr_t *offset)
@@ -92,7 +92,7 @@ static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_mo
 
 /*
  * The expression that linkers write for procedure linkage tables: rsp + 8, and 8 more once the
- * entry has pushed its number, which is when the offset in its 16 bytes has reached a limit.
+ * entry has pushed its number, when the offset in its 16 bytes has reached a limit.
  */
 static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
 {
@@ -101,7 +101,7 @@ static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
 			     suffix[] = {0x2a, 0x33, 0x24, 0x22};
 	uint8_t limit;
 
-	/* Its length comes first: shorter ones end before what is compared. */
+	/* The length comes first: shorter blocks end before the compared bytes. */
 	if (*block != *head || memcmp(block, head, sizeof(head)))
 		return false;
 	limit = block[sizeof(head)] - OP_LIT0;
@@ -111,7 +111,7 @@ static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
 	return true;
 }
 
-/* Not inlined: it is on the stack when the row was read. */
+/* Not inlined: it is on the stack only after the row was read. */
 static __attribute__((noinline)) uint64_t compile_row(const struct cfi_row *row, uintptr_t ip)
 {
 	const struct cfi_where *rip = &row->registers[CFI_RIP], *rbp = &row->registers[CFI_RBP];

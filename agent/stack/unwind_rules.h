@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The unwind rules of all addresses seen in stacks, compiled once each: a hash table that only
- * grows, read without locks. A rule carries the id of its address in the channel.
+ * The unwind rules of all addresses in stacks, each compiled once: a hash table that only grows and
+ * is read without locks. A rule includes the id of its address in the channel.
  */
 #ifndef TORSH_AGENT_STACK_UNWIND_RULES_H
 #define TORSH_AGENT_STACK_UNWIND_RULES_H
@@ -20,7 +20,7 @@ struct rule_entry {
 };
 
 struct rule_table {
-	struct rule_table *older; /* smaller; what isn't here yet may be there */
+	struct rule_table *older; /* smaller; holds the entries that this table lacks */
 	uint32_t shift; /* 64 - log2(number of entries) */
 	uint32_t mask;
 	_Atomic uint32_t n_used;
@@ -31,12 +31,12 @@ struct rule_table {
 
 extern struct rule_table *_Atomic torsh_unwind_rules_table;
 
-/* Changes when rules were flushed: anything derived from earlier rules is void. */
+/* changes when rules are flushed: everything derived from earlier rules is invalid */
 extern _Atomic uint32_t torsh_unwind_rules_generation;
 
 #pragma GCC visibility pop
 
-/* Once, before all else; see torsh_modules_start. */
+/* Called once, first; see torsh_modules_start. */
 void torsh_unwind_rules_start(bool may_use_glibc);
 
 /*
@@ -45,7 +45,7 @@ void torsh_unwind_rules_start(bool may_use_glibc);
  */
 uint64_t torsh_unwind_rules_compile(uint64_t tagged_ip, struct cfi_scratch *scratch);
 
-/* Flush the rules of code from start to end. */
+/* Flush the rules of code from start to end. Any thread. */
 void torsh_unwind_rules_flush(uintptr_t start, uintptr_t end);
 
 /* The cached rule of a tagged return address, or 0. */
@@ -60,7 +60,7 @@ static inline uint64_t torsh_unwind_rules_find(uint64_t tagged_ip)
 		const struct rule_entry *entry = &table->entries[i & table->mask];
 		uint64_t found = atomic_load_explicit(&entry->tagged_ip, memory_order_relaxed);
 
-		/* A rule is all that a reader needs: nothing else is published with it. */
+		/* The rule is self-contained: nothing else is published with it. */
 		if (found == tagged_ip)
 			return atomic_load_explicit(&entry->rule, memory_order_relaxed);
 		if (!found)

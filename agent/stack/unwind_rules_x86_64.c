@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of rules, and compiling one from call frame information. See unwind_rules.h. */
+/* The table of unwind rules, and compiling them from call frame information. */
 #include "agent/stack/unwind_rules.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define LAST_BITS 24
 #define GROWTH_BITS 2
 
-/* So that there is always a table: full from the start, all others come before it. */
+/* Guarantees that there is always a table: always full, all others come before it. */
 static struct rule_table last_resort = {
 	.shift = 63, .mask = 1, .n_used = 1, .entries = {{.tagged_ip = 0}, {.tagged_ip = 0}}};
 
@@ -30,7 +30,7 @@ static bool is_full(const struct rule_table *table)
 	return atomic_load_explicit(&table->n_used, memory_order_relaxed) >= n_entries(table) / 2;
 }
 
-/* A larger table in front of current; readers of that one stay with it, and it is never freed. */
+/* Put a larger table in front of current, which is never freed because it still has readers. */
 static void add_table(struct rule_table *current)
 {
 	uint32_t bits = current == &last_resort ? FIRST_BITS : 64 - current->shift + GROWTH_BITS;
@@ -42,13 +42,13 @@ static void add_table(struct rule_table *current)
 	table->older = current;
 	table->shift = 64 - bits;
 	table->mask = (1u << bits) - 1;
-	/* Pairs with the acquires of whoever loads torsh_unwind_rules_table. */
+	/* Pairs with the acquire loads of torsh_unwind_rules_table. */
 	if (!atomic_compare_exchange_strong_explicit(&torsh_unwind_rules_table, &current, table,
 						     memory_order_release, memory_order_relaxed))
 		torsh_sys_munmap(table, size_bytes);
 }
 
-/* The entry of tagged_ip, made when there is room; NULL: neither. */
+/* The entry of tagged_ip, created if there is room; NULL if there is neither. */
 static struct rule_entry *claim(struct rule_table *table, uint64_t tagged_ip)
 {
 	size_t i = tagged_ip * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
@@ -87,7 +87,7 @@ static uint64_t find_older(const struct rule_table *table, uint64_t tagged_ip)
 	return 0;
 }
 
-/* Compile, register, store_rule. */
+/* Compile and register the rule, and store it. */
 static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip, struct cfi_scratch *scratch)
 {
 	struct rule_entry *entry;
@@ -95,7 +95,7 @@ static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip, struct cf
 	uint64_t rule = torsh_unwind_rule_compile(tagged_ip, scratch, &flags), winner = 0;
 
 	torsh_count(COUNTER_rules_compiled);
-	/* Garbage has no end: it would fill the tables. */
+	/* Garbage addresses would fill the tables. */
 	if (rule == RULE_NOWHERE)
 		return rule;
 	entry = claim(table, tagged_ip);
@@ -104,8 +104,8 @@ static uint64_t add_rule(struct rule_table *table, uint64_t tagged_ip, struct cf
 	rule = torsh_unwind_rule_with_id(
 		rule, torsh_registry_add_address(torsh_untagged_ip(tagged_ip), flags));
 	/*
-	 * Two threads may compile one tagged_ip at a time: the first one's id stays, the other id
-	 * is never used.
+	 * Two threads may compile one tagged_ip at the same time: the first one's id stays, the
+	 * other is never used.
 	 */
 	return atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
 }
@@ -159,7 +159,7 @@ void torsh_unwind_rules_flush(uintptr_t start, uintptr_t end)
 	do
 		n_forgotten += flush_span(table, start, end);
 	while ((table = table->older));
-	/* Only with a full table do stacks have frames without a cached rule. */
+	/* Stacks have frames without a cached rule only if the table is full. */
 	if (n_forgotten == 0 && !is_full(current))
 		return;
 	/* After the rules are gone: pairs with the acquire in torsh_stack_capture. */

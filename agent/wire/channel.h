@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The contract between a target and the writer begins here. The channel is one memfd, mapped in
- * part by both sides. It carries the header, the tables that only grow (threads, modules, codes,
- * addresses, text) and rings of events, two per thread. Everything that the writer needs after the
- * target was killed lies here. PROTOCOL.md has the order of stores, agent/wire/ring.h the rings,
+ * part by both sides. It holds the header, the tables that only grow (threads, modules, codes,
+ * addresses, text) and rings of events, two per thread: everything that the writer needs after the
+ * target was killed. PROTOCOL.md has the order of stores, agent/wire/ring.h the rings,
  * agent/wire/events.def the events.
  *
  * Each side treats the other's words as hostile: a value is read once, checked, and the copy is
@@ -23,7 +23,7 @@
 #define CHANNEL_VERSION 6u
 
 #define CHANNEL_HEADER_BYTES 8192u
-/* slots; a thread takes one, its interrupted hooks may take a second */
+/* slots; a thread takes one, and its interrupted hooks may take a second */
 #define CHANNEL_THREADS 16384u
 /*
  * The lowest slots keep the start of their small rings in memory for the next thread, which begins
@@ -39,28 +39,28 @@
 
 /*
  * Each side maps a table piece by piece, as it is used: the file is large and sparse. A piece holds
- * whole entries, and what is over at its end stays empty. No text lies across two pieces.
+ * whole entries, and the rest at its end stays empty. No text crosses a piece's end.
  */
 #define CHANNEL_PIECE_BYTES (64u << 10)
 #define CHANNEL_PER_PIECE(entry_bytes) (CHANNEL_PIECE_BYTES / (uint32_t)(entry_bytes))
 
-/* Frames that a stack sent to the writer has at most: native ones and those of an interpreter. */
+/* The most frames of a stack sent to the writer: native ones and those of an interpreter. */
 #define CHANNEL_STACK_MAX 4096u
 
-/* The file of the agent's own Python, in stacks of what it allocates. */
+/* The file name of the agent's own Python code, in stacks of its allocations. */
 #define AGENT_PYTHON_FILE "<torsh>"
 
-/* A thread begins with a small ring, and goes on in a large one when it was half full. */
+/* A thread begins with a small ring, and continues in a large one once that was half full. */
 #define CHANNEL_RING_SMALL_BYTES (64u << 10)
 #define CHANNEL_RING_MIN_BYTES CHANNEL_RING_SMALL_BYTES
-/* of a ring's start, mapped again after its end: more than an event */
+/* of a ring's start, mapped again after its end: more than one event */
 #define CHANNEL_RING_MIRROR_BYTES 4096u
 #define CHANNEL_RING_MAX_BYTES (256u << 20)
 #define CHANNEL_RING_DEFAULT_BYTES (1u << 20)
 
 /*
- * Where a stamp comes from. A stamp is (ticks >> CHANNEL_STAMP_SHIFT), so that most differences fit
- * one byte.
+ * The clock of stamps. A stamp is (ticks >> CHANNEL_STAMP_SHIFT), so that most differences fit one
+ * byte.
  */
 #define CHANNEL_STAMP_SHIFT 4
 enum channel_clock { CHANNEL_CLOCK_TSC = 1, CHANNEL_CLOCK_MONOTONIC = 2 };
@@ -75,22 +75,22 @@ enum channel_state {
 enum channel_writer_state {
 	CHANNEL_WRITER_NONE, /* not attached yet */
 	CHANNEL_WRITER_ATTACHED,
-	CHANNEL_WRITER_REFUSED, /* it can't read this layout: the agent goes quiet */
-	CHANNEL_WRITER_GONE, /* set by the agent when it found the writer dead */
-	CHANNEL_WRITER_CLOSED, /* it ended the recording by itself, e.g. nowhere to write */
+	CHANNEL_WRITER_REFUSED, /* it can't read this layout: the agent turns itself off */
+	CHANNEL_WRITER_GONE, /* set by the agent when it finds the writer dead */
+	CHANNEL_WRITER_CLOSED, /* it ended the recording itself, e.g. without a place to write */
 };
 
 /*
- * What a count means for the recording: nothing; an event that it lacks; something else that it
- * lacks.
+ * What a count means for the recording: nothing, a missing event, or something else that is
+ * missing.
  */
 enum counter_kind { COUNTED, LOST_EVENTS, LOST_OTHER };
 
-/* Bits: what a process is to wait for at its exit. */
+/* Bits: what a process waits for at its exit. */
 enum channel_exit_wish {
-	EXIT_SUMMARY = 1, /* the text that it prints */
-	EXIT_EXPORTS = 2, /* what is exported at the end of a run */
-	EXIT_WHOLE = 4, /* the file: the writer may not outlive the process */
+	EXIT_SUMMARY = 1, /* the text to print */
+	EXIT_EXPORTS = 2, /* the exports at the end of a run */
+	EXIT_WHOLE = 4, /* the file: the writer can't outlive the process */
 };
 
 #define CHANNEL_EXIT_TEXT_BYTES 2048u
@@ -109,14 +109,14 @@ struct channel_text {
 	uint32_t length;
 };
 
-#define CHANNEL_FILTER_UNDER_WAY (UINT64_C(1) << 32) /* in harmless_filters */
+#define CHANNEL_FILTER_UNDER_WAY (UINT64_C(1) << 32) /* in harmless_filters: a call in progress */
 #define CHANNEL_FILTERS_UNKNOWN UINT32_MAX
 
 struct channel_header {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t header_bytes;
-	uint32_t key; /* of this very file; the target's own business */
+	uint32_t key; /* of this file; used by the target only */
 
 	/* Layout, in bytes from the start of the memfd. Fixed before the writer sees it. */
 	uint64_t threads_offset;
@@ -136,32 +136,32 @@ struct channel_header {
 	uint32_t n_text_bytes;
 	uint32_t ring_bytes; /* of a large ring: a power of two, a multiple of the page */
 
-	/* Who. */
+	/* Identity. */
 	uint32_t pid;
 	uint32_t parent_pid;
-	/* pid of the recorded process whose fork this is, or 0; tables were copied from it */
+	/* pid of the recorded parent if this is a fork, or 0; tables were copied from it */
 	uint32_t forked_from;
 	/* of seccomp, of its first thread at its start; CHANNEL_FILTERS_UNKNOWN */
 	uint32_t n_filters;
 
-	/* Clocks at the start: one moment, three ways. */
+	/* Clocks at the start: the same moment on three clocks. */
 	uint32_t clock; /* enum channel_clock */
 	uint32_t stamp_shift;
 	uint64_t start_ticks;
-	/* start_ticks of that process: pids come back. 0: it is no fork */
+	/* start_ticks of that process, because pids are reused. 0: not a fork */
 	uint64_t forked_from_ticks;
 	uint64_t start_monotonic_ns;
 	uint64_t start_realtime_ns;
 
 	struct channel_text program; /* /proc/self/exe */
 	struct channel_text arguments; /* NUL-separated, cut at 4 KiB */
-	/* path of the module whose malloc serves the target, and what is special about it */
+	/* path of the module with the target's malloc, and its special properties */
 	struct channel_text allocator;
 	struct channel_text rank; /* from the launcher's environment */
 
 	/*
-	 * High-water marks of the tables: entries below are claimed, see each table for when they
-	 * are there.
+	 * High-water marks of the tables: entries below are claimed; each table states when they
+	 * are complete.
 	 */
 	alignas(64) _Atomic uint32_t n_threads;
 	_Atomic uint32_t n_modules;
@@ -170,23 +170,23 @@ struct channel_header {
 	_Atomic uint32_t text_used;
 	_Atomic uint32_t state; /* enum channel_state */
 	_Atomic int32_t exit_status;
-	_Atomic uint32_t writer_pid; /* in this process's PID namespace; 0: not known */
-	/* a futex word: moves when the writer is to read /proc/PID/status */
+	_Atomic uint32_t writer_pid; /* in this process's PID namespace; 0: unknown */
+	/* futex: changes when the writer has to read /proc/PID/status */
 	_Atomic uint32_t status_requests;
-	_Atomic uint32_t status_unanswered; /* the request that was waited for in vain; 0: none */
+	_Atomic uint32_t status_unanswered; /* the request with a wait that timed out; 0: none */
 	_Atomic uint64_t counters[N_COUNTERS];
-	_Atomic uint32_t exit_waits; /* 1: it waits at its exit for exit_answer */
+	_Atomic uint32_t exit_waits; /* 1: the process waits at its exit for exit_answer */
 	/*
-	 * Of the first thread's seccomp filters those that the agent ran and found harmless, in the
-	 * lower half; in the upper one how many calls are under way that add one. Partner:
-	 * torsh_target_count_filters of the writer.
+	 * Seccomp filters of the first thread that the agent ran and found harmless, in the lower
+	 * half; calls in progress that add a filter, in the upper half. Read by
+	 * torsh_target_count_filters in the writer.
 	 */
 	_Atomic uint64_t harmless_filters;
 
 	/*
-	 * Slots that are free again: the number of the uppermost + 1 in the lower half, 0 for none;
-	 * next_free leads on. The upper half moves with each change, so that a stale view of the
-	 * stack changes nothing.
+	 * Free slots: the number of the top one + 1 in the lower half, 0 for none; next_free links
+	 * the others. The upper half changes at each operation, so that one with a stale view of
+	 * the stack fails.
 	 */
 	alignas(64) _Atomic uint64_t free_slots;
 	_Atomic uint32_t n_closed; /* uses of slots that ended, modulo 2^32 */
@@ -199,16 +199,16 @@ struct channel_header {
 
 	/* Written by the writer. */
 	alignas(64) _Atomic uint32_t writer_state; /* enum channel_writer_state */
-	_Atomic uint32_t n_freed; /* futex: of the n_closed, how many were given back */
-	/* set by who waits for n_freed to move, cleared by the writer that woke it */
+	_Atomic uint32_t n_freed; /* futex: how many of the n_closed slots were freed */
+	/* set by a thread that waits for n_freed to change, cleared by the writer that wakes it */
 	_Atomic uint32_t freed_awaited;
-	/* it has one more than n_filters and harmless_filters account for */
+	/* the process has a filter beyond n_filters and harmless_filters */
 	_Atomic uint32_t has_new_filter;
-	/* a futex word: so many of the status_requests were answered */
+	/* futex: how many of the status_requests were answered */
 	_Atomic uint32_t status_answers;
-	/* CPU time of the thread that drains, written every 200 ms by another one; 0: not yet */
+	/* CPU time of the thread that drains, written every 200 ms by another thread; 0: not yet */
 	_Atomic uint64_t writer_cpu_ns;
-	/* moves at least every 100 ms while the writer drains or sleeps lightly */
+	/* changes at least every 100 ms while the writer drains or sleeps lightly */
 	_Atomic uint32_t heartbeat;
 
 	/*
@@ -225,15 +225,15 @@ struct channel_header {
 	/* Stored by the writer. */
 	/* bits of channel_exit_wish; before writer_state */
 	alignas(64) _Atomic uint32_t exit_wishes;
-	/* a futex word: 1 when all of it is done, and the text is there */
+	/* futex: 1 when everything is done and the text is complete */
 	_Atomic uint32_t exit_answer;
 	_Atomic uint32_t exit_text_length;
 	char exit_text[CHANNEL_EXIT_TEXT_BYTES]; /* whole lines */
 	struct clock_reference clock_reference; /* in this process's ticks */
 
 	/*
-	 * Stored by the process: what its stamps are above the counter, because that was set back.
-	 * Only grows.
+	 * Stored by the process: how far its stamps are above the counter, because that was set
+	 * back. Only grows.
 	 */
 	alignas(64) _Atomic uint64_t clock_lift;
 };
@@ -255,55 +255,59 @@ enum thread_slot_kind {
 };
 
 /*
- * A thread and its ring's two ends. head and tail count bytes for ever; the place in the ring is
- * the value modulo the ring's size.
+ * A thread and both ends of its ring. head and tail count all bytes; the place in the ring is the
+ * value modulo the ring's size.
  */
 struct thread_slot {
 	/* Producer's line. */
 	/* bytes committed << 1 | 1 while an event is being stamped and written */
 	alignas(64) _Atomic uint64_t head;
-	/* events; stored before head is released. The one in flight may be counted */
+	/* events; stored before head is released. May include the one in flight */
 	_Atomic uint64_t produced;
-	/* events that found the ring full and the writer stuck, or were lost otherwise */
+	/* events dropped because the ring was full and the writer stuck, or lost otherwise */
 	_Atomic uint64_t dropped;
 	_Atomic uint64_t waited_ns; /* time spent waiting for room */
-	uint64_t base_stamp; /* what the first event's difference adds to */
-	/* bytes from this position on are in the large ring; CHANNEL_NOT_LARGE: all in the small */
+	uint64_t base_stamp; /* the first event's difference adds to this */
+	/*
+	 * bytes from this position on are in the large ring; CHANNEL_NOT_LARGE: all are in the
+	 * small one
+	 */
 	_Atomic uint64_t large_from;
 
 	/* Consumer's line. */
 	alignas(64) _Atomic uint64_t tail; /* bytes consumed */
-	_Atomic uint32_t progress; /* futex: moves when tail moved and a producer waits */
-	/* set by the producer, cleared by the consumer that woke it */
+	_Atomic uint32_t progress; /* futex: changes when tail moved and a producer waits */
+	/* set by the producer, cleared by the consumer that wakes it */
 	_Atomic uint32_t producer_waits;
 
 	/* Identity's line: written before state becomes ACTIVE. */
 	alignas(64) _Atomic uint32_t state; /* enum thread_slot_state */
 	uint32_t kind; /* enum thread_slot_kind */
 	uint32_t tid;
-	/* how often this slot was taken: the consumer's codec starts anew with each */
+	/* how often this slot was taken: the consumer resets its decoder with each use */
 	uint32_t use;
 	/*
-	 * of the channel's first thread; for others the writer queries the kernel, as a filter may
-	 * forbid that
+	 * of the channel's first thread; for others the writer queries the kernel, because a filter
+	 * may forbid the call
 	 */
 	char name[16];
-	_Atomic uint32_t next_free; /* while it is free: number + 1 of the next free one, 0: none */
+	/* while the slot is free: number + 1 of the next free one, 0: none */
+	_Atomic uint32_t next_free;
 };
 
 #define CHANNEL_NOT_LARGE UINT64_MAX
 
 _Static_assert(sizeof(struct thread_slot) == 192, "thread_slot is part of the layout");
 
-/* What free_slots becomes when its uppermost slot is this one (number + 1), or none (0). */
+/* The new free_slots with this slot on top (number + 1), or with none (0). */
 static inline uint64_t torsh_channel_free_word(uint64_t word, uint32_t uppermost)
 {
 	return ((word >> 32) + 1) << 32 | uppermost;
 }
 
 /*
- * Put slot number i on the stack of free ones: its own line is final. Returns 0 when the other side
- * changed the stack all the time, which none that means well does.
+ * Push slot number i on the stack of free ones; its own line is final. Returns 0 if the other side
+ * changed the stack at every try, which only a hostile one does.
  */
 static inline int torsh_channel_push_free(struct channel_header *header, struct thread_slot *slot,
 					  uint32_t i)
@@ -312,7 +316,7 @@ static inline int torsh_channel_push_free(struct channel_header *header, struct 
 
 	for (int n = 0; n < 1000000; n++) {
 		atomic_store_explicit(&slot->next_free, (uint32_t)word, memory_order_relaxed);
-		/* Release pairs with the acquire of who takes it. */
+		/* Release pairs with the acquire of the thread that takes it. */
 		if (atomic_compare_exchange_weak_explicit(
 			    &header->free_slots, &word, torsh_channel_free_word(word, i + 1),
 			    memory_order_release, memory_order_relaxed))
@@ -324,8 +328,8 @@ static inline int torsh_channel_push_free(struct channel_header *header, struct 
 #define CHANNEL_BUILD_ID_MAX 32
 
 /*
- * A mapped ELF object, from its own program headers. Claimed by moving n_modules, then written: it
- * is there once an address that names it is there.
+ * A mapped ELF object, described by its own program headers. Claimed by advancing n_modules, then
+ * written; complete once an address refers to it.
  */
 struct channel_module {
 	uint64_t bias; /* address in memory − address in the file's program headers */
@@ -341,12 +345,12 @@ _Static_assert(sizeof(struct channel_module) == 72, "channel_module is part of t
 #define CHANNEL_NO_MODULE UINT32_MAX
 
 /*
- * A function of an interpreted language, as its own code object names it; or a label of the
- * timeline's events, which has a name only. Claimed by moving n_codes, then written: it is there
- * once an address or an event that names it is there.
+ * A function of an interpreted language, as its code object names it; or a label of timeline
+ * events, which has only a name. Claimed by advancing n_codes, then written; complete once an
+ * address or an event refers to it.
  */
 struct channel_code {
-	struct channel_text name; /* qualified where the interpreter knows that */
+	struct channel_text name; /* qualified if the interpreter provides that */
 	struct channel_text file;
 	uint32_t first_line;
 	uint32_t reserved;
@@ -356,35 +360,36 @@ _Static_assert(sizeof(struct channel_code) == 24, "channel_code is part of the l
 
 /*
  * What an address is, besides code. The pseudo-addresses end a stack that could not be followed to
- * its true end.
+ * its real end.
  */
 enum channel_address_flag {
 	ADDRESS_RETURN = 0, /* a return address: the call is just before it */
 	ADDRESS_EXACT = 1, /* the interrupted instruction itself, below a signal frame */
 	ADDRESS_SIGNAL_FRAME = 2, /* the trampoline that returns from a signal */
-	ADDRESS_NO_UNWIND_INFO = 4, /* no FDE: what lies outside of it was found by the rbp chain */
+	/* no FDE: the frames outside of it were found by the rbp chain */
+	ADDRESS_NO_UNWIND_INFO = 4,
 
 	/*
-	 * A line of Python, not an address: ip is the line (0: the code says none), module the
-	 * index of a code. It stands directly outside of the native frame of the evaluation
-	 * function that executes it.
+	 * A line of Python, not an address: ip is the line (0: the code has none), module the index
+	 * of a code. It is directly outside of the native frame of the evaluation function that
+	 * executes it.
 	 */
 	ADDRESS_PYTHON = 8,
 
-	/* Pseudo-addresses: ip is 0, or the address beyond which nothing is known. */
-	ADDRESS_CUT_UNKNOWN_CODE = 16, /* JIT or stripped of unwind information: no way on */
-	/* the frame found makes no sense (stack not readable as the rule says) */
+	/* Pseudo-addresses: ip is 0, or the last address before the stack is cut. */
+	ADDRESS_CUT_UNKNOWN_CODE = 16, /* JIT, or stripped of unwind information: no way on */
+	/* an impossible frame: the stack does not match the unwind rule */
 	ADDRESS_CUT_BAD_FRAME = 17,
-	/* deeper than the agent follows: the innermost frames are there */
+	/* deeper than the limit: only the innermost frames are present */
 	ADDRESS_CUT_TOO_DEEP = 18,
 	ADDRESS_CUT_TABLE_FULL = 19, /* the table of addresses is full */
-	/* the writer's: the whole stack was left out, for want of memory */
+	/* from the writer: the whole stack was dropped without memory */
 	ADDRESS_CUT_NO_MEMORY = 20,
 };
 
 /*
- * An entry below n_addresses is there once ip_and_flags has CHANNEL_ADDRESS_THERE: module is stored
- * before.
+ * An entry below n_addresses is complete once ip_and_flags has CHANNEL_ADDRESS_THERE: module is
+ * stored before.
  */
 struct channel_address {
 	_Atomic uint64_t ip_and_flags; /* ip << 8 | CHANNEL_ADDRESS_THERE | flags */
@@ -397,8 +402,8 @@ _Static_assert(sizeof(struct channel_address) == 16, "channel_address is part of
 #define CHANNEL_ADDRESS_THERE 0x80u
 
 /*
- * Say hello: one SOCK_SEQPACKET message with the memfd as its only SCM_RIGHTS descriptor. No answer
- * is sent.
+ * The hello: one SOCK_SEQPACKET message with the memfd as its only SCM_RIGHTS descriptor. There is
+ * no answer.
  */
 struct channel_hello {
 	uint64_t magic;

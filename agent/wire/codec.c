@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The decoder of codec.h, and the cold half of the encoder. Reads bytes that another process wrote:
- * every length is checked before it is used, every table index has the table's range by its type.
+ * every length is checked before use, and the type of every table index has the table's range.
  */
 #include "agent/wire/codec.h"
 
@@ -12,7 +12,7 @@ struct reader {
 	int is_short; /* a read went beyond the end */
 };
 
-/* The last bytes of what there is, or none: fewer than 8 are left. */
+/* The last bytes, fewer than 8, or none. */
 static uint64_t read_suffix(struct reader *in, uint32_t n)
 {
 	uint64_t value = 0;
@@ -27,7 +27,7 @@ static uint64_t read_suffix(struct reader *in, uint32_t n)
 	return value;
 }
 
-/* n is 1 to 8. A load of 8 bytes of which some are cut off is quicker than a copy of so many. */
+/* n is 1 to 8. A load of 8 bytes that is then masked is faster than a copy of n bytes. */
 static inline uint64_t read_bytes(struct reader *in, uint32_t n)
 {
 	uint64_t value;
@@ -163,7 +163,7 @@ static long decode_alloc(struct codec *codec, struct reader *in, uint32_t lead, 
 	return 1;
 }
 
-/* Fields that the payload is too short for are 0. */
+/* Fields beyond the end of the payload are 0. */
 static uint64_t read_field(struct reader *in, uint32_t n)
 {
 	uint64_t value = 0;

@@ -8,22 +8,22 @@
  *	bits 0-1  kind: 1 free or realloc_begin, 2 alloc, 3 cold; 0 is never written
  *	bits 2-3  n: the stamp's difference to the ring's previous event takes 1 << n bytes
  *	bits 4-6  address: 0 one byte, index into the recent addresses; 1-5 zig-zag difference of
- *		  (address >> 4) in 1, 2, 3, 4, 6 bytes; 7 eight bytes, as it is (no multiple of 16,
- *		  or too far away). Cold: 0
- *	bit 7	  free: it is a realloc_begin. alloc: usable size is given (otherwise it is what
- *		  glibc's formula says)
+ *		  (address >> 4) in 1, 2, 3, 4, 6 bytes; 7 eight bytes, unchanged (no multiple of
+ *		  16, or too far away). Cold: 0
+ *	bit 7	  free: it is a realloc_begin. alloc: the usable size follows (otherwise glibc's
+ *		  formula gives it)
  * Second byte, alloc:
  *	bits 0-1  n: the size takes 1 << n bytes
  *	bits 2-3  stack: enum codec_stack_form
  *	bits 4-6  enum alloc_entry
- *	bit 7	  the usable size takes 8 bytes (otherwise 2: what it exceeds the size by)
- * Then in this order: address, size, usable size, stack, stamp. All numbers little endian.
+ *	bit 7	  the usable size takes 8 bytes (otherwise 2, as its excess over the size)
+ * Then in this order: address, size, usable size, stack, stamp. All numbers are little endian.
  *
  * Cold: lead, id, u16 length of the payload, payload (fields as in events.def, packed; for STACK
  * the ids), stamp.
  *
- * The stamp is last so that nothing else has to wait for it: reading the time stamp counter takes
- * as long as all the rest, but goes on beside it.
+ * The stamp is last so that nothing waits for it: reading the time stamp counter takes as long as
+ * all the rest, but overlaps with it.
  *
  * The encoder writes whole 8-byte words and advances by less: CODEC_EVENT_MAX includes that slack.
  */
@@ -77,11 +77,11 @@ struct codec {
 
 /* The stack of an event, besides struct event. */
 struct codec_stack {
-	enum codec_stack_form form; /* SAME, NONE, or GIVEN for both ways of giving it */
+	enum codec_stack_form form; /* SAME, NONE, or GIVEN for both encodings of a change */
 	uint32_t pop; /* CODEC_POP_ALL: everything */
 	uint32_t n;
-	uint32_t recent; /* of the recent changes, which one this is now; CODEC_NOT_RECENT */
-	uint32_t is_repeated; /* it was that one already */
+	uint32_t recent; /* the index of the change among the recent ones; CODEC_NOT_RECENT */
+	uint32_t is_repeated; /* the entry was equal before */
 	uint32_t ids[CODEC_STACK_IDS];
 };
 
@@ -105,7 +105,7 @@ static inline uint32_t torsh_codec_change_slot(const struct codec_change *change
 	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 56);
 }
 
-/* ids: CODEC_CHANGE_IDS of them can be read, the first n count. No branch: n is hard to predict. */
+/* CODEC_CHANGE_IDS of the ids can be read, the first n count. No branch: n is hard to predict. */
 static inline struct codec_change torsh_codec_change(uint32_t pop, uint32_t n, const uint32_t *ids)
 {
 	static const uint64_t used[CODEC_CHANGE_IDS + 1][4] = {
@@ -180,8 +180,8 @@ static inline uint8_t *torsh_codec_put_address(struct codec *codec, uint8_t *at,
 	}
 	codec->addresses[slot] = address;
 	/*
-	 * Six bytes hold any difference of addresses below 2^51, which is more than any kernel
-	 * gives out unasked.
+	 * Six bytes hold any difference of addresses below 2^51; kernels return higher ones only on
+	 * request.
 	 */
 	if ((address & 15) | zigzag >> 48) {
 		*lead |= 7u << 4;
@@ -213,7 +213,7 @@ static inline uint8_t *torsh_codec_put_ids(uint8_t *at, const uint32_t *ids, uin
 
 /*
  * n <= CODEC_INLINE_IDS and pop <= 255: larger changes are sent as STACK events before. At least
- * CODEC_CHANGE_IDS ids can be read, also where n is less.
+ * CODEC_CHANGE_IDS ids can be read even if n is less.
  */
 static inline uint8_t *torsh_codec_put_stack(struct codec *codec, uint8_t *at, uint32_t pop,
 					     uint32_t n, const uint32_t *ids, uint32_t *second)
@@ -271,9 +271,9 @@ static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, u
 }
 
 /*
- * A cold event: id and a payload of at most CODEC_EVENT_MAX - 32 bytes. The payload is the event's
- * fields in wire order, which for the structs of event.h torsh_codec_pack writes; it lies at at +
- * CODEC_COLD_HEAD already.
+ * Write a cold event: id and a payload of at most CODEC_EVENT_MAX - 32 bytes. The payload is the
+ * event's fields in wire order, which torsh_codec_pack writes for the structs of event.h; it is
+ * already at at + CODEC_COLD_HEAD.
  */
 static inline uint8_t *torsh_codec_end_cold(struct codec *codec, uint8_t *at, uint64_t stamp,
 					    uint32_t id, uint32_t n_bytes)
@@ -289,7 +289,7 @@ static inline uint8_t *torsh_codec_end_cold(struct codec *codec, uint8_t *at, ui
 	return at;
 }
 
-/* The same, of a payload that lies elsewhere. */
+/* The same for a payload elsewhere in memory. */
 static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, uint64_t stamp,
 					    uint32_t id, const void *payload, uint32_t n_bytes)
 {
@@ -298,21 +298,24 @@ static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, ui
 }
 
 /*
- * The payload of a cold event that is not STACK; returns its length. out holds at least
+ * Write the payload of a cold event other than STACK; returns its length. out has at least
  * CODEC_PAYLOAD_MAX bytes.
  */
 uint32_t torsh_codec_pack(const struct event *event, uint8_t *out);
 
-/* The payload of a STACK event; n <= CODEC_STACK_IDS, out holds 8 + 3 * n + 1 bytes. */
+/*
+ * Write the payload of a STACK event; n <= CODEC_STACK_IDS, out has 8 + 3 * n + 1 bytes. Returns
+ * its length.
+ */
 uint32_t torsh_codec_pack_stack(uint32_t pop, uint32_t n, const uint32_t *ids, uint8_t *out);
 
 /*
  * Decode the event that begins at bytes; the memory must not change meanwhile (copy it out of the
- * ring first). *event is filled; *stack says what it does to the thread's stack: GIVEN for an alloc
- * or STACK event that changes it, NONE for an alloc without stack, otherwise SAME. An event whose
- * id this version doesn't know is skipped: event->id is its id, nothing else is set.
+ * ring first). Fills *event; *stack is the change of the thread's stack: GIVEN for an alloc or
+ * STACK event that changes it, NONE for an alloc without stack, otherwise SAME. An event with an id
+ * that this version doesn't support is skipped: only event->id is set.
  *
- * Returns the bytes it took, 0 when n_bytes ends within it, or -EPROTO: no encoder writes this.
+ * Returns the bytes it took, 0 if n_bytes ends within it, or -EPROTO: no encoder writes this.
  */
 long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes,
 			struct event *event, struct codec_stack *stack);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Events as structs: what both sides handle, expanded from events.def. How they look on the ring is
- * codec.h's.
+ * Events as structs, which both sides handle, expanded from events.def. codec.h has their form on
+ * the ring.
  */
 #ifndef TORSH_AGENT_WIRE_EVENT_H
 #define TORSH_AGENT_WIRE_EVENT_H
@@ -36,7 +36,7 @@ enum event_id {
 #undef FIELD
 #undef END
 
-/* Which function made a block: event_alloc.entry, 3 bits on the wire. */
+/* The function that made a block: event_alloc.entry, 3 bits on the wire. */
 enum alloc_entry {
 	ALLOC_MALLOC,
 	ALLOC_CALLOC,
@@ -55,15 +55,15 @@ enum range_payload { PAYLOAD_NONE, PAYLOAD_U64, PAYLOAD_I64, PAYLOAD_F64 };
 
 enum value_kind { VALUE_SCALAR, VALUE_COUNTER, VALUE_SAMPLE /* of a histogram */ };
 
-/* RecordFunction's scopes that mean something here: op_begin.scope. */
+/* The scopes of RecordFunction that are used here: op_begin.scope. */
 enum op_scope { OP_FUNCTION = 0, OP_BACKWARD = 1, OP_USER = 7 };
 
-/* The source of a schedule's steps, the better ones later: schedule_step.told_by. */
+/* The source of a schedule's steps, better ones later: schedule_step.told_by. */
 enum step_source { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
 
-/* How devices are seen: device_mode.mode. */
+/* How device activities are recorded: device_mode.mode. */
 enum device_mode {
-	DEVICE_HOST_ONLY, /* only what the host does */
+	DEVICE_HOST_ONLY, /* only the host's calls */
 	DEVICE_BY_EVENTS, /* times from pairs of the driver's events */
 	DEVICE_BY_CUPTI, /* CUPTI's records of everything */
 };
@@ -78,7 +78,7 @@ enum counter_mode {
 	COUNTERS_OF_TIMELINE, /* of the device at equal intervals */
 };
 
-/* What values of several kernels are together: counter_metric.aggregate. */
+/* How values of several kernels are combined: counter_metric.aggregate. */
 enum counter_aggregate { COUNTER_SUM, COUNTER_MEAN, COUNTER_MAX };
 
 /* The sums of counter_loss. */
@@ -94,7 +94,7 @@ enum counter_aggregate { COUNTER_SUM, COUNTER_MEAN, COUNTER_MAX };
 	LOSS(lost)       \
 	LOSS(clock_error_ns)
 
-/* The fields of an event that say how a kernel was launched. */
+/* The fields of an event with a kernel's launch configuration. */
 #define EVENT_SHAPE(grid, block)                                                              \
 	.grid_x = (grid)[0], .grid_y = (grid)[1], .grid_z = (grid)[2], .block_x = (block)[0], \
 	.block_y = (block)[1], .block_z = (block)[2]
@@ -117,7 +117,7 @@ enum copy_kind {
 	COPY_PTOP,
 
 	/* Not CUPTI's: what the driver's entry points report besides copies. */
-	COPY_PREFETCH = 32, /* managed pages were to be moved before they are used */
+	COPY_PREFETCH = 32, /* a request to move managed pages before they are used */
 	COPY_DECOMPRESSION,
 	N_COPY_KINDS
 };
@@ -134,28 +134,28 @@ enum device_memory {
 	MEMORY_MANAGED_STATIC,
 };
 
-/* What a program can get from CUDA: device_alloc.kind. */
+/* What a program can allocate from CUDA: device_alloc.kind. */
 enum device_block_kind {
 	BLOCK_NONE,
-	BLOCK_DEVICE, /* cudaMalloc and the like, of pools too */
+	BLOCK_DEVICE, /* cudaMalloc and its relatives, pools included */
 	BLOCK_MANAGED,
-	BLOCK_PINNED, /* of the host, allocated by CUDA */
-	BLOCK_REGISTERED, /* the program's own, pinned where it lies */
+	BLOCK_PINNED, /* host memory allocated by CUDA */
+	BLOCK_REGISTERED, /* the program's own host memory, pinned in place */
 	BLOCK_ARRAY,
 	BLOCK_PHYSICAL, /* a handle of the virtual memory interface */
-	BLOCK_MAPPING, /* addresses that show a part of such */
-	BLOCK_CONTEXT, /* of a free: whatever the context had */
+	BLOCK_MAPPING, /* addresses that map a part of a handle */
+	BLOCK_CONTEXT, /* of a free: everything in the context */
 	N_DEVICE_BLOCKS
 };
 
 enum device_block_flag {
-	/* bytes follow from the description: what CUDA adds to lay it out is not known */
+	/* bytes is computed from the description: CUDA's layout overhead is unknown */
 	BLOCK_IS_COMPUTED = 1,
-	/* of another process, or of another interface: only the address is new */
+	/* owned by another process or another interface: only the address is new */
 	BLOCK_IS_IMPORTED = 2,
-	BLOCK_IS_RETAINED = 4, /* one more reference to a handle that is known */
+	BLOCK_IS_RETAINED = 4, /* another reference to an existing handle */
 	BLOCK_IS_OF_HOST = 8, /* physical memory of the host */
-	BLOCK_IS_UNSIZED = 16, /* it has bytes, and how many is not known */
+	BLOCK_IS_UNSIZED = 16, /* its size is unknown */
 };
 
 #define DEVICE_NOT_KNOWN UINT32_MAX
@@ -164,8 +164,8 @@ enum room_asked {
 	ROOM_AT_END, /* by the agent */
 	ROOM_BY_PROGRAM,
 	/*
-	 * by the agent: the program had just got more of it than ever, by a sixteenth or more since
-	 * the last time
+	 * by the agent: the program's memory reached a new maximum, a sixteenth or more above that
+	 * of the last query
 	 */
 	ROOM_AT_HIGH,
 };
@@ -185,15 +185,15 @@ enum wait_kind {
 #define OP_NO_SEQUENCE UINT64_MAX
 
 /* op_begin.flags */
-#define OP_HAS_STACK 1u /* the thread's stack is that of the call; otherwise it is an older one */
-#define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than were sent */
+#define OP_HAS_STACK 1u /* the thread's stack is the call's; otherwise it is an older one */
+#define OP_INPUTS_CUT 2u /* more or larger inputs existed than were sent */
 
-/* graph_executable.flags: what its last launch got and nobody freed; CUDA's number */
+/* graph_executable.flags: frees what its last launch allocated; CUDA's number */
 #define GRAPH_FREES_AT_LAUNCH 1u
 
 /* launch.flags, graph_node.flags */
 enum call_flag {
-	/* the thread's stack is that of the call; otherwise it is an older one */
+	/* the thread's stack is the call's; otherwise it is an older one */
 	CALL_HAS_STACK = 1,
 };
 
@@ -201,19 +201,20 @@ enum exit_how {
 	EXIT_BY_EXIT,
 	EXIT_BY_UNDERSCORE,
 	EXIT_BY_QUICK,
-	EXIT_BY_ABORT /* its status means nothing */
+	EXIT_BY_ABORT /* without a meaningful status */
 };
 
 /* Why a program can't be followed: event_program.problem. */
 enum program_problem {
 	PROGRAM_FINE,
-	PROGRAM_STATIC, /* it has no loader, which would load the agent */
+	PROGRAM_STATIC, /* it has no loader that could load the agent */
 	PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities: the loader drops the agent */
 	PROGRAM_FOREIGN, /* of another architecture than the agent */
-	/* its loader isn't that of the agent's C library: it can't load the agent, or dies of it */
+	/* its loader isn't that of the agent's C library: it can't load the agent, or crashes */
 	PROGRAM_OTHER_LIBC,
-	PROGRAM_WITHOUT_AGENT, /* the agent's file isn't there, as in another root directory */
-	/* its process forbade itself system calls: it was not looked at, and gets no agent */
+	/* the agent's file doesn't exist there, as in another root directory */
+	PROGRAM_WITHOUT_AGENT,
+	/* its process forbade itself system calls: it was not inspected, and gets no agent */
 	PROGRAM_UNDER_FILTER,
 	N_PROGRAM_PROBLEMS
 };

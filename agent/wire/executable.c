@@ -27,12 +27,12 @@ static bool begins_with(const char *name, const char *start)
 	return strncmp(name, start, strlen(start)) == 0;
 }
 
-/* A loader by the name of its file: each C library gives its own another. */
+/* The loader by its file name: each C library's has another name. */
 static enum loader loader_named(const char *path)
 {
 	/*
-	 * The GNU one's: as all know it, Linux Standard Base's name, the file's own of old
-	 * versions, Debian's command.
+	 * GNU's loader: its usual name, that of the Linux Standard Base, the file's name in old
+	 * versions, and Debian's command.
 	 */
 	static const char *const own[] = {OWN_LOADER, "ld-lsb-", "ld-2.", "ld.so"};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -45,7 +45,7 @@ static enum loader loader_named(const char *path)
 }
 
 /*
- * The loader that the program headers name. A program without one is static, unless it is a loader
+ * The loader named in the program headers. A program without one is static, unless it is a loader
  * itself, run as a command. Returns an enum loader or -ENOEXEC.
  */
 static long find_loader(struct executable_source *source, long fd, const char *path)
@@ -85,9 +85,9 @@ static bool grants_capabilities(const struct executable_rights *rights)
 }
 
 /*
- * Whether the kernel sets AT_SECURE (cap_bprm_creds_from_file): the process will have other
- * effective than real numbers, be it by the file or by what the caller is already, or gets
- * capabilities that the user has not.
+ * Whether the kernel sets AT_SECURE (cap_bprm_creds_from_file): the process will have different
+ * effective and real ids, through the file or already in the caller, or gets capabilities that the
+ * user lacks.
  */
 static bool gains_privileges(const struct executable_caller *caller,
 			     const struct executable_rights *rights)
@@ -136,8 +136,8 @@ static long inspect_elf(struct executable_source *source, long fd, const char *p
 }
 
 /*
- * "#!INTERPRETER ARGUMENT": the path to the front of line, as the kernel reads it
- * (fs/binfmt_script.c). false: it names none, or its path ends outside of what the kernel looks at.
+ * Parse "#!INTERPRETER ARGUMENT": moves the path to the front of line, as the kernel reads it
+ * (fs/binfmt_script.c). false: there is none, or its path ends outside of what the kernel reads.
  */
 static bool read_interpreter(char *line, size_t n)
 {
@@ -155,8 +155,8 @@ static bool read_interpreter(char *line, size_t n)
 enum { LEADS_ON = N_PROGRAM_PROBLEMS };
 
 /*
- * LEADS_ON with its interpreter's path in source->line, or what is known of an ELF program. Not
- * inlined: the stack may be a small one, and it isn't on it while files are looked for.
+ * Returns LEADS_ON with the interpreter's path in source->line, or the result for an ELF program.
+ * Not inlined: the stack may be a small one, and this isn't on it while files are searched.
  */
 static __attribute__((noinline)) long inspect_file(struct executable_source *source, long fd,
 						   const char *path)

@@ -13,36 +13,36 @@
 #define REQUEST_SITES_MAX 4096u
 
 enum request_verb {
-	REQUEST_STATUS = 1, /* who runs, and who holds most in each process */
-	REQUEST_SNAPSHOT = 2, /* all that the recording lacks so far */
+	REQUEST_STATUS = 1, /* the running processes, and the largest allocation sites of each */
+	REQUEST_SNAPSHOT = 2, /* everything that the recording lacks so far */
 	REQUEST_PAUSE = 3,
 	REQUEST_RESUME = 4,
 
-	/* 5 is not used any more. */
-	REQUEST_END = 6, /* the recording ends here, whoever runs on */
+	/* 5 is unused. */
+	REQUEST_END = 6, /* the recording ends now, even if processes continue */
 };
 
 struct request {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t verb; /* enum request_verb */
-	uint32_t n_sites; /* STATUS: of each process at most, <= REQUEST_SITES_MAX; else 0 */
+	uint32_t n_sites; /* STATUS: limit per process, <= REQUEST_SITES_MAX; else 0 */
 	uint32_t reserved; /* 0 */
 };
 
 _Static_assert(sizeof(struct request) == 24, "request is part of the protocol");
 
 /*
- * Its descriptors, by SCM_RIGHTS, where result is 0: for STATUS and SNAPSHOT a memfd with a
- * recording, for SNAPSHOT also the session's recording, to read, of which the first recording_bytes
- * belong before it.
+ * With result 0, its SCM_RIGHTS descriptors are: for STATUS and SNAPSHOT a memfd with a recording;
+ * for SNAPSHOT also the session's recording, read-only; its first recording_bytes precede the
+ * memfd.
  */
 struct request_answer {
 	uint64_t magic;
 	uint32_t version;
-	int32_t result; /* 0 or -errno; PAUSE, RESUME: -EALREADY when it was so before */
+	int32_t result; /* 0 or -errno; PAUSE, RESUME: -EALREADY if nothing changed */
 	uint64_t recording_bytes;
-	uint32_t n_processes; /* that are recorded now */
+	uint32_t n_processes; /* recorded now */
 	uint32_t writer_pid; /* in the writer's PID namespace */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * One ring: a single producer (a thread of the target) and a single consumer (the writer), over a
- * thread_slot and a power of two of bytes of the channel. Behind their end the producer maps their
- * start again, so that no event ever wraps.
+ * thread_slot and a power of two of bytes of the channel. The producer maps the ring's start again
+ * after its end, so that no event ever wraps.
  *
  * Producer, one event:
  *	torsh_ring_begin	marks the ring busy; from now on the writer folds nothing younger
@@ -20,11 +20,11 @@
 
 struct ring {
 	struct thread_slot *slot;
-	/* producer: mask + 1 of them, and a mirror of the first CHANNEL_RING_MIRROR_BYTES */
+	/* producer: mask + 1 bytes, and a mirror of the first CHANNEL_RING_MIRROR_BYTES */
 	uint8_t *bytes;
 	uint64_t mask; /* size - 1 */
 	uint64_t head; /* producer: committed so far; consumer: consumed so far */
-	/* producer: head may grow to this without looking at the consumer's tail again */
+	/* producer: head may grow to this without another look at the consumer's tail */
 	uint64_t room_until;
 	uint64_t n_events; /* producer: how many were committed */
 };
@@ -78,9 +78,8 @@ static inline bool torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
 }
 
 /*
- * Bytes that the producer has committed and the consumer (whose count is ring->head) not consumed;
- * *is_busy says whether an event is under way. More than n_most, which no producer can mean, is
- * answered with -1.
+ * Bytes that the producer has committed and the consumer (at ring->head) not consumed; *is_busy: an
+ * event is in progress. Returns -1 for more than n_most, which no valid producer stores.
  */
 static inline int64_t torsh_ring_committed(const struct ring *ring, uint64_t n_most, int *is_busy)
 {
@@ -91,7 +90,7 @@ static inline int64_t torsh_ring_committed(const struct ring *ring, uint64_t n_m
 	return n_bytes <= n_most ? (int64_t)n_bytes : -1;
 }
 
-/* The next n_bytes were copied: their place may be written again. */
+/* The next n_bytes were copied: the producer may overwrite them. */
 static inline void torsh_ring_consume(struct ring *ring, uint64_t n_bytes)
 {
 	ring->head += n_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * In which steps of a training operators are recorded: as torch.profiler.schedule has it. The
+ * In which steps of a training operators are recorded, with torch.profiler.schedule's rules. The
  * target and the readers decide by the same function.
  */
 #ifndef TORSH_AGENT_WIRE_SCHEDULE_H
@@ -8,18 +8,18 @@
 
 #include <stdint.h>
 
-/* Numbers of steps. active is at least 1, or 0 without a schedule. repeat 0: again and again. */
+/* Numbers of steps. active is at least 1, or 0 without a schedule. repeat 0: without end. */
 struct schedule {
 	uint32_t skip, wait, warmup, active, repeat;
 };
 
 enum schedule_action {
-	SCHEDULE_REST, /* nothing is recorded but what is exact all the while */
-	SCHEDULE_WARM_UP, /* as when active, but reports leave it out */
+	SCHEDULE_REST, /* only what must be exact at all times is recorded */
+	SCHEDULE_WARM_UP, /* recorded as when active, but reports leave it out */
 	SCHEDULE_ACTIVE,
 };
 
-/* What is done in a step, the first of them being 0. */
+/* The action in a step; the first step is 0. */
 static inline enum schedule_action torsh_schedule_action(const struct schedule *schedule,
 							 uint64_t step)
 {

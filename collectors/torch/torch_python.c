@@ -306,6 +306,6 @@ void torsh_torch_loading(const char *path)
 	if (torsh_cpython_api_run(torsh_torch_script, AGENT_PYTHON_FILE, methods))
 		torsh_channel_note(
 			&torsh_process->channel,
-			"torch: operators have names and times only, and modules no names: what the agent "
-			"has to ask Python could not be run");
+			"torch: operators have names and times only, and modules no names: the agent's "
+			"Python script could not be run");
 }

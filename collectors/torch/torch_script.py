@@ -36,14 +36,14 @@ def look_at_torch():
     try:
         tell_facts(torch)
     except Exception as error:
-        note("torch: its version is not known: " + repr(error)[:200])
+        note("torch: its version is unknown: " + repr(error)[:200])
     try:
         calibrate(torch)
         watch_groups(sys.modules.get("torch.distributed.distributed_c10d"))
         if wants_modules():
             name_modules(torch)
     except Exception as error:
-        note("torch: modules and inputs of operators are not known: " + repr(error)[:200])
+        note("torch: modules and inputs of operators are unknown: " + repr(error)[:200])
 
 
 def tell_facts(torch):
@@ -155,7 +155,7 @@ def watch_groups(c10d):
             try:
                 tell(c10d, group, sorted(ranks))
             except Exception as error:
-                note("torch: a process group is not known: " + repr(error)[:200])
+                note("torch: a process group is unknown: " + repr(error)[:200])
 
     c10d._pg_group_ranks = Watched(c10d._pg_group_ranks)
 
@@ -191,7 +191,7 @@ def calibrate_groups(c10d, torch):
     finally:
         is_known = finish_groups()
     if not is_known:
-        note("torch: process groups of collectives are not known: they were not found where they were looked for")
+        note("torch: process groups of collectives are unknown: torch has none in the expected place")
 
 
 # ---- names of modules ----

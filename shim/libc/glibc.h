@@ -17,7 +17,7 @@
 #elif defined(__aarch64__)
 #define VERSIONED(name, version) __asm__(".symver " #name ", " #name "@GLIBC_2.17");
 #else
-#error "the agent knows x86-64 and aarch64"
+#error "the agent supports only x86-64 and aarch64"
 #endif
 #if defined(TORSH_TOOL)
 #define INTERPOSED VERSIONED

@@ -81,7 +81,7 @@ static void attach_consumer(struct client *client, int groups)
 	}
 	if (!torsh_itt_has_consumer)
 		torsh_ranges_note(
-			"ITT: another tool was there first (INTEL_LIBITTNOTIFY64): it is told everything too");
+			"ITT: another tool was there first (INTEL_LIBITTNOTIFY64): it gets all calls too");
 	torsh_itt_has_consumer = 1;
 	entry(client, groups);
 }

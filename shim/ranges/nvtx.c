@@ -123,7 +123,7 @@ static void attach(void)
 		       &consumer_slots[entries[i].module][entries[i].slot], sizeof(function *));
 	torsh_nvtx_has_consumer = 1;
 	torsh_ranges_note(
-		"NVTX: another tool was there first (NVTX_INJECTION64_PATH): it is told everything too");
+		"NVTX: another tool was there first (NVTX_INJECTION64_PATH): it gets all calls too");
 }
 
 enum { NOT_ATTACHED, ATTACHING, ATTACHED };

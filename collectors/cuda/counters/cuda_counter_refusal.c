@@ -33,7 +33,7 @@ static const struct {
 	{CUPTI_WSL,
 	 "Windows forbids it to WSL: allow it in the NVIDIA Control Panel, Developer, Manage GPU Performance "
 	 "Counters"},
-	{CUPTI_UNKNOWN_CHIP, "this libcupti does not know the device's chip: a newer one does"},
+	{CUPTI_UNKNOWN_CHIP, "this libcupti does not support the device's chip: a newer one does"},
 };
 
 /* '0', '1', or 0 where that can't be read. */
@@ -68,10 +68,10 @@ static const char *admin_remark(const char *path)
 {
 	switch (read_admin_only(path)) {
 	case '0':
-		return "; here it says " ADMIN_ONLY
+		return "; here it has " ADMIN_ONLY
 		       "0, so that it is the container or the virtual machine that forbids it";
 	case '1':
-		return "; here it says " ADMIN_ONLY "1";
+		return "; here it has " ADMIN_ONLY "1";
 	default:
 		return "";
 	}

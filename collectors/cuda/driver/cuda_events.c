@@ -135,7 +135,7 @@ static void give_up_marks(void)
 	if (!atomic_exchange_explicit(&watch->has_marks, 0, memory_order_relaxed))
 		return;
 	torsh_text_put(&reason, "the driver's events can't be used: ");
-	torsh_text_put(&reason, problem ? problem : "no reason is known");
+	torsh_text_put(&reason, problem ? problem : "unknown reason");
 	label = torsh_cuda_label(buffer);
 	atomic_store_explicit(&watch->no_marks_reason, label, memory_order_relaxed);
 	send_mode(DEVICE_HOST_ONLY, label);

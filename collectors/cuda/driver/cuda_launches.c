@@ -255,7 +255,7 @@ void torsh_cuda_send_unrecorded(void)
 		return;
 	torsh_text_put(
 		&note,
-		"cuda: what the program does by functions that are not known is not recorded: ");
+		"cuda: calls of functions that this agent does not support are not recorded: ");
 	torsh_text_put(&note, not_seen);
 	torsh_channel_note(&torsh_process->channel, buffer);
 }

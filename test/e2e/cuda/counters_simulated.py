@@ -344,7 +344,7 @@ def simulated_refusals_of_samples_are_explained_too():
 def a_simulated_chip_that_libcupti_does_not_know_is_named():
     output, _, _ = measure("operators", [PROGRAM, 1, 5], arch=80)
     (device,) = report_of(output)["counters"]
-    assert "does not know the device's chip" in device["reason"], device
+    assert "does not support the device's chip" in device["reason"], device
 
 
 def called(truth):

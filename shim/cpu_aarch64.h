@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What only an aarch64 can say: system calls, the virtual counter, and where a hook was called
- * from.
- */
+/* Code that is specific to aarch64: system calls, the virtual counter, and the caller of a hook. */
 #ifndef TORSH_SHIM_CPU_AARCH64_H
 #define TORSH_SHIM_CPU_AARCH64_H
 
@@ -41,12 +38,12 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 	return ticks;
 }
 
-/* Loads may be seen to happen in any order. */
+/* Loads may be observed in any order. */
 #define TORSH_CPU_LOADS_IN_ORDER 0
 
 /*
- * Relocations (elf.h) that hold the address of a symbol: of a function that is called, of one that
- * is taken, in data.
+ * Relocations (elf.h) with the address of a symbol: of a function that is called, of one that is
+ * referenced, in data.
  */
 #define TORSH_CPU_RELOCATION_SLOT R_AARCH64_JUMP_SLOT
 #define TORSH_CPU_RELOCATION_DATA R_AARCH64_GLOB_DAT
@@ -61,7 +58,7 @@ struct cpu_caller {
 	uintptr_t ip, sp, bp;
 };
 
-/* Unknown: glibc before 2.32 has its word for that in a struct that no header describes. */
+/* Unknown: glibc before 2.32 keeps it in a struct that no header describes. */
 static inline int torsh_cpu_has_threads(void)
 {
 	return 0;
@@ -69,7 +66,7 @@ static inline int torsh_cpu_has_threads(void)
 
 /*
  * frame is __builtin_frame_address(0) of a hook: the frame record {x29, x30} of the caller. The
- * caller's sp is not in the record; the unwinder for this CPU finds it by itself.
+ * caller's sp is not in the record; this CPU's unwinder finds it itself.
  */
 static inline struct cpu_caller torsh_cpu_caller(const void *frame)
 {

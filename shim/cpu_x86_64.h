@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What only an x86-64 can say: system calls, the time stamp counter, and where a hook was called
- * from.
+ * Code that is specific to x86-64: system calls, the time stamp counter, and the caller of a hook.
  */
 #ifndef TORSH_SHIM_CPU_X86_64_H
 #define TORSH_SHIM_CPU_X86_64_H
@@ -22,7 +21,7 @@ static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, lo
 	return result;
 }
 
-/* The time stamp counter, in program order with nothing: an earlier load may still be under way. */
+/* The time stamp counter, unordered: an earlier load may not have completed. */
 static inline uint64_t torsh_cpu_ticks(void)
 {
 	uint32_t low, high;
@@ -32,8 +31,8 @@ static inline uint64_t torsh_cpu_ticks(void)
 }
 
 /*
- * The counter, read after every earlier load has its value: an event of this thread can't get a
- * stamp below that of another thread's event which it has seen the effect of.
+ * The counter, read after every earlier load has completed: this thread's event can't get a stamp
+ * below that of another thread's event if it saw the effect of that.
  */
 static inline uint64_t torsh_cpu_ticks_ordered(void)
 {
@@ -43,12 +42,12 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* Loads are seen to happen in program order. */
+/* Loads are observed in program order. */
 #define TORSH_CPU_LOADS_IN_ORDER 1
 
 /*
- * Relocations (elf.h) that hold the address of a symbol: of a function that is called, of one that
- * is taken, in data.
+ * Relocations (elf.h) with the address of a symbol: of a function that is called, of one that is
+ * referenced, in data.
  */
 #define TORSH_CPU_RELOCATION_SLOT R_X86_64_JUMP_SLOT
 #define TORSH_CPU_RELOCATION_DATA R_X86_64_GLOB_DAT
@@ -59,7 +58,7 @@ static inline void torsh_cpu_pause(void)
 	__asm__ volatile("pause");
 }
 
-/* Where the C library keeps what is the thread's own; GCC has a name for it since 11. */
+/* The C library's per-thread data; GCC has a builtin for it since 11. */
 static inline uintptr_t torsh_cpu_thread_pointer(void)
 {
 	uintptr_t pointer;
@@ -69,8 +68,8 @@ static inline uintptr_t torsh_cpu_thread_pointer(void)
 }
 
 /*
- * Has this process had a second thread, by the word that fork of glibc before 2.32 reads: the
- * multiple_threads of tcbhead_t (sysdeps/x86_64/nptl/tls.h).
+ * Whether this process has had a second thread, from the word that fork of glibc before 2.32 reads:
+ * multiple_threads in tcbhead_t (sysdeps/x86_64/nptl/tls.h).
  */
 static inline int torsh_cpu_has_threads(void)
 {
@@ -86,8 +85,8 @@ struct cpu_caller {
 };
 
 /*
- * frame is __builtin_frame_address(0) of a hook, which is compiled with a frame pointer: the
- * caller's rbp is stored there, the return address above it.
+ * frame is __builtin_frame_address(0) of a hook, which is compiled with a frame pointer: it points
+ * to the caller's rbp, followed by the return address.
  */
 static inline struct cpu_caller torsh_cpu_caller(const void *frame)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where a short text stands in another one. glibc 2.41's strstr takes more of a small stack than a
+ * Searches a short text in another one. glibc 2.41's strstr takes more of a small stack than a
  * wrapper may.
  */
 #ifndef TORSH_SHIM_FIND_TEXT_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first place of part, which isn't empty, in text; NULL where it has none. */
+/* The first occurrence of part, which isn't empty, in text; NULL if there is none. */
 static inline const char *torsh_find_text(const char *text, const char *part)
 {
 	size_t n = strlen(part);

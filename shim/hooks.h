@@ -25,20 +25,25 @@
  * A block was allocated; size is as requested, block may be NULL: the call failed.
  */
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
-/* As torsh_heap_allocated, by another allocator than malloc's: it has no usable size to query. */
+/*
+ * Like torsh_heap_allocated, for another allocator than malloc's: it has no usable size to query.
+ */
 void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry,
 				    const void *frame);
 /*
- * Between the two, what the calling thread allocates belongs to an allocator and is not recorded.
- * leave takes what enter returned.
+ * Between the two calls, the calling thread's allocations belong to an allocator and are not
+ * recorded. leave takes the result of enter.
  */
 void *torsh_heap_enter_allocator(void);
 void torsh_heap_leave_allocator(void *outer);
 
-/* The block is about to be freed; before the real free, as its address may be reused at once. */
+/*
+ * The block is about to be freed; called before the real free, as its address may be reused at
+ * once.
+ */
 void torsh_heap_freeing(void *block);
 
-/* A resize begins: recorded as a free; and it failed: the block is alive again. */
+/* A resize begins, which is recorded as a free; and it failed: the block is live again. */
 void torsh_heap_resizing(void *block);
 void torsh_heap_not_resized(void *block);
 /* The program declares a block to be no leak (LeakSanitizer's interface). */
@@ -68,7 +73,7 @@ void *torsh_vm_move_break(intptr_t by, const void *frame);
 void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 
 /*
- * The environment of a child that executes a program, and what is reported of the program: prepared
+ * The environment of a child that executes a program, and the report about the program: prepared
  * before the program is started (agent/process/environment.h).
  */
 struct program_start;
@@ -88,8 +93,8 @@ void torsh_process_forking(void); /* before */
 void torsh_process_forked(pid_t child); /* in the parent */
 void torsh_process_created(void); /* in the child */
 /*
- * An exec is about to be called with the plan's environment. Returns not 0 where
- * torsh_process_not_executed is to be called with it if the exec fails.
+ * An exec is about to be called with the plan's environment. If the result is not 0,
+ * torsh_process_not_executed is to be called with it when the exec fails.
  */
 int torsh_process_executing(struct child_plan *plan, char *const *argv);
 void torsh_process_not_executed(int told);
@@ -104,22 +109,22 @@ void torsh_process_aborting(void);
  */
 void torsh_process_forbidding(void);
 /*
- * The calling thread, or all threads, are about to install a filter that cannot. Returns whether
- * the thread was added for the writer, to which it would be unknown; torsh_process_filtered takes
- * it, with the outcome.
+ * The calling thread, or all threads, are about to install a harmless filter. Returns whether it
+ * was counted for the writer; torsh_process_filtered takes that, with the outcome.
  */
 bool torsh_process_filtering(bool is_for_all);
 void torsh_process_filtered(bool is_added);
 /*
- * The calling thread is about to lose most system calls, or the time stamp counter: it is recorded
- * no further. Returns not 0 where torsh_process_not_muted is to be called if that failed.
+ * The calling thread is about to lose most system calls, or the time stamp counter: it is not
+ * recorded any more. If the result is not 0, torsh_process_not_muted is to be called when that
+ * fails.
  */
 int torsh_process_muting(void);
 void torsh_process_not_muted(void);
 
 /* Code was unmapped outside of dlclose: cached unwind rules may be stale. */
 void torsh_process_code_unmapped(void);
-/* A library is about to be opened whose references to malloc bypass the agent. */
+/* A library with references to malloc that bypass the agent is about to be opened. */
 void torsh_process_loading_apart(const char *path);
 /* An allocator is about to be opened; its own functions are not interposed. */
 void torsh_process_loading_allocator(const char *path);
@@ -127,7 +132,7 @@ void torsh_process_loading_allocator(const char *path);
 /*
  * PyTorch: collectors/torch/tensor_events.c and operator_events.c. n_bytes below 0: the block is
  * about to be freed. device as in event_tensor; allocated and reserved are the allocator's sums, 0
- * where it has none.
+ * if it has none.
  */
 int torsh_torch_wants_memory(void);
 void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
@@ -146,16 +151,15 @@ void torsh_cuda_exiting(void);
 void torsh_cuda_executing(void);
 
 /*
- * Prepare a plan for a child with this environment. program: path of the program, NULL where
- * unknown.
+ * Prepare a plan for a child with this environment. program: path of the program, NULL if unknown.
  */
 void torsh_process_plan(struct child_plan *plan, const char *program, char *const *envp);
 /* Free what the plan owns. Keeps errno. */
 void torsh_process_drop_plan(struct child_plan *plan);
 /*
- * How many slots the environment needs, 0 where envp can be passed on as it is. Many slots are
- * pages of the plan; a child after vfork does not map them, as they would stay mapped when its exec
- * succeeds.
+ * The slots that the environment needs, 0 if envp can be passed on as it is. Many slots are pages
+ * of the plan; a child after vfork does not map them, because they would stay mapped after its
+ * exec.
  */
 size_t torsh_process_environment_slots(struct child_plan *plan);
 

@@ -7,8 +7,8 @@
 
 /*
  * Store what a step out of the calling function needs: its callee-saved registers, rsp and rip, at
- * their DWARF numbers of 17. All belong to one instruction, so that the function's unwind
- * information at that rip describes them.
+ * their DWARF numbers (an array of 17). All belong to one instruction, so that the function's
+ * unwind information at that rip describes them.
  */
 static inline __attribute__((always_inline)) void torsh_cpu_registers(uintptr_t *dwarf)
 {

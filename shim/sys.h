@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * System calls made directly, past every interposable symbol: the agent hooks mmap(), fork() and
- * their kin, and must not call itself. Results are the kernel's: a value, or -errno; the target's
- * errno is never touched.
+ * System calls made directly, without any interposable symbol: the agent interposes mmap(), fork()
+ * and their relatives, and must not call itself. Results are the kernel's: a value, or -errno; the
+ * target's errno is never modified.
  */
 #ifndef TORSH_SHIM_SYS_H
 #define TORSH_SHIM_SYS_H
@@ -23,7 +23,7 @@
 #error "the agent supports only x86-64 and aarch64"
 #endif
 
-/* Of Linux 5.9, the same number on every CPU; older C libraries have no name for it. */
+/* From Linux 5.9, with the same number on every CPU; older C libraries don't define it. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -42,7 +42,7 @@ static inline void *torsh_sys_mmap(void *at, size_t size_bytes, int prot, int fl
 	return (void *)TORSH_SYS(SYS_mmap, at, size_bytes, prot, flags, fd, offset);
 }
 
-/* Anonymous private pages, zeroed, touched as used. NULL when the kernel refuses. */
+/* Anonymous private pages, zeroed, populated on access. NULL if the kernel refuses. */
 static inline void *torsh_sys_pages(size_t size_bytes)
 {
 	void *p = torsh_sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
@@ -51,7 +51,7 @@ static inline void *torsh_sys_pages(size_t size_bytes)
 	return torsh_sys_failed((long)p) ? NULL : p;
 }
 
-/* The same, which a forked child finds zeroed: what is the parent's own. */
+/* The same, zeroed in a forked child: for data that only the parent may use. */
 static inline void *torsh_sys_own_pages(size_t size_bytes)
 {
 	void *p = torsh_sys_pages(size_bytes);
@@ -66,7 +66,7 @@ static inline long torsh_sys_munmap(void *at, size_t size_bytes)
 	return TORSH_SYS(SYS_munmap, at, size_bytes, 0, 0, 0, 0);
 }
 
-/* Not every CPU has the old forms of these two. */
+/* Some CPUs lack the old forms of these two. */
 static inline long torsh_sys_readlink(const char *path, char *out, size_t size_bytes)
 {
 	return TORSH_SYS(SYS_readlinkat, AT_FDCWD, path, out, size_bytes, 0, 0);
@@ -119,9 +119,9 @@ static inline long torsh_sys_futex_wake(const void *word, int n_waiters)
 }
 
 /*
- * Whether the four aligned bytes at address are there and have this value: looked at by the kernel,
- * so that another thread may unmap them at any time. 0, -EAGAIN where they differ, -EFAULT where
- * they can't be read; anything else is a filter's answer. Told to move no waiter anywhere the
+ * Whether the four aligned bytes at address are mapped and have this value. The kernel reads them,
+ * so that another thread may unmap them at any time. Returns 0, -EAGAIN if they differ, -EFAULT if
+ * they can't be read; anything else is a filter's result. The futex call moves no waiters, but the
  * kernel still compares first.
  */
 static inline long torsh_sys_compare(uintptr_t address, uint32_t value)
@@ -132,7 +132,7 @@ static inline long torsh_sys_compare(uintptr_t address, uint32_t value)
 			 &nobody_waits_here, value);
 }
 
-/* Can this word be written to? By adding nothing to it, as the kernel does for a futex. */
+/* Whether this word is writable: the kernel adds 0 to it for a futex. */
 static inline int torsh_sys_is_writable(const void *word)
 {
 	uint32_t nobodys = 0;
@@ -143,11 +143,12 @@ static inline int torsh_sys_is_writable(const void *word)
 }
 
 /*
- * Filters of system calls end a process for what they don't know: what is asked of the kernel when
- * the program runs is put as a futex, which everything with threads may use. None of these waits.
+ * Filters of system calls end a process for calls that they don't list: while the program runs the
+ * kernel is only queried by futex calls, which every program with threads may make. None of these
+ * waits.
  *
- * Whether there is no thread of this number (any more): the kernel looks for the owner of a lock. A
- * zombie is none.
+ * Whether no thread has this tid any more: the kernel looks up the owner of a lock. A zombie counts
+ * as gone.
  */
 static inline int torsh_sys_is_gone(uint32_t tid)
 {
@@ -157,8 +158,8 @@ static inline int torsh_sys_is_gone(uint32_t tid)
 }
 
 /*
- * Whether the kernel knows the calling thread by this number: only the owner of a lock may give it
- * back.
+ * Whether the kernel's tid of the calling thread is this one: only the owner of a lock may release
+ * it.
  */
 static inline int torsh_sys_is_self(uint32_t tid)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Each wrapper records what its function does; the allocators do not call these themselves. */
+/*
+ * Each wrapper records what its function does; the allocators do not call these functions
+ * themselves.
+ */
 #include "shim/allocators/allocator_calls.h"
 
 #include <stdatomic.h>
@@ -24,7 +27,7 @@ enum allocator_call {
 	N_CALLS
 };
 
-/* The allocators' own; NULL where the library has none. */
+/* The allocators' definitions; NULL if the library lacks one. */
 static union {
 	struct {
 #define CALL(allocator, result, name, parameters) result(*name) parameters;
@@ -34,10 +37,10 @@ static union {
 } next;
 _Static_assert(sizeof(next.by_name) == sizeof(next.all), "one pointer for each function");
 
-/* A reference that nothing closer serves leads to it. */
+/* References bind to it unless a definition comes first. */
 static bool is_first[N_CALLS];
 
-/* By allocator: it is not the one that serves malloc, the only one with a usable size to query. */
+/* By allocator: it does not serve malloc, so that it has no usable size to query. */
 static bool is_elsewhere[N_ALLOCATORS];
 
 static size_t multiply(size_t count, size_t n)
@@ -58,7 +61,7 @@ static void made(enum allocator allocator, void *p, size_t n, enum alloc_entry e
 		torsh_lsan_allocated(p);
 }
 
-/* As for realloc: size 0 frees in some allocators and gives an empty block in others. */
+/* As in realloc: size 0 frees in some allocators and returns an empty block in others. */
 static void begin_resizing(void *p, size_t n)
 {
 	if (n)
@@ -113,8 +116,8 @@ static void end_resizing(enum allocator allocator, void *p, void *resized, size_
 #include "shim/allocators/allocator_calls.def"
 
 /*
- * In its place: the block stays its owner's all the while. Returns its size then, which is less
- * than n where that failed.
+ * Resizes in place: the block keeps its owner. Returns the new size, which is less than n on
+ * failure.
  */
 static size_t wrap_xallocx(void *p, size_t n, size_t extra, int flags)
 {
@@ -139,7 +142,7 @@ static void *wrap_mi_expand(void *p, size_t n)
 	return expanded;
 }
 
-/* Where it fails the block is freed. */
+/* On failure the block is freed. */
 static void *wrap_mi_reallocf(void *p, size_t n)
 {
 	void *resized;
@@ -164,7 +167,7 @@ static void *wrap_mi_heap_reallocf(void *heap, void *p, size_t n)
 	return resized;
 }
 
-/* Fails for a place that is none. */
+/* Fails for an invalid place. */
 static int wrap_mi_reallocarr(void **place, size_t c, size_t n)
 {
 	void *p = place ? *place : NULL;
@@ -176,7 +179,7 @@ static int wrap_mi_reallocarr(void **place, size_t c, size_t n)
 	return error;
 }
 
-/* mimalloc's mi_block_visit_fun; once with block NULL for each of its areas. */
+/* mimalloc's mi_block_visit_fun; called once with block NULL for each area. */
 static bool free_visited(const void *heap, const void *area, void *block, size_t block_size,
 			 void *unused)
 {
@@ -193,7 +196,7 @@ static bool (*visit_blocks)(const void *heap, bool all,
 			    void *argument);
 static void *(*get_backing)(void);
 
-/* Every block in it is freed, but for a thread's first heap, which stays. */
+/* Frees every block in the heap, except for a thread's first heap, which stays. */
 static void wrap_mi_heap_destroy(void *heap)
 {
 	if (visit_blocks && get_backing && heap && heap != get_backing())
@@ -236,7 +239,7 @@ void *torsh_allocator_calls_bound(int i)
 	return is_first[i] ? next.all[i] : NULL;
 }
 
-/* The functions of an allocator that the program was started with. */
+/* Find the functions of an allocator with which the program was started. */
 static void find_calls(enum allocator allocator)
 {
 	int is_mallocs;

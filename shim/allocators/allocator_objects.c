@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The loaded objects whose references to allocators' own functions become the agent's wrappers: all
- * at start, later those that were opened since.
+ * Redirects the loaded objects' references to allocators' own functions to the agent's wrappers: in
+ * all objects at start, later in those that were opened since.
  */
 #include "shim/allocators/allocator_calls.h"
 
@@ -32,7 +32,7 @@ static int count_added(struct dl_phdr_info *object, size_t n_bytes, void *count)
 	return 1;
 }
 
-static _Atomic uint64_t n_added; /* objects, ever, when all of them were looked at */
+static _Atomic uint64_t n_added; /* dlpi_adds at the last complete pass over the objects */
 
 void torsh_allocator_objects_start(void)
 {

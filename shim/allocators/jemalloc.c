@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the private jemalloc is given in place of the C library's functions: it must not obey the
- * program's MALLOC_CONF or /etc/malloc.conf, start threads, end the process, or have its own
- * mappings recorded.
+ * Replacements of C library functions for the private jemalloc: it must not obey the program's
+ * MALLOC_CONF or /etc/malloc.conf, start threads, end the process, or have its own mappings
+ * recorded.
  *
- * Around a fork it takes all of its locks. That is left out where it doesn't serve the program. A
- * signal handler may fork, too: what it interrupted, a fork or an allocation, has some of the locks
- * and can't give them back before the handler is done, so that these aren't waited for.
+ * jemalloc takes all of its locks around a fork. That is skipped if it doesn't serve the program. A
+ * signal handler may fork, too: the fork or allocation that it interrupted holds some of the locks
+ * and can't release them before the handler returns, so these are not waited for.
  */
 #include "shim/allocators/jemalloc.h"
 
@@ -101,7 +101,7 @@ ssize_t torsh_je_readlink(const char *path, char *buffer, size_t n_bytes)
 	return -1;
 }
 
-/* jemalloc has found its own heap destroyed by the program: the same end as in glibc's malloc. */
+/* jemalloc found its heap corrupted by the program: ends it as glibc's malloc does. */
 void torsh_je_abort(void)
 {
 	for (;;)
@@ -121,7 +121,7 @@ int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 /* ---- fork ------------------------------------------------------------------------------------ */
 
-#define N_HELD 16 /* locks that an allocation may have: few */
+#define N_HELD 16 /* locks that an allocation may hold: few */
 
 static struct {
 	/* jemalloc's; NULL before it has started */
@@ -130,38 +130,41 @@ static struct {
 static int is_serving;
 
 /*
- * This thread's forks: one, and those of handlers that interrupted it; and what was held already
+ * Forks of this thread: one, and those of signal handlers that interrupted it; and the locks held
  * before the first.
  */
 static _Thread_local uint32_t n_forks, n_held;
 static _Thread_local pthread_mutex_t *held[N_HELD];
 
-/* The C library's own: the lock of the list of streams. */
+/* The C library's lock of the list of streams. */
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 
 static _Thread_local int has_streams;
 
-/* Its variable that is not 0 while there is one thread, since glibc 2.32; NULL on older ones. */
+/*
+ * The C library's variable that is not 0 while there is one thread, since glibc 2.32; NULL on older
+ * ones.
+ */
 static const char *is_single;
 
-/* A program that refers to it has it in its own data: that comes first. */
+/* A program that refers to it has it in its own data, which takes precedence. */
 static void find_is_single(bool is_there)
 {
 	if (is_there)
 		is_single = torsh_symbol(RTLD_DEFAULT, "__libc_single_threaded");
 }
 
-/* Does fork take the lock of the list of streams, and make it anew in the child? */
+/* Whether fork takes the lock of the list of streams and resets it in the child. */
 static int fork_takes_streams(void)
 {
 	return is_single ? !*is_single : torsh_cpu_has_threads();
 }
 
 /*
- * A thread that has the streams' lock may allocate. So fork takes that lock before the locks of its
- * malloc, and it is taken before jemalloc's here. With one thread nobody else has it; with several
- * fork makes it anew in the child.
+ * A thread that holds the streams' lock may allocate. So fork takes that lock before the locks of
+ * its malloc, and here it is taken before jemalloc's. With one thread no other can hold it; with
+ * several fork resets it in the child.
  */
 static void take_streams(void)
 {
@@ -224,9 +227,9 @@ int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*
 }
 
 /*
- * Locks of our own where pthread_mutex_init has left a 0: the owner's number, and whether somebody
- * may be waiting. The C library's take a lock before they say whose it is: a handler that comes in
- * between can't know.
+ * The agent's own locks, in words that pthread_mutex_init sets to 0: the owner's number, and a flag
+ * for possible waiters. The C library's lock functions take a lock before they store its owner: a
+ * signal handler in between could not identify it.
  */
 #define SOMEBODY_WAITS 0x80000000u
 
@@ -261,7 +264,7 @@ int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex)
 	}
 	if (take(word, self))
 		return 0;
-	/* Who has waited can't know that it was alone. */
+	/* After waiting, other waiters can't be excluded. */
 	while (!take(word, self | SOMEBODY_WAITS)) {
 		now = atomic_load_explicit(word, memory_order_relaxed);
 		if (now && (now & SOMEBODY_WAITS ||
@@ -285,9 +288,9 @@ int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 
 /*
- * What programs may have come to expect of the C library's malloc, where jemalloc does otherwise:
- * the smallest blocks are aligned to 16 bytes, too; memalign takes any alignment, by rounding it
- * up; a failure sets errno.
+ * Properties of the C library's malloc that programs may expect and jemalloc lacks: the smallest
+ * blocks are aligned to 16 bytes, too; memalign accepts any alignment and rounds it up; a failure
+ * sets errno.
  */
 #define SMALLEST 16u
 
@@ -366,12 +369,12 @@ int torsh_jemalloc_serve(struct torsh_next *next, bool has_single_threaded)
 
 #define PAGE_BYTES UINT64_C(4096)
 
-/* Of jemalloc's own names: the root of its map of all memory. */
+/* The renamed root of jemalloc's map of all memory. */
 extern HIDDEN char TORSH_JEMALLOC_MAP[];
 
 /*
- * The kernel gives nobody memory so close below a mapping that may grow down, unless it was started
- * with another gap.
+ * The kernel maps nothing so close below a mapping that may grow down, unless it was booted with
+ * another gap.
  */
 #define GAP_BYTES (UINT64_C(256) * PAGE_BYTES)
 
@@ -382,7 +385,10 @@ static uintptr_t map_nothing(uintptr_t at, size_t n, int flags)
 					 0);
 }
 
-/* As map_nothing; what the kernel maps elsewhere is unmapped. Is it there? */
+/*
+ * Like map_nothing; unmaps what the kernel placed elsewhere. Returns whether it is mapped at the
+ * place.
+ */
 static bool is_mapped(uintptr_t at, size_t n, int flags)
 {
 	uintptr_t place = map_nothing(at, n, flags);
@@ -393,8 +399,8 @@ static bool is_mapped(uintptr_t at, size_t n, int flags)
 }
 
 /*
- * Unmaps from low to a page below end, which keeps others from there. If it doesn't, all of it is
- * mapped again.
+ * Unmap from low to a page below end, which keeps other mappings out. If that fails, map all of it
+ * again.
  */
 static void leave_gap(uintptr_t low, uintptr_t end)
 {
@@ -409,9 +415,9 @@ static void leave_gap(uintptr_t low, uintptr_t end)
 }
 
 /*
- * The addresses stay ours: what else were mapped there would be taken for a part of this library.
- * Mapped they aren't: what a process may lock, and its address space, are counted in mappings,
- * whether or not they are in memory.
+ * Keep the addresses reserved: another mapping there would count as part of this library. They are
+ * not mapped, because RLIMIT_MEMLOCK and RLIMIT_AS count mappings, whether or not they are
+ * resident.
  */
 void torsh_jemalloc_leave(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * LeakSanitizer's interface (sanitizer/lsan_interface.h), for programs that call it where it is
- * there: their references are weak, and lead here where the program wasn't built with the
- * sanitizer. What they call no leak isn't one for us.
+ * LeakSanitizer's interface (sanitizer/lsan_interface.h), for programs that call it if it is
+ * present: their references are weak and bind here unless the program was built with the sanitizer.
+ * Blocks that they declare not to be leaks are no leaks in reports.
  */
 #include <stddef.h>
 
@@ -21,7 +21,7 @@ EXPORT int __lsan_do_recoverable_leak_check(void);
 __attribute__((noinline)) void __lsan_ignore_object(const void *p)
 {
 	torsh_heap_ignored((void *)p);
-	/* No tail call: by this function's name the block is known in reports. */
+	/* Not a tail call: reports identify the block by this function's name. */
 	__asm__ volatile("");
 }
 
@@ -37,7 +37,7 @@ void __lsan_enable(void)
 		n_disabled--;
 }
 
-/* Nothing is searched for pointers, and leaks are looked for when the program has ended. */
+/* No memory is searched for pointers; leaks are determined when the program has ended. */
 void __lsan_register_root_region(const void *p, size_t n)
 {
 	(void)p;

@@ -8,27 +8,27 @@
 #include "shim/loader/elf_symbol.h"
 
 /*
- * The functions that record lie together: what such a function calls is known by its return
+ * The recording functions are in one section: calls from them are recognised by their return
  * address.
  */
 #define RECORDS __attribute__((section("torsh_operators_text"), noinline))
 extern const char __start_torsh_operators_text[] __attribute__((visibility("hidden")));
 extern const char __stop_torsh_operators_text[] __attribute__((visibility("hidden")));
 
-/* Where calls go, and where those that record go on to. */
+/* Current targets of the calls, and the definitions that the recording functions call. */
 static union torsh_operators now, allocators;
 static struct {
 	const char *code;
 	size_t n_bytes;
-} ranges[N_OPERATORS + 1]; /* the last: all of a library that is an allocator only */
+} ranges[N_OPERATORS + 1]; /* the last one: a library that is only an allocator */
 
 static void prepare(void);
 
 /*
- * Four functions for each: ours, and what it jumps to: the first call, the one that records, and
- * the one that asks who calls. The real operator new may throw through the one that records: it
- * holds nothing. The real delete is no tail call there, or what it calls in turn would seem to be
- * called by the program.
+ * Four functions for each operator: the exported one, and its possible targets: the first call, the
+ * recording one, and the one that depends on the caller. The real operator new may throw through
+ * the recording one, which holds nothing. The real delete is not a tail call there: otherwise its
+ * inner calls would seem to be the program's.
  */
 #define OPERATOR_NEW(name, parameters, arguments, entry)                        \
 	EXPORT void *name parameters;                                           \
@@ -117,7 +117,7 @@ int torsh_operators_contain(const void *caller)
 	return 0;
 }
 
-/* Two threads that come at once find the same. */
+/* Two threads in a race find the same definitions. */
 static void prepare(void)
 {
 	ranges[N_OPERATORS].code = torsh_next_allocators_code(&ranges[N_OPERATORS].n_bytes);
@@ -132,7 +132,7 @@ static void prepare(void)
 			ranges[i].n_bytes = n_bytes;
 			torsh_heap_exceptions |= HEAP_OPERATORS_RECORD;
 		}
-		/* Last, when what it needs is in place: other threads take it as it comes. */
+		/* Last, when its data is complete: other threads use it at once. */
 		__atomic_store_n(&now.all[i],
 				 !found	   ? local.all[i]
 				 : records ? recording.all[i]

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * C++'s operator new and delete. Most of them call malloc and free, which are recorded: then ours
- * only jump to the next definition, and leave no frame. An allocator that brings its own (jemalloc,
- * tcmalloc, mimalloc) doesn't: there they record. A block is recorded once, though some of these
- * call malloc's family in turn.
+ * C++'s operator new and delete. Most definitions call malloc and free, which are recorded: then
+ * the agent's only jump to the next definition and leave no frame. An allocator with its own
+ * operators (jemalloc, tcmalloc, mimalloc) doesn't call them: then the agent's operators record. A
+ * block is recorded once, even if some of these call malloc's family in turn.
  *
- * The next definition is the one that comes after ours among what the program was started with.
- * Where there is none the C++ run-time came with a library that was opened later, for itself: then
- * it is the one of the caller's own library (linked into it, or its own operators), else that of
- * the C++ run-time which libraries share.
+ * The next definition is the one after the agent's among the libraries with which the program was
+ * started. If there is none, the C++ run-time came with a library that was opened later: then it is
+ * the definition of the caller's own library (linked into it, or its own operators), else that of
+ * the shared C++ run-time.
  */
 #ifndef TORSH_SHIM_ALLOCATORS_OPERATORS_NEW_H
 #define TORSH_SHIM_ALLOCATORS_OPERATORS_NEW_H
@@ -44,8 +44,8 @@ extern const char *const torsh_operator_names[N_OPERATORS];
 int torsh_operators_contain(const void *caller);
 
 /*
- * Is this call of malloc's family, which returns to caller, a part of an operator that records the
- * block itself, or the allocator's own?
+ * Whether this call of malloc's family, which returns to caller, is part of an operator that
+ * records the block itself, or comes from the allocator.
  */
 static inline int torsh_operators_is_inner(const void *caller)
 {
@@ -55,7 +55,7 @@ static inline int torsh_operators_is_inner(const void *caller)
 #define OPERATOR_CALLERS 4096u
 
 extern union torsh_operators torsh_operators_sets[];
-/* By the return address: that, and below it in a byte which set. 0: nothing. */
+/* Cache by return address: the address, and the number of the set in the low byte. 0: empty. */
 extern _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 
 static inline _Atomic uint64_t *torsh_operators_caller_slot(const void *caller)
@@ -65,7 +65,7 @@ static inline _Atomic uint64_t *torsh_operators_caller_slot(const void *caller)
 
 const union torsh_operators *torsh_operators_find(const void *caller);
 
-/* The definitions for code at this address, where the program was started without any. */
+/* The definitions for code at this address, if the program was started without any. */
 static inline const union torsh_operators *torsh_operators_of(const void *caller)
 {
 	/* Pairs with the release in torsh_operators_find. */
@@ -77,7 +77,7 @@ static inline const union torsh_operators *torsh_operators_of(const void *caller
 	return torsh_operators_find(caller);
 }
 
-/* A library was closed: another may come to where its code was. */
+/* A library was closed: another may be loaded in its place. */
 void torsh_operators_forget_callers(void);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Operators new and delete of libraries that were opened while the program ran: see
- * torsh_operators_of.
- */
+/* Operators new and delete of libraries that were opened at run time: see torsh_operators_of. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -21,7 +18,7 @@ const char *const torsh_operator_names[N_OPERATORS] = {
 #undef OPERATOR_DELETE
 };
 
-#define SETS_MAX 255u /* C++ run-times, counted with those that were closed */
+#define SETS_MAX 255u /* C++ run-times, closed ones included */
 
 /* What _dl_find_object fills in; older C libraries neither have nor declare it. */
 union object {
@@ -34,27 +31,24 @@ union object {
 };
 typedef int find_object(void *address, union object *object);
 
-/* Sets are never changed once they are counted; they are added by one thread at a time. */
+/* Sets never change once they are counted; one thread at a time adds them. */
 union torsh_operators torsh_operators_sets[SETS_MAX];
 static _Atomic uint32_t n_sets;
 static _Atomic int is_adding;
 
 _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 
-/*
- * Of libraries that have none of their own, whatever asks first; 0: not looked for since a library
- * was closed.
- */
+/* For libraries that have no operators; 0: not looked up since a library was closed. */
 static _Atomic uintptr_t shared[N_OPERATORS];
 
-/* The C library's way without a lock, which a forked child may go; NULL: an older one has none. */
+/* The C library's lock-free look-up, which a forked child may use; NULL on older C libraries. */
 static find_object *lock_free_way(void)
 {
 	static _Atomic int is_known;
 	static _Atomic(find_object *) known;
 	find_object *find = atomic_load_explicit(&known, memory_order_relaxed);
 
-	/* Not by dlsym: the program would find an error of its own where there is none. */
+	/* Not by dlsym, which would leave an error for the program's dlerror. */
 	if (!find && !atomic_load_explicit(&is_known, memory_order_relaxed)) {
 		find = (find_object *)torsh_objects_find("_dl_find_object");
 		atomic_store_explicit(&known, find, memory_order_relaxed);
@@ -64,8 +58,8 @@ static find_object *lock_free_way(void)
 }
 
 /*
- * The object of the caller's code. Not inlined: where the way is looked for the loader takes enough
- * of the stack.
+ * The object of the caller's code. Not inlined: the loader takes enough of the stack during the
+ * look-up.
  */
 static __attribute__((noinline)) const struct link_map *map_of(find_object *find, const void *code)
 {
@@ -78,7 +72,7 @@ static __attribute__((noinline)) const struct link_map *map_of(find_object *find
 	return dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
 }
 
-/* The C++ run-time that libraries share, else whatever defines it. */
+/* The shared C++ run-time, else any other definition. */
 static void *find_shared(size_t i)
 {
 	static const char *const run_times[] = {"/libstdc++.so", "/libc++.so", "/libc++abi.so"};
@@ -97,7 +91,10 @@ static void find_for(const void *caller, union torsh_operators *found)
 	find_object *find = lock_free_way();
 	const struct link_map *needs = map_of(find, caller);
 
-	/* Of a build without tail calls the caller is this library, which has none but ours. */
+	/*
+	 * In a build without tail calls the caller is this library, which has no operators but the
+	 * agent's.
+	 */
 	if (needs == map_of(find, (const void *)&torsh_operators_find))
 		needs = NULL;
 	for (size_t i = 0; i < N_OPERATORS; i++) {
@@ -109,8 +106,8 @@ static void find_for(const void *caller, union torsh_operators *found)
 }
 
 /*
- * The number of the set with these functions, made if need be; SETS_MAX where another thread is at
- * it, or all are taken.
+ * The number of the set with these functions, added if needed; SETS_MAX if another thread is adding
+ * one, or all are used.
  */
 static uint32_t number_of(const union torsh_operators *found)
 {

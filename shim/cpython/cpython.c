@@ -9,7 +9,7 @@
 /* PY_VERSION_HEX: major, minor, micro and more, a byte each */
 #define VERSION_OF_HEX(hex) ((uint32_t)((hex) >> 16))
 #define FIRST_VERSION 0x0308u
-#define FIRST_PUBLISHED 0x030du /* by _Py_DebugOffsets */
+#define FIRST_PUBLISHED 0x030du /* the first version with _Py_DebugOffsets */
 #define LAST_PUBLISHED 0x030fu
 
 struct cpython torsh_cpython;
@@ -21,9 +21,9 @@ static _Atomic int is_looked_at;
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/* What all of the table have in common: two words of head, a third with a length. */
+/* Common to all rows of the table: objects have a head of two words, and a length as the third. */
 #define OBJECTS .object_type = 8, .type_dealloc = 48, .bytes_length = 16, .bytes_data = 32
-/* A str with a second form of its characters, which 3.12 did away with. */
+/* A str with a second form of its characters, up to 3.11. */
 #define TEXT_WITH_WSTR .text_length = 16, .text_state = 32, .text_ascii = 48, .text_other = 72
 
 static const struct layout_of_version {
@@ -55,13 +55,14 @@ struct published {
 	uint64_t offsets[];
 };
 
-/* A str that isn't ASCII has its length in UTF-8 and a pointer to that before its characters. */
+/* A non-ASCII str has the length and pointer of its UTF-8 form before its characters. */
 #define UTF8_CACHE_BYTES 16
-/* Of a type: a name, two sizes, then the destructor. */
+/* A type has a name, two sizes, then the destructor. */
 #define TYPE_NAME_TO_DEALLOC 24
 
 /*
- * Not inlined: the layout is put together on the stack, on top of which no symbols are looked for.
+ * Not inlined: the layout is assembled on the stack, which is released before symbols are looked
+ * up.
  */
 static __attribute__((noinline)) int read_published(const struct published *published,
 						    struct cpython *python)
@@ -121,7 +122,10 @@ static int find_layout(const struct link_map *map, struct cpython *python)
 	return -1;
 }
 
-/* 3.11 and later say it; before that by the functions that each version brought. */
+/*
+ * 3.11 and later have a version symbol; earlier ones are recognised by the functions that each
+ * added.
+ */
 static uint32_t find_version(const struct link_map *map)
 {
 	const unsigned long *hex = torsh_elf_symbol(map, "Py_Version", NULL);
@@ -144,8 +148,8 @@ static void (*next_dealloc)(void *code);
 static void code_dying(void *code)
 {
 	/*
-	 * Before its memory can be anything else: whoever gets that was told of it by the
-	 * allocator, after us.
+	 * Counted before the memory can be reused: its next user synchronises with this thread
+	 * through the allocator.
 	 */
 	atomic_fetch_add_explicit(torsh_cpython_version_of((uintptr_t)code), 1,
 				  memory_order_relaxed);
@@ -154,9 +158,9 @@ static void code_dying(void *code)
 }
 
 /*
- * Stand before the destructor of the type "code". Nothing in a code object tells two of them apart
- * for sure that had one address after the other: names and tables come back at their old addresses
- * too, and only 3.12 has begun to number code objects, in each interpreter anew.
+ * Interpose the destructor of the type "code". Two code objects at the same address, one after the
+ * other, can't be told apart reliably: names and tables are reused at their old addresses too, and
+ * only 3.12 began to number code objects, in each interpreter separately.
  */
 static void watch_deaths(void *code_type, const struct cpython_layout *at)
 {
@@ -200,7 +204,7 @@ static int find_functions(const struct link_map *map, struct cpython *python)
 
 enum cpython_answer torsh_cpython_consider(const struct link_map *map)
 {
-	static struct cpython python; /* of the one call that gets beyond the first question */
+	static struct cpython python; /* written by the one call that passes the first check */
 
 	if (atomic_load_explicit(&is_looked_at, memory_order_relaxed) ||
 	    !torsh_elf_symbol(map, "PyGILState_GetThisThreadState", NULL) ||
@@ -214,7 +218,7 @@ enum cpython_answer torsh_cpython_consider(const struct link_map *map)
 	}
 	watch_deaths((void *)python.code_type, &python.at);
 	torsh_cpython = python;
-	/* Pairs with the acquire of whoever asks whether it is there. */
+	/* Pairs with the acquire loads of torsh_cpython_is_there. */
 	atomic_store_explicit(&torsh_cpython_is_there, 1, memory_order_release);
 	return CPYTHON_FOUND;
 }

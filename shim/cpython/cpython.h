@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The CPython interpreter in this process, if there is one: which version, where it keeps what a
- * stack is read from, and the few functions that may be called from anywhere. Found when the first
- * stack goes through it; nothing is loaded for it, and no header of it is used.
+ * The CPython interpreter in this process, if there is one: its version, its memory layout as far
+ * as stacks need it, and the few functions that may be called at any time. Found when the first
+ * stack passes through it; nothing is loaded, and none of its headers is used.
  */
 #ifndef TORSH_SHIM_CPYTHON_CPYTHON_H
 #define TORSH_SHIM_CPYTHON_CPYTHON_H
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What tells which frames of Python one native frame of the evaluation function executes. */
+/* How to find the Python frames that one native frame of the evaluation function executes. */
 enum cpython_activations {
 	CPYTHON_BY_CODE, /* one each: native frames within the function's code */
 	CPYTHON_BY_CFRAME, /* a record in the native frame, linked from the thread state */
@@ -20,14 +20,14 @@ enum cpython_activations {
 
 enum cpython_lines { CPYTHON_LNOTAB, CPYTHON_LINE_PAIRS, CPYTHON_LOCATIONS };
 
-/* How a frame says where it is. */
+/* The form of a frame's current instruction. */
 enum cpython_instruction {
 	CPYTHON_BYTES, /* int: offset in bytes */
 	CPYTHON_UNITS, /* int: offset in code units */
 	CPYTHON_POINTER, /* into the code */
 };
 
-/* Offsets in bytes; 0 is "there is none" where nothing else is said. */
+/* Offsets in bytes; 0 means absent unless a comment gives another meaning. */
 struct cpython_layout {
 	enum cpython_activations activations;
 	enum cpython_lines lines;
@@ -40,13 +40,13 @@ struct cpython_layout {
 	uint16_t frame_code; /* may be 0 */
 	uint16_t frame_instruction;
 	uint16_t frame_owner; /* char: CPYTHON_OWNER_INTERPRETER and above are no functions */
-	uint16_t frame_is_entry; /* bool: the outermost of its activation */
-	uint16_t frame_tlbc; /* int: which of the code's copies of the bytecode it executes */
+	uint16_t frame_is_entry; /* bool: the outermost frame of its activation */
+	uint16_t frame_tlbc; /* int: the number of the bytecode copy that it executes */
 	uint16_t code_first_line, code_file;
-	uint16_t code_name; /* qualified where there is that */
+	uint16_t code_name; /* the qualified name if there is one */
 	uint16_t code_lines, code_bytes, code_tlbc;
 	uint16_t object_type, type_dealloc;
-	/* str; the latter two: where its characters are */
+	/* str; the last two: the offset of its characters */
 	uint16_t text_length, text_state, text_ascii, text_other;
 	uint16_t bytes_length, bytes_data;
 };
@@ -60,29 +60,32 @@ struct cpython {
 	void *(*this_thread)(void); /* PyGILState_GetThisThreadState */
 	int (*is_finalizing)(void);
 	/*
-	 * Before 3.12 a thread that runs a second interpreter finds only its first thread state by
-	 * this_thread: then the one that holds the lock may be its own. NULL from 3.12 on.
+	 * Before 3.12 this_thread returns only the first thread state of a thread that runs a
+	 * second interpreter: the state that holds the lock may then be its own. NULL from 3.12 on.
 	 */
 	void *(*holder)(void), *(*first_interpreter)(void), *(*main_interpreter)(void);
 	uintptr_t code_type;
-	uintptr_t eval_start, eval_bytes; /* the evaluation function's code */
+	uintptr_t eval_start, eval_bytes; /* the code of the evaluation function */
 };
 
-extern struct cpython torsh_cpython; /* complete when torsh_cpython_is_there */
+extern struct cpython torsh_cpython; /* complete once torsh_cpython_is_there */
 extern _Atomic int torsh_cpython_is_there;
 
 enum cpython_answer {
-	CPYTHON_NONE, /* this is no interpreter, or another one is there already */
+	CPYTHON_NONE, /* not an interpreter, or another one was found before */
 	CPYTHON_FOUND,
-	CPYTHON_UNKNOWN, /* of a version that isn't known: torsh_cpython.version */
+	CPYTHON_UNKNOWN, /* an unsupported version: torsh_cpython.version */
 };
 
-/* Is this object, which has been relocated, the interpreter? Any thread, also within a hook. */
+/*
+ * Whether this relocated object is the interpreter; if so its layout is stored in torsh_cpython.
+ * Any thread, also within a hook.
+ */
 enum cpython_answer torsh_cpython_consider(const struct link_map *map);
 
 /*
- * Code objects die, and others are made at their addresses. Every death moves torsh_cpython_deaths,
- * and the version of its address, so that what was remembered by address can be known to be void.
+ * Code objects are freed, and others are made at their addresses. Every such death advances
+ * torsh_cpython_deaths and the version of its address, which invalidates what is cached by address.
  */
 #define CPYTHON_CODE_VERSIONS 8192u
 

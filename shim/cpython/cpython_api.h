@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CPython's C API, as far as it is needed to run a few lines in a program's interpreter that call
- * back. Nothing is linked: the functions are looked for in what is loaded.
+ * The part of CPython's C API that is needed to run a few lines in a program's interpreter and be
+ * called back. Nothing is linked: the functions are looked up in the loaded objects.
  */
 #ifndef TORSH_SHIM_CPYTHON_CPYTHON_API_H
 #define TORSH_SHIM_CPYTHON_CPYTHON_API_H
 
 typedef void *cpython_function(void *self, void *argument);
 
-/* PyMethodDef; has to stay for ever. */
+/* PyMethodDef; must never be freed. */
 struct cpython_method {
 	const char *name;
 	cpython_function *function;
@@ -28,14 +28,14 @@ struct cpython_api {
 extern struct cpython_api torsh_cpython_api;
 
 /*
- * Is there an interpreter, does the calling thread hold its lock, and is no exception on its way?
- * Otherwise nothing of torsh_cpython_api may be called. Not for a hot path.
+ * Whether there is an interpreter, the calling thread holds its lock, and no exception is set.
+ * Otherwise no function of torsh_cpython_api may be called. Not for hot paths.
  */
 int torsh_cpython_api_is_ready(void);
 
 /*
- * Run source in a namespace of its own, in which the methods (up to the one without a name) are
- * functions. file is what tracebacks say. Returns 0, or -1: an exception was raised, and dropped.
+ * Run source in a namespace of its own, with methods (ended by one without a name) as functions.
+ * file is the name in tracebacks. Returns 0, or -1 after an exception, which is cleared.
  */
 int torsh_cpython_api_run(const char *source, const char *file, struct cpython_method *methods);
 

@@ -7,7 +7,7 @@
 #include "shim/hooks.h"
 #include "shim/loader/elf_symbol.h"
 
-/* PyMemAllocatorEx and PyMemAllocatorDomain, as they are since 3.5. */
+/* PyMemAllocatorEx and PyMemAllocatorDomain, unchanged since 3.5. */
 struct allocator {
 	void *context;
 	void *(*malloc)(void *context, size_t n);
@@ -21,8 +21,8 @@ enum domain { DOMAIN_RAW, DOMAIN_MEM, DOMAIN_OBJECT, N_DOMAINS };
 static struct allocator next[N_DOMAINS];
 
 /*
- * What a domain's allocator does itself, by malloc or mmap, is part of the block that it gives out:
- * of the two only the block is recorded.
+ * What a domain's allocator gets from malloc or mmap is part of the blocks that it returns: only
+ * the blocks are recorded.
  */
 static void *domain_malloc(void *context, size_t n)
 {
@@ -41,7 +41,7 @@ static void *domain_calloc(void *context, size_t n, size_t size)
 	     *p = allocator->calloc(allocator->context, n, size);
 
 	torsh_heap_leave_allocator(outer);
-	/* Where the product overflows the allocator has failed. */
+	/* If the product overflows the allocator has failed. */
 	torsh_heap_allocated_elsewhere(p, n * size, ALLOC_CALLOC, HOOK_FRAME);
 	return p;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The entry point by which CUDA's driver opens the agent. */
+/* The entry point through which CUDA's driver opens the agent. */
 #include "shim/hooks.h"
 
-/*
- * Called by libcuda inside of cuInit, where CUDA_INJECTION64_PATH leads here. Not 0: it is content.
- */
+/* libcuda calls it in cuInit if CUDA_INJECTION64_PATH is the agent. A nonzero result is success. */
 EXPORT int InitializeInjection(void)
 {
 	torsh_cuda_injected();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The parameters of CUDA's calls about memory as CUPTI hands them to callbacks:
- * generated_cuda_meta.h and generated_cuda_runtime_api_meta.h, declared here so that the agent is
- * built without them. Calls that begin alike share a struct. test/unit/shim/cuda_memory_test.c
- * compares with the real headers where they are.
+ * The parameters of CUDA's memory calls as CUPTI passes them to callbacks: generated_cuda_meta.h
+ * and generated_cuda_runtime_api_meta.h, declared here so that the agent is built without them.
+ * Calls with the same first parameters share a struct. test/unit/shim/cuda_memory_test.c compares
+ * with the real headers where they are installed.
  */
 #ifndef TORSH_SHIM_CUDA_CUDA_MEMORY_H
 #define TORSH_SHIM_CUDA_CUDA_MEMORY_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call does, and the struct by which its parameters are read. */
+/* What a call does, and the struct of its parameters. */
 enum cuda_memory_action {
 	CUDA_ALLOC, /* cuda_alloc */
 	CUDA_ALLOC_ASYNC, /* the same; where is the stream */
@@ -206,7 +206,7 @@ struct cuda_node {
 	};
 };
 
-/* cuGraphAddNode, and the version of it that says more of what comes before. */
+/* cuGraphAddNode, and its version with more data about dependencies. */
 struct cuda_graph_node {
 	void *out, *graph;
 	const void *after;

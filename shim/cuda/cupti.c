@@ -21,15 +21,15 @@ static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupt
 #define N_NAMES (sizeof(names) / sizeof(*names))
 
 /*
- * Where it lies, seen from the folder of libcudart: in PyPI's wheels of CUDA 13 and of 12, and in a
- * toolkit.
+ * Where libcupti is, relative to the folder of libcudart: in PyPI's wheels of CUDA 13 and of 12,
+ * and in a toolkit.
  */
 static const char *const folders[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/",
 				      "../../../extras/CUPTI/lib64/"};
 
 #define N_FOLDERS (sizeof(folders) / sizeof(*folders))
 
-/* The loaded libcudart; no folder: there is none, or it is a part of the program. */
+/* The loaded libcudart; no folder: it is absent, or linked into the program. */
 struct runtime {
 	const char *folder;
 	size_t n_folder;
@@ -61,8 +61,8 @@ static int is_of_version(const char *name, const char *version)
 }
 
 /*
- * The names in the order of trying: first that of the program's own CUDA, because a driver that is
- * new enough for it may be too old for a newer one.
+ * The names in the order to try: first that of the program's own CUDA, because a driver that
+ * supports it may be too old for a newer one.
  */
 static void order_names(const struct runtime *runtime, const char *ordered[N_NAMES])
 {
@@ -93,7 +93,7 @@ static void *open_in(const char *folder, size_t n_folder, const char *place, con
 
 	if (n_folder + strlen(place) + strlen(name) >= PATH_BYTES)
 		return NULL;
-	/* Not on the stack: the first call of CUDA may come on a small one. */
+	/* Not on the stack: CUDA's first call may come on a small one. */
 	path = torsh_sys_pages(PATH_BYTES);
 	if (!path)
 		return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUPTI as its library speaks: cupti_activity.h and cupti_callbacks.h, declared here so that the
- * agent is built without them. test/unit/shim/cupti_test.c compares with the real headers where
- * they are. Records grow with each version and keep their beginning: what is declared is the part
- * that all have from CUDA 12.0 on (CUPTI_VERSION_MIN).
+ * The ABI of CUPTI: cupti_activity.h and cupti_callbacks.h, declared here so that the agent is
+ * built without them. test/unit/shim/cupti_test.c compares with the real headers where they are
+ * installed. Records grow with each version and keep their beginning: the declared part is common
+ * to all versions from CUDA 12.0 on (CUPTI_VERSION_MIN).
  */
 #ifndef TORSH_SHIM_CUDA_CUPTI_H
 #define TORSH_SHIM_CUDA_CUPTI_H
@@ -20,7 +20,7 @@ enum cupti_result {
 	CUPTI_END_OF_BUFFER = 12, /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 	CUPTI_SUBSCRIBER_TAKEN = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 
-	/* Why there are no counters; CUPTI_ERROR_ and the same or what stands behind. */
+	/* Why there are no counters; named after CUPTI_ERROR_ or the comment. */
 	CUPTI_OUT_OF_MEMORY = 8,
 	CUPTI_HARDWARE_BUSY = 26,
 	CUPTI_NOT_SUPPORTED = 27,
@@ -46,7 +46,7 @@ enum cupti_kind {
 	CUPTI_KIND_WAIT = 38, /* SYNCHRONIZATION */
 };
 
-/* Of calls; of what is made and destroyed. */
+/* Callback domains: calls, and the creation and destruction of resources. */
 enum cupti_domain {
 	CUPTI_DOMAIN_DRIVER = 1,
 	CUPTI_DOMAIN_RUNTIME = 2,
@@ -60,10 +60,10 @@ enum cupti_resource_id { CUPTI_CONTEXT_ENDS = 2, CUPTI_NODE_CREATED = 13, CUPTI_
 
 enum cupti_site { CUPTI_ENTER, CUPTI_EXIT };
 
-#define CUPTI_FLUSH_FORCED 1u /* records of what still runs too, without their ends */
+#define CUPTI_FLUSH_FORCED 1u /* includes records of unfinished activities, without their ends */
 #define CUPTI_ALIGNMENT 8u
 
-/* CUpti_Activity: what all records begin with. */
+/* CUpti_Activity: the start of all records. */
 struct cupti_record {
 	int kind;
 };
@@ -130,11 +130,11 @@ struct __attribute__((packed, aligned(8))) cupti_memset {
 
 #define CUPTI_FLAG_ASYNC 1u /* of copies and memsets */
 
-/* CUpti_ActivityDevice4 to 6. The name is CUPTI's. */
+/* CUpti_ActivityDevice4 to 6. CUPTI owns the name. */
 struct __attribute__((packed, aligned(8))) cupti_device {
 	int kind;
 	uint32_t flags;
-	uint64_t bandwidth_kb; /* thousands of bytes a second */
+	uint64_t bandwidth_kb; /* kB/s */
 	uint64_t memory_bytes;
 	uint32_t constant_bytes, l2_bytes, warp_threads, clock_khz, n_copy_engines, multiprocessors,
 		ipc_most;
@@ -174,7 +174,7 @@ struct __attribute__((packed, aligned(8))) cupti_wait {
 struct __attribute__((packed, aligned(8))) cupti_overhead {
 	int kind;
 	int overhead;
-	int object; /* what object_id is of */
+	int object; /* the kind of object_id */
 	uint32_t object_id[3];
 	uint64_t start, end;
 };
@@ -188,32 +188,32 @@ struct cupti_call {
 	const char *symbol;
 	void *context;
 	uint32_t context_id;
-	uint64_t *slot; /* one for the enter and the exit of a call */
+	uint64_t *slot; /* shared by the enter and the exit of a call */
 	uint32_t correlation;
 };
 
-/* CUpti_ResourceData: something came into being or is about to go. */
+/* CUpti_ResourceData: a resource was created or is about to be destroyed. */
 struct cupti_resource {
 	void *context;
 	void *handle;
-	void *descriptor; /* of graphs: struct cupti_graph */
+	void *descriptor; /* for graphs: struct cupti_graph */
 };
 
 /* CUpti_GraphData. */
 struct cupti_graph {
 	void *graph, *original_graph;
-	void *node, *original_node; /* the latter where it was cloned */
+	void *node, *original_node; /* original_node: of a clone */
 	int node_type; /* a CUgraphNodeType */
 };
 
-/* The parameters of cuLaunchKernel and cuLaunchCooperativeKernel begin so. */
+/* The first parameters of cuLaunchKernel and cuLaunchCooperativeKernel. */
 struct cupti_launch {
 	void *function;
 	uint32_t grid[3], block[3];
 	uint32_t shared_bytes;
 };
 
-/* CUlaunchConfig begins so; cuLaunchKernelEx takes a pointer to it. */
+/* The start of CUlaunchConfig; cuLaunchKernelEx takes a pointer to it. */
 struct cupti_launch_config {
 	uint32_t grid[3], block[3];
 	uint32_t shared_bytes;
@@ -245,7 +245,7 @@ struct cupti_functions {
 };
 
 extern struct cupti_functions torsh_cupti;
-extern void *torsh_cupti_library; /* where they were found; a handle of dlopen's */
+extern void *torsh_cupti_library; /* the library that has them, a handle of dlopen */
 
 /*
  * Another client of CUPTI in this process called; defined by collectors/cuda/cupti/cuda_tee.c. -1:
@@ -269,17 +269,17 @@ int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber);
 int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id);
 
 /*
- * As torsh_driver_has and torsh_driver_instead, of the functions that the agent interposes in
- * CUPTI.
+ * Like torsh_driver_has and torsh_driver_instead, for the functions of CUPTI that the agent
+ * interposes.
  */
 int torsh_cupti_has(const char *name);
 int torsh_cupti_lacks(const char *name);
 void *torsh_cupti_instead(const char *name, void *found);
 
 /*
- * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where
- * the loader looks; of that libcudart's version first, then the newest. Opens it, which runs its
- * constructors. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.
+ * Find libcupti: the copy that is already loaded, else one next to the loaded libcudart, else by
+ * the loader's search path; first the version of that libcudart, then the newest. Opens it, which
+ * runs its constructors. Returns 0, -ENOENT, or -ENOSYS if it lacks a function.
  */
 int torsh_cupti_open(void);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The part of CUPTI that reads counters. Its headers are C++ in some versions; what is used of them
- * is declared here, and compared with them by test/unit/shim/cupti_profiler_test.c.
+ * The part of CUPTI that reads counters. Its headers are C++ in some versions; the used part is
+ * declared here, and test/unit/shim/cupti_profiler_test.c compares it with them.
  *
- * Every function takes one struct, which begins with its size: a version refuses a struct that is
- * larger than its own, and takes a smaller one for that of an older version. So these are the
- * structs of CUDA 12.6, the first that had them all. CUPTI_PROFILER_BYTES is the size to say: up to
- * the last field, without the padding behind it.
+ * Every function takes one struct, which begins with its size: a version refuses a larger struct
+ * than its own, and treats a smaller one as that of an older version. So these are the structs of
+ * CUDA 12.6, the first that had them all. CUPTI_PROFILER_BYTES is the size to pass: up to the last
+ * field, without padding.
  */
 #ifndef TORSH_SHIM_CUDA_CUPTI_PROFILER_H
 #define TORSH_SHIM_CUDA_CUPTI_PROFILER_H
@@ -19,7 +19,7 @@
 /* CUpti_ProfilerType */
 enum cupti_profiler_type { CUPTI_PROFILER_OF_RANGES, CUPTI_PROFILER_OF_SAMPLES };
 enum { CUPTI_RANGE_IS_KERNEL = 1 }; /* CUPTI_AutoRange */
-/* CUPTI_KernelReplay; nothing is replayed where one pass is all */
+/* CUPTI_KernelReplay; with a single pass nothing is replayed */
 enum { CUPTI_REPLAY_OF_KERNELS = 2 };
 enum cupti_trigger { CUPTI_EVERY_CLOCKS, CUPTI_EVERY_NS }; /* CUpti_PmSampling_TriggerMode */
 enum { CUPTI_KEEP_LATEST = 1 }; /* CUpti_PmSampling_HardwareBuffer_AppendMode */
@@ -42,7 +42,7 @@ struct cupti_context_availability {
 	CUPTI_PROFILER_HEAD;
 	void *context;
 	size_t image_bytes; /* in and out */
-	uint8_t *image; /* NULL: only the size is asked for */
+	uint8_t *image; /* NULL: query only the size */
 };
 
 struct cupti_device_availability {
@@ -249,7 +249,7 @@ struct cupti_profiler_functions {
 
 extern struct cupti_profiler_functions torsh_cupti_profiler;
 
-/* Find them in the library, a handle of dlopen's. Returns 0, or -ENOSYS where one is missing. */
+/* Find them in the library, a handle of dlopen's. Returns 0, or -ENOSYS if one is missing. */
 int torsh_cupti_profiler_open(void *library);
 
 #endif

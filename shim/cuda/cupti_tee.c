@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The functions of CUPTI by which another client in this process, such as PyTorch's Kineto, would
- * take the records from us: CUPTI has one client's callbacks, and what one enables the other
- * disables. While we are attached the client is served from what we get
- * (collectors/cuda/cupti/cuda_tee.c, cuda_shadow.c); else each call goes on to CUPTI.
+ * The functions of CUPTI through which another client in this process, such as PyTorch's Kineto,
+ * would take over the records: CUPTI has one client's callbacks, and clients disable each other's
+ * activities. While the agent is attached it serves the client from its own records
+ * (collectors/cuda/cupti/cuda_tee.c, collectors/cuda/cupti/cuda_shadow.c); otherwise each call goes
+ * to CUPTI.
  */
 #include "shim/cuda/cupti.h"
 
@@ -30,8 +31,8 @@ static void *find_next(void *_Atomic *known, const char *name)
 }
 
 /*
- * TEE(Name, parameters, arguments): torsh_cuda_tee_Name returns what the client is told, or -1: the
- * call is to go on
+ * TEE(Name, parameters, arguments): torsh_cuda_tee_Name returns the client's result, or -1: pass
+ * the call on
  */
 #define TEE(Name, parameters, arguments)                              \
 	EXPORT int cupti##Name parameters;                            \
@@ -47,7 +48,7 @@ static void *find_next(void *_Atomic *known, const char *name)
 		return call ? call arguments : CUPTI_NOT_INITIALIZED; \
 	}
 
-/* TEES: each of them as TEE(Name, parameters, arguments) */
+/* TEES: all of them as TEE(Name, parameters, arguments) */
 #define TEES                                                                                 \
 	TEE(ActivityRegisterCallbacks, (cupti_request * request, cupti_complete * complete), \
 	    (request, complete))                                                             \
@@ -102,7 +103,7 @@ int torsh_cupti_lacks(const char *name)
 	return !torsh_objects_find(name);
 }
 
-/* A tool that brings its own copy of CUPTI is served like one that is linked with it. */
+/* A tool with its own copy of CUPTI is served like one that is linked with CUPTI. */
 void *torsh_cupti_instead(const char *name, void *found)
 {
 	const struct tee *tee = find_tee(name);

@@ -15,7 +15,7 @@
 
 #include "shim/cuda/cuda_memory.h"
 
-#define DRIVER_LIBRARY "/libcuda.so" /* in the path of what is the driver */
+#define DRIVER_LIBRARY "/libcuda.so" /* in the path of the driver's library */
 
 enum driver_result {
 	DRIVER_DONE = 0, /* CUDA_SUCCESS */
@@ -137,20 +137,20 @@ struct driver_memory_use {
 	uint64_t parameters[4];
 };
 
-/* A context ends, if the call for that is done. The last field is the collector's. */
+/* A context ends, if the call succeeds. The last field is the collector's. */
 struct driver_ending {
-	void *context; /* NULL: the device's primary one */
-	int device; /* of a primary one, otherwise -1 */
-	int is_release; /* it ends only when nobody else holds it */
+	void *context; /* NULL: the device's primary context */
+	int device; /* of a primary context, otherwise -1 */
+	int is_release; /* it ends only if this was the last reference */
 
-	uint32_t number; /* of the context, 0: it was not seen */
+	uint32_t number; /* of the context, 0: its creation was not recorded */
 };
 
-/* What a call gives a device to do. The last fields are the collector's. */
+/* The work that a call starts. The last fields are the collector's. */
 struct driver_work {
 	const char *api;
 	enum driver_what what;
-	void *stream; /* never NULL: the default streams by their names */
+	void *stream; /* never NULL: default streams have their handles */
 	const void *function; /* a kernel's, or an executable graph */
 	uint32_t grid[3], block[3], shared_bytes;
 	uint32_t direction; /* enum copy_kind; COPY_UNKNOWN: derived from the addresses */
@@ -163,9 +163,9 @@ struct driver_work {
 	uint32_t label; /* of api */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC at the call, and when it returned */
 	uint32_t correlation;
-	int is_captured; /* it becomes a node of a graph, and nothing is done */
-	int problem; /* why there are no marks around it: -errno */
-	struct device_pair *pair; /* the marks around it, NULL: none */
+	int is_captured; /* it becomes a node of a graph and does not run */
+	int problem; /* why it has no event pair: -errno */
+	struct device_pair *pair; /* the events around it, NULL: none */
 };
 
 /*
@@ -192,8 +192,8 @@ uint32_t torsh_driver_direction(uint32_t from, uint32_t to);
 int torsh_driver_open(void);
 
 /*
- * Keep the driver from being unloaded, if it is loaded: its addresses are cached. Not in a hook of
- * dlopen.
+ * Keep the driver from being unloaded, if it is loaded: its addresses are cached. Not from a
+ * wrapper of dlopen.
  */
 void torsh_driver_keep(void);
 
@@ -234,7 +234,7 @@ struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, co
 void torsh_cuda_memory_calling(void);
 void torsh_cuda_memory_called(int result, const void *frame);
 
-/* The answer to a lookup of name that found this address: the wrapper where it is interposed. */
+/* The result of a lookup of name that found this address: the wrapper if it is interposed. */
 void *torsh_driver_instead(const char *name, void *found);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The driver's entry points that the agent interposes (shim/cuda/driver.def): exported for who is
- * linked with the driver, and handed out to who asks the driver or the loader for them by name.
+ * The driver's entry points that the agent interposes (shim/cuda/driver.def): exported for programs
+ * linked with the driver, and returned from look-ups by name in the driver or the loader.
  */
 #include "shim/cuda/driver_entries.h"
 
@@ -17,11 +17,11 @@
 
 #define PER_THREAD_STREAM 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 #define NAME_MAX_BYTES 64u
-#define NEWEST_VERSION 13020 /* of CUDA whose forms are known */
-/* the latest of those that are older than cuGetProcAddress: cuMemHostRegister_v2 */
+#define NEWEST_VERSION 13020 /* the newest CUDA version with supported signatures */
+/* the latest version older than cuGetProcAddress: cuMemHostRegister_v2 */
 #define OTHER_SECOND_FORMS 6050
 
-/* The file's name of the object that was found; "" where that isn't known. */
+/* The file name of the object that was found; "" if it is unknown. */
 static const char *object_name(const Dl_info *found)
 {
 	const char *slash = found->dli_fname ? strrchr(found->dli_fname, '/') : NULL;
@@ -109,8 +109,8 @@ void *torsh_driver_instead(const char *name, void *found)
 	if (!found)
 		return NULL;
 	/*
-	 * Asked for in all that is loaded, ours came first: without the driver it isn't there. The
-	 * error is dlsym's.
+	 * A lookup among all loaded objects finds the agent's first; without the driver it must
+	 * fail. The error is dlsym's.
 	 */
 	if (is_ours(found) && torsh_driver_lacks(name))
 		return torsh_symbol(RTLD_NEXT, name);
@@ -121,8 +121,7 @@ void *torsh_driver_instead(const char *name, void *found)
 /* ---- cuGetProcAddress ------------------------------------------------------------------------ */
 
 /*
- * The version of CUDA in which a plain name began to mean its second form, which takes other
- * parameters.
+ * The version of CUDA in which a plain name began to mean its second form, with other parameters.
  */
 static int second_form_since(const char *name)
 {
@@ -141,8 +140,8 @@ static int second_form_since(const char *name)
 }
 
 /*
- * As the driver does: the newest form of a plain name in that version, of one that is per thread
- * where that is asked for.
+ * Like the driver: the newest form of a plain name in that version, the per-thread one if
+ * requested.
  */
 static struct driver_entry *find_form(const char *name, int version, int is_per_thread)
 {
@@ -169,8 +168,8 @@ static struct driver_entry *find_form(const char *name, int version, int is_per_
 }
 
 /*
- * A driver may hand out another address than that of the symbol. One that is a symbol's, but of
- * none of ours, is a function with other parameters.
+ * A driver may return an address other than the symbol's. One that belongs to another symbol is a
+ * function with other parameters.
  */
 static int is_nameless(const void *address)
 {
@@ -190,7 +189,9 @@ static void replace(const char *name, void **found, int version, uint64_t flags,
 	entry = find_next(*found);
 	if (!entry && is_nameless(*found)) {
 		entry = find_form(name, version, (flags & PER_THREAD_STREAM) != 0);
-		/* The next version may have given the name to a function with other parameters. */
+		/*
+		 * The next version may have reused the name for a function with other parameters.
+		 */
 		if (entry && version > NEWEST_VERSION) {
 			torsh_cuda_unrecorded(name);
 			return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The driver's entry points that the agent interposes. shim/cuda/driver_wrappers.c defines the
- * wrappers of launches and memory, shim/cuda/driver_entries.c the others and who gets which,
- * shim/cuda/driver_next.c the table of next definitions, on which both stand.
+ * wrappers of launches and memory calls, shim/cuda/driver_entries.c the others and the look-ups,
+ * shim/cuda/driver_next.c the table of next definitions that both use.
  */
 #ifndef TORSH_SHIM_CUDA_DRIVER_ENTRIES_H
 #define TORSH_SHIM_CUDA_DRIVER_ENTRIES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Keeps the driver's library loaded, once its functions were looked up. */
+/* Keeps the driver's library loaded once its functions are cached. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 

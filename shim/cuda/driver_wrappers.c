@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Wrappers of the driver's entry points that launch work (shim/cuda/driver.def) or are about memory
- * (shim/cuda/driver_memory.def). Each calls the next definition as it is unless calls are recorded;
- * then its record_ function does. The call is a tail call: with CUPTI, stacks are taken further
- * down, and the wrapper is not in them.
+ * Wrappers of the driver's entry points for launches (shim/cuda/driver.def) and memory
+ * (shim/cuda/driver_memory.def). Each jumps to the next definition unless calls are recorded; then
+ * its record_ function does. The jump is a tail call: with CUPTI, stacks are captured further in,
+ * and the wrapper is not in them.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -133,8 +133,8 @@ static inline void begin(struct driver_work *work, const char *api, void *stream
 }
 
 /*
- * The next definition is looked up where it is called: held across what comes before, it would lie
- * on the program's stack.
+ * The next definition is looked up at the call: held across the code before, it would be on the
+ * program's stack.
  */
 #define WORK(name, suffix, parameters, arguments, stream, set)                            \
 	static __attribute__((noinline)) int record_##name parameters                     \

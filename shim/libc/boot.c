@@ -8,7 +8,7 @@ _Alignas(4096) char torsh_boot_heap[BOOT_BYTES];
 
 static _Atomic size_t used, n_blocks, n_requested_bytes;
 
-/* Each block lies behind its size. */
+/* Each block follows its size. */
 void *torsh_boot_alloc(size_t n_bytes, size_t alignment)
 {
 	size_t at = atomic_load_explicit(&used, memory_order_relaxed), begin;

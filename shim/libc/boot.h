@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The boot heap: memory for what the loader allocates while the next allocator is looked up. A
- * lock-free bump allocator; blocks are never given back, and always recognised.
+ * The boot heap: memory for the loader's allocations while the next allocator is looked up. A
+ * lock-free bump allocator; blocks are never reused, and are recognised by their address.
  */
 #ifndef TORSH_SHIM_LIBC_BOOT_H
 #define TORSH_SHIM_LIBC_BOOT_H
@@ -13,16 +13,16 @@
 
 extern char torsh_boot_heap[BOOT_BYTES];
 
-/* Zeroed; alignment 0 means 16. NULL when the heap is used up. */
+/* Returns zeroed memory; alignment 0 means 16. NULL when the heap is used up. Any thread. */
 void *torsh_boot_alloc(size_t n_bytes, size_t alignment);
 
-/* The size that a block of the boot heap was requested with. */
+/* The requested size of a block of the boot heap. */
 size_t torsh_boot_size(const void *block);
 
-/* How many blocks were served so far; *n_bytes: their requested sizes. */
+/* The number of blocks so far; *n_bytes: the sum of their requested sizes. */
 size_t torsh_boot_served(size_t *n_bytes);
 
-/* Whether the block is of the boot heap. */
+/* Whether the block belongs to the boot heap. */
 static inline int torsh_boot_owns(const void *block)
 {
 	return (uintptr_t)block - (uintptr_t)torsh_boot_heap < BOOT_BYTES;

@@ -16,9 +16,9 @@
 #define OWN_AUDIT_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-#define NOT_RUN SECCOMP_RET_KILL_PROCESS /* the answer of a filter that the kernel will refuse */
+#define NOT_RUN SECCOMP_RET_KILL_PROCESS /* the result for a filter that the kernel will refuse */
 
-/* A run of a program: its registers and what it looks at. */
+/* A run of a program: its registers and its input. */
 struct run {
 	uint32_t a, x, memory[BPF_MEMWORDS];
 	struct seccomp_data data;
@@ -91,7 +91,7 @@ static bool compute(struct run *run, const struct sock_filter *op)
 	return false;
 }
 
-/* How many instructions further the jump goes. */
+/* By how many instructions the jump advances. */
 static uint32_t jump(const struct run *run, const struct sock_filter *op)
 {
 	uint32_t b = BPF_SRC(op->code) == BPF_X ? run->x : op->k;
@@ -117,7 +117,7 @@ static bool store(struct run *run, const struct sock_filter *op)
 	return true;
 }
 
-/* One instruction that neither jumps nor returns. */
+/* Run one instruction that neither jumps nor returns. */
 static bool step(struct run *run, const struct sock_filter *op)
 {
 	switch (BPF_CLASS(op->code)) {
@@ -139,7 +139,7 @@ static bool step(struct run *run, const struct sock_filter *op)
 	return false;
 }
 
-/* The filter's answer to a call. Jumps go forward only: it comes to an end. */
+/* The filter's result for a call. Jumps only go forward, so that it ends. */
 static uint32_t answer(const struct sock_fprog *filter, struct run *run)
 {
 	for (uint64_t i = 0; i < filter->len; i++) {
@@ -157,7 +157,7 @@ static uint32_t answer(const struct sock_fprog *filter, struct run *run)
 
 bool torsh_filter_harms(const struct sock_fprog *filter)
 {
-	/* With the first argument where filters look at it: AF_UNIX, AT_FDCWD. */
+	/* With the first argument if filters check it: AF_UNIX, AT_FDCWD. */
 	static const struct {
 		int number;
 		int64_t first;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which versions of the C library's symbols are asked for: those of glibc 2.28 or older, so that
- * what one machine built runs on every glibc since. The Makefile puts it before each file of the
- * agent and of the tools, hands the private jemalloc the same, and links the two parts that a glibc
- * before 2.34 has in files of their own; `make exports` looks whether it was enough. fstat and its
- * kin were no functions before 2.33: the agent has torsh_sys_fstat, the tools tools/base/glibc.c.
+ * Selects the versions of the C library's symbols: those of glibc 2.28 or older, so that a build
+ * from one machine runs on every glibc since. The Makefile includes it before each file of the
+ * agent, the tools and the private jemalloc, and links the two parts that a glibc before 2.34 has
+ * in separate files; `make exports` checks the result. fstat and its relatives were no functions
+ * before 2.33: the agent has torsh_sys_fstat, the tools tools/base/glibc.c.
  */
 #ifndef TORSH_SHIM_LIBC_GLIBC_H
 #define TORSH_SHIM_LIBC_GLIBC_H
@@ -29,8 +29,8 @@
 #undef INTERPOSED
 
 /*
- * Since 2.38 strtol and its kin are others, which know 0b1 too, unless this is denied after the
- * first header.
+ * Since 2.38 strtol and its relatives are redirected to versions that accept 0b1, unless this is
+ * cleared after the first header.
  */
 #undef __GLIBC_USE_C2X_STRTOL
 #define __GLIBC_USE_C2X_STRTOL 0

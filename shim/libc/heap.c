@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The malloc family, as programs call it. A block is recorded after it was made and before it is
- * freed: in between no other thread can own its address.
+ * The malloc family, as programs call it. A block is recorded after its allocation and before its
+ * free: in between no other thread can own its address.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -13,7 +13,7 @@
 #include "shim/libc/boot.h"
 #include "shim/libc/next.h"
 
-/* Parts of an operator new or delete are recorded there. */
+/* Inner calls of an operator new or delete are recorded there. */
 static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller,
 			  const void *frame)
 {
@@ -36,7 +36,7 @@ EXPORT void *calloc(size_t n, size_t size)
 {
 	void *p = torsh_next.calloc(n, size);
 
-	/* Where the product overflows the real calloc has failed. */
+	/* If the product overflows the real calloc has failed. */
 	record(p, n * size, ALLOC_CALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
@@ -55,7 +55,7 @@ EXPORT void free(void *p)
 	release(p, HOOK_CALLER);
 }
 
-/* A block of the boot heap moves into the real one; what stays behind is never used again. */
+/* A block of the boot heap moves to the real heap; the old memory is never reused. */
 static void *move_boot_block(void *p, size_t n, const void *frame)
 {
 	size_t size = torsh_boot_size(p);
@@ -74,8 +74,8 @@ static void *resize(void *p, size_t n, const void *frame)
 	if (__builtin_expect(torsh_boot_owns(p), 0))
 		return move_boot_block(p, n, frame);
 	/*
-	 * Size 0 frees in some allocators and gives an empty block in others: a free, and then
-	 * maybe a new block.
+	 * Size 0 frees in some allocators and returns an empty block in others: a free, and then
+	 * perhaps a new block.
 	 */
 	if (n == 0)
 		torsh_heap_freeing(p);
@@ -97,7 +97,8 @@ EXPORT void *realloc(void *p, size_t n)
 }
 
 /*
- * The C library's own calls our realloc: it is done here, so that the stack begins at the caller.
+ * The C library's calls the interposed realloc: recorded here, so that the stack begins at the
+ * caller.
  */
 EXPORT void *reallocarray(void *p, size_t n, size_t size)
 {
@@ -115,7 +116,7 @@ EXPORT void cfree(void *p)
 	release(p, HOOK_CALLER);
 }
 
-/* C23. The allocators that have these treat them as free; so may those that don't. */
+/* C23. Allocators that have these treat them like free; so is it done for the others. */
 EXPORT void free_sized(void *p, size_t n)
 {
 	(void)n;
@@ -129,7 +130,7 @@ EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
 	release(p, HOOK_CALLER);
 }
 
-/* Not every allocator has the whole aligned family: what it lacks comes from the C library. */
+/* Not every allocator has the whole aligned family: the C library provides what is missing. */
 static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const void *caller,
 			   const void *frame)
 {

@@ -21,8 +21,8 @@ static _Thread_local int is_looking_up;
 static const char *problem, *allocator_path = "";
 
 /*
- * What the program was started with lies in the loader's list from behind us to here; it is never
- * unloaded.
+ * The libraries that the program was started with are in the loader's list from after this one to
+ * here; they are never unloaded.
  */
 static const struct link_map *first_behind, *last_at_start, *allocators_map;
 
@@ -65,8 +65,8 @@ static int boot_munmap(void *at, size_t n)
 static int look_up(void);
 
 /*
- * Stubs: look everything up, then call on; a call out of the look-up itself is served as next.def
- * says.
+ * Stubs: look everything up, then call the definition. A call from within the look-up is served as
+ * in next.def.
  */
 #define NEXT(result, name, parameters, arguments, stub)   \
 	static result stub_##name parameters              \
@@ -95,7 +95,7 @@ struct torsh_next torsh_next = {
 #undef NEXT_VOID
 };
 
-/* Where a definition is missing its stub stays, and fails as next.def says. */
+/* Without a definition the stub stays, and fails as in next.def. */
 static void find(const char *name, void *place, int is_heaps)
 {
 	void *found = is_heaps ? torsh_symbol_heap(RTLD_NEXT, name) : torsh_symbol(RTLD_NEXT, name);
@@ -120,8 +120,9 @@ static const char *path_of(const void *code)
 }
 
 /*
- * The path of another object that defines name before us, NULL when we are the first. A program
- * that takes the address of a function has a symbol for it too, an undefined one: that leads here.
+ * The path of another object that defines name before this library, NULL if this is the first. A
+ * program that takes the address of a function has an undefined symbol for it, which resolves to
+ * this one.
  */
 static const char *defined_before_us(const char *name)
 {
@@ -153,7 +154,7 @@ static uint32_t find_elsewhere(const struct torsh_next *found)
 	return set;
 }
 
-/* Who serves the program's heap, and can we see it? */
+/* Find out which library serves the program's heap, and whether its calls can be recorded. */
 static void inspect_allocator(const struct torsh_next *found)
 {
 	void *usable = torsh_symbol_heap(RTLD_NEXT, "malloc_usable_size");
@@ -182,7 +183,7 @@ static void use_jemalloc(struct torsh_next *next)
 	if (!wanted || strcmp(wanted, "jemalloc"))
 		return;
 	/*
-	 * Its other functions (operator new, mallocx) would go on serving blocks, which jemalloc's
+	 * Its other functions (operator new, mallocx) would still return blocks, which jemalloc's
 	 * free can't take.
 	 */
 	if (problem || !allocators_map ||
@@ -213,7 +214,7 @@ static void remember_libraries(void)
 		last_at_start = map;
 }
 
-/* Not inlined: what it needs of the stack isn't there in the calls after it. */
+/* Not inlined: its stack is released before the calls that follow. */
 static __attribute__((noinline)) int look_up_once(void)
 {
 	int expected = LOOK_UP_NOT_BEGUN;

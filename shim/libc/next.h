@@ -21,10 +21,12 @@ struct torsh_next {
 
 extern struct torsh_next torsh_next;
 
-/* malloc_usable_size belongs to the allocator that serves the program: it may be called. */
+/* malloc_usable_size belongs to the allocator that serves the program, so that it may be called. */
 extern int torsh_next_has_usable_size;
 
-/* Of these, a bit for each that another library than malloc's serves. */
+/*
+ * The functions of the aligned family, a bit for each that another library than malloc's defines.
+ */
 enum torsh_next_aligned {
 	NEXT_POSIX_MEMALIGN,
 	NEXT_ALIGNED_ALLOC,
@@ -48,12 +50,12 @@ void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators)
 int torsh_next_is_defined_before(const char *name);
 
 /*
- * The code of the library with the malloc that serves the program, where it is an allocator and
- * nothing else: it defines one of jemalloc's, tcmalloc's or mimalloc's own names. Otherwise NULL.
+ * The code of the library that serves malloc if that is only an allocator: it defines one of
+ * jemalloc's, tcmalloc's or mimalloc's own names. Otherwise NULL.
  */
 const char *torsh_next_allocators_code(size_t *n_bytes);
 
-/* The path of this library, as the loader was given it; NULL where it is unavailable. */
+/* The path of this library, as the loader got it; NULL if it is unavailable. */
 const char *torsh_next_own_path(void);
 
 /* Whether this library was loaded before the C library, so that its definitions come first. */
@@ -61,14 +63,14 @@ int torsh_next_is_preloaded(void);
 
 /*
  * Look up the next definitions, as the first call of any stub does. Called before the program runs:
- * a signal handler that interrupts a lookup and calls a stub fails. Returns 0 where the calling
- * thread is already looking them up.
+ * a signal handler that interrupts a lookup and calls a stub fails. Returns 0 if the calling thread
+ * is already looking them up.
  */
 int torsh_next_resolve(void);
 
 /*
  * Why the heap, or a part of it, cannot be recorded, as a sentence (the program defines malloc
- * itself, for example). NULL: it can.
+ * itself, for example). NULL: it can be.
  */
 const char *torsh_next_problem(void);
 

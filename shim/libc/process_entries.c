@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The calls by which a process multiplies, becomes another program or ends. Children get the
- * agent's environment, also where the caller scrubbed it.
+ * The calls by which a process forks, becomes another program or ends. Children get the agent's
+ * environment, even if the caller removed it.
  *
- * After vfork these run in a child that shares its parent's memory: everything they need lies on
- * the stack, and what they say is ignored by the collectors.
+ * After vfork these run in a child that shares its parent's memory: everything they need is on the
+ * stack, and the collectors ignore their reports.
  */
 #include <alloca.h>
 #include <assert.h>
@@ -36,8 +36,7 @@ EXPORT pid_t fork(void)
 }
 
 /*
- * The environment that a child is to have by the plan; the array is on the caller's stack where the
- * plan has none.
+ * The environment of a child by the plan; the array is on the caller's stack if the plan has none.
  */
 #define CHILD_ENVIRONMENT(plan)                                                                \
 	({                                                                                     \
@@ -47,7 +46,7 @@ EXPORT pid_t fork(void)
 		n_slots_ ? torsh_process_environment(plan, slots_) : (plan)->envp;             \
 	})
 
-/* Calls an exec function between the collectors' two marks: it returns only when it failed. */
+/* Call an exec function between the collectors' two reports: it returns only on failure. */
 #define EXECUTE(plan, argv, call)                                \
 	({                                                       \
 		int told_ = torsh_process_executing(plan, argv); \
@@ -61,7 +60,7 @@ EXPORT pid_t fork(void)
 
 typedef int exec_function(const char *program, char *const *argv, char *const *envp);
 
-/* Not inlined: the lists of arguments have enough on the stack. */
+/* Not inlined: argument lists may need much of the stack. */
 static __attribute__((noinline)) int execute(exec_function *next, const char *program,
 					     char *const *argv, char *const *envp)
 {
@@ -122,8 +121,8 @@ EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *e
 }
 
 /*
- * The list forms: argv from the arguments, on the stack; rest is what the function takes further,
- * behind the NULL. Not in functions of their own, for which the compiler would store all registers
+ * The list forms: builds argv from the arguments, on the stack; rest are the function's parameters
+ * after the NULL. Not in functions of their own, for which the compiler would store all registers
  * that might pass arguments.
  */
 #define BEGIN_ARGUMENTS(first, rest)                      \
@@ -239,8 +238,8 @@ EXPORT void quick_exit(int status)
 }
 
 /*
- * Also where an exception of C++ is not caught; what the C library aborts itself (a damaged heap)
- * doesn't come by.
+ * Also reached by an uncaught C++ exception. The C library's internal aborts (a damaged heap) don't
+ * call it.
  */
 EXPORT void abort(void)
 {
@@ -249,7 +248,7 @@ EXPORT void abort(void)
 	__builtin_trap();
 }
 
-/* What assert becomes; the C library's own go on to its abort past ours. */
+/* What assert expands to; the C library's own calls abort internally. */
 EXPORT void __assert_fail(const char *said, const char *file, unsigned line, const char *function)
 {
 	torsh_process_aborting();
@@ -272,8 +271,8 @@ EXPORT void __assert(const char *said, const char *file, int line)
 }
 
 /*
- * A library opened so takes malloc from its own dependencies or its own namespace, past us. Which
- * libraries a dlopen finds depends on who calls it: the call has to be the last thing, a jump.
+ * A library that is opened like this binds malloc to its own dependencies or namespace, not to the
+ * agent's. Which libraries a dlopen finds depends on its caller: the call must be a tail call.
  */
 EXPORT void *dlopen(const char *path, int mode)
 {
@@ -293,8 +292,8 @@ EXPORT void *dlmopen(long space, const char *path, int mode)
 }
 
 /*
- * Other code may be mapped where the library was. The result doesn't depend on who calls: this can
- * be wrapped.
+ * Other code may be mapped in place of the library. The result doesn't depend on the caller, so
+ * this can be wrapped.
  */
 EXPORT int dlclose(void *handle)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The calls by which a program takes system calls from itself, as programs make them: prctl, and
- * syscall, by which libseccomp does it. What the agent does afterwards must not be what ends the
- * program.
+ * The calls by which a program gives up system calls, as programs make them: prctl, and syscall,
+ * which libseccomp uses. No later call of the agent may end the program.
  *
- * Under other names here, as the C library declares both with three dots. syscall ends with a jump:
- * vfork may come by it, which returns twice.
+ * Defined under other names because the C library declares both as variadic. syscall ends with a
+ * jump: vfork may be called through it, which returns twice.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -23,7 +22,7 @@ EXPORT int own_prctl(int option, unsigned long a, unsigned long b, unsigned long
 EXPORT long own_syscall(long number, long a, long b, long c, long d, long e,
 			long f) __asm__("syscall");
 
-/* Strict mode leaves read, write and exit, and takes the time stamp counter too. */
+/* Strict mode permits read, write and exit, and may disable the time stamp counter. */
 static int is_strict(long number, unsigned long a, unsigned long b)
 {
 	if (number == SYS_seccomp)
@@ -41,10 +40,10 @@ static const struct sock_fprog *filter_of(long number, unsigned long a, unsigned
 							       : NULL;
 }
 
-/* What was done before a call, and is to be taken back where it fails. */
+/* What was done before a call and must be undone if it fails. */
 struct preparation {
 	bool is_muted; /* the thread is no longer recorded */
-	bool is_counted; /* its filter, as a harmless one */
+	bool is_counted; /* its filter is counted, as a harmless one */
 };
 
 static struct preparation prepare(long number, unsigned long a, unsigned long b, unsigned long c)
@@ -85,7 +84,7 @@ static __attribute__((noinline)) long forbid(long number, long a, long b, long c
 		prepare(number, (unsigned long)a, (unsigned long)b, (unsigned long)c);
 	long result = torsh_next.syscall(number, a, b, c, d, e, f);
 	/*
-	 * A number above 0 is the listener's descriptor where one was requested, else a thread that
+	 * A positive number is the listener's descriptor if one was requested, else a thread that
 	 * can't take the filter.
 	 */
 	bool has_listener = number == SYS_seccomp && result > 0 &&

@@ -7,9 +7,9 @@
 
 #include "shim/sys.h"
 
-static int is_copy_stale; /* what the C library remembers of its threads' numbers is a parent's */
+static int is_copy_stale; /* the C library's cached thread numbers are the parent's */
 
-/* of address space; what is called in other libraries decides how much is touched */
+/* of address space; the functions called in other libraries decide how much is touched */
 #define STACK_BYTES (1u << 20)
 
 int torsh_thread_start(void *(*run)(void *), void *argument)
@@ -23,7 +23,7 @@ int torsh_thread_start(void *(*run)(void *), void *argument)
 		return -error;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	/* The C library leaves out the signals by which its setuid reaches all threads. */
+	/* The C library excludes the signals by which its setuid reaches all threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(&thread, &attributes, run, argument);
@@ -33,8 +33,8 @@ int torsh_thread_start(void *(*run)(void *), void *argument)
 }
 
 /*
- * The number of a thread's CPU clock is made from its tid, as include/linux/posix-timers_types.h
- * says.
+ * The tid is contained in the number of the thread's CPU clock
+ * (include/linux/posix-timers_types.h).
  */
 static int remembered_tid(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The calls that change the address space, as programs call them. The C library's own mappings
- * (thread stacks, malloc arenas) don't come by here.
+ * (thread stacks, malloc arenas) don't use them.
  */
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 	return map(at, n, prot, flags, fd, offset, HOOK_FRAME);
 }
 
-/* off_t has 64 bits on every machine that the agent knows: the two are one. */
+/* off_t has 64 bits on every supported machine, so that the two are the same. */
 EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t offset)
 {
 	return map(at, n, prot, flags, fd, offset, HOOK_FRAME);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Relocations of loaded objects that lead to allocators' own functions
- * (shim/allocators/allocator_calls.h). What the loader has made read-only after relocating it is
- * made so again.
+ * Relocations of loaded objects to allocators' own functions (shim/allocators/allocator_calls.h).
+ * Memory that the loader made read-only after relocating it is made read-only again.
  */
 #include <elf.h>
 #include <link.h>
@@ -15,15 +14,15 @@
 
 #define PAGE_BYTES 4096u
 
-/* Of an object: where it lies, and what of it is read-only since it was relocated. */
+/* The place of an object, and its read-only part after relocation. */
 struct extent {
 	uintptr_t start, end, relro_start, relro_end;
-	bool is_relocated; /* for sure */
+	bool is_relocated; /* certainly */
 };
 
-/* As the dynamic section has them: each may be damaged, where the loader didn't need it yet. */
+/* From the dynamic section: any may be damaged if the loader hasn't needed it yet. */
 struct relocations {
-	uintptr_t tables[2]; /* data; functions, which may be bound when they are first called */
+	uintptr_t tables[2]; /* of data; of functions, which may be bound lazily */
 	size_t n_bytes[2];
 	uintptr_t symbols, names;
 };
@@ -81,7 +80,7 @@ static void find_extent(const struct torsh_elf_image *image, struct extent *exte
 		if (segment->p_type == PT_LOAD && end > extent->end)
 			extent->end = end;
 		if (segment->p_type == PT_GNU_RELRO) {
-			/* As the loader rounds it. */
+			/* Rounded as in the loader. */
 			extent->relro_start = start & ~(uintptr_t)(PAGE_BYTES - 1);
 			extent->relro_end = end & ~(uintptr_t)(PAGE_BYTES - 1);
 		}
@@ -89,8 +88,8 @@ static void find_extent(const struct torsh_elf_image *image, struct extent *exte
 }
 
 /*
- * The address is put in at once: other threads may be calling through this place. False: another
- * thread may still be relocating the object, which ends with what is to be read-only.
+ * Store the address atomically: other threads may be calling through this place. False: another
+ * thread may still be relocating the object, and then makes the memory read-only.
  */
 static bool put(void **place, void *address, const struct extent *extent)
 {
@@ -100,7 +99,7 @@ static bool put(void **place, void *address, const struct extent *extent)
 
 	if (is_relro && is_writable && !extent->is_relocated)
 		return false;
-	/* Where it can't be made writable it stays as it was. */
+	/* If it can't be made writable it stays unchanged. */
 	if (!is_writable &&
 	    TORSH_SYS(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) != 0)
 		return true;
@@ -111,8 +110,8 @@ static bool put(void **place, void *address, const struct extent *extent)
 }
 
 /*
- * Where a function is not bound yet its place leads into the object itself; then it will be bound
- * to the first definition.
+ * The place of a function that isn't bound yet leads into the object itself; it will be bound to
+ * the first definition.
  */
 static bool change_place(void **place, int i, bool is_function, const struct extent *extent)
 {
@@ -130,7 +129,7 @@ static bool is_of_kind(uint32_t type)
 	       type == TORSH_CPU_RELOCATION_WORD;
 }
 
-/* The number of the function that the relocation is about, or -1. */
+/* The number of the function that the relocation refers to, or -1. */
 static int function_of(const struct torsh_elf_image *image, const ElfW(Rela) * relocation,
 		       const struct relocations *all)
 {

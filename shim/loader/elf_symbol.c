@@ -9,11 +9,14 @@
 
 #include "shim/sys.h"
 
-#define HEADERS_BYTES 4096u /* of the first page: further ones may not be mapped */
+#define HEADERS_BYTES 4096u /* of the first page: later ones may not be mapped */
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* The bytes of a segment, of any permissions among wanted, from address on; 0: it lies in none. */
+/*
+ * The bytes of a segment with any of the wanted permissions, from address on; 0: no segment
+ * contains it.
+ */
 static size_t find_room(const struct torsh_elf_image *image, uintptr_t address, uint32_t wanted)
 {
 	for (size_t i = 0; i < image->n; i++) {
@@ -56,10 +59,7 @@ static int is_of(const struct torsh_elf_image *image, const void *dynamic)
 	return 0;
 }
 
-/*
- * Linkers lay out libraries from address 0 on, so that the file's header lies where they were moved
- * to.
- */
+/* Linkers lay out libraries from address 0 on, so that the file header is at the load address. */
 static int find_headers(uintptr_t start, struct torsh_elf_image *image)
 {
 	const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
@@ -81,7 +81,7 @@ static int describe(const struct link_map *map, struct torsh_elf_image *image)
 	*image = (struct torsh_elf_image){.bias = map->l_addr};
 	if (find_headers(map->l_addr, image) && is_of(image, map->l_ld))
 		return 1;
-	/* A program that was linked to a fixed address. */
+	/* A program linked to a fixed address. */
 	image->segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	image->n = image->segments ? getauxval(AT_PHNUM) : 0;
 	return is_of(image, map->l_ld);
@@ -89,7 +89,7 @@ static int describe(const struct link_map *map, struct torsh_elf_image *image)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The header of a DT_GNU_HASH table; a Bloom filter, the buckets and the hashes follow. */
+/* The header of a DT_GNU_HASH table, followed by a Bloom filter, the buckets and the hashes. */
 struct gnu_hash {
 	uint32_t n_buckets, first_symbol, n_filter_words, filter_shift;
 };
@@ -125,7 +125,7 @@ static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic,
 			break;
 		}
 	}
-	/* Damaged ones may be askew: what is read is found by its alignment, too. */
+	/* Damaged ones may be misaligned, which the reads below can't handle. */
 	return tables->hash && tables->symbols && tables->names &&
 	       tables->hash % sizeof(uint32_t) == 0 && tables->symbols % sizeof(uintptr_t) == 0;
 }
@@ -140,8 +140,7 @@ static uint32_t hash_name(const char *name)
 }
 
 /*
- * The first symbol of the name's bucket, and where the hashes of that one and the next stand; 0:
- * there is none.
+ * The first symbol of the name's bucket, and the places of its hash and the next; 0: there is none.
  */
 static uint32_t find_bucket(const struct torsh_elf_image *image, const struct tables *tables,
 			    uint32_t hash, uintptr_t *chain)
@@ -197,7 +196,7 @@ void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynam
 				*n_bytes = symbol->st_size;
 			return (void *)(image->bias + symbol->st_value);
 		}
-		/* The lowest bit says that the bucket ends here. */
+		/* The lowest bit marks the end of the bucket. */
 		if (*found & 1)
 			return NULL;
 	}

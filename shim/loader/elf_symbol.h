@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 /*
- * The definition of name in the object, and with n_bytes its size; NULL where there is none, or the
+ * The definition of name in the object, and with n_bytes its size; NULL if there is none, or the
  * program headers are not found (a library linked to an address other than 0).
  */
 void *torsh_elf_symbol(const struct link_map *map, const char *name, size_t *n_bytes);
 
-/* An object's memory as its program headers describe it. */
+/* An object's memory, from its program headers. */
 struct torsh_elf_image {
-	uintptr_t bias; /* what was added to the addresses in the file */
+	uintptr_t bias; /* added to the addresses in the file */
 	const ElfW(Phdr) * segments;
 	size_t n;
 };
@@ -33,10 +33,10 @@ const void *torsh_elf_at(const struct torsh_elf_image *image, uintptr_t address,
 /* address, if the object has a pointer-sized, aligned piece of data there; otherwise NULL. */
 void **torsh_elf_address(const struct torsh_elf_image *image, uintptr_t address);
 
-/* The string at address; NULL where it does not end in its segment. */
+/* The string at address; NULL if it does not end in its segment. */
 const char *torsh_elf_text(const struct torsh_elf_image *image, uintptr_t address);
 
-/* As torsh_elf_symbol, in an image with its dynamic section at dynamic. */
+/* Like torsh_elf_symbol, in an image with its dynamic section at dynamic. */
 void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynamic,
 			  const char *name, size_t *n_bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* dlsym, for the names of functions that the agent interposes. */
+/* The agent's dlsym, which handles the names of functions that the agent interposes. */
 #include <dlfcn.h>
 
 #include "shim/allocators/allocator_calls.h"
@@ -26,9 +26,9 @@ static void *instead(const char *name, void *found)
 }
 
 /*
- * Allocators' own functions are interposed where they are looked up by name, too; and what a dlopen
- * has brought is looked at, which most programs follow by this. The return address gives the object
- * that calls: what isn't about these names must be a tail call, and RTLD_NEXT too.
+ * Allocators' own functions are interposed in look-ups by name, too; and the objects that a dlopen
+ * brought are checked here, because most programs call dlsym after it. The return address
+ * identifies the calling object: look-ups of other names, and with RTLD_NEXT, must be tail calls.
  */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 {
@@ -44,7 +44,7 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 	if (__builtin_expect(is_interposed(name, __builtin_return_address(0)), 0)) {
 		if (handle != RTLD_NEXT)
 			return instead(name, next(handle, name));
-		/* It would be ours, with nothing behind it. */
+		/* The result would be the agent's wrapper, without a next definition. */
 		if (is_lacking(name))
 			return torsh_symbol(RTLD_NEXT, name);
 	}

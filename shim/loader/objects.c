@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Two ways through the loaded objects. By dl_iterate_phdr, under the loader's lock. And along the
- * loader's list without one, where that lock may never be free: in a forked child, and at the end
- * of a process. See objects.h.
+ * Two ways through the loaded objects: by dl_iterate_phdr, under the loader's lock; and along the
+ * loader's list without a lock, if that may never be free: in a forked child, and at the end of a
+ * process.
  */
 #include "shim/loader/objects.h"
 
@@ -19,14 +19,14 @@
 
 #define PAGE_BYTES 4096u
 
-/* This library's own, which never goes; NULL before its constructor. */
+/* This library's own entry, which is never removed; NULL before its constructor. */
 static const struct link_map *own_map;
 static const char *is_original; /* in a page that a forked child finds zeroed */
 
 /* Called with each object until it returns 1. */
 typedef int look(const struct link_map *map, void *context);
 
-/* Before the constructors that ask. */
+/* Runs before the constructors that use it. */
 __attribute__((constructor(101))) static void find_own_map(void)
 {
 	char *page = torsh_sys_own_pages(PAGE_BYTES);
@@ -53,8 +53,8 @@ static int is_readable(const void *at)
 }
 
 /*
- * Whether this is a neighbour in the list. Where a dlopen fails meanwhile, or another thread was in
- * dlclose when the process forked, there may be one that isn't whole.
+ * Whether the two are neighbours in the list. If a dlopen fails concurrently, or another thread was
+ * in dlclose when the process forked, an entry may be incomplete.
  */
 static int follows(const struct link_map *map, const struct link_map *next)
 {
@@ -81,7 +81,7 @@ static int walk_list(look *look, void *context)
 	return 0;
 }
 
-/* 0, too, where another thread is in dlclose: the list can't be read then. */
+/* Also returns 0 if another thread is in dlclose: the list can't be read then. */
 static int walk(look *look, void *context)
 {
 	int result;
@@ -125,7 +125,7 @@ static ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
 {
 	const struct iteration *iteration = context;
-	/* As much of a link_map as is read. */
+	/* The part of a link_map that is read. */
 	struct link_map map = {.l_addr = object->dlpi_addr,
 			       .l_name = (char *)object->dlpi_name,
 			       .l_ld = dynamic_of(object)};
@@ -147,7 +147,7 @@ static int iterate(look *look, void *context)
 struct search {
 	const char *name;
 	const char *text; /* of the path, NULL: any */
-	int is_behind; /* begin after this library */
+	int is_behind; /* start after this library */
 	void *found;
 };
 

@@ -8,38 +8,41 @@
 
 /*
  * The first definition of name outside of this library, or NULL. Walks all objects under the
- * loader's lock: not for a hot path, nor for a hook that the loader calls. In a forked child the
- * lock is not taken: its holder may be gone.
+ * loader's lock: not for a hot path, nor for a function that the loader calls. In a forked child
+ * the lock is not taken: its holder may not exist.
  */
 void *torsh_objects_find(const char *name);
 
 /*
- * As torsh_objects_find, among objects with this text in their path; and among those loaded after
+ * Like torsh_objects_find, among objects with this text in their path; and among those loaded after
  * this library.
  */
 void *torsh_objects_find_in(const char *text, const char *name);
 void *torsh_objects_find_behind(const char *name);
 
-/* Whether the address lies in an object with this text in its path. As above. */
+/*
+ * Whether the address is in an object with this text in its path. Takes the lock as
+ * torsh_objects_find does.
+ */
 int torsh_objects_lies_in(const char *text, const void *address);
 
 /*
- * Whether any loaded object has this text in its path. Takes no lock, also for the end of a
- * process; 0 where another thread is in dlclose.
+ * Whether any loaded object has this text in its path. Takes no lock, so that it also works at the
+ * end of a process; 0 while another thread is in dlclose.
  */
 int torsh_objects_has(const char *text);
 
 struct link_map;
 
 /*
- * The entry after this one in the loader's list, read without its lock; NULL at the end, and where
- * it isn't whole.
+ * The entry after this one in the loader's list, read without its lock; NULL at the end, and before
+ * an incomplete entry.
  */
 const struct link_map *torsh_objects_next(const struct link_map *map);
 
 /*
- * Whether this entry is still in the loader's list. Another object may have got its memory. Takes
- * no lock, and may be called in one's own dlclose; 0 where another thread is in dlclose.
+ * Whether this entry is still in the loader's list. Another object may have reused its memory.
+ * Takes no lock, and may be called within dlclose; 0 while another thread is in dlclose.
  */
 int torsh_objects_is_linked(const struct link_map *map);
 

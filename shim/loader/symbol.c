@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * The oldest version of dlsym that the C library has; later ones are the same function. Of malloc's
- * family there are no later ones.
+ * The oldest version of dlsym in the C library; later versions are the same function. malloc's
+ * family has no later ones.
  */
 #if defined(__x86_64__)
 #define OLDEST_VERSION "GLIBC_2.2.5"
@@ -25,7 +25,9 @@ symbol_look_up *torsh_symbol_next(void)
 	symbol_look_up *next = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (!next) {
-		/* dlvsym is nobody's: a name that is looked up with it can't lead back here. */
+		/*
+		 * Nothing interposes dlvsym: a name that is looked up with it can't lead back here.
+		 */
 		*(void **)&next = dlvsym(RTLD_NEXT, "dlsym", OLDEST_VERSION);
 		atomic_store_explicit(&known, next, memory_order_relaxed);
 	}
@@ -37,12 +39,12 @@ void *torsh_symbol(void *handle, const char *name)
 	symbol_look_up *next = torsh_symbol_next();
 	void *found = next ? next(handle, name) : NULL;
 
-	/* No tail call: it is the agent who asks, not its caller. */
+	/* Not a tail call: the lookup's caller is the agent. */
 	__asm__ volatile("" : "+r"(found));
 	return found;
 }
 
-/* Does the object of one address come before that of another in the loader's list? */
+/* Whether the object of one address precedes that of another in the loader's list. */
 static int is_before(const void *code, const void *other)
 {
 	struct link_map *map = NULL, *other_map = NULL;
@@ -59,8 +61,8 @@ static int is_before(const void *code, const void *other)
 void *torsh_symbol_heap(void *handle, const char *name)
 {
 	/*
-	 * One finds what has that version and nothing else, the other whatever is not hidden behind
-	 * a version.
+	 * One call finds only definitions with that version, the other all that are not hidden
+	 * behind a version.
 	 */
 	void *versioned =
 		dlvsym(handle, name,

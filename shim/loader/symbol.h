@@ -8,15 +8,15 @@
 
 typedef void *symbol_look_up(void *handle, const char *name);
 
-/* The next dlsym; NULL where the C library has none with the common version. */
+/* The next dlsym; NULL if the C library has none with the common version. */
 symbol_look_up *torsh_symbol_next(void);
 
-/* As dlsym; RTLD_NEXT searches after the agent. */
+/* Like dlsym; RTLD_NEXT searches after the agent. */
 void *torsh_symbol(void *handle, const char *name);
 
 /*
- * As torsh_symbol, for malloc's family as programs refer to it: with the C library's version. A
- * library may define them so that nothing else finds them (libc_malloc_debug.so).
+ * Like torsh_symbol, for malloc's family as programs refer to it: with the C library's version.
+ * Some libraries define them so that no other lookup finds them (libc_malloc_debug.so).
  */
 void *torsh_symbol_heap(void *handle, const char *name);
 

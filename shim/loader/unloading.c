@@ -10,11 +10,11 @@
 #define WAITS 10
 
 /*
- * Threads in dlclose, and those that forbid it. Each looks at the other's number after changing its
+ * Threads in dlclose, and those that block it. Each reads the other's number after changing its
  * own.
  */
 static _Atomic uint32_t n_unloading, n_reading;
-/* of n_unloading, this thread's: destructors allocate, and close more */
+/* this thread's part of n_unloading: destructors allocate, and close more */
 static _Thread_local uint32_t own_unloading;
 
 bool torsh_unloading_forbid(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Reading loaded objects without the loader's lock, which may be held for ever: by a thread that
- * waits for this one, or in a forked child by one that is gone. Objects disappear in dlclose; a
- * reader holds dlclose off meanwhile.
+ * Reads loaded objects without the loader's lock, which may be held for ever: by a thread that
+ * waits for this one, or in a forked child by one that no longer exists. Objects disappear in
+ * dlclose; a reader blocks dlclose meanwhile.
  */
 #ifndef TORSH_SHIM_LOADER_UNLOADING_H
 #define TORSH_SHIM_LOADER_UNLOADING_H
@@ -23,7 +23,7 @@ void torsh_unloading_allow(void);
 void torsh_unloading_begins(void);
 void torsh_unloading_ended(void);
 
-/* In a forked child: forget readers of other threads, which are gone. */
+/* In a forked child: drop readers of other threads, which no longer exist. */
 void torsh_unloading_forked(void);
 
 #endif

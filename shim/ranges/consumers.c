@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The functions of the tools that were there before the agent: shim/ranges/{itt,nvtx}.c find them,
- * the collectors pass on to them what they record.
+ * The functions of other tools that NVTX or ITT would call without the agent:
+ * shim/ranges/{itt,nvtx}.c find them, the collectors forward recorded calls to them.
  */
 #include "shim/ranges/itt.h"
 #include "shim/ranges/nvtx.h"

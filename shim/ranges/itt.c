@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The entry point by which ITT finds the agent. A consumer that the user's environment names is
- * opened and fills in the client's pointers first; what it put there is called by what we put
- * there.
+ * The entry point by which ITT finds the agent. A consumer in the user's environment is opened and
+ * fills in the client's pointers first; the agent's functions call those.
  */
 #include "shim/ranges/itt.h"
 
@@ -19,16 +18,16 @@
 
 typedef void function(void);
 
-/* ___itt_api_info; the list ends with a name that is NULL. */
+/* ___itt_api_info; the list ends with a NULL name. */
 struct api {
 	const char *name;
 	function **pointer;
-	/* the client's own: what finds the tool, and what is called without one */
+	/* the client's own: the function that finds the tool, and the one used without a tool */
 	function *first, *none;
 	int group;
 };
 
-/* ___itt_global as far as every version has it, on Linux. */
+/* The part of ___itt_global that is common to all versions, on Linux. */
 struct client {
 	unsigned char magic[8];
 	unsigned long major, minor, build;
@@ -64,7 +63,7 @@ static const struct entry *find_entry(const char *name)
 	return NULL;
 }
 
-/* Each client's pointers are the consumer's to fill in. */
+/* The consumer fills in each client's pointers. */
 static void attach_consumer(struct client *client, int groups)
 {
 	const char *path = torsh_injection_consumer(RANGE_BY_ITT);
@@ -99,15 +98,15 @@ EXPORT void __itt_api_init(struct client *client, int groups)
 		function *set = *api->pointer, *own;
 
 		if (!entry) {
-			/* What nobody hears costs no more than without a tool. */
+			/* Without a listener a call costs no more than without a tool. */
 			if (!torsh_itt_has_consumer)
 				*api->pointer = api->none;
 			continue;
 		}
 		memcpy(&own, (const char *)&torsh_itt_functions + entry->offset, sizeof(own));
 		/*
-		 * The same functions for every client: a tool knows only one of itself. A client
-		 * may call again.
+		 * Every client gets the same functions, because a consumer expects a single client.
+		 * A client may call again.
 		 */
 		if (set && set != api->first && set != api->none && set != own)
 			memcpy((char *)&torsh_itt_consumer + entry->offset, &set, sizeof(set));

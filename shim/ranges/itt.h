@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * ITT as its static part speaks to a tool: ittnotify.h and ittnotify_config.h of intel/ittapi, on
- * Linux. Every DSO that is linked with a static part opens what INTEL_LIBITTNOTIFY64 names at its
- * first call, and has __itt_api_init there put functions into its pointers.
+ * The interface between ITT's static part and a tool: ittnotify.h and ittnotify_config.h of
+ * intel/ittapi, on Linux. Every DSO with a static part opens the library in INTEL_LIBITTNOTIFY64 at
+ * its first call, and calls its __itt_api_init to fill in the pointers.
  */
 #ifndef TORSH_SHIM_RANGES_ITT_H
 #define TORSH_SHIM_RANGES_ITT_H
@@ -15,7 +15,7 @@ struct itt_id {
 };
 
 struct itt_domain {
-	volatile int is_enabled; /* otherwise its macros call nothing */
+	volatile int is_enabled; /* 0: ITT's macros call nothing */
 	const char *name;
 	void *wide_name;
 	int extra1;
@@ -41,7 +41,7 @@ struct itt_histogram {
 	struct itt_histogram *next;
 };
 
-/* What a static part makes of a counter before it has found a tool; the first of its fields. */
+/* A counter that a static part made before it found a tool; its first field. */
 struct itt_counter {
 	const char *name;
 	void *wide_name;
@@ -63,10 +63,7 @@ enum itt_type {
 	ITT_TYPE_DOUBLE
 };
 
-/*
- * The functions of itt.def: ours, and those of a consumer that was there before us. NULL: it has
- * none.
- */
+/* The functions of itt.def: the agent's, or those of another consumer. NULL: it has none. */
 struct itt_functions {
 #define ITT(result, name, parameters, arguments) result(*name) parameters;
 #define ITT_VOID(name, parameters, arguments) void(*name) parameters;
@@ -80,7 +77,7 @@ struct itt_functions {
 extern struct itt_functions torsh_itt_consumer;
 extern int torsh_itt_has_consumer;
 
-/* The collector's, collectors/ranges/itt_events.c. */
+/* The agent's, in collectors/ranges/itt_events.c. */
 extern const struct itt_functions torsh_itt_functions;
 
 #endif

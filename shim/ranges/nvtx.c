@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The entry points by which NVTX finds the agent, and the consumer that was there first: that one
- * is opened once and told of one client, which is us; what any client says goes to it and to the
+ * The entry points by which NVTX finds the agent and, through it, another consumer: that is opened
+ * once and gets a single client, the agent; every call of any client goes to it and to the
  * collector.
  */
 #include "shim/ranges/nvtx.h"
@@ -39,7 +39,7 @@ typedef const void *get_table(uint32_t id);
 typedef int initialize(get_table *get);
 typedef int initialize_extension(struct nvtx_module *module);
 
-/* Where each module's slots are kept for us: in a struct nvtx_functions, or nowhere. */
+/* Where each module's slots are stored: in a struct nvtx_functions, or nowhere. */
 static const struct place {
 	uint8_t module, slot;
 	uint16_t offset;
@@ -56,8 +56,8 @@ static const struct place {
 #define N_ENTRIES (sizeof(entries) / sizeof(*entries))
 
 /*
- * What the consumer asks of its client. Modules that are not recorded (names of CUDA's things) have
- * slots here.
+ * What the consumer requests from its client. Modules that are not recorded (names of CUDA's
+ * objects) have slots here.
  */
 static function *consumer_slots[N_MODULES][N_SLOTS];
 static function **consumer_tables[N_MODULES][N_SLOTS];
@@ -140,13 +140,10 @@ void torsh_nvtx_attach_consumer(void)
 		is_attaching = 1;
 		attach();
 		is_attaching = 0;
-		/*
-		 * Pairs with the acquires above and below: what the consumer put into its slots is
-		 * seen.
-		 */
+		/* Pairs with the acquires above and below: the consumer's slots are visible. */
 		atomic_store_explicit(&state, ATTACHED, memory_order_release);
 	}
-	/* Handles that were made meanwhile would not be the consumer's. */
+	/* Handles made before would not be the consumer's. */
 	while (atomic_load_explicit(&state, memory_order_acquire) != ATTACHED)
 		TORSH_SYS(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
@@ -170,8 +167,8 @@ static void install(const struct callbacks *callbacks, int module)
 }
 
 /*
- * Called by each DSO that embeds NVTX, some of them at the same time. 0: that DSO's calls do
- * nothing from here on.
+ * Called by each DSO that embeds NVTX, some of them concurrently. On a result of 0 that DSO's calls
+ * do nothing from then on.
  */
 EXPORT int InitializeInjectionNvtx2(get_table *get)
 {
@@ -188,7 +185,7 @@ EXPORT int InitializeInjectionNvtx2(get_table *get)
 	return 1;
 }
 
-/* The consumer gets slots of its own for what is recorded, and the client's for everything else. */
+/* The consumer gets separate slots for recorded functions, and the client's for all others. */
 static int initialize_consumer(struct nvtx_module *module, intptr_t *slots)
 {
 	static _Atomic int is_missing;
@@ -210,10 +207,7 @@ static int initialize_consumer(struct nvtx_module *module, intptr_t *slots)
 	return entry(slots ? &shadow : module);
 }
 
-/*
- * Without functions of ours or of the consumer's the extension's calls do nothing, as they did
- * before.
- */
+/* Without functions of the agent or the consumer the extension's calls do nothing, as before. */
 EXPORT int InitializeInjectionNvtxExtension(struct nvtx_module *module)
 {
 	const intptr_t *ours;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NVTX version 3 as its headers speak to a tool: nvtxDetail/nvtxTypes.h and nvToolsExt.h of the
- * CUDA toolkit. Every DSO that embeds those headers looks for a tool by itself, at its first call:
- * it opens what NVTX_INJECTION64_PATH names and calls InitializeInjectionNvtx2 there.
+ * The interface between NVTX version 3 and a tool: nvtxDetail/nvtxTypes.h and nvToolsExt.h of the
+ * CUDA toolkit. Every DSO that embeds those headers looks for a tool at its first call: it opens
+ * the library in NVTX_INJECTION64_PATH and calls its InitializeInjectionNvtx2.
  */
 #ifndef TORSH_SHIM_RANGES_NVTX_H
 #define TORSH_SHIM_RANGES_NVTX_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <wchar.h>
 
-/* nvtxEventAttributes_v2. Only the first size bytes are there. */
+/* nvtxEventAttributes_v2. Only the first `size` bytes exist. */
 struct nvtx_event {
 	uint16_t version, size;
 	uint32_t category;
@@ -52,10 +52,7 @@ enum nvtx_message_type {
 	NVTX_MESSAGE_REGISTERED
 };
 
-/*
- * nvtxExtModuleInfo_t and its segments: an extension's functions are looked for in slots of its
- * own.
- */
+/* nvtxExtModuleInfo_t and its segments: an extension's functions have slots of their own. */
 struct nvtx_segment {
 	size_t id, n_slots;
 	intptr_t *slots;
@@ -72,7 +69,7 @@ struct nvtx_module {
 enum nvtx_extension { NVTX_EXTENSION_PAYLOAD = 2, NVTX_EXTENSION_COUNTERS = 4 };
 #define NVTX_EXTENSION_SLOTS 64u
 
-/* nvtxPayloadData_t, and of nvtxPayloadSchemaEntry_t and -Attr_t what is read. */
+/* nvtxPayloadData_t, and the parts of nvtxPayloadSchemaEntry_t and -Attr_t that are read. */
 struct nvtx_payload {
 	uint64_t schema;
 	size_t size_bytes;
@@ -87,7 +84,7 @@ struct nvtx_schema_entry {
 };
 
 struct nvtx_schema {
-	uint64_t fields; /* NVTX_SCHEMA_HAS_...: those that are there */
+	uint64_t fields; /* NVTX_SCHEMA_HAS_...: the fields that are set */
 	const char *name;
 	uint64_t type, flags;
 	const struct nvtx_schema_entry *entries;
@@ -99,7 +96,7 @@ struct nvtx_schema {
 #define NVTX_SCHEMA_HAS_ENTRIES (1u << 4)
 #define NVTX_SCHEMA_HAS_N_ENTRIES (1u << 5)
 #define NVTX_SCHEMA_HAS_ID (1u << 8)
-#define NVTX_SCHEMA_FIRST_OF_TOOL (UINT64_C(1) << 32) /* ids below are the application's */
+#define NVTX_SCHEMA_FIRST_OF_TOOL (UINT64_C(1) << 32) /* lower ids are the application's */
 #define NVTX_ENTRY_IS_MESSAGE (1u << 10)
 #define NVTX_ENTRY_IS_ARRAY (7u << 4)
 #define NVTX_ENTRY_CSTRING 75
@@ -116,10 +113,7 @@ struct nvtx_counter {
 	uint64_t id; /* 0: the tool chooses */
 };
 
-/*
- * The functions of nvtx.def: ours, and those of a consumer that was there before us. NULL: it has
- * none.
- */
+/* The functions of nvtx.def: the agent's, or those of another consumer. NULL: it has none. */
 struct nvtx_functions {
 #define NVTX(module, slot, result, Name, parameters, arguments) result(*Name) parameters;
 #define NVTX_VOID(module, slot, Name, parameters, arguments) void(*Name) parameters;
@@ -129,27 +123,23 @@ struct nvtx_functions {
 };
 
 extern struct nvtx_functions torsh_nvtx_consumer;
-extern int torsh_nvtx_has_consumer; /* there is one: handles are its, or NULL */
+extern int torsh_nvtx_has_consumer; /* there is another consumer: handles are its own, or NULL */
 
 /*
- * Slots of the extensions that are recorded, by their ids' order in enum nvtx_extension. 0: the
- * consumer has none.
+ * Slots of the recorded extensions, in the order of enum nvtx_extension. 0: the consumer has none.
  */
 extern intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
 	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
 
 /*
- * The collector's, collectors/ranges/nvtx_events.c and collectors/ranges/nvtx_payload.c: what is
- * called in place of the consumer's.
+ * The agent's, in collectors/ranges/nvtx_events.c and collectors/ranges/nvtx_payload.c: called
+ * instead of the consumer's.
  */
 extern const struct nvtx_functions torsh_nvtx_functions;
 extern const intptr_t torsh_nvtx_payload[NVTX_EXTENSION_SLOTS],
 	torsh_nvtx_counters[NVTX_EXTENSION_SLOTS];
 
-/*
- * Open the consumer that the user's NVTX_INJECTION64_PATH names, if there is one and that was not
- * done.
- */
+/* Open the consumer in the user's NVTX_INJECTION64_PATH, if there is one and it is not open yet. */
 void torsh_nvtx_attach_consumer(void);
 
 #endif

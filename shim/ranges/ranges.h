@@ -34,8 +34,8 @@ int torsh_ranges_wanted(enum range_source source);
 uint32_t torsh_ranges_label(const char *text);
 
 /*
- * Begin and end a range of the calling thread. Return its depth in its domain, from 0; pop returns
- * -1 where no range is open.
+ * Begin and end a range of the calling thread. Both return its depth in its domain, from 0; pop
+ * returns -1 if no range is open.
  */
 int torsh_ranges_push(const struct range_attributes *range);
 int torsh_ranges_pop(struct range_text domain, enum range_source source);
@@ -61,13 +61,13 @@ void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_s
 
 /*
  * Defined in collectors/ranges/injection.c. The path of the NVTX or ITT consumer in the user's
- * environment; never the agent's; NULL: none. Everything recorded is passed on to it.
+ * environment; never the agent's; NULL: none. Everything recorded is forwarded to it.
  */
 const char *torsh_injection_consumer(enum range_source source);
 
 /*
- * The path that dlopen opens: path, or the agent where path is such a consumer and NVTX or ITT of
- * the program opens it. So the agent is found, and the environment stays the user's. Any other
+ * The path that dlopen opens: path, or the agent's if path is such a consumer and the program's
+ * NVTX or ITT opens it. So the agent is found, and the environment stays the user's. Any other
  * opener of exactly that path gets the agent too.
  */
 const char *torsh_injection_redirect(const char *path);

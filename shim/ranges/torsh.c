@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The entry points behind torsh.h. */
+/* The entry points of torsh.h. */
 #include <stddef.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ _Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 &&
 		       (int)TORSH_VALUE_SAMPLE == (int)VALUE_SAMPLE,
 	       "torsh.h and the events number alike");
 
-/* What the caller gave, and nothing of what its version of the struct doesn't have. */
+/* The caller's attributes, limited to the fields that its version of the struct has. */
 static struct range_attributes attributes_of(const char *name,
 					     const struct torsh_attributes *attributes)
 {
@@ -33,15 +33,12 @@ static struct range_attributes attributes_of(const char *name,
 	};
 }
 
-/*
- * Another tool for NVTX hears of these too, also where nothing in the process speaks NVTX by
- * itself.
- */
+/* Another NVTX tool gets these calls too, even if nothing in the process uses NVTX itself. */
 static void attach_consumer(void)
 {
 	static int is_done;
 
-	/* Harmless by several threads at a time. */
+	/* Concurrent calls are harmless. */
 	if (__atomic_load_n(&is_done, __ATOMIC_RELAXED))
 		return;
 	if (torsh_ranges_wanted(RANGE_BY_NVTX))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Regions, marks, values and steps of a program's own in its torsh recording. Header only, C99 or
- * C++11, nothing to link with: where libtorshagent.so is not preloaded each call costs the test of
- * a pointer and does nothing.
+ * Regions, marks, values and steps of your program in its torsh recording. Header only, C99 or
+ * C++11, nothing to link with: without libtorshagent.so preloaded, each call tests a pointer and
+ * does nothing.
  *
  *	#include <torsh.h>
  *
@@ -17,9 +17,8 @@
  *		}
  *	}
  *
- * Texts are copied during the call, the first 16384 bytes of them. Any thread may call anything; a
- * range that was pushed is popped by its own thread, one that was started may be ended by any.
- * errno is kept.
+ * Texts are copied during the call, up to 16384 bytes. Any thread may call anything; the thread
+ * that pushed a range pops it, while any thread may end one that was started. errno is kept.
  */
 #ifndef TORSH_H
 #define TORSH_H
@@ -34,13 +33,13 @@ extern "C" {
 enum torsh_payload { TORSH_PAYLOAD_NONE, TORSH_PAYLOAD_U64, TORSH_PAYLOAD_I64, TORSH_PAYLOAD_F64 };
 
 /*
- * What a range or a mark says beside its name. Zeros say nothing; size is sizeof(struct
+ * Attributes of a range or a mark. Zeroed fields are absent; size is sizeof(struct
  * torsh_attributes).
  */
 struct torsh_attributes {
 	uint32_t size;
 	uint32_t color; /* ARGB */
-	const char *domain; /* ranges of another domain nest by themselves */
+	const char *domain; /* ranges of different domains nest independently */
 	const char *category;
 	uint32_t payload_type; /* enum torsh_payload */
 	uint32_t reserved;
@@ -56,7 +55,7 @@ struct torsh_attributes {
 enum torsh_value { TORSH_VALUE_SCALAR, TORSH_VALUE_COUNTER, TORSH_VALUE_SAMPLE };
 
 /*
- * What the agent exports. Weak: NULL without it. In a program that is not position-independent the
+ * The agent's functions. Weak: NULL without it. In a program that is not position-independent the
  * linker would make that a constant, so there the address is read from the global offset table.
  */
 #define TORSH_ENTRIES_                                                                          \
@@ -103,14 +102,14 @@ TORSH_ENTRIES_
 #undef TORSH_ENTRIES_
 #undef TORSH_ADDRESS_
 
-/* Is there an agent that these calls reach? It may be inert. */
+/* Whether an agent receives these calls. It may be inert. */
 static inline int torsh_is_there(void)
 {
 	return torsh_find_range_push() != NULL;
 }
 
 /*
- * Begin a range that this thread ends, the innermost of its domain first. attributes may be NULL.
+ * Begin a range of this thread; the innermost of its domain ends first. attributes may be NULL.
  * Returns its depth.
  */
 static inline int torsh_range_push_with(const char *name, const struct torsh_attributes *attributes)
@@ -127,7 +126,7 @@ static inline int torsh_range_push(const char *name)
 
 /*
  * End the innermost range of the domain (NULL: of no domain) on this thread. Returns its depth, or
- * -1: there is none.
+ * -1 if there is none.
  */
 static inline int torsh_range_pop_from(const char *domain)
 {
@@ -142,8 +141,7 @@ static inline int torsh_range_pop(void)
 }
 
 /*
- * Begin a range that any thread may end, by the number that is returned; 0 where nothing is
- * recorded.
+ * Begin a range that any thread may end, by the number that is returned; 0 if nothing is recorded.
  */
 static inline uint64_t torsh_range_start_with(const char *name,
 					      const struct torsh_attributes *attributes)
@@ -194,7 +192,7 @@ static inline void torsh_scalar(const char *name, double value)
 	torsh_value_(name, TORSH_VALUE_SCALAR, value);
 }
 
-/* How many of something there are now. */
+/* A current quantity. */
 static inline void torsh_counter(const char *name, double value)
 {
 	torsh_value_(name, TORSH_VALUE_COUNTER, value);
@@ -207,8 +205,7 @@ static inline void torsh_histogram(const char *name, double sample)
 }
 
 /*
- * A step of the training begins here, and the one before it ends. TORSH_STEP_UNNUMBERED: the agent
- * counts.
+ * A training step begins here, and the previous one ends. TORSH_STEP_UNNUMBERED: the agent counts.
  */
 static inline void torsh_step(uint64_t number)
 {
@@ -227,7 +224,7 @@ static inline void torsh_range_leave_(const int *unused)
 #define TORSH_PASTE_(a, b) a##b
 #define TORSH_PASTE(a, b) TORSH_PASTE_(a, b)
 
-/* A range from here to the end of the block, however that is left. One a line. */
+/* A range from here to the end of the block, however it is left. At most one per line. */
 #define TORSH_RANGE(name)                                                           \
 	__attribute__((cleanup(torsh_range_leave_), unused)) const int TORSH_PASTE( \
 		torsh_range_, __LINE__) = torsh_range_push(name)

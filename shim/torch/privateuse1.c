@@ -11,7 +11,7 @@
 #define STUBS "_ZN5torch8profiler4impl16privateuse1StubsEv"
 #define BASE_CLASS "N5torch8profiler4impl13ProfilerStubsE"
 
-/* Its virtual functions, in the order of their declarations. */
+/* Its virtual functions, in order of declaration. */
 struct functions {
 	void (*record)(const void *self, void *device, struct privateuse1_event *event,
 		       int64_t *cpu_ns);
@@ -28,11 +28,11 @@ struct functions {
 /* std::type_info, and __si_class_type_info's base. */
 struct type {
 	const void *virtual_functions;
-	const char *name; /* a '*' in front says that names are not shared */
+	const char *name; /* a leading '*' means that names are not shared */
 	const struct type *base;
 };
 
-/* In front of a table of virtual functions. */
+/* Before a table of virtual functions. */
 struct table {
 	ptrdiff_t to_top;
 	const struct type *type;
@@ -55,7 +55,7 @@ static int is_base_class(const struct type *type)
 	return type && type->name && !strcmp(type->name + (*type->name == '*'), BASE_CLASS);
 }
 
-/* The last object that was found to be what it should be. */
+/* The last object that was checked successfully. */
 static int is_known_class(const void *stubs)
 {
 	static const void *_Atomic known;
@@ -94,7 +94,7 @@ const void *torsh_privateuse1_stubs(void)
 void torsh_privateuse1_record(const void *stubs, int *device, struct privateuse1_event *event,
 			      int64_t *cpu_ns)
 {
-	/* c10::DeviceIndex is a byte, and was an int. */
+	/* c10::DeviceIndex is a byte, formerly an int. */
 	union {
 		int number;
 		int8_t index;
@@ -137,7 +137,7 @@ struct closure {
 	void *context;
 };
 
-/* What a std::function keeps in place; managed by what copies and destroys it. */
+/* The inline storage of a std::function, with the function that copies and destroys it. */
 struct function {
 	struct closure closure;
 	bool (*manage)(void *to, const void *from, int what);

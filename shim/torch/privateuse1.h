@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * torch::profiler::impl::ProfilerStubs (torch/csrc/profiler/stubs/base.h) of the accelerator that
- * registered itself as PyTorch's PrivateUse1, called without PyTorch's headers: by the order of its
- * virtual functions, which has been the same since 1.13, and only of a class that says by its type
- * that it is derived from that one. Of libstdc++'s ABI.
+ * is registered as PyTorch's PrivateUse1, called without PyTorch's headers: by the order of its
+ * virtual functions, unchanged since 1.13, and only if the object's type info names that class as
+ * its base. For libstdc++'s ABI.
  */
 #ifndef TORSH_SHIM_TORCH_PRIVATEUSE1_H
 #define TORSH_SHIM_TORCH_PRIVATEUSE1_H
 
 #include <stdint.h>
 
-/*
- * A std::shared_ptr<void>. Zeros are an empty one; what it owns is let go when it is recorded
- * again.
- */
+/* A std::shared_ptr<void>. All zeros is an empty one; the next record releases what it owns. */
 struct privateuse1_event {
 	void *object, *owner;
 };
 
 /*
- * The stubs that are registered and say that they are enabled; NULL: none are. They live as long as
+ * The registered stubs if they report that they are enabled; NULL: none are. They live as long as
  * the process.
  */
 const void *torsh_privateuse1_stubs(void);
 
-/* These may run code of the accelerator's that waits or allocates. */
+/*
+ * ProfilerStubs' functions by these names. They may run code of the accelerator that waits or
+ * allocates.
+ */
 void torsh_privateuse1_record(const void *stubs, int *device, struct privateuse1_event *event,
 			      int64_t *cpu_ns);
 float torsh_privateuse1_elapsed(const void *stubs, const struct privateuse1_event *from,

@@ -12,10 +12,10 @@
 
 #define ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define NAME_OF_RECORD "_ZNK2at14RecordFunction4nameEv"
-#define OVERLOAD_OF_RECORD "_ZNK2at14RecordFunction13overload_nameEv" /* 2.7 and later */
+#define OVERLOAD_OF_RECORD "_ZNK2at14RecordFunction13overload_nameEv" /* in 2.7 and later */
 #define CURRENT_THREAD "_ZN2at14RecordFunction15currentThreadIdEv"
 #define SEQUENCE_PEEK "_ZN2at15sequence_number4peekEv"
-#define N_SCOPES 10 /* at::RecordScope::NUM_SCOPES, 1.13 and later */
+#define N_SCOPES 10 /* at::RecordScope::NUM_SCOPES, in 1.13 and later */
 #define SCOPE_BACKWARD 1
 #define SCOPE_USER 7
 
@@ -46,7 +46,7 @@ static _Atomic int is_observed;
 
 /*
  * A start callback returns a std::unique_ptr through a hidden pointer, which x86-64 passes as the
- * first argument and returns, and aarch64 in x8.
+ * first argument and returns, and aarch64 passes in x8.
  */
 #if defined(__x86_64__)
 #define START(name, scopes)                                             \
@@ -81,7 +81,7 @@ static void finish(const void *record, void *context)
 	send_end(record);
 }
 
-/* One for each set of scopes: which of them is called tells the scope. */
+/* One for each set of scopes: the called function identifies the scope. */
 static void observe(enum torch_scopes scopes, int with_inputs)
 {
 	static void *const starts[] = {

@@ -12,7 +12,7 @@
 
 #define TORCH_UNKNOWN UINT16_MAX /* an offset that was not found */
 #define TORCH_NO_TAG UINT32_MAX
-#define TORCH_INLINE_DIMS 5u /* c10::SizesAndStrides holds so many in place */
+#define TORCH_INLINE_DIMS 5u /* c10::SizesAndStrides stores up to this many inline */
 
 struct torch_layout {
 	/* In at::RecordFunction. */
@@ -22,7 +22,7 @@ struct torch_layout {
 	uint16_t forward_thread;
 
 	/* In c10::TensorImpl. */
-	/* count, then the sizes and strides, 5 each, or a pointer to as many as there are */
+	/* the count, then the sizes and strides, 5 each, or a pointer to all of them */
 	uint16_t sizes;
 	uint16_t type; /* u16, in the order of c10::ScalarType */
 	uint16_t device; /* c10::Device: two signed bytes */
@@ -30,10 +30,10 @@ struct torch_layout {
 	/* In the list that an IValue points to: first and end of its IValues. */
 	uint16_t list;
 
-	/* Of an IValue: u32 behind its payload of 8 bytes. */
+	/* Of an IValue: u32 after its payload of 8 bytes. */
 	uint32_t tag_none, tag_tensor, tag_int, tag_double, tag_bool, tag_list;
 
-	/* Virtual tables: tensors of other classes are not looked into. */
+	/* Virtual tables: tensors of other classes are not read. */
 	uintptr_t tensor_class, undefined_class;
 };
 
@@ -41,13 +41,13 @@ struct torch_layout {
 extern struct torch_layout torsh_torch_layout;
 extern _Atomic int torsh_torch_is_calibrated;
 
-/*
- * Of process groups, which are found when the program makes its first one: c10d hands them on as
- * objects.
- */
+/* Of process groups, found when the program makes its first one: c10d passes them as objects. */
 struct torch_group_layout {
 	uint32_t tag; /* of an IValue that is an object */
-	/* in that: first and end of its IValues, whose only one points to the c10d::ProcessGroup */
+	/*
+	 * in the object: start and end of its IValues; the only one points to the
+	 * c10d::ProcessGroup
+	 */
 	uint16_t slots;
 	uint16_t pointer; /* in the ProcessGroup's Python object: the same pointer */
 };
@@ -62,34 +62,34 @@ struct torch_ivalue {
 
 enum torch_scopes { TORCH_BACKWARD, TORCH_USER, TORCH_OTHER, N_TORCH_SCOPES };
 
-/* record: an at::RecordFunction, valid during the call only. frame: as in shim/hooks.h. */
+/* record: an at::RecordFunction, valid only during the call. frame: as in shim/hooks.h. */
 typedef void torch_begin(const void *record, enum torch_scopes scopes, const void *frame);
 typedef void torch_end(const void *record);
 
 /*
- * Observe every operator and scope from now on, on its own thread; for ever, as removing a callback
+ * Observe every operator and scope from now on, on its own thread, permanently: removing a callback
  * is not safe. with_inputs: torch copies the arguments of each into IValues, which costs time.
- * Returns 0, -ENOENT where libtorch is missing or lacks a function, or -EALREADY. Any thread, not
- * in a hook that libtorch's static objects may call.
+ * Returns 0, -ENOENT if libtorch is missing or lacks a function, or -EALREADY. Any thread, but not
+ * in a wrapper that libtorch's static objects may call.
  */
 int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
 
-/* The operator's or scope's name; valid during the call only. */
+/* The operator's or scope's name; valid only during the call. */
 const char *torsh_torch_name(const void *record);
 
 /*
- * The overload name of the operator: "" for the default one and for scopes; valid during the call
- * only. NULL where this version has no function for it.
+ * The overload name of the operator: "" for the default one and for scopes; valid only during the
+ * call. NULL if this version has no function for it.
  */
 const char *torsh_torch_overload(const void *record);
 
 /* Whether torsh_torch_overload works; after torsh_torch_observe. */
 int torsh_torch_has_overloads(void);
 
-/* torch's own number of the calling thread, from 1; 0 where it is unavailable. */
+/* torch's own number of the calling thread, from 1; 0 if it is unavailable. */
 uint64_t torsh_torch_thread(void);
 
-/* The number of the next autograd node of the calling thread; -1 where it is unavailable. */
+/* The number of the next autograd node of the calling thread; -1 if it is unavailable. */
 int64_t torsh_torch_sequence(void);
 
 #endif

@@ -11,19 +11,19 @@
 
 #define TENSOR_CLASS "_ZTVN3c1010TensorImplE"
 #define UNDEFINED_CLASS "_ZTVN3c1019UndefinedTensorImplE"
-/* an object points behind the two words that its virtual table begins with */
+/* an object points past the first two words of its virtual table */
 #define FIRST_VIRTUAL 16
 
 #define RECORD_WORDS 80u
 #define TENSOR_WORDS 32u
 #define LIST_WORDS 8u
-/* words from the count of c10::SizesAndStrides to its strides in place */
+/* words from the count of c10::SizesAndStrides to its inline strides */
 #define STRIDES (1 + TORCH_INLINE_DIMS)
-#define MANY_DIMS 6u /* more than there is place for */
+#define MANY_DIMS 6u /* more than fit inline */
 
 /*
- * An optional c10::Device of the host: type 0, index -1, and that there is one. Unlike the type
- * alone that is nowhere else in a tensor, so that no tensor of another device is needed.
+ * An optional c10::Device of the host: type 0, index -1, and a flag that it is set. Unlike the type
+ * alone this occurs nowhere else in a tensor, so that no tensor of another device is needed.
  */
 #define HOST_DEVICE UINT64_C(0x01ff00)
 #define HOST_DEVICE_BYTES 3u
@@ -36,14 +36,14 @@ struct step {
 	uint64_t number;
 };
 
-/* The calibrating thread's alone. */
+/* Used by the calibrating thread only. */
 static struct torch_layout found;
 static const struct step *expected;
 static bool has_fitted;
 static int64_t first_sequence;
 static uint64_t fitted_steps; /* a bit for each */
 
-/* Places in a TensorImpl that fitted so far, a bit for each byte. */
+/* Offsets in a TensorImpl that have matched so far, a bit for each byte. */
 struct free_extents {
 	uint64_t bits[TENSOR_WORDS * 8 / 64];
 	bool is_begun;
@@ -52,7 +52,7 @@ static struct free_extents types, devices;
 
 static uint64_t
 	forward_words[(RECORD_WORDS + 63) /
-		      64]; /* of a RecordFunction, those that fitted so far, a bit for each */
+		      64]; /* of a RecordFunction, those that have matched so far, a bit for each */
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ struct arguments {
 	uint32_t n;
 };
 
-/* The arguments of a call with n of them, where the place of that is known. */
+/* The arguments of a call with n of them, if their offset has been found. */
 static bool read_arguments(const void *record, struct arguments *arguments, uint32_t n)
 {
 	uint64_t inputs[2] = {0};
@@ -98,7 +98,7 @@ static bool are_same(const uint64_t *words, const int64_t *dims, uint32_t n)
 	return memcmp(words, dims, n * sizeof(*dims)) == 0;
 }
 
-/* Are these the dimensions, with the count at that word? */
+/* Whether these dimensions are there, with the count at that word. */
 static bool has_dims_at(const struct tensor *tensor, uint32_t at, const struct dims *dims)
 {
 	uint64_t outside[2 * MANY_DIMS];
@@ -122,15 +122,15 @@ static bool has_dims(const struct torch_ivalue *value, const struct dims *dims)
 	       has_dims_at(&tensor, found.sizes / 8, dims);
 }
 
-/* What torch_script.py gives to the steps of shapes. */
+/* What torch_script.py passes to the steps of shapes. */
 static const struct dims plain = {2, {3, 5}, {5, 1}}, row = {2, {1, 5}, {5, 1}};
 static const struct dims deep = {3, {2, 4, 6}, {24, 6, 1}}, column = {2, {4, 1}, {1, 1}};
 static const struct dims turned = {2, {5, 3}, {1, 5}};
 static const struct dims many = {MANY_DIMS, {1, 2, 1, 3, 1, 4}, {24, 12, 12, 4, 4, 1}};
 
 /*
- * Both tensors hold their dimensions at one place, the only one: returns how many fit, *at is the
- * last.
+ * Both tensors must have their dimensions at a single common offset. Returns how many offsets
+ * match; *at is the last.
  */
 static uint32_t find_sizes(const struct torch_ivalue values[2], uint32_t *at)
 {
@@ -202,8 +202,8 @@ static bool look_many_dims(const void *record, uint64_t number)
 /* ---- types and devices ----------------------------------------------------------------------- */
 
 /*
- * Keep the places where the tensor has this number in so many bytes, at a multiple of align;
- * returns how many are left, *last is one.
+ * Keep the offsets, multiples of align, at which the tensor has this number in so many bytes.
+ * Returns how many are left; *last is one.
  */
 static uint32_t keep_offsets(struct free_extents *offsets, const struct tensor *tensor,
 			     uint64_t number, uint32_t n_bytes, uint32_t align, uint32_t *last)
@@ -257,7 +257,10 @@ static bool look_device(const void *record, uint64_t number)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* The word before the inputs, if it is what torch says twice, with a node made in between. */
+/*
+ * The word before the inputs, if it has torch's sequence number in both calls, with a node made in
+ * between.
+ */
 static bool look_sequence(const void *record, uint64_t is_second)
 {
 	int64_t now = torsh_torch_sequence();
@@ -274,8 +277,8 @@ static bool look_sequence(const void *record, uint64_t is_second)
 }
 
 /*
- * The word that says nothing in an operator and in a scope, and in backward the thread that ran
- * forward, which is this one.
+ * The word that is 0 in an operator and in a scope and, in backward, the number of the thread that
+ * ran forward, which is this one.
  */
 static bool look_forward_thread(const void *record, uint64_t is_backward)
 {
@@ -326,7 +329,7 @@ static bool look_real(const void *record, uint64_t number)
 	return true;
 }
 
-/* The one place in a list where two pointers enclose two values that fit. */
+/* The only offset in a list with two pointers around two matching values. */
 static bool find_list(const struct torch_ivalue *value,
 		      bool (*fits)(const struct torch_ivalue values[2]))
 {
@@ -360,7 +363,7 @@ static bool are_plain(const struct torch_ivalue values[2])
 	return has_dims(&values[0], &plain) && has_dims(&values[1], &plain);
 }
 
-/* sum(tensor, (2, 0), keepdim, None): the second time with the other keepdim. */
+/* sum(tensor, (2, 0), keepdim, None): the second call has the other keepdim. */
 static bool look_list(const void *record, uint64_t keepdim)
 {
 	struct arguments call;
@@ -426,7 +429,7 @@ int torsh_torch_calibration_begin(void)
 		.device = TORCH_UNKNOWN,
 		.list = TORCH_UNKNOWN,
 		.tag_none = TORCH_NO_TAG,
-		.tag_tensor = 1, /* in every version; look_inputs finds nothing otherwise */
+		.tag_tensor = 1, /* in every version; otherwise look_inputs finds nothing */
 		.tag_int = TORCH_NO_TAG,
 		.tag_double = TORCH_NO_TAG,
 		.tag_bool = TORCH_NO_TAG,
@@ -459,17 +462,17 @@ void torsh_torch_calibration_look(const void *record, const char *name)
 	const struct step *step = expected;
 	uint64_t bit;
 
-	/* Only the first one of that name: others may be called inside of it. */
+	/* Only the first one of that name: it may call others. */
 	if (!step || strcmp(step->operator, name))
 		return;
 	expected = NULL;
 	bit = UINT64_C(1) << (step - steps);
 	has_fitted = step->look(record, step->number);
-	/* A step that is run twice has to fit twice. */
+	/* A step that runs twice has to match twice. */
 	fitted_steps = has_fitted ? fitted_steps | bit : fitted_steps & ~bit;
 }
 
-/* What did not fit each time is not known after all. */
+/* Drop what did not match each time. */
 static void drop_doubtful(void)
 {
 	if (!all_fitted(look_type))
@@ -497,7 +500,7 @@ bool torsh_torch_calibration_finish(void)
 		return false;
 	drop_doubtful();
 	torsh_torch_layout = found;
-	/* Pairs with the acquire of whoever reads inputs. */
+	/* Pairs with the acquire loads of torsh_torch_is_calibrated. */
 	atomic_store_explicit(&torsh_torch_is_calibrated, 1, memory_order_release);
 	return true;
 }

@@ -8,15 +8,15 @@
 
 #define OBJECT_WORDS 16u
 #define PYTHON_WORDS 8u
-#define PYTHON_HEAD 2u /* words of any Python object: its count and its type */
+#define PYTHON_HEAD 2u /* words of any Python object: its reference count and its type */
 
-/* The calibrating thread's alone. */
+/* Used by the calibrating thread only. */
 static struct torch_group_layout found_group;
 static const void *group_object;
 
 /*
- * The word of the Python object that is this pointer, 0: none. A smart pointer behind it may be the
- * same once more.
+ * The word of the Python object that equals this pointer, 0: none. A smart pointer after it may
+ * repeat it.
  */
 static uint32_t find_in_python(const uint64_t *words, uint32_t n, uint64_t pointer)
 {
@@ -27,7 +27,9 @@ static uint32_t find_in_python(const uint64_t *words, uint32_t n, uint64_t point
 	return 0;
 }
 
-/* The one list of one value in the object whose value points to where the Python object does. */
+/*
+ * The only list of one value in the object with a value that points to the Python object's target.
+ */
 static bool find_group(const struct torch_ivalue *value, struct torch_group_layout *group)
 {
 	uint64_t words[OBJECT_WORDS] = {0}, python[PYTHON_WORDS] = {0};
@@ -90,6 +92,6 @@ void torsh_torch_calibration_take_group(const void *object)
 void torsh_torch_group_publish(void)
 {
 	torsh_torch_group_layout = found_group;
-	/* Pairs with the acquire of whoever reads inputs. */
+	/* Pairs with the acquire loads of torsh_torch_has_groups. */
 	atomic_store_explicit(&torsh_torch_has_groups, 1, memory_order_release);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Open addressing with linear probing; a removed entry's followers are put anew. See
- * torch_kineto_blocks.h.
- */
+/* Open addressing with linear probing; on removal the entries that follow are reinserted. */
 #include "shim/torch/torch_kineto_blocks.h"
 
 #include <stdatomic.h>
@@ -26,7 +23,10 @@ static struct {
 } table;
 static _Atomic int lock;
 
-/* A child of fork may have inherited the lock of a thread that it hasn't: waiting has an end. */
+/*
+ * A forked child may have inherited the lock held by a thread that doesn't exist there: the wait is
+ * limited.
+ */
 static void take_lock(void)
 {
 	int expected = 0;
@@ -45,7 +45,7 @@ static void release_lock(void)
 	atomic_store_explicit(&lock, 0, memory_order_release);
 }
 
-/* The block's entry, or the free one where it would be. */
+/* The block's entry, or the free one where it belongs. */
 static struct entry *slot_of(uintptr_t block)
 {
 	size_t mask = table.capacity - 1,
@@ -88,7 +88,7 @@ static void remove_entry(struct entry *entry)
 	}
 }
 
-/* As libc10 does it: a block that was freed unseen stays in the sum. */
+/* As in libc10: a block that was freed outside of a profiler stays in the sum. */
 int torsh_torch_kineto_alloc(uintptr_t block, uint64_t n_bytes, uint64_t *allocated)
 {
 	struct entry *entry;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The functions by which PyTorch's allocators tell its own profiler of memory:
+ * The functions by which PyTorch's allocators report memory to its own profiler:
  * c10::reportMemoryUsageToProfiler, c10::reportOutOfMemoryToProfiler and
- * c10::memoryProfilingEnabled, by the mangled names that they had since 1.6. A c10::Device is two
- * signed bytes, type and index, in one register.
+ * c10::memoryProfilingEnabled, by their mangled names since 1.6. A c10::Device is two signed bytes,
+ * type and index, in one register.
  *
- * libc10 asks memoryProfilingEnabled whether a block of the CPU's is worth a report: we say yes to
- * see all of them, and hand on to the profiler what it would have been told without us
+ * libc10 queries memoryProfilingEnabled before it reports a CPU block: the agent returns true to
+ * get all of them, and forwards to the profiler what it would get without the agent
  * (torch_kineto_blocks.h).
  */
 #include <stdatomic.h>
@@ -32,7 +32,7 @@ typedef void report_usage_old(void *block, int64_t n_bytes, uint32_t device);
 typedef void report_out(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device);
 typedef _Bool is_enabled(void);
 
-/* libc10's own, NULL where this version doesn't have it. Complete when is_found. */
+/* libc10's own definitions, NULL if this version lacks one. Complete when is_found. */
 static struct {
 	report_usage *usage;
 	report_usage_old *usage_old;
@@ -48,7 +48,7 @@ static void *find_either(const char *name, const char *other)
 	return found ? found : torsh_objects_find(other);
 }
 
-/* At the first block that an allocator reports; two threads that come at once find the same. */
+/* Runs at the first block that an allocator reports; two threads in a race find the same. */
 static void find_next(void)
 {
 	if (atomic_load_explicit(&is_found, memory_order_acquire))
@@ -68,7 +68,7 @@ static int is_cpu(uint32_t device)
 	return (device & 0xff) == 0;
 }
 
-/* Two bytes of a c10::Device as events have them: type << 8 | index, the CPU 0. */
+/* A c10::Device in the events' form: type << 8 | index, the CPU 0. */
 static uint32_t device_number(uint32_t device)
 {
 	return is_cpu(device) ? 0 : (device & 0xff) << 8 | (device >> 8 & 0xff);
@@ -82,7 +82,7 @@ _Bool torsh_torch_memory_enabled(void)
 }
 
 /*
- * Would libc10 have reported it to its profiler? allocated becomes the sum that it would have said.
+ * Whether libc10 would have reported it to its profiler. allocated becomes the sum in that report.
  */
 static int is_for_profiler(void *block, int64_t n_bytes, uint64_t *allocated, uint32_t device)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * at::set_record_function_tls_, by which a thread takes over which observers another one has:
- * autograd does that twice for each node of a graph. As soon as there is any observer for all
- * threads, libtorch then makes its lists of observers anew for each scope, eleven blocks of memory
- * each time, though next to always nothing is another than it was. Those calls are not handed on:
- * else they would be the larger part of what an observer costs a small model.
+ * at::set_record_function_tls_, by which a thread adopts another thread's observers: autograd calls
+ * it twice for each node of a graph. As soon as there is any observer for all threads, each call
+ * makes libtorch rebuild its lists of observers for every scope, with eleven allocations each,
+ * although they hardly ever change. Calls that change nothing are skipped: otherwise they would be
+ * the larger part of an observer's cost in a small model.
  */
 #include "shim/torch/torch_state.h"
 
@@ -29,14 +29,14 @@ struct state {
 
 static void (*_Atomic next_set)(const struct state *state);
 static const struct state *(*get_state)(void);
-static _Atomic bool is_known; /* struct state is what this libtorch has: get_state can be asked */
+static _Atomic bool is_known; /* struct state matches this libtorch: get_state can be called */
 
 static bool has_no_observers(const struct state *state)
 {
 	return state->begin == state->end;
 }
 
-/* A thread's own observers are libtorch's business. */
+/* A thread's own observers are left to libtorch. */
 static bool is_the_same(const struct state *state, const struct state *now)
 {
 	return has_no_observers(state) && has_no_observers(now) &&
@@ -61,8 +61,8 @@ void torsh_torch_set_state(const struct state *state)
 }
 
 /*
- * Does switching observers off and on change this byte of the calling thread's state, and nothing
- * else?
+ * Whether switching observers off and on changes this byte of the calling thread's state, and
+ * nothing else.
  */
 static bool is_as_expected(void (*enable)(bool is_enabled))
 {

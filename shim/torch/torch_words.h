@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Memory that may not be there, read through the kernel: what calibration guesses with. */
+/* Reads memory that may be unmapped, through the kernel: for the guesses of the calibration. */
 #ifndef TORSH_SHIM_TORCH_TORCH_WORDS_H
 #define TORSH_SHIM_TORCH_TORCH_WORDS_H
 
@@ -11,7 +11,7 @@
 
 #define TORCH_READ_STEP 8u /* words */
 
-/* Up to n words at address; how many were readable, in steps. */
+/* Read up to n words at address; returns how many were readable, in steps. */
 static inline uint32_t torch_read_words(uintptr_t address, uint64_t *words, uint32_t n)
 {
 	for (; n; n -= n < TORCH_READ_STEP ? n : TORCH_READ_STEP) {

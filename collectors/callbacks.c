@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The calls that go up, all of them: agent/process/callbacks.h says when each is made. */
+/* All calls from lower layers up; agent/process/callbacks.h describes when each is made. */
 #include "agent/process/callbacks.h"
 
 #include "agent/process/agent.h"

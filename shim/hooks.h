@@ -97,7 +97,7 @@ void torsh_process_created(void); /* in the child */
  * torsh_process_not_executed is to be called with it when the exec fails.
  */
 int torsh_process_executing(struct child_plan *plan, char *const *argv);
-void torsh_process_not_executed(int told);
+void torsh_process_not_executed(int reported);
 /* posix_spawn started a child by the plan. */
 void torsh_process_spawned(pid_t child, const struct child_plan *plan, char *const *argv);
 

@@ -201,7 +201,7 @@ char *const *torsh_environment_apart(char *const *envp, char **slots)
 		if (!same_name(PRELOAD, *envp) && !is_injection(*envp))
 			slots[n++] = *envp;
 	if (list) {
-		/* After the pointers, of which there may be one more than so far. */
+		/* After the pointers; there may be one more than so far. */
 		struct text text = {.bytes = (char *)&slots[n + 2],
 				    .capacity = preload_bytes(list)};
 

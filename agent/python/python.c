@@ -47,7 +47,7 @@ struct python {
 	uint32_t ids[STACK_MAX_FRAMES + CHAIN_MAX_LINKS + STACK_READABLE];
 };
 
-/* ---- finding the interpreter ---- */
+/* ---- the interpreter ------------ */
 
 static void note_unsupported(void)
 {
@@ -134,7 +134,7 @@ static uintptr_t own_state(struct python *python, bool is_main)
 	return state;
 }
 
-/* ---- which native frame executes an activation ---- */
+/* ---- locating activations ------------------------- */
 
 /* Where two stacks diverge: the number of common native frames and links. */
 struct parting {
@@ -272,7 +272,7 @@ static uint32_t start_activations(struct python *python, uint32_t n_kept)
 	return n_same;
 }
 
-/* ---- the difference ---- */
+/* ---- the difference to the previous stack ---- */
 
 /* The activation that contains a link. */
 static uint32_t find_activation(const struct activations *acts, uint32_t link)

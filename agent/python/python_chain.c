@@ -37,7 +37,7 @@ static inline uintptr_t read_code(const struct reader *reader, uintptr_t frame)
 	return word_at(frame + reader->code) & OBJECT_BITS;
 }
 
-/* ---- reading what is new ---- */
+/* ---- reading new links ------ */
 
 /* Whether a new frame can be read; its page is probed once. */
 static bool is_readable(struct python_chain *chain, uintptr_t frame)
@@ -58,7 +58,7 @@ static bool is_readable(struct python_chain *chain, uintptr_t frame)
 	return true;
 }
 
-/* ---- comparing with what is known ---- */
+/* ---- the cached links ---------------- */
 
 /* Drop links to code objects that were freed since, wherever their frames are. */
 static void drop_dead(struct python_chain *chain)
@@ -199,7 +199,7 @@ static void walk_deep(struct python_chain *chain, const struct reader *reader, u
 		chain->fresh[chain->n_fresh++] = frame;
 }
 
-/* ---- taking it over ---- */
+/* ---- updating ---------- */
 
 static bool is_start(uintptr_t frame)
 {

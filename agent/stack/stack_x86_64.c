@@ -402,7 +402,7 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 	}
 }
 
-/* ---- caching what was found ---- */
+/* ---- caching ------------------- */
 
 static inline void add_check(struct stack *s, uint32_t *at, uintptr_t slot, uintptr_t value)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Attaching to CUPTI and detaching. CUDA's driver opens the agent at its start, by
+ * Attaches to CUPTI and detaches from it. CUDA's driver opens the agent at its start, by
  * CUDA_INJECTION64_PATH; then CUPTI is looked up, and activity records of kernels, copies and
- * memsets and callbacks around launching calls are enabled. Where CUPTI is unavailable, the
- * program's driver calls are recorded instead (collectors/cuda/driver/cuda_events.c), and the report
- * has the reason.
+ * memsets and callbacks around launching calls are enabled. If CUPTI is unavailable, the program's
+ * driver calls are recorded instead (collectors/cuda/driver/cuda_events.c), and the report has the
+ * reason.
  */
 #include "collectors/cuda/cuda.h"
 
@@ -41,9 +41,7 @@
 
 #define FLUSH_EVERY_MS 1000u
 
-/*
- * The driver opened the agent, or it was decided otherwise how devices are seen; also in children.
- */
+/* The driver opened the agent, or the mode was decided otherwise; inherited by children. */
 static _Atomic int was_injected;
 
 /*
@@ -59,7 +57,7 @@ static void send_mode(enum device_mode mode, const char *reason)
 	torsh_cuda_send(&event);
 }
 
-/* What is done without CUPTI: with times, or not where another tool measures. */
+/* Continue without CUPTI: with times, or without them if another tool measures. */
 static void do_without(const char *reason, int may_mark)
 {
 	static const char *const notes[] = {
@@ -81,7 +79,7 @@ static void do_without(const char *reason, int may_mark)
 	torsh_cuda_counters_begin(reason);
 }
 
-/* CUPTI's own word for a result. */
+/* CUPTI's name of a result. */
 static void put_result(struct text *text, int result)
 {
 	const char *word = NULL;
@@ -104,9 +102,9 @@ static void do_without_refused(int result)
 	do_without(buffer, 1);
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
-/* Tools of NVIDIA's, which measure times themselves: none of ours comes between. */
+/* NVIDIA's tools, which measure times themselves: the agent must not interfere. */
 static int is_measuring_tool(const char *name)
 {
 	return torsh_find_text(name, "nsys") || torsh_find_text(name, "Nsight") ||
@@ -125,8 +123,8 @@ static void do_without_taken(const char *old_name)
 }
 
 /*
- * Who has the callbacks has the records too: registering for them would take them away. Returns 0;
- * else what is done without them is decided.
+ * The owner of the callbacks has the records too: registering for them would take them away.
+ * Returns 0; otherwise the mode without them has been chosen.
  */
 static int subscribe(void **subscriber)
 {
@@ -164,7 +162,7 @@ static int enable_records(void)
 {
 	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY,
 				    CUPTI_KIND_MEMSET};
-	/* Details of these activities: some versions lack some, and they are optional. */
+	/* Details of these activities: optional, some versions lack some. */
 	static const int further[] = {CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT, CUPTI_KIND_STREAM,
 				      CUPTI_KIND_WAIT, CUPTI_KIND_OVERHEAD};
 	int result = torsh_cupti.ActivityRegisterCallbacks(torsh_cuda_request_buffer,
@@ -248,7 +246,7 @@ static int is_of_another_tool(const char *path)
 	return path && *path && strcmp(path, torsh_agent_path());
 }
 
-/* In CUDA's own images this leads to CUPTI, which is taken or not as it turns out. */
+/* In CUDA's own images this leads to CUPTI, which may be free or not. */
 static int is_measured_by_nvtx(void)
 {
 	const char *path = getenv("NVTX_INJECTION64_PATH");
@@ -256,7 +254,9 @@ static int is_measured_by_nvtx(void)
 	return is_of_another_tool(path) && !torsh_find_text(path, "libcupti");
 }
 
-/* Why we stay passive, in words; NULL: no other tool was started to measure this process. */
+/*
+ * Why the agent stays passive, in words; NULL: no other tool was started to measure this process.
+ */
 static const char *other_tool(void)
 {
 	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)))
@@ -295,8 +295,8 @@ void torsh_cuda_injected(void)
 	if (!is_wanted() || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
 		return;
 	/*
-	 * What CUPTI allocates at its start is nothing of the program's; our own producer comes
-	 * into being here.
+	 * CUPTI's allocations at its start are not the program's; the agent's producer is created
+	 * here.
 	 */
 	producer = torsh_producer_enter();
 	if (producer)
@@ -305,7 +305,7 @@ void torsh_cuda_injected(void)
 		do_without(other_tool(), 0);
 	else
 		attach();
-	/* Runs before what was registered earlier: the driver is still there then. */
+	/* Runs before handlers that were registered earlier: the driver is still there then. */
 	on_exit(at_exit, NULL);
 	errno = saved;
 }
@@ -348,9 +348,9 @@ void torsh_cuda_first_work(void)
 	on_exit(at_exit, NULL);
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- exit ------------------------------------------------------------------------------------ */
 
-/* The driver did not call us, though the program did use CUDA, or would have. */
+/* The driver did not open the agent, though the program used CUDA, or would have. */
 static void send_why_not_injected(void)
 {
 	if (!is_wanted() || torsh_agent_is_borrowed() ||
@@ -359,7 +359,9 @@ static void send_why_not_injected(void)
 	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
 		do_without(other_tool(), 0);
 	else if (torsh_objects_has("/libcudart.so"))
-		/* No note in every report: much is built with CUDA that runs without. */
+		/*
+		 * Not noted in every report: many programs are built with CUDA and run without it.
+		 */
 		send_mode(DEVICE_HOST_ONLY,
 			  "CUDA's runtime is loaded, but no driver started in this process");
 }
@@ -376,7 +378,7 @@ void torsh_cuda_exiting(void)
 	torsh_operator_marks_finish();
 	send_why_not_injected();
 	torsh_cuda_end_marks();
-	/* Once: a handler that was registered early runs when the driver may be gone already. */
+	/* Once: a handler that was registered early may run after the driver's end. */
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() || torsh_cuda_state_end())
 		return;
 	torsh_cuda_counters_end();

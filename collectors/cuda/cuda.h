@@ -3,7 +3,7 @@
  * The device collector: records what CUDA's devices do. This file attaches to CUPTI and detaches
  * from it; the parts are one file each:
  *
- *	cuda_state	whether CUPTI is attached, and what was lost
+ *	cuda_state	whether CUPTI is attached, and losses
  *	cuda_ticks	CLOCK_MONOTONIC, cheaper than the kernel's
  *	cupti/		with CUPTI:
  *	  cuda_calls	callbacks: the API calls of the program
@@ -22,7 +22,7 @@
  *
  * CUPTI calls from the program's threads and from its own threads, with locks held: nothing here
  * waits for a foreign lock, calls CUDA or allocates from the program's heap in a callback. CUDA is
- * called only at the end of an API call, where CUPTI holds no lock
+ * called only at the end of an API call, when CUPTI holds no lock
  * (collectors/cuda/memory/cuda_memory_info.c). A forked child never calls CUPTI.
  */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_H
@@ -49,7 +49,7 @@ static inline void torsh_cuda_send(const struct event *event)
 }
 
 /*
- * A launch arrives before the source of device events is decided: decide it. Does nothing while the
+ * A launch arrives before the source of device events is chosen: choose it. Does nothing while the
  * agent starts.
  */
 void torsh_cuda_first_work(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Zeroed items of one size, taken from pages of the agent and never given back. */
+/* Zeroed items of one size, taken from pages of the agent and never freed. */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_SLAB_H
 #define TORSH_COLLECTORS_CUDA_CUDA_SLAB_H
 
@@ -11,13 +11,13 @@
 #define SLAB_ITEMS 64u /* per mapping */
 
 struct cuda_slab {
-	char *unused; /* the first of n_unused items, one after the other */
+	char *unused; /* the first of n_unused contiguous items */
 	uint32_t n_unused;
 };
 
 /*
  * Take one item of item_bytes, the same for every call on this slab. The caller holds the lock that
- * guards the slab. NULL: there is no memory.
+ * guards the slab. NULL without memory.
  */
 static inline void *torsh_cuda_slab_take(struct cuda_slab *slab, size_t item_bytes)
 {

@@ -9,7 +9,7 @@ struct cuda_losses torsh_cuda_losses;
 _Atomic uint64_t torsh_cuda_own_kinds;
 uint32_t torsh_cuda_version;
 
-/* In pages that a forked child gets as zeros, by whatever call it was made. */
+/* In pages that are zeroed in a forked child, whichever call made it. */
 struct live {
 	_Atomic uint32_t is_attached;
 	_Atomic uint32_t is_ending; /* the last flush has begun */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What all parts of the device collector share: whether CUPTI is attached, and what was lost. */
+/* State shared by all parts of the device collector: whether CUPTI is attached, and losses. */
 #ifndef TORSH_COLLECTORS_CUDA_CUDA_STATE_H
 #define TORSH_COLLECTORS_CUDA_CUDA_STATE_H
 
@@ -9,13 +9,13 @@
 
 #include "agent/producer/counter.h"
 
-/* Sums of what the recording lacks; written by any thread. */
+/* Sums of missing records; any thread adds to them. */
 struct cuda_losses {
 	_Atomic uint64_t records; /* delivered by CUPTI: not missing */
 	_Atomic uint64_t dropped, without_room, invalid;
 	_Atomic uint64_t flushes_cut; /* timed out, or refused by CUPTI */
-	_Atomic uint64_t buffers_kept; /* still with CUPTI after the last flush */
-	_Atomic uint32_t is_dropping_unknown; /* CUPTI does not report how many it dropped */
+	_Atomic uint64_t buffers_kept; /* still held by CUPTI after the last flush */
+	_Atomic uint32_t is_dropping_unknown; /* CUPTI does not report the number that it dropped */
 };
 
 extern struct cuda_losses torsh_cuda_losses;
@@ -41,11 +41,14 @@ bool torsh_cuda_is_live(void);
 /* Whether the last flush has begun: driver activity after it is not the program's. */
 bool torsh_cuda_is_ending(void);
 
-/* Before CUPTI is attached: memory for what is_live and is_ending report. False: there is none. */
+/*
+ * Called before CUPTI is attached: allocates the memory of is_live and is_ending. Returns false
+ * without memory.
+ */
 bool torsh_cuda_state_make(void);
 void torsh_cuda_state_attach(bool is_attached);
 
-/* The last flush begins; true: it had begun before. Only while CUPTI is attached. */
+/* The last flush begins; returns true if it had begun before. Only while CUPTI is attached. */
 bool torsh_cuda_state_end(void);
 
 /* Send a device_loss event with the sums so far; takes no lock. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CLOCK_MONOTONIC by the processor's counter, for what is told at every launch: asking the kernel
- * takes some 20 to 40 ns, and several times that on a virtual machine. Whoever reads the clocks
- * sets an anchor; from there it is counted on, for a tenth of a second at most, at the rate that
- * was measured over the last second or two.
+ * CLOCK_MONOTONIC from the processor's counter, for the times of every launch: a call of the kernel
+ * takes some 20 to 40 ns, and several times that on a virtual machine. Each reading of both clocks
+ * sets an anchor; times are extrapolated from it, for a tenth of a second at most, at the rate
+ * measured over the last second or two.
  *
- * The counter may be set back, or jump ahead, while the machine is suspended or moves. An anchor
- * that finds it elsewhere than the rate says begins anew: what lies before it is of no use for the
- * rate. Until there is one the kernel is asked.
+ * The counter may be set back, or jump ahead, while the machine is suspended or migrated. An anchor
+ * that disagrees with the rate starts over: earlier anchors are useless for the rate. Until there
+ * is a rate the kernel's clock is used.
  */
 #include "collectors/cuda/cuda_ticks.h"
 
@@ -19,9 +19,9 @@
 #include "agent/wire/clock.h"
 #include "collectors/cuda/cuda_lock.h"
 
-#define RATE_BITS 32 /* of the fraction of nanoseconds a tick */
+#define RATE_BITS 32 /* fraction bits of nanoseconds per tick */
 #define BASE_NS_MIN UINT64_C(5000000) /* closer readings give no rate */
-#define BASE_NS_MAX UINT64_C(1000000000) /* then the next base begins */
+#define BASE_NS_MAX UINT64_C(1000000000) /* after that a new base begins */
 #define REACH_NS UINT64_C(100000000)
 #define N_TRIES 3
 
@@ -29,13 +29,13 @@ struct moment {
 	uint64_t ticks, ns;
 };
 
-/* One thread writes at a time. n_writes is odd while it does: readers then ask the kernel. */
+/* One thread writes at a time. n_writes is odd meanwhile: readers then use the kernel's clock. */
 static struct anchor {
 	_Atomic uint32_t n_writes;
 	_Atomic uint64_t ticks, ns, rate, reach_ticks;
 } anchor;
 
-static struct cuda_lock lock; /* guards what follows, and who writes */
+static struct cuda_lock lock; /* guards what follows, and writing */
 static struct moment base, next_base, last;
 static uint64_t rate; /* of the last anchor; 0: there is none */
 
@@ -51,14 +51,14 @@ uint64_t torsh_cuda_now_ns(void)
 	uint64_t reach = atomic_load_explicit(&anchor.reach_ticks, memory_order_relaxed);
 
 	atomic_thread_fence(memory_order_acquire);
-	/* Ticks of before the anchor are huge numbers. */
+	/* Ticks before the anchor wrap to huge numbers. */
 	if (ticks >= reach || n_writes & 1 ||
 	    atomic_load_explicit(&anchor.n_writes, memory_order_relaxed) != n_writes)
 		return torsh_cuda_monotonic_ns();
 	return ns;
 }
 
-/* rate 0: nothing can be counted on from here. */
+/* rate 0: times can't be extrapolated from here. */
 static void publish(const struct moment *now)
 {
 	uint32_t n_writes = atomic_load_explicit(&anchor.n_writes, memory_order_relaxed);
@@ -75,8 +75,8 @@ static void publish(const struct moment *now)
 }
 
 /*
- * Both at once: of some tries that in which the least time passed, as a thread may be kept waiting
- * in any of them.
+ * Read both clocks, taking the fastest of several tries: the thread may be preempted in any of
+ * them.
  */
 static struct moment read_moment(void)
 {
@@ -95,7 +95,9 @@ static struct moment read_moment(void)
 	return best;
 }
 
-/* Is the counter where it isn't by the rate, by more than the rate may be wrong? */
+/*
+ * Whether the counter differs from the value expected by the rate, by more than the rate's error.
+ */
 static bool is_elsewhere(const struct moment *now)
 {
 	uint64_t ticks = now->ticks - last.ticks, ns = now->ns - last.ns;
@@ -107,12 +109,12 @@ static bool is_elsewhere(const struct moment *now)
 	return rate && (counted_ns > ns + doubt_ns || counted_ns + doubt_ns < ns);
 }
 
-/* Since the base; 0: it is too near, or the counter has jumped. */
+/* The rate since the base; 0: it is too near, or the counter has jumped. */
 static uint64_t measure_rate(const struct moment *now)
 {
 	uint64_t ticks = now->ticks - base.ticks, ns = now->ns - base.ns;
 
-	/* A long pause makes the base old: its first second is not worth an overflow. */
+	/* A long pause makes the base old; restarting it avoids an overflow. */
 	while (ns >> RATE_BITS) {
 		ns >>= 1;
 		ticks >>= 1;
@@ -125,7 +127,7 @@ void torsh_cuda_ticks_anchor(void)
 	struct moment now;
 	uint64_t measured;
 
-	/* The agent found that the counter can't be trusted. */
+	/* The agent found the counter unreliable. */
 	if (torsh_producer_clock_is_monotonic)
 		return;
 	torsh_cuda_lock(&lock);

@@ -14,22 +14,22 @@
 #include "shim/cuda/driver.h"
 #include "shim/sys.h"
 
-/* of the records that stand for the driver's, by which pages are taken */
+/* proxies of driver events that are allocated at a time */
 #define EVENTS_A_TIME 128u
-/* the driver says distances in floats: near ones are exact */
+/* the driver returns distances as floats: short ones are exact */
 #define COMPARE_EVERY_NS UINT64_C(1000000000)
 #define COMPARE_TRIES 3
-#define LOOK_NS 50000u /* at a mark, until it is reached */
+#define LOOK_NS 50000u /* polling a mark until it is reached */
 
 struct driver_event {
 	struct driver_event *next;
 	void *handle;
-	struct cuda_event_slots *slots; /* NULL: it was none yet */
-	uint32_t generation; /* of the place, when it was made */
+	struct cuda_event_slots *slots; /* NULL: not recorded yet */
+	uint32_t generation; /* of the slots when it was created */
 };
 
-static struct cuda_lock lock; /* guards the spares of places, and blanks */
-static struct driver_event *blanks; /* records that stand for nothing */
+static struct cuda_lock lock; /* guards the spares of the slots, and blanks */
+static struct driver_event *blanks; /* proxies without a driver event */
 static struct device_clock clock_errors;
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static void give_event(struct driver_event *event)
 	torsh_cuda_unlock(&lock);
 }
 
-/* Not inlined: what it needs of the stack is needed once for each mark. */
+/* Not inlined: its stack space is needed only once per mark. */
 static __attribute__((noinline)) int make_event(struct cuda_event_slots *slots, void **handle)
 {
 	struct cuda_visit visit;
@@ -103,7 +103,7 @@ static struct driver_event *take_event(struct cuda_event_slots *slots)
 	return NULL;
 }
 
-/* ---- the contract ---------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 static int is_enabled(void)
 {
@@ -209,9 +209,9 @@ struct device_location torsh_device_cuda_location(void *event, void *stream)
 	};
 }
 
-/* ---- moments --------------------------------------------------------------------------------- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
-/* In the place's context. */
+/* In the slots' context. */
 static int prepare(struct cuda_event_slots *slots)
 {
 	int result = 0;
@@ -227,8 +227,8 @@ static int prepare(struct cuda_event_slots *slots)
 }
 
 /*
- * A mark into our own stream, which is reached at once: between the reading before it and the one
- * after.
+ * Record a mark in the agent's own stream, which is reached at once: between the readings before
+ * and after it.
  */
 static int compare_once(struct cuda_event_slots *slots, uint64_t *width_ns)
 {
@@ -276,9 +276,7 @@ static void measure_step(const struct cuda_event_slots *slots)
 		clock_errors.step_ns = (uint64_t)step;
 }
 
-/*
- * In the place's context. Of several tries the first one that is narrow enough to be done in time.
- */
+/* In the slots' context. Uses the first of several tries that is narrow enough. */
 static void compare(struct cuda_event_slots *slots)
 {
 	struct cuda_comparison old = slots->comparison;
@@ -289,7 +287,7 @@ static void compare(struct cuda_event_slots *slots)
 	for (int i = 0; i <= COMPARE_TRIES; i++) {
 		int result = compare_once(slots, &width_ns);
 
-		/* The first one finds nothing warm. */
+		/* The first one runs with cold caches. */
 		if (i == 0 || result == -EAGAIN)
 			continue;
 		if (result)

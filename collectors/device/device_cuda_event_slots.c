@@ -10,7 +10,8 @@
 #include "collectors/device/device_cuda.h"
 #include "shim/cuda/driver.h"
 
-static struct cuda_lock lock; /* guards the list, which only grows at its end, and places' making */
+/* guards the list, which only grows at its end, and the creation of slots */
+static struct cuda_lock lock;
 static struct cuda_event_slots *first_slots, **last_slots = &first_slots;
 static struct cuda_slab slab;
 static uint32_t n_slots;
@@ -80,7 +81,7 @@ static struct cuda_event_slots *find_slots(const void *context)
 	return slots;
 }
 
-/* With the lock. A place that was forgotten, or a new one. */
+/* With the lock. Slots of a destroyed context, or new ones. */
 static struct cuda_event_slots *take_slots(void)
 {
 	struct cuda_event_slots *slots = find_slots(NULL);
@@ -96,7 +97,7 @@ static struct cuda_event_slots *take_slots(void)
 	return slots;
 }
 
-/* Not inlined: what it needs of the stack is needed once for each context. */
+/* Not inlined: its stack space is needed only once per context. */
 static __attribute__((noinline)) struct cuda_event_slots *add_slots(void *context)
 {
 	struct cuda_event_slots *slots = NULL;
@@ -144,7 +145,7 @@ struct cuda_event_slots *torsh_cuda_event_slots_of(void *stream)
 	return slots ? slots : add_slots(context);
 }
 
-/* With the lock. What was made there went with it, and its address is free for another one. */
+/* With the lock. The context's events were destroyed with it, and its address may be reused. */
 static void forget_slots(struct cuda_event_slots *slots)
 {
 	atomic_fetch_add_explicit(&slots->generation, 1, memory_order_relaxed);
@@ -183,7 +184,7 @@ int torsh_device_cuda_is_active(int device)
 	return !torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) && is_active;
 }
 
-/* Held for a moment: the driver says by nothing else which one it is. */
+/* Retained for a moment: the driver has no other query for it. */
 static void *primary_of(int device)
 {
 	void *context = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Event slots by context: the events of the CUDA row (collectors/device/device_cuda.c) belong to
- * the context that they were created in. A slot never moves. Also the agent's own driver calls in
+ * the context in which they were created. Slots never move. Also the agent's own driver calls in
  * such a context.
  */
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
@@ -22,19 +22,21 @@ struct cuda_comparison {
 struct cuda_event_slots {
 	void *_Atomic handle; /* NULL: the context is destroyed */
 	_Atomic uint32_t generation; /* raised when the context's events become invalid */
-	struct cuda_event_slots *following; /* in the list of all */
+	struct cuda_event_slots *following; /* in the list of all slots */
 	uint32_t number; /* from 1 on */
 	int device;
 	uint32_t id;
 	/* of any generation; under the lock of collectors/device/device_cuda.c */
 	struct driver_event *spares;
-	/* The rest belongs to the holder of the poll in collectors/cuda/driver/cuda_events.c. */
+	/*
+	 * The rest belongs to the holder of the poll lock in collectors/cuda/driver/cuda_events.c.
+	 */
 	void *stream; /* our own, for comparisons */
 	struct cuda_comparison comparison, next;
 	uint64_t due_ns;
 };
 
-/* A driver call failed with this CUresult: torsh_device_cuda_problem names it on this thread. */
+/* Store the CUresult of a failed driver call, for torsh_device_cuda_problem on this thread. */
 void torsh_cuda_last_error(int result);
 
 /* A CUresult as 0 or -EIO. */
@@ -52,8 +54,8 @@ struct cuda_visit {
 };
 
 /*
- * Make the context current, with the capture mode relaxed so that captures elsewhere are not
- * broken. Returns 0 or -EIO; each success is followed by its end on the same thread.
+ * Make the context current, in relaxed capture mode so that captures elsewhere are not broken.
+ * Returns 0 or -EIO; each success is followed by its end on the same thread.
  */
 int torsh_cuda_visit(struct cuda_visit *visit, void *context);
 void torsh_cuda_visit_end(struct cuda_visit *visit);

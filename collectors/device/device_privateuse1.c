@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The row of PyTorch's PrivateUse1 accelerator, through the ProfilerStubs that it registered. It
- * has one stream, the current one.
+ * The row of PyTorch's PrivateUse1 accelerator, through its registered ProfilerStubs. It has one
+ * stream, the current one.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static int record(void *stream, int *device, void **event, int64_t *cpu_ns)
 {
 	const void *stubs = torsh_privateuse1_stubs();
 	struct accelerator_event *mark = *event;
-	int64_t runtimes_ns; /* of its own clock */
+	int64_t runtimes_ns; /* on the runtime's clock */
 
 	(void)stream;
 	if (!stubs)

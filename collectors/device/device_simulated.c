@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A device that is the host: a mark is reached when it is recorded. For the interface test, and the
- * example of collectors/device/DEVICES.md; no process has it enabled.
+ * example in collectors/device/DEVICES.md; it is enabled in no process.
  */
 #include "agent/wire/event.h"
 #include "collectors/cuda/cuda_ticks.h"

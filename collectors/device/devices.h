@@ -5,8 +5,8 @@
  * collectors/device/DEVICES.md describes how to add one.
  *
  * The functions are called on the program's threads, from hooks: none may allocate from the
- * program's heap, take a lock of the program or wait, unless stated. What the device's runtime
- * allocates inside is not recorded.
+ * program's heap, take a lock of the program or wait, unless stated. Allocations inside the
+ * device's runtime are not recorded.
  */
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICES_H
 #define TORSH_COLLECTORS_DEVICE_DEVICES_H
@@ -16,7 +16,7 @@
 struct device_ops {
 	const char *name; /* the name of the runtime */
 
-	/* Whether its runtime is in this process and can be used. May change from 0 to 1. */
+	/* Whether its runtime is in this process and usable. May change from 0 to 1. */
 	int (*enabled)(void);
 
 	/*

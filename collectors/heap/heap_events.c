@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The heap collector: every block that the program allocates, resizes and frees. Its hooks are in
- * shim/libc/heap.c.
+ * The heap collector: every block that the program allocates, resizes and frees. The wrappers are
+ * in shim/libc/heap.c.
  */
 #include "agent/process/config.h"
 #include "agent/process/process.h"
@@ -16,9 +16,9 @@ static int is_off(void)
 }
 
 /*
- * In a pause only what a realloc made is sent, without its stack: the block may be one from before.
- * A forked child that has no channel yet looks at its parent's word: it gets its own first, whose
- * pause will end.
+ * In a pause only a realloc's new block is sent, without its stack: the old one may be from before.
+ * A forked child without a channel still reads its parent's flag: it gets a channel of its own
+ * first, and that pause ends.
  */
 static int is_sent_in_pause(enum alloc_entry entry)
 {
@@ -81,9 +81,7 @@ void torsh_heap_resizing(void *block)
 	record_free(block, 1);
 }
 
-/*
- * Send an event about a block that stays what it was. Inlined, as torsh_producer_enter has to be.
- */
+/* Send an event about a block that stays unchanged. Inlined, as torsh_producer_enter requires. */
 static inline __attribute__((always_inline)) void
 record_about(const void *block, const struct event *event, const void *frame)
 {

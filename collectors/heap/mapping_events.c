@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The address-space collector: what the program maps, unmaps and moves. A call that gives addresses
- * back is stamped before it runs and sent after it succeeded; the ring stays busy in between, so
- * that the writer waits for it.
+ * The address-space collector: what the program maps, unmaps and moves. A call that frees addresses
+ * is stamped before it runs and sent after it succeeded; the ring stays busy in between, so that
+ * the writer waits for it.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ static const void *stack_of(const void *frame)
 	return torsh_config.with_stack ? frame : NULL;
 }
 
-/* Sends an event of now. */
+/* Send an event stamped now. */
 static inline __attribute__((always_inline)) void record(const struct event *event,
 							 const void *frame)
 {
@@ -56,7 +56,7 @@ void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_
 	record(&event, frame);
 }
 
-/* An event whose stamp is taken before the call that it reports. */
+/* An event that is stamped before the call that it reports. */
 struct held {
 	struct producer *producer; /* NULL: not recorded */
 	uint64_t stamp;
@@ -149,7 +149,7 @@ void *torsh_vm_move_break(intptr_t by, const void *frame)
 	return before;
 }
 
-/* Other advice changes nothing that is counted. */
+/* Other advice changes nothing that is recorded. */
 void torsh_vm_advised(void *at, size_t n_bytes, int advice)
 {
 	struct event event = {

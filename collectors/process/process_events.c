@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The process collector: forks, execs, ends and mutes, by which the writer follows a process tree.
+ * The process collector: forks, execs, exits and muted threads, by which the writer follows a
+ * process tree.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,8 +19,8 @@
 #include "shim/libc/thread.h"
 
 #define ARGUMENTS_MAX 512 /* bytes of the arguments of a program that can't be followed */
-#define CUT "..." /* stands for those behind */
-#define SLOTS_ON_STACK 64u /* of an environment for a child */
+#define CUT "..." /* replaces the rest */
+#define SLOTS_ON_STACK 64u /* of a child's environment */
 #define PROGRAMS_TEXT_MAX (1u << 20) /* of the text area, for all such programs of a process */
 
 void torsh_process_forking(void)
@@ -45,7 +46,9 @@ void torsh_process_forked(pid_t child)
 	errno = saved;
 }
 
-/* It says hello at once: who is killed before it allocates anything was there too. */
+/*
+ * Sends its hello at once, so that the recording has it even if it is killed before it allocates.
+ */
 void torsh_process_created(void)
 {
 	struct producer *producer = torsh_producer_enter();
@@ -70,9 +73,9 @@ static void record_exec(uint32_t has_failed)
 	torsh_producer_leave(producer);
 }
 
-/* What a program event's text is put together in: too much for the stack of a signal handler. */
+/* Buffers for a program event's text: too large for the stack of a signal handler. */
 struct program_start {
-	struct text found, found_culprit; /* in the following */
+	struct text found, found_culprit; /* of the links that are followed */
 	char program[PATH_MAX], culprit[PATH_MAX];
 	char text[2 * PATH_MAX + ARGUMENTS_MAX + sizeof(CUT)];
 };
@@ -83,8 +86,8 @@ static void put_string(struct text *text, const char *string)
 }
 
 /*
- * The strings of a program event in the channel's text area; none when many programs have filled
- * their part of it.
+ * Put the strings of a program event into the channel's text area; none once many programs have
+ * filled their part of it.
  */
 static struct channel_text describe_start(struct program_start *start, char *const *argv)
 {
@@ -128,8 +131,8 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
 }
 
 /*
- * Record a program that can't be followed: its starter does, as it can't itself. Returns whether an
- * event was sent. child 0: not known.
+ * Record a program that can't be followed, on behalf of it in the process that starts it. Returns
+ * whether an event was sent. child 0: unknown.
  */
 static bool record_plan(pid_t child, const struct child_plan *plan, char *const *argv)
 {
@@ -140,7 +143,7 @@ static bool record_plan(pid_t child, const struct child_plan *plan, char *const 
 	return is_sent;
 }
 
-/* After vfork the kernel alone knows it, which a filter may forbid to query: 0 then. */
+/* After vfork only the kernel has it, and a filter may forbid the query: then 0. */
 static pid_t number_of_self(bool is_borrowed)
 {
 	if (!is_borrowed)
@@ -154,7 +157,7 @@ static int is_on(void)
 	       torsh_process->pid;
 }
 
-static _Thread_local struct producer *muted; /* the producer of a thread that has none now */
+static _Thread_local struct producer *muted; /* the producer that a muted thread gave up */
 
 static void drop_start(struct child_plan *plan)
 {
@@ -169,9 +172,9 @@ int torsh_process_executing(struct child_plan *plan, char *const *argv)
 {
 	int reported = 0, is_borrowed;
 
-	/* In a child of a fork that we did not see. */
+	/* In a child of a fork that the agent did not record. */
 	torsh_process_created();
-	/* After vfork this is the parent's producer, which stands still meanwhile. */
+	/* After vfork this is the parent's producer, which is idle meanwhile. */
 	is_borrowed = is_on() && torsh_agent_is_borrowed();
 	if (is_on() && record_plan(number_of_self(is_borrowed), plan, argv))
 		reported |= REPORTED_PROGRAM;
@@ -212,7 +215,7 @@ void torsh_process_forbidding(void)
 	torsh_agent_forbid();
 }
 
-/* The kernel reports the first thread's filters only. After vfork it is the child that gets one. */
+/* The kernel reports only the first thread's filters. After vfork the child gets the filter. */
 bool torsh_process_filtering(bool is_for_all)
 {
 	if (!is_on() || torsh_agent_is_sandboxed() || torsh_agent_is_borrowed() ||
@@ -235,7 +238,7 @@ int torsh_process_muting(void)
 
 	if (!is_on())
 		return 0;
-	/* The thread is to have one, to which it comes back where nothing was forbidden. */
+	/* Create the thread's producer, which is restored if nothing was forbidden. */
 	producer = torsh_producer_enter();
 	if (!producer)
 		return 0;
@@ -303,8 +306,8 @@ void torsh_process_loading_allocator(const char *path)
 }
 
 /*
- * The program's file is looked at here, once; where that might end the process, which put a filter
- * on itself, not at all.
+ * Inspect the program's file, once; not at all if a filter that the process installed might end it
+ * for that.
  */
 static enum program_problem inspect(const char *program, struct program_start *start)
 {
@@ -319,7 +322,7 @@ static enum program_problem inspect(const char *program, struct program_start *s
 void torsh_process_plan(struct child_plan *plan, const char *program, char *const *envp)
 {
 	*plan = (struct child_plan){.envp = envp};
-	/* Nothing is kept for children where the agent is inert. */
+	/* Nothing is stored for children if the agent is inert. */
 	if ((!program && !torsh_agent_is_sandboxed()) || !torsh_environment_slots_apart(envp))
 		return;
 	plan->start = torsh_sys_pages(sizeof(*plan->start));

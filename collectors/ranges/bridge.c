@@ -12,7 +12,7 @@
 
 static struct key_map nvtx_domains; /* hash of the text -> the consumer's handle */
 
-/* A text as a string, which that of a label is where it lies. */
+/* A text as a NUL-terminated string, which the text of a label is already. */
 static const char *string_of(struct range_text text)
 {
 	const struct channel *channel = &torsh_process->channel;
@@ -88,7 +88,7 @@ static void mark_nvtx(void *domain, const struct range_attributes *range)
 	torsh_nvtx_consumer.DomainMarkEx(domain, &event);
 }
 
-/* Each protocol's own events are its own to tell. */
+/* Events of a protocol are forwarded by that protocol itself. */
 static int forwards_to_nvtx(uint32_t source)
 {
 	return torsh_nvtx_has_consumer && source != RANGE_BY_NVTX;
@@ -146,7 +146,7 @@ void torsh_bridge_start(const struct range_attributes *range, uint64_t number)
 
 	if (!forwards_to_itt(range->source) || !torsh_itt_consumer.task_begin_overlapped)
 		return;
-	/* Of one domain for all: at the end only the number is known. */
+	/* The same domain for all: at the end only the number is known. */
 	domain = itt_domain((struct range_text){0});
 	if (domain && domain->is_enabled)
 		torsh_itt_consumer.task_begin_overlapped(domain, (struct itt_id){.d1 = number},
@@ -158,7 +158,7 @@ void torsh_bridge_end(uint64_t number)
 {
 	struct itt_domain *domain;
 
-	/* ITT's own have this bit. */
+	/* ITT's own numbers have this bit. */
 	if (!torsh_itt_has_consumer || !torsh_itt_consumer.task_end_overlapped || number >> 63)
 		return;
 	domain = itt_domain((struct range_text){0});

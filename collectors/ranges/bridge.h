@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Ranges and marks for consumers of the other protocol: a range by torsh.h or ITT is passed on to
- * an NVTX consumer, one by torsh.h or NVTX to an ITT consumer. The agent records only the original
- * call. Ranges with numbers go to ITT alone, which accepts numbers of the agent.
+ * Forwards ranges and marks to consumers of the other protocol: a range by torsh.h or ITT to an
+ * NVTX consumer, one by torsh.h or NVTX to an ITT consumer. The agent records only the original
+ * call. Ranges with numbers go only to ITT, which accepts numbers of the agent.
  */
 #ifndef TORSH_COLLECTORS_RANGES_BRIDGE_H
 #define TORSH_COLLECTORS_RANGES_BRIDGE_H
@@ -16,7 +16,7 @@ static inline int torsh_bridge_is_needed(void)
 	return torsh_nvtx_has_consumer | torsh_itt_has_consumer;
 }
 
-/* Pass a range or a mark on. The caller holds no producer: a consumer may do anything. */
+/* Forward a range or a mark. The caller holds no producer: a consumer may do anything. */
 void torsh_bridge_push(const struct range_attributes *range);
 void torsh_bridge_pop(struct range_text domain, enum range_source source);
 void torsh_bridge_mark(const struct range_attributes *range);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The environment variables by which programs find consumers of their ranges. The agent sets them
- * to its own path where they are unset (agent/process/environment.h). Where the user has set one it
+ * The environment variables through which programs find consumers of their ranges. The agent sets
+ * them to its own path if they are unset (agent/process/environment.h). A value from the user
  * stays, and the agent is inserted when that consumer is opened.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The ITT collector: each call is passed on to the consumer in the user's environment, if any, and
+ * The ITT collector: each call is forwarded to the consumer in the user's environment, if any, and
  * becomes an event. Times that a client passes (_ex) are not used: the event has the time of the
  * call.
  */
@@ -16,14 +16,14 @@
 #include "collectors/ranges/itt_handles.h"
 #include "shim/ranges/ranges.h"
 
-#define CONTROL_DOMAIN "ittapi.control" /* of pause and resume */
+#define CONTROL_DOMAIN "ittapi.control" /* for pause and resume */
 
-/* What a number of a range is made of: ranges of one kind and domain differ by their id. */
+/* A part of a range's number: ranges of one kind and domain differ by their id. */
 enum range_kind { KIND_TASK, KIND_FRAME, KIND_REGION, KIND_EVENT };
-#define RANGE_BY_ID (UINT64_C(1) << 63) /* no other source has such numbers */
+#define RANGE_BY_ID (UINT64_C(1) << 63) /* no other source has numbers with this bit */
 
 static struct key_map events; /* event + 1 -> label */
-static _Thread_local char this_thread; /* its address tells threads apart */
+static _Thread_local char this_thread; /* its address identifies the thread */
 
 static struct range_text domain_text(const struct itt_domain *domain)
 {
@@ -62,7 +62,7 @@ static size_t bytes_of(uint32_t type)
 	return type < sizeof(bytes) ? bytes[type] : 0;
 }
 
-/* The number of a type that lies at data, as a payload. */
+/* The number at data of this type, as a payload. */
 static void read_number(struct range_attributes *range, uint32_t type, const void *data)
 {
 	uint64_t bits = 0;
@@ -106,7 +106,7 @@ static void push(const struct itt_domain *domain, struct range_text name)
 	torsh_ranges_push(&range);
 }
 
-/* Not inlined: the ids that the call came with have enough on the stack. */
+/* Not inlined: the caller's ids already take enough of the stack. */
 static __attribute__((noinline)) void start(uint64_t number, const struct itt_domain *domain,
 					    struct range_text name, const char *category)
 {
@@ -123,8 +123,8 @@ static void mark(const struct itt_domain *domain, struct range_text name)
 }
 
 /*
- * What each function records. Those with a result get the consumer's, and whether there is one, and
- * give what is returned.
+ * What each function records. Functions with a result get the consumer's result and whether there
+ * is a consumer, and return the final one.
  */
 static struct itt_domain *record_domain_create(struct itt_domain *theirs, int has_consumer,
 					       const char *name)
@@ -147,8 +147,8 @@ static struct itt_histogram *record_histogram_create(struct itt_histogram *their
 }
 
 /*
- * The name of a histogram's bar: "name[x]", x its place where that is no whole number. Not inlined:
- * it isn't on the stack while the bar is sent.
+ * The name of a histogram's bar: "name[x]", x its index if that is no whole number. Not inlined: it
+ * isn't on the stack while the bar is sent.
  */
 static __attribute__((noinline)) void name_bar(const struct itt_histogram *histogram, size_t i,
 					       const void *x, struct text *text)
@@ -228,7 +228,7 @@ static void add(struct counter *counter, uint64_t by)
 	if (!counter)
 		return;
 	range = counter_attributes(counter);
-	/* Counted down below nothing it is a negative number. */
+	/* Decremented below 0 it is a negative number. */
 	range.payload_type = PAYLOAD_I64;
 	range.payload = atomic_fetch_add_explicit(&counter->count, by, memory_order_relaxed) + by;
 	torsh_ranges_value(&range, VALUE_COUNTER);
@@ -309,7 +309,7 @@ static void record_task_begin(const struct itt_domain *domain, struct itt_id id,
 	push(domain, string_text(name));
 }
 
-/* A function that is a task: called by its address, which the reader of symbols may know. */
+/* A task named by a function: by its address, which may be resolved to a symbol. */
 static void record_task_begin_fn(const struct itt_domain *domain, struct itt_id id,
 				 struct itt_id parent, void *function)
 {
@@ -389,7 +389,7 @@ static uint64_t frame_number(const struct itt_domain *domain, const struct itt_i
 	return number_of(KIND_FRAME, domain, id ? *id : (struct itt_id){0});
 }
 
-/* Frames have no name but their domain's. */
+/* Frames have only their domain's name. */
 static void record_frame_begin_v3(const struct itt_domain *domain, struct itt_id *id)
 {
 	start(frame_number(domain, id), domain, domain_text(domain), "frame");
@@ -401,7 +401,7 @@ static void record_frame_end_v3(const struct itt_domain *domain, struct itt_id *
 }
 
 /*
- * A frame that is over: marked, with how long it was, in ns where the times are of our
+ * A completed frame: marked, with its duration, in ns if the times are from the agent's
  * get_timestamp.
  */
 static void record_frame_submit_v3(const struct itt_domain *domain, struct itt_id *id,
@@ -443,7 +443,7 @@ static void record_marker_ex(const struct itt_domain *domain, void *clock, uint6
 	record_marker(domain, id, name, scope);
 }
 
-/* Metadata is a mark of its own: numbers, the first of them, as payload; text as "key=text". */
+/* Metadata is a separate mark: the first of its numbers as payload; text as "key=text". */
 static void record_metadata_add_with_scope(const struct itt_domain *domain, uint32_t scope,
 					   struct itt_string *key, uint32_t type, size_t n,
 					   void *data)
@@ -466,7 +466,7 @@ static void record_metadata_str_add_with_scope(const struct itt_domain *domain, 
 	(void)scope;
 	torsh_text_put(&text, key && key->text ? key->text : "");
 	torsh_text_put(&text, "=");
-	/* 0: up to its end. */
+	/* 0: NUL-terminated. */
 	if (data)
 		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_BUFFER_BYTES));
 	torsh_ranges_mark(&range);
@@ -492,7 +492,7 @@ static void record_thread_set_name(const char *name)
 	torsh_ranges_name_thread(0, (struct range_text){.bytes = name}, RANGE_BY_ITT);
 }
 
-/* An event is the label of its name; beside a consumer, what that says. */
+/* An event is the label of its name or, with a consumer, the consumer's number. */
 static int record_event_create(int theirs, int has_consumer, const char *name, int n)
 {
 	struct text text = torsh_text_map(LABEL_BUFFER_BYTES);
@@ -510,7 +510,7 @@ static int record_event_create(int theirs, int has_consumer, const char *name, i
 	return event;
 }
 
-/* Of a thread: another may be in the same event. */
+/* Per thread: another may be in the same event. */
 static struct itt_id event_id(int event)
 {
 	return (struct itt_id){.d1 = (uint32_t)event, .d2 = (uintptr_t)&this_thread};
@@ -531,7 +531,10 @@ static int record_event_end(int theirs, int has_consumer, int event)
 	return has_consumer ? theirs : 0;
 }
 
-/* They are marked; the recording goes on: what it says of memory would be wrong with a gap. */
+/*
+ * Pauses are only marked; the recording continues, because a gap would make its memory figures
+ * wrong.
+ */
 static void mark_control(const char *name)
 {
 	static const struct itt_domain domain = {.name = CONTROL_DOMAIN};
@@ -561,7 +564,7 @@ static void record_resume_scoped(uint32_t scope)
 	record_resume();
 }
 
-/* The functions themselves: the consumer's first, so that its time is not in the range. */
+/* The functions themselves: the consumer's comes first, so that its time is not in the range. */
 #define UNPACK(...) __VA_ARGS__
 #define ITT(result, name, parameters, arguments)                                              \
 	static result do_##name parameters                                                    \
@@ -579,7 +582,7 @@ static void record_resume_scoped(uint32_t scope)
 		record_##name arguments;                   \
 	}
 #define ITT_ALSO(other, name)
-/* Further arguments, if there are some: in two steps, as they may turn out to be none. */
+/* Further arguments, possibly none: expanded in two steps for that case. */
 #define MORE(...) MORE_(__VA_ARGS__)
 #define MORE_(...) , ##__VA_ARGS__
 #include "shim/ranges/itt.def"

@@ -18,10 +18,10 @@ struct chunk {
 
 static struct chunk *_Atomic newest;
 static struct key_map domains, strings, histograms; /* label, and domain -> struct */
-static struct key_map counters; /* what a counter is -> struct counter */
+static struct key_map counters; /* counter's identity -> struct counter */
 static struct key_map counters_by_handle;
 
-/* Zeroed memory that is never given back, NULL: there is none. */
+/* Zeroed memory that is never freed; NULL without memory. */
 static void *take(size_t n_bytes)
 {
 	size_t n = (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1),
@@ -40,7 +40,7 @@ static void *take(size_t n_bytes)
 		made = torsh_sys_pages(CHUNK_BYTES);
 		if (!made)
 			return NULL;
-		/* Release pairs with the acquire above. Another thread's chunk does as well. */
+		/* Release pairs with the acquire above. Another thread's chunk is as good. */
 		if (atomic_compare_exchange_strong_explicit(
 			    &newest, &chunk, made, memory_order_acq_rel, memory_order_acquire))
 			chunk = made;
@@ -57,7 +57,7 @@ static const char *copy_text(const char *text)
 	return copy ? memcpy(copy, text, n) : "";
 }
 
-/* The struct that stands for key, or what is made; another thread's where that was first. */
+/* The struct stored for key; `made`, unless another thread stored one first. */
 static void *keep(struct key_map *map, uint64_t key, void *made)
 {
 	return made ? (void *)(uintptr_t)torsh_key_map_add(map, key, (uintptr_t)made) : NULL;
@@ -147,7 +147,10 @@ struct counter *torsh_itt_find_counter(void *handle)
 	struct counter *counter = find(&counters_by_handle, (uintptr_t)handle);
 	const struct itt_counter *made = handle;
 
-	/* Nobody else makes handles: this one is from before its client found us. */
+	/*
+	 * Without a consumer no other tool makes handles: this one is older than the agent's
+	 * connection.
+	 */
 	if (counter || !handle || torsh_itt_has_consumer)
 		return counter;
 	torsh_itt_add_counter(handle, made->name, made->domain, (uint32_t)made->type);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The NVTX collector: each call is passed on to the consumer in the user's environment, if any, and
+ * The NVTX collector: each call is forwarded to the consumer in the user's environment, if any, and
  * becomes an event.
  *
  * Without a consumer, handles of domains and registered strings are the agent's: the label of their
@@ -17,7 +17,7 @@
 #include "agent/producer/label.h"
 #include "shim/ranges/ranges.h"
 
-/* Ranges by NVTX have numbers apart from torsh.h's: a consumer's ids may be anything. */
+/* NVTX ranges have other numbers than torsh.h's: a consumer's ids may be anything. */
 #define RANGE_NUMBER(id) ((id) | UINT64_C(1) << 62)
 #define NOT_THE_CONSUMERS (UINT64_C(1) << 61)
 
@@ -37,8 +37,8 @@ uint32_t torsh_nvtx_label(void *handle)
 }
 
 /*
- * The handle to be returned for a label: the consumer's, which is remembered, or ours. A consumer
- * gets none of ours.
+ * The handle to return for a label: the consumer's, which is stored, or the agent's. A consumer
+ * never gets the agent's.
  */
 static void *make_handle(void *theirs, uint32_t label)
 {
@@ -75,7 +75,7 @@ static struct range_text category_text(uint32_t domain, uint32_t category, char 
 	return (struct range_text){.bytes = at};
 }
 
-/* One character as UTF-8: n of its bytes. */
+/* Encode one character as UTF-8; returns its bytes. */
 static uint32_t put_character(char *out, uint32_t c)
 {
 	uint32_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -87,8 +87,8 @@ static uint32_t put_character(char *out, uint32_t c)
 }
 
 /*
- * The label of a text of wide characters, which are UTF-32 here; what is none becomes U+FFFD. It is
- * put together in pages of its own: the stack may be a signal handler's small one.
+ * The label of a wide text, which is UTF-32 here; invalid characters become U+FFFD. It is assembled
+ * in pages of its own: the stack may be a signal handler's small one.
  */
 static uint32_t label_of_wide(const wchar_t *wide)
 {
@@ -141,7 +141,7 @@ static void read_payload(const struct nvtx_event *event, struct range_attributes
 	}
 }
 
-/* room has 16 bytes, as category_text wants it. */
+/* room has 16 bytes, for category_text. */
 static struct range_attributes attributes_of(uint32_t domain, const struct nvtx_event *event,
 					     char *room)
 {
@@ -235,8 +235,8 @@ static uint64_t start_text(uint64_t theirs, int has_consumer, struct range_text 
 }
 
 /*
- * What each function records. Those with a result get the consumer's, and whether there is one, and
- * give what is returned: the consumer's where there is one.
+ * What each function records. Functions with a result get the consumer's result and whether there
+ * is a consumer, and return the final one: the consumer's if there is one.
  */
 #define RESULT(ours) (has_consumer ? theirs : (ours))
 
@@ -359,7 +359,7 @@ static int record_DomainRangePop(int theirs, int has_consumer, void *domain)
 	return RESULT(ours);
 }
 
-/* Named things (mutexes, threads of a library's own) are nothing that has a time. */
+/* Named objects (mutexes, threads of a library) have no times to record. */
 static void *record_DomainResourceCreate(void *theirs, int has_consumer, void *domain,
 					 void *attributes)
 {
@@ -421,7 +421,7 @@ static void record_Initialize(const void *reserved)
 	(void)reserved;
 }
 
-/* The functions themselves: the consumer's first, so that its time is not in the range. */
+/* The functions themselves: the consumer's comes first, so that its time is not in the range. */
 #define UNPACK(...) __VA_ARGS__
 #define NVTX(module, slot, result, Name, parameters, arguments)                                \
 	static result do_##Name parameters                                                     \
@@ -438,7 +438,7 @@ static void record_Initialize(const void *reserved)
 			torsh_nvtx_consumer.Name arguments;  \
 		record_##Name arguments;                     \
 	}
-/* Further arguments, if there are some: in two steps, as they may turn out to be none. */
+/* Further arguments, possibly none: expanded in two steps for that case. */
 #define MORE(...) MORE_(__VA_ARGS__)
 #define MORE_(...) , ##__VA_ARGS__
 #include "shim/ranges/nvtx.def"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NVTX's extensions for payloads and counters. The message of a payload is read where its schema
- * names a string entry for it; otherwise the event has the schema's name. A consumer gets the call
- * first.
+ * NVTX's extensions for payloads and counters. The message of a payload is read if its schema has a
+ * string entry for it; otherwise the event has the schema's name. A consumer gets the call first.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -12,14 +11,14 @@
 #include "shim/ranges/nvtx.h"
 
 /*
- * What is remembered of a schema, in the value of a key map: its name's label, and where in the
- * payload the message is.
+ * The cached part of a schema, in the value of a key map: its name's label, and the offset of the
+ * message in the payload.
  */
 #define SCHEMA_LABEL_BITS 24
 #define SCHEMA_OFFSET_BITS 24
 enum message_kind { MESSAGE_NONE, MESSAGE_POINTER, MESSAGE_REGISTERED };
 
-static struct key_map schemas; /* domain and schema -> what is remembered */
+static struct key_map schemas; /* domain and schema -> cached part */
 static struct key_map counters; /* domain and counter -> label of the name */
 static _Atomic uint64_t next_id = NVTX_SCHEMA_FIRST_OF_TOOL;
 
@@ -28,7 +27,7 @@ static uint64_t key_of(void *domain, uint64_t id)
 	return torsh_key_map_mix((uintptr_t)domain, id);
 }
 
-/* Where the consumer handles it, what it says counts. */
+/* If a consumer handles it, the consumer's result counts. */
 static uint64_t choose_id(uint64_t theirs, uint64_t wanted)
 {
 	if (theirs)
@@ -37,8 +36,7 @@ static uint64_t choose_id(uint64_t theirs, uint64_t wanted)
 }
 
 /*
- * Kind and offset of the message in a payload; an offset that only the compiler's layout would tell
- * is not known.
+ * Kind and offset of the message in a payload; none if the offset depends on the compiler's layout.
  */
 static uint64_t find_message(const struct nvtx_schema *schema)
 {
@@ -88,7 +86,7 @@ static struct range_attributes attributes_of(void *domain, const struct nvtx_pay
 	return range;
 }
 
-/* The consumer's function in a slot, as the type of ours; NULL: it has none. */
+/* The consumer's function in a slot, with the type of the agent's; NULL: it has none. */
 #define CONSUMER(extension, slot, type) ((type *)torsh_nvtx_consumer_##extension[slot])
 
 enum payload_slot {
@@ -128,9 +126,7 @@ static uint64_t register_schema(void *domain, const struct nvtx_schema *schema)
 	return id;
 }
 
-/*
- * Enumerations only say what numbers in a payload mean. The attributes are the consumer's to read.
- */
+/* Enumerations only describe numbers in a payload. The attributes are forwarded to the consumer. */
 static uint64_t register_enum(void *domain, const struct nvtx_schema *attributes)
 {
 	register_schema_fn *next = CONSUMER(payload, SLOT_ENUM_REGISTER, register_schema_fn);
@@ -184,7 +180,7 @@ static void end(void *domain, uint64_t range, const struct nvtx_payload *payload
 	torsh_nvtx_end(range);
 }
 
-/* Whatever the consumer says: we want to hear it. */
+/* Always enabled, whatever the consumer returns: the agent records it. */
 static uint8_t domain_is_enabled(void *domain)
 {
 	(void)domain;

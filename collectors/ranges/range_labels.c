@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Labels of texts for handles, which are made outside of any range's event. */
+/* Labels of texts for handles, which are created outside of any range's event. */
 #include <errno.h>
 #include <string.h>
 

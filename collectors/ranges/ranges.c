@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The collector of annotations: ranges, marks, values and steps, by torsh.h, NVTX and ITT. Without
- * stacks: an annotation replaces one.
+ * The collector of annotations: ranges, marks, values and steps, by torsh.h, NVTX and ITT. They
+ * have no stacks: an annotation replaces one.
  */
 #include "shim/ranges/ranges.h"
 
@@ -17,8 +17,8 @@
 #include "shim/libc/thread.h"
 
 /*
- * Domains in which one thread has ranges open at once; those beyond share a depth, which only their
- * return values show.
+ * Domains in which one thread has open ranges at once; further ones share a depth, which only
+ * affects return values.
  */
 #define N_DEPTHS 16u
 
@@ -40,14 +40,14 @@ static int *depth_of(uint32_t domain, uint32_t source)
 		if (!depth->n_open && !idle)
 			idle = depth;
 	}
-	/* Where others share a depth it may be one of those. */
+	/* With a shared depth it may be one of those. */
 	if (!idle || shared->n_open)
 		return &shared->n_open;
 	idle->domain = wanted;
 	return &idle->n_open;
 }
 
-/* What a range of that domain is to the schedule. */
+/* The schedule's key of a range in this domain. */
 static open_key key_of(uint32_t domain, uint32_t source)
 {
 	return (open_key)source << 33 | (open_key)domain << 1;
@@ -59,7 +59,7 @@ static uint32_t label_of(struct range_text text)
 			  : text.label;
 }
 
-/* What a hook does before its labels and its event, and after it. */
+/* What a hook does before and after its labels and its event. */
 static inline __attribute__((always_inline)) struct producer *enter(int *saved)
 {
 	*saved = errno;
@@ -105,7 +105,7 @@ static __attribute__((noinline)) struct labels labels_of(const struct range_attr
 	return (struct labels){label_of(range->name), domain, label_of(range->category)};
 }
 
-/* The fields that range_push, range_start and mark have in common. */
+/* The common fields of range_push, range_start and mark. */
 #define ATTRIBUTES(range, labels)                                                                  \
 	.name = (labels).name, .domain = (labels).domain, .category = (labels).category,           \
 	.source = (range)->source, .color = (range)->color, .payload_type = (range)->payload_type, \

@@ -18,19 +18,21 @@
 
 #define NAME_SLOTS 256u
 
-/* A text that an operator had: its address, and what was there, as names of scopes come and go. */
+/*
+ * The text of an earlier operator: its address and its bytes, because names of scopes come and go.
+ */
 struct cached_text {
 	const char *at;
 	uint32_t label;
 	uint32_t text, length; /* in the channel's text area */
 };
 
-/* What a thread remembers; producer->operators. */
+/* The state of a thread; producer->operators. */
 struct operators {
 	struct {
 		struct cached_text name, overload;
 	} cached[NAME_SLOTS]; /* by the address of the name */
-	uint64_t thread; /* torch's number of the thread, as it was told last */
+	uint64_t thread; /* torch's number of the thread, as last sent */
 	struct torch_inputs inputs;
 	struct torch_steps steps;
 	struct operator_marks marks;
@@ -43,7 +45,7 @@ static struct operators *operators_of(struct producer *producer)
 	return producer->operators;
 }
 
-/* Reads no further in text than it is like the known one, which has no NUL. */
+/* Reads text only as far as it equals the cached one, which has no NUL. */
 static int is_text(const struct cached_text *cached, const char *text)
 {
 	const char *there = torsh_channel_text(&torsh_process->channel, cached->text);
@@ -51,7 +53,7 @@ static int is_text(const struct cached_text *cached, const char *text)
 	return cached->at == text && !strncmp(text, there, cached->length) && !text[cached->length];
 }
 
-/* known becomes this text, if it isn't. */
+/* Store this text in cached, unless it is the same. */
 static uint32_t label_of(struct cached_text *cached, const char *text)
 {
 	struct channel_text there;
@@ -63,7 +65,7 @@ static uint32_t label_of(struct cached_text *cached, const char *text)
 	if (!label)
 		return 0;
 	there = torsh_channel_code(&torsh_process->channel, label - 1)->name;
-	/* A text that was cut is not the one that comes back. */
+	/* A text that was cut does not equal its full form. */
 	if (there.length < LABEL_MAX)
 		*cached = (struct cached_text){
 			.at = text, .label = label, .text = there.offset, .length = there.length};
@@ -81,10 +83,7 @@ static void name(struct operators *operators, const void *record, struct event_o
 		op->overload = label_of(&operators->cached[slot].overload, overload);
 }
 
-/*
- * Two records that are open at once have different addresses; a third of 2^35 bytes they don't
- * share.
- */
+/* Two open records have different addresses, and don't differ by 2^35 bytes. */
 static uint32_t number_of(const void *record)
 {
 	return (uint32_t)((uintptr_t)record >> 3);
@@ -108,10 +107,10 @@ static int has_forward_threads(void)
 	return is_calibrated() && torsh_torch_layout.forward_thread != TORCH_UNKNOWN;
 }
 
-/* The largest number that a thread with operators had: torch gives them out one after the other. */
+/* The largest number of a thread with operators: torch assigns them in sequence. */
 static _Atomic uint64_t last_thread;
 
-/* What is no thread's number is not taken for one. */
+/* A value that is no thread's number is ignored. */
 static uint32_t forward_thread_of(const void *record)
 {
 	uint64_t number =
@@ -121,7 +120,7 @@ static uint32_t forward_thread_of(const void *record)
 										  : 0;
 }
 
-/* Say which thread this is to operators, the first time. */
+/* Send the thread's number in operators, the first time. */
 static void send_thread(struct producer *producer, struct operators *operators)
 {
 	struct event event = {.id = EVENT_OP_THREAD};
@@ -158,7 +157,7 @@ static void describe(struct operators *operators, const void *record, enum torch
 		op->forward_thread = forward_thread_of(record);
 }
 
-/* What a call is to the schedule. */
+/* The schedule's key of a call. */
 static open_key key_of(const void *record)
 {
 	return (uintptr_t)record;
@@ -192,7 +191,7 @@ static void send_end(struct producer *producer, const void *record)
 		torsh_producer_event_at(producer, &event, stamp);
 }
 
-/* Stamped last: what is done here is not the operator's time. */
+/* Stamped last: the time of this function is not the operator's. */
 static void begin(const void *record, enum torch_scopes scopes, const void *frame)
 {
 	int saved = errno;
@@ -248,7 +247,7 @@ int torsh_torch_start(void)
 	return result == 0 || result == -EALREADY;
 }
 
-/* Also where no Python is: then this is the first that is heard of libtorch. */
+/* Also called without Python: libtorch is first seen here then. */
 void torsh_torch_found(void)
 {
 	torsh_torch_start();

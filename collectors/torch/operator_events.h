@@ -15,34 +15,34 @@ int torsh_torch_start(void);
 #define TORCH_INPUT_TOKENS 512u
 #define TORCH_INPUT_SLOTS 1024u
 
-/* Arguments as they are read, see collectors/torch/torch_inputs.c. */
+/* The tokens of arguments, see collectors/torch/torch_inputs.c. */
 struct torch_tokens {
 	uint64_t at[TORCH_INPUT_TOKENS];
 	uint32_t n, flags;
 };
 
-/* Of one thread: labels of inputs by a hash of what they are. */
+/* Of one thread: labels of inputs, by a hash of the inputs. */
 struct torch_inputs {
-	uint32_t none; /* the label of no arguments; 0: not asked yet */
+	uint32_t none; /* the label of no arguments; 0: not looked up yet */
 	struct {
 		uint64_t key;
 		uint32_t label, flags;
 	} slots[TORCH_INPUT_SLOTS];
-	/* of the call at hand: 8 KiB that are too much for a stack */
+	/* of the current call: 8 KiB, too much for a stack */
 	struct torch_tokens tokens, without;
 };
 
 /*
  * The label of a record's arguments, formatted as in PROTOCOL.md; 0: unavailable. may_be_none: an
- * empty list means that there are none. flags gets OP_INPUTS_CUT where the text is cut.
+ * empty list means that there are none. flags gets OP_INPUTS_CUT if the text is cut.
  */
 uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none,
 			    uint32_t *flags);
 
-/* The number of a new process group, from 1; 0: there are too many. With Python's lock held. */
+/* Add a process group. Returns its number, from 1; 0: there are too many. With the GIL. */
 uint32_t torsh_torch_group_add(uintptr_t group);
 
-/* The number of the c10d::ProcessGroup at this address; 0: none was reported there. Any thread. */
+/* The number of the c10d::ProcessGroup at this address; 0: none was reported. Any thread. */
 uint32_t torsh_torch_group_number(uintptr_t group);
 
 #endif

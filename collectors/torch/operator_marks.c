@@ -17,11 +17,11 @@
 #include "shim/sys.h"
 
 #define MARKS_A_TIME 256u
-/* so many later calls are there before one is asked for: then nothing has to be waited for */
+/* so many later calls precede the query of a call: it is then complete, without waiting */
 #define LAG 4096u
 #define MARKS_MAX (4 * LAG)
 
-/* An operator's call, from its beginning until its times are known. */
+/* An operator's call, from its beginning until its times are complete. */
 struct operator_mark {
 	struct operator_mark *next, *parent;
 	uintptr_t key;
@@ -30,8 +30,8 @@ struct operator_mark {
 	int64_t begin_ns;
 	int device;
 	uint32_t number;
-	double inner_us; /* of what it called */
-	/* of one of these there are no times; also set by the thread that settles them */
+	double inner_us; /* of the operators that it called */
+	/* one of these has no times; also set by the thread that settles them */
 	_Atomic int is_lost;
 };
 
@@ -39,15 +39,15 @@ struct list {
 	struct operator_mark *first, **last;
 };
 
-/* In pages that a forked child gets as zeros. */
+/* In pages that are zeroed in a forked child. */
 struct state {
 	_Atomic uint32_t n_marks, n_pending, is_settling, number, is_sent, is_finished;
 };
 
 static struct state *state;
-static struct cuda_lock lock; /* guards what follows, and the making of the state */
+static struct cuda_lock lock; /* guards what follows, and the creation of the state */
 static struct operator_mark *spares;
-static struct list pending; /* children before who called them */
+static struct list pending; /* called operators before their callers */
 
 static void at_exit(int status, void *unused)
 {
@@ -67,13 +67,16 @@ static int prepare(void)
 		state = made = torsh_sys_own_pages(sizeof(*made));
 	torsh_cuda_unlock(&lock);
 	if (made) {
-		/* Runs before what was registered earlier: the accelerator is still there then. */
+		/*
+		 * Runs before handlers that were registered earlier: the accelerator is still there
+		 * then.
+		 */
 		on_exit(at_exit, NULL);
 	}
 	return state != NULL;
 }
 
-/* The first row whose runtime is there. */
+/* The first row with a usable runtime. */
 static const struct device_ops *enabled_row(void)
 {
 	for (unsigned i = 0; i < torsh_n_devices; i++)
@@ -121,14 +124,16 @@ static bool is_lost(struct operator_mark *mark)
 	return atomic_load_explicit(&mark->is_lost, memory_order_relaxed);
 }
 
-/* A mark at the beginning of a call. NULL: there is no room for one, or the device took none. */
+/*
+ * A mark at the beginning of a call. NULL without room for one, or without a mark from the device.
+ */
 static struct operator_mark *make_mark(const struct device_ops *row)
 {
 	struct operator_mark *mark = take_mark();
 
 	if (!mark)
 		return NULL;
-	/* Of another row its marks are of no use. */
+	/* Marks of another row are useless. */
 	if (mark->row != row)
 		mark->begin = mark->end = NULL;
 	mark->row = row;
@@ -148,7 +153,7 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 	mark = make_mark(row);
 	if (!mark) {
 		torsh_count(COUNTER_operator_times_lost);
-		/* What it takes would seem to be theirs. */
+		/* Its time would count as theirs. */
 		lose(marks->innermost);
 		return;
 	}
@@ -204,7 +209,7 @@ static void settle(struct producer *producer, struct operator_mark *mark, int ma
 		lose(mark);
 	if (is_lost(mark)) {
 		torsh_count(COUNTER_operator_times_lost);
-		/* Without the times of what it called an operator's own are not known. */
+		/* Without the times of the operators that it called, its own time is unknown. */
 		lose(mark->parent);
 	} else {
 		if (mark->parent && us > 0)
@@ -227,7 +232,10 @@ static struct operator_mark *take_first(void)
 	return mark;
 }
 
-/* Down to so many that are left. One thread does it: who called is settled after what it called. */
+/*
+ * Settle calls until n_left are left. One thread at a time: callers are settled after the operators
+ * that they called.
+ */
 static void settle_to(struct producer *producer, uint32_t n_left)
 {
 	struct operator_mark *mark;
@@ -262,7 +270,7 @@ static void send_how(void)
 			"(PrivateUse1), one where the operator begins and one where it ends");
 }
 
-/* Take the call out, with those in it whose ends were not told. NULL: it was not marked. */
+/* Remove the call, and those in it without reported ends. NULL: it was not marked. */
 static struct operator_mark *close_call(struct operator_marks *marks, uintptr_t key)
 {
 	struct operator_mark *call = marks->innermost;
@@ -274,7 +282,7 @@ static struct operator_mark *close_call(struct operator_marks *marks, uintptr_t 
 	while (marks->innermost != call) {
 		struct operator_mark *inner = marks->innermost;
 
-		/* Who called is settled after it: it has to be there until then. */
+		/* The caller is settled later: it must exist until then. */
 		marks->innermost = inner->parent;
 		lose(inner);
 		add_pending(inner);
@@ -312,7 +320,7 @@ void torsh_operator_marks_finish(void)
 	if (!producer)
 		return;
 	settle_to(producer, 0);
-	/* Where another thread is at it, which may be stopped for ever. */
+	/* If another thread settles, which may be stopped for ever. */
 	torsh_count_many(COUNTER_operator_times_lost,
 			 atomic_load_explicit(&state->n_pending, memory_order_relaxed));
 	torsh_producer_leave(producer);

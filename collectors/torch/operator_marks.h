@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What operators take on an accelerator whose only witness is its own runtime's events: a mark when
- * the operator begins and one when it ends, in the thread's stream, as PyTorch's profiler does for
- * PrivateUse1. What lies between the marks of an operator and of those that it calls is its own.
- * Every row of the table but CUDA's, which has better.
+ * The time of operators on an accelerator, from its own runtime's events: a mark when the operator
+ * begins and one when it ends, in the thread's stream, as PyTorch's profiler does for PrivateUse1.
+ * The time between an operator's marks, without that of the operators that it calls, is its own.
+ * Used for every row of the table except CUDA's, which has better sources.
  */
 #ifndef TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
 #define TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
@@ -14,10 +14,7 @@
 
 struct operator_mark;
 
-/*
- * Of one thread: the innermost of the operators that are open and were marked, which leads to those
- * around it.
- */
+/* Of one thread: the innermost open, marked operator, which is linked to the outer ones. */
 struct operator_marks {
 	struct operator_mark *innermost;
 };
@@ -27,7 +24,7 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key);
 void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
 			      uintptr_t key);
 
-/* The process is about to end: wait for what was marked, and say it. */
+/* The process is about to end: wait for the marked operators and send their times. */
 void torsh_operator_marks_finish(void);
 
 #endif

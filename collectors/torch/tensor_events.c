@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The tensor collector: every block that one of PyTorch's allocators hands out and takes back. */
+/* The tensor collector: every block that PyTorch's allocators allocate and free. */
 #include <errno.h>
 
 #include "agent/process/config.h"
@@ -14,8 +14,8 @@ int torsh_torch_wants_memory(void)
 }
 
 /*
- * A block of the CPU's came from malloc a moment ago, in this thread: the stack was taken then.
- * What another device's allocator gives out passes no other hook.
+ * A CPU block came from malloc just before, on this thread, which captured the stack then. Blocks
+ * of other devices pass no other hook.
  */
 static const void *stack_of(uint32_t device, const void *frame)
 {
@@ -24,7 +24,7 @@ static const void *stack_of(uint32_t device, const void *frame)
 	return frame;
 }
 
-/* The tensors that the calibration makes are the agent's own. */
+/* The calibration's tensors are the agent's own. */
 static void record(const struct event *event, const void *frame)
 {
 	int saved = errno;

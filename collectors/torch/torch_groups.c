@@ -8,11 +8,11 @@
 #include "collectors/torch/operator_events.h"
 #include "shim/sys.h"
 
-#define PIECE_GROUPS 509u /* a page with what interposes them */
+#define PIECE_GROUPS 509u /* with the other fields, one page */
 
-/* Written with Python's lock held; group i has number first + i + 1. */
+/* Written with the GIL; group i has number first + i + 1. */
 struct piece {
-	struct piece *earlier; /* NULL: this is the first one */
+	struct piece *earlier; /* NULL: this is the first piece */
 	uint32_t first;
 	_Atomic uint32_t n;
 	_Atomic uintptr_t groups[PIECE_GROUPS];

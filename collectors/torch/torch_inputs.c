@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arguments as texts. They are first read into tokens; a hash of these is the key by which a thread
- * finds the label of an earlier equal call. Only the first such call formats the text.
+ * Arguments as texts. They are first read into tokens; a hash of these is the key of the label of
+ * an earlier equal call on the thread. Only the first such call formats the text.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,13 +18,13 @@
 #define MOST_INPUTS 32u
 #define MOST_IN_LIST 32u
 #define MOST_DIMS 16u
-#define MOST_DEPTH 2u /* of lists in lists: what each process gets, of each tensor */
-#define TEXT_SPACE 64u /* what one more piece of text takes at most */
+#define MOST_DEPTH 2u /* of nested lists: each process's part of each tensor */
+#define TEXT_SPACE 64u /* of one more piece of text, at most */
 #define INPUTS_TEXT_BYTES 1024u /* of all inputs of an operator */
 
 /*
- * Numbers that are different with each call (an optimizer's step, an index) would fill the tables:
- * of calls that are alike but for these, so many are told apart, later ones have "_" in place of
+ * Numbers that change with each call (an optimizer's step, an index) would fill the tables: of
+ * calls that differ only in these, this many are distinguished; later ones have "_" instead of
  * their numbers.
  */
 #define MOST_VARIANTS 64u
@@ -34,9 +34,9 @@ static struct key_map known; /* key -> label | flags << 32 */
 static _Atomic uint16_t variants[VARIANT_SLOTS];
 
 /*
- * The tokens: for each argument one with its kind in the lowest byte, then what belongs to it. A
- * tensor's has its type in bits 16-31, its device in bits 32-47, its dimensions in bits 8-14, and
- * bit 15 says that strides follow the sizes.
+ * The tokens: for each argument one with its kind in the lowest byte, then its data. A tensor's has
+ * its type in bits 16-31, its device in bits 32-47, its dimensions in bits 8-14, and bit 15 if
+ * strides follow the sizes.
  */
 enum kind {
 	KIND_OTHER,
@@ -60,7 +60,7 @@ static uint16_t half_at(uintptr_t object, uint16_t offset)
 	return offset == TORCH_UNKNOWN ? TORCH_UNKNOWN : *(const uint16_t *)(object + offset);
 }
 
-/* As torch has it: no elements are in any order. */
+/* As in torch: a tensor without elements is contiguous. */
 static bool is_contiguous(const int64_t *sizes, const int64_t *strides, uint64_t n)
 {
 	int64_t expected = 1;
@@ -86,7 +86,7 @@ static void read_tensor(struct torch_tokens *tokens, uintptr_t tensor)
 		sizes = *(const int64_t *const *)sizes;
 		strides = sizes + n;
 	}
-	/* A fake tensor whose size is a symbol has this in place of it. */
+	/* A fake tensor with a symbolic size has this instead. */
 	if (n > MOST_DIMS || (n == 1 && sizes[0] == 0 && (device & 0xff) == DEVICE_META)) {
 		tokens->at[tokens->n++] = KIND_OTHER;
 		return;
@@ -103,20 +103,20 @@ static void read_tensor(struct torch_tokens *tokens, uintptr_t tensor)
 static void read_values(struct torch_tokens *tokens, const struct torch_ivalue *values, uint64_t n,
 			uint32_t depth);
 
-/* depth: lists around it. */
+/* depth: the number of enclosing lists. */
 static void read_list(struct torch_tokens *tokens, uintptr_t list, uint32_t depth)
 {
 	const struct torch_ivalue *const *ends =
 		(const struct torch_ivalue *const *)(list + torsh_torch_layout.list);
-	uint64_t n = (uint64_t)(ends[1] - ends[0]), said = n < MOST_IN_LIST ? n : MOST_IN_LIST;
+	uint64_t n = (uint64_t)(ends[1] - ends[0]), n_kept = n < MOST_IN_LIST ? n : MOST_IN_LIST;
 
-	if (said < n)
+	if (n_kept < n)
 		tokens->flags |= OP_INPUTS_CUT;
-	tokens->at[tokens->n++] = KIND_LIST | said << 8;
-	read_values(tokens, ends[0], said, depth + 1);
+	tokens->at[tokens->n++] = KIND_LIST | n_kept << 8;
+	read_values(tokens, ends[0], n_kept, depth + 1);
 }
 
-/* Only objects that are known groups are anything. */
+/* Only objects that are registered groups are read. */
 static uint64_t read_object(uintptr_t object)
 {
 	const struct torch_ivalue *const *slots =
@@ -169,7 +169,7 @@ static void read_value(struct torch_tokens *tokens, const struct torch_ivalue *v
 	}
 }
 
-/* Room is kept for the largest value, a list's first token and its tensors included. */
+/* Room is kept for the largest value, including a list's first token and its tensors. */
 static void read_values(struct torch_tokens *tokens, const struct torch_ivalue *values, uint64_t n,
 			uint32_t depth)
 {
@@ -203,7 +203,7 @@ static uint64_t key_of(const struct torch_tokens *tokens)
 	return torsh_key_map_mix(a, b);
 }
 
-/* How many tokens the argument has that begins with this one; of a list only the first. */
+/* The number of tokens of the argument that begins with this one; for a list only the first. */
 static uint32_t length_at(uint64_t token)
 {
 	switch (token & 0xff) {
@@ -218,13 +218,13 @@ static uint32_t length_at(uint64_t token)
 }
 
 /*
- * Take the numbers out that are arguments themselves; returns whether there were any. Those of
+ * Remove the numbers that are arguments themselves; returns whether there were any. Numbers in
  * lists stay.
  */
 static bool drop_numbers(const struct torch_tokens *tokens, struct torch_tokens *without)
 {
 	bool has_any = false;
-	uint32_t in_list = 0; /* values that are left in the lists around */
+	uint32_t in_list = 0; /* values left in the enclosing lists */
 
 	without->n = 0;
 	without->flags = tokens->flags;
@@ -393,10 +393,7 @@ static bool put_list(struct text *text, const struct torch_tokens *tokens, uint3
 	return has_room;
 }
 
-/*
- * The value at token *i, which becomes that behind it. Returns false where the text has no room for
- * all of it.
- */
+/* Put the value at token *i, which advances past it. Returns false without room for all of it. */
 static bool put_next(struct text *text, const struct torch_tokens *tokens, uint32_t *i,
 		     const char *before)
 {
@@ -416,7 +413,7 @@ static bool put_next(struct text *text, const struct torch_tokens *tokens, uint3
 	return false;
 }
 
-/* A text that has no room for the rest ends with the last argument that it has room for. */
+/* A text without room for the rest ends with the last argument that fits. */
 static void put_values(struct text *text, const struct torch_tokens *tokens, uint32_t *flags)
 {
 	uint32_t i = 0;
@@ -440,7 +437,7 @@ static uint64_t make_label(const struct torch_tokens *tokens)
 	return (uint64_t)flags << 32 | label;
 }
 
-/* The label and flags of these tokens, which may be new. */
+/* The label and flags of these tokens, created if needed. */
 static uint64_t look_up(struct torch_inputs *inputs, uint64_t key)
 {
 	const struct torch_tokens *tokens = &inputs->tokens;

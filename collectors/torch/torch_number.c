@@ -6,7 +6,7 @@
 
 #include "agent/process/text_buffer.h"
 
-#define MOST_DIGITS 17 /* tell any two doubles apart */
+#define MOST_DIGITS 17 /* these distinguish any two doubles */
 #define FIRST_LARGE 16 /* from 10^16 on, and below 10^-4, with an exponent */
 #define LAST_SMALL (-5)
 
@@ -17,7 +17,7 @@ void torsh_torch_put_integer(struct text *text, int64_t number)
 	torsh_text_put_number(text, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
-/* x * 10^exponent, rounded a few times at 64 bits or more, which leaves those of a double alone. */
+/* x * 10^exponent, rounded a few times at 64 bits or more, which is exact enough for a double. */
 static long double scale(long double x, int exponent)
 {
 	static const long double powers[] = {1e1L,  1e2L,  1e4L,   1e8L,  1e16L,
@@ -47,7 +47,9 @@ static int exponent_of(long double x)
 	return low;
 }
 
-/* Is digits * 10^exponent read as x? A text without a point means the same in every locale. */
+/*
+ * Whether digits * 10^exponent is parsed as x. A text without a point is the same in every locale.
+ */
 static bool is_read_as(uint64_t digits, int exponent, double x)
 {
 	char buffer[40] = "";
@@ -68,7 +70,7 @@ static uint64_t power_of_ten(int n)
 	return power;
 }
 
-/* x = digits * 10^(exponent - n + 1), n digits, the fewest that are x. */
+/* x = digits * 10^(exponent - n + 1), with n digits, the fewest that yield x. */
 static int shortest(double x, uint64_t *digits, int *exponent)
 {
 	int first = exponent_of(x);
@@ -81,7 +83,7 @@ static int shortest(double x, uint64_t *digits, int *exponent)
 		*digits = up ? rounded / 10 : rounded;
 		if (is_read_as(*digits, *exponent - n + 1, x))
 			return n;
-		/* scale may have been wrong by a little where it decides. */
+		/* The rounding of scale may change the last digit. */
 		for (int off = -1; n == MOST_DIGITS && off <= 1; off += 2) {
 			*digits = rounded + (uint64_t)(int64_t)off;
 			if (is_read_as(*digits, first - n + 1, x))
@@ -106,7 +108,7 @@ static void put_exponent(struct text *text, int exponent)
 	torsh_text_put_number(text, (uint64_t)exponent);
 }
 
-/* The n digits with a point behind the first `before`. */
+/* The n digits with a point after the first `before`. */
 static void put_digits(struct text *text, uint64_t digits, int n, int before)
 {
 	char figures[MOST_DIGITS] = {0};

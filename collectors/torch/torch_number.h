@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Numbers as Python writes them, without the C library's formatted output: that may allocate, and
- * obeys the locale.
+ * Numbers in Python's notation, without the C library's formatted output, which may allocate and
+ * depends on the locale.
  */
 #ifndef TORSH_COLLECTORS_TORCH_TORCH_NUMBER_H
 #define TORSH_COLLECTORS_TORCH_TORCH_NUMBER_H
@@ -13,8 +13,8 @@ struct text;
 void torsh_torch_put_integer(struct text *text, int64_t number);
 
 /*
- * The fewest digits that are this number and no other, or one more in some few cases; always with a
- * '.', an 'e', "inf" or "nan".
+ * Append the fewest digits that identify this number, or one more in a few cases; always with a
+ * '.', an 'e', "inf" or "nan". Any thread.
  */
 void torsh_torch_put_double(struct text *text, double number);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Parts of PyTorch that are only reachable from Python: the moment when its import is complete
- * enough to read class layouts, and the names of modules. torch_script.py does that; here are the
- * functions that it calls. All runs on Python's threads, with the GIL.
+ * The parts of PyTorch that are only accessible from Python: the moment when its import is complete
+ * enough to read class layouts, and the names of modules. torch_script.py does that and calls the
+ * functions below. All runs on Python's threads, with the GIL.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void *boolean(int value)
 	return torsh_cpython_api.PyBool_FromLong(value);
 }
 
-/* "" for what is no text. */
+/* "" for anything but a text. */
 static const char *text_of(void *object)
 {
 	const char *text = torsh_cpython_api.PyUnicode_AsUTF8(object);
@@ -73,7 +73,7 @@ static int is_on(void)
 	       torsh_process->pid;
 }
 
-/* Beside shapes, which are found. */
+/* Besides shapes, which were found. */
 static void note_what_is_missing(void)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
@@ -132,10 +132,10 @@ static void *call_label(void *self, void *name)
 							 : 0);
 }
 
-/* as those of collectors/ranges/ranges.c, without a domain */
+/* like the keys of collectors/ranges/ranges.c, without a domain */
 #define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33)
 
-/* may_send: torsh_schedule_begin or _end; NULL: whatever the schedule says. */
+/* may_send: torsh_schedule_begin or _end; NULL: send whatever the schedule. */
 static void send(const struct event *event,
 		 bool (*may_send)(struct producer *producer, enum open_kind kind, open_key key))
 {
@@ -195,7 +195,7 @@ static void *call_finish_groups(void *self, void *unused)
 	return boolean(torsh_torch_calibration_finish_groups());
 }
 
-/* Its number, 0: not known. */
+/* Returns its number, 0: unknown. */
 static void *call_add_group(void *self, void *group)
 {
 	uintptr_t pointer = torsh_torch_group_of(group);
@@ -205,7 +205,7 @@ static void *call_add_group(void *self, void *group)
 							 : 0);
 }
 
-/* The label of the text up to the next end of a line, behind which *text is then. */
+/* The label of the text up to the next end of line; *text moves past it. */
 static uint32_t take_line(const char **text)
 {
 	size_t n = strcspn(*text, "\n");
@@ -215,8 +215,8 @@ static uint32_t take_line(const char **text)
 	return torsh_label(line, n);
 }
 
-/* "number of ranks, number, name, description, backend, ranks", a line each. */
-static void *call_tell_group(void *self, void *lines)
+/* "number of ranks, number, name, description, backend, ranks", one per line. */
+static void *call_report_group(void *self, void *lines)
 {
 	struct event event = {.id = EVENT_PROCESS_GROUP};
 	struct event_process_group *group = &event.process_group;
@@ -237,8 +237,8 @@ static void *call_tell_group(void *self, void *lines)
 	return boolean(1);
 }
 
-/* "name, value", a line each. */
-static void *call_tell_fact(void *self, void *lines)
+/* "name, value", one per line. */
+static void *call_report_attribute(void *self, void *lines)
 {
 	struct event event = {.id = EVENT_FACT};
 	const char *text = text_of(lines);
@@ -273,13 +273,13 @@ static struct cpython_method methods[] = {
 	{"take_group", call_take_group, CPYTHON_ONE_ARGUMENT, NULL},
 	{"finish_groups", call_finish_groups, CPYTHON_NO_ARGUMENT, NULL},
 	{"add_group", call_add_group, CPYTHON_ONE_ARGUMENT, NULL},
-	{"tell_group", call_tell_group, CPYTHON_ONE_ARGUMENT, NULL},
-	{"tell_fact", call_tell_fact, CPYTHON_ONE_ARGUMENT, NULL},
+	{"report_group", call_report_group, CPYTHON_ONE_ARGUMENT, NULL},
+	{"report_attribute", call_report_attribute, CPYTHON_ONE_ARGUMENT, NULL},
 	{"wants_modules", call_wants_modules, CPYTHON_NO_ARGUMENT, NULL},
 	{0},
 };
 
-/* torch/_C.cpython-311-x86_64-linux-gnu.so, and the like. */
+/* torch/_C.cpython-311-x86_64-linux-gnu.so, and similar files. */
 static int is_extension_of_torch(const char *path)
 {
 	static const char folder[] = "torch/_C.";
@@ -292,8 +292,8 @@ static int is_extension_of_torch(const char *path)
 }
 
 /*
- * Nothing that happens later is sure to come before the program's first operator, and to come in a
- * thread that may run Python: here the importing thread holds the lock.
+ * No later event certainly precedes the program's first operator on a thread that may run Python:
+ * here the importing thread holds the GIL.
  */
 void torsh_torch_loading(const char *path)
 {

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # Run by collectors/torch/torch_python.c inside the program's own interpreter, in a namespace of its own, when torch's
-# extension module is about to be loaded. It may not import anything, print, or raise into the program. What it calls
-# without defining it is the agent's: observe, begin, expect, fitted, finish, begin_groups, take_group,
-# finish_groups, add_group, tell_group, tell_fact, label, push, pop, note, wants_modules.
+# extension module is about to be loaded. It may not import anything, print, or raise into the program. Functions that it
+# calls and does not define are the agent's: observe, begin, expect, fitted, finish, begin_groups, take_group,
+# finish_groups, add_group, report_group, report_attribute, label, push, pop, note, wants_modules.
 
 import sys
 
 
 def when_imported(spec, then):
     """
-    Call when the module is complete: the import system says so by its spec, in the importing thread, before the
-    importing statement returns. Half-way there torch's tensors can't be made: it would crash.
+    Call then() when the module is complete: the import system marks its spec then, on the importing thread, before the
+    import statement returns. Creating torch's tensors earlier would crash.
     """
     own_class = type(spec)
 
@@ -34,7 +34,7 @@ def look_at_torch():
     if torch is None or not observe():
         return
     try:
-        tell_facts(torch)
+        report_attributes(torch)
     except Exception as error:
         note("torch: its version is unknown: " + repr(error)[:200])
     try:
@@ -46,18 +46,18 @@ def look_at_torch():
         note("torch: modules and inputs of operators are unknown: " + repr(error)[:200])
 
 
-def tell_facts(torch):
+def report_attributes(torch):
     cuda = getattr(torch.version, "cuda", None)
     for name, value in (("torch_version", torch.__version__), ("torch_cuda_version", cuda), ("inductor_cache", inductor_cache())):
         if value:
-            tell_fact(name + "\n" + str(value))
+            report_attribute(name + "\n" + str(value))
 
 
 def inductor_cache():
-    """Where torch.compile's code will lie, as Inductor finds it (torch/_inductor/runtime/cache_dir_utils.py); None: not known."""
+    """The directory of torch.compile's code, by Inductor's rules (torch/_inductor/runtime/cache_dir_utils.py); None: unknown."""
     os = sys.modules["os"]
     environment = os.environ
-    said = environment.get("TORCHINDUCTOR_CACHE_DIR")
+    chosen = environment.get("TORCHINDUCTOR_CACHE_DIR")
     users = [environment.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME")]
     user = next((user for user in users if user), None)
     if user is None and "pwd" in sys.modules:
@@ -65,14 +65,14 @@ def inductor_cache():
             user = sys.modules["pwd"].getpwuid(os.getuid())[0]
         except KeyError:
             pass
-    if said:
-        return os.path.abspath(said)
+    if chosen:
+        return os.path.abspath(chosen)
     if user is None:
         return None
     return (environment.get("TMPDIR") or "/tmp") + "/torchinductor_" + "".join("_" if c in '\\/:*?"<>|' else c for c in user)
 
 
-# ---- where things lie: see shim/torch/torch_calibration.def ----
+# ---- layouts: see shim/torch/torch_calibration.def ----
 
 def run(step, operator, *arguments, **named):
     if not expect(step):
@@ -118,8 +118,8 @@ def run_rest(torch):
     for name in ("uint8", "int64", "float32", "float64", "bool"):
         tensor = zeros(3, 5, dtype=getattr(torch, name))
         run(name, mul, tensor, tensor)
-    # Tensors of the host only: operators of others may be Python, which imports half of torch. They are as many as it takes
-    # for what lies behind a tensor, which takes turns with those that were freed before, to be another each time.
+    # Host tensors only: operators of others may be written in Python, which imports half of torch. Enough of them that the
+    # memory after a tensor, which alternates with that of freed tensors, differs each time.
     kept = []
     for sizes in ((3, 5), (1,), (2, 4, 6), (3, 5), (1, 1), (7, 2), (1,), (3, 5)):
         kept.append(zeros(*sizes))
@@ -133,7 +133,7 @@ def run_rest(torch):
     run("forward thread", backward_of, mul, tracked, plain)
     run("no forward thread again", torch.add, tracked, plain)
     run("forward thread again", backward_of, torch.add, tracked, plain)
-    # Where torch's own functions read a number, versions before 2.4 import what numpy hides.
+    # aten's functions: before 2.4 torch's own import a hidden numpy module to read a number.
     aten = torch.ops.aten
     run("integer", aten.add, plain, plain, alpha=3)
     run("double", aten.add, plain, plain, alpha=0.5)
@@ -153,14 +153,14 @@ def watch_groups(c10d):
         def __setitem__(self, group, ranks):
             dict.__setitem__(self, group, ranks)
             try:
-                tell(c10d, group, sorted(ranks))
+                report(c10d, group, sorted(ranks))
             except Exception as error:
                 note("torch: a process group is unknown: " + repr(error)[:200])
 
     c10d._pg_group_ranks = Watched(c10d._pg_group_ranks)
 
 
-def tell(c10d, group, ranks):
+def report(c10d, group, ranks):
     if begin_groups():
         calibrate_groups(c10d, sys.modules["torch"])
     number = add_group(group)
@@ -169,7 +169,7 @@ def tell(c10d, group, ranks):
     names = getattr(c10d._world, "pg_names", {}).get(group, ""), getattr(group, "group_desc", "")
     backend = getattr(c10d._world, "pg_map", {}).get(group, ("",))[0]
     shown = ranks if len(ranks) <= MOST_RANKS else ranks[:MOST_RANKS] + ["..."]
-    tell_group("\n".join([str(len(ranks)), str(number)] + [one_line(text) for text in (*names, backend)]
+    report_group("\n".join([str(len(ranks)), str(number)] + [one_line(text) for text in (*names, backend)]
                          + [",".join(map(str, shown))]))
 
 
@@ -181,7 +181,7 @@ def one_line(text):
 
 
 def calibrate_groups(c10d, torch):
-    """Groups without a backend: c10d says so after it has told of the operator, and nothing is sent."""
+    """Groups without a backend: c10d reports the operator, then raises, and nothing is sent."""
     groups = [c10d.ProcessGroup(0, 1), c10d.ProcessGroup(0, 1)]
     tensors = [torch.zeros(3, 5)]
     try:
@@ -202,8 +202,8 @@ def name_modules(torch):
     reference = sys.modules["weakref"].ref
     is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
-    def learn(module):
-        """Labels for a module that was not met before, which makes it a root, and for all below it."""
+    def add_name(module):
+        """Add labels for a new module, which becomes a root, and for all modules below it."""
         root = type(module).__name__
         for path, part in module.named_modules(prefix=root):
             key = id(part)
@@ -213,7 +213,7 @@ def name_modules(torch):
 
     def before(module, arguments):
         if not is_compiling():
-            push(names.get(id(module)) or learn(module))
+            push(names.get(id(module)) or add_name(module))
 
     def after(module, arguments, result):
         if not is_compiling():
@@ -228,7 +228,7 @@ def name_modules(torch):
 
 
 def hide_hooks(modules, own):
-    """torch.compile warns of hooks that fire for its wrappers too, which these may: it is to ask for others."""
+    """torch.compile warns about hooks that also fire for its wrappers, which is harmless here: hide these from its check."""
     if not hasattr(modules, "_has_any_global_hook"):
         return
     tables = [table for name, table in vars(modules).items() if name.startswith("_global_") and isinstance(table, dict)]

@@ -9,7 +9,7 @@
 #define PROFILER_STEP "ProfilerStep#"
 #define OPTIMIZER_STEP "Optimizer.step#"
 
-/* What follows the prefix, or NULL. */
+/* The rest after the prefix, or NULL. */
 static const char *behind(const char *name, const char *prefix, size_t n_prefix)
 {
 	return strncmp(name, prefix, n_prefix) ? NULL : name + n_prefix;
@@ -37,7 +37,7 @@ void torsh_torch_steps_begin(struct torch_steps *steps, struct producer *produce
 	if (!behind(name, OPTIMIZER_STEP, sizeof(OPTIMIZER_STEP) - 1))
 		return;
 	label = torsh_label(name, strlen(name));
-	/* One that calls another is not forgotten because of that. */
+	/* An outer call stays the thread's optimizer call. */
 	if (!label || (chosen && chosen != label))
 		return;
 	*steps = (struct torch_steps){.record = record, .optimizer = label};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Training steps derived from scopes of PyTorch, for a schedule: those of its profiler, and
+ * Training steps derived from PyTorch's scopes, for a schedule: those of its profiler, and
  * optimizer calls.
  */
 #ifndef TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
@@ -10,17 +10,17 @@
 
 struct producer;
 
-/* Of a thread: the call of an optimizer that goes on. */
+/* Of a thread: the optimizer call in progress. */
 struct torch_steps {
-	uint64_t record; /* 0: none does */
+	uint64_t record; /* 0: none */
 	uint32_t optimizer; /* its label */
 };
 
-/* A scope begins, of which nothing was sent yet. */
+/* A scope begins; called before anything is sent for it. */
 void torsh_torch_steps_begin(struct torch_steps *steps, struct producer *producer, const char *name,
 			     uint64_t record);
 
-/* A call has ended; its end was sent. */
+/* A call has ended; called after its end was sent. */
 void torsh_torch_steps_end(struct torch_steps *steps, struct producer *producer, uint64_t record);
 
 #endif

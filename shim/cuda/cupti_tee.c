@@ -74,7 +74,7 @@ static void *find_next(void *_Atomic *known, const char *name)
 TEES
 #undef TEE
 
-	/* ---- looked up by name --------------------------------------------------------------- */
+	/* ---- look-up by name ----------------------------------------------------------------- */
 
 	static const struct tee {
 	const char *name;

@@ -63,7 +63,7 @@ int torsh_driver_has(const char *name)
 	return name[0] == 'c' && name[1] == 'u' && find_entry(name);
 }
 
-/* ---- who asks, and what is found ------------------------------------------------------------- */
+/* ---- look-up by name ------------------------------------------------------------------------- */
 
 int torsh_driver_is_own(const void *caller)
 {

@@ -249,10 +249,11 @@ EXPORT void abort(void)
 }
 
 /* What assert expands to; the C library's own calls abort internally. */
-EXPORT void __assert_fail(const char *said, const char *file, unsigned line, const char *function)
+EXPORT void __assert_fail(const char *assertion, const char *file, unsigned line,
+			  const char *function)
 {
 	torsh_process_aborting();
-	torsh_next.__assert_fail(said, file, line, function);
+	torsh_next.__assert_fail(assertion, file, line, function);
 	__builtin_trap();
 }
 
@@ -263,10 +264,10 @@ EXPORT void __assert_perror_fail(int error, const char *file, unsigned line, con
 	__builtin_trap();
 }
 
-EXPORT void __assert(const char *said, const char *file, int line)
+EXPORT void __assert(const char *assertion, const char *file, int line)
 {
 	torsh_process_aborting();
-	torsh_next.__assert(said, file, line);
+	torsh_next.__assert(assertion, file, line);
 	__builtin_trap();
 }
 

@@ -142,7 +142,7 @@ static int iterate(look *look, void *context)
 					       : dl_iterate_phdr(look_at, &iteration);
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 struct search {
 	const char *name;

@@ -34,7 +34,7 @@ bool torsh_torch_calibration_finish(void);
 int torsh_torch_calibration_begin_groups(void);
 void torsh_torch_calibration_take_group(const void *object);
 
-/* Returns whether groups can be told apart: then torsh_torch_has_groups. */
+/* Returns whether groups can be distinguished: then torsh_torch_has_groups. */
 bool torsh_torch_calibration_finish_groups(void);
 
 /* The c10d::ProcessGroup of a Python object; 0 if it can't be found. */

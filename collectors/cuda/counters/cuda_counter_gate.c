@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * When a kernel may be measured. CUPTI runs it alone: the device is idle before, and the launching
- * thread waits for its end. Where the kernel waits for what this thread, another one or another
- * process does later, nobody would ever go on. So nothing is measured
- *  - that is a collective, or might wait behind one: from its launch until its record has come, or
- *    its context was synchronised; of one in a CUDA graph there is no telling, and every graph
+ * Decides when a kernel may be measured. CUPTI runs it alone: the device is idle before, and the
+ * launching thread waits for its end. If the kernel waits for a later action of this thread,
+ * another thread or another process, that deadlocks. So nothing is measured
+ *  - that is a collective, or might wait behind one: from its launch until its record arrived or its
+ *    context was synchronised; the end of one in a CUDA graph can't be detected, and every graph
  *    launched afterwards counts as one;
  *  - while a stream is captured, which no thread may disturb;
  *  - once the program makes streams wait for itself: host functions, values in memory, events of
  *    other processes;
- *  - while another thread is launching; what other threads launch meanwhile waits until the
- *    measurement is done.
+ *  - while another thread is launching; other threads' launches wait until the measurement is done.
  */
 #include "collectors/cuda/counters/cuda_counter_gate.h"
 
@@ -23,16 +22,14 @@
 #include "shim/find_text.h"
 #include "shim/sys.h"
 
-#define N_CONTEXTS 64u /* CUPTI numbers them from 1; those that share a place are taken for one */
-#define N_LABELS (1u << 16) /* the names of these are looked at once */
+#define N_CONTEXTS 64u /* CUPTI numbers them from 1; contexts with the same place count as one */
+#define N_LABELS (1u << 16) /* names of labels below this number are checked once */
 #define CLOSED UINT32_C(0x80000000)
 
-static _Atomic uint32_t gate; /* CLOSED, or how many launches are under way */
+static _Atomic uint32_t gate; /* CLOSED, or the number of launches in progress */
 static _Atomic uint32_t n_captures, has_waits, graphs_may_wait;
 
-/*
- * Collectives of a context, since the process began. recorded: told by records, in whatever order.
- */
+/* Collectives of a context since the process began. recorded: with a record, in any order. */
 static struct queue {
 	_Atomic uint32_t launched, recorded, synchronised;
 } queues[N_CONTEXTS];
@@ -74,8 +71,8 @@ static struct queue *queue_of(uint32_t context)
 }
 
 /*
- * All of these are sequentially consistent: who closes the gate sees what was said before, or its
- * sayer waits there.
+ * All of these are sequentially consistent: the thread that closes the gate sees the earlier
+ * reports, and the reporting thread waits there.
  */
 
 void torsh_counter_collective_begins(uint32_t context)
@@ -128,7 +125,7 @@ static int has_collectives(void)
 	return 0;
 }
 
-/* Until the kernel that is being measured has ended. */
+/* Wait until the measured kernel has ended. */
 static void wait_while_closed(void)
 {
 	while (atomic_load(&gate) == CLOSED)

@@ -19,7 +19,7 @@ void torsh_counter_collective_failed(uint32_t context);
 /* A collective kernel has ended. */
 void torsh_counter_collective_ended(uint32_t context);
 
-/* How many collective kernels were launched on the context so far, ended or not. */
+/* The number of collective kernels launched on the context so far, ended or not. */
 uint32_t torsh_counter_collectives_of(uint32_t context);
 
 /* The first n collective kernels launched on the context have ended: it was synchronised. */
@@ -38,16 +38,20 @@ void torsh_counter_capture_ended(void);
 void torsh_counter_streams_wait(void);
 
 /*
- * A launch that is not measured enters: waits while a kernel is measured. Each enter has its leave.
+ * A launch that is not measured enters: waits while a kernel is measured. Each enter is followed by
+ * a leave.
  */
 void torsh_counter_gate_enter(void);
 void torsh_counter_gate_leave(void);
 
-/* Keep all other launches out. Returns 0, with the gate open, where a launch is under way. */
+/* Keep all other launches out. Returns 0, with the gate open, if a launch is in progress. */
 int torsh_counter_gate_close(void);
 void torsh_counter_gate_open(void);
 
-/* As torsh_counter_gate_close; also 0, and counted, where the kernel might wait for others. */
+/*
+ * Like torsh_counter_gate_close; also returns 0, and counts it, if the kernel might wait for
+ * others.
+ */
 int torsh_counter_gate_close_to_measure(void);
 
 #endif

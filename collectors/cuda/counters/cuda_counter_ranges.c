@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Kernels measured one by one. Of launches that are alike (name, grid, block, shared memory) the
- * first few are, from begin to end of the launching call: CUPTI's range profiler is started, the
- * kernel runs alone, its values are read and sent. All others run as without us. Everything here
- * runs with the gate closed, so by one thread at a time, but for the look-up of what a launch is
- * like.
+ * Measures kernels one by one. Of equal launches (name, grid, block, shared memory) the first few
+ * are measured, from begin to end of the launching call: CUPTI's range profiler is started, the
+ * kernel runs alone, its values are read and sent. All others run as without the agent. Everything
+ * here runs with the gate closed, so on one thread at a time, except the look-up of a launch.
  */
 #include "collectors/cuda/counters/cuda_counter_ranges.h"
 
@@ -24,16 +23,16 @@
 #include "shim/sys.h"
 
 #define SAMPLES_PER_LAUNCH 3u
-#define TRIES_PER_LAUNCH 6u /* also of what can't be measured */
-/* kinds of launches; a power of two. What comes beyond is not measured, and counted */
+#define TRIES_PER_LAUNCH 6u /* includes those that can't be measured */
+/* kinds of launches; a power of two. Further ones are counted, not measured */
 #define LAUNCHES_MAX 8192u
 #define CONTEXTS_MAX 16u
-#define RANGES_MAX 8u /* in one image: there is one, unless something else ran too */
-#define FAILURES_MAX 4u /* of CUPTI's in a row, then it is given up */
+#define RANGES_MAX 8u /* in one image: one, unless something else ran too */
+#define FAILURES_MAX 4u /* of CUPTI in a row, before it is given up */
 
-/* What launches are alike in. */
+/* What equal launches have in common. */
 struct kind {
-	uint32_t name; /* label; 0: the place is free */
+	uint32_t name; /* label; 0: an empty entry */
 	struct cupti_launch_config shape;
 };
 
@@ -46,9 +45,9 @@ static struct cuda_lock lock; /* guards the table */
 static struct launch *launches;
 static uint32_t n_launches;
 
-/* A context whose kernels are measured. */
+/* A context with measured kernels. */
 struct context {
-	void *handle; /* NULL: the place is free */
+	void *handle; /* NULL: an empty entry */
 	uint32_t device;
 	void *object;
 	struct counter_set set;
@@ -59,13 +58,13 @@ struct context {
 static struct context contexts[CONTEXTS_MAX];
 static uint32_t n_failures;
 
-/* What is being measured. */
+/* The current measurement. */
 static struct {
 	struct launch *launch;
 	struct context *context;
 } now;
 
-/* ---- launches that are alike ----------------------------------------------------------------- */
+/* ---- equal launches -------------------------------------------------------------------------- */
 
 static uint32_t hash_of(const struct kind *kind)
 {
@@ -87,7 +86,7 @@ static struct launch *find_launch(const struct kind *kind)
 		if (launch->kind.name && memcmp(&launch->kind, kind, sizeof(*kind)))
 			continue;
 		if (!launch->kind.name) {
-			/* A quarter stays free: what is looked for is found soon. */
+			/* A quarter stays empty, so that searches are short. */
 			if (n_launches >= LAUNCHES_MAX / 4 * 3) {
 				torsh_count(COUNTER_launches_unmeasured);
 				return NULL;
@@ -98,7 +97,7 @@ static struct launch *find_launch(const struct kind *kind)
 	}
 }
 
-/* The launches that are like this one, if more of them are to be measured. */
+/* The launches equal to this one, if more of them are to be measured. */
 static struct launch *find_wanted(const struct cupti_call *call,
 				  const struct cupti_launch_config *shape)
 {
@@ -139,7 +138,7 @@ static void send_launch(const struct launch *launch)
 
 /* ---- a context ------------------------------------------------------------------------------- */
 
-/* Choose what to measure on the context's device. */
+/* Choose the metrics for the context's device. */
 static int choose(struct context *context, const char **chip)
 {
 	struct cupti_chip named = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_chip, name),
@@ -220,7 +219,7 @@ static int configure(const struct context *context)
 	return torsh_cupti_profiler.RangeProfilerSetConfig(&config);
 }
 
-/* Stop measuring the context, or what was begun of it. */
+/* Stop measuring the context, also after a partial start. */
 static void close_context(struct context *context)
 {
 	struct cupti_range object = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_range, object),
@@ -270,7 +269,7 @@ static int open_context(struct context *context, void *handle)
 	return -1;
 }
 
-/* The context's, made when it is needed first; NULL: it can't be measured. */
+/* The context's state, created on first use; NULL: it can't be measured. */
 static struct context *find_context(void *handle)
 {
 	struct context *spare = NULL;
@@ -291,7 +290,7 @@ static struct context *find_context(void *handle)
 static void fail(const char *what, int result)
 {
 	COUNTER_COUNT(failed);
-	/* Nothing ran, or something else too: that is this launch's own. */
+	/* Nothing ran, or something else too: that concerns only this launch. */
 	if (result && ++n_failures >= FAILURES_MAX)
 		torsh_counters_refuse(what, result);
 }
@@ -344,7 +343,7 @@ static void send_values(const struct cupti_call *call, const double *values)
 	}
 }
 
-/* Stop, and bring what was counted into the image; *n_ranges kernels ran meanwhile. */
+/* Stop, and write the counts into the image; *n_ranges kernels ran meanwhile. */
 static int stop(const struct context *context, size_t *n_ranges)
 {
 	struct cupti_range_stop stop = {
@@ -394,7 +393,7 @@ void torsh_counter_range_end(const struct cupti_call *call)
 	torsh_counter_gate_open();
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- exit ------------------------------------------------------------------------------------ */
 
 void torsh_counter_ranges_forget(const void *handle)
 {

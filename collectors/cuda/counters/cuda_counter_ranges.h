@@ -6,7 +6,7 @@
 #include "shim/cuda/cupti.h"
 
 /*
- * The launch of a kernel with this shape begins. Returns 1 where it is measured: then
+ * The launch of a kernel with this shape begins. Returns 1 if it is measured: then
  * torsh_counter_range_end follows on the same thread.
  */
 int torsh_counter_range_begin(const struct cupti_call *call,

@@ -36,13 +36,13 @@ static const struct {
 	{CUPTI_UNKNOWN_CHIP, "this libcupti does not support the device's chip: a newer one does"},
 };
 
-/* '0', '1', or 0 where that can't be read. */
+/* '0', '1', or 0 if it can't be read. */
 static char read_admin_only(const char *path)
 {
 	long fd = TORSH_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	char *bytes = torsh_sys_failed(fd) ? NULL : torsh_sys_pages(PARAMETERS_MAX), answer = 0;
 
-	/* The pages are zeroed: the text has its end. */
+	/* The pages are zeroed, so that the text is NUL-terminated. */
 	if (bytes && TORSH_SYS(SYS_read, fd, bytes, PARAMETERS_MAX - 1, 0, 0, 0) > 0) {
 		const char *found = torsh_find_text(bytes, ADMIN_ONLY);
 
@@ -55,7 +55,7 @@ static char read_admin_only(const char *path)
 	return answer;
 }
 
-/* What to do about it, or NULL. */
+/* The remedy, or NULL. */
 static const char *find_sentence(int result)
 {
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++)

@@ -6,8 +6,8 @@
 #include "agent/process/text_buffer.h"
 
 /*
- * Append the reason for result to text. admin_only: path of the file that holds the driver's
- * RmProfilingAdminOnly parameter, COUNTER_ADMIN_ONLY but for tests.
+ * Append the reason for result to text. admin_only: path of the file with the driver's
+ * RmProfilingAdminOnly parameter, COUNTER_ADMIN_ONLY except in tests.
  */
 void torsh_counter_refusal(struct text *text, int result, const char *admin_only);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Devices measured at intervals, by a thread of our own: PM sampling writes samples to a buffer of
- * the device's, from which they are fetched some ten times a second. Their times are of a clock of
- * the device's that nobody else reads: when a sample was fetched says where that clock is.
+ * Measures devices at intervals, on a thread of the agent: PM sampling writes samples to a buffer
+ * of the device, from which they are fetched some ten times a second. Their times are on a clock of
+ * the device that can't be read otherwise: the moments at which samples were fetched locate that
+ * clock.
  */
 #include "collectors/cuda/counters/cuda_counter_samples.h"
 
@@ -25,19 +26,17 @@
 #define DEVICES_MAX 32u
 #define FETCH_EVERY_NS UINT64_C(20000000)
 #define FETCH_AT_LEAST 8u /* samples at a time */
-#define SLACK 4u /* times as many find room: this thread may be late */
+#define SLACK 4u /* capacity for this many times as many: the thread may be late */
 #define SLACK_SAMPLES 64u
-/*
- * What a sample takes of the device's buffer was seen to be 7 KB with 4 metrics; nothing says it.
- */
+/* A sample took 7 KB of the device's buffer with 4 metrics; this is not documented. */
 #define DEVICE_BYTES_A_SAMPLE (UINT64_C(32) << 10)
 #define DEVICE_BYTES_MIN (UINT64_C(16) << 20)
 #define DEVICE_BYTES_MAX (UINT64_C(512) << 20)
-#define OVERFLOWS_MAX 8u /* of a device's buffer, then it is given up */
+#define OVERFLOWS_MAX 8u /* of a device's buffer, before it is given up */
 #define END_AT_MOST_NS UINT64_C(2000000000)
 #define N_READINGS 64u
 
-/* Between which distances our clock was ahead of the device's, when samples were fetched. */
+/* Bounds of the host clock's offset to the device's, from one fetch of samples. */
 struct reading {
 	int64_t low, high;
 };
@@ -56,7 +55,7 @@ struct sampler {
 enum thread_state { NOT_STARTED, RUNNING, ENDED };
 
 static struct sampler samplers[DEVICES_MAX];
-static uint32_t n_samplers; /* the thread's */
+static uint32_t n_samplers; /* used by the thread only */
 static _Atomic uint32_t wanted; /* a bit for each device */
 static _Atomic uint32_t is_ending, thread_state;
 
@@ -118,7 +117,9 @@ static int enable(struct sampler *sampler)
 	return result;
 }
 
-/* Turing and GA100 count clocks of some GHz only, older CUPTI has no choice of what to keep. */
+/*
+ * Turing and GA100 only count clocks of some GHz; older CUPTI can't choose which samples to keep.
+ */
 static int configure(const struct sampler *sampler)
 {
 	uint64_t bytes = n_samples_max() * DEVICE_BYTES_A_SAMPLE;
@@ -226,8 +227,8 @@ static int open_sampler(struct sampler *sampler)
 /* ---- its clock ------------------------------------------------------------------------------- */
 
 /*
- * The last of the samples ended at `end`; it was there at after_ns, and the next one was not yet at
- * before_ns.
+ * The last of the samples ended at `end`; it was present at after_ns, and the next one was absent
+ * at before_ns.
  */
 static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interval,
 			 uint64_t before_ns, uint64_t after_ns)
@@ -238,10 +239,7 @@ static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interva
 	};
 }
 
-/*
- * How far our clock is ahead: what all of the last readings agree on; and how far from it that may
- * be.
- */
+/* The host clock's offset: the intersection of the last readings; and its error bound. */
 static int64_t distance(const struct sampler *sampler, uint64_t *error_ns)
 {
 	uint32_t n = sampler->n_readings < N_READINGS ? sampler->n_readings : N_READINGS;
@@ -255,8 +253,7 @@ static int64_t distance(const struct sampler *sampler, uint64_t *error_ns)
 		all.high = reading->high < all.high ? reading->high : all.high;
 	}
 	/*
-	 * Clocks that drift apart, or a sample that came late: the earliest fetch is the best
-	 * guess.
+	 * The clocks drift apart, or a sample came late: the earliest fetch is the best estimate.
 	 */
 	error = all.high > all.low ? (all.high - all.low) / 2 : (int64_t)interval_ns();
 	*error_ns = (uint64_t)error;
@@ -264,8 +261,8 @@ static int64_t distance(const struct sampler *sampler, uint64_t *error_ns)
 }
 
 /*
- * What is told of all samples is what holds of the least certain ones. Only the thread that fetches
- * changes it.
+ * The reported error of all samples is that of the worst one. Only the thread that fetches changes
+ * it.
  */
 static void widen_error(uint64_t error_ns)
 {
@@ -290,7 +287,7 @@ static int times_of(const struct sampler *sampler, size_t i, uint64_t *start, ui
 
 	*start = times.start;
 	*end = times.end;
-	/* What has no times covers none: such come after a full image, and after the stop. */
+	/* A sample without times covers nothing: these follow a full image, and the stop. */
 	return !result && times.start && times.end > times.start;
 }
 
@@ -344,7 +341,7 @@ static void take_sample(struct sampler *sampler, size_t i, int64_t ahead_ns)
 	COUNTER_COUNT(samples);
 }
 
-/* The number of samples that are complete; the last with times is a reading of the clock. */
+/* The number of complete samples; the last one with times is a reading of the clock. */
 static size_t see_samples(struct sampler *sampler, uint64_t before_ns)
 {
 	struct cupti_sampling_info info = {
@@ -374,7 +371,7 @@ static void take_samples(struct sampler *sampler, size_t n)
 		take_sample(sampler, i, ahead_ns);
 }
 
-/* Returns -1 where the sampler is no more. */
+/* Returns -1 if the sampler was removed. */
 static int fetch(struct sampler *sampler)
 {
 	struct cupti_sampling_decode decode = {
@@ -411,7 +408,7 @@ static int fetch(struct sampler *sampler)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Devices that were seen since; -1: one refused. */
+/* Start samplers for the devices used since the last call; -1: one refused. */
 static int open_new(void)
 {
 	uint32_t seen = atomic_load(&wanted);

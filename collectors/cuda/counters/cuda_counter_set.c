@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which of cuda_counters.def can be measured together on a chip, and what its values are. */
+/* Which metrics of cuda_counters.def can be measured together on a chip, and their values. */
 #include "collectors/cuda/counters/cuda_counter_set.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "shim/cuda/cupti_profiler.h"
 #include "shim/sys.h"
 
-#define NAMES_MAX 3u /* of one row */
+#define NAMES_MAX 3u /* in one row */
 
 static const struct row {
 	const char *field;
@@ -34,7 +34,7 @@ const char *torsh_counter_field(uint8_t row)
 	return rows[row].field;
 }
 
-/* ---- one object of CUPTI's ------------------------------------------------------------------- */
+/* ---- one CUPTI object ------------------------------------------------------------------------ */
 
 struct chip {
 	enum cupti_profiler_type type;
@@ -65,7 +65,7 @@ static void destroy_host(void *host)
 		torsh_cupti_profiler.ProfilerHostDeinitialize(&destroy);
 }
 
-/* The unit of the metric, or NULL: the chip does not have it. */
+/* The unit of the metric, or NULL if the chip lacks it. */
 static const char *unit_of(void *host, const char *name)
 {
 	struct cupti_host_metric metric = {
@@ -79,7 +79,7 @@ static const char *unit_of(void *host, const char *name)
 	return metric.unit ? metric.unit : "";
 }
 
-/* Make the image of what is to be counted; in pages of our own. */
+/* Make the image that configures the counters, in pages of the agent. */
 static int make_config(struct counter_set *set)
 {
 	struct cupti_host_metrics add = {
@@ -131,7 +131,7 @@ static void release(struct counter_set *set)
 	set->config = NULL;
 }
 
-/* Metrics can be added to an object, and none be taken away: each trial needs a new one. */
+/* Metrics can be added to an object, but not removed: each trial needs a new one. */
 static int build(struct counter_set *set, const struct chip *chip)
 {
 	int result = create_host(chip, &set->host);
@@ -197,7 +197,7 @@ void torsh_counter_set_free(struct counter_set *set)
 	*set = (struct counter_set){0};
 }
 
-/* ---- what is said of it ---------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static uint32_t label_of(const char *text)
 {

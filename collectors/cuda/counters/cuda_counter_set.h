@@ -57,12 +57,12 @@ static inline uint32_t torsh_counter_number(uint32_t device, uint32_t index)
 }
 
 /*
- * Copy up to COUNTER_VALUES values, from number first on, into the fields of an event. Returns how
- * many.
+ * Copy up to COUNTER_VALUES values, from number first on, into the fields of an event. Returns
+ * their number.
  */
 uint32_t torsh_counter_values(const double *values, uint32_t first, uint32_t n, uint64_t *fields);
 
-/* The field, which is the name in reports, of a row of cuda_counters.def. */
+/* The field of a row of cuda_counters.def, which is its name in reports. */
 const char *torsh_counter_field(uint8_t row);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What all parts of the counters share: whether they are on, CUPTI's profiler, what was lost. */
+/* State shared by all parts of the counters: whether they are on, CUPTI's profiler, and losses. */
 #ifndef TORSH_COLLECTORS_CUDA_COUNTERS_CUDA_COUNTER_STATE_H
 #define TORSH_COLLECTORS_CUDA_COUNTERS_CUDA_COUNTER_STATE_H
 
@@ -9,10 +9,10 @@
 
 #include "agent/wire/event.h"
 
-/* Whether counters are requested and not refused yet. */
+/* Whether counters are requested and were not refused. */
 bool torsh_cuda_counters_are_on(void);
 
-/* Turn counters on, or off for now; one that refused stays off. */
+/* Turn counters on, or temporarily off; after a refusal they stay off. */
 void torsh_counters_turn(bool on);
 
 /* Report that counters are off: an event with the reason, and a note. */
@@ -38,7 +38,7 @@ void torsh_counters_send(const struct event *event);
 
 /*
  * Initialise CUPTI's profiler, once per process and before any other call of it; never inside
- * cuInit. Returns 0, or -1 where CUPTI refused.
+ * cuInit. Returns 0, or -1 if CUPTI refused.
  */
 int torsh_counters_initialise(void);
 
@@ -48,7 +48,7 @@ int torsh_counters_initialise(void);
  */
 void torsh_counters_refuse(const char *what, int result);
 
-/* Deinitialise CUPTI's profiler where it was initialised. */
+/* Deinitialise CUPTI's profiler if it was initialised. */
 void torsh_counters_deinitialise(void);
 
 #endif

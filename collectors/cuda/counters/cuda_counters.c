@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Counters of devices: which driver calls matter to them, and what is reported of them. */
+/* Counters of devices: the driver calls that matter to them, and the reports about them. */
 #include "collectors/cuda/counters/cuda_counters.h"
 
 #include <stdatomic.h>
@@ -22,11 +22,11 @@
 
 #define END_AT_MOST_NS UINT64_C(2000000000)
 
-/* What a call of the driver's means here. */
+/* The role of a driver call. */
 enum call_class {
 	CALL_OTHER,
 	CALL_LAUNCH,
-	CALL_LAUNCH_EX, /* with a struct of the shape */
+	CALL_LAUNCH_EX, /* with a struct for the shape */
 	CALL_GRAPH,
 	CALL_WAITS, /* makes streams wait for the process */
 	CALL_CAPTURE_BEGINS,
@@ -44,7 +44,7 @@ static _Thread_local struct {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* The name, or one of its other forms. */
+/* Whether name is plain, or another form of it. */
 static int is_form_of(const char *name, const char *plain)
 {
 	static const char *const suffixes[] = {"", "_v2", "_ptsz", "_v2_ptsz"};
@@ -79,7 +79,7 @@ static enum call_class class_of(const char *name)
 		{"cuStreamEndCapture", CALL_CAPTURE_ENDS},
 	};
 
-	/* Its later form names the context, which need not be the call's. */
+	/* Its later form has the context as a parameter, which need not be the call's. */
 	if (!strcmp(name, "cuCtxSynchronize"))
 		return CALL_SYNCHRONISES;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -144,8 +144,8 @@ static void call_begins(const struct cupti_call *call, enum call_class class)
 		return;
 	case CALL_GRAPH:
 		/*
-		 * Each of its kernels would be a range, but nothing documents of which node; nor is
-		 * it known which ones wait.
+		 * Each of its kernels would be a range, but neither its node nor whether it waits
+		 * can be determined.
 		 */
 		COUNTER_COUNT(graphs);
 		torsh_counter_graph_begins(call->context_id);
@@ -193,10 +193,10 @@ static void call_ends(const struct cupti_call *call, enum call_class class)
 	}
 }
 
-/* Kernels: also after a refusal, so that each launch that entered the gate leaves it. */
+/* Handles kernels, also after a refusal, so that each launch that entered the gate leaves it. */
 static void see_call(const struct cupti_call *call, enum call_class class)
 {
-	/* Of calls within each other the outermost. */
+	/* Only the outermost of nested calls. */
 	if (call->site == CUPTI_ENTER) {
 		if (!open_call.depth++)
 			call_begins(call, class);
@@ -219,13 +219,13 @@ void torsh_cuda_counters_call(const struct cupti_call *call, uint32_t id)
 
 void torsh_cuda_counters_kernel(const struct cupti_kernel *kernel)
 {
-	/* One of a graph was no launch of its own. */
+	/* A kernel of a graph has no launch of its own. */
 	if (torsh_config.counters.mode == COUNTERS_OF_OPERATORS && !kernel->graph && kernel->name &&
 	    torsh_counter_is_collective(kernel->name))
 		torsh_counter_collective_ended(kernel->context);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- start and exit -------------------------------------------------------------------------- */
 
 void torsh_cuda_counters_begin(const char *why_not)
 {
@@ -244,7 +244,7 @@ void torsh_cuda_counters_begin(const char *why_not)
 	torsh_counters_turn(true);
 }
 
-/* Close the gate for good, or give up where a launch lasts. */
+/* Close the gate for good, or give up if a launch does not end. */
 static int close_gate(void)
 {
 	uint64_t until_ns = torsh_cuda_monotonic_ns() + END_AT_MOST_NS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Hardware counters of devices, where TORSH_PROFILER_COUNTERS requests them. cuda_counters.c
+ * Hardware counters of devices, if TORSH_PROFILER_COUNTERS requests them. cuda_counters.c
  * initialises CUPTI's profiler and reports why counters are missing, cuda_counter_set.c chooses
  * metrics, cuda_counter_ranges.c measures kernels, cuda_counter_samples.c measures devices at
  * intervals, cuda_counter_gate.c decides when measuring is safe, cuda_counter_refusal.c words a
@@ -16,12 +16,14 @@
 #include "agent/wire/event.h"
 #include "shim/cuda/cupti.h"
 
-/* It is decided whether CUPTI is attached; why_not: NULL, or the reason that it is not. */
+/*
+ * Called once it is decided whether CUPTI is attached; why_not: NULL, or the reason that it is not.
+ */
 void torsh_cuda_counters_begin(const char *why_not);
 
 /*
- * Whether torsh_cuda_counters_call needs the driver call with this id and name; caches the id.
- * Before any callback runs.
+ * Whether torsh_cuda_counters_call handles the driver call with this id and name; caches the id.
+ * Called before any callback runs.
  */
 bool torsh_cuda_counters_watch(uint32_t id, const char *name);
 
@@ -34,10 +36,13 @@ void torsh_cuda_counters_context_ends(const void *context);
 /* A kernel's activity record arrived; CUPTI may hold its locks. */
 void torsh_cuda_counters_kernel(const struct cupti_kernel *kernel);
 
-/* The process ends: stop measuring. Once. */
+/* The process ends: stop measuring. Called once. */
 void torsh_cuda_counters_end(void);
 
-/* After the last flush: note if devices were sampled but CUPTI delivered no record at all. */
+/*
+ * Called after the last flush: adds a note if devices were sampled but CUPTI delivered no record at
+ * all.
+ */
 void torsh_cuda_counters_check_records(uint64_t n_records);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Buffers for CUPTI's records, from pages of our own. A buffer is CUPTI's from request to
- * completion; afterwards it is used again. Pages are never given back: CUPTI may write late.
+ * Buffers for CUPTI's records, in pages of the agent. A buffer is CUPTI's from request to
+ * completion; afterwards it is reused. Pages are never unmapped: CUPTI may write late.
  */
 #include "collectors/cuda/cupti/cuda_buffers.h"
 
@@ -15,9 +15,9 @@
 #include "shim/sys.h"
 
 #define BUFFER_BYTES (1u << 20) /* about 4000 kernels */
-/* each thread that launches has one; pages that aren't written take no memory */
+/* one per launching thread; pages that aren't written take no memory */
 #define BUFFERS_MAX 256u
-/* CUPTI_API_VERSION of CUDA 12.9: older ones crash where they are given no buffer */
+/* CUPTI_API_VERSION of CUDA 12.9: older ones crash without a buffer */
 #define VERSION_TAKES_NONE 27u
 
 struct spare {
@@ -28,10 +28,7 @@ static struct cuda_lock lock; /* guards the list and the number */
 static struct spare *spares;
 static uint32_t n_buffers, n_spares;
 
-/*
- * What is asked for beyond the limit, from all threads, by a CUPTI that does not survive that it is
- * given none.
- */
+/* Given out beyond the limit, to all threads, by a CUPTI that crashes without a buffer. */
 static uint8_t *discarded;
 
 static uint8_t *take_buffer(void)

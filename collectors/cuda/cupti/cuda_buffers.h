@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CUpti_BuffersCallbackRequestFunc: *buffer is NULL where there is no memory for one. */
+/* CUpti_BuffersCallbackRequestFunc: *buffer is NULL without memory. */
 void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
 
 /* CUpti_BuffersCallbackCompleteFunc: record the first n_valid bytes and take the buffer back. */
@@ -16,7 +16,7 @@ void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer,
 /* Add the records that CUPTI dropped since the last query to the losses. */
 void torsh_cuda_count_dropped(void *context, uint32_t stream);
 
-/* How many buffers CUPTI holds. */
+/* The number of buffers that CUPTI holds. */
 uint32_t torsh_cuda_buffers_out(void);
 
 #endif

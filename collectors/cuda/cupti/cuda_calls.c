@@ -24,10 +24,10 @@
 #include "collectors/cuda/memory/cuda_memory_info.h"
 #include "shim/cuda/cupti.h"
 
-/* What of a call is wanted; none: it is another client's alone. */
+/* How a call is handled; none: only another client enabled it. */
 enum call_kind {
-	CALL_LAUNCHES = 1, /* it gives a device something to do */
-	CALL_IS_TIMED = 2, /* and these may wait */
+	CALL_LAUNCHES = 1, /* it starts work on a device */
+	CALL_IS_TIMED = 2, /* it starts work, or may wait */
 	CALL_ON_MEMORY = 4,
 	CALL_IS_COUNTED = 8, /* by collectors/cuda/counters/cuda_counters.c */
 };
@@ -35,7 +35,7 @@ enum call_kind {
 static _Atomic uint8_t kinds_of[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
 static _Atomic uint32_t api_labels[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
 
-/* "cudaLaunchKernel_v7000" is cudaLaunchKernel; "cuMemcpyHtoD_v2" stays. */
+/* "cudaLaunchKernel_v7000" becomes cudaLaunchKernel; "cuMemcpyHtoD_v2" stays. */
 static size_t plain_length(const char *name)
 {
 	const char *suffix = strrchr(name, '_');
@@ -45,7 +45,7 @@ static size_t plain_length(const char *name)
 }
 
 /*
- * Calls by how their names begin; of what is in neither list there is too much, or it does nothing
+ * Calls by the beginnings of their names. Calls in neither list are too frequent, or do nothing
  * (getters, queries).
  */
 static const char *const launches[] = {
@@ -109,10 +109,7 @@ static int begins_as(const char *name, const char *const *beginnings)
 	return 0;
 }
 
-/*
- * The outermost call that this thread is in: the runtime does its work by calls of the driver
- * within its own.
- */
+/* The outermost call of this thread: the runtime implements its calls by driver calls. */
 static _Thread_local struct {
 	int domain; /* 0: in none */
 	uint32_t correlation;
@@ -130,7 +127,7 @@ bool torsh_cuda_is_in_call(void)
 	return outermost.domain != 0;
 }
 
-/* Anchors of the counter may lie a little askew. */
+/* Anchors of the counter may be slightly off. */
 static uint64_t since(uint64_t begin_ns)
 {
 	uint64_t now_ns = torsh_cuda_now_ns();
@@ -138,7 +135,7 @@ static uint64_t since(uint64_t begin_ns)
 	return now_ns > begin_ns ? now_ns - begin_ns : 0;
 }
 
-/* The fields that launches and other calls share. */
+/* Fields that launches and other calls have in common. */
 #define REPORTED_OF(call, label, since_ns)                                   \
 	{                                                                    \
 		.api = (label), .correlation = (call)->correlation,          \
@@ -171,8 +168,8 @@ static void begin_call(const struct cupti_call *call, int domain, uint32_t id, u
 	if (is_within(call, domain))
 		return;
 	/*
-	 * CUPTI holds no lock here: clocks may be read, and a buffer requested from its other
-	 * client.
+	 * CUPTI holds no lock here: clocks may be read, and the other client may be called for a
+	 * buffer.
 	 */
 	*call->slot = torsh_cuda_clock_now();
 	torsh_cuda_tee_launch();
@@ -207,7 +204,7 @@ static void take_call(int domain, uint32_t id, const struct cupti_call *call, co
 
 	if (!kinds || !call->slot)
 		return;
-	/* What is measured lies around the call as it is recorded. */
+	/* A measurement encloses the recorded call. */
 	if (kinds & CALL_IS_COUNTED && call->site == CUPTI_ENTER)
 		torsh_cuda_counters_call(call, id);
 	if (call->site == CUPTI_ENTER)
@@ -220,9 +217,9 @@ static void take_call(int domain, uint32_t id, const struct cupti_call *call, co
 }
 
 /*
- * A graph's node runs when the graph is launched, but what asked for it is what is open here and
- * now, and where that is in the program is its line. A clone has its original's. CUPTI gives a
- * node's number in its callbacks only.
+ * A graph's node runs when the graph is launched, but it belongs to the operators that are open
+ * here, and to the stack of this call. A clone has its original's. CUPTI passes a node's number
+ * only to callbacks.
  */
 static void take_node(const struct cupti_graph *graph, const void *frame)
 {
@@ -259,14 +256,14 @@ static void take_resource(uint32_t id, const struct cupti_resource *resource, co
 	errno = saved;
 }
 
-/* Ours is nearest to the call, so that what the other subscriber takes is not the call's time. */
+/* The agent is nearest to the call, so that the other subscriber's time is not the call's. */
 void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *data)
 {
 	int is_api = domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME;
 	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
 
 	(void)unused;
-	/* Driver calls of the agent are recorded for no one, nor passed to the other subscriber. */
+	/* Driver calls of the agent are neither recorded nor forwarded to the other subscriber. */
 	if (!torsh_cuda_is_live() || torsh_cuda_memory_info_is_querying)
 		return;
 	if (!is_exit)

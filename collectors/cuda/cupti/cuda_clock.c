@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUPTI's clock against CLOCK_MONOTONIC. Both are read now and then, one between two readings of
- * the other; a time in between lies on the line through the readings around it. CUPTI counts the
- * nanoseconds of the wall clock, which is set now and then and runs faster or slower meanwhile:
- * readings must be frequent where there is something to record. Another client may register a clock
- * of its own, with other units: then an era begins in which times are of that.
+ * Relates CUPTI's clock to CLOCK_MONOTONIC. Both are read now and then, one between two readings of
+ * the other; a time in between is interpolated between the readings around it. CUPTI counts
+ * nanoseconds of the wall clock, which is sometimes set or adjusted: readings must be frequent
+ * while there is something to record. Another client may register its own clock, with other units:
+ * then a new era begins.
  */
 #include "collectors/cuda/cupti/cuda_clock.h"
 
@@ -19,7 +19,7 @@
 #define READ_EVERY_NS 10000000u
 #define N_TRIES 5
 #define N_ERAS 4u
-/* beyond the readings by more than that a time is none of this clock's */
+/* a time further beyond the readings is not on this clock */
 #define MARGIN_NS UINT64_C(3600000000000)
 
 struct reading {
@@ -28,19 +28,19 @@ struct reading {
 };
 
 /*
- * As long as CUPTI has one clock: its own, which counts nanoseconds, or one that a client
+ * The time during which CUPTI has one clock: its own, in nanoseconds, or one that a client
  * registered.
  */
 struct era {
 	int is_own;
-	struct reading first; /* to measure the rate of what is not nanoseconds */
+	struct reading first; /* for the rate of a clock in other units */
 	struct reading readings[N_READINGS];
-	uint32_t n_readings; /* ever made; the last N_READINGS are kept */
+	uint32_t n_readings; /* total; the last N_READINGS are kept */
 };
 
 static struct cuda_lock lock; /* guards what follows */
 static struct era eras[N_ERAS] = {{.is_own = 1}};
-static uint32_t n_eras = 1; /* ever; the last is the present one */
+static uint32_t n_eras = 1; /* total; the last one is current */
 static _Atomic uint64_t widest_ns, largest_step_ns; /* read without it */
 
 static _Atomic uint64_t next_reading_ns;
@@ -60,7 +60,7 @@ static uint32_t first_kept(const struct era *era)
 	return era->n_readings > N_READINGS ? era->n_readings - N_READINGS : 0;
 }
 
-/* How far CUPTI's clock is ahead of ours, modulo 2^64. */
+/* The offset of CUPTI's clock to CLOCK_MONOTONIC, modulo 2^64. */
 static uint64_t distance(const struct reading *reading)
 {
 	return reading->stamp - reading->monotonic_ns;
@@ -172,7 +172,7 @@ static uint64_t between(const struct reading *a, const struct reading *b, uint64
 	return a->monotonic_ns + (uint64_t)(share * (double)(b->monotonic_ns - a->monotonic_ns));
 }
 
-/* From a reading on, before it or after it, at the rate of the era. */
+/* Extrapolated from a reading, before or after it, at the rate of the era. */
 static uint64_t beyond(const struct era *era, const struct reading *reading, uint64_t stamp)
 {
 	int64_t units = (int64_t)(stamp - reading->stamp);
@@ -181,7 +181,7 @@ static uint64_t beyond(const struct era *era, const struct reading *reading, uin
 	       (uint64_t)(era->is_own ? units : (int64_t)((double)units * rate_of(era)));
 }
 
-/* Returns 0 where the stamp is none of this era's clock. */
+/* Returns 0 if the stamp is not on this era's clock. */
 static uint64_t moment_in(const struct era *era, uint64_t stamp)
 {
 	uint32_t later = find_later(era, stamp), first = first_kept(era);
@@ -198,7 +198,7 @@ static uint64_t moment_in(const struct era *era, uint64_t stamp)
 	return moment;
 }
 
-/* The latest era whose clock may have said this, or NULL; with the lock. */
+/* The latest era with a clock that can have this stamp, or NULL; with the lock. */
 static const struct era *find_era(uint64_t stamp, uint64_t *moment)
 {
 	for (uint32_t i = n_eras; i && i + N_ERAS > n_eras; i--) {

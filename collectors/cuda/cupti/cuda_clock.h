@@ -8,8 +8,8 @@
 #include "shim/cuda/cupti.h"
 
 /*
- * Read both clocks if the last reading is old, or in any case where now is set. Not from a callback
- * in which CUPTI holds its locks.
+ * Read both clocks if the last reading is old, or always if now is set. Not from a callback in
+ * which CUPTI holds its locks.
  */
 void torsh_cuda_clock_read(int now);
 
@@ -21,7 +21,7 @@ uint64_t torsh_cuda_clock_now(void);
 
 /*
  * Convert a span of CUPTI timestamps to nanoseconds of CLOCK_MONOTONIC. Returns 0, with nothing
- * written, where there is no reading yet or the timestamps belong to another clock.
+ * written, if there is no reading yet or the timestamps belong to another clock.
  */
 int torsh_cuda_clock_span(uint64_t start, uint64_t end, uint64_t *begin_ns, uint64_t *duration_ns);
 

@@ -20,13 +20,13 @@
 #include "shim/sys.h"
 
 #define TIMEOUT_NS UINT64_C(2000000000)
-#define READ_EVERY_NS UINT64_C(100000000) /* the clocks, while nobody launches anything */
+#define READ_EVERY_NS UINT64_C(100000000) /* period of clock readings while nothing is launched */
 
-/* In pages that a forked child gets as zeros: it has no such thread. */
+/* In pages that are zeroed in a forked child, which has no such thread. */
 struct flusher {
 	_Atomic uint32_t is_there;
-	_Atomic uint32_t n_requested, n_done; /* flushes; words to wait on */
-	_Atomic uint32_t is_last; /* the process ends: what still runs is asked for too */
+	_Atomic uint32_t n_requested, n_done; /* numbers of flushes; futex words */
+	_Atomic uint32_t is_last; /* the process ends: unfinished activities are fetched too */
 	_Atomic uint32_t is_given_up;
 };
 
@@ -37,9 +37,7 @@ static void flush(int is_last)
 	int result;
 
 	torsh_cuda_clock_read(1);
-	/*
-	 * First what is complete, then what still runs: that has no end, and is counted as invalid.
-	 */
+	/* First complete records, then unfinished ones: these have no end, and count as invalid. */
 	result = torsh_cupti.ActivityFlushAll(0);
 	if (is_last) {
 		result |= torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
@@ -53,9 +51,9 @@ static void flush(int is_last)
 }
 
 /*
- * Until a flush is asked for. Kernels may run for long while the program waits for them, and the
- * wall clock be set meanwhile: who launches reads the clocks, and otherwise it is done here. Not
- * after the last flush, when CUPTI may be gone.
+ * Sleep until a flush is requested. Kernels may run for long while the program waits for them, and
+ * the wall clock may be set meanwhile: launching threads read the clocks, and otherwise this thread
+ * does. Not after the last flush, when CUPTI may be gone.
  */
 static void rest(uint32_t n_requested)
 {
@@ -71,7 +69,7 @@ static void *serve(void *unused)
 	torsh_thread_name("torsh-cuda");
 	for (;;) {
 		uint32_t n_done = atomic_load_explicit(&flusher->n_done, memory_order_relaxed);
-		/* Pairs with the increment in ask. */
+		/* Pairs with the increment in request. */
 		uint32_t n_requested =
 			atomic_load_explicit(&flusher->n_requested, memory_order_acquire);
 
@@ -95,7 +93,7 @@ int torsh_cuda_flusher_start(void)
 	flusher = torsh_sys_own_pages(sizeof(*flusher));
 	if (!flusher)
 		return -ENOMEM;
-	/* What the C library allocates for the thread is nothing of the program's. */
+	/* The C library's allocations for the thread are not the program's. */
 	producer = torsh_producer_enter();
 	result = torsh_thread_start(serve, NULL);
 	if (producer)
@@ -110,7 +108,7 @@ static int is_done(uint32_t number)
 	       0;
 }
 
-/* Returns 0 where the time is over. */
+/* Returns 0 on timeout. */
 static int wait_for(uint32_t number)
 {
 	uint64_t until_ns = torsh_cuda_monotonic_ns() + TIMEOUT_NS;
@@ -142,7 +140,7 @@ void torsh_cuda_flush(int is_last)
 		flush(is_last);
 		return;
 	}
-	/* One that took too long still holds what the next would wait for. */
+	/* A flush that timed out still holds what the next one would wait for. */
 	if (atomic_load_explicit(&flusher->is_given_up, memory_order_relaxed))
 		return;
 	if (is_last)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* CUPTI's records as events, in whatever thread CUPTI hands them over. */
+/* CUPTI's records as events, on the thread that delivers them. */
 #include "collectors/cuda/cupti/cuda_records.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 #include "collectors/cuda/cupti/cuda_clock.h"
 #include "shim/cuda/cupti.h"
 
-/* When something ran, on our clock. */
+/* The time of an activity, in CLOCK_MONOTONIC. */
 struct span {
 	uint64_t begin_ns, duration_ns;
 };
 
-/* Returns 0 where the record has no times: what had not ended, or could not be measured. */
+/* Returns 0 if the record has no times: it had not ended, or could not be measured. */
 static int span_of(uint64_t start, uint64_t end, struct span *span)
 {
 	if (!start || end < start)
@@ -33,10 +33,7 @@ static uint32_t name_of(const char *name)
 	return name ? torsh_label(name, strlen(name)) : 0;
 }
 
-/*
- * Names of kernels that came lately; a name stays where it is as long as its buffer's records are
- * gone over.
- */
+/* Names of recent kernels; a name stays valid while its buffer's records are processed. */
 #define NAMES 64u
 
 struct names {
@@ -46,7 +43,7 @@ struct names {
 
 static uint32_t kernel_label(struct names *names, const char *name)
 {
-	/* Names begin at any byte, mangled ones a few dozen apart. */
+	/* Names begin at any byte; mangled ones are a few dozen apart. */
 	uint32_t i = (uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 58) % NAMES;
 
 	if (names->names[i] != name) {
@@ -83,7 +80,7 @@ static int take_kernel(const struct cupti_kernel *kernel, struct names *names, s
 	return 1;
 }
 
-/* What the records of a copy and of one between devices have in common. */
+/* The common fields of the records of a copy and of one between devices. */
 #define COPY_OF(record)                                                                            \
 	{                                                                                          \
 		.bytes = (record)->bytes, .begin = span.begin_ns, .duration_ns = span.duration_ns, \
@@ -176,7 +173,7 @@ static int take_overhead(const struct cupti_overhead *overhead, struct event *ev
 	return 1;
 }
 
-/* As nvidia-smi writes it. */
+/* In nvidia-smi's form. */
 static uint32_t uuid_label(const uint8_t *uuid)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -239,7 +236,7 @@ static int take_stream(const struct cupti_stream *stream, struct event *event)
 	return 1;
 }
 
-/* Returns 1, 0 where its times are none, or -1: it is of a kind that was not asked for here. */
+/* Returns 1, 0 if its times are invalid, or -1: a kind that the agent did not enable. */
 static int take_record(const struct cupti_record *record, struct names *names, struct event *event)
 {
 	switch (record->kind) {
@@ -289,7 +286,7 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 	}
 	if (producer)
 		torsh_producer_leave(producer);
-	/* The rest of the buffer can't be read, however many records that is. */
+	/* The rest of the buffer can't be read; its number of records is unknown. */
 	n_invalid += status != CUPTI_END_OF_BUFFER;
 	atomic_fetch_add_explicit(&torsh_cuda_losses.records, n_taken, memory_order_relaxed);
 	atomic_fetch_add_explicit(&torsh_cuda_losses.invalid, n_invalid, memory_order_relaxed);

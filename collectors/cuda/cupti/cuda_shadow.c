@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Another subscriber to CUPTI's callbacks in this process, beside us who have the only
- * subscription: it gets a shadow of one, which hears what it enabled, with its own data and its own
- * slot for each call.
+ * A second subscriber to CUPTI's callbacks in this process, while the agent has the only
+ * subscription: it gets a shadow subscription, which receives the callbacks that it enabled, with
+ * its own data and its own slot for each call.
  */
 #include "collectors/cuda/cupti/cuda_shadow.h"
 
@@ -14,23 +14,23 @@
 #include "shim/cuda/cupti.h"
 
 #define N_DOMAINS 8u
-#define SLOTS_MAX 32u /* calls within calls */
+#define SLOTS_MAX 32u /* nested calls */
 
 enum enabler { BY_US = 1, BY_SHADOW = 2 };
 
-static void *subscription; /* CUPTI's, ours; set before anything is called back */
+static void *subscription; /* CUPTI's, held by the agent; set before any callback */
 static _Atomic uint8_t enabled[N_DOMAINS][CUPTI_CALLS_MAX]; /* enum enabler */
 
 static struct shadow {
 	_Atomic uint32_t is_taken;
-	cupti_callback *_Atomic call; /* NULL: nobody's */
+	cupti_callback *_Atomic call; /* NULL: no subscriber */
 	void *data;
 	char name[CUPTI_OLD_NAME_BYTES];
 } shadow;
 
-/* What the shadow keeps from the enter of a call to its exit. */
+/* The shadow's data from the enter of a call to its exit. */
 struct slot {
-	const uint64_t *call; /* CUPTI's slot of that call: no other one that is open has it */
+	const uint64_t *call; /* CUPTI's slot of that call, unique among open calls */
 	uint64_t value;
 };
 
@@ -88,7 +88,7 @@ bool torsh_cuda_is_watched(int domain, uint32_t id)
 
 static struct slot *open_slot(const uint64_t *call)
 {
-	/* Ends of calls may be missing: what was switched off meanwhile. */
+	/* Exits of calls may be missing, if the callback was disabled meanwhile. */
 	if (n_slots == SLOTS_MAX)
 		n_slots = 0;
 	slots[n_slots] = (struct slot){.call = call};
@@ -112,8 +112,8 @@ static struct slot *close_slot(const uint64_t *call)
 static void call_shadow(cupti_callback *call, int domain, uint32_t id, const void *data)
 {
 	/*
-	 * Its own slot in the place of CUPTI's for the time of the call: the struct has more fields
-	 * in later versions.
+	 * Its own slot replaces CUPTI's during the call: the struct can't be copied, it has more
+	 * fields in later versions.
 	 */
 	struct cupti_call *api = (struct cupti_call *)data;
 	uint64_t *slot;
@@ -137,7 +137,7 @@ void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data)
 		call_shadow(call, domain, id, data);
 }
 
-/* ---- what the other subscriber calls --------------------------------------------------------- */
+/* ---- the other subscriber's calls ------------------------------------------------------------ */
 
 static int subscribe(void **subscriber, cupti_callback *call, void *data, const char *name)
 {
@@ -177,7 +177,7 @@ int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *d
 	return result;
 }
 
-/* Is that the shadow? What isn't goes on to CUPTI, which says so. */
+/* Whether this is the shadow. CUPTI handles, and rejects, all others. */
 static int is_shadow(const void *subscriber)
 {
 	return subscriber == &shadow && torsh_cuda_is_live() &&

@@ -22,21 +22,21 @@ static struct client {
 	cupti_clock *_Atomic clock;
 	_Atomic uint64_t enabled; /* a bit for each kind */
 	/*
-	 * What it had enabled is to be handed over until its next flush is done, though it is
-	 * disabled.
+	 * The kinds that it had enabled are delivered until its next flush is done, even if
+	 * disabled meanwhile.
 	 */
 	_Atomic uint64_t wanted;
 } client;
 
-/* A buffer of the client's that is being filled. */
+/* A client's buffer that is being filled. */
 struct filling {
 	uint8_t *buffer;
 	size_t n_bytes, used, n_most, n_records;
 };
 
 /*
- * Clients flush only where they were asked for a buffer (Kineto): as CUPTI does, one is asked for
- * at the first launch. It waits here for records.
+ * Some clients flush only if a buffer was requested from them (Kineto): like CUPTI, request one at
+ * the first launch. It waits here for records.
  */
 static struct cuda_lock lock; /* guards it */
 static struct filling waiting;
@@ -55,14 +55,14 @@ int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_compl
 	return CUPTI_DONE;
 }
 
-/* Registered again a clock spoils records (pytorch/pytorch#192021): each is registered once. */
+/* Registering a clock again corrupts records (pytorch/pytorch#192021): each is registered once. */
 int torsh_cuda_tee_ActivityRegisterTimestampCallback(cupti_clock *clock)
 {
 	if (!torsh_cuda_is_live() || !clock)
 		return -1;
 	if (atomic_exchange_explicit(&client.clock, clock, memory_order_relaxed) == clock)
 		return CUPTI_DONE;
-	/* What is complete still has the clock before. */
+	/* Complete records still have the previous clock. */
 	torsh_cupti.ActivityFlushAll(0);
 	torsh_cuda_clock_change(clock);
 	return CUPTI_DONE;
@@ -74,7 +74,7 @@ int torsh_cuda_tee_ActivityEnable(int kind)
 
 	if (!torsh_cuda_is_live() || !(bit & CUDA_OWN_KINDS))
 		return -1;
-	/* What was done before is none of the client's. */
+	/* Earlier activities are not the client's. */
 	if (!(atomic_load_explicit(&client.enabled, memory_order_relaxed) & CUDA_OWN_KINDS))
 		torsh_cupti.ActivityFlushAll(0);
 	atomic_fetch_or_explicit(&client.enabled, bit, memory_order_relaxed);
@@ -107,13 +107,13 @@ int torsh_cuda_tee_ActivityFlushAll(uint32_t flags)
 	return result;
 }
 
-/* It would end our records too. */
+/* It would end the agent's records too. */
 int torsh_cuda_tee_Finalize(void)
 {
 	return torsh_cuda_is_live() ? torsh_cuda_tee_ActivityFlushAll(0) : -1;
 }
 
-/* ---- handing over ---------------------------------------------------------------------------- */
+/* ---- delivery -------------------------------------------------------------------------------- */
 
 static void hand_over(struct filling *filling)
 {
@@ -131,7 +131,7 @@ static void request(struct filling *filling)
 		&filling->buffer, &filling->n_bytes, &filling->n_most);
 }
 
-/* The buffer that waits, which is the caller's now; or none. */
+/* Take the waiting buffer, or none. */
 static struct filling take_waiting(void)
 {
 	struct filling filling;
@@ -143,7 +143,7 @@ static struct filling take_waiting(void)
 	return filling;
 }
 
-/* A buffer with nothing in it goes back to where it waited, or is complete. */
+/* Keep an empty buffer waiting, or complete it. */
 static void keep_waiting(struct filling *filling)
 {
 	torsh_cuda_lock(&lock);
@@ -181,7 +181,7 @@ static void put(struct filling *filling, const void *record, size_t n)
 		hand_over(filling);
 		request(filling);
 	}
-	/* A client that gives no buffer does without. */
+	/* A client that provides no buffer gets no records. */
 	if (!has_room(filling, n))
 		return;
 	memcpy(filling->buffer + filling->used, record, n);
@@ -189,7 +189,9 @@ static void put(struct filling *filling, const void *record, size_t n)
 	filling->n_records++;
 }
 
-/* What the client enabled of our kinds; of others only its own are there. */
+/*
+ * Of the agent's kinds, only those that the client enabled; others are there only for the client.
+ */
 static int is_wanted(const struct cupti_record *record)
 {
 	uint64_t bit = KIND_BIT(record->kind);
@@ -215,7 +217,7 @@ void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid)
 				     (uint8_t *)before));
 		before = record;
 	}
-	/* Kineto takes what it got only while it has given out a buffer. */
+	/* Kineto uses a completed buffer only while it has another one given out. */
 	if (filling.n_records) {
 		hand_over(&filling);
 		request(&filling);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The program is about to launch work on a device. Where CUPTI holds no lock. */
+/* The program is about to launch work on a device. Called while CUPTI holds no lock. */
 void torsh_cuda_tee_launch(void);
 
 /*

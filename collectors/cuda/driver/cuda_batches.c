@@ -8,7 +8,7 @@ enum driver_memory torsh_cuda_memory_at(uint64_t address)
 {
 	uint32_t memory = DRIVER_HOST;
 
-	/* An address unknown to the driver is host memory. */
+	/* An address that the driver doesn't recognise is host memory. */
 	if (torsh_driver.cuPointerGetAttribute(&memory, DRIVER_POINTER_MEMORY_TYPE, address))
 		return DRIVER_HOST;
 	return memory == DRIVER_DEVICE ? DRIVER_DEVICE : DRIVER_HOST;
@@ -20,10 +20,7 @@ static enum driver_memory memory_of_operand(const struct driver_operand *operand
 						     : torsh_cuda_memory_at(operand->address);
 }
 
-/*
- * 0: a format whose elements are of no one size. Not inlined: only arrays need what it takes of the
- * stack.
- */
+/* 0: a format without a fixed element size. Not inlined: only arrays need its stack space. */
 static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_memcpy_3d_copy *copy)
 {
 	const struct driver_operand *of =

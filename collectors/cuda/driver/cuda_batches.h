@@ -11,8 +11,8 @@
 enum driver_memory torsh_cuda_memory_at(uint64_t address);
 
 /*
- * Replace work->batch by the sum of its bytes and its common direction: COPY_UNKNOWN where there
- * are several; a direction that is set stays. Calls the driver for each address.
+ * Replace work->batch by the sum of its bytes and its common direction: COPY_UNKNOWN for several; a
+ * direction that is already set stays. Calls the driver for each address.
  */
 void torsh_cuda_describe_batch(struct driver_work *work);
 

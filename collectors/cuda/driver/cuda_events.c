@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Device events without CUPTI: each launching driver call is seen in its wrapper
+ * Device events without CUPTI: each launching driver call passes a wrapper
  * (shim/cuda/driver_wrappers.c), and events are recorded in its stream before and after it
- * (collectors/device/device_cuda.c). They are polled from later calls, never waited for. A launch
- * that is captured into a graph does no work and has no events; the graph's own launch has one
- * pair. Without events, or where another tool measures, only the host's side is recorded.
+ * (collectors/device/device_cuda.c). Later calls poll them and never wait. A launch that is
+ * captured into a graph does no work and has no events; the graph's own launch has one pair.
+ * Without events, or if another tool measures, only the host's side is recorded.
  */
 #include "collectors/cuda/driver/cuda_events.h"
 
@@ -31,10 +31,10 @@
 #include "shim/hooks.h"
 #include "shim/sys.h"
 
-#define PAIRS_MAX 65536u /* that were not reached yet */
+#define PAIRS_MAX 65536u /* pairs that were not reached yet */
 #define PAIRS_A_TIME 128u
 #define POLL_EVERY_NS 1000000u
-#define POLL_SHARE 15u /* what polls may take: one part in so many + 1 */
+#define POLL_SHARE 15u /* polls may take one part in this + 1 */
 #define BLOCKED_MAX 64u
 #define RESOLUTION_NS 500u /* cuEventElapsedTime: "a resolution of around 0.5 microseconds" */
 
@@ -42,10 +42,7 @@ struct list {
 	struct device_pair *first, **last;
 };
 
-/*
- * In pages that a forked child gets as zeros: what the parent's driver knows is none of the
- * child's.
- */
+/* In pages that are zeroed in a forked child: the parent's driver handles are invalid there. */
 struct watch {
 	_Atomic uint32_t is_on, has_marks, is_polling, is_ending, correlation, n_pending,
 		no_marks_reason;
@@ -60,18 +57,15 @@ static struct device_pair *spares;
 static struct list pending;
 
 /*
- * The function that the thread is in, by its frame (torsh_producer_holder): one of ours that calls
- * the driver, or that of a call of the program's, within which the driver's are its own. A handler
- * that interrupts it finds it so, and leaves the rest alone; one that jumps out of it leaves it to
- * the next call. 0: it is in none.
+ * The function that the thread is in, by its frame (torsh_producer_holder): one of the agent that
+ * calls the driver, or a call of the program, in which the driver's inner calls are not recorded. A
+ * signal handler that interrupts it finds it set, and records nothing; if it jumps out, the next
+ * call of the thread clears it. 0: none.
  */
 static _Thread_local uint64_t holder;
-static _Thread_local bool has_returned; /* the driver's function of that call has */
+static _Thread_local bool has_returned; /* the driver's function of that call has returned */
 
-/*
- * The thread's call that gives a device work: in a pair without marks, as it is recorded where
- * there are none.
- */
+/* The thread's current launch, as a pair without events, for launches that get none. */
 static _Thread_local struct device_pair untimed;
 
 static int is_on(void)
@@ -80,8 +74,8 @@ static int is_on(void)
 }
 
 /*
- * A function further out than the holder came back from it; or is called by a handler on another
- * stack, and then it is the holder that is told no further.
+ * A function further out than the holder has returned; or a handler on another stack calls it, and
+ * then the holder's call is dropped.
  */
 static bool is_inside(const void *frame)
 {
@@ -100,7 +94,7 @@ static void send_mode(enum device_mode mode, uint32_t reason)
 					.device_mode = {.mode = mode, .reason = reason}});
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 int torsh_cuda_watch_driver(const char *reason, int has_marks)
 {
@@ -124,7 +118,7 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 	return 0;
 }
 
-/* The driver gives us no marks: from here on only the host's side is recorded. */
+/* The driver refuses events: from here on only the host's side is recorded. */
 static void give_up_marks(void)
 {
 	const char *problem = torsh_device_cuda_problem();
@@ -195,21 +189,21 @@ static int is_captured(void *stream)
 	int status = 0;
 
 	/*
-	 * Refused is the default stream while another one that it would wait for is captured: no
-	 * work can be given to it.
+	 * The default stream is refused while another stream that it would wait for is captured: no
+	 * work can be submitted to it.
 	 */
 	return torsh_driver.cuStreamIsCapturing(stream, &status) || status;
 }
 
-/* What the driver does for us is nothing of the program's. */
+/* State while the driver works for the agent, not for the program. */
 struct quiet {
 	void *outer;
 	int mode;
 };
 
 /*
- * A capture that the program has under way elsewhere would forbid some of our calls: relaxed, it
- * doesn't.
+ * A capture in progress elsewhere in the program would forbid some of the agent's calls: in relaxed
+ * mode it doesn't.
  */
 static struct quiet enter_driver(void)
 {
@@ -226,7 +220,7 @@ static void leave_driver(struct quiet *quiet)
 	torsh_heap_leave_allocator(quiet->outer);
 }
 
-/* Returns 0, -ENOSPC, or what record says. */
+/* Returns 0, -ENOSPC, or the error of record. */
 static int begin_pair(struct driver_work *work)
 {
 	struct device_pair *pair;
@@ -258,7 +252,7 @@ static int prepare(struct driver_work *work)
 }
 
 /*
- * A handler jumped out of the thread's last call: its end is not known, and nothing more of it is
+ * A handler jumped out of the thread's last call: its end is unknown, and the rest of it is not
  * recorded.
  */
 static __attribute__((noinline)) void mend(void)
@@ -277,7 +271,7 @@ static void hold_thread(const void *frame)
 
 	holder = torsh_producer_holder(frame);
 	has_returned = false;
-	/* A signal handler that comes from here on finds the thread inside. */
+	/* A signal handler from here on finds the thread inside. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (old)
 		mend();
@@ -332,11 +326,11 @@ void torsh_cuda_launching(struct driver_work *work)
 /* ---- after a call ---------------------------------------------------------------------------- */
 
 /*
- * None of these is inlined: what one of them needs of the stack isn't there while another runs, nor
- * while the call itself is told.
+ * None of these is inlined: the stack space of one is released before another runs, and before the
+ * call is sent.
  */
 
-/* Returns the pair between whose marks the work is under way now; NULL where it isn't. */
+/* Returns the pair of events around the work in progress; NULL: none. */
 static __attribute__((noinline)) struct device_pair *end_pair(struct driver_work *work, int result)
 {
 	struct device_pair *pair = work->pair;
@@ -400,8 +394,8 @@ void torsh_cuda_launched(struct driver_work *work, int result, const void *frame
  */
 
 /*
- * Streams whose next pair was not reached, nor what follows it. Of streams beyond these each pair
- * is queried.
+ * Streams with a pair that was not reached, so that later ones were not either. Beyond this number
+ * each pair is queried.
  */
 struct blocked {
 	const void *streams[BLOCKED_MAX];
@@ -425,7 +419,7 @@ static void block(struct blocked *blocked, const struct device_pair *pair)
 	blocked->contexts[blocked->n++] = pair->location.context;
 }
 
-/* What a pair measured. Returns 0, -EAGAIN, or -errno: it never will. */
+/* The times of a pair. Returns 0, -EAGAIN, or -errno: it will never have any. */
 static int measure(const struct device_pair *pair, uint64_t *begin_ns, uint64_t *duration_ns)
 {
 	uint64_t mark_ns, earliest_ns, taken_ns;
@@ -440,8 +434,8 @@ static int measure(const struct device_pair *pair, uint64_t *begin_ns, uint64_t 
 		return result;
 	taken_ns = us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0;
 	/*
-	 * An idle stream comes to its mark before it has anything to do: nothing begins before it
-	 * was asked for.
+	 * An idle stream reaches its event before it has work: nothing begins before it was
+	 * requested.
 	 */
 	earliest_ns = pair->work.begin_ns - torsh_device_cuda_clock().width_ns / 2;
 	*begin_ns = mark_ns < earliest_ns ? earliest_ns : mark_ns;
@@ -451,7 +445,7 @@ static int measure(const struct device_pair *pair, uint64_t *begin_ns, uint64_t 
 	return 0;
 }
 
-/* Returns 1 where nothing more is to be expected of the pair. */
+/* Returns 1 if the pair is finished. */
 static int settle(struct device_pair *pair, struct blocked *blocked)
 {
 	uint64_t begin_ns, duration_ns;
@@ -485,7 +479,7 @@ static struct list take_pending(void)
 	return taken;
 }
 
-/* In front of what was added meanwhile. */
+/* Before those that were added meanwhile. */
 static void put_back(struct device_pair *first, struct device_pair **last)
 {
 	if (!first)
@@ -498,7 +492,7 @@ static void put_back(struct device_pair *first, struct device_pair **last)
 	torsh_cuda_unlock(&lock);
 }
 
-/* The caller has the poll, by which there is one list of them. */
+/* The caller holds the poll lock, which guards the list. */
 static void poll_all(void)
 {
 	static struct blocked blocked;
@@ -527,7 +521,7 @@ static void give_poll(void)
 	atomic_store_explicit(&watch->is_polling, 0, memory_order_release);
 }
 
-/* With the poll, which is given back. */
+/* With the poll lock, which is released. */
 static __attribute__((noinline)) void poll_now(uint64_t now_ns)
 {
 	uint64_t taken_ns;
@@ -575,7 +569,8 @@ void torsh_cuda_context_ending(struct driver_ending *ending)
 }
 
 /*
- * Told afterwards: a call that fails, or the release of a context that others hold, ends nothing.
+ * Recorded afterwards: a call that fails, or the release of a context with other references, ends
+ * nothing.
  */
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result)
 {
@@ -587,7 +582,7 @@ void torsh_cuda_context_ended(const struct driver_ending *ending, int result)
 	errno = saved;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- exit ------------------------------------------------------------------------------------ */
 
 static void send_figures(void)
 {
@@ -635,7 +630,7 @@ void torsh_cuda_end_marks(void)
 	    atomic_exchange_explicit(&watch->is_ending, 1, memory_order_relaxed))
 		return;
 	hold_thread(frame);
-	/* Another thread that has it may be stopped for ever. */
+	/* Another thread that holds it may be stopped for ever. */
 	if (take_poll())
 		poll_all();
 	send_figures();

@@ -15,17 +15,17 @@
 int torsh_cuda_watch_driver(const char *reason, int has_marks);
 
 /*
- * A driver call of the program begins in the wrapper with this frame. Returns not 0 where it is
- * recorded: then torsh_cuda_leave_call follows. A call that a signal handler or longjmp left is
- * closed by the next call of the thread.
+ * A driver call of the program begins in the wrapper with this frame. Returns not 0 if it is
+ * recorded: then torsh_cuda_leave_call follows. A call that a signal handler or longjmp abandoned
+ * is closed by the next call of the thread.
  */
 int torsh_cuda_enter_call(const void *frame);
 void torsh_cuda_leave_call(void);
 
 /*
  * The driver's function has returned to the wrapper with this frame, and the agent may call the
- * driver. Returns 0 where the call is no longer recorded: in a child that the call forked, or where
- * the call was taken for one that had been left.
+ * driver. Returns 0 if the call is no longer recorded: in a child that the call forked, or if the
+ * call counted as abandoned.
  */
 int torsh_cuda_call_returned(const void *frame);
 

@@ -72,7 +72,7 @@ void torsh_cuda_describe(struct device_pair *pair)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Not inlined: the event isn't on the stack while that of the call is taken. */
+/* Not inlined: the event isn't on the stack while that of the call is sent. */
 static __attribute__((noinline)) void
 put_launch(struct producer *producer, const struct driver_work *work, int result, uint64_t stamp)
 {
@@ -193,7 +193,7 @@ static struct event memset_event(const struct device_pair *pair)
 	};
 }
 
-/* Where and when, in any of them. */
+/* Set the location and times of the event, of any kind. */
 #define LOCATE(field)                                          \
 	do {                                                   \
 		(field)->begin = begin_ns;                     \
@@ -233,9 +233,9 @@ void torsh_cuda_send_timed(const struct device_pair *pair, uint64_t begin_ns, ui
 
 #undef LOCATE
 
-/* ---- what is not seen ------------------------------------------------------------------------ */
+/* ---- unrecorded work ------------------------------------------------------------------------- */
 
-/* The name of the first one: the rest will be of the same kind. */
+/* The name of the first one; others are likely of the same kind. */
 static char not_seen[64];
 static _Atomic uint32_t has_not_seen;
 

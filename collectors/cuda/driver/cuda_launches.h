@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One launch of work on a device without CUPTI, as events. cuda_events.c sees the driver call and
- * times it.
+ * Sends one launch of device work as events, without CUPTI. collectors/cuda/driver/cuda_events.c
+ * records the driver call and times it.
  */
 #ifndef TORSH_COLLECTORS_CUDA_DRIVER_CUDA_LAUNCHES_H
 #define TORSH_COLLECTORS_CUDA_DRIVER_CUDA_LAUNCHES_H
@@ -13,7 +13,7 @@
 /* A launch, from the return of the driver call until its device time is available. */
 struct device_pair {
 	struct device_pair *next;
-	void *begin, *end; /* marks */
+	void *begin, *end; /* events */
 	struct driver_work work;
 	struct device_location location;
 	uint32_t name, registers, static_shared_bytes, local_bytes;
@@ -25,16 +25,14 @@ struct device_pair {
  */
 void torsh_cuda_describe(struct device_pair *pair);
 
-/*
- * Send a launch event for the call, with the stack above frame. result: what the driver returned.
- */
+/* Send a launch event for the call, with the stack above frame. result: the driver's. */
 void torsh_cuda_send_launch(const struct driver_work *work, int result, const void *frame);
 void torsh_cuda_send_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
 void torsh_cuda_send_untimed(const struct device_pair *pair, uint32_t reason);
 
-/* Put a note into the report if a launch was made by an entry point that is not recorded. */
+/* Add a note to the report if an unrecorded entry point launched work. */
 void torsh_cuda_send_unrecorded(void);
 
-uint32_t torsh_cuda_label(const char *text); /* 0 of NULL */
+uint32_t torsh_cuda_label(const char *text); /* the label of text; 0 for NULL */
 
 #endif

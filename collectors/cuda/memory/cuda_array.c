@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/memory/cuda_array.h"
 
-/* An array in the driver's terms: texels of one size, or blocks of 4 by 4 of these. */
+/* An array's format: texels of one size, or blocks of 4 by 4 texels. */
 struct shape {
 	uint64_t width, height, depth;
-	uint32_t texel_bytes, block; /* block: texels along its side */
+	uint32_t texel_bytes, block; /* block: the texels along its side */
 	unsigned n_levels, flags;
 };
 
@@ -51,7 +51,7 @@ static void set_format(struct shape *shape, int format, unsigned n_channels)
 
 static uint64_t blocks_along(uint64_t texels, uint32_t block)
 {
-	/* 0 is how an array of fewer dimensions says that it has no such side. */
+	/* 0: an array of fewer dimensions lacks this side. */
 	return texels ? (texels + block - 1) / block : 1;
 }
 

@@ -7,10 +7,10 @@
 #include "agent/producer/producer.h"
 #include "collectors/cuda/cuda.h"
 
-/* Most programs have no such nodes: then no event about their graphs is sent. */
+/* Most programs have no such nodes, and then no event about their graphs is sent. */
 static _Atomic uint32_t are_nodes_there;
 
-/* What the thread's call made. */
+/* What the thread's call created. */
 static _Thread_local struct {
 	int type; /* CUDA_NODE_ALLOC or CUDA_NODE_FREE; 0: nothing */
 	uint32_t graph;

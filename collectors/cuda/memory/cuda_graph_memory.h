@@ -11,7 +11,7 @@
 #include "shim/cuda/cuda_memory.h"
 #include "shim/cuda/cupti.h"
 
-/* A call about memory or graphs begins on this thread: forget the last node. */
+/* A call about memory or graphs begins on this thread: drop the last node. */
 void torsh_cuda_graph_memory_call_begins(void);
 
 /* A node was created (not cloned); does nothing unless it is a memory node. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash table of what is alive, in pages of the agent's: open addressing, at most half full, no
+ * A hash table of live blocks, in pages of the agent: open addressing, at most half full, no
  * tombstones.
  */
 #include "collectors/cuda/memory/cuda_live.h"
@@ -9,14 +9,15 @@
 #include "shim/sys.h"
 
 #define FIRST_SLOTS 1024u /* a power of two, as all sizes are */
-#define STEP_SHARE 16u /* between two times that it is more than ever: one part in so many, */
-#define STEP_MIN_BYTES (UINT64_C(2) << 20) /* and not less than the driver maps at a time */
+/* of a device's memory: minimum between two new maximums, one part in this, */
+#define STEP_SHARE 16u
+#define STEP_MIN_BYTES (UINT64_C(2) << 20) /* and not less than the driver's mapping granularity */
 
 struct live {
 	uint64_t key; /* address or handle */
 	uint64_t bytes;
 	uint64_t of; /* of a mapping the handle, otherwise the context */
-	/* of physical memory: its handle, each time that it was retained, its mappings */
+	/* of physical memory: its handle, each retain, and its mappings */
 	uint32_t refs;
 	uint16_t device;
 	uint8_t kind; /* enum device_block_kind; BLOCK_NONE: the slot is free */
@@ -25,16 +26,19 @@ struct live {
 static struct cuda_lock lock; /* guards the rest */
 static struct live *slots;
 static uint32_t n_slots, n_live;
-static int has_failed; /* there was no memory: nothing is counted any more */
+static int has_failed; /* without memory: nothing is counted any more */
 static uint64_t sums[LIVE_DEVICES_MAX], marks[LIVE_DEVICES_MAX];
 
-/* What the thread's last free took away. */
+/* What the thread's last free removed. */
 static _Thread_local struct live taken;
 
-/* Where it is, or the free slot where it would be. With the lock, and slots. */
+/* Its slot, or the free slot where it belongs. With the lock, and slots. */
 static uint32_t find(uint32_t kind, uint64_t key)
 {
-	/* By the golden ratio: the upper half is spread well, whatever addresses are aligned to. */
+	/*
+	 * By the golden ratio: the upper half is well distributed, whatever the alignment of
+	 * addresses.
+	 */
 	uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (n_slots - 1);
 
 	while (slots[at].kind != BLOCK_NONE && (slots[at].kind != kind || slots[at].key != key))
@@ -52,7 +56,7 @@ static struct live *lookup(uint32_t kind, uint64_t key)
 	return slots[at].kind == BLOCK_NONE ? NULL : &slots[at];
 }
 
-/* Returns 0 where there is no memory. */
+/* Returns 0 without memory. */
 static int grow(void)
 {
 	uint32_t n_old = n_slots, n = n_old ? 2 * n_old : FIRST_SLOTS;
@@ -71,7 +75,7 @@ static int grow(void)
 	return 1;
 }
 
-/* What follows in its row of slots moves up, so that none is looked for across a gap. */
+/* Entries that follow in its run of slots move up, so that searches find no gap. */
 static void take_out(struct live *live)
 {
 	uint32_t gap = (uint32_t)(live - slots), at = gap;
@@ -99,7 +103,7 @@ static void put(const struct live *live)
 {
 	struct live *there = lookup(live->kind, live->key);
 
-	/* The end of what was there was not seen. */
+	/* The end of the previous block was not recorded. */
 	if (there) {
 		there->refs = 1;
 		drop(there);
@@ -114,7 +118,7 @@ static void put(const struct live *live)
 		sums[live->device] += live->bytes;
 }
 
-/* A handle has one more name. */
+/* A handle has another reference. */
 static void put_name(const struct event_device_alloc *alloc)
 {
 	uint64_t handle = alloc->kind == BLOCK_MAPPING ? alloc->handle : alloc->address;
@@ -200,7 +204,7 @@ void torsh_cuda_live_kept(uint32_t kind, uint64_t address)
 	taken.kind = BLOCK_NONE;
 }
 
-/* Whole mappings, one behind the other. */
+/* Whole, adjacent mappings. */
 void torsh_cuda_live_unmapped(uint64_t address, uint64_t bytes)
 {
 	struct live *live;
@@ -222,7 +226,7 @@ void torsh_cuda_live_unmapped(uint64_t address, uint64_t bytes)
 void torsh_cuda_live_context_ended(uint32_t context)
 {
 	torsh_cuda_lock(&lock);
-	/* What is taken out lets others move up, into the same slot too. */
+	/* Removing an entry lets others move up, also into the same slot. */
 	for (uint32_t i = 0; i < n_slots;) {
 		if ((slots[i].kind == BLOCK_DEVICE || slots[i].kind == BLOCK_ARRAY) &&
 		    slots[i].of == context)

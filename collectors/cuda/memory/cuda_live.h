@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Device memory that the program holds, by the recorded calls: decides when to query the driver for
- * a new high. Reports do not use it; graph memory is not counted.
+ * Device memory that the program holds, by the recorded calls: decides when to query the driver at
+ * a new maximum. Reports do not use it; graph memory is not counted.
  */
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
@@ -11,7 +11,7 @@
 #define LIVE_DEVICES_MAX 64u
 
 /*
- * Count an allocation. Returns not 0 where the device holds so much more than at the last high that
+ * Count an allocation. Returns not 0 if the device holds so much more than at the last maximum that
  * the driver is to be queried.
  */
 int torsh_cuda_live_got(const struct event_device_alloc *alloc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls about memory as CUPTI tells them. The runtime does its work by calls of the driver within
- * its own: cuda_calls.c hands on the outermost only.
+ * Calls about memory, from CUPTI's callbacks. The runtime implements its calls by driver calls:
+ * collectors/cuda/cupti/cuda_calls.c forwards only the outermost.
  */
 #include "collectors/cuda/memory/cuda_memory_callbacks.h"
 
@@ -13,9 +13,9 @@
 
 #define N_CONTEXTS 1024u
 
-/* of calls; filled before anything is called back */
+/* of calls; filled in before any callback */
 static uint8_t numbers[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
-/* number of the device, and 1; 0: not asked */
+/* the device's number + 1; 0: not queried */
 static _Atomic uint8_t devices_of_contexts[N_CONTEXTS];
 
 bool torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length)

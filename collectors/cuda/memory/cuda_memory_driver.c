@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls about memory as the driver's entry points see them (shim/cuda/driver_memory.def), where
- * there is no CUPTI. The runtime's are the driver's calls that it makes. A call that the driver
- * makes for itself, of the program's or the agent's, is none.
+ * Calls about memory, from the driver's wrapped entry points (shim/cuda/driver_memory.def), without
+ * CUPTI. The runtime's calls appear as its driver calls. Calls inside of another driver call, the
+ * program's or the agent's, are not recorded.
  */
 #include "collectors/cuda/memory/cuda_memory_driver.h"
 
@@ -29,7 +29,7 @@ void torsh_cuda_memory_watch_driver(void)
 		numbers[i] = (uint8_t)torsh_cuda_memory_find(names[i], strlen(names[i]));
 }
 
-/* The call that the thread is in. */
+/* The call in progress on the thread. */
 static _Thread_local struct {
 	struct driver_memory_use use;
 	struct cuda_memory_call call;
@@ -52,7 +52,7 @@ struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, co
 {
 	int saved = errno, is_seen = torsh_cuda_enter_call(frame);
 
-	/* Numbers are there as soon as calls are watched. */
+	/* The numbers exist as soon as calls are watched. */
 	if (is_seen && !numbers[call]) {
 		torsh_cuda_leave_call();
 		is_seen = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Device memory of the program, from the parameters of its calls, read before and after them. An
+ * The program's device memory, from the parameters of its calls, read before and after them. An
  * allocation is sent when the call has returned, with its stack; a free is sent before the call.
- * cuda_memory_callbacks.c sees the calls with CUPTI, cuda_memory_driver.c without.
+ * cuda_memory_callbacks.c records the calls with CUPTI, cuda_memory_driver.c without.
  */
 #include "collectors/cuda/memory/cuda_memory_events.h"
 
@@ -39,7 +39,7 @@ static uint32_t labels[N_MEMORY_CALLS];
  * ---- events ------------------------------------------------------------------------------------
  */
 
-/* It gets nothing by itself, also where CUPTI does not say which graph's node it made. */
+/* It allocates nothing itself, even if CUPTI does not report the graph's node. */
 static int is_of_node(uint8_t action)
 {
 	return action == CUDA_GRAPH_ALLOC || action == CUDA_GRAPH_NODE ||
@@ -74,7 +74,7 @@ static void send_alloc(const struct cuda_memory_call *call, const struct memory_
 	if (torsh_cuda_graph_memory_got(alloc, frame) || is_of_node(what->action))
 		return;
 	torsh_producer_send(&event, torsh_config.with_stack ? frame : NULL);
-	/* Behind the allocation, which is in the driver's count. */
+	/* After the allocation, which the driver's count includes. */
 	if (torsh_cuda_live_got(alloc))
 		torsh_cuda_memory_info_is_high(alloc->device);
 }
@@ -145,8 +145,8 @@ static void send_node(const struct cuda_memory_call *call, const struct memory_c
 }
 
 /*
- * What the driver says of a device that is out of memory is asked at once: the program may make
- * room before it tries again.
+ * The driver is queried immediately for a device that is out of memory: the program may free some
+ * before it tries again.
  */
 static void send_refusal(const struct cuda_memory_call *call, const struct memory_call *what,
 			 const void *frame)
@@ -183,7 +183,7 @@ static void send_refusal(const struct cuda_memory_call *call, const struct memor
 		torsh_config.with_stack ? frame : NULL);
 }
 
-/* Or is it about memory otherwise, as nodes are that do something else? */
+/* Whether the action is about memory in another way, as graph nodes of other types are. */
 static int gets_memory(const struct cuda_memory_call *call, uint8_t action)
 {
 	switch (action) {
@@ -300,7 +300,7 @@ void torsh_cuda_memory_context_ends(uint32_t context)
 	torsh_cuda_live_context_ended(context);
 }
 
-/* "cudaMallocAsync_ptsz_v11020" is cudaMallocAsync, "cuMemAlloc_v2" itself. */
+/* "cudaMallocAsync_ptsz_v11020" becomes cudaMallocAsync, "cuMemAlloc_v2" stays. */
 static size_t length_of(const char *name, size_t length)
 {
 	static const char *const endings[] = {"_ptsz", "_ptds"};

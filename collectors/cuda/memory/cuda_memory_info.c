@@ -52,15 +52,17 @@ void torsh_cuda_memory_info_returned(const struct cuda_mem_get_info *info, uint3
  * ---- queries -----------------------------------------------------------------------------------
  */
 
-/* What the driver does for the agent is not the program's; nothing can be sent meanwhile. */
+/*
+ * State while the driver works for the agent, not for the program; no event can be sent meanwhile.
+ */
 struct query {
 	void *outer;
 	int mode;
 };
 
 /*
- * A capture that the program has under way, here or elsewhere, might forbid some of our calls:
- * relaxed, it doesn't.
+ * A capture in progress in the program, here or elsewhere, might forbid some of the agent's calls:
+ * in relaxed mode it doesn't.
  */
 static struct query begin_query(void)
 {
@@ -110,7 +112,7 @@ static void query_graphs(int device, struct event_device_room *info)
 #undef QUERY
 }
 
-/* In a context of the device's. Returns 0 or a CUresult. */
+/* In a context of the device. Returns 0 or a CUresult. */
 static int query_context(int device, int has_pools, struct event_device_room *info)
 {
 	size_t free_bytes, total_bytes;
@@ -129,8 +131,8 @@ static int query_context(int device, int has_pools, struct event_device_room *in
 }
 
 /*
- * In its primary context; a device whose context is gone is left alone. Returns 0, ROOM_NOT_ASKED
- * or a CUresult.
+ * In the device's primary context; skips a device without one. Returns 0, ROOM_NOT_ASKED or a
+ * CUresult.
  */
 static int query_device(int device, int has_pools, struct event_device_room *info)
 {
@@ -153,7 +155,7 @@ static int query_device(int device, int has_pools, struct event_device_room *inf
 	return result;
 }
 
-/* The same, in the context that is current where that is one of the device's. */
+/* The same, in the current context if that belongs to the device. */
 static int query_here(int device, int has_pools, struct event_device_room *info)
 {
 	int current;
@@ -187,7 +189,7 @@ void torsh_cuda_memory_info_is_high(uint32_t device)
 		send(device, info);
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- exit ------------------------------------------------------------------------------------ */
 
 void torsh_cuda_memory_info_exiting(void)
 {
@@ -195,8 +197,8 @@ void torsh_cuda_memory_info_exiting(void)
 	uint64_t with_pools = atomic_load_explicit(&pools_seen, memory_order_relaxed);
 
 	/*
-	 * A host function on one of the driver's own threads may not call CUDA, though it may call
-	 * exit; nor may a signal handler that came in the middle of a call.
+	 * A host function on a driver thread may not call CUDA, though it may call exit; nor may a
+	 * signal handler that interrupted a call.
 	 */
 	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid ||
 	    torsh_driver_open())

@@ -24,7 +24,7 @@ static struct pool *find_pool(uint64_t handle)
 	return pool;
 }
 
-/* With the lock. NULL: there is no memory. */
+/* With the lock. NULL without memory. */
 static struct pool *add_pool(uint64_t handle)
 {
 	struct pool *pool = torsh_cuda_slab_take(&slab, sizeof(*pool));

@@ -13,8 +13,8 @@
 void torsh_cuda_pools_add(uint64_t pool, const struct cuda_properties *properties);
 
 /*
- * Set the kind and device of an allocation from the properties of its pool; unchanged where the
- * pool is unknown.
+ * Set the kind and device of an allocation from the properties of its pool; unchanged for an
+ * unknown pool.
  */
 void torsh_cuda_pools_locate(struct event_device_alloc *alloc);
 

@@ -113,7 +113,7 @@ void torsh_cuda_request_before(struct event_device_alloc *alloc, const void *par
 	}
 }
 
-/* ---- what was got ---------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 void torsh_cuda_request_after(struct event_device_alloc *alloc, const void *parameters,
 			      uint8_t action)
@@ -140,7 +140,7 @@ void torsh_cuda_request_after(struct event_device_alloc *alloc, const void *para
 		alloc->address = node_of(parameters, action)->address;
 		break;
 	default:
-		/* The others begin with where the address or the handle goes. */
+		/* The others begin with the place of the address or handle. */
 		alloc->address = **(uint64_t *const *)parameters;
 	}
 }

@@ -13,7 +13,7 @@
 void torsh_cuda_request_before(struct event_device_alloc *alloc, const void *parameters,
 			       uint8_t action);
 
-/* As torsh_cuda_request_before, and the address or handle; only after the call returned 0. */
+/* Like torsh_cuda_request_before, and the address or handle; only after the call returned 0. */
 void torsh_cuda_request_after(struct event_device_alloc *alloc, const void *parameters,
 			      uint8_t action);
 

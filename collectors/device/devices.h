@@ -46,7 +46,7 @@ struct device_ops {
 	void (*range_pop)(void);
 };
 
-/* DEVICE_ROW(name): torsh_device_NAME is defined by collectors/device_NAME.c */
+/* DEVICE_ROW(name): torsh_device_NAME is defined by collectors/device/device_NAME.c */
 #define DEVICE_ROWS             \
 	DEVICE_ROW(cuda)        \
 	DEVICE_ROW(privateuse1) \

@@ -9,6 +9,7 @@ import collections
 import functools
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -94,6 +95,14 @@ def every_shared_definition_is_used_more_than_once():
                                if isinstance(part, dict) and "$ref" in part)
     shared = json.loads((FOLDER / SHARED).read_text())["$defs"]
     expect_equal({name for name in shared if not used[name]}, set(), "definitions that nothing refers to")
+
+
+@case
+def each_command_that_prints_json_has_a_schema():
+    listed = re.findall(r"(?m)^  torsh ([a-z]+) ", torsh("--help").split("Start with:")[0])
+    print_json = {name for name in listed if "--json" in torsh(name, "--help")}
+    # These are files: events.json and profile.json.
+    expect_equal(print_json - set(names()) - {"export"}, set(), "commands without a schema")
 
 
 @case

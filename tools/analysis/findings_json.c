@@ -6,32 +6,37 @@
 
 #include "tools/symbols/frame_text.h"
 
-static cJSON *make_limit(const struct limit_words *limit)
+static void emit_limit_members(struct json_writer *json, const struct limit_words *limit)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "side", torsh_json_text(torsh_side_names[limit->side]));
-	torsh_json_set(object, "value", torsh_json_double(limit->value));
-	return object;
+	torsh_json_put_text(json, "side", torsh_side_names[limit->side]);
+	torsh_json_put_double(json, "value", limit->value);
 }
 
-static cJSON *make_evidence(const struct finding *finding)
+static void emit_limit(struct json_writer *json, const struct limit_words *limit)
 {
-	cJSON *list = torsh_json_list();
+	if (!limit) {
+		torsh_json_put_null(json, "limit");
+		return;
+	}
+	torsh_json_begin_object(json, "limit");
+	emit_limit_members(json, limit);
+	torsh_json_end_object(json);
+}
 
+static void emit_evidence(struct json_writer *json, const struct finding *finding)
+{
+	torsh_json_begin_array(json, "evidence");
 	for (size_t i = 0; i < finding->n_evidence; i++) {
 		const struct evidence *evidence = &finding->evidence[i];
-		cJSON *object = torsh_json_object();
 
-		torsh_json_set(object, "name", torsh_json_text(evidence->name));
-		torsh_json_set(object, "value", torsh_json_double(evidence->value));
-		torsh_json_set(object, "unit", torsh_json_text(evidence->unit));
-		torsh_json_set(object, "limit",
-			       evidence->limit ? make_limit(evidence->limit)
-					       : torsh_json_text(NULL));
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "name", evidence->name);
+		torsh_json_put_double(json, "value", evidence->value);
+		torsh_json_put_text(json, "unit", evidence->unit);
+		emit_limit(json, evidence->limit);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
 char *torsh_finding_line(const struct finding *finding, struct symbols *symbols)
@@ -53,85 +58,79 @@ const char *torsh_finding_kernel(const struct finding *finding, struct symbols *
 					  : finding->kernel;
 }
 
-static cJSON *make_where(const struct finding *finding, struct symbols *symbols)
+static void emit_where(struct json_writer *json, const struct finding *finding,
+		       struct symbols *symbols)
 {
-	cJSON *object = torsh_json_object();
 	char *line = torsh_finding_line(finding, symbols);
 
-	torsh_json_set(object, "pid", torsh_json_u64(finding->process->pid));
-	torsh_json_set(object, "device_id",
-		       finding->has_device ? torsh_json_u64(finding->device)
-					   : torsh_json_text(NULL));
-	torsh_json_set(object, "operator_name", torsh_json_text(finding->operator_name));
-	torsh_json_set(object, "kernel_name",
-		       torsh_json_text(torsh_finding_kernel(finding, symbols)));
-	torsh_json_set(object, "api", torsh_json_text(finding->api));
-	torsh_json_set(object, "source_line", torsh_json_text(line));
+	torsh_json_begin_object(json, "where");
+	torsh_json_put_u64(json, "pid", finding->process->pid);
+	torsh_json_put_known(json, "device_id", finding->has_device, finding->device);
+	torsh_json_put_text(json, "operator_name", finding->operator_name);
+	torsh_json_put_text(json, "kernel_name", torsh_finding_kernel(finding, symbols));
+	torsh_json_put_text(json, "api", finding->api);
+	torsh_json_put_text(json, "source_line", line);
 	free(line);
-	return object;
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_finding(const struct finding *finding, struct symbols *symbols)
+static void emit_finding(struct json_writer *json, const struct finding *finding,
+			 struct symbols *symbols)
 {
 	const struct rule_words *rule = &torsh_rules[finding->rule];
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "kind", torsh_json_text(torsh_analysis_kind_names[rule->kind]));
-	torsh_json_set(object, "rule", torsh_json_text(rule->name));
-	torsh_json_set(object, "severity",
-		       torsh_json_text(torsh_severity_names[finding->severity]));
-	torsh_json_set(object, "share_pct", torsh_json_double(finding->share_pct));
-	torsh_json_set(object, "share_of", torsh_json_text(finding->share_of));
-	torsh_json_set(object, "where", make_where(finding, symbols));
-	torsh_json_set(object, "evidence", make_evidence(finding));
-	torsh_json_set(object, "description", torsh_json_text(rule->description));
-	torsh_json_set(object, "suggestion", torsh_json_text(rule->suggestion));
-	torsh_json_set(object, "note", torsh_json_text(finding->note));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "kind", torsh_analysis_kind_names[rule->kind]);
+	torsh_json_put_text(json, "rule", rule->name);
+	torsh_json_put_text(json, "severity", torsh_severity_names[finding->severity]);
+	torsh_json_put_double(json, "share_pct", finding->share_pct);
+	torsh_json_put_text(json, "share_of", finding->share_of);
+	emit_where(json, finding, symbols);
+	emit_evidence(json, finding);
+	torsh_json_put_text(json, "description", rule->description);
+	torsh_json_put_text(json, "suggestion", rule->suggestion);
+	torsh_json_put_text(json, "note", finding->note);
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_findings_json(const struct analysis *analysis, struct symbols *symbols)
+void torsh_findings_json(struct json_writer *json, const struct analysis *analysis,
+			 struct symbols *symbols)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "inefficiencies");
 	for (size_t i = 0; i < analysis->n; i++)
-		torsh_json_add(list, make_finding(&analysis->findings[i], symbols));
-	return list;
+		emit_finding(json, &analysis->findings[i], symbols);
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_limits(enum rule rule)
+static void emit_limits(struct json_writer *json, enum rule rule)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "limits");
 	for (int i = 0; i < N_LIMITS; i++) {
-		cJSON *object;
-
 		if (torsh_limits[i].rule != rule)
 			continue;
-		object = make_limit(&torsh_limits[i]);
-		torsh_json_set(object, "name", torsh_json_text(torsh_limits[i].name));
-		torsh_json_set(object, "unit", torsh_json_text(torsh_limits[i].unit));
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		emit_limit_members(json, &torsh_limits[i]);
+		torsh_json_put_text(json, "name", torsh_limits[i].name);
+		torsh_json_put_text(json, "unit", torsh_limits[i].unit);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
-cJSON *torsh_rules_json(const struct analysis *analysis)
+void torsh_rules_json(struct json_writer *json, const struct analysis *analysis)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "rules");
 	for (int i = 0; i < N_RULES; i++) {
 		const struct rule_result *result = &analysis->rules[i];
-		cJSON *object = torsh_json_object();
 
-		torsh_json_set(object, "rule", torsh_json_text(torsh_rules[i].name));
-		torsh_json_set(object, "state",
-			       torsh_json_text(torsh_rule_state_names[result->state]));
-		torsh_json_set(object, "reason", torsh_json_text(result->reason));
-		torsh_json_set(object, "findings", torsh_json_u64(result->n_findings));
-		torsh_json_set(object, "limits", make_limits((enum rule)i));
-		torsh_json_set(object, "floor_pct", torsh_json_double(torsh_rules[i].floor_pct));
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "rule", torsh_rules[i].name);
+		torsh_json_put_text(json, "state", torsh_rule_state_names[result->state]);
+		torsh_json_put_text(json, "reason", result->reason);
+		torsh_json_put_u64(json, "findings", result->n_findings);
+		emit_limits(json, (enum rule)i);
+		torsh_json_put_double(json, "floor_pct", torsh_rules[i].floor_pct);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }

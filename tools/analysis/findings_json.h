@@ -4,17 +4,15 @@
 #define TORSH_ANALYSIS_FINDINGS_JSON_H
 
 #include "tools/analysis/analysis.h"
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/symbols/symbols.h"
 
-/*
- * The findings, the worst first. symbols may be NULL: then no lines are named. The caller owns the
- * list.
- */
-cJSON *torsh_findings_json(const struct analysis *analysis, struct symbols *symbols);
+/* "inefficiencies": the findings, the worst first. symbols may be NULL: then no lines are named. */
+void torsh_findings_json(struct json_writer *json, const struct analysis *analysis,
+			 struct symbols *symbols);
 
-/* Each rule once: its state, why it was not evaluated, and its limits. The caller owns the list. */
-cJSON *torsh_rules_json(const struct analysis *analysis);
+/* "rules": each once, with its state, why it was not evaluated, and its limits. */
+void torsh_rules_json(struct json_writer *json, const struct analysis *analysis);
 
 /* The line of the program that a finding points at; NULL: unknown. The caller frees it. */
 char *torsh_finding_line(const struct finding *finding, struct symbols *symbols);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/base/size.h"
 #include "tools/command/check_devices.h"
 #include "tools/command/command.h"
@@ -233,51 +233,58 @@ static void print_text(const struct budget *budget)
 	putchar('\n');
 }
 
-static cJSON *make_check(const struct budget *budget)
+static void emit_check(struct json_writer *json, const struct budget *budget)
 {
 	const char *device = budget->figure.device, *reason = budget->figure.reason;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "name", torsh_json_text(budget->name));
-	torsh_json_set(object, "limit", torsh_json_u64(budget->limit));
-	torsh_json_set(object, "value",
-		       budget->is_known ? torsh_json_u64(budget->value) : torsh_json_text(NULL));
-	torsh_json_set(object, "passed", torsh_json_bool(is_kept(budget)));
-	torsh_json_set(object, "device", torsh_json_text(*device ? device : NULL));
-	torsh_json_set(object, "reason", torsh_json_text(*reason ? reason : NULL));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "name", budget->name);
+	torsh_json_put_u64(json, "limit", budget->limit);
+	torsh_json_put_known(json, "value", budget->is_known, budget->value);
+	torsh_json_put_bool(json, "passed", is_kept(budget));
+	torsh_json_put_text(json, "device", *device ? device : NULL);
+	torsh_json_put_text(json, "reason", *reason ? reason : NULL);
+	torsh_json_end_object(json);
 }
 
-static bool print_checks(const struct budgets *of, const struct reading *reading, bool is_json)
+static bool are_all_kept(const struct budgets *of)
 {
-	const struct budget *budgets = of->items;
-	cJSON *checks = torsh_json_list();
-	bool are_kept = !of->is_lacking;
-	struct json json;
+	for (size_t i = 0; i < N_BUDGETS; i++) {
+		if (of->items[i].is_set && !is_kept(&of->items[i]))
+			return false;
+	}
+	return !of->is_lacking;
+}
 
-	if (of->missing && !is_json)
+static void print_checks(const struct budgets *of)
+{
+	if (of->missing)
 		printf("%s%s\n", of->is_lacking ? "BROKEN " : "", of->missing);
 	for (size_t i = 0; i < N_BUDGETS; i++) {
-		if (!budgets[i].is_set)
-			continue;
-		are_kept = are_kept && is_kept(&budgets[i]);
-		torsh_json_add(checks, make_check(&budgets[i]));
-		if (!is_json)
-			print_text(&budgets[i]);
+		if (of->items[i].is_set)
+			print_text(&of->items[i]);
 	}
-	if (!is_json) {
-		cJSON_Delete(checks);
-		return are_kept;
+}
+
+static void print_json(const struct budgets *of, const struct reading *reading)
+{
+	struct json_writer json;
+
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_u64(&json, "pid", reading->processes[0]->pid);
+	torsh_json_put_bool(&json, "passed", are_all_kept(of));
+	torsh_json_put_bool(&json, "complete", !of->missing);
+	torsh_json_put_text(&json, "missing", of->missing);
+	torsh_json_begin_array(&json, "checks");
+	for (size_t i = 0; i < N_BUDGETS; i++) {
+		if (of->items[i].is_set)
+			emit_check(&json, &of->items[i]);
 	}
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "pid", torsh_json_u64(reading->processes[0]->pid));
-	torsh_json_member(&json, "passed", torsh_json_bool(are_kept));
-	torsh_json_member(&json, "complete", torsh_json_bool(!of->missing));
-	torsh_json_member(&json, "missing", torsh_json_text(of->missing));
-	torsh_json_member(&json, "checks", checks);
-	torsh_json_end(&json);
-	return are_kept;
+	torsh_json_end_array(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 int torsh_command_check(int argc, char **argv)
@@ -307,7 +314,11 @@ int torsh_command_check(int argc, char **argv)
 	if (reading.n_unfollowed)
 		torsh_warn(
 			"budgets are compared with what was recorded, not of programs that were not followed");
-	are_kept = print_checks(&budgets, &reading, options.is_json);
+	if (options.is_json)
+		print_json(&budgets, &reading);
+	else
+		print_checks(&budgets);
+	are_kept = are_all_kept(&budgets);
 	free(budgets.missing);
 	torsh_reading_close(&reading, &options);
 	return are_kept ? TORSH_EXIT_DONE : TORSH_EXIT_FAILED;

@@ -12,7 +12,7 @@
 
 #include "agent/wire/event.h"
 #include "tools/base/die.h"
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/recording/read.h"
@@ -100,19 +100,19 @@ static error_t parse_dump(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static cJSON *make_message(const ProtobufCMessage *message);
+static void emit_message(struct json_writer *json, const char *name,
+			 const ProtobufCMessage *message);
 
-static cJSON *make_bytes(const ProtobufCBinaryData *bytes)
+static void emit_bytes(struct json_writer *json, const char *name, const ProtobufCBinaryData *bytes)
 {
-	char *hex = torsh_need(malloc(bytes->len * 2 + 1));
-	cJSON *value;
+	char pair[3];
 
-	for (size_t i = 0; i < bytes->len; i++)
-		snprintf(hex + i * 2, 3, "%02x", bytes->data[i]);
-	hex[bytes->len * 2] = '\0';
-	value = torsh_json_text(hex);
-	free(hex);
-	return value;
+	torsh_json_begin_text(json, name);
+	for (size_t i = 0; i < bytes->len; i++) {
+		snprintf(pair, sizeof(pair), "%02x", bytes->data[i]);
+		torsh_json_add_text_n(json, pair, 2);
+	}
+	torsh_json_end_text(json);
 }
 
 /* Addresses in memory are read by people as hexadecimal numbers. */
@@ -127,41 +127,56 @@ static bool is_address(const ProtobufCFieldDescriptor *field)
 	return false;
 }
 
-static cJSON *make_enum(const ProtobufCFieldDescriptor *field, int value)
+static void emit_enum(struct json_writer *json, const char *name,
+		      const ProtobufCFieldDescriptor *field, int value)
 {
 	const ProtobufCEnumValue *named =
 		protobuf_c_enum_descriptor_get_value(field->descriptor, value);
 
-	return named ? torsh_json_text(named->name) : torsh_json_i64(value);
+	if (named)
+		torsh_json_put_text(json, name, named->name);
+	else
+		torsh_json_put_i64(json, name, value);
 }
 
-static cJSON *make_value(const ProtobufCFieldDescriptor *field, const void *at)
+static void emit_value(struct json_writer *json, const char *name,
+		       const ProtobufCFieldDescriptor *field, const void *at)
 {
 	switch (field->type) {
 	case PROTOBUF_C_TYPE_UINT32:
-		return torsh_json_u64(*(const uint32_t *)at);
+		torsh_json_put_u64(json, name, *(const uint32_t *)at);
+		break;
 	case PROTOBUF_C_TYPE_UINT64:
-		return is_address(field) ? torsh_json_hex(*(const uint64_t *)at)
-					 : torsh_json_u64(*(const uint64_t *)at);
+		if (is_address(field))
+			torsh_json_put_hex(json, name, *(const uint64_t *)at);
+		else
+			torsh_json_put_u64(json, name, *(const uint64_t *)at);
+		break;
 	case PROTOBUF_C_TYPE_SINT32:
 	case PROTOBUF_C_TYPE_INT32:
-		return torsh_json_i64(*(const int32_t *)at);
+		torsh_json_put_i64(json, name, *(const int32_t *)at);
+		break;
 	case PROTOBUF_C_TYPE_SINT64:
 	case PROTOBUF_C_TYPE_INT64:
-		return torsh_json_i64(*(const int64_t *)at);
+		torsh_json_put_i64(json, name, *(const int64_t *)at);
+		break;
 	case PROTOBUF_C_TYPE_BOOL:
-		return torsh_json_bool(*(const protobuf_c_boolean *)at);
+		torsh_json_put_bool(json, name, *(const protobuf_c_boolean *)at);
+		break;
 	case PROTOBUF_C_TYPE_ENUM:
-		return make_enum(field, *(const int *)at);
+		emit_enum(json, name, field, *(const int *)at);
+		break;
 	case PROTOBUF_C_TYPE_STRING:
-		return torsh_json_text(*(char *const *)at);
+		torsh_json_put_text(json, name, *(char *const *)at);
+		break;
 	case PROTOBUF_C_TYPE_BYTES:
-		return make_bytes(at);
+		emit_bytes(json, name, at);
+		break;
 	case PROTOBUF_C_TYPE_MESSAGE:
-		return *(ProtobufCMessage *const *)at ? make_message(*(ProtobufCMessage *const *)at)
-						      : torsh_json_text(NULL);
+		emit_message(json, name, *(ProtobufCMessage *const *)at);
+		break;
 	default:
-		return torsh_json_text(NULL);
+		torsh_json_put_null(json, name);
 	}
 }
 
@@ -184,15 +199,16 @@ static size_t item_bytes(const ProtobufCFieldDescriptor *field)
 	}
 }
 
-static cJSON *make_repeated(const ProtobufCFieldDescriptor *field, const char *message)
+static void emit_repeated(struct json_writer *json, const ProtobufCFieldDescriptor *field,
+			  const char *message)
 {
 	size_t n = *(const size_t *)(message + field->quantifier_offset);
 	const char *items = *(char *const *)(message + field->offset);
-	cJSON *list = torsh_json_list();
 
+	torsh_json_begin_array(json, field->name);
 	for (size_t i = 0; i < n; i++)
-		torsh_json_add(list, make_value(field, items + i * item_bytes(field)));
-	return list;
+		emit_value(json, NULL, field, items + i * item_bytes(field));
+	torsh_json_end_array(json);
 }
 
 static bool is_there(const ProtobufCFieldDescriptor *field, const char *message)
@@ -202,51 +218,56 @@ static bool is_there(const ProtobufCFieldDescriptor *field, const char *message)
 	return *(const protobuf_c_boolean *)(message + field->quantifier_offset);
 }
 
-static cJSON *make_message(const ProtobufCMessage *message)
+static void emit_message(struct json_writer *json, const char *name,
+			 const ProtobufCMessage *message)
 {
-	const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+	const ProtobufCMessageDescriptor *descriptor;
 	const char *at = (const char *)message;
-	cJSON *object = torsh_json_object();
 
+	if (!message) {
+		torsh_json_put_null(json, name);
+		return;
+	}
+	descriptor = message->descriptor;
+	torsh_json_begin_object(json, name);
 	for (unsigned i = 0; i < descriptor->n_fields; i++) {
 		const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
 
 		if (field->label == PROTOBUF_C_LABEL_REPEATED)
-			torsh_json_set(object, field->name, make_repeated(field, at));
+			emit_repeated(json, field, at);
 		else if (is_there(field, at))
-			torsh_json_set(object, field->name, make_value(field, at + field->offset));
+			emit_value(json, field->name, field, at + field->offset);
 	}
-	return object;
+	torsh_json_end_object(json);
 }
 
-static void print_message(const char *name, const ProtobufCMessage *message)
+static void emit_line(struct json_writer *json, const char *name, const ProtobufCMessage *message)
 {
-	cJSON *line = torsh_json_object();
-
-	torsh_json_set(line, name, make_message(message));
-	torsh_json_line(stdout, line);
+	torsh_json_begin_object(json, NULL);
+	emit_message(json, name, message);
+	torsh_json_end_object(json);
 }
 
-static void print_u64(const char *name, uint64_t value)
+static void emit_u64(struct json_writer *json, const char *name, uint64_t value)
 {
 	if (strstr(name, "address") || strstr(name, "_break"))
-		printf(",\"%s\":\"0x%" PRIx64 "\"", name, value);
+		torsh_json_put_hex(json, name, value);
 	else
-		printf(",\"%s\":%" PRIu64, name, value);
+		torsh_json_put_u64(json, name, value);
 }
 
-static void print_fields(const struct event *event)
+static void emit_fields(struct json_writer *json, const struct event *event)
 {
 	switch (event->id) {
-#define torsh_print_u32(name, value) printf(",\"%s\":%" PRIu32, name, value)
-#define torsh_print_i32(name, value) printf(",\"%s\":%" PRId32, name, value)
-#define torsh_print_u64(name, value) print_u64(name, value)
-#define torsh_print_label(name, value) torsh_print_u32(name, value)
-#define torsh_print_moment(name, value) print_u64(name "_ns", value)
+#define torsh_emit_u32(name, value) torsh_json_put_u64(json, name, value)
+#define torsh_emit_i32(name, value) torsh_json_put_i64(json, name, value)
+#define torsh_emit_u64(name, value) emit_u64(json, name, value)
+#define torsh_emit_label(name, value) torsh_emit_u32(name, value)
+#define torsh_emit_moment(name, value) emit_u64(json, name "_ns", value)
 #define EVENT(id, NAME, name, text) \
 	case EVENT_##NAME: {        \
 		const struct event_##name *fields = &event->name;
-#define FIELD(type, field) torsh_print_##type(#field, fields->field);
+#define FIELD(type, field) torsh_emit_##type(#field, fields->field);
 #define END(NAME) \
 	break;    \
 	}
@@ -254,13 +275,13 @@ static void print_fields(const struct event *event)
 #undef EVENT
 #undef FIELD
 #undef END
-#undef torsh_print_u32
-#undef torsh_print_i32
-#undef torsh_print_u64
-#undef torsh_print_label
-#undef torsh_print_moment
+#undef torsh_emit_u32
+#undef torsh_emit_i32
+#undef torsh_emit_u64
+#undef torsh_emit_label
+#undef torsh_emit_moment
 	default:
-		printf(",\"id\":%" PRIu32, event->id);
+		torsh_json_put_u64(json, "id", event->id);
 	}
 }
 
@@ -281,17 +302,20 @@ static const char *event_name(uint32_t id)
 	}
 }
 
-static void print_event(uint32_t process, uint64_t at_ns, uint32_t thread, uint32_t stack,
-			const struct event *event)
+static void emit_event(struct json_writer *json, uint32_t process, uint64_t at_ns, uint32_t thread,
+		       uint32_t stack, const struct event *event)
 {
-	printf("{\"event\":\"%s\",\"process\":%" PRIu32 ",\"at_ns\":%" PRIu64 ",\"thread\":%" PRIu32
-	       ",\"stack\":%" PRIu32,
-	       event_name(event->id), process, at_ns, thread, stack);
-	print_fields(event);
-	puts("}");
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "event", event_name(event->id));
+	torsh_json_put_u64(json, "process", process);
+	torsh_json_put_u64(json, "at_ns", at_ns);
+	torsh_json_put_u64(json, "thread", thread);
+	torsh_json_put_u64(json, "stack", stack);
+	emit_fields(json, event);
+	torsh_json_end_object(json);
 }
 
-static void print_events(const Torsh__Events *events)
+static void emit_events(struct json_writer *json, const Torsh__Events *events)
 {
 	struct columns_reader *reader;
 	struct columns_event event;
@@ -300,8 +324,8 @@ static void print_events(const Torsh__Events *events)
 
 	if (rc == 0) {
 		while ((rc = torsh_columns_next(reader, &event)) == 1)
-			print_event(events->process, event.at_ns, event.thread, event.stack,
-				    &event.event);
+			emit_event(json, events->process, event.at_ns, event.thread, event.stack,
+				   &event.event);
 		torsh_columns_close(reader);
 	}
 	if (rc < 0)
@@ -310,7 +334,7 @@ static void print_events(const Torsh__Events *events)
 			   events->n_events, events->process);
 }
 
-static void print_timeline(const Torsh__Timeline *timeline)
+static void emit_timeline(struct json_writer *json, const Torsh__Timeline *timeline)
 {
 	struct timeline_reader *reader;
 	struct timeline_event event;
@@ -319,8 +343,8 @@ static void print_timeline(const Torsh__Timeline *timeline)
 
 	if (rc == 0) {
 		while ((rc = torsh_timeline_next(reader, &event)) == 1)
-			print_event(timeline->process, event.at_ns, event.thread, event.stack,
-				    &event.event);
+			emit_event(json, timeline->process, event.at_ns, event.thread, event.stack,
+				   &event.event);
 		torsh_timeline_close(reader);
 	}
 	if (rc < 0)
@@ -329,17 +353,18 @@ static void print_timeline(const Torsh__Timeline *timeline)
 			   timeline->n_events, timeline->process);
 }
 
-static void print_any(const char *name, const ProtobufCMessage *message)
+static void emit_any(struct json_writer *json, const char *name, const ProtobufCMessage *message)
 {
 	if (message->descriptor == &torsh__events__descriptor)
-		print_events((const Torsh__Events *)message);
+		emit_events(json, (const Torsh__Events *)message);
 	else if (message->descriptor == &torsh__timeline__descriptor)
-		print_timeline((const Torsh__Timeline *)message);
+		emit_timeline(json, (const Torsh__Timeline *)message);
 	else
-		print_message(name, message);
+		emit_line(json, name, message);
 }
 
-static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *options)
+static void emit_chunk(struct json_writer *json, const Torsh__Chunk *chunk,
+		       const struct dump_options *options)
 {
 	const ProtobufCMessageDescriptor *descriptor = chunk->base.descriptor;
 	const char *at = (const char *)chunk;
@@ -353,14 +378,14 @@ static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *op
 			continue;
 		if (field->label != PROTOBUF_C_LABEL_REPEATED) {
 			if (is_there(field, at))
-				print_message(field->name,
-					      *(ProtobufCMessage *const *)(at + field->offset));
+				emit_line(json, field->name,
+					  *(ProtobufCMessage *const *)(at + field->offset));
 			continue;
 		}
 		n = *(const size_t *)(at + field->quantifier_offset);
 		messages = *(ProtobufCMessage * *const *)(at + field->offset);
 		for (size_t k = 0; k < n; k++)
-			print_any(field->name, messages[k]);
+			emit_any(json, field->name, messages[k]);
 	}
 }
 
@@ -379,6 +404,7 @@ int torsh_command_dump(int argc, char **argv)
 	struct recording_reader *reader;
 	Torsh__Chunk *chunk;
 	char error[512] = "it can't be read", *path;
+	struct json_writer json;
 	const char *problem;
 	int rc;
 
@@ -392,14 +418,16 @@ int torsh_command_dump(int argc, char **argv)
 	if (rc < 0)
 		torsh_die("%s: %s", path, rc == -EPROTO ? error : strerror(-rc));
 	torsh_recording_skip(reader, kinds_left_out(&options));
+	torsh_json_open(&json, stdout);
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
-		print_chunk(chunk, &options);
+		emit_chunk(&json, chunk, &options);
 		torsh__chunk__free_unpacked(chunk, NULL);
 	}
+	torsh_json_close(&json);
 	problem = torsh_recording_problem(reader);
 	if (problem)
 		torsh_warn("%s: %s", path, problem);
 	torsh_recording_close(reader);
 	free(path);
-	return rc < 0 || fflush(stdout) ? TORSH_EXIT_UNREADABLE : TORSH_EXIT_DONE;
+	return rc < 0 ? TORSH_EXIT_UNREADABLE : TORSH_EXIT_DONE;
 }

@@ -74,94 +74,83 @@ struct view {
 	size_t n_shown; /* allocation sites that are printed */
 };
 
-static cJSON *make_leak(const struct allocation_site *site)
+static void emit_leak(struct json_writer *json, const struct allocation_site *site)
 {
-	cJSON *leak = torsh_parts_site(site, true);
-	cJSON *stack = cJSON_DetachItemFromObjectCaseSensitive(leak, "stack");
-
-	torsh_json_set(leak, "usable_bytes",
-		       site->usable_is_known ? torsh_json_u64(site->usable_bytes)
-					     : torsh_json_text(NULL));
-	torsh_json_set(leak, "first_ns",
-		       site->has_times ? torsh_json_u64(site->first_ns) : torsh_json_text(NULL));
-	torsh_json_set(leak, "last_ns",
-		       site->has_times ? torsh_json_u64(site->last_ns) : torsh_json_text(NULL));
-	torsh_json_set(leak, "stack", stack);
-	return leak;
+	torsh_parts_begin_site(json, site);
+	torsh_json_put_known(json, "usable_bytes", site->usable_is_known, site->usable_bytes);
+	torsh_json_put_known(json, "first_ns", site->has_times, site->first_ns);
+	torsh_json_put_known(json, "last_ns", site->has_times, site->last_ns);
+	torsh_parts_emit_stack(json, site->frames, site->n_frames);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_alive(const struct leaks *leaks, bool is_known)
+/* {"bytes", "blocks"} */
+static void emit_amount(struct json_writer *json, const char *name, bool is_known, uint64_t bytes,
+			uint64_t blocks)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "bytes",
-		       is_known ? torsh_json_u64(leaks->alive_bytes) : torsh_json_text(NULL));
-	torsh_json_set(object, "blocks",
-		       is_known ? torsh_json_u64(leaks->alive_blocks) : torsh_json_text(NULL));
-	return object;
+	torsh_json_begin_object(json, name);
+	torsh_json_put_known(json, "bytes", is_known, bytes);
+	torsh_json_put_known(json, "blocks", is_known, blocks);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_bookkeeping(const struct leaks *leaks)
+static void emit_bookkeeping(struct json_writer *json, const struct leaks *leaks)
 {
-	cJSON *object = torsh_json_object(), *by = torsh_json_list();
-
-	torsh_json_set(object, "bytes", torsh_json_u64(leaks->bookkeeping_bytes));
-	torsh_json_set(object, "blocks", torsh_json_u64(leaks->bookkeeping_blocks));
+	torsh_json_begin_object(json, "bookkeeping");
+	torsh_json_put_u64(json, "bytes", leaks->bookkeeping_bytes);
+	torsh_json_put_u64(json, "blocks", leaks->bookkeeping_blocks);
+	torsh_json_begin_array(json, "by");
 	for (size_t i = 0; i < leaks->n_bookkeeping; i++) {
-		cJSON *kept = torsh_json_object();
-
-		torsh_json_set(kept, "what", torsh_json_text(leaks->bookkeeping[i].what));
-		torsh_json_set(kept, "bytes", torsh_json_u64(leaks->bookkeeping[i].bytes));
-		torsh_json_set(kept, "blocks", torsh_json_u64(leaks->bookkeeping[i].blocks));
-		torsh_json_add(by, kept);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "what", leaks->bookkeeping[i].what);
+		torsh_json_put_u64(json, "bytes", leaks->bookkeeping[i].bytes);
+		torsh_json_put_u64(json, "blocks", leaks->bookkeeping[i].blocks);
+		torsh_json_end_object(json);
 	}
-	torsh_json_set(object, "by", by);
-	return object;
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *suppress)
+static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
+			    const struct suppress *suppress)
 {
-	cJSON *object = torsh_json_object(), *by = torsh_json_list();
-
-	torsh_json_set(object, "bytes", torsh_json_u64(leaks->suppressed_bytes));
-	torsh_json_set(object, "blocks", torsh_json_u64(leaks->suppressed_blocks));
+	torsh_json_begin_object(json, "suppressed");
+	torsh_json_put_u64(json, "bytes", leaks->suppressed_bytes);
+	torsh_json_put_u64(json, "blocks", leaks->suppressed_blocks);
+	torsh_json_begin_array(json, "by");
 	for (size_t i = 0; i < suppress->n; i++) {
-		cJSON *rule;
-
 		if ((suppress->rules[i].is_built_in || suppress->rules[i].process) &&
 		    !suppress->rules[i].n_stacks)
 			continue;
-		rule = torsh_json_object();
-		torsh_json_set(rule, "rule", torsh_json_text(suppress->rules[i].pattern));
-		torsh_json_set(rule, "kind",
-			       torsh_json_text(torsh_suppress_kind(&suppress->rules[i])));
-		torsh_json_set(rule, "built_in", torsh_json_bool(suppress->rules[i].is_built_in));
-		torsh_json_set(rule, "bytes", torsh_json_u64(suppress->rules[i].bytes));
-		torsh_json_set(rule, "blocks", torsh_json_u64(suppress->rules[i].blocks));
-		torsh_json_set(rule, "stacks", torsh_json_u64(suppress->rules[i].n_stacks));
-		torsh_json_add(by, rule);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "rule", suppress->rules[i].pattern);
+		torsh_json_put_text(json, "kind", torsh_suppress_kind(&suppress->rules[i]));
+		torsh_json_put_bool(json, "built_in", suppress->rules[i].is_built_in);
+		torsh_json_put_u64(json, "bytes", suppress->rules[i].bytes);
+		torsh_json_put_u64(json, "blocks", suppress->rules[i].blocks);
+		torsh_json_put_u64(json, "stacks", suppress->rules[i].n_stacks);
+		torsh_json_end_object(json);
 	}
-	torsh_json_set(object, "by", by);
-	return object;
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_processes(const struct view *view)
+static void emit_processes(struct json_writer *json, const struct view *view)
 {
 	static const char *const measured[] = {"leaked_bytes", "leaked_blocks", "at_exec_bytes",
 					       "at_exec_blocks", NULL};
-	cJSON *list = torsh_json_list();
 
+	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
-		cJSON *process = torsh_parts_process(view->reading->processes[i]);
-
-		torsh_parts_set_leaks(process, &view->leaks.processes[i],
-				      view->leaks.device || torsh_recording_has_heap(
-								    view->reading->processes[i]));
-		torsh_json_add(list, process);
+		torsh_parts_begin_process(json, view->reading->processes[i]);
+		torsh_parts_emit_leaks(json, &view->leaks.processes[i],
+				       view->leaks.device || torsh_recording_has_heap(
+								     view->reading->processes[i]));
+		torsh_json_end_object(json);
 	}
-	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed,
-				   measured);
-	return list;
+	torsh_parts_emit_unfollowed(json, view->reading->unfollowed, view->reading->n_unfollowed,
+				    measured);
+	torsh_json_end_array(json);
 }
 
 /*
@@ -180,27 +169,24 @@ static const struct recorded_process *last_image(const struct reading *reading)
 }
 
 /* Beside what the heap's report has. */
-static void print_device(struct json *json, const struct view *view)
+static void emit_device(struct json_writer *json, const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
-	cJSON *with_context, *list;
 
 	if (!leaks->devices)
 		return;
-	with_context = torsh_json_object();
-	list = torsh_json_list();
-	torsh_json_set(with_context, "bytes", torsh_json_u64(leaks->with_context.bytes));
-	torsh_json_set(with_context, "blocks", torsh_json_u64(leaks->with_context.blocks));
-	torsh_json_member(json, "device", torsh_json_text(leaks->device));
-	torsh_json_member(json, "with_context", with_context);
+	torsh_json_put_text(json, "device", leaks->device);
+	emit_amount(json, "with_context", true, leaks->with_context.bytes,
+		    leaks->with_context.blocks);
+	torsh_json_begin_array(json, "devices");
 	for (size_t i = 0; i < leaks->devices->n; i++) {
 		const struct device_process *process = &leaks->devices->items[i];
 		size_t place = torsh_device_place(process, leaks->device);
 
 		if (place != DEVICE_NO_PLACE)
-			torsh_json_add(list, torsh_device_end_json(process, place));
+			torsh_device_end_json(json, process, place);
 	}
-	torsh_json_member(json, "devices", list);
+	torsh_json_end_array(json);
 }
 
 static void print_json(const struct view *view)
@@ -208,54 +194,45 @@ static void print_json(const struct view *view)
 	const struct leaks *leaks = &view->leaks;
 	const struct reading *reading = view->reading;
 	const struct recorded_process *first = last_image(reading);
-	cJSON *inherited = torsh_json_object(), *at_exec = torsh_json_object();
 	bool is_known = leaks->device ||
 			torsh_recording_has_heaps(reading->processes, reading->n_processes);
-	struct json json;
+	struct json_writer json;
 	char end[32];
 
 	torsh_recording_end_name(first, end, sizeof(end));
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "pid", torsh_json_u64(first->pid));
-	torsh_json_member(&json, "program", torsh_json_text(first->program));
-	torsh_json_member(&json, "end", torsh_json_text(end));
-	torsh_json_member(&json, "alive_at", torsh_json_text(leaks->at_exec ? "exec" : "end"));
-	print_device(&json, view);
-	torsh_json_member(&json, "leaked_bytes",
-			  is_known ? torsh_json_u64(leaks->bytes) : torsh_json_text(NULL));
-	torsh_json_member(&json, "leaked_blocks",
-			  is_known ? torsh_json_u64(leaks->blocks) : torsh_json_text(NULL));
-	torsh_json_member(&json, "alive", make_alive(leaks, is_known));
-	torsh_json_member(&json, "usable_bytes",
-			  leaks->usable_is_known ? torsh_json_u64(leaks->usable_bytes)
-						 : torsh_json_text(NULL));
-	torsh_json_member(&json, "overhead_bytes",
-			  leaks->usable_is_known
-				  ? torsh_json_i64((int64_t)(leaks->usable_bytes - leaks->bytes))
-				  : torsh_json_text(NULL));
-	torsh_json_array(&json, "leaks");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_u64(&json, "pid", first->pid);
+	torsh_json_put_text(&json, "program", first->program);
+	torsh_json_put_text(&json, "end", end);
+	torsh_json_put_text(&json, "alive_at", leaks->at_exec ? "exec" : "end");
+	emit_device(&json, view);
+	torsh_json_put_known(&json, "leaked_bytes", is_known, leaks->bytes);
+	torsh_json_put_known(&json, "leaked_blocks", is_known, leaks->blocks);
+	emit_amount(&json, "alive", is_known, leaks->alive_bytes, leaks->alive_blocks);
+	torsh_json_put_known(&json, "usable_bytes", leaks->usable_is_known, leaks->usable_bytes);
+	if (leaks->usable_is_known)
+		torsh_json_put_i64(&json, "overhead_bytes",
+				   (int64_t)(leaks->usable_bytes - leaks->bytes));
+	else
+		torsh_json_put_null(&json, "overhead_bytes");
+	torsh_json_begin_lines(&json, "leaks");
 	for (size_t i = 0; i < view->n_shown; i++)
-		torsh_json_item(&json, make_leak(&leaks->found.items[i]));
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted", torsh_parts_omitted(&leaks->found, view->n_shown));
-	torsh_json_member(&json, "bookkeeping", make_bookkeeping(leaks));
-	torsh_json_member(&json, "suppressed", make_suppressed(leaks, &view->options->suppress));
-	torsh_json_set(inherited, "bytes", torsh_json_u64(leaks->inherited_bytes));
-	torsh_json_set(inherited, "blocks", torsh_json_u64(leaks->inherited_blocks));
-	torsh_json_member(&json, "inherited", inherited);
-	torsh_json_set(at_exec, "bytes", torsh_json_u64(leaks->exec_bytes));
-	torsh_json_set(at_exec, "blocks", torsh_json_u64(leaks->exec_blocks));
-	torsh_json_member(&json, "at_exec", at_exec);
-	torsh_json_member(&json, "events",
-			  torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "processes", make_processes(view));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
-	torsh_json_member(&json, "notes",
-			  torsh_parts_notes(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "counters",
-			  torsh_parts_counters(reading->processes, reading->n_processes));
-	torsh_json_end(&json);
+		emit_leak(&json, &leaks->found.items[i]);
+	torsh_json_end_array(&json);
+	torsh_parts_emit_omitted(&json, &leaks->found, view->n_shown);
+	emit_bookkeeping(&json, leaks);
+	emit_suppressed(&json, leaks, &view->options->suppress);
+	emit_amount(&json, "inherited", true, leaks->inherited_bytes, leaks->inherited_blocks);
+	emit_amount(&json, "at_exec", true, leaks->exec_bytes, leaks->exec_blocks);
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	emit_processes(&json, view);
+	torsh_parts_emit_recording(&json, reading->recording);
+	torsh_parts_emit_notes(&json, reading->processes, reading->n_processes);
+	torsh_parts_emit_counters(&json, reading->processes, reading->n_processes);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 static void print_left_out(const struct view *view)

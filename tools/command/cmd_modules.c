@@ -40,58 +40,59 @@ struct view {
 	bool has_tensors;
 };
 
-static cJSON *make_flops(const struct view *view, uint64_t flops)
+static void emit_flops(struct json_writer *json, const char *name, const struct view *view,
+		       uint64_t flops)
 {
-	return view->reading->recording->without_flops ? torsh_json_text(NULL)
-						       : torsh_json_u64(flops);
+	torsh_json_put_known(json, name, !view->reading->recording->without_flops, flops);
 }
 
-static cJSON *make_device(const struct view *view, uint64_t ns)
+static void emit_device(struct json_writer *json, const char *name, const struct view *view,
+			uint64_t ns)
 {
-	return view->totals.has_devices ? torsh_json_u64(ns) : torsh_json_text(NULL);
+	torsh_json_put_known(json, name, view->totals.has_devices, ns);
 }
 
-static cJSON *make_total(const struct view *view, const struct module_total *total)
+static void emit_total(struct json_writer *json, const struct view *view,
+		       const struct module_total *total)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "name", torsh_json_text(*total->name ? total->name : NULL));
-	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
-	torsh_json_set(object, "total_ns", torsh_json_u64(total->total_ns));
-	torsh_json_set(object, "self_ns", torsh_json_u64(total->self_ns));
-	torsh_json_set(object, "operators", torsh_json_u64(total->operators));
-	torsh_json_set(object, "operators_ns", torsh_json_u64(total->operators_ns));
-	torsh_json_set(object, "backward_ns", torsh_json_u64(total->whole_backward_ns));
-	torsh_json_set(object, "self_backward_ns", torsh_json_u64(total->backward_ns));
-	torsh_json_set(object, "device_ns", make_device(view, total->whole_device_ns));
-	torsh_json_set(object, "self_device_ns", make_device(view, total->device_ns));
-	torsh_json_set(object, "self_flops", make_flops(view, total->flops));
-	torsh_json_set(object, "self_flops_all", make_flops(view, total->flops_all));
-	torsh_json_set(object, "flops", make_flops(view, total->whole_flops));
-	torsh_json_set(object, "flops_all", make_flops(view, total->whole_flops_all));
-	torsh_json_set(object, "self_allocated_bytes",
-		       view->has_tensors ? torsh_json_u64(total->allocated_bytes)
-					 : torsh_json_text(NULL));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "name", *total->name ? total->name : NULL);
+	torsh_json_put_u64(json, "calls", total->calls);
+	torsh_json_put_u64(json, "total_ns", total->total_ns);
+	torsh_json_put_u64(json, "self_ns", total->self_ns);
+	torsh_json_put_u64(json, "operators", total->operators);
+	torsh_json_put_u64(json, "operators_ns", total->operators_ns);
+	torsh_json_put_u64(json, "backward_ns", total->whole_backward_ns);
+	torsh_json_put_u64(json, "self_backward_ns", total->backward_ns);
+	emit_device(json, "device_ns", view, total->whole_device_ns);
+	emit_device(json, "self_device_ns", view, total->device_ns);
+	emit_flops(json, "self_flops", view, total->flops);
+	emit_flops(json, "self_flops_all", view, total->flops_all);
+	emit_flops(json, "flops", view, total->whole_flops);
+	emit_flops(json, "flops_all", view, total->whole_flops_all);
+	torsh_json_put_known(json, "self_allocated_bytes", view->has_tensors,
+			     total->allocated_bytes);
+	torsh_json_end_object(json);
 }
 
 static void print_json(const struct view *view)
 {
 	const struct reading *reading = view->reading;
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_array(&json, "modules");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_begin_lines(&json, "modules");
 	for (size_t i = 0; i < view->n; i++)
-		torsh_json_item(&json, make_total(view, &view->totals.items[i]));
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted", torsh_json_u64(view->totals.n - view->n));
-	torsh_json_member(&json, "events",
-			  torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+		emit_total(&json, view, &view->totals.items[i]);
+	torsh_json_end_array(&json);
+	torsh_json_put_u64(&json, "omitted", view->totals.n - view->n);
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	torsh_parts_emit_recording(&json, reading->recording);
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 static void print_total(const struct view *view, const struct module_total *total)

@@ -190,133 +190,118 @@ struct view {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static cJSON *known_or_null(bool is_known, uint64_t number)
-{
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
-
-static void set_key(cJSON *object, const struct view *view, const struct operator_total *total)
+static void emit_key(struct json_writer *json, const struct view *view,
+		     const struct operator_total *total)
 {
 	switch (view->operators.group) {
 	case OPERATORS_BY_SHAPE:
-		torsh_json_set(object, "inputs",
-			       torsh_json_text(*total->inputs ? total->inputs : NULL));
+		torsh_json_put_text(json, "inputs", *total->inputs ? total->inputs : NULL);
 		break;
 	case OPERATORS_BY_STACK:
-		torsh_json_set(object, "stack",
-			       torsh_parts_recorded_stack(total->process, total->stack,
-							  view->reading->symbols,
-							  view->options->view));
+		torsh_parts_emit_recorded_stack(json, total->process, total->stack,
+						view->reading->symbols, view->options->view);
 		break;
 	case OPERATORS_BY_OVERLOAD:
-		torsh_json_set(object, "overload", torsh_json_text(total->overload));
+		torsh_json_put_text(json, "overload", total->overload);
 		break;
 	case OPERATORS_BY_STEP:
-		torsh_json_set(object, "step", known_or_null(total->name, total->step));
+		torsh_json_put_known(json, "step", total->name, total->step);
 		break;
 	default:
 		break;
 	}
 }
 
-static cJSON *make_total(const struct view *view, const struct operator_total *total)
+static void emit_total(struct json_writer *json, const struct view *view,
+		       const struct operator_total *total)
 {
-	cJSON *object = torsh_json_object();
 	const char *name = total->name && *total->name ? total->name : NULL;
 
-	torsh_json_set(object, "name", torsh_json_text(name));
-	set_key(object, view, total);
-	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
-	torsh_json_set(object, "cpu_ns", torsh_json_u64(total->cpu_ns));
-	torsh_json_set(object, "self_cpu_ns", torsh_json_u64(total->self_cpu_ns));
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "name", name);
+	emit_key(json, view, total);
+	torsh_json_put_u64(json, "calls", total->calls);
+	torsh_json_put_u64(json, "cpu_ns", total->cpu_ns);
+	torsh_json_put_u64(json, "self_cpu_ns", total->self_cpu_ns);
 	/* What was captured in a graph elsewhere and ran in these steps has no call in them. */
-	torsh_json_set(object, "average_ns", known_or_null(total->calls, average_ns(total)));
-	torsh_json_set(object, "min_ns", known_or_null(total->calls, total->min_ns));
-	torsh_json_set(object, "p50_ns", known_or_null(total->calls, percentile(total, 0.5)));
-	torsh_json_set(object, "p99_ns", known_or_null(total->calls, percentile(total, 0.99)));
-	torsh_json_set(object, "max_ns", known_or_null(total->calls, total->max_ns));
-	torsh_json_set(object, "device_ns",
-		       known_or_null(view->operators.has_devices, total->device_ns));
-	torsh_json_set(object, "self_device_ns",
-		       known_or_null(view->operators.has_devices, total->self_device_ns));
-	torsh_json_set(object, "flops", known_or_null(total->has_flops, total->flops));
-	torsh_json_set(object, "flops_all", known_or_null(total->has_flops, total->flops_all));
-	torsh_json_set(object, "self_flops", known_or_null(total->has_flops, total->self_flops));
-	torsh_json_set(object, "self_flops_all",
-		       known_or_null(total->has_flops, total->self_flops_all));
-	torsh_json_set(object, "allocated_bytes",
-		       known_or_null(view->has_tensors, total->allocated_bytes));
-	torsh_json_set(object, "freed_bytes", known_or_null(view->has_tensors, total->freed_bytes));
-	torsh_json_set(object, "self_allocated_bytes",
-		       known_or_null(view->has_tensors, total->self_allocated_bytes));
-	torsh_json_set(object, "self_freed_bytes",
-		       known_or_null(view->has_tensors, total->self_freed_bytes));
-	return object;
+	torsh_json_put_known(json, "average_ns", total->calls, average_ns(total));
+	torsh_json_put_known(json, "min_ns", total->calls, total->min_ns);
+	torsh_json_put_known(json, "p50_ns", total->calls, percentile(total, 0.5));
+	torsh_json_put_known(json, "p99_ns", total->calls, percentile(total, 0.99));
+	torsh_json_put_known(json, "max_ns", total->calls, total->max_ns);
+	torsh_json_put_known(json, "device_ns", view->operators.has_devices, total->device_ns);
+	torsh_json_put_known(json, "self_device_ns", view->operators.has_devices,
+			     total->self_device_ns);
+	torsh_json_put_known(json, "flops", total->has_flops, total->flops);
+	torsh_json_put_known(json, "flops_all", total->has_flops, total->flops_all);
+	torsh_json_put_known(json, "self_flops", total->has_flops, total->self_flops);
+	torsh_json_put_known(json, "self_flops_all", total->has_flops, total->self_flops_all);
+	torsh_json_put_known(json, "allocated_bytes", view->has_tensors, total->allocated_bytes);
+	torsh_json_put_known(json, "freed_bytes", view->has_tensors, total->freed_bytes);
+	torsh_json_put_known(json, "self_allocated_bytes", view->has_tensors,
+			     total->self_allocated_bytes);
+	torsh_json_put_known(json, "self_freed_bytes", view->has_tensors, total->self_freed_bytes);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_unknown(const struct operator_unknown *unknown)
+static void emit_unknown(struct json_writer *json, const struct operator_unknown *unknown)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "name", torsh_json_text(unknown->name));
-	torsh_json_set(object, "calls", torsh_json_u64(unknown->calls));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "name", unknown->name);
+	torsh_json_put_u64(json, "calls", unknown->calls);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_group(const struct process_group *group)
+static void emit_group(struct json_writer *json, const struct process_group *group)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "pid", torsh_json_u64(group->process->pid));
-	torsh_json_set(object, "number", torsh_json_u64(group->number));
-	torsh_json_set(object, "name", torsh_json_text(group->name));
-	torsh_json_set(object, "description", torsh_json_text(group->description));
-	torsh_json_set(object, "backend", torsh_json_text(group->backend));
-	torsh_json_set(object, "size", torsh_json_u64(group->n_ranks));
-	torsh_json_set(object, "ranks", torsh_json_text(group->ranks));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", group->process->pid);
+	torsh_json_put_u64(json, "number", group->number);
+	torsh_json_put_text(json, "name", group->name);
+	torsh_json_put_text(json, "description", group->description);
+	torsh_json_put_text(json, "backend", group->backend);
+	torsh_json_put_u64(json, "size", group->n_ranks);
+	torsh_json_put_text(json, "ranks", group->ranks);
+	torsh_json_end_object(json);
 }
 
 static void print_json(const struct view *view)
 {
 	const struct operators *operators = &view->operators;
 	const struct reading *reading = view->reading;
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "group",
-			  torsh_json_text(torsh_operator_group_names[operators->group]));
-	torsh_json_member(&json, "calls", torsh_json_u64(operators->calls));
-	torsh_json_member(&json, "merged_calls", torsh_json_u64(operators->merged_calls));
-	torsh_json_member(&json, "self_cpu_ns", torsh_json_u64(operators->self_cpu_ns));
-	torsh_json_member(&json, "flops", known_or_null(operators->has_flops, operators->flops));
-	torsh_json_member(&json, "flops_all",
-			  known_or_null(operators->has_flops, operators->flops_all));
-	torsh_json_array(&json, "ops");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_text(&json, "group", torsh_operator_group_names[operators->group]);
+	torsh_json_put_u64(&json, "calls", operators->calls);
+	torsh_json_put_u64(&json, "merged_calls", operators->merged_calls);
+	torsh_json_put_u64(&json, "self_cpu_ns", operators->self_cpu_ns);
+	torsh_json_put_known(&json, "flops", operators->has_flops, operators->flops);
+	torsh_json_put_known(&json, "flops_all", operators->has_flops, operators->flops_all);
+	torsh_json_begin_lines(&json, "ops");
 	for (size_t i = 0; i < view->n; i++)
-		torsh_json_item(&json, make_total(view, &operators->items[i]));
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted", torsh_json_u64(operators->n - view->n));
-	torsh_json_array(&json, "ops_without_formula");
+		emit_total(&json, view, &operators->items[i]);
+	torsh_json_end_array(&json);
+	torsh_json_put_u64(&json, "omitted", operators->n - view->n);
+	torsh_json_begin_lines(&json, "ops_without_formula");
 	for (size_t i = 0; i < operators->n_unknown; i++)
-		torsh_json_item(&json, make_unknown(&operators->unknown[i]));
-	torsh_json_array_end(&json);
-	torsh_json_array(&json, "process_groups");
+		emit_unknown(&json, &operators->unknown[i]);
+	torsh_json_end_array(&json);
+	torsh_json_begin_lines(&json, "process_groups");
 	for (size_t i = 0; i < operators->groups.n; i++)
-		torsh_json_item(&json, make_group(&operators->groups.items[i]));
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "calls_without_inputs",
-			  torsh_json_u64(operators->calls_without_inputs));
-	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->prepass.counts.n_cut));
-	torsh_json_member(&json, "too_deep_calls", torsh_json_u64(view->prepass.counts.n_too_deep));
-	torsh_json_member(&json, "unmatched_ends",
-			  torsh_json_u64(view->prepass.counts.n_unmatched));
-	torsh_json_member(&json, "events",
-			  torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+		emit_group(&json, &operators->groups.items[i]);
+	torsh_json_end_array(&json);
+	torsh_json_put_u64(&json, "calls_without_inputs", operators->calls_without_inputs);
+	torsh_json_put_u64(&json, "cut_calls", view->prepass.counts.n_cut);
+	torsh_json_put_u64(&json, "too_deep_calls", view->prepass.counts.n_too_deep);
+	torsh_json_put_u64(&json, "unmatched_ends", view->prepass.counts.n_unmatched);
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	torsh_parts_emit_recording(&json, reading->recording);
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -80,34 +80,31 @@ static const struct recorded_process *choose_mapper(const struct reading *readin
 	return most;
 }
 
-static cJSON *known_or_null(bool is_known, uint64_t number)
-{
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
-
-static cJSON *make_mappings(const struct view *view)
+static void emit_mappings(struct json_writer *json, const struct view *view)
 {
 	const struct recorded_vm *vm = &view->mapper->vm;
-	cJSON *object = torsh_json_object(), *list = torsh_json_list();
 
-	torsh_json_set(object, "pid", torsh_json_u64(view->mapper->pid));
-	torsh_json_set(object, "peak_bytes", known_or_null(vm->is_there, vm->peak_bytes));
-	torsh_json_set(object, "at_ns", known_or_null(vm->is_there, vm->peak_ns));
-	torsh_json_set(object, "current_bytes", known_or_null(vm->is_there, vm->current_bytes));
-	torsh_json_set(object, "advised_bytes", known_or_null(vm->is_there, vm->advised_bytes));
+	torsh_json_begin_object(json, "mappings");
+	torsh_json_put_u64(json, "pid", view->mapper->pid);
+	torsh_json_put_known(json, "peak_bytes", vm->is_there, vm->peak_bytes);
+	torsh_json_put_known(json, "at_ns", vm->is_there, vm->peak_ns);
+	torsh_json_put_known(json, "current_bytes", vm->is_there, vm->current_bytes);
+	torsh_json_put_known(json, "advised_bytes", vm->is_there, vm->advised_bytes);
+	torsh_json_begin_array(json, "holders");
 	for (size_t i = 0; i < view->n_mapped; i++) {
-		cJSON *site = torsh_parts_site(&view->mapped.items[i], false);
+		const struct allocation_site *site = &view->mapped.items[i];
 
-		cJSON_DeleteItemFromObjectCaseSensitive(site, "blocks");
-		torsh_json_set(site, "pieces", torsh_json_u64(view->mapped.items[i].blocks));
-		torsh_json_set(
-			site, "what",
-			torsh_json_text(view->mapped.items[i].is_arena ? "CPython arena" : NULL));
-		torsh_json_add(list, site);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "bytes", site->bytes);
+		torsh_parts_emit_scope(json, site);
+		torsh_parts_emit_stack(json, site->frames, site->n_frames);
+		torsh_json_put_u64(json, "pieces", site->blocks);
+		torsh_json_put_text(json, "what", site->is_arena ? "CPython arena" : NULL);
+		torsh_json_end_object(json);
 	}
-	torsh_json_set(object, "holders", list);
-	torsh_json_set(object, "omitted", torsh_parts_omitted(&view->mapped, view->n_mapped));
-	return object;
+	torsh_json_end_array(json);
+	torsh_parts_emit_omitted(json, &view->mapped, view->n_mapped);
+	torsh_json_end_object(json);
 }
 
 /* The peak of a process in a place, or in all. */
@@ -152,28 +149,28 @@ static struct peak peak_of(const struct view *view, size_t i)
 	return device_peak(of, place);
 }
 
-static cJSON *make_processes(const struct view *view)
+static void emit_processes(struct json_writer *json, const struct view *view)
 {
 	static const char *const measured[] = {"peak_bytes", "peak_blocks", "at_ns",
 					       "rss_peak_bytes", NULL};
-	cJSON *list = torsh_json_list();
 
+	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		const struct recorded_process *process = view->reading->processes[i];
-		cJSON *object = torsh_parts_process(process);
 		struct peak peak = peak_of(view, i);
 
-		torsh_json_set(object, "peak_bytes", known_or_null(peak.is_known, peak.bytes));
-		torsh_json_set(object, "peak_blocks",
-			       known_or_null(peak.is_known && !view->device.is_all, peak.blocks));
-		torsh_json_set(object, "at_ns", known_or_null(peak.is_known, peak.at_ns));
-		torsh_json_set(object, "rss_peak_bytes",
-			       known_or_null(process->has_rss_peak, process->rss_peak_bytes));
-		torsh_json_add(list, object);
+		torsh_parts_begin_process(json, process);
+		torsh_json_put_known(json, "peak_bytes", peak.is_known, peak.bytes);
+		torsh_json_put_known(json, "peak_blocks", peak.is_known && !view->device.is_all,
+				     peak.blocks);
+		torsh_json_put_known(json, "at_ns", peak.is_known, peak.at_ns);
+		torsh_json_put_known(json, "rss_peak_bytes", process->has_rss_peak,
+				     process->rss_peak_bytes);
+		torsh_json_end_object(json);
 	}
-	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed,
-				   measured);
-	return list;
+	torsh_parts_emit_unfollowed(json, view->reading->unfollowed, view->reading->n_unfollowed,
+				    measured);
+	torsh_json_end_array(json);
 }
 
 /* The one process that the report is about, or all of them. */
@@ -185,14 +182,13 @@ static size_t shown_processes(const struct view *view, struct recorded_process *
 	return view->peak.process ? 1 : view->reading->n_processes;
 }
 
-static void print_rss(struct json *json, const struct recorded_process *process)
+static void emit_rss(struct json_writer *json, const struct recorded_process *process)
 {
 	bool is_known = process && process->has_rss_peak;
 
-	torsh_json_member(json, "rss_peak_bytes",
-			  known_or_null(is_known, is_known ? process->rss_peak_bytes : 0));
-	torsh_json_member(json, "rss_peak_source",
-			  torsh_json_text(process ? process->rss_peak_source : NULL));
+	torsh_json_put_known(json, "rss_peak_bytes", is_known,
+			     is_known ? process->rss_peak_bytes : 0);
+	torsh_json_put_text(json, "rss_peak_source", process ? process->rss_peak_source : NULL);
 }
 
 /* Of which of the shared devices there is to be told; NULL: of all. */
@@ -202,27 +198,23 @@ static const char *shared_name(const struct device_view *device)
 }
 
 /* Beside what the heap's report has. */
-static void print_device(struct json *json, const struct view *view)
+static void emit_device(struct json_writer *json, const struct view *view)
 {
 	const struct device_view *device = &view->device;
 	const struct device_process *process = device->process;
 
 	if (!device->name)
 		return;
-	torsh_json_member(json, "device", torsh_json_text(device->name));
-	torsh_json_member(json, "joint", torsh_device_joint_json(process));
-	torsh_json_member(json, "shared",
-			  torsh_shared_devices_json(&device->shared, shared_name(device)));
+	torsh_json_put_text(json, "device", device->name);
+	torsh_device_joint_json(json, process);
+	torsh_shared_devices_json(json, &device->shared, shared_name(device));
 	if (device->is_all)
 		return;
-	torsh_json_member(json, "seen_by", torsh_device_seen_json(process));
-	torsh_json_member(json, "framework",
-			  torsh_device_framework_json(process, device->place, DEVICE_AT_PEAK));
-	torsh_json_member(json, "driver",
-			  torsh_device_room_json(process, device->place, DEVICE_AT_PEAK));
-	torsh_json_member(json, "refused",
-			  torsh_device_refusals_json(process, device->place, view->reading->symbols,
-						     view->heap.view));
+	torsh_device_seen_json(json, process);
+	torsh_device_framework_json(json, process, device->place, DEVICE_AT_PEAK);
+	torsh_device_room_json(json, process, device->place, DEVICE_AT_PEAK);
+	torsh_device_refusals_json(json, process, device->place, view->reading->symbols,
+				   view->heap.view);
 }
 
 static void print_json(const struct view *view)
@@ -232,36 +224,37 @@ static void print_json(const struct view *view)
 	struct recorded_process *one[1], *const *shown;
 	size_t n_shown = shown_processes(view, one, &shown);
 	uint64_t blocks, bytes;
-	struct json json;
+	struct json_writer json;
 
 	torsh_sites_sum(&view->heap, &blocks, &bytes);
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "of", torsh_json_text(process ? "process" : "session"));
-	torsh_json_member(&json, "pid",
-			  process ? torsh_json_u64(process->pid) : torsh_json_text(NULL));
-	torsh_json_member(&json, "program", torsh_json_text(process ? process->program : NULL));
-	torsh_json_member(&json, "peak_bytes", known_or_null(peak->is_known, peak->bytes));
-	torsh_json_member(&json, "peak_blocks",
-			  known_or_null(peak->is_known && !view->device.is_all, peak->blocks));
-	torsh_json_member(&json, "at_ns", known_or_null(peak->is_known, peak->at_ns));
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_text(&json, "of", process ? "process" : "session");
+	torsh_json_put_known(&json, "pid", process, process ? process->pid : 0);
+	torsh_json_put_text(&json, "program", process ? process->program : NULL);
+	torsh_json_put_known(&json, "peak_bytes", peak->is_known, peak->bytes);
+	torsh_json_put_known(&json, "peak_blocks", peak->is_known && !view->device.is_all,
+			     peak->blocks);
+	torsh_json_put_known(&json, "at_ns", peak->is_known, peak->at_ns);
 	if (peak->late_changes)
-		torsh_json_member(&json, "late_changes", torsh_json_u64(peak->late_changes));
-	print_device(&json, view);
-	print_rss(&json, process);
-	torsh_json_member(&json, "attributed_bytes", torsh_json_u64(bytes));
-	torsh_json_array(&json, "holders");
+		torsh_json_put_u64(&json, "late_changes", peak->late_changes);
+	emit_device(&json, view);
+	emit_rss(&json, process);
+	torsh_json_put_u64(&json, "attributed_bytes", bytes);
+	torsh_json_begin_lines(&json, "holders");
 	for (size_t i = 0; i < view->n_heap; i++)
-		torsh_json_item(&json, torsh_parts_site(&view->heap.items[i], true));
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted", torsh_parts_omitted(&view->heap, view->n_heap));
-	torsh_json_member(&json, "mappings", make_mappings(view));
-	torsh_json_member(&json, "events", torsh_parts_events(shown, n_shown));
-	torsh_json_member(&json, "processes", make_processes(view));
-	torsh_json_member(&json, "recording", torsh_parts_recording(view->reading->recording));
-	torsh_json_member(&json, "notes", torsh_parts_notes(shown, n_shown));
-	torsh_json_member(&json, "counters", torsh_parts_counters(shown, n_shown));
-	torsh_json_end(&json);
+		torsh_parts_emit_site(&json, &view->heap.items[i]);
+	torsh_json_end_array(&json);
+	torsh_parts_emit_omitted(&json, &view->heap, view->n_heap);
+	emit_mappings(&json, view);
+	torsh_parts_emit_events(&json, shown, n_shown);
+	emit_processes(&json, view);
+	torsh_parts_emit_recording(&json, view->reading->recording);
+	torsh_parts_emit_notes(&json, shown, n_shown);
+	torsh_parts_emit_counters(&json, shown, n_shown);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 static void print_device_heading(const struct view *view)

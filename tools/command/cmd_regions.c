@@ -160,50 +160,50 @@ static size_t n_shown(const struct view *view, enum region_kind kind)
 	return n < limit ? n : limit;
 }
 
-static cJSON *make_region(const struct region_options *options, const struct region *region)
+/* The members of all kinds; the caller adds its own and ends the object. */
+static void begin_region(struct json_writer *json, const struct region_options *options,
+			 const struct region *region)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "source", torsh_json_text(torsh_regions_source(region->source)));
-	torsh_json_set(object, "domain", torsh_json_text(region->domain));
-	torsh_json_set(object, "name", torsh_json_text(region->name));
-	torsh_json_set(object, "threads", torsh_json_u64(region->n_threads));
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "source", torsh_regions_source(region->source));
+	torsh_json_put_text(json, "domain", region->domain);
+	torsh_json_put_text(json, "name", region->name);
+	torsh_json_put_u64(json, "threads", region->n_threads);
 	if (options->regions.by_thread) {
 		const struct recorded_process *process = region->process;
 
-		torsh_json_set(object, "pid", torsh_json_u64(process->pid));
-		torsh_json_set(object, "tid",
-			       region->thread < process->n_threads
-				       ? torsh_json_u64(process->threads[region->thread].tid)
-				       : torsh_json_text(NULL));
-		torsh_json_set(object, "thread",
-			       torsh_json_text(torsh_regions_thread_name(&options->regions, process,
-									 region->thread)));
+		torsh_json_put_u64(json, "pid", process->pid);
+		if (region->thread < process->n_threads)
+			torsh_json_put_u64(json, "tid", process->threads[region->thread].tid);
+		else
+			torsh_json_put_null(json, "tid");
+		torsh_json_put_text(
+			json, "thread",
+			torsh_regions_thread_name(&options->regions, process, region->thread));
 	}
-	return object;
 }
 
-static cJSON *make_range(const struct region_options *options, const struct region *region)
+static void emit_range(struct json_writer *json, const struct region_options *options,
+		       const struct region *region)
 {
-	cJSON *object = make_region(options, region);
-
-	torsh_json_set(object, "category", torsh_json_text(region->category));
-	torsh_json_set(object, "calls", torsh_json_u64(region->n));
-	torsh_json_set(object, "total_ns", torsh_json_u64(region->total_ns));
-	torsh_json_set(object, "avg_ns", torsh_json_u64(average_ns(region)));
-	torsh_json_set(object, "min_ns", torsh_json_u64(region->min_ns));
-	torsh_json_set(object, "max_ns", torsh_json_u64(region->max_ns));
-	torsh_json_set(object, "left_open", torsh_json_u64(region->n_left_open));
-	return object;
+	begin_region(json, options, region);
+	torsh_json_put_text(json, "category", region->category);
+	torsh_json_put_u64(json, "calls", region->n);
+	torsh_json_put_u64(json, "total_ns", region->total_ns);
+	torsh_json_put_u64(json, "avg_ns", average_ns(region));
+	torsh_json_put_u64(json, "min_ns", region->min_ns);
+	torsh_json_put_u64(json, "max_ns", region->max_ns);
+	torsh_json_put_u64(json, "left_open", region->n_left_open);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_mark(const struct region_options *options, const struct region *region)
+static void emit_mark(struct json_writer *json, const struct region_options *options,
+		      const struct region *region)
 {
-	cJSON *object = make_region(options, region);
-
-	torsh_json_set(object, "category", torsh_json_text(region->category));
-	torsh_json_set(object, "marks", torsh_json_u64(region->n));
-	return object;
+	begin_region(json, options, region);
+	torsh_json_put_text(json, "category", region->category);
+	torsh_json_put_u64(json, "marks", region->n);
+	torsh_json_end_object(json);
 }
 
 static const char *kind_name(enum region_kind kind)
@@ -211,70 +211,66 @@ static const char *kind_name(enum region_kind kind)
 	return kind == REGION_COUNTER ? "counter" : kind == REGION_SAMPLE ? "sample" : "scalar";
 }
 
-/* A number, or null for what JSON has no words for. */
-static cJSON *make_double(double number)
+static void emit_value(struct json_writer *json, const struct region_options *options,
+		       const struct region *region)
 {
-	return number - number == 0 ? torsh_need(cJSON_CreateNumber(number))
-				    : torsh_json_text(NULL);
+	begin_region(json, options, region);
+	torsh_json_put_text(json, "kind", kind_name(region->kind));
+	torsh_json_put_u64(json, "values", region->n);
+	torsh_json_put_double(json, "first", region->first);
+	torsh_json_put_double(json, "last", region->last);
+	torsh_json_put_double(json, "min", region->min);
+	torsh_json_put_double(json, "max", region->max);
+	torsh_json_put_double(json, "mean", region->sum / (double)region->n);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_value(const struct region_options *options, const struct region *region)
-{
-	cJSON *object = make_region(options, region);
-
-	torsh_json_set(object, "kind", torsh_json_text(kind_name(region->kind)));
-	torsh_json_set(object, "values", torsh_json_u64(region->n));
-	torsh_json_set(object, "first", make_double(region->first));
-	torsh_json_set(object, "last", make_double(region->last));
-	torsh_json_set(object, "min", make_double(region->min));
-	torsh_json_set(object, "max", make_double(region->max));
-	torsh_json_set(object, "mean", make_double(region->sum / (double)region->n));
-	return object;
-}
-
-static void print_items(struct json *json, const struct view *view, enum region_kind kind,
-			cJSON *make(const struct region_options *options,
-				    const struct region *region))
+static void emit_items(struct json_writer *json, const struct view *view, enum region_kind kind,
+		       void emit(struct json_writer *json, const struct region_options *options,
+				 const struct region *region))
 {
 	const struct region *items = view->options->regions.items + view->first[kind];
 
 	for (size_t i = 0; i < n_shown(view, kind); i++)
-		torsh_json_item(json, make(view->options, &items[i]));
+		emit(json, view->options, &items[i]);
 }
 
 static void print_json(const struct view *view)
 {
 	const struct regions *regions = &view->options->regions;
 	const struct reading *reading = view->reading;
-	cJSON *processes = torsh_json_list();
 	size_t n_omitted = regions->n;
-	struct json json;
+	struct json_writer json;
 
 	for (enum region_kind kind = 0; kind < N_REGION_KINDS; kind++)
 		n_omitted -= n_shown(view, kind);
-	for (size_t i = 0; i < reading->n_processes; i++)
-		torsh_json_add(processes, torsh_parts_process(reading->processes[i]));
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_array(&json, "regions");
-	print_items(&json, view, REGION_RANGE, make_range);
-	torsh_json_array_end(&json);
-	torsh_json_array(&json, "marks");
-	print_items(&json, view, REGION_MARK, make_mark);
-	torsh_json_array_end(&json);
-	torsh_json_array(&json, "values");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_begin_lines(&json, "regions");
+	emit_items(&json, view, REGION_RANGE, emit_range);
+	torsh_json_end_array(&json);
+	torsh_json_begin_lines(&json, "marks");
+	emit_items(&json, view, REGION_MARK, emit_mark);
+	torsh_json_end_array(&json);
+	torsh_json_begin_lines(&json, "values");
 	for (enum region_kind kind = REGION_SCALAR; kind <= REGION_SAMPLE; kind++)
-		print_items(&json, view, kind, make_value);
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "steps", torsh_json_u64(regions->n_steps));
-	torsh_json_member(&json, "unpaired_ends", torsh_json_u64(regions->n_unpaired_ends));
-	torsh_json_member(&json, "omitted", torsh_json_u64(n_omitted));
-	torsh_json_member(&json, "events",
-			  torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "processes", processes);
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+		emit_items(&json, view, kind, emit_value);
+	torsh_json_end_array(&json);
+	torsh_json_put_u64(&json, "steps", regions->n_steps);
+	torsh_json_put_u64(&json, "unpaired_ends", regions->n_unpaired_ends);
+	torsh_json_put_u64(&json, "omitted", n_omitted);
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	torsh_json_begin_array(&json, "processes");
+	for (size_t i = 0; i < reading->n_processes; i++) {
+		torsh_parts_begin_process(&json, reading->processes[i]);
+		torsh_json_end_object(&json);
+	}
+	torsh_json_end_array(&json);
+	torsh_parts_emit_recording(&json, reading->recording);
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 /* A text in a column of its own, at its right: by characters, not by bytes. */

@@ -68,15 +68,13 @@ static void collect(struct view *view)
 	}
 }
 
-static cJSON *make_phases(const struct step_total *total)
+static void emit_phases(struct json_writer *json, const struct step_total *total)
 {
-	cJSON *phases = torsh_json_object();
-
+	torsh_json_begin_object(json, "phases");
 	for (size_t i = 0; i < N_PHASES; i++)
-		torsh_json_set(phases, torsh_phase_names[i],
-			       torsh_json_u64(total->spent.phase_ns[i]));
-	torsh_json_set(phases, "other", torsh_json_u64(total->spent.other_ns));
-	return phases;
+		torsh_json_put_u64(json, torsh_phase_names[i], total->spent.phase_ns[i]);
+	torsh_json_put_u64(json, "other", total->spent.other_ns);
+	torsh_json_end_object(json);
 }
 
 /* A step that is shown. */
@@ -95,61 +93,53 @@ static double busy_share(const struct shown *shown, size_t device)
 	return duration_ns ? (double)shown->devices[device].busy_ns / (double)duration_ns : 0;
 }
 
-static cJSON *make_device_phases(const struct shown *shown)
+static void emit_device_phases(struct json_writer *json, const struct shown *shown)
 {
-	cJSON *phases;
-
-	if (!shown->totals->has_devices)
-		return torsh_json_text(NULL);
-	phases = torsh_json_object();
-	for (size_t i = 0; i < N_PHASES; i++)
-		torsh_json_set(phases, torsh_phase_names[i],
-			       torsh_json_u64(shown->total->phase_device_ns[i]));
-	return phases;
-}
-
-static cJSON *make_devices(const struct shown *shown)
-{
-	cJSON *list = torsh_json_list();
-
-	for (size_t i = 0; i < shown->totals->n_devices; i++) {
-		cJSON *object = torsh_json_object();
-
-		torsh_json_set(object, "device", torsh_json_u64(shown->totals->devices[i]));
-		torsh_json_set(object, "device_ns", torsh_json_u64(shown->devices[i].device_ns));
-		torsh_json_set(object, "busy_ns", torsh_json_u64(shown->devices[i].busy_ns));
-		torsh_json_set(object, "busy_share", torsh_json_double(busy_share(shown, i)));
-		torsh_json_add(list, object);
+	if (!shown->totals->has_devices) {
+		torsh_json_put_null(json, "device_phases");
+		return;
 	}
-	return list;
+	torsh_json_begin_object(json, "device_phases");
+	for (size_t i = 0; i < N_PHASES; i++)
+		torsh_json_put_u64(json, torsh_phase_names[i], shown->total->phase_device_ns[i]);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_step(const struct shown *shown, bool has_flops)
+static void emit_devices(struct json_writer *json, const struct shown *shown)
+{
+	torsh_json_begin_array(json, "devices");
+	for (size_t i = 0; i < shown->totals->n_devices; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "device", shown->totals->devices[i]);
+		torsh_json_put_u64(json, "device_ns", shown->devices[i].device_ns);
+		torsh_json_put_u64(json, "busy_ns", shown->devices[i].busy_ns);
+		torsh_json_put_double(json, "busy_share", busy_share(shown, i));
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+}
+
+static void emit_step(struct json_writer *json, const struct shown *shown, bool has_flops)
 {
 	const struct prepass_process *of = shown->of;
 	const struct step *step = shown->step;
 	const struct step_total *total = shown->total;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "index", torsh_json_u64(step->number));
-	torsh_json_set(object, "pid", torsh_json_u64(of->process->pid));
-	torsh_json_set(object, "start_ns", torsh_json_u64(step->start_ns));
-	torsh_json_set(object, "duration_ns", torsh_json_u64(step->end_ns - step->start_ns));
-	torsh_json_set(object, "rule", torsh_json_text(torsh_step_rule_names[of->steps.rule]));
-	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
-	torsh_json_set(object, "flops",
-		       has_flops ? torsh_json_u64(total->flops) : torsh_json_text(NULL));
-	torsh_json_set(object, "flops_all",
-		       has_flops ? torsh_json_u64(total->flops_all) : torsh_json_text(NULL));
-	torsh_json_set(object, "peak_bytes",
-		       of->n_tensors ? torsh_json_u64(total->peak_bytes) : torsh_json_text(NULL));
-	torsh_json_set(object, "phases", make_phases(total));
-	torsh_json_set(object, "device_ns",
-		       shown->totals->has_devices ? torsh_json_u64(total->device_ns)
-						  : torsh_json_text(NULL));
-	torsh_json_set(object, "device_phases", make_device_phases(shown));
-	torsh_json_set(object, "devices", make_devices(shown));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "index", step->number);
+	torsh_json_put_u64(json, "pid", of->process->pid);
+	torsh_json_put_u64(json, "start_ns", step->start_ns);
+	torsh_json_put_u64(json, "duration_ns", step->end_ns - step->start_ns);
+	torsh_json_put_text(json, "rule", torsh_step_rule_names[of->steps.rule]);
+	torsh_json_put_u64(json, "calls", total->calls);
+	torsh_json_put_known(json, "flops", has_flops, total->flops);
+	torsh_json_put_known(json, "flops_all", has_flops, total->flops_all);
+	torsh_json_put_known(json, "peak_bytes", of->n_tensors, total->peak_bytes);
+	emit_phases(json, total);
+	torsh_json_put_known(json, "device_ns", shown->totals->has_devices, total->device_ns);
+	emit_device_phases(json, shown);
+	emit_devices(json, shown);
+	torsh_json_end_object(json);
 }
 
 /* Calls print for the first n_limit steps. Returns how many there were beside them. */
@@ -233,33 +223,32 @@ static struct durations find_durations(const struct view *view)
 
 static void print_item(void *context, const struct view *view, const struct shown *shown)
 {
-	torsh_json_item(context, make_step(shown, !view->reading->recording->without_flops));
+	emit_step(context, shown, !view->reading->recording->without_flops);
 }
 
 static void print_json(const struct view *view, size_t n_limit)
 {
 	const struct reading *reading = view->reading;
 	struct durations durations = find_durations(view);
-	struct json json;
+	struct json_writer json;
 	size_t n_left;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "rule", torsh_json_text(torsh_step_rule_names[view->rule]));
-	torsh_json_member(&json, "rule_text", torsh_json_text(torsh_step_rule_texts[view->rule]));
-	torsh_json_member(&json, "median_ns",
-			  view->n_steps ? torsh_json_u64(durations.median_ns)
-					: torsh_json_text(NULL));
-	torsh_json_member(&json, "slow_first_steps", torsh_json_u64(durations.n_slow_first));
-	torsh_json_array(&json, "steps");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_text(&json, "rule", torsh_step_rule_names[view->rule]);
+	torsh_json_put_text(&json, "rule_text", torsh_step_rule_texts[view->rule]);
+	torsh_json_put_known(&json, "median_ns", view->n_steps, durations.median_ns);
+	torsh_json_put_u64(&json, "slow_first_steps", durations.n_slow_first);
+	torsh_json_begin_lines(&json, "steps");
 	n_left = for_each_step(view, n_limit, &json, print_item);
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted", torsh_json_u64(n_left));
-	torsh_json_member(&json, "events",
-			  torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+	torsh_json_end_array(&json);
+	torsh_json_put_u64(&json, "omitted", n_left);
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	torsh_parts_emit_recording(&json, reading->recording);
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 static void print_flops(const struct view *view, const struct step_total *total,

@@ -78,37 +78,30 @@ static size_t sort_sites(struct tensor_device *device)
 	return n;
 }
 
-static cJSON *known_or_null(uint64_t number)
+static void emit_site(struct json_writer *json, const struct view *view,
+		      const struct tensor_device *device, const struct tensor_site *site)
 {
-	return number ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
-
-static cJSON *make_site(const struct view *view, const struct tensor_device *device,
-			const struct tensor_site *site)
-{
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "bytes", torsh_json_u64(site->bytes));
-	torsh_json_set(object, "blocks", torsh_json_u64(site->blocks));
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "bytes", site->bytes);
+	torsh_json_put_u64(json, "blocks", site->blocks);
 	if (view->group == TENSORS_BY_STACK) {
-		torsh_json_set(object, "stack",
-			       torsh_parts_recorded_stack(device->process, site->stack,
-							  view->reading->symbols,
-							  view->options->view));
-		return object;
+		torsh_parts_emit_recorded_stack(json, device->process, site->stack,
+						view->reading->symbols, view->options->view);
+		torsh_json_end_object(json);
+		return;
 	}
-	torsh_json_set(object, "operator", torsh_json_text(site->operator_name));
-	torsh_json_set(object, "module", torsh_json_text(site->module));
-	torsh_json_set(
-		object, "phase",
-		torsh_json_text(site->operator_name ? torsh_phase_names[site->phase] : NULL));
-	return object;
+	torsh_json_put_text(json, "operator", site->operator_name);
+	torsh_json_put_text(json, "module", site->module);
+	torsh_json_put_text(json, "phase",
+			    site->operator_name ? torsh_phase_names[site->phase] : NULL);
+	torsh_json_end_object(json);
 }
 
 /* Of an allocator that reserves; of others null. */
-static cJSON *reserving(const struct tensor_device *device, uint64_t number)
+static void emit_reserving(struct json_writer *json, const char *name,
+			   const struct tensor_device *device, uint64_t number)
 {
-	return device->largest_reserved ? torsh_json_u64(number) : torsh_json_text(NULL);
+	torsh_json_put_known(json, name, device->largest_reserved, number);
 }
 
 static uint64_t fragmentation(const struct tensor_sums *sums)
@@ -116,74 +109,71 @@ static uint64_t fragmentation(const struct tensor_sums *sums)
 	return sums->reserved > sums->allocated ? sums->reserved - sums->allocated : 0;
 }
 
-static void set_sums(cJSON *object, const struct tensor_device *device)
+static void emit_sums(struct json_writer *json, const struct tensor_device *device)
 {
-	torsh_json_set(object, "allocated_at_peak_bytes",
-		       reserving(device, device->at_peak.allocated));
-	torsh_json_set(object, "reserved_at_peak_bytes",
-		       reserving(device, device->at_peak.reserved));
-	torsh_json_set(object, "fragmentation_at_peak_bytes",
-		       reserving(device, fragmentation(&device->at_peak)));
-	torsh_json_set(object, "allocated_at_end_bytes",
-		       reserving(device, device->at_end.allocated));
-	torsh_json_set(object, "reserved_at_end_bytes", reserving(device, device->at_end.reserved));
-	torsh_json_set(object, "fragmentation_at_end_bytes",
-		       reserving(device, fragmentation(&device->at_end)));
-	torsh_json_set(object, "fragmentation_peak_bytes",
-		       reserving(device, device->largest_fragmentation));
-	torsh_json_set(object, "fragmentation_peak_ns",
-		       reserving(device, device->fragmentation_ns));
+	emit_reserving(json, "allocated_at_peak_bytes", device, device->at_peak.allocated);
+	emit_reserving(json, "reserved_at_peak_bytes", device, device->at_peak.reserved);
+	emit_reserving(json, "fragmentation_at_peak_bytes", device,
+		       fragmentation(&device->at_peak));
+	emit_reserving(json, "allocated_at_end_bytes", device, device->at_end.allocated);
+	emit_reserving(json, "reserved_at_end_bytes", device, device->at_end.reserved);
+	emit_reserving(json, "fragmentation_at_end_bytes", device, fragmentation(&device->at_end));
+	emit_reserving(json, "fragmentation_peak_bytes", device, device->largest_fragmentation);
+	emit_reserving(json, "fragmentation_peak_ns", device, device->fragmentation_ns);
 }
 
-static cJSON *make_device(const struct view *view, struct tensor_device *device)
+static void emit_device(struct json_writer *json, const struct view *view,
+			struct tensor_device *device)
 {
 	size_t n_all = sort_sites(device),
 	       n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
-	cJSON *object = torsh_json_object(), *list = torsh_json_list();
 	char name[DEVICE_NAME_BYTES];
 
-	torsh_json_set(object, "pid", torsh_json_u64(device->process->pid));
-	torsh_json_set(object, "device", torsh_json_text(torsh_device_name(device->device, name)));
-	torsh_json_set(object, "peak_bytes", torsh_json_u64(device->peak_bytes));
-	torsh_json_set(object, "peak_blocks", torsh_json_u64(device->peak_blocks));
-	torsh_json_set(object, "at_ns", torsh_json_u64(device->peak_ns));
-	torsh_json_set(object, "allocated_peak_bytes", known_or_null(device->largest_allocated));
-	torsh_json_set(object, "reserved_peak_bytes", known_or_null(device->largest_reserved));
-	torsh_json_set(object, "allocated_then_bytes",
-		       device->largest_reserved ? torsh_json_u64(device->allocated_then)
-						: torsh_json_text(NULL));
-	set_sums(object, device);
-	torsh_json_set(object, "held_bytes", torsh_json_u64(device->held_bytes));
-	torsh_json_set(object, "held_blocks", torsh_json_u64(device->held_blocks));
-	torsh_json_set(object, "allocs", torsh_json_u64(device->allocs));
-	torsh_json_set(object, "frees", torsh_json_u64(device->frees));
-	torsh_json_set(object, "unknown_frees", torsh_json_u64(device->unknown_frees));
-	torsh_json_set(object, "out_of_memory", torsh_json_u64(device->out_of_memory));
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", device->process->pid);
+	torsh_json_put_text(json, "device", torsh_device_name(device->device, name));
+	torsh_json_put_u64(json, "peak_bytes", device->peak_bytes);
+	torsh_json_put_u64(json, "peak_blocks", device->peak_blocks);
+	torsh_json_put_u64(json, "at_ns", device->peak_ns);
+	torsh_json_put_known(json, "allocated_peak_bytes", device->largest_allocated,
+			     device->largest_allocated);
+	torsh_json_put_known(json, "reserved_peak_bytes", device->largest_reserved,
+			     device->largest_reserved);
+	torsh_json_put_known(json, "allocated_then_bytes", device->largest_reserved,
+			     device->allocated_then);
+	emit_sums(json, device);
+	torsh_json_put_u64(json, "held_bytes", device->held_bytes);
+	torsh_json_put_u64(json, "held_blocks", device->held_blocks);
+	torsh_json_put_u64(json, "allocs", device->allocs);
+	torsh_json_put_u64(json, "frees", device->frees);
+	torsh_json_put_u64(json, "unknown_frees", device->unknown_frees);
+	torsh_json_put_u64(json, "out_of_memory", device->out_of_memory);
+	torsh_json_begin_array(json, "holders");
 	for (size_t i = 0; i < n; i++)
-		torsh_json_add(list, make_site(view, device, &device->sites[i]));
-	torsh_json_set(object, "holders", list);
-	torsh_json_set(object, "omitted", torsh_json_u64(n_all - n));
-	return object;
+		emit_site(json, view, device, &device->sites[i]);
+	torsh_json_end_array(json);
+	torsh_json_put_u64(json, "omitted", n_all - n);
+	torsh_json_end_object(json);
 }
 
 static void print_json(const struct view *view)
 {
 	const struct reading *reading = view->reading;
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "group", torsh_json_text(torsh_tensor_group_names[view->group]));
-	torsh_json_array(&json, "devices");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_text(&json, "group", torsh_tensor_group_names[view->group]);
+	torsh_json_begin_lines(&json, "devices");
 	for (size_t i = 0; i < view->tensors.n; i++)
-		torsh_json_item(&json, make_device(view, &view->tensors.items[i]));
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "events",
-			  torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
-	torsh_json_member(&json, "notes",
-			  torsh_parts_notes(reading->processes, reading->n_processes));
-	torsh_json_end(&json);
+		emit_device(&json, view, &view->tensors.items[i]);
+	torsh_json_end_array(&json);
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	torsh_parts_emit_recording(&json, reading->recording);
+	torsh_parts_emit_notes(&json, reading->processes, reading->n_processes);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 static void print_site(const struct view *view, const struct tensor_device *device,

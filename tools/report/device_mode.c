@@ -22,25 +22,19 @@ static const char *mode_text(uint32_t mode)
 	return mode < sizeof(texts) / sizeof(*texts) ? texts[mode] : "devices by an unknown way";
 }
 
-cJSON *torsh_device_mode_json(const struct kernel_process *process)
+void torsh_device_mode_json(struct json_writer *json, const struct kernel_process *process)
 {
 	const struct event_device_loss *losses = &process->losses;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
-	torsh_json_set(object, "mode", torsh_json_text(mode_name(process->mode.mode)));
-	torsh_json_set(
-		object, "reason",
-		torsh_json_text(torsh_timeline_label(process->process, process->mode.reason)));
-#define LOSS(field)                                                        \
-	torsh_json_set(object, #field,                                     \
-		       process->has_losses ? torsh_json_u64(losses->field) \
-					   : torsh_json_text(NULL));
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", process->process->pid);
+	torsh_json_put_text(json, "mode", mode_name(process->mode.mode));
+	torsh_json_put_text(json, "reason",
+			    torsh_timeline_label(process->process, process->mode.reason));
+#define LOSS(field) torsh_json_put_known(json, #field, process->has_losses, losses->field);
 	LOSS(records)
-	torsh_json_set(object, "dropped",
-		       process->has_losses && !losses->is_dropping_unknown
-			       ? torsh_json_u64(losses->dropped)
-			       : torsh_json_text(NULL));
+	torsh_json_put_known(json, "dropped", process->has_losses && !losses->is_dropping_unknown,
+			     losses->dropped);
 	LOSS(without_room)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
@@ -48,14 +42,11 @@ cJSON *torsh_device_mode_json(const struct kernel_process *process)
 	LOSS(flushes_cut)
 	LOSS(buffers_kept)
 #undef LOSS
-#define PAIR(field)                                                              \
-	torsh_json_set(object, #field,                                           \
-		       process->has_pairs ? torsh_json_u64(process->pairs.field) \
-					  : torsh_json_text(NULL));
+#define PAIR(field) torsh_json_put_known(json, #field, process->has_pairs, process->pairs.field);
 	PAIR(resolution_ns)
 	PAIR(floor_ns)
 #undef PAIR
-	return object;
+	torsh_json_end_object(json);
 }
 
 void torsh_device_mode_text(FILE *out, const struct kernel_process *process)

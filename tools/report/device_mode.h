@@ -8,11 +8,11 @@
 
 #include <stdio.h>
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/device/kernels/kernels.h"
 
-/* {"pid", "mode", "reason", "records", "dropped", ...}; null: the process did not report it. */
-cJSON *torsh_device_mode_json(const struct kernel_process *process);
+/* The item {"pid", "mode", "reason", "records", "dropped", ...}; null: it was not reported. */
+void torsh_device_mode_json(struct json_writer *json, const struct kernel_process *process);
 
 /* The same as a line for people; nothing where the process used no device. */
 void torsh_device_mode_text(FILE *out, const struct kernel_process *process);

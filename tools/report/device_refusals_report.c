@@ -19,87 +19,79 @@ static const char *label_of(const struct device_process *process, uint32_t label
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static cJSON *known_or_null(bool is_known, uint64_t number)
-{
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
-
-static cJSON *make_driver(const struct event_device_refused *said)
+static void emit_driver(struct json_writer *json, const struct event_device_refused *said)
 {
 	bool is_known = !said->asked, has_pools = is_known && said->has_pools,
 	     has_graphs = is_known && said->has_graphs;
-	cJSON *object = torsh_json_object();
 	char error[64];
 
 	snprintf(error, sizeof(error), "%s %" PRIi32, last_error, said->asked);
-	torsh_json_set(object, "free_bytes", known_or_null(is_known, said->free_bytes));
-	torsh_json_set(object, "total_bytes", known_or_null(is_known, said->total_bytes));
-	torsh_json_set(object, "used_bytes",
-		       known_or_null(is_known, said->total_bytes - said->free_bytes));
-	torsh_json_set(object, "pools_reserved_bytes",
-		       known_or_null(has_pools, said->pools_reserved));
-	torsh_json_set(object, "pools_used_bytes", known_or_null(has_pools, said->pools_used));
-	torsh_json_set(object, "graphs_reserved_bytes",
-		       known_or_null(has_graphs, said->graphs_reserved));
-	torsh_json_set(object, "graphs_used_bytes", known_or_null(has_graphs, said->graphs_used));
-	torsh_json_set(object, "reason",
-		       torsh_json_text(is_known			       ? NULL
-				       : said->asked == ROOM_NOT_ASKED ? not_asked
-								       : error));
-	return object;
+	torsh_json_begin_object(json, "driver");
+	torsh_json_put_known(json, "free_bytes", is_known, said->free_bytes);
+	torsh_json_put_known(json, "total_bytes", is_known, said->total_bytes);
+	torsh_json_put_known(json, "used_bytes", is_known, said->total_bytes - said->free_bytes);
+	torsh_json_put_known(json, "pools_reserved_bytes", has_pools, said->pools_reserved);
+	torsh_json_put_known(json, "pools_used_bytes", has_pools, said->pools_used);
+	torsh_json_put_known(json, "graphs_reserved_bytes", has_graphs, said->graphs_reserved);
+	torsh_json_put_known(json, "graphs_used_bytes", has_graphs, said->graphs_used);
+	torsh_json_put_text(json, "reason",
+			    is_known			    ? NULL
+			    : said->asked == ROOM_NOT_ASKED ? not_asked
+							    : error);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_framework(const struct device_refusal *refusal)
+static void emit_framework(struct json_writer *json, const struct device_refusal *refusal)
 {
-	cJSON *object;
-
-	if (!refusal->has_framework)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-	torsh_json_set(object, "allocated_bytes", torsh_json_u64(refusal->framework.allocated));
-	torsh_json_set(object, "reserved_bytes", torsh_json_u64(refusal->framework.reserved));
-	return object;
+	if (!refusal->has_framework) {
+		torsh_json_put_null(json, "framework");
+		return;
+	}
+	torsh_json_begin_object(json, "framework");
+	torsh_json_put_u64(json, "allocated_bytes", refusal->framework.allocated);
+	torsh_json_put_u64(json, "reserved_bytes", refusal->framework.reserved);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_refusal(const struct device_process *process,
-			   const struct device_refusal *refusal, struct symbols *symbols,
-			   enum stack_view view)
+static void emit_refusal(struct json_writer *json, const char *name,
+			 const struct device_process *process, const struct device_refusal *refusal,
+			 struct symbols *symbols, enum stack_view view)
 {
 	const struct device_origin *origin = &refusal->origin;
 	const struct event_device_refused *said = &refusal->said;
 	uint32_t stack = torsh_cuda_frames_shown(process->process, origin->stack);
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "api", torsh_json_text(label_of(process, said->api)));
-	torsh_json_set(object, "bytes",
-		       known_or_null(!(said->flags & BLOCK_IS_UNSIZED), said->bytes));
-	torsh_json_set(object, "at_ns", torsh_json_u64(origin->at_ns));
-	torsh_json_set(object, "live_bytes", torsh_json_u64(refusal->live_bytes));
-	torsh_json_set(object, "framework", make_framework(refusal));
-	torsh_json_set(object, "driver", make_driver(said));
-	torsh_json_set(object, "operator", torsh_json_text(label_of(process, origin->operator)));
-	torsh_json_set(object, "module", torsh_json_text(label_of(process, origin->module)));
-	torsh_json_set(object, "step", known_or_null(origin->step, origin->step - 1));
-	torsh_json_set(object, "stack",
-		       torsh_parts_recorded_stack(process->process, stack, symbols, view));
-	return object;
+	torsh_json_begin_object(json, name);
+	torsh_json_put_text(json, "api", label_of(process, said->api));
+	torsh_json_put_known(json, "bytes", !(said->flags & BLOCK_IS_UNSIZED), said->bytes);
+	torsh_json_put_u64(json, "at_ns", origin->at_ns);
+	torsh_json_put_u64(json, "live_bytes", refusal->live_bytes);
+	emit_framework(json, refusal);
+	emit_driver(json, said);
+	torsh_json_put_text(json, "operator", label_of(process, origin->operator));
+	torsh_json_put_text(json, "module", label_of(process, origin->module));
+	torsh_json_put_known(json, "step", origin->step, origin->step - 1);
+	torsh_parts_emit_recorded_stack(json, process->process, stack, symbols, view);
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_device_refusals_json(const struct device_process *process, size_t place,
-				  struct symbols *symbols, enum stack_view view)
+void torsh_device_refusals_json(struct json_writer *json, const struct device_process *process,
+				size_t place, struct symbols *symbols, enum stack_view view)
 {
 	const struct device_refusals *refusals = &process->places[place].refusals;
-	cJSON *object = torsh_json_object(), *latest = torsh_json_list();
 
-	torsh_json_set(object, "count", torsh_json_u64(refusals->n));
-	torsh_json_set(object, "given_up", torsh_json_u64(refusals->n_given_up));
-	torsh_json_set(object, "largest",
-		       refusals->n ? make_refusal(process, &refusals->largest, symbols, view)
-				   : torsh_json_text(NULL));
+	torsh_json_begin_object(json, "refused");
+	torsh_json_put_u64(json, "count", refusals->n);
+	torsh_json_put_u64(json, "given_up", refusals->n_given_up);
+	if (refusals->n)
+		emit_refusal(json, "largest", process, &refusals->largest, symbols, view);
+	else
+		torsh_json_put_null(json, "largest");
+	torsh_json_begin_array(json, "latest");
 	for (size_t i = 0; i < refusals->n_latest; i++)
-		torsh_json_add(latest, make_refusal(process, &refusals->latest[i], symbols, view));
-	torsh_json_set(object, "latest", latest);
-	return object;
+		emit_refusal(json, NULL, process, &refusals->latest[i], symbols, view);
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

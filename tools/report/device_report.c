@@ -16,11 +16,14 @@ static const char asked_with_less[] =
 static const char not_at_end[] =
 	"the driver was not asked at the end: live_bytes says how much was alive when it was";
 
-cJSON *torsh_device_seen_json(const struct device_process *process)
+void torsh_device_seen_json(struct json_writer *json, const struct device_process *process)
 {
-	if (!process->has_mode)
-		return torsh_json_text(NULL);
-	return torsh_json_text(process->mode.mode == DEVICE_BY_CUPTI ? "CUPTI" : "entry points");
+	if (!process->has_mode) {
+		torsh_json_put_null(json, "seen_by");
+		return;
+	}
+	torsh_json_put_text(json, "seen_by",
+			    process->mode.mode == DEVICE_BY_CUPTI ? "CUPTI" : "entry points");
 }
 
 static uint64_t bytes_then(const struct device_process *process, size_t place,
@@ -44,21 +47,21 @@ static const struct device_room *room_near(const struct device_process *process,
 				      : &process->places[place].last_room;
 }
 
-cJSON *torsh_device_framework_json(const struct device_process *process, size_t place,
-				   enum device_when when)
+void torsh_device_framework_json(struct json_writer *json, const struct device_process *process,
+				 size_t place, enum device_when when)
 {
 	const struct device_framework *then = framework_then(process, place, when);
-	cJSON *object;
 
-	if (!process->places[place].has_framework)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-	torsh_json_set(object, "allocated_bytes", torsh_json_u64(then->allocated));
-	torsh_json_set(object, "reserved_bytes", torsh_json_u64(then->reserved));
-	torsh_json_set(
-		object, "unmanaged_bytes",
-		torsh_json_i64((int64_t)(bytes_then(process, place, when) - then->reserved)));
-	return object;
+	if (!process->places[place].has_framework) {
+		torsh_json_put_null(json, "framework");
+		return;
+	}
+	torsh_json_begin_object(json, "framework");
+	torsh_json_put_u64(json, "allocated_bytes", then->allocated);
+	torsh_json_put_u64(json, "reserved_bytes", then->reserved);
+	torsh_json_put_i64(json, "unmanaged_bytes",
+			   (int64_t)(bytes_then(process, place, when) - then->reserved));
+	torsh_json_end_object(json);
 }
 
 static uint64_t used_bytes(const struct device_room *room)
@@ -76,23 +79,23 @@ static int64_t others_bytes(const struct device_room *room)
 }
 
 /* null: the program had none of it, or the driver was not asked for it. */
-static cJSON *make_pools(bool is_known, uint64_t reserved, uint64_t reserved_high, uint64_t used,
-			 uint64_t used_high)
+static void emit_pools(struct json_writer *json, const char *name, bool is_known, uint64_t reserved,
+		       uint64_t reserved_high, uint64_t used, uint64_t used_high)
 {
-	cJSON *object;
-
-	if (!is_known)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-	torsh_json_set(object, "reserved_bytes", torsh_json_u64(reserved));
-	torsh_json_set(object, "reserved_high_bytes", torsh_json_u64(reserved_high));
-	torsh_json_set(object, "used_bytes", torsh_json_u64(used));
-	torsh_json_set(object, "used_high_bytes", torsh_json_u64(used_high));
-	return object;
+	if (!is_known) {
+		torsh_json_put_null(json, name);
+		return;
+	}
+	torsh_json_begin_object(json, name);
+	torsh_json_put_u64(json, "reserved_bytes", reserved);
+	torsh_json_put_u64(json, "reserved_high_bytes", reserved_high);
+	torsh_json_put_u64(json, "used_bytes", used);
+	torsh_json_put_u64(json, "used_high_bytes", used_high);
+	torsh_json_end_object(json);
 }
 
-#define POOLS(said, of)                                                                 \
-	make_pools((said)->has_##of, (said)->of##_reserved, (said)->of##_reserved_high, \
+#define POOLS(json, said, of)                                                                      \
+	emit_pools(json, #of, (said)->has_##of, (said)->of##_reserved, (said)->of##_reserved_high, \
 		   (said)->of##_used, (said)->of##_used_high)
 
 static const char *why_not_exact(const struct device_process *process, size_t place,
@@ -107,92 +110,89 @@ static const char *why_not_exact(const struct device_process *process, size_t pl
 	return room->live_bytes == process->places[place].peak_bytes ? NULL : asked_with_less;
 }
 
-cJSON *torsh_device_room_json(const struct device_process *process, size_t place,
-			      enum device_when when)
+void torsh_device_room_json(struct json_writer *json, const struct device_process *process,
+			    size_t place, enum device_when when)
 {
 	static const char *const moments[] = {
 		[ROOM_AT_END] = "end", [ROOM_BY_PROGRAM] = NULL, [ROOM_AT_HIGH] = "high"};
 	const struct device_room *room = room_near(process, place, when);
 	const char *reason = why_not_exact(process, place, when);
-	cJSON *object = torsh_json_object();
-	cJSON *(*number)(uint64_t) = torsh_json_u64;
 
+	torsh_json_begin_object(json, "driver");
 	if (!room->is_known) {
 		static const char *const names[] = {
 			"free_bytes", "total_bytes", "used_bytes", "live_bytes", "others_bytes",
 			"at_ns",      "asked_by",    "asked_at",   "pools",	 "graphs"};
 
 		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-			torsh_json_set(object, names[i], torsh_json_text(NULL));
-		torsh_json_set(object, "reason", torsh_json_text(reason));
-		return object;
+			torsh_json_put_null(json, names[i]);
+		torsh_json_put_text(json, "reason", reason);
+		torsh_json_end_object(json);
+		return;
 	}
-	torsh_json_set(object, "free_bytes", number(room->said.free_bytes));
-	torsh_json_set(object, "total_bytes", number(room->said.total_bytes));
-	torsh_json_set(object, "used_bytes", number(used_bytes(room)));
-	torsh_json_set(object, "live_bytes", number(room->live_bytes));
-	torsh_json_set(object, "others_bytes", torsh_json_i64(others_bytes(room)));
-	torsh_json_set(object, "at_ns", number(room->at_ns));
-	torsh_json_set(
-		object, "asked_by",
-		torsh_json_text(room->said.is_asked == ROOM_BY_PROGRAM ? "program" : "agent"));
-	torsh_json_set(object, "asked_at",
-		       torsh_json_text(room->said.is_asked <= ROOM_AT_HIGH
-					       ? moments[room->said.is_asked]
-					       : NULL));
-	torsh_json_set(object, "pools", POOLS(&room->said, pools));
-	torsh_json_set(object, "graphs", POOLS(&room->said, graphs));
-	torsh_json_set(object, "reason", torsh_json_text(reason));
-	return object;
+	torsh_json_put_u64(json, "free_bytes", room->said.free_bytes);
+	torsh_json_put_u64(json, "total_bytes", room->said.total_bytes);
+	torsh_json_put_u64(json, "used_bytes", used_bytes(room));
+	torsh_json_put_u64(json, "live_bytes", room->live_bytes);
+	torsh_json_put_i64(json, "others_bytes", others_bytes(room));
+	torsh_json_put_u64(json, "at_ns", room->at_ns);
+	torsh_json_put_text(json, "asked_by",
+			    room->said.is_asked == ROOM_BY_PROGRAM ? "program" : "agent");
+	torsh_json_put_text(json, "asked_at",
+			    room->said.is_asked <= ROOM_AT_HIGH ? moments[room->said.is_asked]
+								: NULL);
+	POOLS(json, &room->said, pools);
+	POOLS(json, &room->said, graphs);
+	torsh_json_put_text(json, "reason", reason);
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_device_end_json(const struct device_process *process, size_t place)
+void torsh_device_end_json(struct json_writer *json, const struct device_process *process,
+			   size_t place)
 {
 	const struct device_scope *scope = &process->blocks.scopes[place];
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
-	torsh_json_set(object, "current_bytes", torsh_json_u64(scope->bytes));
-	torsh_json_set(object, "current_blocks", torsh_json_u64(scope->n));
-	torsh_json_set(object, "unsized_blocks", torsh_json_u64(scope->n_unsized));
-	torsh_json_set(object, "allocs", torsh_json_u64(scope->allocs));
-	torsh_json_set(object, "frees", torsh_json_u64(scope->frees));
-	torsh_json_set(object, "unknown_frees", torsh_json_u64(process->blocks.unknown_frees));
-	torsh_json_set(object, "failed_frees", torsh_json_u64(process->blocks.failed_frees));
-	torsh_json_set(object, "seen_by", torsh_device_seen_json(process));
-	torsh_json_set(object, "framework",
-		       torsh_device_framework_json(process, place, DEVICE_AT_END));
-	torsh_json_set(object, "driver", torsh_device_room_json(process, place, DEVICE_AT_END));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", process->process->pid);
+	torsh_json_put_u64(json, "current_bytes", scope->bytes);
+	torsh_json_put_u64(json, "current_blocks", scope->n);
+	torsh_json_put_u64(json, "unsized_blocks", scope->n_unsized);
+	torsh_json_put_u64(json, "allocs", scope->allocs);
+	torsh_json_put_u64(json, "frees", scope->frees);
+	torsh_json_put_u64(json, "unknown_frees", process->blocks.unknown_frees);
+	torsh_json_put_u64(json, "failed_frees", process->blocks.failed_frees);
+	torsh_device_seen_json(json, process);
+	torsh_device_framework_json(json, process, place, DEVICE_AT_END);
+	torsh_device_room_json(json, process, place, DEVICE_AT_END);
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_device_joint_json(const struct device_process *process)
+void torsh_device_joint_json(struct json_writer *json, const struct device_process *process)
 {
 	const struct device_joint *joint = &process->joint;
-	cJSON *object, *list;
 
-	if (!joint->is_known)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-	list = torsh_json_list();
-	torsh_json_set(object, "bytes", torsh_json_u64(joint->bytes));
-	torsh_json_set(object, "at_ns", torsh_json_u64(joint->at.at_ns));
-	torsh_json_set(object, "heap_bytes", torsh_json_u64(joint->heap_bytes));
+	if (!joint->is_known) {
+		torsh_json_put_null(json, "joint");
+		return;
+	}
+	torsh_json_begin_object(json, "joint");
+	torsh_json_put_u64(json, "bytes", joint->bytes);
+	torsh_json_put_u64(json, "at_ns", joint->at.at_ns);
+	torsh_json_put_u64(json, "heap_bytes", joint->heap_bytes);
+	torsh_json_begin_array(json, "devices");
 	for (size_t i = 0; i < process->n_places; i++) {
 		char name[DEVICE_SCOPE_NAME_BYTES];
-		cJSON *device;
 
 		if (!torsh_device_is_joint(&process->blocks.scopes[i]))
 			continue;
-		device = torsh_json_object();
-		torsh_json_set(
-			device, "device",
-			torsh_json_text(torsh_device_scope_name(&process->blocks.scopes[i], name)));
-		torsh_json_set(device, "bytes", torsh_json_u64(process->places[i].joint_bytes));
-		torsh_json_add(list, device);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "device",
+				    torsh_device_scope_name(&process->blocks.scopes[i], name));
+		torsh_json_put_u64(json, "bytes", process->places[i].joint_bytes);
+		torsh_json_end_object(json);
 	}
-	torsh_json_set(object, "devices", list);
-	return object;
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
 static void print_framework(FILE *out, const struct device_process *process, size_t place,

@@ -8,40 +8,42 @@
 
 #include <stdio.h>
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/device/memory/device_memory.h"
 
 /* Of what moment a report is. */
 enum device_when { DEVICE_AT_PEAK, DEVICE_AT_END };
 
 /*
- * {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: what the allocator said then. null
- * where none spoke of it.
+ * "framework": {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: what its allocator
+ * reported then. null where none did.
  */
-cJSON *torsh_device_framework_json(const struct device_process *process, size_t place,
-				   enum device_when when);
+void torsh_device_framework_json(struct json_writer *json, const struct device_process *process,
+				 size_t place, enum device_when when);
 
-/* "CUPTI" or "entry points"; null: it is not known. */
-cJSON *torsh_device_seen_json(const struct device_process *process);
-
-/*
- * {"free_bytes", "total_bytes", "used_bytes", "live_bytes", "others_bytes", "at_ns", "asked_by",
- * "asked_at", "reason", ...}: what the driver said nearest to that moment. reason: why it was
- * another one, or why nothing is known.
- */
-cJSON *torsh_device_room_json(const struct device_process *process, size_t place,
-			      enum device_when when);
+/* "seen_by": "CUPTI" or "entry points"; null: it is not known. */
+void torsh_device_seen_json(struct json_writer *json, const struct device_process *process);
 
 /*
- * {"pid", "current_bytes", "current_blocks", "unsized_blocks", "seen_by", "framework", "driver",
- * ...}: of a process at its end.
+ * "driver": {"free_bytes", "total_bytes", "used_bytes", "live_bytes", "others_bytes", "at_ns",
+ * "asked_by", "asked_at", "reason", ...}: what the driver reported nearest to that moment. reason:
+ * why it was another one, or why nothing is known.
  */
-cJSON *torsh_device_end_json(const struct device_process *process, size_t place);
+void torsh_device_room_json(struct json_writer *json, const struct device_process *process,
+			    size_t place, enum device_when when);
 
 /*
- * {"bytes", "at_ns", "heap_bytes", "devices": [{"device", "bytes"}]}; null where it is not known.
+ * The item {"pid", "current_bytes", "current_blocks", "unsized_blocks", "seen_by", "framework",
+ * "driver", ...} of a process at its end.
  */
-cJSON *torsh_device_joint_json(const struct device_process *process);
+void torsh_device_end_json(struct json_writer *json, const struct device_process *process,
+			   size_t place);
+
+/*
+ * "joint": {"bytes", "at_ns", "heap_bytes", "devices": [{"device", "bytes"}]}; null where it is
+ * not known.
+ */
+void torsh_device_joint_json(struct json_writer *json, const struct device_process *process);
 
 /* The same as lines for people; place may be DEVICE_NO_PLACE: of the joint peak alone. */
 void torsh_device_text(FILE *out, const struct device_process *process, size_t place,

@@ -19,41 +19,39 @@ static uint64_t own_peak(const struct device_part *part)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static cJSON *make_part(const struct device_part *part)
+static void emit_part(struct json_writer *json, const struct device_part *part)
 {
 	char name[DEVICE_SCOPE_NAME_BYTES];
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "pid", torsh_json_u64(part->process->process->pid));
-	torsh_json_set(object, "device", torsh_json_text(name_of(part, name)));
-	torsh_json_set(object, "bytes", torsh_json_u64(part->bytes));
-	torsh_json_set(object, "peak_bytes", torsh_json_u64(own_peak(part)));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", part->process->process->pid);
+	torsh_json_put_text(json, "device", name_of(part, name));
+	torsh_json_put_u64(json, "bytes", part->bytes);
+	torsh_json_put_u64(json, "peak_bytes", own_peak(part));
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_shared_devices_json(const struct shared_devices *shared, const char *name)
+void torsh_shared_devices_json(struct json_writer *json, const struct shared_devices *shared,
+			       const char *name)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "shared");
 	for (size_t i = 0; i < shared->n; i++) {
 		const struct shared_device *device = &shared->items[i];
-		cJSON *object, *processes;
 
 		if (!torsh_shared_device_is_called(device, name))
 			continue;
-		object = torsh_json_object();
-		processes = torsh_json_list();
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "uuid", device->uuid);
+		torsh_json_put_text(json, "identified_by", device->uuid ? "uuid" : "number");
+		torsh_json_put_u64(json, "peak_bytes", device->peak_bytes);
+		torsh_json_put_u64(json, "at_ns", device->peak_ns);
+		torsh_json_begin_array(json, "processes");
 		for (size_t k = 0; k < device->n_parts; k++)
-			torsh_json_add(processes, make_part(&device->parts[k]));
-		torsh_json_set(object, "uuid", torsh_json_text(device->uuid));
-		torsh_json_set(object, "identified_by",
-			       torsh_json_text(device->uuid ? "uuid" : "number"));
-		torsh_json_set(object, "peak_bytes", torsh_json_u64(device->peak_bytes));
-		torsh_json_set(object, "at_ns", torsh_json_u64(device->peak_ns));
-		torsh_json_set(object, "processes", processes);
-		torsh_json_add(list, object);
+			emit_part(json, &device->parts[k]);
+		torsh_json_end_array(json);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

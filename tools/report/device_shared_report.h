@@ -5,14 +5,15 @@
 
 #include <stdio.h>
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/device/memory/device_shared.h"
 
 /*
- * [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device", "bytes",
- * "peak_bytes"}]}]; name: only of those that a process calls so; NULL: of all.
+ * "shared": [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device",
+ * "bytes", "peak_bytes"}]}]; name: only those that a process calls so; NULL: all.
  */
-cJSON *torsh_shared_devices_json(const struct shared_devices *shared, const char *name);
+void torsh_shared_devices_json(struct json_writer *json, const struct shared_devices *shared,
+			       const char *name);
 
 /* The same as lines for people; nothing where there are none. */
 void torsh_shared_devices_text(FILE *out, const struct shared_devices *shared, const char *name);

@@ -15,57 +15,54 @@ static double a_step(const struct allocation_site *site, uint64_t sum)
 	return steps ? (double)sum / (double)steps : 0;
 }
 
-static cJSON *make_grown(const struct allocation_site *site)
+static void emit_grown(struct json_writer *json, const struct allocation_site *site)
 {
-	cJSON *grown = torsh_json_object();
-
-	torsh_json_set(grown, "bytes_per_step", torsh_json_double(a_step(site, site->bytes)));
-	torsh_json_set(grown, "blocks_per_step", torsh_json_double(a_step(site, site->blocks)));
-	torsh_json_set(grown, "steps", torsh_json_u64(site->process->steps.late_steps));
-	torsh_json_set(grown, "kind", torsh_json_text(site->is_of_tensors ? "tensor" : "block"));
-	torsh_json_set(grown, "bytes", torsh_json_u64(site->bytes));
-	torsh_json_set(grown, "blocks", torsh_json_u64(site->blocks));
-	torsh_json_set(grown, "operator", torsh_json_text(torsh_site_operator(site)));
-	torsh_json_set(grown, "module", torsh_json_text(torsh_site_module(site)));
-	torsh_json_set(grown, "pid", torsh_json_u64(site->process->pid));
-	torsh_json_set(grown, "stack", torsh_parts_stack(site->frames, site->n_frames));
-	return grown;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_double(json, "bytes_per_step", a_step(site, site->bytes));
+	torsh_json_put_double(json, "blocks_per_step", a_step(site, site->blocks));
+	torsh_json_put_u64(json, "steps", site->process->steps.late_steps);
+	torsh_json_put_text(json, "kind", site->is_of_tensors ? "tensor" : "block");
+	torsh_json_put_u64(json, "bytes", site->bytes);
+	torsh_json_put_u64(json, "blocks", site->blocks);
+	torsh_json_put_text(json, "operator", torsh_site_operator(site));
+	torsh_json_put_text(json, "module", torsh_site_module(site));
+	torsh_json_put_u64(json, "pid", site->process->pid);
+	torsh_parts_emit_stack(json, site->frames, site->n_frames);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_processes(const struct growth_view *view)
+static void emit_processes(struct json_writer *json, const struct growth_view *view)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < view->n_processes; i++) {
-		cJSON *process = torsh_parts_process(view->processes[i]);
-
-		torsh_json_set(process, "steps", torsh_json_u64(view->processes[i]->steps.n_steps));
-		torsh_json_set(process, "rule",
-			       torsh_json_text(torsh_growth_rule(view->processes[i])));
-		torsh_json_add(list, process);
+		torsh_parts_begin_process(json, view->processes[i]);
+		torsh_json_put_u64(json, "steps", view->processes[i]->steps.n_steps);
+		torsh_json_put_text(json, "rule", torsh_growth_rule(view->processes[i]));
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
 void torsh_growth_json(const struct growth_view *view)
 {
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "steps", torsh_json_u64(view->growth->n_steps));
-	torsh_json_member(&json, "enough_steps", torsh_json_bool(view->growth->is_enough));
-	torsh_json_array(&json, "growth");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_u64(&json, "steps", view->growth->n_steps);
+	torsh_json_put_bool(&json, "enough_steps", view->growth->is_enough);
+	torsh_json_begin_lines(&json, "growth");
 	for (size_t i = 0; i < view->n_shown; i++)
-		torsh_json_item(&json, make_grown(&view->growth->found.items[i]));
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted",
-			  torsh_parts_omitted(&view->growth->found, view->n_shown));
-	torsh_json_member(&json, "events", torsh_parts_events(view->processes, view->n_processes));
-	torsh_json_member(&json, "processes", make_processes(view));
-	torsh_json_member(&json, "recording", torsh_parts_recording(view->recording));
-	torsh_json_member(&json, "notes", torsh_parts_notes(view->processes, view->n_processes));
-	torsh_json_end(&json);
+		emit_grown(&json, &view->growth->found.items[i]);
+	torsh_json_end_array(&json);
+	torsh_parts_emit_omitted(&json, &view->growth->found, view->n_shown);
+	torsh_parts_emit_events(&json, view->processes, view->n_processes);
+	emit_processes(&json, view);
+	torsh_parts_emit_recording(&json, view->recording);
+	torsh_parts_emit_notes(&json, view->processes, view->n_processes);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 static void print_heading(const struct growth *growth)

@@ -122,41 +122,40 @@ void torsh_overview_devices_text(const struct overview_devices *devices, struct 
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static cJSON *make_place(const struct device_process *process, size_t place)
+static void emit_place(struct json_writer *json, const struct device_process *process, size_t place)
 {
 	const struct device_scope *scope = &process->blocks.scopes[place];
 	char name[DEVICE_SCOPE_NAME_BYTES];
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
-	torsh_json_set(object, "device", torsh_json_text(torsh_device_scope_name(scope, name)));
-	torsh_json_set(object, "peak_bytes", torsh_json_u64(process->places[place].peak_bytes));
-	torsh_json_set(object, "current_bytes", torsh_json_u64(scope->bytes));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", process->process->pid);
+	torsh_json_put_text(json, "device", torsh_device_scope_name(scope, name));
+	torsh_json_put_u64(json, "peak_bytes", process->places[place].peak_bytes);
+	torsh_json_put_u64(json, "current_bytes", scope->bytes);
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_overview_devices_json(const struct overview_devices *devices)
+void torsh_overview_devices_json(struct json_writer *json, const struct overview_devices *devices)
 {
-	cJSON *object, *processes, *memory;
-
-	if (!devices->are_there)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-	processes = torsh_json_list();
-	memory = torsh_json_list();
+	if (!devices->are_there) {
+		torsh_json_put_null(json, "devices");
+		return;
+	}
+	torsh_json_begin_object(json, "devices");
+	torsh_json_put_u64(json, "total_ns", devices->kernels.total_ns);
+	torsh_json_put_u64(json, "attributed_ns", devices->kernels.attributed_ns);
+	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < devices->kernels.n_processes; i++) {
 		if (devices->kernels.processes[i].has_mode)
-			torsh_json_add(processes,
-				       torsh_device_mode_json(&devices->kernels.processes[i]));
+			torsh_device_mode_json(json, &devices->kernels.processes[i]);
 	}
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "memory");
 	for (size_t i = 0; i < devices->memory.n; i++) {
 		for (size_t k = 0; k < devices->memory.items[i].n_places; k++)
-			torsh_json_add(memory, make_place(&devices->memory.items[i], k));
+			emit_place(json, &devices->memory.items[i], k);
 	}
-	torsh_json_set(object, "total_ns", torsh_json_u64(devices->kernels.total_ns));
-	torsh_json_set(object, "attributed_ns", torsh_json_u64(devices->kernels.attributed_ns));
-	torsh_json_set(object, "processes", processes);
-	torsh_json_set(object, "memory", memory);
-	torsh_json_set(object, "shared", torsh_shared_devices_json(&devices->shared, NULL));
-	return object;
+	torsh_json_end_array(json);
+	torsh_shared_devices_json(json, &devices->shared, NULL);
+	torsh_json_end_object(json);
 }

@@ -6,7 +6,7 @@
 #ifndef TORSH_REPORT_OVERVIEW_DEVICES_H
 #define TORSH_REPORT_OVERVIEW_DEVICES_H
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/device/kernels/kernel_groups.h"
 #include "tools/device/memory/device_shared.h"
 #include "tools/symbols/symbols.h"
@@ -36,7 +36,7 @@ void torsh_overview_devices_free(struct overview_devices *devices);
 /* The section for people; nothing where there are none. */
 void torsh_overview_devices_text(const struct overview_devices *devices, struct symbols *symbols);
 
-/* {"total_ns", "attributed_ns", "processes", "memory", "shared"}; null where there are none. */
-cJSON *torsh_overview_devices_json(const struct overview_devices *devices);
+/* "devices": {"total_ns", "attributed_ns", "processes", "memory", "shared"}; null: there are none. */
+void torsh_overview_devices_json(struct json_writer *json, const struct overview_devices *devices);
 
 #endif

@@ -27,21 +27,16 @@ struct overview_sums torsh_overview_sum(const struct overview *overview)
 	return sums;
 }
 
-static cJSON *known_or_null(bool is_known, uint64_t number)
+static void emit_sites(struct json_writer *json, const char *name,
+		       const struct allocation_sites *sites, size_t n)
 {
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
-
-static cJSON *make_sites(const struct allocation_sites *sites, size_t n)
-{
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, name);
 	for (size_t i = 0; i < n; i++)
-		torsh_json_add(list, torsh_parts_site(&sites->items[i], true));
-	return list;
+		torsh_parts_emit_site(json, &sites->items[i]);
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_processes(const struct overview *overview)
+static void emit_processes(struct json_writer *json, const struct overview *overview)
 {
 	static const char *const measured[] = {"leaked_bytes",
 					       "leaked_blocks",
@@ -50,140 +45,140 @@ static cJSON *make_processes(const struct overview *overview)
 					       "peak_bytes",
 					       "rss_peak_bytes",
 					       NULL};
-	cJSON *list = torsh_json_list();
 
+	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < overview->n_processes; i++) {
 		const struct recorded_process *process = overview->processes[i];
-		cJSON *object = torsh_parts_process(process);
 
-		torsh_parts_set_leaks(object, &overview->leaks.processes[i],
-				      torsh_recording_has_heap(process));
-		torsh_json_set(
-			object, "peak_bytes",
-			known_or_null(torsh_recording_has_heap(process), process->heap.peak_bytes));
-		torsh_json_set(object, "rss_peak_bytes",
-			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes)
-						     : torsh_json_text(NULL));
-		torsh_json_add(list, object);
+		torsh_parts_begin_process(json, process);
+		torsh_parts_emit_leaks(json, &overview->leaks.processes[i],
+				       torsh_recording_has_heap(process));
+		torsh_json_put_known(json, "peak_bytes", torsh_recording_has_heap(process),
+				     process->heap.peak_bytes);
+		torsh_json_put_known(json, "rss_peak_bytes", process->has_rss_peak,
+				     process->rss_peak_bytes);
+		torsh_json_end_object(json);
 	}
-	torsh_parts_add_unfollowed(list, overview->unfollowed, overview->n_unfollowed, measured);
-	return list;
+	torsh_parts_emit_unfollowed(json, overview->unfollowed, overview->n_unfollowed, measured);
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_heap(const struct overview_sums *sums)
+static void emit_heap(struct json_writer *json, const struct overview_sums *sums)
 {
-	cJSON *object = torsh_json_object(), *sizes = torsh_json_list();
-
-	torsh_json_set(object, "allocations", torsh_json_u64(sums->allocs));
-	torsh_json_set(object, "frees", torsh_json_u64(sums->frees));
-	torsh_json_set(object, "reallocations", torsh_json_u64(sums->reallocs));
-	torsh_json_set(object, "allocated_bytes", torsh_json_u64(sums->alloc_bytes));
-	torsh_json_set(object, "temporary", torsh_json_u64(sums->temporary));
+	torsh_json_begin_object(json, "heap");
+	torsh_json_put_u64(json, "allocations", sums->allocs);
+	torsh_json_put_u64(json, "frees", sums->frees);
+	torsh_json_put_u64(json, "reallocations", sums->reallocs);
+	torsh_json_put_u64(json, "allocated_bytes", sums->alloc_bytes);
+	torsh_json_put_u64(json, "temporary", sums->temporary);
+	torsh_json_begin_array(json, "sizes");
 	for (unsigned i = 0; i < PROFILE_SIZE_CLASSES; i++) {
-		cJSON *size;
-
 		if (!sums->size_blocks[i])
 			continue;
-		size = torsh_json_object();
-		torsh_json_set(size, "from", torsh_json_u64(i ? UINT64_C(1) << (i - 1) : 0));
-		torsh_json_set(size, "to",
-			       torsh_json_u64(i ? (UINT64_C(1) << (i - 1)) * 2 - 1 : 0));
-		torsh_json_set(size, "blocks", torsh_json_u64(sums->size_blocks[i]));
-		torsh_json_add(sizes, size);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "from", i ? UINT64_C(1) << (i - 1) : 0);
+		torsh_json_put_u64(json, "to", i ? (UINT64_C(1) << (i - 1)) * 2 - 1 : 0);
+		torsh_json_put_u64(json, "blocks", sums->size_blocks[i]);
+		torsh_json_end_object(json);
 	}
-	torsh_json_set(object, "sizes", sizes);
-	return object;
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_threads(const struct overview *overview)
+static void emit_threads(struct json_writer *json, const struct overview *overview)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "threads");
 	for (size_t i = 0; i < overview->n_processes; i++) {
 		for (size_t k = 0; k < overview->processes[i]->n_threads; k++) {
 			const struct recorded_thread *thread = &overview->processes[i]->threads[k];
-			cJSON *object;
 
 			if (!thread->is_known)
 				continue;
-			object = torsh_json_object();
-			torsh_json_set(object, "pid", torsh_json_u64(overview->processes[i]->pid));
-			torsh_json_set(object, "tid", torsh_json_u64(thread->tid));
-			torsh_json_set(object, "name", torsh_json_text(thread->name));
-			torsh_json_set(object, "start_ns", torsh_json_u64(thread->start_ns));
-			torsh_json_set(object, "end_ns",
-				       thread->end_ns ? torsh_json_u64(thread->end_ns)
-						      : torsh_json_text(NULL));
-			torsh_json_set(object, "allocations", torsh_json_u64(thread->allocs));
-			torsh_json_set(object, "allocated_bytes",
-				       torsh_json_u64(thread->alloc_bytes));
-			torsh_json_set(object, "frees", torsh_json_u64(thread->frees));
-			torsh_json_set(object, "dropped", torsh_json_u64(thread->dropped));
-			torsh_json_add(list, object);
+			torsh_json_begin_object(json, NULL);
+			torsh_json_put_u64(json, "pid", overview->processes[i]->pid);
+			torsh_json_put_u64(json, "tid", thread->tid);
+			torsh_json_put_text(json, "name", thread->name);
+			torsh_json_put_u64(json, "start_ns", thread->start_ns);
+			torsh_json_put_known(json, "end_ns", thread->end_ns, thread->end_ns);
+			torsh_json_put_u64(json, "allocations", thread->allocs);
+			torsh_json_put_u64(json, "allocated_bytes", thread->alloc_bytes);
+			torsh_json_put_u64(json, "frees", thread->frees);
+			torsh_json_put_u64(json, "dropped", thread->dropped);
+			torsh_json_end_object(json);
 		}
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_leaks(const struct overview *overview)
+static void emit_leaks(struct json_writer *json, const struct overview *overview)
 {
 	const struct leaks *leaks = &overview->leaks;
 	bool is_known = torsh_recording_has_heaps(overview->processes, overview->n_processes);
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "leaked_bytes", known_or_null(is_known, leaks->bytes));
-	torsh_json_set(object, "leaked_blocks", known_or_null(is_known, leaks->blocks));
-	torsh_json_set(object, "bookkeeping_bytes", torsh_json_u64(leaks->bookkeeping_bytes));
-	torsh_json_set(object, "bookkeeping_blocks", torsh_json_u64(leaks->bookkeeping_blocks));
-	torsh_json_set(object, "suppressed_bytes", torsh_json_u64(leaks->suppressed_bytes));
-	torsh_json_set(object, "suppressed_blocks", torsh_json_u64(leaks->suppressed_blocks));
-	torsh_json_set(object, "at_exec_bytes", torsh_json_u64(leaks->exec_bytes));
-	torsh_json_set(object, "at_exec_blocks", torsh_json_u64(leaks->exec_blocks));
-	torsh_json_set(object, "leaks", make_sites(&leaks->found, overview->n_leaks));
-	torsh_json_set(object, "omitted", torsh_parts_omitted(&leaks->found, overview->n_leaks));
-	return object;
+	torsh_json_begin_object(json, "leaks");
+	torsh_json_put_known(json, "leaked_bytes", is_known, leaks->bytes);
+	torsh_json_put_known(json, "leaked_blocks", is_known, leaks->blocks);
+	torsh_json_put_u64(json, "bookkeeping_bytes", leaks->bookkeeping_bytes);
+	torsh_json_put_u64(json, "bookkeeping_blocks", leaks->bookkeeping_blocks);
+	torsh_json_put_u64(json, "suppressed_bytes", leaks->suppressed_bytes);
+	torsh_json_put_u64(json, "suppressed_blocks", leaks->suppressed_blocks);
+	torsh_json_put_u64(json, "at_exec_bytes", leaks->exec_bytes);
+	torsh_json_put_u64(json, "at_exec_blocks", leaks->exec_blocks);
+	emit_sites(json, "leaks", &leaks->found, overview->n_leaks);
+	torsh_parts_emit_omitted(json, &leaks->found, overview->n_leaks);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_peak(const struct overview *overview)
+static void emit_peak(struct json_writer *json, const struct overview *overview)
 {
 	const struct peak *peak = &overview->highest;
 	const struct recorded_process *process = peak->process;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "of", torsh_json_text(process ? "process" : "session"));
-	torsh_json_set(object, "pid", known_or_null(process, process ? process->pid : 0));
-	torsh_json_set(object, "peak_bytes", known_or_null(peak->is_known, peak->bytes));
-	torsh_json_set(object, "peak_blocks", known_or_null(peak->is_known, peak->blocks));
-	torsh_json_set(object, "at_ns", known_or_null(peak->is_known, peak->at_ns));
-	torsh_json_set(object, "rss_peak_bytes",
-		       known_or_null(process && process->has_rss_peak,
-				     process ? process->rss_peak_bytes : 0));
-	torsh_json_set(object, "mapped_peak_bytes",
-		       known_or_null(process && process->vm.is_there,
-				     process ? process->vm.peak_bytes : 0));
-	torsh_json_set(object, "holders", make_sites(&overview->peak, overview->n_peak));
-	torsh_json_set(object, "omitted", torsh_parts_omitted(&overview->peak, overview->n_peak));
-	return object;
+	torsh_json_begin_object(json, "peak");
+	torsh_json_put_text(json, "of", process ? "process" : "session");
+	torsh_json_put_known(json, "pid", process, process ? process->pid : 0);
+	torsh_json_put_known(json, "peak_bytes", peak->is_known, peak->bytes);
+	torsh_json_put_known(json, "peak_blocks", peak->is_known, peak->blocks);
+	torsh_json_put_known(json, "at_ns", peak->is_known, peak->at_ns);
+	torsh_json_put_known(json, "rss_peak_bytes", process && process->has_rss_peak,
+			     process ? process->rss_peak_bytes : 0);
+	torsh_json_put_known(json, "mapped_peak_bytes", process && process->vm.is_there,
+			     process ? process->vm.peak_bytes : 0);
+	emit_sites(json, "holders", &overview->peak, overview->n_peak);
+	torsh_parts_emit_omitted(json, &overview->peak, overview->n_peak);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_writer(const struct profile_writer *writer)
+static void emit_writer(struct json_writer *json, const struct profile_writer *writer)
 {
 	bool has_blocks = writer->live_blocks != 0;
-	cJSON *object;
 
-	if (!writer->is_known)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-	torsh_json_set(object, "resident_bytes",
-		       known_or_null(writer->has_resident, writer->resident_bytes));
-	torsh_json_set(object, "live_blocks", torsh_json_u64(writer->live_blocks));
-	torsh_json_set(object, "live_blocks_bytes", torsh_json_u64(writer->live_bytes));
-	torsh_json_set(object, "bytes_per_block",
-		       has_blocks ? torsh_json_double((double)writer->live_bytes /
-						      (double)writer->live_blocks)
-				  : torsh_json_text(NULL));
-	torsh_json_set(object, "stacks", torsh_json_u64(writer->stacks));
-	return object;
+	if (!writer->is_known) {
+		torsh_json_put_null(json, "writer");
+		return;
+	}
+	torsh_json_begin_object(json, "writer");
+	torsh_json_put_known(json, "resident_bytes", writer->has_resident, writer->resident_bytes);
+	torsh_json_put_u64(json, "live_blocks", writer->live_blocks);
+	torsh_json_put_u64(json, "live_blocks_bytes", writer->live_bytes);
+	if (has_blocks)
+		torsh_json_put_double(json, "bytes_per_block",
+				      (double)writer->live_bytes / (double)writer->live_blocks);
+	else
+		torsh_json_put_null(json, "bytes_per_block");
+	torsh_json_put_u64(json, "stacks", writer->stacks);
+	torsh_json_end_object(json);
+}
+
+static void emit_analysis(struct json_writer *json, const struct overview *overview)
+{
+	if (!overview->has_timeline) {
+		torsh_json_put_null(json, "inefficiencies");
+		torsh_json_put_null(json, "rules");
+		return;
+	}
+	torsh_findings_json(json, &overview->analysis, overview->symbols);
+	torsh_rules_json(json, &overview->analysis);
 }
 
 void torsh_overview_json(const struct overview *overview)
@@ -191,31 +186,26 @@ void torsh_overview_json(const struct overview *overview)
 	struct overview_sums sums = torsh_overview_sum(overview);
 	struct recorded_process *const *processes = overview->processes;
 	size_t n = overview->n_processes;
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "pid", torsh_json_u64(processes[0]->pid));
-	torsh_json_member(&json, "processes", make_processes(overview));
-	torsh_json_member(&json, "events", torsh_parts_events(processes, n));
-	torsh_json_member(&json, "heap", make_heap(&sums));
-	torsh_json_member(&json, "leaks", make_leaks(overview));
-	torsh_json_member(&json, "peak", make_peak(overview));
-	torsh_json_member(&json, "devices", torsh_overview_devices_json(&overview->devices));
-	torsh_json_member(&json, "temporary",
-			  make_sites(&overview->temporary, overview->n_temporary));
-	torsh_json_member(&json, "inefficiencies",
-			  overview->has_timeline
-				  ? torsh_findings_json(&overview->analysis, overview->symbols)
-				  : torsh_json_text(NULL));
-	torsh_json_member(&json, "rules",
-			  overview->has_timeline ? torsh_rules_json(&overview->analysis)
-						 : torsh_json_text(NULL));
-	torsh_json_member(&json, "threads", make_threads(overview));
-	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));
-	torsh_json_member(&json, "writer", make_writer(&overview->recording->writer));
-	torsh_json_member(&json, "recording", torsh_parts_recording(overview->recording));
-	torsh_json_member(&json, "notes", torsh_parts_notes(processes, n));
-	torsh_json_member(&json, "counters", torsh_parts_counters(processes, n));
-	torsh_json_end(&json);
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_u64(&json, "pid", processes[0]->pid);
+	emit_processes(&json, overview);
+	torsh_parts_emit_events(&json, processes, n);
+	emit_heap(&json, &sums);
+	emit_leaks(&json, overview);
+	emit_peak(&json, overview);
+	torsh_overview_devices_json(&json, &overview->devices);
+	emit_sites(&json, "temporary", &overview->temporary, overview->n_temporary);
+	emit_analysis(&json, overview);
+	emit_threads(&json, overview);
+	torsh_json_put_u64(&json, "waited_ns", sums.waited_ns);
+	emit_writer(&json, &overview->recording->writer);
+	torsh_parts_emit_recording(&json, overview->recording);
+	torsh_parts_emit_notes(&json, processes, n);
+	torsh_parts_emit_counters(&json, processes, n);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }

@@ -2,58 +2,80 @@
 /*
  * tools/report/ renders what the analysis found, as text and as JSON, for the commands to print.
  * Here are the pieces that several reports have in common, as JSON: stacks, processes, event
- * counts, the state of the recording. All return trees that the caller owns.
+ * counts, the state of the recording. Each function writes the members or items that its comment
+ * shows.
  */
 #ifndef TORSH_REPORT_PARTS_H
 #define TORSH_REPORT_PARTS_H
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/memory/leaks/leaks.h"
 
-/* A list of frames, innermost first. */
-cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n);
+/* "stack": a list of frames, innermost first. */
+void torsh_parts_emit_stack(struct json_writer *json, const struct frame *const *frames, size_t n);
 
-/* The frames of a recorded stack, innermost first. */
-cJSON *torsh_parts_recorded_stack(const struct recorded_process *process, uint32_t stack,
-				  struct symbols *symbols, enum stack_view view);
+/* "stack": the frames of a recorded stack, innermost first. */
+void torsh_parts_emit_recorded_stack(struct json_writer *json,
+				     const struct recorded_process *process, uint32_t stack,
+				     struct symbols *symbols, enum stack_view view);
 
-/* {"bytes", "blocks", "pid", "stack"}; "pid" only if with_pid. */
-cJSON *torsh_parts_site(const struct allocation_site *site, bool with_pid);
+/* The item {"bytes", "blocks", "pid", "operator", "module", "first_step", "last_step", "stack"}. */
+void torsh_parts_emit_site(struct json_writer *json, const struct allocation_site *site);
 
-/*
- * {"produced", "delivered", "dropped"}, and what else is known about them, of all processes given.
- */
-cJSON *torsh_parts_events(struct recorded_process *const *processes, size_t n);
+/* The same item without "stack"; the caller adds that and ends the object. */
+void torsh_parts_begin_site(struct json_writer *json, const struct allocation_site *site);
 
-/* {pid, ppid, program, arguments, start_ns, end_ns, end, ...}. */
-cJSON *torsh_parts_process(const struct recorded_process *process);
-
-/* [{"from_ns", "until_ns"}]: when new blocks were not recorded. */
-cJSON *torsh_parts_pauses(const struct recording *recording);
+/* "operator", "module", "first_step", "last_step": null where it is not known. */
+void torsh_parts_emit_scope(struct json_writer *json, const struct allocation_site *site);
 
 /*
- * The same of programs that were not followed, into the list; measured members, up to a NULL, are
- * null there.
+ * "events": {"produced", "delivered", "dropped"}, and what else is known about them, of all
+ * processes given.
  */
-void torsh_parts_add_unfollowed(cJSON *list, struct recorded_process *const *unfollowed, size_t n,
-				const char *const *measured);
+void torsh_parts_emit_events(struct json_writer *json, struct recorded_process *const *processes,
+			     size_t n);
 
 /*
- * What a process leaked, and what it had when it became another program, into its object; null
- * where that isn't known.
+ * The item {pid, ppid, program, arguments, start_ns, end_ns, end, ...}; the caller adds what it
+ * measured and ends the object.
  */
-void torsh_parts_set_leaks(cJSON *object, const struct leaks_process *leaks, bool is_known);
+void torsh_parts_begin_process(struct json_writer *json, const struct recorded_process *process);
 
-/* {"file", "complete", "still_written", "start_realtime_ns", ...}. */
-cJSON *torsh_parts_recording(const struct recording *recording);
+/* "pauses": [{"from_ns", "until_ns"}]: when new blocks were not recorded. */
+void torsh_parts_emit_pauses(struct json_writer *json, const struct recording *recording);
 
-/* The counters of counters.def, summed. */
-cJSON *torsh_parts_counters(struct recorded_process *const *processes, size_t n);
+/*
+ * Such items of programs that were not followed; the measured members, up to a NULL, are null
+ * there.
+ */
+void torsh_parts_emit_unfollowed(struct json_writer *json,
+				 struct recorded_process *const *unfollowed, size_t n,
+				 const char *const *measured);
 
-/* Sentences about what was not recorded, each once. */
-cJSON *torsh_parts_notes(struct recorded_process *const *processes, size_t n);
+/*
+ * "leaked_bytes", "leaked_blocks", "at_exec_bytes", "at_exec_blocks" of a process; null where they
+ * are not known.
+ */
+void torsh_parts_emit_leaks(struct json_writer *json, const struct leaks_process *leaks,
+			    bool is_known);
 
-/* {"groups", "bytes", "blocks"} of the allocation sites from first on. */
-cJSON *torsh_parts_omitted(const struct allocation_sites *sites, size_t first);
+/* "recording": {"file", "complete", "being_written", "start_realtime_ns", ...}. */
+void torsh_parts_emit_recording(struct json_writer *json, const struct recording *recording);
+
+/* "counters": those of counters.def, summed. */
+void torsh_parts_emit_counters(struct json_writer *json, struct recorded_process *const *processes,
+			       size_t n);
+
+/* "notes": sentences about what was not recorded, each once. */
+void torsh_parts_emit_notes(struct json_writer *json, struct recorded_process *const *processes,
+			    size_t n);
+
+/* The items of that list. */
+void torsh_parts_emit_note_items(struct json_writer *json,
+				 struct recorded_process *const *processes, size_t n);
+
+/* "omitted": {"groups", "bytes", "blocks"} of the allocation sites from first on. */
+void torsh_parts_emit_omitted(struct json_writer *json, const struct allocation_sites *sites,
+			      size_t first);
 
 #endif

@@ -78,79 +78,76 @@ void torsh_selection_text(FILE *out, const struct prepass *prepass)
 	}
 }
 
-static cJSON *make_ranges(const struct steps *steps)
+static void emit_ranges(struct json_writer *json, const struct steps *steps)
 {
-	cJSON *ranges = torsh_json_list();
 	size_t n = 0;
 
+	torsh_json_begin_array(json, "ranges");
 	for (size_t i = 0; i < steps->n && n < RANGES_IN_JSON; n++) {
 		size_t end = end_of_range(steps, i);
-		cJSON *range = torsh_json_list();
 
-		torsh_json_add(range, torsh_json_u64(steps->items[i].number));
-		torsh_json_add(range, torsh_json_u64(steps->items[end - 1].number));
-		torsh_json_add(ranges, range);
+		torsh_json_begin_array(json, NULL);
+		torsh_json_put_u64(json, NULL, steps->items[i].number);
+		torsh_json_put_u64(json, NULL, steps->items[end - 1].number);
+		torsh_json_end_array(json);
 		i = end;
 	}
-	return ranges;
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_schedule(const struct steps *steps)
+static void emit_schedule(struct json_writer *json, const struct steps *steps)
 {
-	cJSON *schedule;
-
-	if (!steps->is_scheduled)
-		return torsh_json_text(NULL);
-	schedule = torsh_json_object();
-	torsh_json_set(schedule, "skip", torsh_json_u64(steps->schedule.skip));
-	torsh_json_set(schedule, "wait", torsh_json_u64(steps->schedule.wait));
-	torsh_json_set(schedule, "warmup", torsh_json_u64(steps->schedule.warmup));
-	torsh_json_set(schedule, "active", torsh_json_u64(steps->schedule.active));
-	torsh_json_set(schedule, "repeat", torsh_json_u64(steps->schedule.repeat));
-	return schedule;
+	if (!steps->is_scheduled) {
+		torsh_json_put_null(json, "schedule");
+		return;
+	}
+	torsh_json_begin_object(json, "schedule");
+	torsh_json_put_u64(json, "skip", steps->schedule.skip);
+	torsh_json_put_u64(json, "wait", steps->schedule.wait);
+	torsh_json_put_u64(json, "warmup", steps->schedule.warmup);
+	torsh_json_put_u64(json, "active", steps->schedule.active);
+	torsh_json_put_u64(json, "repeat", steps->schedule.repeat);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_selection(const struct prepass *prepass)
+static void emit_selection(struct json_writer *json, const struct prepass *prepass)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "selection");
 	for (size_t i = 0; i < prepass->n; i++) {
 		const struct prepass_process *of = &prepass->items[i];
-		cJSON *object;
 
 		if (!of->steps.is_restricted)
 			continue;
-		object = torsh_json_object();
-		torsh_json_set(object, "pid", torsh_json_u64(of->process->pid));
-		torsh_json_set(object, "rule",
-			       torsh_json_text(torsh_step_rule_names[of->steps.rule]));
-		torsh_json_set(object, "steps", torsh_json_u64(of->steps.n_all));
-		torsh_json_set(object, "shown", torsh_json_u64(of->steps.n));
-		torsh_json_set(object, "ranges", make_ranges(&of->steps));
-		torsh_json_set(object, "schedule", make_schedule(&of->steps));
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "pid", of->process->pid);
+		torsh_json_put_text(json, "rule", torsh_step_rule_names[of->steps.rule]);
+		torsh_json_put_u64(json, "steps", of->steps.n_all);
+		torsh_json_put_u64(json, "shown", of->steps.n);
+		emit_ranges(json, &of->steps);
+		emit_schedule(json, &of->steps);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_notes(struct recorded_process *const *processes, size_t n_processes,
-			 const struct prepass *prepass)
+static void emit_notes(struct json_writer *json, struct recorded_process *const *processes,
+		       size_t n_processes, const struct prepass *prepass)
 {
-	cJSON *notes = torsh_parts_notes(processes, n_processes);
-
+	torsh_json_begin_array(json, "notes");
+	torsh_parts_emit_note_items(json, processes, n_processes);
 	for (size_t i = 0; i < prepass->n; i++) {
 		char *note = unkept_note(&prepass->items[i]);
 
 		if (note)
-			torsh_json_add(notes, torsh_json_text(note));
+			torsh_json_put_text(json, NULL, note);
 		free(note);
 	}
-	return notes;
+	torsh_json_end_array(json);
 }
 
-void torsh_selection_members(struct json *json, struct recorded_process *const *processes,
+void torsh_selection_members(struct json_writer *json, struct recorded_process *const *processes,
 			     size_t n_processes, const struct prepass *prepass)
 {
-	torsh_json_member(json, "selection", make_selection(prepass));
-	torsh_json_member(json, "notes", make_notes(processes, n_processes, prepass));
+	emit_selection(json, prepass);
+	emit_notes(json, processes, n_processes, prepass);
 }

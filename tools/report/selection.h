@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/timeline/prepass/prepass.h"
 
 /*
@@ -22,7 +22,7 @@ void torsh_selection_text(FILE *out, const struct prepass *prepass);
  * "schedule": {"skip", ...} or null}] of the processes of which something is left out; and "notes",
  * with those about such schedules.
  */
-void torsh_selection_members(struct json *json, struct recorded_process *const *processes,
+void torsh_selection_members(struct json_writer *json, struct recorded_process *const *processes,
 			     size_t n_processes, const struct prepass *prepass);
 
 #endif

@@ -100,73 +100,68 @@ static const char *shown_name(const struct view *view, const struct kernel_row *
 }
 
 /* By what evidence it is where it is. */
-static void set_method(cJSON *object, enum attribution_method method)
+static void emit_method(struct json_writer *json, enum attribution_method method)
 {
-	torsh_json_set(object, "method", torsh_json_text(torsh_attribution_words[method].detail));
-	torsh_json_set(object, "confidence",
-		       torsh_json_text(torsh_attribution_words[method].confidence));
+	torsh_json_put_text(json, "method", torsh_attribution_words[method].detail);
+	torsh_json_put_text(json, "confidence", torsh_attribution_words[method].confidence);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* null: none of them has times. */
-static cJSON *make_time(uint64_t n_timed, uint64_t ns)
+static void emit_time(struct json_writer *json, const char *name, uint64_t n_timed, uint64_t ns)
 {
-	return n_timed ? torsh_json_u64(ns) : torsh_json_text(NULL);
+	torsh_json_put_known(json, name, n_timed, ns);
 }
 
-static cJSON *make_operators(const struct kernel_group *group)
+static void emit_operators(struct json_writer *json, const struct kernel_group *group)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "ops");
 	for (size_t i = 0; i < group->n; i++) {
 		const struct kernel_row *row = &group->rows[i];
-		cJSON *object;
 
 		if (row->reason)
 			continue;
-		object = torsh_json_object();
-		torsh_json_set(object, "name", torsh_json_text(row->operator_name));
-		torsh_json_set(object, "calls", torsh_json_u64(row->calls));
-		torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
-		set_method(object, row->method);
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "name", row->operator_name);
+		torsh_json_put_u64(json, "calls", row->calls);
+		emit_time(json, "total_ns", row->timed, row->total_ns);
+		emit_method(json, row->method);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_group(const struct view *view, const struct kernel_group *group)
+static void emit_group(struct json_writer *json, const struct view *view,
+		       const struct kernel_group *group)
 {
-	cJSON *object = torsh_json_object();
-
+	torsh_json_begin_object(json, NULL);
 	if (group->rows->what == DEVICE_KERNEL) {
-		torsh_json_set(object, "name", torsh_json_text(shown_name(view, group->rows)));
-		torsh_json_set(object, "symbol", torsh_json_text(group->rows->name));
-		torsh_json_set(
-			object, "counters",
-			torsh_kernel_counters_json(&view->kernels.counters, group->rows->name));
+		torsh_json_put_text(json, "name", shown_name(view, group->rows));
+		torsh_json_put_text(json, "symbol", group->rows->name);
+		torsh_kernel_counters_json(json, &view->kernels.counters, group->rows->name);
 	} else if (group->rows->what != DEVICE_GRAPH) {
-		torsh_json_set(object, "kind", torsh_json_text(group->rows->name));
-		torsh_json_set(object, "bytes", torsh_json_u64(group->bytes));
+		torsh_json_put_text(json, "kind", group->rows->name);
+		torsh_json_put_u64(json, "bytes", group->bytes);
 	}
-	torsh_json_set(object, "calls", torsh_json_u64(group->calls));
-	torsh_json_set(object, "timed_calls", torsh_json_u64(group->timed));
-	torsh_json_set(object, "total_ns", make_time(group->timed, group->total_ns));
-	torsh_json_set(object, "min_ns", make_time(group->timed, group->min_ns));
-	torsh_json_set(object, "max_ns", make_time(group->timed, group->max_ns));
-	torsh_json_set(object, "ops", make_operators(group));
-	torsh_kernels_set_lines(object, &view->kernels, group->rows, group->calls,
-				view->reading->symbols);
+	torsh_json_put_u64(json, "calls", group->calls);
+	torsh_json_put_u64(json, "timed_calls", group->timed);
+	emit_time(json, "total_ns", group->timed, group->total_ns);
+	emit_time(json, "min_ns", group->timed, group->min_ns);
+	emit_time(json, "max_ns", group->timed, group->max_ns);
+	emit_operators(json, group);
+	torsh_kernels_emit_lines(json, &view->kernels, group->rows, group->calls,
+				 view->reading->symbols);
 	if (group->rows->what == DEVICE_KERNEL)
-		torsh_json_set(object, "launches",
-			       torsh_kernels_shapes(&view->kernels.calls, group->rows->name));
-	return object;
+		torsh_kernels_emit_shapes(json, &view->kernels.calls, group->rows->name);
+	torsh_json_end_object(json);
 }
 
 #define WHAT(what) (1u << DEVICE_##what)
 
-/* Prints up to limit of them; returns how many are left out. */
-static size_t print_groups(struct json *json, const struct view *view, uint32_t whats, size_t limit)
+/* Emit up to limit of them; returns how many are left out. */
+static size_t emit_groups(struct json_writer *json, const struct view *view, uint32_t whats,
+			  size_t limit)
 {
 	size_t n = 0;
 
@@ -174,23 +169,23 @@ static size_t print_groups(struct json *json, const struct view *view, uint32_t 
 		if (!(whats >> view->groups[i].rows->what & 1))
 			continue;
 		if (n++ < limit)
-			torsh_json_item(json, make_group(view, &view->groups[i]));
+			emit_group(json, view, &view->groups[i]);
 	}
 	return n > limit ? n - limit : 0;
 }
 
-static cJSON *make_unattributed(const struct view *view, const struct kernel_row *row)
+static void emit_unattributed(struct json_writer *json, const struct view *view,
+			      const struct kernel_row *row)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "what", torsh_json_text(torsh_device_what_names[row->what]));
-	torsh_json_set(object, "name", torsh_json_text(shown_name(view, row)));
-	torsh_json_set(object, "calls", torsh_json_u64(row->calls));
-	torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
-	torsh_json_set(object, "reason", torsh_json_text(torsh_kernel_reasons[row->reason]));
-	set_method(object, row->method);
-	torsh_json_set(object, "family", torsh_json_text(row->family));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "what", torsh_device_what_names[row->what]);
+	torsh_json_put_text(json, "name", shown_name(view, row));
+	torsh_json_put_u64(json, "calls", row->calls);
+	emit_time(json, "total_ns", row->timed, row->total_ns);
+	torsh_json_put_text(json, "reason", torsh_kernel_reasons[row->reason]);
+	emit_method(json, row->method);
+	torsh_json_put_text(json, "family", row->family);
+	torsh_json_end_object(json);
 }
 
 static void print_json(const struct view *view)
@@ -198,41 +193,42 @@ static void print_json(const struct view *view)
 	const struct kernels *kernels = &view->kernels;
 	const struct reading *reading = view->reading;
 	size_t limit = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT), omitted;
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "total_ns", torsh_json_u64(kernels->total_ns));
-	torsh_json_member(&json, "attributed_ns", torsh_json_u64(kernels->attributed_ns));
-	torsh_json_array(&json, "kernels");
-	omitted = print_groups(&json, view, WHAT(KERNEL), limit);
-	torsh_json_array_end(&json);
-	torsh_json_member(&json, "omitted", torsh_json_u64(omitted));
-	torsh_json_array(&json, "copies");
-	print_groups(&json, view, WHAT(COPY) | WHAT(MEMSET), view->n_groups);
-	torsh_json_array_end(&json);
-	torsh_json_array(&json, "graphs");
-	print_groups(&json, view, WHAT(GRAPH), view->n_groups);
-	torsh_json_array_end(&json);
-	torsh_json_array(&json, "unattributed");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_u64(&json, "total_ns", kernels->total_ns);
+	torsh_json_put_u64(&json, "attributed_ns", kernels->attributed_ns);
+	torsh_json_begin_lines(&json, "kernels");
+	omitted = emit_groups(&json, view, WHAT(KERNEL), limit);
+	torsh_json_end_array(&json);
+	torsh_json_put_u64(&json, "omitted", omitted);
+	torsh_json_begin_lines(&json, "copies");
+	emit_groups(&json, view, WHAT(COPY) | WHAT(MEMSET), view->n_groups);
+	torsh_json_end_array(&json);
+	torsh_json_begin_lines(&json, "graphs");
+	emit_groups(&json, view, WHAT(GRAPH), view->n_groups);
+	torsh_json_end_array(&json);
+	torsh_json_begin_lines(&json, "unattributed");
 	for (size_t i = 0; i < kernels->n; i++) {
 		if (kernels->rows[i].reason)
-			torsh_json_item(&json, make_unattributed(view, &kernels->rows[i]));
+			emit_unattributed(&json, view, &kernels->rows[i]);
 	}
-	torsh_json_array_end(&json);
-	torsh_kernels_print_calls(&json, &kernels->calls);
-	torsh_json_array(&json, "processes");
+	torsh_json_end_array(&json);
+	torsh_kernels_emit_calls(&json, &kernels->calls);
+	torsh_json_begin_lines(&json, "processes");
 	for (size_t i = 0; i < kernels->n_processes; i++) {
 		if (kernels->processes[i].has_mode)
-			torsh_json_item(&json, torsh_device_mode_json(&kernels->processes[i]));
+			torsh_device_mode_json(&json, &kernels->processes[i]);
 	}
-	torsh_json_array_end(&json);
+	torsh_json_end_array(&json);
 	torsh_kernel_counters_modes_json(&json, &kernels->counters);
-	torsh_json_member(&json, "events",
-			  torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	torsh_parts_emit_recording(&json, reading->recording);
 	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
-	torsh_json_end(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -109,85 +109,80 @@ static double value_of(const struct total *total)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static cJSON *make_total(const struct total *total)
+static void emit_total(struct json_writer *json, const struct total *total)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "name", torsh_json_text(total->metric->name));
-	torsh_json_set(object, "field", torsh_json_text(total->metric->field));
-	torsh_json_set(object, "unit", torsh_json_text(total->metric->unit));
-	torsh_json_set(object, "aggregate",
-		       torsh_json_text(torsh_counter_aggregate_name(total->metric->aggregate)));
-	torsh_json_set(object, "value", torsh_json_double(value_of(total)));
-	torsh_json_set(object, "per_kernel", torsh_json_double(total->sum / (double)total->n));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "name", total->metric->name);
+	torsh_json_put_text(json, "field", total->metric->field);
+	torsh_json_put_text(json, "unit", total->metric->unit);
+	torsh_json_put_text(json, "aggregate",
+			    torsh_counter_aggregate_name(total->metric->aggregate));
+	torsh_json_put_double(json, "value", value_of(total));
+	torsh_json_put_double(json, "per_kernel", total->sum / (double)total->n);
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_kernel_counters_json(const struct counters *counters, const char *symbol)
+void torsh_kernel_counters_json(struct json_writer *json, const struct counters *counters,
+				const char *symbol)
 {
 	struct totals totals;
-	cJSON *object, *list;
 
 	collect(&totals, counters, symbol);
-	if (!totals.n_kernels)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-	list = torsh_json_list();
+	if (!totals.n_kernels) {
+		torsh_json_put_null(json, "counters");
+		return;
+	}
+	torsh_json_begin_object(json, "counters");
+	torsh_json_put_u64(json, "measured", totals.n_kernels);
+	torsh_json_begin_array(json, "metrics");
 	for (size_t i = 0;
 	     i < sizeof(totals.items) / sizeof(*totals.items) && totals.items[i].metric; i++)
-		torsh_json_add(list, make_total(&totals.items[i]));
-	torsh_json_set(object, "measured", torsh_json_u64(totals.n_kernels));
-	torsh_json_set(object, "metrics", list);
-	return object;
+		emit_total(json, &totals.items[i]);
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_losses(const struct counter_process *process)
+static void emit_losses(struct json_writer *json, const struct counter_process *process)
 {
 	const struct event_counter_loss *losses = &process->losses;
-	cJSON *object;
 
-	if (!process->has_losses)
-		return torsh_json_text(NULL);
-	object = torsh_json_object();
-#define LOSS(name) torsh_json_set(object, #name, torsh_json_u64(losses->name));
+	if (!process->has_losses) {
+		torsh_json_put_null(json, "sums");
+		return;
+	}
+	torsh_json_begin_object(json, "sums");
+#define LOSS(name) torsh_json_put_u64(json, #name, losses->name);
 	COUNTER_LOSSES
 #undef LOSS
-	return object;
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_device(const struct counter_process *process,
-			  const struct counter_device *device)
+static void emit_device(struct json_writer *json, const struct counter_process *process,
+			const struct counter_device *device)
 {
 	const struct event_counter_mode *mode = &device->mode;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
-	torsh_json_set(object, "device",
-		       device->device == COUNTER_ALL_DEVICES ? torsh_json_text(NULL)
-							     : torsh_json_u64(device->device));
-	torsh_json_set(object, "mode", torsh_json_text(torsh_counter_mode_name(mode->mode)));
-	torsh_json_set(object, "reason",
-		       torsh_json_text(torsh_timeline_label(process->process, mode->reason)));
-	torsh_json_set(object, "chip",
-		       torsh_json_text(torsh_timeline_label(process->process, mode->chip)));
-	torsh_json_set(object, "passes",
-		       mode->passes ? torsh_json_u64(mode->passes) : torsh_json_text(NULL));
-	torsh_json_set(object, "interval_ns",
-		       mode->interval_ns ? torsh_json_u64(mode->interval_ns)
-					 : torsh_json_text(NULL));
-	torsh_json_set(object, "metrics", torsh_json_u64(mode->n_metrics));
-	torsh_json_set(object, "sums", make_losses(process));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", process->process->pid);
+	torsh_json_put_known(json, "device", device->device != COUNTER_ALL_DEVICES, device->device);
+	torsh_json_put_text(json, "mode", torsh_counter_mode_name(mode->mode));
+	torsh_json_put_text(json, "reason", torsh_timeline_label(process->process, mode->reason));
+	torsh_json_put_text(json, "chip", torsh_timeline_label(process->process, mode->chip));
+	torsh_json_put_known(json, "passes", mode->passes, mode->passes);
+	torsh_json_put_known(json, "interval_ns", mode->interval_ns, mode->interval_ns);
+	torsh_json_put_u64(json, "metrics", mode->n_metrics);
+	emit_losses(json, process);
+	torsh_json_end_object(json);
 }
 
-void torsh_kernel_counters_modes_json(struct json *json, const struct counters *counters)
+void torsh_kernel_counters_modes_json(struct json_writer *json, const struct counters *counters)
 {
-	torsh_json_array(json, "counters");
+	torsh_json_begin_lines(json, "counters");
 	for (size_t i = 0; i < counters->n; i++)
 		for (size_t k = 0; k < counters->processes[i].n_devices; k++)
-			torsh_json_item(json, make_device(&counters->processes[i],
-							  &counters->processes[i].devices[k]));
-	torsh_json_array_end(json);
+			emit_device(json, &counters->processes[i],
+				    &counters->processes[i].devices[k]);
+	torsh_json_end_array(json);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

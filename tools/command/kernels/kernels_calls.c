@@ -2,6 +2,7 @@
 #include "tools/command/kernels/kernels_calls.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "tools/base/size.h"
@@ -10,28 +11,21 @@
 #define SHAPES_SHOWN 8
 #define CALLS_SHOWN 8
 
-static cJSON *number_or_null(uint64_t number)
-{
-	return number ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
-
-static cJSON *make_device(const struct process_device *of)
+static void emit_device(struct json_writer *json, const struct process_device *of)
 {
 	const struct event_device *device = &of->device;
-	cJSON *object = torsh_json_object();
-	char capability[32];
 
-	snprintf(capability, sizeof(capability), "%" PRIu32 ".%" PRIu32, device->capability_major,
-		 device->capability_minor);
-	torsh_json_set(object, "pid", torsh_json_u64(of->process->pid));
-	torsh_json_set(object, "device", torsh_json_u64(device->device));
-	torsh_json_set(object, "name",
-		       torsh_json_text(torsh_timeline_label(of->process, device->name)));
-	torsh_json_set(object, "uuid",
-		       torsh_json_text(torsh_timeline_label(of->process, device->uuid)));
-	torsh_json_set(object, "compute_capability",
-		       torsh_json_text(device->capability_major ? capability : NULL));
-#define NUMBER(field) torsh_json_set(object, #field, number_or_null(device->field));
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", of->process->pid);
+	torsh_json_put_u64(json, "device", device->device);
+	torsh_json_put_text(json, "name", torsh_timeline_label(of->process, device->name));
+	torsh_json_put_text(json, "uuid", torsh_timeline_label(of->process, device->uuid));
+	if (device->capability_major)
+		torsh_json_put_format(json, "compute_capability", "%" PRIu32 ".%" PRIu32,
+				      device->capability_major, device->capability_minor);
+	else
+		torsh_json_put_null(json, "compute_capability");
+#define NUMBER(field) torsh_json_put_known(json, #field, device->field, device->field);
 	NUMBER(memory_bytes)
 	NUMBER(memory_bandwidth)
 	NUMBER(l2_bytes)
@@ -46,89 +40,82 @@ static cJSON *make_device(const struct process_device *of)
 	NUMBER(block_shared_bytes)
 	NUMBER(block_registers)
 #undef NUMBER
-	return object;
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_time(const struct device_time *row)
+static void emit_time(struct json_writer *json, const struct device_time *row)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, row->kind == TIME_CALL ? "name" : "kind",
-		       torsh_json_text(row->name));
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, row->kind == TIME_CALL ? "name" : "kind", row->name);
 	if (row->kind == TIME_WAIT)
-		torsh_json_set(object, "op", torsh_json_text(row->operator_name));
-	torsh_json_set(object, "calls", torsh_json_u64(row->calls));
+		torsh_json_put_text(json, "op", row->operator_name);
+	torsh_json_put_u64(json, "calls", row->calls);
 	if (row->kind == TIME_CALL)
-		torsh_json_set(object, "failed", torsh_json_u64(row->failed));
-	torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
-	torsh_json_set(object, "max_ns", torsh_json_u64(row->max_ns));
-	return object;
+		torsh_json_put_u64(json, "failed", row->failed);
+	torsh_json_put_u64(json, "total_ns", row->total_ns);
+	torsh_json_put_u64(json, "max_ns", row->max_ns);
+	torsh_json_end_object(json);
 }
 
-void torsh_kernels_print_calls(struct json *json, const struct device_calls *calls)
+void torsh_kernels_emit_calls(struct json_writer *json, const struct device_calls *calls)
 {
 	static const char *const names[N_TIME_KINDS] = {
 		[TIME_CALL] = "calls", [TIME_WAIT] = "waits", [TIME_OVERHEAD] = "overhead"};
 
-	torsh_json_array(json, "devices");
+	torsh_json_begin_lines(json, "devices");
 	for (size_t i = 0; i < calls->n_devices; i++)
-		torsh_json_item(json, make_device(&calls->devices[i]));
-	torsh_json_array_end(json);
+		emit_device(json, &calls->devices[i]);
+	torsh_json_end_array(json);
 	for (int kind = 0; kind < N_TIME_KINDS; kind++) {
-		torsh_json_array(json, names[kind]);
+		torsh_json_begin_lines(json, names[kind]);
 		for (size_t i = 0; i < calls->n_times; i++) {
 			if ((int)calls->times[i].kind == kind)
-				torsh_json_item(json, make_time(&calls->times[i]));
+				emit_time(json, &calls->times[i]);
 		}
-		torsh_json_array_end(json);
+		torsh_json_end_array(json);
 	}
 }
 
-static cJSON *make_triple(uint32_t x, uint32_t y, uint32_t z)
+static void emit_triple(struct json_writer *json, const char *name, uint32_t x, uint32_t y,
+			uint32_t z)
 {
-	cJSON *list = torsh_json_list();
-
-	torsh_json_add(list, torsh_json_u64(x));
-	torsh_json_add(list, torsh_json_u64(y));
-	torsh_json_add(list, torsh_json_u64(z));
-	return list;
+	torsh_json_begin_array(json, name);
+	torsh_json_put_u64(json, NULL, x);
+	torsh_json_put_u64(json, NULL, y);
+	torsh_json_put_u64(json, NULL, z);
+	torsh_json_end_array(json);
 }
 
-static void set_occupancy(cJSON *object, const struct launch_shape *shape)
+static void emit_occupancy(struct json_writer *json, const struct launch_shape *shape)
 {
 	struct occupancy occupancy = {0};
 	const char *reason = shape->device
 				     ? torsh_occupancy_of(shape->device, &shape->launch, &occupancy)
 				     : "the device was not told";
 
-	torsh_json_set(object, "occupancy",
-		       reason ? torsh_json_text(NULL) : torsh_json_double(occupancy.share));
-	torsh_json_set(object, "waves",
-		       reason ? torsh_json_text(NULL) : torsh_json_double(occupancy.waves));
-	torsh_json_set(
-		object, "limited_by",
-		torsh_json_text(reason ? NULL : torsh_occupancy_limit_names[occupancy.limit]));
-	torsh_json_set(object, "occupancy_reason", torsh_json_text(reason));
+	torsh_json_put_double(json, "occupancy", reason ? NAN : occupancy.share);
+	torsh_json_put_double(json, "waves", reason ? NAN : occupancy.waves);
+	torsh_json_put_text(json, "limited_by",
+			    reason ? NULL : torsh_occupancy_limit_names[occupancy.limit]);
+	torsh_json_put_text(json, "occupancy_reason", reason);
 }
 
-static cJSON *make_shape(const struct launch_shape *shape)
+static void emit_shape(struct json_writer *json, const struct launch_shape *shape)
 {
 	const struct event_kernel *launch = &shape->launch;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "device", torsh_json_u64(launch->device));
-	torsh_json_set(object, "grid", make_triple(launch->grid_x, launch->grid_y, launch->grid_z));
-	torsh_json_set(object, "block",
-		       make_triple(launch->block_x, launch->block_y, launch->block_z));
-	torsh_json_set(object, "registers", torsh_json_u64(launch->registers));
-	torsh_json_set(object, "static_shared_bytes", torsh_json_u64(launch->static_shared_bytes));
-	torsh_json_set(object, "dynamic_shared_bytes",
-		       torsh_json_u64(launch->dynamic_shared_bytes));
-	torsh_json_set(object, "local_bytes", torsh_json_u64(launch->local_bytes));
-	torsh_json_set(object, "calls", torsh_json_u64(shape->calls));
-	torsh_json_set(object, "total_ns", torsh_json_u64(shape->total_ns));
-	set_occupancy(object, shape);
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "device", launch->device);
+	emit_triple(json, "grid", launch->grid_x, launch->grid_y, launch->grid_z);
+	emit_triple(json, "block", launch->block_x, launch->block_y, launch->block_z);
+	torsh_json_put_u64(json, "registers", launch->registers);
+	torsh_json_put_u64(json, "static_shared_bytes", launch->static_shared_bytes);
+	torsh_json_put_u64(json, "dynamic_shared_bytes", launch->dynamic_shared_bytes);
+	torsh_json_put_u64(json, "local_bytes", launch->local_bytes);
+	torsh_json_put_u64(json, "calls", shape->calls);
+	torsh_json_put_u64(json, "total_ns", shape->total_ns);
+	emit_occupancy(json, shape);
+	torsh_json_end_object(json);
 }
 
 static bool is_of(const struct launch_shape *shape, const char *name)
@@ -138,18 +125,19 @@ static bool is_of(const struct launch_shape *shape, const char *name)
 	return strcmp(own && *own ? own : "?", name) == 0;
 }
 
-cJSON *torsh_kernels_shapes(const struct device_calls *calls, const char *name)
+void torsh_kernels_emit_shapes(struct json_writer *json, const struct device_calls *calls,
+			       const char *name)
 {
-	cJSON *list = torsh_json_list();
 	size_t n = 0;
 
+	torsh_json_begin_array(json, "launches");
 	for (size_t i = 0; i < calls->n_shapes && n < SHAPES_SHOWN; i++) {
 		if (!is_of(&calls->shapes[i], name))
 			continue;
-		torsh_json_add(list, make_shape(&calls->shapes[i]));
+		emit_shape(json, &calls->shapes[i]);
 		n++;
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
 static void show_times(const struct device_calls *calls, enum device_time_kind kind,

@@ -5,14 +5,15 @@
 #ifndef TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
 #define TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/device/kernels/device_calls.h"
 
 /* The members "devices", "calls", "waits" and "overhead". */
-void torsh_kernels_print_calls(struct json *json, const struct device_calls *calls);
+void torsh_kernels_emit_calls(struct json_writer *json, const struct device_calls *calls);
 
-/* How the kernel of that name was launched, the longest first; a few of them. */
-cJSON *torsh_kernels_shapes(const struct device_calls *calls, const char *name);
+/* "launches": how the kernel of that name was launched, the longest first; a few of them. */
+void torsh_kernels_emit_shapes(struct json_writer *json, const struct device_calls *calls,
+			       const char *name);
 
 /* Print the tables of devices, calls, waits and overhead on stdout. */
 void torsh_kernels_show_calls(const struct device_calls *calls);

@@ -99,35 +99,33 @@ static uint64_t collect(struct shown_lines *lines, const struct kernels *kernels
 	return n_calls;
 }
 
-static cJSON *make_line(const struct shown_line *line)
+static void emit_line(struct json_writer *json, const struct shown_line *line)
 {
 	const struct frame *frame = line->frame;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "function", torsh_json_text(frame->function));
-	torsh_json_set(object, "file", torsh_json_text(frame->file));
-	torsh_json_set(object, "line",
-		       frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
-	torsh_json_set(object, "module", torsh_json_text(frame->module));
-	torsh_json_set(object, "captured", torsh_json_bool(line->is_captured));
-	torsh_json_set(object, "calls", torsh_json_u64(line->calls));
-	torsh_json_set(object, "total_ns",
-		       line->timed ? torsh_json_u64(line->total_ns) : torsh_json_text(NULL));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "function", frame->function);
+	torsh_json_put_text(json, "file", frame->file);
+	torsh_json_put_known(json, "line", frame->line, (uint64_t)frame->line);
+	torsh_json_put_text(json, "module", frame->module);
+	torsh_json_put_bool(json, "captured", line->is_captured);
+	torsh_json_put_u64(json, "calls", line->calls);
+	torsh_json_put_known(json, "total_ns", line->timed, line->total_ns);
+	torsh_json_end_object(json);
 }
 
-void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels,
-			     const struct kernel_row *row, uint64_t n_calls,
-			     struct symbols *symbols)
+void torsh_kernels_emit_lines(struct json_writer *json, const struct kernels *kernels,
+			      const struct kernel_row *row, uint64_t n_calls,
+			      struct symbols *symbols)
 {
 	struct shown_lines lines = {0};
 	uint64_t n_known = collect(&lines, kernels, row, symbols);
-	cJSON *list = torsh_json_list();
 
+	torsh_json_begin_array(json, "lines");
 	for (size_t i = 0; i < lines.n; i++)
-		torsh_json_add(list, make_line(&lines.items[i]));
-	torsh_json_set(object, "lines", list);
-	torsh_json_set(object, "calls_without_line", torsh_json_u64(n_calls - n_known));
+		emit_line(json, &lines.items[i]);
+	torsh_json_end_array(json);
+	torsh_json_put_u64(json, "calls_without_line", n_calls - n_known);
 	free(lines.items);
 }
 

@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_KERNELS_KERNELS_LINES_H
 #define TORSH_COMMAND_KERNELS_KERNELS_LINES_H
 
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/device/kernels/kernels.h"
 #include "tools/symbols/symbols.h"
 
@@ -17,9 +17,9 @@
  * Whatever has that name, which is so many calls, by the line that captured or launched it:
  * "lines", "calls_without_line".
  */
-void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels,
-			     const struct kernel_row *row, uint64_t n_calls,
-			     struct symbols *symbols);
+void torsh_kernels_emit_lines(struct json_writer *json, const struct kernels *kernels,
+			      const struct kernel_row *row, uint64_t n_calls,
+			      struct symbols *symbols);
 
 /* The first few of the same. */
 void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row,

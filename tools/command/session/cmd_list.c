@@ -43,53 +43,53 @@ static bool is_paused(const struct recording *recording)
 	return recording->n_pauses && recording->pauses[recording->n_pauses - 1].lasts;
 }
 
-static cJSON *make_processes(const struct recording *recording)
+static void emit_processes(struct json_writer *json, const struct recording *recording)
 {
-	cJSON *list = torsh_json_list();
-
+	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < recording->n_processes; i++) {
 		const struct recorded_process *process = recording->processes[i];
-		cJSON *object = torsh_parts_process(process);
 
-		torsh_json_set(object, "live_bytes", torsh_json_u64(process->heap.current_bytes));
-		torsh_json_set(object, "live_blocks", torsh_json_u64(process->heap.current_blocks));
-		torsh_json_set(object, "peak_bytes", torsh_json_u64(process->heap.peak_bytes));
-		torsh_json_set(object, "produced", torsh_json_u64(process->produced));
-		torsh_json_set(object, "dropped", torsh_json_u64(process->dropped));
-		torsh_json_add(list, object);
+		torsh_parts_begin_process(json, process);
+		torsh_json_put_u64(json, "live_bytes", process->heap.current_bytes);
+		torsh_json_put_u64(json, "live_blocks", process->heap.current_blocks);
+		torsh_json_put_u64(json, "peak_bytes", process->heap.peak_bytes);
+		torsh_json_put_u64(json, "produced", process->produced);
+		torsh_json_put_u64(json, "dropped", process->dropped);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
-static cJSON *make_session(const struct live_session *session)
+static void emit_session(struct json_writer *json, const struct live_session *session)
 {
 	const struct recording *recording = session->recording;
-	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "writer_pid", torsh_json_u64(session->writer_pid));
-	torsh_json_set(object, "start_realtime_ns",
-		       recording->start_realtime_ns ? torsh_json_u64(recording->start_realtime_ns)
-						    : torsh_json_text(NULL));
-	torsh_json_set(object, "recording", torsh_json_text(recording->snapshot_of));
-	torsh_json_set(object, "record", torsh_json_text(recording->record));
-	torsh_json_set(object, "agent_version", torsh_json_text(recording->agent_version));
-	torsh_json_set(object, "paused", torsh_json_bool(is_paused(recording)));
-	torsh_json_set(object, "pauses", torsh_parts_pauses(recording));
-	torsh_json_set(object, "processes", make_processes(recording));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "writer_pid", session->writer_pid);
+	torsh_json_put_known(json, "start_realtime_ns", recording->start_realtime_ns,
+			     recording->start_realtime_ns);
+	torsh_json_put_text(json, "recording", recording->snapshot_of);
+	torsh_json_put_text(json, "record", recording->record);
+	torsh_json_put_text(json, "agent_version", recording->agent_version);
+	torsh_json_put_bool(json, "paused", is_paused(recording));
+	torsh_parts_emit_pauses(json, recording);
+	emit_processes(json, recording);
+	torsh_json_end_object(json);
 }
 
 static void print_json(const struct live_sessions *sessions)
 {
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, stdout);
-	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_array(&json, "sessions");
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_begin_lines(&json, "sessions");
 	for (size_t i = 0; i < sessions->n; i++)
-		torsh_json_item(&json, make_session(&sessions->items[i]));
-	torsh_json_array_end(&json);
-	torsh_json_end(&json);
+		emit_session(&json, &sessions->items[i]);
+	torsh_json_end_array(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 }
 
 static void print_text(const struct live_sessions *sessions)

@@ -352,6 +352,16 @@ static cJSON *make_bottlenecks(const struct profile_json *profile, uint64_t all_
 	return list;
 }
 
+/* The value of the one member that was written. */
+static cJSON *take_member(struct json_writer *json)
+{
+	char *text = torsh_json_close_memory(json);
+	cJSON *value = torsh_need(cJSON_CreateRaw(strchr(text, ':') + 1));
+
+	free(text);
+	return value;
+}
+
 static void set_findings(cJSON *object, const struct trace *trace)
 {
 	const struct analysis_request request = {.recording = trace->recording,
@@ -361,10 +371,15 @@ static void set_findings(cJSON *object, const struct trace *trace)
 						 .from_ns = trace->from_ns,
 						 .to_ns = trace->to_ns};
 	struct analysis analysis;
+	struct json_writer json;
 
 	torsh_analysis_make(&analysis, &request);
-	torsh_json_set(object, "inefficiencies", torsh_findings_json(&analysis, trace->symbols));
-	torsh_json_set(object, "rules", torsh_rules_json(&analysis));
+	torsh_json_open_members(&json);
+	torsh_findings_json(&json, &analysis, trace->symbols);
+	torsh_json_set(object, "inefficiencies", take_member(&json));
+	torsh_json_open_members(&json);
+	torsh_rules_json(&json, &analysis);
+	torsh_json_set(object, "rules", take_member(&json));
 	torsh_analysis_free(&analysis);
 }
 

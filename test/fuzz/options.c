@@ -3,6 +3,7 @@
  * The command line: words between NULs as reading commands take them, and each word as a size, a
  * time, a number and steps.
  */
+#include "tools/command/arguments.h"
 #include "tools/command/options.h"
 
 #include <stdio.h>
@@ -35,16 +36,16 @@ static void check_values(char *word)
 	uint64_t value, first, last;
 
 	is_refused();
-	value = torsh_options_size(&state, "size", word);
+	value = torsh_argument_size(&state, "size", word);
 	if (!is_refused() && value > INT64_MAX)
 		abort();
-	value = torsh_options_duration(&state, "time", word);
+	value = torsh_argument_duration(&state, "time", word);
 	if (!is_refused() && value > INT64_MAX)
 		abort();
-	torsh_options_number(&state, "number", word);
+	torsh_argument_number(&state, "number", word);
 	if (!is_refused() && strspn(word, "0123456789") != strlen(word))
 		abort();
-	torsh_options_steps(&state, word, &first, &last);
+	torsh_argument_steps(&state, word, &first, &last);
 	if (!is_refused() &&
 	    (first > last || strspn(word, "0123456789-") != strlen(word) || *word == '-'))
 		abort();

@@ -10,6 +10,7 @@
 #include "tools/base/size.h"
 #include "tools/command/check_devices.h"
 #include "tools/command/command.h"
+#include "tools/command/arguments.h"
 #include "tools/command/options.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
@@ -87,10 +88,10 @@ static uint64_t parse_limit(struct argp_state *state, const struct budget *budge
 			    const char *argument)
 {
 	if (strcmp(budget->unit, "N") == 0)
-		return torsh_options_number(state, budget->option, argument);
+		return torsh_argument_number(state, budget->option, argument);
 	if (strcmp(budget->unit, "TIME") == 0)
-		return torsh_options_duration(state, budget->option, argument);
-	return torsh_options_size(state, budget->option, argument);
+		return torsh_argument_duration(state, budget->option, argument);
+	return torsh_argument_size(state, budget->option, argument);
 }
 
 static void check_budgets(struct argp_state *state, const struct budgets *budgets)

@@ -13,6 +13,7 @@
 #include "agent/wire/event.h"
 #include "tools/base/die.h"
 #include "tools/base/json_writer.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/recording/read.h"
@@ -86,17 +87,8 @@ static error_t parse_dump(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_JSON:
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->path)
-			argp_error(state, "one recording at a time: \"%s\" is too much", argument);
-		options->path = argument;
-		return 0;
-	case ARGP_KEY_END:
-		if (!options->path)
-			argp_error(state, "which recording? Give its directory or file");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return torsh_argument_path(key, argument, state, &options->path);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "tools/base/die.h"
 #include "tools/command/command.h"
 #include "tools/command/export_timeline.h"
+#include "tools/command/arguments.h"
 #include "tools/command/options.h"
 #include "tools/export/exporter.h"
 #include "tools/export/output.h"
@@ -107,20 +108,6 @@ static uint64_t parse_time(struct argp_state *state, const char *option, const c
 	return 0;
 }
 
-static void parse_what(struct export_options *options, const char *argument,
-		       struct argp_state *state)
-{
-	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
-		if (strcmp(torsh_export_weight_names[i], argument) == 0) {
-			options->what = i;
-			options->has_what = true;
-			return;
-		}
-	}
-	argp_error(state, "--what takes leaked, peak, allocated or temporary, not \"%s\"",
-		   argument);
-}
-
 static error_t parse_export(int key, char *argument, struct argp_state *state)
 {
 	struct export_options *options = state->input;
@@ -130,7 +117,9 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		parse_format(options, argument, state);
 		return 0;
 	case KEY_WHAT:
-		parse_what(options, argument, state);
+		options->what = (unsigned)torsh_argument_choice(
+			state, "what", torsh_export_weight_names, N_EXPORT_WEIGHTS, argument);
+		options->has_what = true;
 		return 0;
 	case 'o':
 		options->output = strcmp(argument, "-") == 0 ? NULL : argument;
@@ -147,8 +136,8 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		options->window.is_by_rank = true;
 		return 0;
 	case KEY_STEPS:
-		torsh_options_steps(state, argument, &options->window.first_step,
-				    &options->window.last_step);
+		torsh_argument_steps(state, argument, &options->window.first_step,
+				     &options->window.last_step);
 		options->window.has_steps = true;
 		return 0;
 	case ARGP_KEY_END:

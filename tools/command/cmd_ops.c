@@ -10,7 +10,9 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/command/command.h"
+#include "tools/command/arguments.h"
 #include "tools/command/options.h"
+#include "tools/command/sort.h"
 #include "tools/ops/operators.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
@@ -28,23 +30,16 @@ static const char doc[] =
 	"FlopCounterMode counts (products of matrices, convolutions, attention), the second one also has norms, "
 	"elementwise operators, reductions and recurrent layers. Operators without a formula are listed.";
 
-/* SORT(NAME, name, field) */
-#define SORTS                                             \
-	SORT(SELF, self, total->self_cpu_ns)              \
-	SORT(TOTAL, total, total->cpu_ns)                 \
-	SORT(CALLS, calls, total->calls)                  \
-	SORT(AVERAGE, average, average_ns(total))         \
-	SORT(P99, p99, percentile(total, 0.99))           \
-	SORT(DEVICE, device, total->self_device_ns)       \
-	SORT(MEMORY, memory, total->self_allocated_bytes) \
-	SORT(FLOPS, flops, total->self_flops_all)
-
-enum sort {
-#define SORT(NAME, name, field) SORT_##NAME,
-	SORTS
-#undef SORT
-		SORT_NAME
-};
+/* SORT(name, field) */
+#define SORTS                                     \
+	SORT(self, total->self_cpu_ns)            \
+	SORT(total, total->cpu_ns)                \
+	SORT(calls, total->calls)                 \
+	SORT(average, average_ns(total))          \
+	SORT(p99, percentile(total, 0.99))        \
+	SORT(device, total->self_device_ns)       \
+	SORT(memory, total->self_allocated_bytes) \
+	SORT(flops, total->self_flops_all)
 
 enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD, KEY_MERGE_NESTED, KEY_NO_MERGE_NESTED };
 
@@ -66,7 +61,7 @@ static const struct argp_option own_options[] = {
 struct ops_options {
 	struct operators_request request;
 	bool has_merge_nested; /* wish.merge_nested is given, no default */
-	enum sort sort;
+	const struct sort_key *sort;
 };
 
 static uint64_t average_ns(const struct operator_total *total)
@@ -79,39 +74,23 @@ static uint64_t percentile(const struct operator_total *total, double share)
 	return torsh_histogram_percentile(&total->durations, share);
 }
 
-static void parse_sort(struct ops_options *options, const char *text, struct argp_state *state)
-{
-	static const char *const names[] = {
-#define SORT(NAME, name, field) #name,
-		SORTS
+#define SORT(name, field)                                 \
+	static uint64_t weigh_##name(const void *row)     \
+	{                                                 \
+		const struct operator_total *total = row; \
+                                                          \
+		return field;                             \
+	}
+SORTS
 #undef SORT
-		"name",
-	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strcmp(names[i], text) == 0) {
-			options->sort = (enum sort)i;
-			return;
-		}
-	}
-	argp_error(
-		state,
-		"--sort takes self, total, calls, average, p99, device, memory, flops or name, not \"%s\"",
-		text);
-}
-
-static void parse_group(struct ops_options *options, const char *text, struct argp_state *state)
-{
-	for (size_t i = 0; i < N_OPERATOR_GROUPS; i++) {
-		if (strcmp(torsh_operator_group_names[i], text) == 0) {
-			options->request.group = (enum operator_group)i;
-			return;
-		}
-	}
-	argp_error(state,
-		   "--group takes name, shape, stack, overload, module, phase or step, not \"%s\"",
-		   text);
-}
+static const struct sort_key sort_keys[] = {
+#define SORT(name, field) {#name, weigh_##name},
+	SORTS
+#undef SORT
+	{"name", NULL},
+	{0},
+};
 
 static error_t parse_ops(int key, char *argument, struct argp_state *state)
 {
@@ -119,13 +98,14 @@ static error_t parse_ops(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case KEY_SORT_BY:
-		parse_sort(options, argument, state);
+		options->sort = torsh_sort_key(state, sort_keys, argument);
 		return 0;
 	case KEY_GROUP:
-		parse_group(options, argument, state);
+		options->request.group = (enum operator_group)torsh_argument_choice(
+			state, "group", torsh_operator_group_names, N_OPERATOR_GROUPS, argument);
 		return 0;
 	case KEY_THREAD:
-		options->request.tid = (uint32_t)torsh_options_number(state, "thread", argument);
+		options->request.tid = (uint32_t)torsh_argument_number(state, "thread", argument);
 		options->request.has_thread = true;
 		return 0;
 	case KEY_MERGE_NESTED:
@@ -138,8 +118,9 @@ static error_t parse_ops(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static int compare_names(const struct operator_total *a, const struct operator_total *b)
+static int compare_names(const void *x, const void *y)
 {
+	const struct operator_total *a = x, *b = y;
 	int rc = strcmp(a->name ? a->name : "", b->name ? b->name : "");
 
 	if (rc == 0)
@@ -149,26 +130,6 @@ static int compare_names(const struct operator_total *a, const struct operator_t
 	if (rc == 0)
 		rc = (a->step > b->step) - (a->step < b->step);
 	return rc ? rc : (a->stack > b->stack) - (a->stack < b->stack);
-}
-
-static uint64_t weight_of(const struct operator_total *total, enum sort sort)
-{
-	switch (sort) {
-#define SORT(NAME, name, field) \
-	case SORT_##NAME:       \
-		return field;
-		SORTS
-#undef SORT
-	default:
-		return 0;
-	}
-}
-
-static int compare_totals(const void *a, const void *b, void *sort)
-{
-	uint64_t x = weight_of(a, *(enum sort *)sort), y = weight_of(b, *(enum sort *)sort);
-
-	return x != y ? (x < y) - (x > y) : compare_names(a, b);
 }
 
 static int compare_unknown(const void *a, const void *b)
@@ -456,21 +417,10 @@ static void print_text(const struct view *view)
 	print_groups(&operators->groups);
 }
 
-/* Tables that nothing was put into are NULL, which qsort may not be given. */
-static void sort_totals(struct operators *operators, enum sort sort)
-{
-	if (operators->n)
-		qsort_r(operators->items, operators->n, sizeof(*operators->items), compare_totals,
-			&sort);
-	if (operators->n_unknown)
-		qsort(operators->unknown, operators->n_unknown, sizeof(*operators->unknown),
-		      compare_unknown);
-}
-
 int torsh_command_ops(int argc, char **argv)
 {
 	struct read_options options = {0};
-	struct ops_options own = {0};
+	struct ops_options own = {.sort = sort_keys};
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
 
@@ -483,7 +433,11 @@ int torsh_command_ops(int argc, char **argv)
 		view.has_tensors = view.has_tensors || view.prepass.items[i].n_tensors;
 	torsh_operators_collect(&view.operators, &own.request, reading.recording, reading.processes,
 				reading.n_processes, &view.prepass);
-	sort_totals(&view.operators, own.sort);
+	torsh_sort_rows(view.operators.items, view.operators.n, sizeof(*view.operators.items),
+			own.sort, compare_names);
+	if (view.operators.n_unknown)
+		qsort(view.operators.unknown, view.operators.n_unknown,
+		      sizeof(*view.operators.unknown), compare_unknown);
 	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);
 	if (options.is_json)
 		print_json(&view);

@@ -6,6 +6,7 @@
 
 #include "tools/base/die.h"
 #include "tools/base/size.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/ops/regions.h"
@@ -40,28 +41,20 @@ static const struct argp_option options_regions[] = {
 	{0},
 };
 
-static enum order parse_order(struct argp_state *state, const char *text)
-{
-	static const char *const names[] = {[BY_TOTAL] = "total",
-					    [BY_CALLS] = "calls",
-					    [BY_AVERAGE] = "avg",
-					    [BY_MAX] = "max",
-					    [BY_NAME] = "name"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(text, names[i]) == 0)
-			return (enum order)i;
-	argp_error(state, "--sort takes total, calls, avg, max or name, not \"%s\"", text);
-	return BY_TOTAL;
-}
+static const char *const order_names[] = {[BY_TOTAL] = "total",
+					  [BY_CALLS] = "calls",
+					  [BY_AVERAGE] = "avg",
+					  [BY_MAX] = "max",
+					  [BY_NAME] = "name"};
 
 static uint32_t parse_source(struct argp_state *state, const char *text)
 {
-	for (uint32_t source = RANGE_BY_TORSH; source <= RANGE_BY_MODULE; source++)
-		if (strcmp(text, torsh_regions_source(source)) == 0)
-			return source;
-	argp_error(state, "--source takes torsh, nvtx, itt or module, not \"%s\"", text);
-	return RANGE_BY_TORSH;
+	const char *names[RANGE_BY_MODULE - RANGE_BY_TORSH + 1];
+	size_t n = sizeof(names) / sizeof(*names);
+
+	for (uint32_t i = 0; i < n; i++)
+		names[i] = torsh_regions_source(RANGE_BY_TORSH + i);
+	return RANGE_BY_TORSH + (uint32_t)torsh_argument_choice(state, "source", names, n, text);
 }
 
 static error_t parse_regions(int key, char *argument, struct argp_state *state)
@@ -70,7 +63,9 @@ static error_t parse_regions(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case KEY_SORT:
-		options->order = parse_order(state, argument);
+		options->order = (enum order)torsh_argument_choice(
+			state, "sort", order_names, sizeof(order_names) / sizeof(*order_names),
+			argument);
 		return 0;
 	case KEY_SOURCE:
 		options->regions.source = parse_source(state, argument);
@@ -143,21 +138,10 @@ struct view {
 	size_t first[N_REGION_KINDS + 1]; /* of each kind in the items, and their end */
 };
 
-static size_t limit_of(const struct read_options *options)
-{
-	size_t limit = options->has_limit ? options->limit
-		       : options->is_json ? READ_LIMIT_JSON
-					  : TEXT_LIMIT;
-
-	return limit ? limit : SIZE_MAX;
-}
-
 static size_t n_shown(const struct view *view, enum region_kind kind)
 {
-	size_t n = view->first[kind + 1] - view->first[kind],
-	       limit = limit_of(&view->options->read);
-
-	return n < limit ? n : limit;
+	return torsh_options_limit(&view->options->read, view->first[kind + 1] - view->first[kind],
+				   TEXT_LIMIT);
 }
 
 /* The members of all kinds; the caller adds its own and ends the object. */

@@ -7,6 +7,7 @@
 #include "tools/base/device.h"
 #include "tools/base/die.h"
 #include "tools/base/size.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/memory/tensors.h"
@@ -35,13 +36,8 @@ static error_t parse_tensors(int key, char *argument, struct argp_state *state)
 
 	if (key != KEY_GROUP)
 		return ARGP_ERR_UNKNOWN;
-	for (size_t i = 0; i < N_TENSOR_GROUPS; i++) {
-		if (strcmp(torsh_tensor_group_names[i], argument) == 0) {
-			*group = (enum tensor_group)i;
-			return 0;
-		}
-	}
-	argp_error(state, "--group takes operator or stack, not \"%s\"", argument);
+	*group = (enum tensor_group)torsh_argument_choice(state, "group", torsh_tensor_group_names,
+							  N_TENSOR_GROUPS, argument);
 	return 0;
 }
 

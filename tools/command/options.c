@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/command/options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/base/size.h"
+#include "tools/command/arguments.h"
 #include "tools/recording/read.h"
 
 /*
@@ -33,43 +32,33 @@ enum {
 	KEY_SKIP_WARMUP
 };
 
-static const struct argp_option options_common[] = {
+/* Of all commands that read a recording. */
+static const struct argp_option options_reading[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
 	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
-	{"sort", KEY_SORT, "KEY", 0, "bytes (default), blocks, usable, first or last", 1},
 	{"pid", KEY_PID, "PID", 0, "only this process", 1},
 	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
+	{"stacks", KEY_STACKS, "WHICH", 0,
+	 "merged (default): Python instead of the interpreter's frames; python or native: only these",
+	 1},
+	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines",
+	 1},
+	{0},
+};
+
+/* Of those that show allocation sites. */
+static const struct argp_option options_sites[] = {
+	{"sort", KEY_SORT, "KEY", 0, "bytes (default), blocks, usable, first or last", 1},
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
 	{"depth", KEY_DEPTH, "N", 0,
 	 "only the N innermost frames count; stacks that are alike then are one", 1},
-	{"stacks", KEY_STACKS, "WHICH", 0,
-	 "merged (default): Python instead of the interpreter's frames; python or native: only these",
-	 1},
 	{"suppress", KEY_SUPPRESS, "FILE", 0, "leaks not to report: lines leak:PATTERN", 1},
 	{"no-default-suppressions", KEY_NO_DEFAULTS, NULL, 0,
 	 "also report what CPython, numpy and PyTorch keep on purpose", 1},
-	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines",
-	 1},
 	{0},
 };
 
-/*
- * Of commands that read the timeline: what they sort by is their own, and there is no memory to be
- * left out.
- */
-static const struct argp_option options_timeline[] = {
-	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
-	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
-	{"pid", KEY_PID, "PID", 0, "only this process", 1},
-	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
-	{"stacks", KEY_STACKS, "WHICH", 0,
-	 "merged (default): Python instead of the interpreter's frames; python or native: only these",
-	 1},
-	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines",
-	 1},
-	{0},
-};
-
+/* Of those that can be restricted to steps. */
 static const struct argp_option options_steps[] = {
 	{"steps", KEY_STEPS, "A[-B]", 0, "only what began in these steps", 1},
 	{"skip-warmup", KEY_SKIP_WARMUP, "N", 0,
@@ -77,83 +66,16 @@ static const struct argp_option options_steps[] = {
 	{0},
 };
 
-uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text)
-{
-	uint64_t bytes = 0;
+static const char *const order_names[] = {
+	[ORDER_BYTES] = "bytes", [ORDER_BLOCKS] = "blocks", [ORDER_USABLE] = "usable",
+	[ORDER_FIRST] = "first", [ORDER_LAST] = "last",
+};
 
-	if (torsh_size_parse(text, &bytes) < 0)
-		argp_error(state, "--%s takes a size like 4096, 10K, 5M or 1G, not \"%s\"", option,
-			   text);
-	return bytes;
-}
+static const char *const view_names[] = {[STACK_VIEW_MERGED] = "merged",
+					 [STACK_VIEW_PYTHON] = "python",
+					 [STACK_VIEW_NATIVE] = "native"};
 
-uint64_t torsh_options_duration(struct argp_state *state, const char *option, const char *text)
-{
-	uint64_t ns = 0;
-
-	if (torsh_duration_parse(text, &ns) < 0)
-		argp_error(state, "--%s takes a time like 1.5s, 20ms or 300us, not \"%s\"", option,
-			   text);
-	return ns;
-}
-
-uint64_t torsh_options_number(struct argp_state *state, const char *option, const char *text)
-{
-	char *end;
-	unsigned long long number;
-
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno || !isdigit((unsigned char)*text) || *end)
-		argp_error(state, "--%s takes a number, not \"%s\"", option, text);
-	return number;
-}
-
-void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first,
-			 uint64_t *last)
-{
-	const char *number = text;
-	char *end;
-
-	errno = 0;
-	*first = *last = strtoull(number, &end, 10);
-	if (end != number && *end == '-') {
-		number = end + 1;
-		*last = strtoull(number, &end, 10);
-	}
-	if (errno || !isdigit((unsigned char)*text) || !isdigit((unsigned char)*number) || *end ||
-	    *last < *first)
-		argp_error(state, "--steps takes a number, or two as in 3-5, not \"%s\"", text);
-}
-
-static enum sites_order parse_order(struct argp_state *state, const char *text)
-{
-	static const char *const names[] = {
-		[ORDER_BYTES] = "bytes", [ORDER_BLOCKS] = "blocks", [ORDER_USABLE] = "usable",
-		[ORDER_FIRST] = "first", [ORDER_LAST] = "last",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strcmp(text, names[i]) == 0)
-			return (enum sites_order)i;
-	}
-	argp_error(state, "--sort takes bytes, blocks, usable, first or last, not \"%s\"", text);
-	return ORDER_BYTES;
-}
-
-static enum stack_view parse_view(struct argp_state *state, const char *text)
-{
-	static const char *const names[] = {[STACK_VIEW_MERGED] = "merged",
-					    [STACK_VIEW_PYTHON] = "python",
-					    [STACK_VIEW_NATIVE] = "native"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strcmp(text, names[i]) == 0)
-			return (enum stack_view)i;
-	}
-	argp_error(state, "--stacks takes merged, python or native, not \"%s\"", text);
-	return STACK_VIEW_MERGED;
-}
+#define N_NAMES(names) (sizeof(names) / sizeof(*(names)))
 
 /* 0, or a sentence on stderr and false. */
 static bool read_suppressions(struct suppress *suppress, const char *path)
@@ -168,7 +90,7 @@ static bool read_suppressions(struct suppress *suppress, const char *path)
 	return rc == 0;
 }
 
-static error_t parse_common(int key, char *argument, struct argp_state *state)
+static error_t parse_reading(int key, char *argument, struct argp_state *state)
 {
 	struct read_options *options = state->input;
 
@@ -177,55 +99,78 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
 		options->is_json = true;
 		return 0;
 	case KEY_LIMIT:
-		options->limit = torsh_options_number(state, "limit", argument);
+		options->limit = torsh_argument_number(state, "limit", argument);
 		options->has_limit = true;
 		return 0;
-	case KEY_SORT:
-		options->order = parse_order(state, argument);
-		return 0;
 	case KEY_PID:
-		options->pid = (uint32_t)torsh_options_number(state, "pid", argument);
+		options->pid = (uint32_t)torsh_argument_number(state, "pid", argument);
 		options->has_pid = true;
 		return 0;
 	case KEY_RANK:
-		options->rank = (uint32_t)torsh_options_number(state, "rank", argument);
+		options->rank = (uint32_t)torsh_argument_number(state, "rank", argument);
 		options->has_rank = true;
 		return 0;
+	case KEY_STACKS:
+		options->view = (enum stack_view)torsh_argument_choice(
+			state, "stacks", view_names, N_NAMES(view_names), argument);
+		return 0;
+	case KEY_NO_LINES:
+		options->without_lines = true;
+		return 0;
+	default:
+		return torsh_argument_path(key, argument, state, &options->path);
+	}
+}
+
+static error_t parse_sites(int key, char *argument, struct argp_state *state)
+{
+	struct read_options *options = state->input;
+
+	switch (key) {
+	case KEY_SORT:
+		options->order = (enum sites_order)torsh_argument_choice(
+			state, "sort", order_names, N_NAMES(order_names), argument);
+		return 0;
 	case KEY_MIN_BYTES:
-		options->min_bytes = torsh_options_size(state, "min-bytes", argument);
+		options->min_bytes = torsh_argument_size(state, "min-bytes", argument);
 		return 0;
 	case KEY_DEPTH:
-		options->depth = torsh_options_number(state, "depth", argument);
+		options->depth = torsh_argument_number(state, "depth", argument);
 		return 0;
 	case KEY_SUPPRESS:
 		if (!read_suppressions(&options->suppress, argument))
 			exit(TORSH_EXIT_UNREADABLE);
 		return 0;
-	case KEY_STACKS:
-		options->view = parse_view(state, argument);
-		return 0;
 	case KEY_NO_DEFAULTS:
 		options->without_defaults = true;
-		return 0;
-	case KEY_NO_LINES:
-		options->without_lines = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (options->path)
-			argp_error(state, "one recording at a time: \"%s\" is too much", argument);
-		options->path = argument;
-		return 0;
-	case ARGP_KEY_END:
-		if (!options->path)
-			argp_error(state, "which recording? Give its directory or file");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-const struct argp torsh_read_argp = {.options = options_common, .parser = parse_common};
-static const struct argp timeline_argp = {.options = options_timeline, .parser = parse_common};
+/* Give each child parser the same input. */
+static void share_input(const struct argp_child *children, struct argp_state *state, void *input)
+{
+	for (size_t i = 0; children[i].argp; i++)
+		state->child_inputs[i] = input;
+}
+
+static const struct argp reading_argp = {.options = options_reading, .parser = parse_reading};
+static const struct argp sites_argp = {.options = options_sites, .parser = parse_sites};
+static const struct argp_child read_children[] = {
+	{.argp = &reading_argp}, {.argp = &sites_argp}, {0}};
+
+static error_t parse_read(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	share_input(read_children, state, state->input);
+	return 0;
+}
+
+const struct argp torsh_read_argp = {.parser = parse_read, .children = read_children};
 
 static error_t parse_steps(int key, char *argument, struct argp_state *state)
 {
@@ -236,11 +181,11 @@ static error_t parse_steps(int key, char *argument, struct argp_state *state)
 		steps->last = UINT64_MAX;
 		return 0;
 	case KEY_STEPS:
-		torsh_options_steps(state, argument, &steps->first, &steps->last);
+		torsh_argument_steps(state, argument, &steps->first, &steps->last);
 		steps->is_some = true;
 		return 0;
 	case KEY_SKIP_WARMUP:
-		steps->n_skipped = torsh_options_number(state, "skip-warmup", argument);
+		steps->n_skipped = torsh_argument_number(state, "skip-warmup", argument);
 		steps->is_some = true;
 		return 0;
 	default:
@@ -263,8 +208,7 @@ static error_t parse_own_option(int key, char *argument, struct argp_state *stat
 	error_t rc = ARGP_ERR_UNKNOWN;
 
 	if (key == ARGP_KEY_INIT) {
-		for (size_t i = 0; state->root_argp->children[i].argp; i++)
-			state->child_inputs[i] = input->options;
+		share_input(state->root_argp->children, state, input->options);
 		return 0;
 	}
 	if (input->parse) {
@@ -298,14 +242,14 @@ void torsh_options_parse_timeline(int argc, char **argv, const char *doc,
 				  const struct argp_option *own_options, argp_parser_t parse_own,
 				  void *own, struct read_options *options)
 {
-	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, NULL, options);
+	parse_options(argc, argv, doc, own_options, parse_own, own, &reading_argp, NULL, options);
 }
 
 void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       const struct argp_option *own_options, argp_parser_t parse_own,
 			       void *own, struct read_options *options)
 {
-	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, &steps_argp,
+	parse_options(argc, argv, doc, own_options, parse_own, own, &reading_argp, &steps_argp,
 		      options);
 }
 

@@ -95,12 +95,4 @@ void torsh_device_reading_close(struct device_reading *devices);
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit);
 
-/* Parse a size for an option, or end with usage. */
-uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text);
-/* The same for a time, in ns; for a number, and for numbers of steps: "3", "3-5". */
-uint64_t torsh_options_duration(struct argp_state *state, const char *option, const char *text);
-uint64_t torsh_options_number(struct argp_state *state, const char *option, const char *text);
-void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first,
-			 uint64_t *last);
-
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh kernels: what devices did, and the operators that asked them to. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "tools/command/kernels/kernels_calls.h"
 #include "tools/command/kernels/kernels_lines.h"
 #include "tools/command/options.h"
+#include "tools/command/sort.h"
 #include "tools/device/kernels/kernel_groups.h"
 #include "tools/report/device_mode.h"
 #include "tools/report/parts.h"
@@ -32,20 +32,13 @@ static const char doc[] =
 	"they are upper bounds by pairs of events, or none. What was launched in a step belongs to it, whenever it ran. "
 	"With the line that captured it, and with TORSH_PROFILER_OPERATOR_STACKS=1 also of what was launched without a graph.";
 
-/* SORT(NAME, name, field) */
-#define SORTS                                                     \
-	SORT(TOTAL, total, group->total_ns)                       \
-	SORT(CALLS, calls, group->calls)                          \
-	SORT(AVERAGE, average, torsh_kernel_group_average(group)) \
-	SORT(MAX, max, group->max_ns)                             \
-	SORT(BYTES, bytes, group->bytes)
-
-enum sort {
-#define SORT(NAME, name, field) SORT_##NAME,
-	SORTS
-#undef SORT
-		SORT_NAME
-};
+/* SORT(name, field) */
+#define SORTS                                            \
+	SORT(total, group->total_ns)                     \
+	SORT(calls, group->calls)                        \
+	SORT(average, torsh_kernel_group_average(group)) \
+	SORT(max, group->max_ns)                         \
+	SORT(bytes, group->bytes)
 
 enum { OPTION_SORT = 0x2000, OPTION_COUNTERS };
 
@@ -64,32 +57,40 @@ struct view {
 	struct kernel_group *groups; /* in the order that was asked for */
 	size_t n_groups;
 	bool has_operators, shows_counters;
-	enum sort sort;
+	const struct sort_key *sort;
 };
 
-static uint64_t weight_of(const struct kernel_group *group, enum sort sort)
-{
-	switch (sort) {
-#define SORT(NAME, name, field) \
-	case SORT_##NAME:       \
-		return field;
-		SORTS
-#undef SORT
-	default:
-		return 0;
+#define SORT(name, field)                               \
+	static uint64_t weigh_##name(const void *row)   \
+	{                                               \
+		const struct kernel_group *group = row; \
+                                                        \
+		return field;                           \
 	}
-}
+SORTS
+#undef SORT
 
-static int compare_groups(const void *a, const void *b, void *sort_by)
+static const struct sort_key sort_keys[] = {
+#define SORT(name, field) {#name, weigh_##name},
+	SORTS
+#undef SORT
+	{"name", NULL},
+	{0},
+};
+
+static int compare_names(const void *a, const void *b)
 {
 	const struct kernel_group *x = a, *y = b;
-	enum sort sort = *(enum sort *)sort_by;
-	uint64_t weight_x = weight_of(x, sort), weight_y = weight_of(y, sort);
-	int rc = (weight_x < weight_y) - (weight_x > weight_y);
 
-	if (rc == 0 && sort != SORT_NAME)
-		rc = (x->calls < y->calls) - (x->calls > y->calls);
-	return rc ? rc : strcmp(x->rows->name, y->rows->name);
+	return strcmp(x->rows->name, y->rows->name);
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct kernel_group *x = a, *y = b;
+
+	return x->calls != y->calls ? (x->calls < y->calls) - (x->calls > y->calls)
+				    : compare_names(a, b);
 }
 
 static const char *shown_name(const struct view *view, const struct kernel_row *row)
@@ -321,24 +322,6 @@ static void print_text(const struct view *view)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static bool find_sort(const char *text, enum sort *sort)
-{
-	static const char *const names[] = {
-#define SORT(NAME, name, field) #name,
-		SORTS
-#undef SORT
-		"name",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strcmp(names[i], text) == 0) {
-			*sort = (enum sort)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 static error_t parse_own(int key, char *argument, struct argp_state *state)
 {
 	struct view *view = state->input;
@@ -348,12 +331,8 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 		view->shows_counters = true;
 		return 0;
 	case OPTION_SORT:
-		if (find_sort(argument, &view->sort))
-			return 0;
-		argp_error(state,
-			   "--sort takes total, calls, average, max, bytes or name, not \"%s\"",
-			   argument);
-		return EINVAL;
+		view->sort = torsh_sort_key(state, sort_keys, argument);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -363,7 +342,7 @@ int torsh_command_kernels(int argc, char **argv)
 {
 	struct read_options options = {0};
 	struct reading reading;
-	struct view view = {.reading = &reading, .options = &options};
+	struct view view = {.reading = &reading, .options = &options, .sort = sort_keys};
 
 	torsh_options_parse_steps(argc, argv, doc, own_options, parse_own, &view, &options);
 	torsh_reading_open(&reading, &options);
@@ -373,7 +352,8 @@ int torsh_command_kernels(int argc, char **argv)
 	view.has_operators =
 		torsh_prepass_has_operators(&view.prepass) || view.kernels.attributed_ns;
 	view.groups = torsh_kernel_groups_make(&view.kernels, &view.n_groups);
-	qsort_r(view.groups, view.n_groups, sizeof(*view.groups), compare_groups, &view.sort);
+	torsh_sort_rows(view.groups, view.n_groups, sizeof(*view.groups), view.sort,
+			view.sort->weight ? compare_calls : compare_names);
 	if (options.is_json)
 		print_json(&view);
 	else

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "tools/base/die.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/live/live.h"
 
@@ -32,21 +33,7 @@ static const char doc_end[] =
 
 static error_t parse_pid(int key, char *argument, struct argp_state *state)
 {
-	uint32_t *pid = state->input;
-
-	switch (key) {
-	case ARGP_KEY_ARG:
-		if (*pid)
-			argp_error(state, "one process at a time: \"%s\" is too much", argument);
-		*pid = torsh_live_pid(argument);
-		return 0;
-	case ARGP_KEY_END:
-		if (!*pid)
-			argp_error(state, "which process? `torsh list` shows them");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	return torsh_argument_process(key, argument, state, state->input);
 }
 
 /* Send the request. Returns whether the session was in that state already. */

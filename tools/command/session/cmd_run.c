@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "tools/base/die.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
-#include "tools/command/options.h"
 #include "tools/command/session/executable_report.h"
 
 #define AGENT_NAME "libtorshagent.so"
@@ -97,7 +97,7 @@ static void apply_setting(const struct setting *setting, const char *argument,
 
 	if (setting->kind == VALUE_SIZE) {
 		snprintf(digits, sizeof(digits), "%" PRIu64,
-			 torsh_options_size(state, setting->option, argument));
+			 torsh_argument_size(state, setting->option, argument));
 		argument = digits;
 	}
 	set_variable(setting->variable, setting->kind == VALUE_FIXED ? setting->fixed : argument);

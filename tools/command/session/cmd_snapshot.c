@@ -17,6 +17,7 @@
 
 #include "tools/base/die.h"
 #include "tools/base/private_file.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/live/live.h"
 
@@ -45,17 +46,8 @@ static error_t parse_snapshot(int key, char *argument, struct argp_state *state)
 	case 'o':
 		options->output = argument;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->pid)
-			argp_error(state, "one process at a time: \"%s\" is too much", argument);
-		options->pid = torsh_live_pid(argument);
-		return 0;
-	case ARGP_KEY_END:
-		if (!options->pid)
-			argp_error(state, "which process? `torsh list` shows them");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return torsh_argument_process(key, argument, state, &options->pid);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "tools/base/die.h"
 #include "tools/command/command.h"
+#include "tools/command/arguments.h"
 #include "tools/command/options.h"
 #include "tools/live/top/screen.h"
 
@@ -44,15 +45,12 @@ static error_t parse_top(int key, char *argument, struct argp_state *state)
 		options->is_once = true;
 		return 0;
 	case KEY_INTERVAL:
-		options->interval_ms = torsh_options_number(state, "interval", argument);
+		options->interval_ms = torsh_argument_number(state, "interval", argument);
 		if (!options->interval_ms || options->interval_ms > INTERVAL_MAX_MS)
 			argp_error(state, "--interval takes 1 to %d milliseconds", INTERVAL_MAX_MS);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (options->pid)
-			argp_error(state, "one process at a time: \"%s\" is too much", argument);
-		options->pid = torsh_live_pid(argument);
-		return 0;
+		return torsh_argument_process(key, argument, state, &options->pid);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

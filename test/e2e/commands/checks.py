@@ -71,6 +71,34 @@ def layering_finds_two_files_of_one_name():
                  "status and faults")
 
 
+def faults_in_another_tree(check, *arguments):
+    """What a check finds where nothing is that its tables name."""
+    folder = tree({"agent/a.c": "", f"test/check/{check}": (CHECKS / check).read_text()})
+    (folder / f"test/check/{check}").chmod(0o755)
+    result = run([folder / f"test/check/{check}", *arguments])
+    expect_equal(result.returncode, 1, "status")
+    return result.stdout.decode()
+
+
+@case
+def names_that_are_gone_are_found():
+    found = faults_in_another_tree("layering")
+    for name in ("the folder tools/store", "the file tools/torsh.c"):
+        assert f"has {name}, which is not there" in found, found
+    objects = scratch("objects")
+    (objects / "map").write_text(MAP)
+    for source in ("a.c", "lib.so.c"):
+        (objects / source).write_text(RIGHT_OBJECT + "\n")
+    run(["gcc", "-fPIC", "-fstack-usage", "-c", "-o", objects / "a.o", objects / "a.c"])
+    run(["gcc", "-shared", "-fPIC", "-o", objects / "lib.so", objects / "lib.so.c"])
+    found = faults_in_another_tree("exports", objects / "lib.so", objects, objects / "map")
+    for sentence in ("shim/libc/thread.c, which starts threads, is not there", "no function is called torsh_config_read"):
+        assert sentence in found, found
+    result = check_calls({name: text for name, text in RIGHT_CALLS.items() if name != "agent/send.c"}
+                         | {"collectors/callbacks.c": "int other_table;"})
+    assert b"no object defines torsh_callbacks" in result.stderr, result
+
+
 DEFAULT = "__attribute__((visibility(\"default\"))) "
 # What is wrong, and the only faults that may be named for it.
 WRONG_OBJECTS = {

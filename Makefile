@@ -12,6 +12,7 @@ FUZZ_SECONDS ?= 60
 PYTHONS ?= 3.14 3.15
 T ?=
 NEEDS ?=
+ALSO ?=
 TORCH ?=
 J ?= 2
 

@@ -91,6 +91,7 @@ def expect_within_bound(lost_s):
 
 
 @case
+@waits
 def a_killed_writers_file_lacks_no_more_than_it_reports():
     lost_s = [kill_once(seconds, number) for number, seconds in enumerate(random_moments(N_KILLS, SECONDS))]
     print(f"note: {N_KILLS} kills, of each at most {max(lost_s):.3f} s lost")
@@ -105,6 +106,7 @@ def a_hundred_killed_writers_files_lack_no_more_than_is_stated():
 
 
 @case
+@waits
 def checkpoints_use_their_room_again():
     output = scratch()
     command = [sys.executable, "-c", "import time\nwhile True:\n    held = bytearray(10000)\n    time.sleep(0.002)"]
@@ -134,6 +136,7 @@ while True:
 
 
 @case
+@waits
 def a_peak_of_all_processes_together_uses_its_room_again():
     """It rises with every checkpoint, and each says which stacks had which part of it."""
     output = scratch()

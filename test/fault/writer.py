@@ -78,6 +78,7 @@ def target_goes_on_when_the_writer_is_killed():
 
 
 @case
+@waits
 def a_stopped_writer_goes_on_where_it_was():
     # It is continued only after the target ended: the target may not wait for it without end.
     stopped = []
@@ -129,6 +130,7 @@ def run_until_it_waits(act, n_blocks=400_000):
 
 
 @case
+@waits
 def what_was_frozen_together_goes_on_without_loss():
     def freeze(target):
         # As `docker pause` does, and a batch system that suspends jobs.
@@ -187,6 +189,7 @@ def the_summary_is_there_when_the_program_has_ended():
 
 
 @case
+@waits
 def an_exit_does_not_wait_for_a_stopped_writer():
     output, counts = scratch(), committed.Counts(scratch("counts"))
     env = summary_environment(output)
@@ -250,6 +253,7 @@ def signals_to_a_whole_job_do_not_end_the_writer():
 
 
 @case
+@waits
 def the_writer_can_be_ended():
     output, counts = scratch(), committed.Counts(scratch("counts"))
     with started(committed.command(counts, 1000, 1, "wait"), agent_environment(output)) as process:
@@ -411,6 +415,7 @@ def blocks_by_stack(report):
 
 
 @case
+@waits
 def where_a_cgroup_has_no_memory_left_the_writer_ends():
     # The bare program fits; with the writer's memory, which counts too, it is too much, whatever that does without.
     n_blocks, n_mib = group_size(3_500_000, 255)
@@ -425,6 +430,7 @@ def where_a_cgroup_has_no_memory_left_the_writer_ends():
 
 
 @case
+@waits
 def where_a_cgroup_gets_short_of_memory_stacks_of_small_blocks_are_left_out():
     # With all stacks it would be too much, without those of small blocks it isn't. By hand also with
     # FAULT_GROUP_BLOCKS=7000000 FAULT_GROUP_MIB=600.

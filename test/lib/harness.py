@@ -56,7 +56,7 @@ def case(function):
 def add_case(name, function, *arguments):
     """The same function as a case for each row of a table."""
     _cases[name] = lambda: function(*arguments)
-    _needs[name] = getattr(function, "needs", [])
+    _needs[name] = [*getattr(function, "needs", []), *(["waits"] if getattr(function, "does_wait", False) else [])]
 
 
 def needs(*environments):
@@ -65,6 +65,17 @@ def needs(*environments):
         function.needs = list(environments)
         return function
     return mark
+
+
+def waits(function):
+    """Below @case: it waits for clocks and other processes more than it computes, and measures nothing itself."""
+    function.does_wait = True
+    return function
+
+
+def all_wait():
+    """So does every case of the script."""
+    _needs_of_all.append("waits")
 
 
 def all_need(environment):
@@ -119,28 +130,33 @@ def shared(name):
 
 def once(name, make):
     """
-    What make(folder) returns, a value of JSON, made by the first case of a run that asks for it: the others wait, read what
-    it returned and find the same folder. A recording that several cases look at is made so.
+    What make(folder) returns, a value of JSON, made by the first case of a run that asks for it, in a fresh folder that
+    stays: the others wait, and read what it returned. A recording that several cases look at is made so.
     """
     folder = shared(name)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         made = folder / "made.json"
         if not made.exists():
-            whole = folder / "being-made"
-            whole.write_text(json.dumps(make(folder)))
+            whole, fresh = folder / "being-made", folder / f"made-{time.monotonic_ns()}"
+            fresh.mkdir()  # whoever fails leaves something behind
+            whole.write_text(json.dumps(make(fresh)))
             whole.rename(made)
         return json.loads(made.read_text())
 
 
-def in_time(items, seconds, what):
-    """Items for so long, one at least. How many there were is the test's last line, which test/run shows."""
+def in_time(items, seconds, least, what):
+    """
+    Items for so long, but at least so many where there are as many: the time that a test has can't hide that it did
+    nothing. How many there were is the test's last line, which test/run shows.
+    """
     deadline, n = time.monotonic() + seconds, 0
     for item in items:
         yield item
         n += 1
-        if time.monotonic() > deadline:
+        if n >= least and time.monotonic() > deadline:
             break
+    assert n, f"there were no {what}"
     print(f"note: {n} {what}")
 
 

@@ -27,7 +27,8 @@ from harness import *  # noqa: E402,F403
 
 PROGRAM = PROGRAMS / "trace"
 N_TRACES = int(os.environ.get("ORACLE_TRACES", 400 if IS_QUICK else 10000))
-SECONDS = math.inf if "ORACLE_TRACES" in os.environ else 25  # of each case
+SECONDS = math.inf if "ORACLE_TRACES" in os.environ else 3 if IS_QUICK else 16  # of each case
+LEAST_RUNS = 1 if IS_QUICK else 5  # of each case, however long they take
 SEED = int(os.environ.get("ORACLE_SEED", random.randrange(1 << 40)))
 TRACES_A_RUN = 8  # each report reads all of a recording
 N_PARTS = 4  # cases of forked, serial traces: they run beside each other
@@ -91,7 +92,7 @@ def run_many(part, share, *how):
     n = max(1, N_TRACES * share // 100)
     seed = SEED + part * (1 << 20)
     a_run = 1 if how[1] == "here" else TRACES_A_RUN
-    for done in in_time(range(0, n, a_run), SECONDS, f"runs of {a_run} traces from seed {seed} on"):
+    for done in in_time(range(0, n, a_run), SECONDS, LEAST_RUNS, f"runs of {a_run} traces from seed {seed} on"):
         run_traces(seed + done, min(n - done, a_run), *how)
 
 

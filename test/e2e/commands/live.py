@@ -236,6 +236,7 @@ def hooks_send_no_new_blocks_in_a_pause():
 
 
 @case
+@waits
 def pausing_twice_is_reported():
     with Target() as target:
         target.tell("a")
@@ -264,6 +265,7 @@ def the_former_names_of_pause_and_resume_are_accepted():
 # ---- list and top ----------------------------------------------------------------------------------------------------
 
 @case
+@waits
 def list_shows_sessions_and_only_those_that_live():
     with Target() as one, Target(output=scratch("other")) as other:
         one.tell("a")

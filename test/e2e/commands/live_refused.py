@@ -122,6 +122,7 @@ def many_may_ask_at_once():
 
 
 @case
+@waits
 def a_writer_that_does_not_answer_is_named():
     with Target() as target:
         target.tell("a")
@@ -137,6 +138,7 @@ def a_writer_that_does_not_answer_is_named():
 
 
 @case
+@waits
 def a_writer_that_dies_is_missed():
     with Target() as target:
         target.tell("a")

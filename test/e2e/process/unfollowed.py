@@ -88,6 +88,7 @@ def arguments_that_are_cut_are_seen_to_be():
 
 
 @case
+@waits
 def a_static_program_is_watched_until_it_is_killed():
     program, truth = build("member", "-static"), Truth(scratch("truth"))
     for way in ("vfork", "spawn", "fork"):

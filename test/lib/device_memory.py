@@ -4,7 +4,8 @@
 import collections
 
 from harness import *  # noqa: F403
-from simcuda import need_simcuda, of_kind
+from environments import TORCH
+from simcuda import need_simcuda, of_kind, recorded_once
 import schema
 
 # CUpti_ActivityMemoryKind, as the log has it.
@@ -35,6 +36,23 @@ print(torch.cuda.memory_reserved(0), torch.cuda.max_memory_reserved(0), file=ope
 def program():
     need_simcuda()
     return BUILD / "simcuda/programs/memory"
+
+
+ALLOCATORS = {"plain": "", "expandable": "expandable_segments:True", "asynchronous": "backend:cudaMallocAsync"}
+
+
+def allocator_variables(name):
+    return {"PYTORCH_CUDA_ALLOC_CONF": ALLOCATORS[name]} if ALLOCATORS[name] else {}
+
+
+def leaked(name):
+    """
+    LEAKING with an allocator, seen by CUPTI: its recording, the log and the file with what PyTorch said. One training, which
+    all cases look at.
+    """
+    said = shared(f"leaking-{name}-{TORCH}") / "numbers"
+    output, truth = recorded_once(f"leaking-{name}", "-c", LEAKING, said, env=allocator_variables(name))
+    return output, truth, said
 
 
 def place_of(line):

@@ -2,10 +2,10 @@
 """The simulated CUDA: running programs on it, and reading what it knows that happened."""
 
 import json
-import time
+import pathlib
 
 from environments import TORCH, torch_python
-from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, missing, once, run, scratch, shared
+from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, missing, once, run, scratch
 
 RUN = ROOT / "test/simcuda/run"
 # Python ends when the threads of PyTorch's autograd are idle, lest it abort.
@@ -141,16 +141,13 @@ def record_simulated(command, env=None, expect=0, output=None, **settings):
     return output, read_truth(truth)
 
 
-def recorded_once(name, *command, env=None):
+def recorded_once(name, *command, env=None, **settings):
     """The same, made by the first case of a run that looks at it: the others find it."""
     def make(folder):
-        output = folder / f"recorded-{time.monotonic_ns()}"
-        output.mkdir()
-        _, truth = record_simulated([cuda_python(), *command], env, output=output)
-        return output.name, truth
-    name = f"simulated-{name}-{TORCH}"
-    output, truth = once(name, make)
-    return shared(name) / output, truth
+        _, truth = record_simulated([cuda_python(), *command], env, output=folder, **settings)
+        return str(folder), truth
+    output, truth = once(f"simulated-{name}-{TORCH}", make)
+    return pathlib.Path(output), truth
 
 
 def trained_with_graphs():

@@ -5,6 +5,7 @@ The rules of tools/analysis on the simulated CUDA: for each a program in which i
 simulation's own log has too, and one in which it must not.
 """
 
+import functools
 import math
 import pathlib
 import sys
@@ -49,8 +50,9 @@ def recorded(work, env=None, **settings):
                             env={**MODULES, **(env or {})}, **settings)
 
 
-def judged(output, rule):
-    """What became of a rule, and its findings; torsh report and the operator profile say the same of it."""
+@functools.lru_cache(None)
+def reported(output, files):
+    """What torsh report says of files in a folder; the operator profile says the same."""
     report = read_report("report", output, "--no-lines")
     schema.expect_fits("report", report)
     path = scratch("exported") / "a.profile.json"
@@ -59,6 +61,12 @@ def judged(output, rule):
     schema.expect_fits("profile", profile)
     expect_equal(profile["analysis"]["rules"], report["rules"], "rules")
     expect_equal(profile["analysis"]["inefficiencies"], report["inefficiencies"], "findings")
+    return report
+
+
+def judged(output, rule):
+    """What became of a rule, and its findings."""
+    report = reported(output, tuple(recordings(output)))
     (result,) = [row for row in report["rules"] if row["rule"] == rule]
     return result, [finding for finding in report["inefficiencies"] if finding["rule"] == rule]
 

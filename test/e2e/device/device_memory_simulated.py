@@ -13,8 +13,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import cuda_python, of_kind, record_simulated  # noqa: E402
-from device_memory import (GRANULE, KIB, LEAKING, by_function, compare, expected_ways, leaks_of, lines_of, peak_of,  # noqa: E402
+from simcuda import of_kind, record_simulated  # noqa: E402
+from device_memory import (GRANULE, KIB, by_function, compare, expected_ways, leaked, leaks_of, lines_of, peak_of,  # noqa: E402
                            program, replay)
 
 
@@ -221,9 +221,7 @@ def everything(output):
 @case
 @needs("torch")
 def pytorchs_memory_on_simulated_cuda_is_at_its_lines():
-    python = cuda_python()
-    said_by = scratch("said") / "numbers"
-    output, truth = record_simulated([python, "-c", LEAKING, said_by])
+    output, truth, said_by = leaked("plain")
     reserved, peak_reserved = map(int, said_by.read_text().split())
     place = replay(truth)["cuda:0"]
     leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
@@ -244,9 +242,7 @@ def pytorchs_memory_on_simulated_cuda_is_at_its_lines():
 @case
 @needs("torch")
 def pytorchs_expandable_segments_on_simulated_cuda_add_up():
-    python = cuda_python()
-    output, truth = record_simulated([python, "-c", LEAKING, scratch("said") / "numbers"],
-                                     env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
+    output, truth, _ = leaked("expandable")
     place = replay(truth)["cuda:0"]
     assert of_kind(truth, "create"), "no physical memory was made"
     leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
@@ -259,9 +255,7 @@ def pytorchs_expandable_segments_on_simulated_cuda_add_up():
 @case
 @needs("torch")
 def pytorchs_asynchronous_allocator_on_simulated_cuda_adds_up():
-    python = cuda_python()
-    output, truth = record_simulated([python, "-c", LEAKING, scratch("said") / "numbers"],
-                                     env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+    output, truth, _ = leaked("asynchronous")
     place = replay(truth)["cuda:0"]
     leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
     (device,) = leaks["devices"]

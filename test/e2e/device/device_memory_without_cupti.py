@@ -14,15 +14,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
 from simcuda import cuda_python, of_kind, record_simulated  # noqa: E402
-from device_memory import (GRANULE, KIB, LEAKING, by_function, compare, expected_ways, leaks_of, lines_of, peak_of,  # noqa: E402
-                           program, replay)
+from device_memory import (ALLOCATORS, GRANULE, KIB, LEAKING, allocator_variables, by_function, compare,  # noqa: E402
+                           expected_ways, leaked, leaks_of, lines_of, peak_of, program, replay)
 
 ENTRIES = PROGRAMS / "cuda_entries"
 HOW = ("symbol", "default", "dlsym", "proc", "own", "ptsz")
 N_BYTES = 4096  # of cuda_entries
 REFUSED = "cuptiSubscribe_v2=999@1"
 PASSIVE = {"NSYS_PROFILING_SESSION_ID": "1"}
-ALLOCATORS = {"plain": "", "expandable": "expandable_segments:True", "asynchronous": "backend:cudaMallocAsync"}
 
 
 def record(command, faults="", **more):
@@ -178,29 +177,29 @@ def holders(report, key):
         for holder in report[key])
 
 
-def trained(record_it, allocator):
-    output, truth = record_it([cuda_python(), "-c", LEAKING, scratch("said") / "numbers"],
-                              env={"PYTORCH_ALLOC_CONF": allocator} if allocator else {})
+def reports_of(output, truth):
     return leaks_of(output, "cuda:0"), peak_of(output, "cuda:0"), replay(truth)["cuda:0"], mode_of(output)
 
 
 @needs("torch")
 def at_the_lines_where_it_is_with_cupti(allocator):
-    leaks, peak, place, mode = trained(record, allocator)
+    leaks, peak, place, mode = reports_of(*record([cuda_python(), "-c", LEAKING, scratch("said") / "numbers"],
+                                                  env=allocator_variables(allocator)))
     expect_equal(mode, "EVENTS", "mode")
     (device,) = leaks["devices"]
     expect_equal((device["current_bytes"], peak["peak_bytes"]), (place.bytes, place.peak_bytes), f"against the log, {allocator}")
     expect_equal(peak["attributed_bytes"], place.peak_bytes, "attributed")
     expect_equal(lines_of(leaks, "leaks", "<string>")["leak", 5], 3 * (3 << 20), "the leak")
-    same_leaks, same_peak, _, mode = trained(record_simulated, allocator)
+    output, truth, _ = leaked(allocator)
+    same_leaks, same_peak, _, mode = reports_of(output, truth)
     expect_equal(mode, "CUPTI", "mode")
     expect_equal(holders(leaks, "leaks"), holders(same_leaks, "leaks"), f"leaks as with CUPTI, {allocator}")
     expect_equal(holders(peak, "holders"), holders(same_peak, "holders"), f"holders at the peak as with CUPTI, {allocator}")
     expect_equal(device["framework"], same_leaks["devices"][0]["framework"], "what PyTorch says")
 
 
-for name, allocator in ALLOCATORS.items():
-    add_case(f"pytorchs_{name}_memory_without_cupti_is_at_the_lines_where_it_is_with_it", at_the_lines_where_it_is_with_cupti, allocator)
+for name in ALLOCATORS:
+    add_case(f"pytorchs_{name}_memory_without_cupti_is_at_the_lines_where_it_is_with_it", at_the_lines_where_it_is_with_cupti, name)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from harness import *  # noqa: E402,F403
 from consumers import ask_trace_processor, run_python  # noqa: E402
 from exported import exported  # noqa: E402
 from schema import expect_fits  # noqa: E402
-from simcuda import cuda_python, duration_ns, of_kind, record_simulated  # noqa: E402
+from environments import TORCH  # noqa: E402
+from simcuda import cuda_python, duration_ns, of_kind, record_simulated, recorded_once  # noqa: E402
 
 KINDS = ("kernel", "memcpy", "memset")
 CATEGORIES = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
@@ -61,9 +62,9 @@ synchronize()
 
 
 def trained():
-    """The recording, what the simulation did, and Kineto's trace."""
-    python, kineto = cuda_python(), scratch("kineto") / "trace.json"
-    output, truth = record_simulated([python, "-c", SCRIPT, kineto], devices=DEVICES)
+    """The recording, what the simulation did, and Kineto's trace: of one training, which all cases look at."""
+    kineto = shared(f"kineto-{TORCH}") / "trace.json"
+    output, truth = recorded_once("two-devices", "-c", SCRIPT, kineto, devices=DEVICES)
     return output, truth, json.loads(kineto.read_text())
 
 

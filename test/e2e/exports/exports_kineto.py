@@ -13,7 +13,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from consumers import run_python  # noqa: E402
 from exported import exported  # noqa: E402
-from simcuda import cuda_python, record_simulated  # noqa: E402
+from environments import TORCH  # noqa: E402
+from simcuda import recorded_once  # noqa: E402
 
 STEPS = 4
 DEVICES = 2
@@ -59,11 +60,11 @@ OF_COLLECTIVES = {"Collective name", "In msg nelems", "Out msg nelems", "Group s
 
 
 def trained():
-    """Our trace of the steps that Kineto traced, too, and Kineto's; each alone in a folder."""
+    """Our trace of the steps that Kineto traced, too, and Kineto's, of one training; each alone in a folder."""
     folder, own = scratch("kineto"), scratch("ours")
-    output, _ = record_simulated([cuda_python(), "-c", SCRIPT, folder], devices=DEVICES, processors=7)
-    (folder / "meeting").unlink(missing_ok=True)
-    theirs = folder / "kineto.json"
+    written = shared(f"kineto-with-nccl-{TORCH}")
+    output, _ = recorded_once("with-nccl", "-c", SCRIPT, written, devices=DEVICES, processors=7)
+    theirs = shutil.copy(written / "kineto.json", folder / "kineto.json")
     marked = [event["name"] for event in json.loads(theirs.read_text())["traceEvents"]
               if event["name"].startswith("ProfilerStep#") and event["cat"] == "user_annotation"]
     numbers = sorted(int(name.partition("#")[2]) for name in marked)

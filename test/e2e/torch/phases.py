@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from torch_python import TORCH, torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/phases.py"
 PHASES = ("data", "forward", "loss", "backward", "optimizer")
@@ -23,10 +23,13 @@ ENGINE = "autograd::engine::evaluate_function"
 
 
 def train(way):
-    result, output = record([torch_python(), SCRIPT, ROOT / "tools/python", way],
-                            env={"TORSH_PROFILER_ACTIVITIES": "torch"})
-    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
-    return output
+    """The recording of a training in that way: whoever looks at it finds the same."""
+    def make(folder):
+        result, _ = record([torch_python(), SCRIPT, ROOT / "tools/python", way], folder / "out",
+                           env={"TORSH_PROFILER_ACTIVITIES": "torch"})
+        expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+        return str(folder / "out")
+    return once(f"phases-{way}-{TORCH}", make)
 
 
 def said(recorded):

@@ -20,7 +20,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from torch_python import inductor_cache, torch_python  # noqa: E402
+from torch_python import TORCH, inductor_cache, torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/flops.py"
 MODELS = ("mlp", "cnn", "conv1d3d", "transposed", "grouped", "channelslast", "transformer", "mathattention", "causalattention", "lstm", "gru",
@@ -93,12 +93,19 @@ ATTENTION = 2 * 2 * 4 * 10 * 10 * (4 + 4)  # of the encoder, in versions that do
 LSTM = 2 * 5 * 3 * 4 * (20 * (12 + 20) + 20 * (40 + 20)) * 2  # by products of matrices, in both directions
 
 
+def fused():
+    """What FUSED said, and its recording: two cases look at them."""
+    def make(folder):
+        result, _ = record([torch_python(), "-c", FUSED], folder / "out", timeout=TIMEOUT_S)
+        expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
+        return json.loads(result.stdout), str(folder / "out")
+    return once(f"fused-{TORCH}", make)
+
+
 @case
 def what_is_fused_is_what_it_is_made_of():
     """Which the counter doesn't see; of an LSTM that a library computes neither says anything but in flops_all."""
-    result, output = record([torch_python(), "-c", FUSED], timeout=TIMEOUT_S)
-    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
-    said = json.loads(result.stdout)
+    said, output = fused()
     scopes = {entry["name"]: entry for entry in read_report("ops", output, "--limit", "0")["ops"]}
     attention = 0 if "_scaled_dot_product_flash_attention_for_cpu" in said["known"] else ATTENTION
     composed = said["counts"]["composed"] + attention
@@ -109,10 +116,10 @@ def what_is_fused_is_what_it_is_made_of():
 
 @case
 def all_that_the_counter_knows_is_counted():
-    result = run([torch_python(), "-c", FUSED], timeout=TIMEOUT_S)
+    said, _ = fused()
     rows = (ROOT / "tools/ops/flops.def").read_text()
     ours = set(re.findall(r"COUNTER\((\w+),", rows)) | set(re.findall(r"FORMULA\((\w+), \w+, \w+, \d+, 1\)", rows))
-    missing = [name for name in json.loads(result.stdout)["known"] if name not in ours and not name.startswith(WITHOUT_OURS)]
+    missing = [name for name in said["known"] if name not in ours and not name.startswith(WITHOUT_OURS)]
     expect_equal(missing, [], "operators with a formula of FlopCounterMode and none of ours")
 
 

@@ -17,6 +17,7 @@
 
 #include "shim/sys.h"
 #include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/sanitized.h"
 
 #define BEGIN (UINT64_C(1) << 61) /* a counter is above 0, however far it is set back */
 
@@ -41,7 +42,7 @@ static inline uint64_t read_counter_ordered(void)
 #include "agent/producer/stamp.c"
 
 #define N_THREADS 2u
-#define N_RESETS 100u
+#define N_RESETS UNLESS_SANITIZED(100u, 30u)
 #define TURNS_A_RESET 1000u /* at most */
 #define LONGEST_NS UINT64_C(2000000000)
 #define LONGEST_WORK 600u

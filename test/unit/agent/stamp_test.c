@@ -15,10 +15,11 @@
 
 #include "agent/producer/producer.h"
 #include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/sanitized.h"
 
 #define N_THREADS 2u
 /* or as many as there are in so long, where the threads must share a CPU */
-#define N_TURNS 1000000u
+#define N_TURNS UNLESS_SANITIZED(1000000u, 100000u)
 #define LONGEST_NS UINT64_C(5000000000)
 #define LONGEST_WORK 600u
 

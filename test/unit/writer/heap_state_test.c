@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/sanitized.h"
 #include "tools/writer/fold/heap_state.h"
 
 #define N_PLACES 24u
@@ -21,7 +22,7 @@
 #define N_SHARES (N_SITES + 1)
 #define N_PRODUCERS 3u
 #define N_EVENTS 120u
-#define N_TRACES 4000u
+#define N_TRACES UNLESS_SANITIZED(4000u, 1000u)
 
 /* One block of the naive replay; a realloc's old block is in hand. */
 struct block {

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/sanitized.h"
 #include "tools/base/containers/live_table.h"
 
 #define N_PLACES 1200000u /* enough that pages grow and split */
@@ -82,7 +83,7 @@ static void a_table_is_like_an_array(void **state)
 
 	(void)state;
 	torsh_live_create(&table);
-	for (int round = 0; round < 6; round++) {
+	for (int round = 0; round < UNLESS_SANITIZED(6, 2); round++) {
 		/* Grows in one round, shrinks in the next: places that are live go first. */
 		for (uint32_t i = 0; i < N_PLACES; i++) {
 			uint32_t place = (uint32_t)random_below(&random, N_PLACES);

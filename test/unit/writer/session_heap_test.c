@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/sanitized.h"
 #include "tools/writer/fold/heap_state.h"
 #include "tools/writer/fold/session_heap.h"
 
@@ -20,7 +21,7 @@
 #define N_SITES 4u
 #define N_PLACES 12u
 #define N_EVENTS 600u
-#define N_SESSIONS 1500u
+#define N_SESSIONS UNLESS_SANITIZED(1500u, 400u)
 
 struct turn {
 	uint32_t process, place, site;

@@ -12,10 +12,11 @@
 #include <cmocka.h>
 
 #include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/sanitized.h"
 #include "tools/writer/fold/tables/small_table.h"
 
 #define N_PLACES 400000u
-#define N_CHANGES 3000000u
+#define N_CHANGES UNLESS_SANITIZED(3000000u, 1000000u)
 
 struct model {
 	struct small_block *blocks; /* by place; address 0: none */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tools/analysis/rules.h"
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -98,8 +98,8 @@ struct finding *torsh_rule_fire(struct evaluation *evaluation, double share_pct)
 	struct analysis *analysis = evaluation->analysis;
 	struct finding *finding;
 
-	analysis->findings = torsh_need_room(analysis->findings, analysis->n, &analysis->n_room,
-					     sizeof(*analysis->findings));
+	analysis->findings = torsh_array_reserve(analysis->findings, analysis->n, &analysis->n_room,
+						 sizeof(*analysis->findings));
 	finding = &analysis->findings[analysis->n++];
 	*finding = (struct finding){
 		.rule = evaluation->rule,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/ops/flops.h"
 
@@ -122,8 +123,8 @@ static struct metrics_memory *find_memory(struct metrics_process *of, uint32_t d
 	}
 	if (of->n_memory == OBSERVED_ALLOCATORS_MAX)
 		return NULL;
-	of->memory =
-		torsh_need_room(of->memory, of->n_memory, &of->memory_room, sizeof(*of->memory));
+	of->memory = torsh_array_reserve(of->memory, of->n_memory, &of->memory_room,
+					 sizeof(*of->memory));
 	of->memory[of->n_memory].device = device;
 	return &of->memory[of->n_memory++];
 }

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "tools/analysis/metrics.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 void torsh_metrics_collective(struct metrics_process *of, const struct device_activity *activity)
@@ -18,8 +19,8 @@ void torsh_metrics_collective(struct metrics_process *of, const struct device_ac
 	/* Only two take part in a send: ranks don't run the same ones. */
 	if (!of->process->rank || strstr(name, "SendRecv"))
 		return;
-	of->collectives = torsh_need_room(of->collectives, of->n_collectives, &of->collectives_room,
-					  sizeof(*of->collectives));
+	of->collectives = torsh_array_reserve(of->collectives, of->n_collectives,
+					      &of->collectives_room, sizeof(*of->collectives));
 	of->collectives[of->n_collectives++] =
 		(struct metrics_collective){.begin_ns = activity->record.begin_ns,
 					    .duration_ns = activity->record.duration_ns,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tools/analysis/metrics.h"
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 #define OBSERVED_DEVICES_MAX 64u /* of a process; beyond are made up */
 
@@ -26,8 +26,8 @@ struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t
 	}
 	if (of->n_devices == OBSERVED_DEVICES_MAX)
 		return NULL;
-	of->devices = torsh_need_room(of->devices, of->n_devices, &of->devices_room,
-				      sizeof(*of->devices));
+	of->devices = torsh_array_reserve(of->devices, of->n_devices, &of->devices_room,
+					  sizeof(*of->devices));
 	of->devices[of->n_devices].number = number;
 	return &of->devices[of->n_devices++];
 }
@@ -66,7 +66,7 @@ static struct metrics_work *find_work(struct metrics_process *of,
 	i = find_row(&of->known_work, &key, sizeof(key), of->n_work);
 	if (i < of->n_work)
 		return &of->work[i];
-	of->work = torsh_need_room(of->work, of->n_work, &of->work_room, sizeof(*of->work));
+	of->work = torsh_array_reserve(of->work, of->n_work, &of->work_room, sizeof(*of->work));
 	work = &of->work[of->n_work++];
 	*work = (struct metrics_work){.key = key,
 				      .operator_name = by->operator_name,
@@ -117,8 +117,8 @@ static void add_host_call(struct metrics_process *of, const struct call_key *key
 	struct metrics_call *call;
 
 	if (i == of->n_calls) {
-		of->calls = torsh_need_room(of->calls, of->n_calls, &of->calls_room,
-					    sizeof(*of->calls));
+		of->calls = torsh_array_reserve(of->calls, of->n_calls, &of->calls_room,
+						sizeof(*of->calls));
 		of->calls[of->n_calls++] = (struct metrics_call){
 			.key = *key,
 			.operator_name = torsh_timeline_label(of->process, key->operator_label)};
@@ -247,8 +247,8 @@ struct metrics_operator *torsh_metrics_operator(struct metrics_process *of, cons
 
 	if (row < of->n_operators)
 		return &of->operators[row];
-	of->operators = torsh_need_room(of->operators, of->n_operators, &of->operators_room,
-					sizeof(*of->operators));
+	of->operators = torsh_array_reserve(of->operators, of->n_operators, &of->operators_room,
+					    sizeof(*of->operators));
 	of->operators[of->n_operators].name = name;
 	torsh_key_index_create(&of->operators[of->n_operators].shapes);
 	return &of->operators[of->n_operators++];

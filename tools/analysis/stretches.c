@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 #define STRETCH_BYTES_MAX 30u /* three varints */
@@ -31,8 +32,8 @@ static size_t find_run(struct stretches *stretches, uint32_t stream, uint64_t be
 		if (goes_on(&stretches->runs[i], stream, begin_ns))
 			return i;
 	}
-	stretches->runs =
-		torsh_need_room(stretches->runs, n, &stretches->n_room, sizeof(*stretches->runs));
+	stretches->runs = torsh_array_reserve(stretches->runs, n, &stretches->n_room,
+					      sizeof(*stretches->runs));
 	stretches->runs[n] = (struct stretch_run){.stream = stream};
 	return stretches->n_runs++;
 }

@@ -50,16 +50,6 @@ void *torsh_need_items(void *items, size_t n_old, size_t n_new, size_t item_byte
 	return all;
 }
 
-void *torsh_need_room(void *items, size_t n, size_t *n_room, size_t item_bytes)
-{
-	size_t n_old = *n_room;
-
-	if (n < n_old)
-		return items;
-	*n_room = n_old ? n_old * 2 : 16;
-	return torsh_need_items(items, n_old, *n_room, item_bytes);
-}
-
 char *torsh_need_text(const char *format, ...)
 {
 	va_list arguments;

@@ -19,14 +19,11 @@ void torsh_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* pointer, or the end of the program when it is NULL. */
 void *torsh_need(void *pointer);
 
-/* Make the array hold n_new items instead of n_old; new ones are zero. */
-void *torsh_need_items(void *items, size_t n_old, size_t n_new, size_t item_bytes);
-
 /*
- * The readers' growing array: room for an item after the n that are there, by doubling; *n_room is
- * the caller's, 0 at first. New items are zero.
+ * Make the array hold just n_new items instead of n_old; new ones are zero. For one that grows step
+ * by step see array.h.
  */
-void *torsh_need_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
+void *torsh_need_items(void *items, size_t n_old, size_t n_new, size_t item_bytes);
 
 /* printf into memory that the caller frees. */
 char *torsh_need_text(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,30 +2,32 @@
 #include "tools/base/memory.h"
 
 #include <malloc.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tools/base/die.h"
+
 #define SMALL_PAGE 4096u
 #define CACHE_LINE ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LARGE (1 << 20) /* bytes of a block that has pages of its own */
 
-static void *or_die(void *p)
+static bool is_writer;
+
+void *torsh_memory_or_die(void *p)
 {
-	if (p)
-		return p;
+	if (p || !is_writer)
+		return torsh_need(p);
 	fputs("torsh: the writer is out of memory: the recording ends here\n", stderr);
 	_exit(1);
 }
 
-/*
- * Large tables are looked into at random: with small pages that costs a walk through the page
- * tables each time.
- */
-static void ask_for_huge_pages(void *items, size_t n_bytes)
+void torsh_memory_advise(void *items, size_t n_bytes)
 {
 	uintptr_t start = ((uintptr_t)items + SMALL_PAGE - 1) & ~(uintptr_t)(SMALL_PAGE - 1);
 	uintptr_t end = ((uintptr_t)items + n_bytes) & ~(uintptr_t)(SMALL_PAGE - 1);
@@ -40,24 +42,25 @@ static void ask_for_huge_pages(void *items, size_t n_bytes)
  */
 void torsh_memory_start(void)
 {
+	is_writer = true;
 	mallopt(M_MMAP_THRESHOLD, LARGE);
 }
 
 void *torsh_memory_new(size_t n, size_t n_bytes)
 {
-	return or_die(calloc(n ? n : 1, n_bytes));
+	return torsh_memory_or_die(calloc(n ? n : 1, n_bytes));
 }
 
 void *torsh_memory_alloc(size_t n_bytes)
 {
-	return or_die(malloc(n_bytes));
+	return torsh_memory_or_die(malloc(n_bytes));
 }
 
 void *torsh_memory_table(size_t n, size_t n_bytes)
 {
 	void *items = torsh_memory_new(n, n_bytes);
 
-	ask_for_huge_pages(items, n * n_bytes);
+	torsh_memory_advise(items, n * n_bytes);
 	return items;
 }
 
@@ -65,7 +68,7 @@ void *torsh_memory_lines(size_t n, size_t n_bytes)
 {
 	size_t n_all = (n * n_bytes + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
 
-	return memset(or_die(aligned_alloc(CACHE_LINE, n_all)), 0, n_all);
+	return memset(torsh_memory_or_die(aligned_alloc(CACHE_LINE, n_all)), 0, n_all);
 }
 
 void *torsh_memory_region(size_t n_bytes)
@@ -75,12 +78,12 @@ void *torsh_memory_region(size_t n_bytes)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (start == MAP_FAILED)
-		or_die(NULL);
+		torsh_memory_or_die(NULL);
 	n_before = -(uintptr_t)start % HUGE_PAGE;
 	if (n_before)
 		munmap(start, n_before);
 	munmap(start + n_before + n_bytes, HUGE_PAGE - n_before);
-	ask_for_huge_pages(start + n_before, n_bytes);
+	torsh_memory_advise(start + n_before, n_bytes);
 	return start + n_before;
 }
 
@@ -89,7 +92,7 @@ void *torsh_memory_pages(size_t n_bytes)
 	void *start =
 		mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return or_die(start == MAP_FAILED ? NULL : start);
+	return torsh_memory_or_die(start == MAP_FAILED ? NULL : start);
 }
 
 void torsh_memory_region_empty(void *start, size_t n_bytes)
@@ -103,22 +106,7 @@ void torsh_memory_region_free(void *region, size_t n_bytes)
 	munmap(region, n_bytes);
 }
 
-void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes)
-{
-	if (n >= *capacity) {
-		size_t wanted = (size_t)n + n / 2 + 16;
-
-		if (wanted > UINT32_MAX)
-			or_die(NULL);
-		items = or_die(reallocarray(items, wanted, n_bytes));
-		ask_for_huge_pages(items, wanted * n_bytes);
-		*capacity = (uint32_t)wanted;
-	}
-	memset((char *)items + n * n_bytes, 0, n_bytes);
-	return items;
-}
-
 char *torsh_memory_text(const char *text)
 {
-	return or_die(strdup(text));
+	return torsh_memory_or_die(strdup(text));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory for the writer's own tables. Without memory the writer can't go on: these functions end
- * the process with a sentence, and the recording keeps what its last checkpoint wrote.
+ * Memory for tables. Without memory the tools can't go on: these functions end the process with a
+ * sentence, and the writer's recording keeps what its last checkpoint wrote.
  */
 #ifndef TORSH_BASE_MEMORY_H
 #define TORSH_BASE_MEMORY_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * Before anything else is allocated: large blocks get pages of their own, which come zeroed and
- * grow without a copy.
+ * The writer's start, before anything else is allocated: large blocks get pages of their own, which
+ * come zeroed and grow without a copy.
  */
 void torsh_memory_start(void);
 
@@ -49,11 +49,16 @@ void torsh_memory_region_empty(void *start, size_t n_bytes);
 void torsh_memory_region_free(void *region, size_t n_bytes);
 
 /*
- * The writer's growing array: room for item number n, zeroed, after n others in an array of
- * *capacity. Returns the array, perhaps moved. Grows by half, in huge pages where it is large, and
- * touches nothing after the item; the readers' is torsh_need_room (die.h).
+ * p, or the end of the process when it is NULL: the writer's with status 1, at once; a command's
+ * as torsh_die.
  */
-void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes);
+void *torsh_memory_or_die(void *p);
+
+/*
+ * Put a large table into huge pages. It is looked into at random: with small pages that costs a
+ * walk through the page tables each time.
+ */
+void torsh_memory_advise(void *items, size_t n_bytes);
 
 /* A copy that the caller frees. */
 char *torsh_memory_text(const char *text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/device/memory/device_shared.h"
 #include "tools/memory/leaks/leaks.h"
@@ -205,8 +206,8 @@ static void add_time(struct timing *timing, uint32_t device, uint64_t ns)
 	while (i < timing->n && timing->items[i].device != device)
 		i++;
 	if (i == timing->n) {
-		timing->items = torsh_need_room(timing->items, timing->n, &timing->n_room,
-						sizeof(*timing->items));
+		timing->items = torsh_array_reserve(timing->items, timing->n, &timing->n_room,
+						    sizeof(*timing->items));
 		timing->items[timing->n++] = (struct device_time_of){.device = device};
 	}
 	timing->items[i].ns += ns;

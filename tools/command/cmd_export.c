@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/command/command.h"
 #include "tools/command/export_timeline.h"
@@ -167,15 +168,8 @@ struct samples {
 /* Room for a stack's index: views add stacks. */
 static void make_room(struct samples *samples, uint32_t stack)
 {
-	size_t n = samples->n_by_stack;
-
-	if (stack < n)
-		return;
-	while (stack >= n)
-		n = n ? n * 2 : 64;
-	samples->by_stack = torsh_need_items(samples->by_stack, samples->n_by_stack, n,
-					     sizeof(*samples->by_stack));
-	samples->n_by_stack = n;
+	samples->by_stack = torsh_array_extend(samples->by_stack, (size_t)stack + 1,
+					       &samples->n_by_stack, sizeof(*samples->by_stack));
 }
 
 static void weigh(struct samples *samples, const struct allocation_sites *sites,
@@ -188,8 +182,9 @@ static void weigh(struct samples *samples, const struct allocation_sites *sites,
 		make_room(samples, site->stack);
 		index = &samples->by_stack[site->stack];
 		if (!*index) {
-			samples->items = torsh_need_room(samples->items, samples->n,
-							 &samples->n_room, sizeof(*samples->items));
+			samples->items =
+				torsh_array_reserve(samples->items, samples->n, &samples->n_room,
+						    sizeof(*samples->items));
 			samples->items[samples->n++] = (struct export_sample){
 				.process = site->process, .stack = site->stack};
 			*index = (uint32_t)samples->n;

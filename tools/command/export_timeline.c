@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/base/private_file.h"
 
@@ -119,8 +120,8 @@ static void find_ranks(struct ranks *ranks, const struct reading *reading)
 
 	*ranks = (struct ranks){0};
 	for (size_t i = 0; i < reading->n_processes; i++) {
-		ranks->numbers = torsh_need_room(ranks->numbers, ranks->n, &ranks->n_room,
-						 sizeof(*ranks->numbers));
+		ranks->numbers = torsh_array_reserve(ranks->numbers, ranks->n, &ranks->n_room,
+						     sizeof(*ranks->numbers));
 		if (torsh_recording_rank(reading->processes[i]->rank, &ranks->numbers[ranks->n]))
 			ranks->n++;
 		else

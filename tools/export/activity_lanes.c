@@ -4,6 +4,7 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
@@ -106,8 +107,8 @@ static struct device_lane *add_lane(struct activity_lanes *rows, struct stream_l
 	lane->number = (uint32_t)stream->n;
 	first = torsh_need(tsearch(lane, &rows->devices, compare_devices));
 	lane->device_own = (*first)->device_own;
-	stream->lanes = torsh_need_room(stream->lanes, stream->n, &stream->capacity,
-					sizeof(struct device_lane *));
+	stream->lanes = torsh_array_reserve(stream->lanes, stream->n, &stream->capacity,
+					    sizeof(struct device_lane *));
 	stream->lanes[stream->n++] = lane;
 	rows->visitor->lane(rows->context, lane);
 	return lane;
@@ -210,8 +211,8 @@ static void take_first(struct activity_lanes *rows)
 	struct place first = is_in_ring ? take_from_ring(rows) : take_from_heap(rows);
 
 	put_row(rows, torsh_sparse_array_find(&rows->slots, first.slot));
-	rows->unused = torsh_need_room(rows->unused, rows->n_unused, &rows->unused_room,
-				       sizeof(*rows->unused));
+	rows->unused = torsh_array_reserve(rows->unused, rows->n_unused, &rows->unused_room,
+					   sizeof(*rows->unused));
 	rows->unused[rows->n_unused++] = first.slot;
 }
 
@@ -237,8 +238,8 @@ void torsh_activity_lanes_add(struct activity_lanes *rows, const struct device_a
 	if (!rows->n_ring || !is_before(&place, in_ring(rows, rows->n_ring - 1))) {
 		*in_ring(rows, rows->n_ring++) = place;
 	} else {
-		rows->heap = torsh_need_room(rows->heap, rows->n_heap, &rows->heap_room,
-					     sizeof(*rows->heap));
+		rows->heap = torsh_array_reserve(rows->heap, rows->n_heap, &rows->heap_room,
+						 sizeof(*rows->heap));
 		sift_up(rows->heap, rows->n_heap++, place);
 	}
 }

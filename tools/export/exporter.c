@@ -2,7 +2,7 @@
 /* What exporters have in common. */
 #include "tools/export/exporter.h"
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 const char *const torsh_export_weight_names[N_EXPORT_WEIGHTS] = {
 #define WEIGHT(NAME, name, text) #name,
@@ -28,7 +28,7 @@ size_t torsh_export_frames(struct export *export, const struct export_sample *sa
 			torsh_symbols_frames(export->symbols, process, node->address);
 
 		for (size_t i = 0; i < at->n; i++) {
-			*frames = torsh_need_room(*frames, n, capacity, sizeof(**frames));
+			*frames = torsh_array_reserve(*frames, n, capacity, sizeof(**frames));
 			(*frames)[n++] = &at->frames[i];
 		}
 		stack = node->parent;

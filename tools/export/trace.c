@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 #include "tools/base/json.h"
@@ -234,8 +235,8 @@ static struct forward *find_slot(struct forward_spans *spans, const struct span 
 	while (i < spans->n && spans->processes[i].process != span->process)
 		i++;
 	if (i == spans->n) {
-		spans->processes =
-			torsh_need_room(spans->processes, spans->n, &spans->capacity, sizeof(*of));
+		spans->processes = torsh_array_reserve(spans->processes, spans->n, &spans->capacity,
+						       sizeof(*of));
 		spans->n++;
 		spans->processes[i].process = span->process;
 		torsh_sparse_array_create(&spans->processes[i].items, sizeof(struct forward));

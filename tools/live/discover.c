@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/live/live.h"
 #include "tools/recording/read.h"
@@ -34,7 +35,7 @@ static void add_path(struct paths *paths, char *path)
 		}
 	}
 	paths->items =
-		torsh_need_room(paths->items, paths->n, &paths->n_room, sizeof(*paths->items));
+		torsh_array_reserve(paths->items, paths->n, &paths->n_room, sizeof(*paths->items));
 	paths->items[paths->n++] = path;
 }
 
@@ -122,8 +123,8 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 	recording = torsh_recording_read(file, 0, error, sizeof(error));
 	free(file);
 	if (recording) {
-		sessions->items = torsh_need_room(sessions->items, sessions->n, &sessions->n_room,
-						  sizeof(*sessions->items));
+		sessions->items = torsh_array_reserve(sessions->items, sessions->n,
+						      &sessions->n_room, sizeof(*sessions->items));
 		sessions->items[sessions->n++] = (struct live_session){
 			.socket_path = torsh_need(strdup(path)),
 			.writer_pid = answer.reply.writer_pid,

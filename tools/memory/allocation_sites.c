@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/memory/arena.h"
 
@@ -13,7 +14,7 @@ void torsh_sites_put(struct allocation_sites *sites, const struct allocation_sit
 	if (!site->blocks && !site->bytes)
 		return;
 	sites->items =
-		torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
+		torsh_array_reserve(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
 	sites->items[sites->n++] = *site;
 }
 
@@ -431,8 +432,8 @@ static void name_holder(struct allocation_site *site, struct symbols *symbols, s
 		for (size_t i = 0; i < frames->n; i++) {
 			if (depth && site->n_frames == depth)
 				return;
-			site->frames = torsh_need_room(site->frames, site->n_frames, &n_room,
-						       sizeof(*site->frames));
+			site->frames = torsh_array_reserve(site->frames, site->n_frames, &n_room,
+							   sizeof(*site->frames));
 			site->frames[site->n_frames++] = &frames->frames[i];
 		}
 		stack = node->parent;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/containers/live_table.h"
 #include "tools/base/die.h"
@@ -40,10 +41,10 @@ static size_t find_device(struct walker *walker, const struct recorded_process *
 		if (tensors->items[i].process == process && tensors->items[i].device == device)
 			return i;
 	}
-	tensors->items = torsh_need_room(tensors->items, tensors->n, &tensors->n_room,
-					 sizeof(*tensors->items));
-	walker->states = torsh_need_room(walker->states, tensors->n, &walker->states_room,
-					 sizeof(*walker->states));
+	tensors->items = torsh_array_reserve(tensors->items, tensors->n, &tensors->n_room,
+					     sizeof(*tensors->items));
+	walker->states = torsh_array_reserve(walker->states, tensors->n, &walker->states_room,
+					     sizeof(*walker->states));
 	tensors->items[tensors->n].process = process;
 	tensors->items[tensors->n].device = device;
 	torsh_live_create(&walker->states[tensors->n].live);
@@ -71,7 +72,8 @@ static uint32_t find_site(struct walker *walker, size_t device, const struct tim
 
 	if (slot->key)
 		return slot->number;
-	of->sites = torsh_need_room(of->sites, of->n_sites, &of->holders_room, sizeof(*of->sites));
+	of->sites =
+		torsh_array_reserve(of->sites, of->n_sites, &of->holders_room, sizeof(*of->sites));
 	site = &of->sites[of->n_sites];
 	if (walker->group == TENSORS_BY_STACK) {
 		site->stack = event->stack;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 #include "tools/ops/operators.h"
@@ -51,8 +52,8 @@ static struct process_pairs *find_pairs(struct flops_book *book,
 		if (book->pairs[i].process == process)
 			return &book->pairs[i];
 	}
-	book->pairs = torsh_need_room(book->pairs, book->n_pairs, &book->pairs_room,
-				      sizeof(*book->pairs));
+	book->pairs = torsh_array_reserve(book->pairs, book->n_pairs, &book->pairs_room,
+					  sizeof(*book->pairs));
 	pairs = &book->pairs[book->n_pairs++];
 	pairs->process = process;
 	torsh_key_index_create(&pairs->index);
@@ -74,8 +75,8 @@ static struct flops find_worth(struct flops_book *book, const struct span *span)
 	struct key_slot *slot = torsh_key_index_find(&pairs->index, key);
 
 	if (!slot->key) {
-		book->worth = torsh_need_room(book->worth, book->n_worth, &book->worth_room,
-					      sizeof(*book->worth));
+		book->worth = torsh_array_reserve(book->worth, book->n_worth, &book->worth_room,
+						  sizeof(*book->worth));
 		book->worth[book->n_worth] = compute(book, span);
 		torsh_key_index_fill(&pairs->index, slot, key, (uint32_t)book->n_worth++);
 		return book->worth[book->n_worth - 1];

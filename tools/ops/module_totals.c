@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/timeline/device/launch_join.h"
 
@@ -24,8 +25,8 @@ static size_t find_total(struct module_totals *totals, const char *name)
 		if (strcmp(totals->items[i].name, name) == 0)
 			return i;
 	}
-	totals->items =
-		torsh_need_room(totals->items, totals->n, &totals->n_room, sizeof(*totals->items));
+	totals->items = torsh_array_reserve(totals->items, totals->n, &totals->n_room,
+					    sizeof(*totals->items));
 	totals->items[totals->n].name = torsh_need(strdup(name));
 	return totals->n++;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/hash_map.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
@@ -164,8 +165,9 @@ static size_t place_of(struct collector *collector, struct process_keys *keys,
 		step = &keys->steps->items[key - 2];
 	item = item_of(&collector->known, key_text(span, group, step), operators->n, &is_new);
 	if (is_new) {
-		operators->items = torsh_need_room(operators->items, operators->n,
-						   &operators->n_room, sizeof(*operators->items));
+		operators->items =
+			torsh_array_reserve(operators->items, operators->n, &operators->n_room,
+					    sizeof(*operators->items));
 		fill_total(&operators->items[operators->n++], span, group, step);
 	}
 	torsh_key_index_fill(&keys->index, slot, key, (uint32_t)item);
@@ -188,8 +190,8 @@ static void count_unknown(struct collector *collector, struct process_keys *keys
 	}
 	if (is_new) {
 		operators->unknown =
-			torsh_need_room(operators->unknown, operators->n_unknown,
-					&operators->unknown_room, sizeof(*operators->unknown));
+			torsh_array_reserve(operators->unknown, operators->n_unknown,
+					    &operators->unknown_room, sizeof(*operators->unknown));
 		operators->unknown[operators->n_unknown++].name =
 			torsh_need(strdup(torsh_span_name(span)));
 	}
@@ -363,8 +365,8 @@ static uint32_t number_of_capture(struct process_keys *keys, const struct span *
 		return (uint32_t)keys->n_captures;
 	for (const struct span *span = innermost; span; span = torsh_span_outer_operator(span))
 		n++;
-	keys->captures = torsh_need_room(keys->captures, keys->n_captures, &keys->captures_room,
-					 sizeof(*keys->captures));
+	keys->captures = torsh_array_reserve(keys->captures, keys->n_captures, &keys->captures_room,
+					     sizeof(*keys->captures));
 	capture = &keys->captures[keys->n_captures++];
 	*capture = (struct capture){.ordinal = innermost->ordinal,
 				    .spans = torsh_need_items(NULL, 0, n, sizeof(*capture->spans))};

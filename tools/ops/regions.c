@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 /*
@@ -153,8 +154,8 @@ static size_t make_region(struct walk *walk, const struct said *said)
 	if (!is_new)
 		return entry->value;
 	entry->value = regions->n;
-	regions->items = torsh_need_room(regions->items, regions->n, &regions->n_room,
-					 sizeof(*regions->items));
+	regions->items = torsh_array_reserve(regions->items, regions->n, &regions->n_room,
+					     sizeof(*regions->items));
 	regions->items[regions->n] = (struct region){
 		.kind = said->kind,
 		.source = said->source,
@@ -200,8 +201,8 @@ static struct open_stack *stack_of(struct walk *walk, uint32_t source, uint32_t 
 
 	if (is_new) {
 		entry->value = tables->n_stacks;
-		tables->stacks = torsh_need_room(tables->stacks, tables->n_stacks,
-						 &tables->stacks_room, sizeof(*tables->stacks));
+		tables->stacks = torsh_array_reserve(tables->stacks, tables->n_stacks,
+						     &tables->stacks_room, sizeof(*tables->stacks));
 		tables->stacks[tables->n_stacks++] = (struct open_stack){.process = walk->process};
 	}
 	return &tables->stacks[entry->value];
@@ -227,8 +228,8 @@ static void push(struct walk *walk)
 	size_t region = find_region(walk, &said);
 	struct open_stack *stack = stack_of(walk, push->source, push->domain);
 
-	stack->ranges =
-		torsh_need_room(stack->ranges, stack->n, &stack->n_room, sizeof(*stack->ranges));
+	stack->ranges = torsh_array_reserve(stack->ranges, stack->n, &stack->n_room,
+					    sizeof(*stack->ranges));
 	stack->ranges[stack->n++] =
 		(struct open_range){.region = region, .at_ns = walk->event->at_ns};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/timeline/device/busy.h"
 #include "tools/timeline/device/launch_join.h"
@@ -103,8 +104,8 @@ static struct device_sum *find_device(struct adder *adder, uint32_t device)
 	}
 	if (adder->n_devices == STEP_DEVICES_MAX)
 		return NULL;
-	adder->devices = torsh_need_room(adder->devices, adder->n_devices, &adder->devices_room,
-					 sizeof(*adder->devices));
+	adder->devices = torsh_array_reserve(adder->devices, adder->n_devices, &adder->devices_room,
+					     sizeof(*adder->devices));
 	sum = &adder->devices[adder->n_devices++];
 	sum->device = device;
 	sum->launched_ns = torsh_need_items(NULL, 0, adder->steps->n, sizeof(*sum->launched_ns));

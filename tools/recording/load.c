@@ -32,19 +32,6 @@ static void set_texts(char ***texts, size_t *n, char **values, size_t n_values)
 	*n = n_values;
 }
 
-void *torsh_load_room(void *items, size_t n, size_t *n_room, size_t item_bytes)
-{
-	size_t n_new = *n_room ? *n_room : 64;
-
-	if (n <= *n_room)
-		return items;
-	while (n_new < n)
-		n_new *= 2;
-	items = torsh_need_items(items, *n_room, n_new, item_bytes);
-	*n_room = n_new;
-	return items;
-}
-
 bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes)
 {
 	uint64_t gap = first > n ? (uint64_t)(first - n) * item_bytes : 0;

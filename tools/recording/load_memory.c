@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 /* A few bytes may be many rows of deep stacks. */
 static bool can_walk(struct recording *recording, const struct recorded_process *process,
@@ -32,15 +32,14 @@ static void *take_row(struct recording *recording, const struct recorded_process
 	}
 	if (!torsh_load_can_reach(recording, n_known, stack, sizeof(*rows->row_of)))
 		return NULL;
-	rows->row_of = torsh_load_room(rows->row_of, (size_t)stack + 1, &rows->n_row_of,
-				       sizeof(*rows->row_of));
+	rows->row_of = torsh_array_extend(rows->row_of, (size_t)stack + 1, &rows->n_row_of,
+					  sizeof(*rows->row_of));
 	if (rows->row_of[stack])
 		return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
 	if (!can_walk(recording, process, stack))
 		return NULL;
-	rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room, item_bytes);
+	rows->items = torsh_array_reserve(rows->items, rows->n, &rows->n_room, item_bytes);
 	row = (char *)rows->items + rows->n * item_bytes;
-	memset(row, 0, item_bytes);
 	*(uint32_t *)row = stack;
 	rows->row_of[stack] = (uint32_t)++rows->n;
 	return row;
@@ -285,8 +284,9 @@ void torsh_load_series(struct recording *recording, const Torsh__Series *row)
 	/* Each is whole. */
 	process->n_series = 0;
 	for (size_t i = 0; i < n; i++) {
-		process->series = torsh_need_room(process->series, process->n_series,
-						  &process->series_room, sizeof(*process->series));
+		process->series =
+			torsh_array_reserve(process->series, process->n_series,
+					    &process->series_room, sizeof(*process->series));
 		process->series[process->n_series++] = (struct recorded_sample){
 			.at_ns = row->at_ns[i],
 			.heap_bytes = row->heap_bytes[i],

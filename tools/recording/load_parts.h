@@ -30,9 +30,6 @@ void torsh_load_losses(struct recorded_process *process, const Torsh__Process *r
 /* Free the losses of a process. */
 void torsh_load_forget_losses(struct recorded_process *process);
 
-/* Make items hold at least n, growing by doubling because tables arrive in pieces. */
-void *torsh_load_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
-
 /*
  * May a table of n rows get one at `first`? What lies between was in chunks that are damaged: that
  * may not be more than GAPS_MAX_BYTES of all tables. Counts a bad row where it is.

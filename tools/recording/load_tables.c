@@ -3,6 +3,7 @@
  * Chunks into a recording's tables: those that others point to, modules, functions, addresses and
  * stacks.
  */
+#include "tools/base/containers/array.h"
 #include "tools/recording/load_parts.h"
 
 #include <stdlib.h>
@@ -63,8 +64,8 @@ void torsh_load_functions(struct recording *recording, const Torsh__Functions *r
 	if (!torsh_load_can_reach(recording, process->n_functions, row->first,
 				  sizeof(*process->functions)))
 		return;
-	process->functions = torsh_load_room(process->functions, end, &process->functions_room,
-					     sizeof(*process->functions));
+	process->functions = torsh_array_extend(process->functions, end, &process->functions_room,
+						sizeof(*process->functions));
 	if (end > process->n_functions)
 		process->n_functions = end;
 	for (size_t i = 0; i < n; i++) {
@@ -90,8 +91,8 @@ void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *r
 	if (!torsh_load_can_reach(recording, process->n_addresses, row->first,
 				  sizeof(*process->addresses)))
 		return;
-	process->addresses = torsh_load_room(process->addresses, end, &process->addresses_room,
-					     sizeof(*process->addresses));
+	process->addresses = torsh_array_extend(process->addresses, end, &process->addresses_room,
+						sizeof(*process->addresses));
 	/* What lies between was never sent: it must not pass for the first symbol and module. */
 	for (size_t i = process->n_addresses; i < end; i++)
 		process->addresses[i] = (struct recorded_address){.module = CHANNEL_NO_MODULE,
@@ -120,8 +121,8 @@ void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row)
 		return;
 	}
 	base = process->n_symbols;
-	process->symbols = torsh_load_room(process->symbols, base + row->n_name,
-					   &process->symbols_room, sizeof(*process->symbols));
+	process->symbols = torsh_array_extend(process->symbols, base + row->n_name,
+					      &process->symbols_room, sizeof(*process->symbols));
 	for (size_t i = 0; i < row->n_name; i++)
 		process->symbols[base + i] = torsh_need(strdup(row->name[i]));
 	process->n_symbols = base + row->n_name;
@@ -176,8 +177,8 @@ void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row)
 	if (!torsh_load_can_reach(recording, process->n_stacks, row->first,
 				  sizeof(*process->stacks)))
 		return;
-	process->stacks = torsh_load_room(process->stacks, end, &process->stacks_room,
-					  sizeof(*process->stacks));
+	process->stacks = torsh_array_extend(process->stacks, end, &process->stacks_room,
+					     sizeof(*process->stacks));
 	if (end > process->n_stacks)
 		process->n_stacks = end;
 	for (size_t i = 0; i < n; i++)

@@ -3,6 +3,7 @@
  * Threads of a chunk into a process's table, where each stands at its own number: events refer to
  * them by it.
  */
+#include "tools/base/containers/array.h"
 #include "tools/recording/load_parts.h"
 
 static bool is_consistent(const Torsh__Threads *row)
@@ -26,8 +27,8 @@ static struct recorded_thread *thread_of(struct recording *recording,
 {
 	if (!torsh_load_can_reach(recording, process->n_threads, number, sizeof(*process->threads)))
 		return NULL;
-	process->threads = torsh_load_room(process->threads, number + 1, &process->threads_room,
-					   sizeof(*process->threads));
+	process->threads = torsh_array_extend(process->threads, number + 1, &process->threads_room,
+					      sizeof(*process->threads));
 	if (number >= process->n_threads)
 		process->n_threads = number + 1;
 	return &process->threads[number];

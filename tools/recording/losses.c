@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 
@@ -20,8 +21,8 @@ static void add(struct losses *losses, const char *cause, const char *text, bool
 			loss = &losses->items[i];
 	}
 	if (!loss) {
-		losses->items =
-			torsh_need_room(losses->items, losses->n, &losses->n_room, sizeof(*loss));
+		losses->items = torsh_array_reserve(losses->items, losses->n, &losses->n_room,
+						    sizeof(*loss));
 		loss = &losses->items[losses->n++];
 		*loss = (struct loss){.cause = cause, .text = text, .is_of_events = is_of_events};
 	}

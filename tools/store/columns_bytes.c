@@ -2,24 +2,24 @@
 #include "tools/store/columns_bytes.h"
 
 #include <errno.h>
-#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
 
 /* a recording has some hundred columns for each process, most of them short */
-#define CAPACITY_FIRST 256u
+#define WANTED_LEAST 160u
 
 int torsh_bytes_reserve(struct column_bytes *column, size_t n)
 {
-	size_t capacity = column->capacity ? column->capacity : CAPACITY_FIRST;
+	size_t n_wanted = column->n + n;
 	uint8_t *larger;
 
 	if (column->capacity - column->n >= n)
 		return 0;
-	while (capacity - column->n < n)
-		capacity *= 2;
-	larger = realloc(column->bytes, capacity);
+	larger = torsh_array_try_grow(column->bytes,
+				      n_wanted > WANTED_LEAST ? n_wanted : WANTED_LEAST,
+				      &column->capacity, 1);
 	if (!larger)
 		return -ENOMEM;
 	column->bytes = larger;
-	column->capacity = capacity;
 	return 0;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
+
 #include "agent/wire/codec.h"
 
 void torsh_model_start(struct events_model *model, uint64_t first_step)
@@ -66,13 +68,13 @@ uint64_t torsh_model_next(struct events_model *model, uint32_t entry)
 static int add_block(struct events_model *model, const struct event_alloc *alloc)
 {
 	if (model->n_blocks == model->block_capacity) {
-		uint32_t capacity = model->block_capacity ? model->block_capacity * 2 : 4096;
-		struct model_block *larger = reallocarray(model->blocks, capacity, sizeof(*larger));
+		struct model_block *larger =
+			torsh_array_try_grow(model->blocks, model->n_blocks + 1,
+					     &model->block_capacity, sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
 		model->blocks = larger;
-		model->block_capacity = capacity;
 	}
 	model->blocks[model->n_blocks++] =
 		(struct model_block){.address = alloc->address, .usable = alloc->usable};

@@ -104,7 +104,8 @@ struct events_model {
 	struct model_shape shapes[MODEL_SLOTS];
 	struct model_list lists[MODEL_CLASSES];
 	struct model_block *blocks; /* by number of allocation in this message */
-	uint32_t n_blocks, block_capacity;
+	uint32_t n_blocks;
+	size_t block_capacity;
 };
 
 /* Begin a message whose first event has that time; blocks[] keeps its memory. */

@@ -4,19 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
+
 #define EXTENT_MOST (UINT64_C(64) << 20) /* so much is one chunk at most */
 
-static int reserve_one(struct extent **items, uint32_t n, uint32_t *capacity)
+static int reserve_one(struct extent **items, uint32_t n, size_t *capacity)
 {
-	struct extent *larger;
+	struct extent *larger =
+		torsh_array_try_grow(*items, (size_t)n + 1, capacity, sizeof(*larger));
 
-	if (n < *capacity)
-		return 0;
-	larger = realloc(*items, (n * 2 + 8) * sizeof(*larger));
 	if (!larger)
 		return -1;
 	*items = larger;
-	*capacity = n * 2 + 8;
 	return 0;
 }
 

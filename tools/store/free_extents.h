@@ -7,6 +7,7 @@
 #ifndef TORSH_STORE_FREE_EXTENTS_H
 #define TORSH_STORE_FREE_EXTENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct extent {
@@ -15,9 +16,11 @@ struct extent {
 
 struct free_extents {
 	struct extent *free; /* in the order of the file; none touches the next */
-	uint32_t n_free, free_capacity;
+	uint32_t n_free;
+	size_t free_capacity;
 	struct extent *resting;
-	uint32_t n_resting, resting_capacity;
+	uint32_t n_resting;
+	size_t resting_capacity;
 };
 
 /* Free the lists. */

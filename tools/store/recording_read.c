@@ -14,6 +14,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/regular.h"
 #include "tools/store/delta.h"
 
@@ -367,13 +368,12 @@ static bool is_left_out(const struct recording_reader *reader, uint32_t kinds)
 static int put_off(struct recording_reader *reader, const struct chunk_header *header)
 {
 	if (reader->n_later == reader->n_later_room) {
-		size_t n_room = reader->n_later_room * 2 + 16;
-		struct later *larger = reallocarray(reader->later, n_room, sizeof(*larger));
+		struct later *larger = torsh_array_try_grow(reader->later, reader->n_later + 1,
+							    &reader->n_later_room, sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
 		reader->later = larger;
-		reader->n_later_room = n_room;
 	}
 	reader->later[reader->n_later++] =
 		(struct later){.number = header->number, .at = reader->at};

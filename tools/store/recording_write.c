@@ -11,6 +11,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/store/delta.h"
 
 #define LEVEL 3
@@ -139,15 +140,11 @@ const char *torsh_recording_stopped(const struct recording_file *file,
 
 static int reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n)
 {
-	uint8_t *larger;
+	uint8_t *larger = torsh_array_try_grow(*bytes, n, capacity, 1);
 
-	if (n <= *capacity)
-		return 0;
-	larger = realloc(*bytes, n + n / 2);
 	if (!larger)
 		return -ENOMEM;
 	*bytes = larger;
-	*capacity = n + n / 2;
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bias)
 {
@@ -13,8 +13,8 @@ void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bi
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
 		if (start == 0 || end <= start)
 			continue;
-		ranges->items = torsh_need_room(ranges->items, ranges->n, &ranges->room,
-						sizeof(*ranges->items));
+		ranges->items = torsh_array_reserve(ranges->items, ranges->n, &ranges->room,
+						    sizeof(*ranges->items));
 		ranges->items[ranges->n++] =
 			(struct die_range){.start = start + bias, .end = end + bias, .die = *die};
 	}

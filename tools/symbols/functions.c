@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 static void add_functions(struct unit_functions *unit, Dwarf_Die *parent)
 {
@@ -31,8 +31,8 @@ static const struct unit_functions *functions_of(struct functions *functions, Dw
 		if (functions->units[i].unit == die->cu)
 			return &functions->units[i];
 	}
-	functions->units = torsh_need_room(functions->units, functions->n, &functions->room,
-					   sizeof(*functions->units));
+	functions->units = torsh_array_reserve(functions->units, functions->n, &functions->room,
+					       sizeof(*functions->units));
 	unit = &functions->units[functions->n++];
 	*unit = (struct unit_functions){.unit = die->cu};
 	add_functions(unit, die);
@@ -78,8 +78,8 @@ const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *
 		return NULL;
 	scope = *function;
 	do {
-		functions->scopes = torsh_need_room(functions->scopes, *n, &functions->scopes_room,
-						    sizeof(*functions->scopes));
+		functions->scopes = torsh_array_reserve(
+			functions->scopes, *n, &functions->scopes_room, sizeof(*functions->scopes));
 		functions->scopes[(*n)++] = scope;
 	} while (find_inner(&functions->scopes[*n - 1], pc, &scope));
 	turn_around(functions->scopes, *n);

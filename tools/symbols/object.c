@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/regular.h"
 #include "tools/symbols/named_files.h"
 
@@ -82,8 +82,9 @@ static void read_symbols(struct object *object)
 
 		if (!name || !*name || !torsh_elf_is_function(&symbol))
 			continue;
-		object->symbols = torsh_need_room(object->symbols, object->n_symbols,
-						  &object->symbols_room, sizeof(*object->symbols));
+		object->symbols =
+			torsh_array_reserve(object->symbols, object->n_symbols,
+					    &object->symbols_room, sizeof(*object->symbols));
 		object->symbols[object->n_symbols++] = (struct elf_symbol){
 			.start = address - object->bias,
 			.n_bytes = symbol.st_size,

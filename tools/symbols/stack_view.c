@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/wire/channel.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 
@@ -108,8 +109,8 @@ static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t
 
 	if (slot->key)
 		return slot->number;
-	process->stacks = torsh_need_room(process->stacks, process->n_stacks, &process->stacks_room,
-					  sizeof(*process->stacks));
+	process->stacks = torsh_array_reserve(process->stacks, process->n_stacks,
+					      &process->stacks_room, sizeof(*process->stacks));
 	process->stacks[process->n_stacks++] =
 		(struct recorded_stack){.parent = parent, .address = address};
 	torsh_key_index_fill(made, slot, key, number);
@@ -148,7 +149,7 @@ static bool is_shown(const struct recorded_process *process, uint32_t address, b
 
 static void keep(struct stack_views *views, size_t n, uint32_t stack)
 {
-	views->path = torsh_need_room(views->path, n, &views->path_room, sizeof(*views->path));
+	views->path = torsh_array_reserve(views->path, n, &views->path_room, sizeof(*views->path));
 	views->path[n] = stack;
 }
 
@@ -229,7 +230,7 @@ const struct frame **torsh_stack_frames(const struct recorded_process *process, 
 		const struct frames *at = torsh_symbols_frames(symbols, process, node->address);
 
 		for (size_t i = 0; i < at->n; i++) {
-			frames = torsh_need_room(frames, *n, &n_room, sizeof(*frames));
+			frames = torsh_array_reserve(frames, *n, &n_room, sizeof(*frames));
 			frames[(*n)++] = &at->frames[i];
 		}
 		stack = node->parent;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/wire/channel.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/intern.h"
 #include "tools/base/die.h"
 #include "tools/symbols/lines.h"
@@ -90,8 +91,9 @@ static struct known_process *find_process(struct symbols *symbols,
 		if (symbols->processes[i].process == process)
 			return &symbols->processes[i];
 	}
-	symbols->processes = torsh_need_room(symbols->processes, symbols->n_processes,
-					     &symbols->processes_room, sizeof(*symbols->processes));
+	symbols->processes =
+		torsh_array_reserve(symbols->processes, symbols->n_processes,
+				    &symbols->processes_room, sizeof(*symbols->processes));
 	known = &symbols->processes[symbols->n_processes++];
 	*known = (struct known_process){
 		.process = process,
@@ -122,8 +124,8 @@ static struct file *open_file(struct symbols *symbols, const struct recorded_mod
 		memcpy(file->build_id, module->build_id, module->n_build_id);
 	file->n_build_id = module->n_build_id;
 	torsh_object_open(&file->object, file->path, file->build_id, file->n_build_id);
-	symbols->files = torsh_need_room(symbols->files, symbols->n_files, &symbols->files_room,
-					 sizeof(file));
+	symbols->files = torsh_array_reserve(symbols->files, symbols->n_files, &symbols->files_room,
+					     sizeof(file));
 	symbols->files[symbols->n_files++] = file;
 	return file;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 /*
@@ -17,8 +18,8 @@ struct span *torsh_open_spans_add(struct open_spans *thread)
 	struct span *span;
 
 	if (thread->n == thread->n_made) {
-		thread->spans = torsh_need_room(thread->spans, thread->n, &thread->n_room,
-						sizeof(*thread->spans));
+		thread->spans = torsh_array_reserve(thread->spans, thread->n, &thread->n_room,
+						    sizeof(*thread->spans));
 		thread->spans[thread->n_made++] = torsh_need(malloc(sizeof(*span)));
 	}
 	span = thread->spans[thread->n];
@@ -74,8 +75,8 @@ void torsh_open_threads_list(struct open_threads *threads, struct open_spans *th
 	if (thread->is_listed)
 		return;
 	thread->is_listed = true;
-	threads->busy = torsh_need_room(threads->busy, threads->n_busy, &threads->busy_room,
-					sizeof(*threads->busy));
+	threads->busy = torsh_array_reserve(threads->busy, threads->n_busy, &threads->busy_room,
+					    sizeof(*threads->busy));
 	threads->busy[threads->n_busy++] = thread;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps,
 			     struct phase_step *spent)
@@ -54,8 +54,8 @@ void torsh_phase_clock_begin(struct phase_clock *clock, const struct span *span)
 	if (!is_of_a_phase(span))
 		return;
 	go_on(clock, span->start_ns);
-	clock->open =
-		torsh_need_room(clock->open, clock->n_open, &clock->n_room, sizeof(*clock->open));
+	clock->open = torsh_array_reserve(clock->open, clock->n_open, &clock->n_room,
+					  sizeof(*clock->open));
 	clock->open[clock->n_open++] =
 		(struct open_phase){.ordinal = span->ordinal, .phase = span->phase};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
@@ -80,7 +81,7 @@ void torsh_step_finder_destroy(struct step_finder *finder)
 static void add_moment(struct moments *moments, struct moment moment)
 {
 	moments->items =
-		torsh_need_room(moments->items, moments->n, &moments->n_room, sizeof(moment));
+		torsh_array_reserve(moments->items, moments->n, &moments->n_room, sizeof(moment));
 	moments->items[moments->n++] = moment;
 }
 
@@ -193,7 +194,7 @@ static void add_step(struct steps *steps, uint64_t number, uint64_t start_ns, ui
 		step.start_ns = steps->items[steps->n - 1].end_ns;
 	if (step.end_ns < step.start_ns)
 		return;
-	steps->items = torsh_need_room(steps->items, steps->n, &steps->n_room, sizeof(step));
+	steps->items = torsh_array_reserve(steps->items, steps->n, &steps->n_room, sizeof(step));
 	steps->items[steps->n++] = step;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 #define PIECE_BYTES 4096u /* of a piece at most, unless one item is larger */
@@ -24,15 +25,10 @@ void torsh_sparse_array_destroy(struct sparse_array *array)
 
 void *torsh_sparse_array_add(struct sparse_array *array, size_t i)
 {
-	size_t piece = i >> array->piece_bits, n = array->n_pieces ? array->n_pieces : 4;
+	size_t piece = i >> array->piece_bits;
 
-	while (n <= piece)
-		n *= 2;
-	if (n > array->n_pieces) {
-		array->pieces =
-			torsh_need_items(array->pieces, array->n_pieces, n, sizeof(*array->pieces));
-		array->n_pieces = n;
-	}
+	array->pieces = torsh_array_extend(array->pieces, piece + 1, &array->n_pieces,
+					   sizeof(*array->pieces));
 	array->pieces[piece] =
 		torsh_need(calloc((size_t)1 << array->piece_bits, array->item_bytes));
 	return torsh_sparse_array_find(array, i);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/size.h"
 #include "tools/report/text.h"
 #include "tools/symbols/cuda_frames.h"
@@ -54,7 +54,7 @@ static struct shown_line *find_line(struct shown_lines *lines, const struct fram
 			return &lines->items[i];
 	}
 	lines->items =
-		torsh_need_room(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
+		torsh_array_reserve(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
 	lines->items[lines->n] = (struct shown_line){.frame = frame, .is_captured = is_captured};
 	return &lines->items[lines->n++];
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
@@ -234,8 +235,8 @@ void torsh_attributor_begin(struct attributor *attributor, const struct span *sp
 	ranges = ranges_of(state, span->thread);
 	if (!ranges)
 		return;
-	ranges->spans =
-		torsh_need_room(ranges->spans, ranges->n, &ranges->n_room, sizeof(*ranges->spans));
+	ranges->spans = torsh_array_reserve(ranges->spans, ranges->n, &ranges->n_room,
+					    sizeof(*ranges->spans));
 	ranges->spans[ranges->n++] = (struct span *)span;
 }
 
@@ -277,8 +278,8 @@ static uint32_t add_to_path(struct process_state *state, uint32_t parent, uint32
 
 	if (slot->key)
 		return slot->number;
-	state->paths = torsh_need_room(state->paths, state->n_paths, &state->paths_room,
-				       sizeof(*state->paths));
+	state->paths = torsh_array_reserve(state->paths, state->n_paths, &state->paths_room,
+					   sizeof(*state->paths));
 	state->paths[state->n_paths] = (struct path){.parent = parent, .label = label};
 	torsh_key_index_fill(&state->path_index, slot, ((uint64_t)parent << 32 | label) + 1,
 			     (uint32_t)state->n_paths);
@@ -306,8 +307,8 @@ static uint32_t find_site(struct process_state *state, const struct site *site)
 
 	if (slot->key)
 		return slot->number;
-	state->sites = torsh_need_room(state->sites, state->n_sites, &state->sites_room,
-				       sizeof(*state->sites));
+	state->sites = torsh_array_reserve(state->sites, state->n_sites, &state->sites_room,
+					   sizeof(*state->sites));
 	state->sites[state->n_sites] = *site;
 	torsh_key_index_fill(&state->site_index, slot, key, (uint32_t)state->n_sites);
 	return (uint32_t)state->n_sites++;
@@ -449,7 +450,8 @@ struct attributor *torsh_attributor_create(struct recorded_process *const *proce
 		torsh_key_index_create(&state->site_index);
 		torsh_sparse_array_create(&state->threads, sizeof(struct open_ranges));
 		/* The first path is none. */
-		state->paths = torsh_need_room(NULL, 0, &state->paths_room, sizeof(*state->paths));
+		state->paths =
+			torsh_array_reserve(NULL, 0, &state->paths_room, sizeof(*state->paths));
 		state->n_paths = 1;
 	}
 	return attributor;

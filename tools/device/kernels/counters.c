@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 /* More of them is damage. */
 enum { LAUNCHES_MAX = 1 << 20, DEVICES_MAX = 64 };
@@ -69,8 +69,8 @@ static struct counter_process *need_process(struct counters *counters,
 
 	if (found)
 		return found;
-	counters->processes = torsh_need_room(counters->processes, counters->n, &counters->n_room,
-					      sizeof(*counters->processes));
+	counters->processes = torsh_array_reserve(counters->processes, counters->n,
+						  &counters->n_room, sizeof(*counters->processes));
 	found = &counters->processes[counters->n++];
 	*found = (struct counter_process){.process = process};
 	torsh_key_index_create(&found->by_correlation);
@@ -93,8 +93,8 @@ static struct counter_device *need_device(struct counter_process *process, uint3
 
 	if (found || process->n_devices == DEVICES_MAX)
 		return found;
-	process->devices = torsh_need_room(process->devices, process->n_devices,
-					   &process->devices_room, sizeof(*process->devices));
+	process->devices = torsh_array_reserve(process->devices, process->n_devices,
+					       &process->devices_room, sizeof(*process->devices));
 	found = &process->devices[process->n_devices++];
 	*found = (struct counter_device){.device = device};
 	return found;
@@ -159,8 +159,8 @@ static void see_launch(struct counter_process *process, const struct event_count
 		return;
 	while (process->n_launches <= launch->number) {
 		process->launches =
-			torsh_need_room(process->launches, process->n_launches,
-					&process->launches_room, sizeof(*process->launches));
+			torsh_array_reserve(process->launches, process->n_launches,
+					    &process->launches_room, sizeof(*process->launches));
 		process->launches[process->n_launches++] = (struct counter_launch){0};
 	}
 	process->launches[launch->number].like = *launch;
@@ -179,8 +179,8 @@ static struct counter_kernel *need_kernel(struct counter_process *process,
 
 	if (slot->key)
 		return &process->kernels[slot->number];
-	process->kernels = torsh_need_room(process->kernels, process->n_kernels,
-					   &process->kernels_room, sizeof(*process->kernels));
+	process->kernels = torsh_array_reserve(process->kernels, process->n_kernels,
+					       &process->kernels_room, sizeof(*process->kernels));
 	kernel = &process->kernels[process->n_kernels];
 	*kernel = (struct counter_kernel){
 		.correlation = range->correlation,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 const char *torsh_wait_name(uint32_t kind)
@@ -87,8 +88,8 @@ static struct device_time *find_time(struct device_calls *calls, enum device_tim
 		.row = calls->n_times,
 	};
 	torsh_need(tsearch(made, &calls->known_times, compare_known_times));
-	calls->times = torsh_need_room(calls->times, calls->n_times, &calls->times_room,
-				       sizeof(*calls->times));
+	calls->times = torsh_array_reserve(calls->times, calls->n_times, &calls->times_room,
+					   sizeof(*calls->times));
 	calls->times[calls->n_times] = (struct device_time){
 		.kind = kind,
 		.name = torsh_need(strdup(name)),
@@ -157,8 +158,8 @@ static void add_shape(struct device_calls *calls, const struct recorded_process 
 		made = torsh_need(malloc(sizeof(*made)));
 		*made = key;
 		found = torsh_need(tsearch(made, &calls->known_shapes, compare_known_shapes));
-		calls->shapes = torsh_need_room(calls->shapes, calls->n_shapes, &calls->shapes_room,
-						sizeof(*calls->shapes));
+		calls->shapes = torsh_array_reserve(calls->shapes, calls->n_shapes,
+						    &calls->shapes_room, sizeof(*calls->shapes));
 		calls->shapes[calls->n_shapes++] =
 			(struct launch_shape){.process = process, .launch = *kernel};
 	}
@@ -177,8 +178,8 @@ static void add_device(struct device_calls *calls, const struct recorded_process
 		    calls->devices[i].device.device == device->device)
 			return;
 	}
-	calls->devices = torsh_need_room(calls->devices, calls->n_devices, &calls->devices_room,
-					 sizeof(*calls->devices));
+	calls->devices = torsh_array_reserve(calls->devices, calls->n_devices, &calls->devices_room,
+					     sizeof(*calls->devices));
 	calls->devices[calls->n_devices++] =
 		(struct process_device){.process = process, .device = *device};
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 #define FILES_MAX 65536u /* of a directory, which several programs may share */
@@ -100,8 +101,8 @@ static void add_kernel(struct inductor *inductor, const char *name, size_t n,
 	if (!kernel.n_operators)
 		return;
 	kernel.name = torsh_need(strndup(name, n));
-	inductor->kernels = torsh_need_room(inductor->kernels, inductor->n, &inductor->n_room,
-					    sizeof(*inductor->kernels));
+	inductor->kernels = torsh_array_reserve(inductor->kernels, inductor->n, &inductor->n_room,
+						sizeof(*inductor->kernels));
 	inductor->kernels[inductor->n++] = kernel;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 void torsh_kernel_lines_create(struct kernel_lines *lines)
 {
@@ -28,7 +28,7 @@ static struct kernel_line *find_line(struct kernel_lines *lines, const struct ke
 	if (slot->key)
 		return &lines->items[slot->number];
 	lines->items =
-		torsh_need_room(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
+		torsh_array_reserve(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
 	lines->items[lines->n] = *wanted;
 	torsh_key_index_fill(&lines->index, slot, key, (uint32_t)lines->n);
 	return &lines->items[lines->n++];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/hash_map.h"
 #include "tools/base/die.h"
 #include "tools/timeline/call_window.h"
@@ -52,8 +53,8 @@ static size_t find_row(struct collector *collector, const struct recorded_proces
 	free(key);
 	if (row < kernels->n)
 		return row;
-	kernels->rows = torsh_need_room(kernels->rows, kernels->n, &kernels->n_room,
-					sizeof(*kernels->rows));
+	kernels->rows = torsh_array_reserve(kernels->rows, kernels->n, &kernels->n_room,
+					    sizeof(*kernels->rows));
 	kernels->rows[kernels->n] = (struct kernel_row){
 		.what = record->what,
 		.name = torsh_need(strdup(name)),

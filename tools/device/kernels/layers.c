@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 
@@ -103,8 +104,8 @@ static void add_candidate(struct candidates *candidates, size_t start, size_t n,
 	/* That of period 1 has to be known, so that its multiples are not taken for more. */
 	if (period < 2)
 		return;
-	candidates->items = torsh_need_room(candidates->items, candidates->n, &candidates->n_room,
-					    sizeof(*candidates->items));
+	candidates->items = torsh_array_reserve(candidates->items, candidates->n,
+						&candidates->n_room, sizeof(*candidates->items));
 	candidates->items[candidates->n++] = (struct layer_run){
 		.start = start, .period = period, .n_instances = n / period, .n_rest = n % period};
 }
@@ -160,7 +161,7 @@ static size_t choose_runs(const struct candidates *candidates, size_t n, layers_
 		if (!is_free(is_taken, &run) || !accept(context, &run) || !is_free(is_taken, &run))
 			continue;
 		memset(is_taken + run.start, true, run.period * run.n_instances);
-		*runs = torsh_need_room(*runs, n_runs, &n_room, sizeof(**runs));
+		*runs = torsh_array_reserve(*runs, n_runs, &n_room, sizeof(**runs));
 		(*runs)[n_runs++] = run;
 	}
 	free(is_taken);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 #define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
@@ -128,8 +129,8 @@ static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind 
 	}
 	if (blocks->n_scopes >= SCOPES_MAX && device != DEVICE_NOT_KNOWN)
 		return find_scope(blocks, kind, DEVICE_NOT_KNOWN);
-	blocks->scopes = torsh_need_room(blocks->scopes, blocks->n_scopes, &blocks->scopes_room,
-					 sizeof(*blocks->scopes));
+	blocks->scopes = torsh_array_reserve(blocks->scopes, blocks->n_scopes, &blocks->scopes_room,
+					     sizeof(*blocks->scopes));
 	blocks->scopes[blocks->n_scopes] = (struct device_scope){.kind = kind, .device = device};
 	return (uint32_t)blocks->n_scopes++;
 }
@@ -161,8 +162,8 @@ static uint32_t put_block(struct device_blocks *blocks, const struct device_bloc
 {
 	uint32_t number;
 
-	blocks->blocks = torsh_need_room(blocks->blocks, blocks->n_blocks, &blocks->blocks_room,
-					 sizeof(*blocks->blocks));
+	blocks->blocks = torsh_array_reserve(blocks->blocks, blocks->n_blocks, &blocks->blocks_room,
+					     sizeof(*blocks->blocks));
 	number = take_number(blocks->free_blocks, &blocks->n_free_blocks, &blocks->n_blocks);
 	blocks->blocks[number] = *block;
 	blocks->blocks[number].is_alive = true;
@@ -177,8 +178,8 @@ static void end_block(struct device_blocks *blocks, uint32_t number)
 	count_block(blocks, block, -1);
 	block->is_alive = false;
 	blocks->free_blocks =
-		torsh_need_room(blocks->free_blocks, blocks->n_free_blocks,
-				&blocks->free_blocks_room, sizeof(*blocks->free_blocks));
+		torsh_array_reserve(blocks->free_blocks, blocks->n_free_blocks,
+				    &blocks->free_blocks_room, sizeof(*blocks->free_blocks));
 	blocks->free_blocks[blocks->n_free_blocks++] = number;
 }
 
@@ -260,8 +261,9 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 	end_what_was_there(blocks, space, alloc->address, end);
 	block.scope = torsh_device_blocks_scope(blocks, alloc->kind, alloc->flags, alloc->device);
 	blocks->scopes[block.scope].allocs++;
-	blocks->is_managed = torsh_need_room(blocks->is_managed, blocks->n_ordinals,
-					     &blocks->managed_room, sizeof(*blocks->is_managed));
+	blocks->is_managed =
+		torsh_array_reserve(blocks->is_managed, blocks->n_ordinals, &blocks->managed_room,
+				    sizeof(*blocks->is_managed));
 	blocks->is_managed[blocks->n_ordinals++] = false;
 	add_range(blocks, space,
 		  &(struct range){
@@ -275,8 +277,8 @@ static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thr
 {
 	thread %= THREADS_MAX;
 	while (blocks->n_undo <= thread) {
-		blocks->undo = torsh_need_room(blocks->undo, blocks->n_undo, &blocks->undo_room,
-					       sizeof(*blocks->undo));
+		blocks->undo = torsh_array_reserve(blocks->undo, blocks->n_undo, &blocks->undo_room,
+						   sizeof(*blocks->undo));
 		blocks->undo[blocks->n_undo++] = (struct device_undo){0};
 	}
 	blocks->undo[thread].kind = freed->kind;
@@ -288,7 +290,8 @@ static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thr
 static void keep_undo(struct device_undo *undo, enum space space, const struct range *range,
 		      const struct device_block *block)
 {
-	undo->items = torsh_need_room(undo->items, undo->n, &undo->n_room, sizeof(*undo->items));
+	undo->items =
+		torsh_array_reserve(undo->items, undo->n, &undo->n_room, sizeof(*undo->items));
 	undo->items[undo->n++] = (struct undone){
 		.range = *range, .space = space, .block = *block, .number = range->block};
 }
@@ -318,8 +321,8 @@ static void end_context(struct device_blocks *blocks, uint32_t context)
 		if (!block->is_alive || block->context != context || space == SPACE_HANDLE)
 			continue;
 		range = find_range(blocks, space, block->address, block->address + 1);
-		blocks->left = torsh_need_room(blocks->left, blocks->n_left, &blocks->left_room,
-					       sizeof(*blocks->left));
+		blocks->left = torsh_array_reserve(blocks->left, blocks->n_left, &blocks->left_room,
+						   sizeof(*blocks->left));
 		blocks->left[blocks->n_left++] = *block;
 		if (range)
 			drop_reference(blocks, space, range);
@@ -447,8 +450,8 @@ static void end_tensor(struct device_blocks *blocks, struct tensor_node *node)
 	count_inside(blocks, tensor, -1);
 	tensor->is_alive = false;
 	blocks->free_tensors =
-		torsh_need_room(blocks->free_tensors, blocks->n_free_tensors,
-				&blocks->free_tensors_room, sizeof(*blocks->free_tensors));
+		torsh_array_reserve(blocks->free_tensors, blocks->n_free_tensors,
+				    &blocks->free_tensors_room, sizeof(*blocks->free_tensors));
 	blocks->free_tensors[blocks->n_free_tensors++] = node->tensor;
 	tdelete(node, &blocks->tensor_tree, compare_tensors);
 	free(node);
@@ -467,8 +470,8 @@ static void take_tensor(struct device_blocks *blocks, const struct event_tensor 
 		end_tensor(blocks, *found);
 	if (event->is_free || !event->bytes)
 		return;
-	blocks->tensors = torsh_need_room(blocks->tensors, blocks->n_tensors, &blocks->tensors_room,
-					  sizeof(*blocks->tensors));
+	blocks->tensors = torsh_array_reserve(blocks->tensors, blocks->n_tensors,
+					      &blocks->tensors_room, sizeof(*blocks->tensors));
 	node = torsh_need(malloc(sizeof(*node)));
 	node->address = event->address;
 	node->tensor =

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 /* What a node does. */
 struct graph_step {
@@ -55,8 +55,8 @@ static struct graph_with_memory *add_graph(struct device_graphs *graphs, uint32_
 {
 	struct key_slot *slot = torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
 
-	graphs->graphs = torsh_need_room(graphs->graphs, graphs->n_graphs, &graphs->graphs_room,
-					 sizeof(*graphs->graphs));
+	graphs->graphs = torsh_array_reserve(graphs->graphs, graphs->n_graphs, &graphs->graphs_room,
+					     sizeof(*graphs->graphs));
 	graphs->graphs[graphs->n_graphs] = (struct graph_with_memory){0};
 	torsh_key_index_fill(&graphs->graphs_by_number, slot, key_of(number),
 			     (uint32_t)graphs->n_graphs);
@@ -68,8 +68,8 @@ static struct executable_graph *add_executable(struct device_graphs *graphs, uin
 	struct key_slot *slot = torsh_key_index_find(&graphs->executables_by_handle, handle);
 
 	graphs->executables =
-		torsh_need_room(graphs->executables, graphs->n_executables,
-				&graphs->executables_room, sizeof(*graphs->executables));
+		torsh_array_reserve(graphs->executables, graphs->n_executables,
+				    &graphs->executables_room, sizeof(*graphs->executables));
 	graphs->executables[graphs->n_executables] = (struct executable_graph){0};
 	torsh_key_index_fill(&graphs->executables_by_handle, slot, handle,
 			     (uint32_t)graphs->n_executables);
@@ -84,7 +84,7 @@ static void take_memory(struct device_graphs *graphs, const struct event_graph_m
 	if (!graph)
 		graph = add_graph(graphs, memory->graph);
 	graph->steps =
-		torsh_need_room(graph->steps, graph->n, &graph->n_room, sizeof(*graph->steps));
+		torsh_array_reserve(graph->steps, graph->n, &graph->n_room, sizeof(*graph->steps));
 	graph->steps[graph->n++] = (struct graph_step){.memory = *memory, .origin = *origin};
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/symbols/cuda_frames.h"
 
@@ -55,8 +56,8 @@ static struct device_framework *find_framework(struct device_process *process, u
 			return &process->frameworks[i];
 	}
 	process->frameworks =
-		torsh_need_room(process->frameworks, process->n_frameworks,
-				&process->frameworks_room, sizeof(*process->frameworks));
+		torsh_array_reserve(process->frameworks, process->n_frameworks,
+				    &process->frameworks_room, sizeof(*process->frameworks));
 	process->frameworks[process->n_frameworks].device = device;
 	return &process->frameworks[process->n_frameworks++];
 }
@@ -76,8 +77,9 @@ static void see_framework(struct device_process *process, const struct event_ten
 static void follow_scopes(struct device_process *process)
 {
 	while (process->n_places < process->blocks.n_scopes) {
-		process->places = torsh_need_room(process->places, process->n_places,
-						  &process->places_room, sizeof(*process->places));
+		process->places =
+			torsh_array_reserve(process->places, process->n_places,
+					    &process->places_room, sizeof(*process->places));
 		process->places[process->n_places++] = (struct device_location){0};
 	}
 }
@@ -119,8 +121,8 @@ static void keep_level(struct device_location *place, uint64_t at_ns, uint64_t b
 
 	if (bytes == last)
 		return;
-	place->levels = torsh_need_room(place->levels, place->n_levels, &place->levels_room,
-					sizeof(*place->levels));
+	place->levels = torsh_array_reserve(place->levels, place->n_levels, &place->levels_room,
+					    sizeof(*place->levels));
 	place->levels[place->n_levels++] = (struct device_level){.at_ns = at_ns, .bytes = bytes};
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 void torsh_device_refusals_add(struct device_refusals *refusals,
 			       const struct device_refusal *refusal)
@@ -16,8 +16,8 @@ void torsh_device_refusals_add(struct device_refusals *refusals,
 		memmove(refusals->latest, refusals->latest + 1,
 			refusals->n_latest * sizeof(*refusals->latest));
 	}
-	refusals->latest = torsh_need_room(refusals->latest, refusals->n_latest,
-					   &refusals->latest_room, sizeof(*refusals->latest));
+	refusals->latest = torsh_array_reserve(refusals->latest, refusals->n_latest,
+					       &refusals->latest_room, sizeof(*refusals->latest));
 	refusals->latest[refusals->n_latest++] = *refusal;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 /* ---- which are the same ---------------------------------------------------------------------- */
@@ -45,13 +46,13 @@ static void add_part(struct shared_devices *shared, const struct memory_of_devic
 	while (i < shared->n && !is_same(&shared->items[i], uuid, part))
 		i++;
 	if (i == shared->n) {
-		shared->items = torsh_need_room(shared->items, shared->n, &shared->n_room,
-						sizeof(*shared->items));
+		shared->items = torsh_array_reserve(shared->items, shared->n, &shared->n_room,
+						    sizeof(*shared->items));
 		shared->items[shared->n++] = (struct shared_device){.uuid = uuid};
 	}
 	device = &shared->items[i];
-	device->parts = torsh_need_room(device->parts, device->n_parts, &device->parts_room,
-					sizeof(*device->parts));
+	device->parts = torsh_array_reserve(device->parts, device->n_parts, &device->parts_room,
+					    sizeof(*device->parts));
 	device->parts[device->n_parts++] = *part;
 }
 

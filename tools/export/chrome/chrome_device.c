@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/export/chrome/chrome.h"
@@ -78,8 +79,8 @@ static void put_lane(void *context, struct device_lane *lane)
 	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, tid);
 	torsh_chrome_put_metadata(chrome->output, "thread_sort_index", lane->device, tid, argument);
 	free(name);
-	devices->threads = torsh_need_room(devices->threads, devices->n_threads,
-					   &devices->threads_room, sizeof(char *));
+	devices->threads = torsh_array_reserve(devices->threads, devices->n_threads,
+					       &devices->threads_room, sizeof(char *));
 	devices->threads[devices->n_threads] =
 		torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, lane->device, tid);
 	lane->own = devices->n_threads++;

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 #include "tools/export/perfetto/perfetto.h"
 
 void torsh_perfetto_put_track(struct perfetto *perfetto, const struct sequence *sequence,
@@ -74,8 +74,8 @@ uint64_t torsh_perfetto_take_async(struct perfetto *perfetto, struct sequence *s
 			return sequence->async[i].track;
 		}
 	}
-	sequence->async = torsh_need_room(sequence->async, sequence->n_async, &sequence->async_room,
-					  sizeof(*sequence->async));
+	sequence->async = torsh_array_reserve(sequence->async, sequence->n_async,
+					      &sequence->async_room, sizeof(*sequence->async));
 	sequence->async[sequence->n_async++] = (struct async_track){
 		.track = torsh_perfetto_add_track(perfetto, sequence, "asynchronous", NULL),
 		.is_used = true};
@@ -101,8 +101,9 @@ struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequenc
 		if (sequence->counters[i].key == key)
 			return &sequence->counters[i];
 	}
-	sequence->counters = torsh_need_room(sequence->counters, sequence->n_counters,
-					     &sequence->counters_room, sizeof(*sequence->counters));
+	sequence->counters =
+		torsh_array_reserve(sequence->counters, sequence->n_counters,
+				    &sequence->counters_room, sizeof(*sequence->counters));
 	counter = &sequence->counters[sequence->n_counters++];
 	counter->key = key;
 	descriptor.has_unit = 1;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 #include "tools/export/profile/profile.h"
@@ -210,8 +211,9 @@ static struct profile_operator *add_operator(struct profile_json *profile,
 					     const struct recorded_process *process,
 					     struct span_id id, enum attribution_method method)
 {
-	profile->operators = torsh_need_room(profile->operators, profile->n_operators,
-					     &profile->operators_room, sizeof(*profile->operators));
+	profile->operators =
+		torsh_array_reserve(profile->operators, profile->n_operators,
+				    &profile->operators_room, sizeof(*profile->operators));
 	profile->operators[profile->n_operators] = (struct profile_operator){
 		.process = process, .id = id, .method = method, .sequence = OP_NO_SEQUENCE};
 	return &profile->operators[profile->n_operators++];
@@ -299,8 +301,8 @@ static void see_activity(void *context, const struct device_activity *activity)
 	const struct event_kernel *kernel = &activity->event.kernel;
 	struct profile_work *work;
 
-	profile->work = torsh_need_room(profile->work, profile->n_work, &profile->work_room,
-					sizeof(*profile->work));
+	profile->work = torsh_array_reserve(profile->work, profile->n_work, &profile->work_room,
+					    sizeof(*profile->work));
 	work = &profile->work[profile->n_work++];
 	work->process = activity->process;
 	work->record = activity->record;

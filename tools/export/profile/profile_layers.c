@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/device/kernels/layers.h"
 #include "tools/export/profile/profile.h"
@@ -201,8 +202,8 @@ static size_t find_group(struct groups *groups, uint64_t hash)
 	if (slot->key)
 		return slot->number;
 	torsh_key_index_fill(&groups->index, slot, hash ? hash : 1, (uint32_t)profile->n_groups);
-	profile->groups = torsh_need_room(profile->groups, profile->n_groups, &profile->groups_room,
-					  sizeof(*profile->groups));
+	profile->groups = torsh_array_reserve(profile->groups, profile->n_groups,
+					      &profile->groups_room, sizeof(*profile->groups));
 	profile->groups[profile->n_groups] = torsh_need_text("layers_%zu", profile->n_groups);
 	return profile->n_groups++;
 }
@@ -223,8 +224,8 @@ static uint32_t add_layer(struct profile_json *profile, const char *group, const
 			return instance;
 		instance++;
 	}
-	profile->layers = torsh_need_room(profile->layers, profile->n_layers, &profile->layers_room,
-					  sizeof(*profile->layers));
+	profile->layers = torsh_array_reserve(profile->layers, profile->n_layers,
+					      &profile->layers_room, sizeof(*profile->layers));
 	profile->layers[profile->n_layers++] =
 		(struct profile_layer){.group = group,
 				       .label = torsh_need(strdup(label)),
@@ -392,7 +393,7 @@ static bool take_tags(struct profile_json *profile, struct groups *groups)
 
 		if (label &&
 		    (!n || op->layer_tag != last || all[n - 1].first + all[n - 1].n != i)) {
-			all = torsh_need_room(all, n, &capacity, sizeof(*all));
+			all = torsh_array_reserve(all, n, &capacity, sizeof(*all));
 			all[n++] =
 				(struct tagged){.label = label, .is_unique = is_unique, .first = i};
 		}

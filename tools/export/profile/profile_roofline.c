@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 #include "tools/device/kernels/device_peaks.h"
 #include "tools/export/profile/profile.h"
 
@@ -64,8 +64,8 @@ static struct device_bounds *find_bounds(struct profile_json *profile,
 		if (profile->bounds[i].process == process && profile->bounds[i].device == device)
 			return &profile->bounds[i];
 	}
-	profile->bounds = torsh_need_room(profile->bounds, profile->n_bounds, &profile->bounds_room,
-					  sizeof(*profile->bounds));
+	profile->bounds = torsh_array_reserve(profile->bounds, profile->n_bounds,
+					      &profile->bounds_room, sizeof(*profile->bounds));
 	made = &profile->bounds[profile->n_bounds++];
 	made->process = process;
 	made->device = device;
@@ -80,8 +80,8 @@ static void add_unbound(struct profile_json *profile, const char *reason, uint64
 		i++;
 	if (i == profile->n_unbound) {
 		profile->unbound =
-			torsh_need_room(profile->unbound, profile->n_unbound,
-					&profile->unbound_room, sizeof(*profile->unbound));
+			torsh_array_reserve(profile->unbound, profile->n_unbound,
+					    &profile->unbound_room, sizeof(*profile->unbound));
 		profile->unbound[profile->n_unbound++].reason = reason;
 	}
 	profile->unbound[i].operators++;

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/containers/live_table.h"
 #include "tools/base/device.h"
@@ -161,8 +162,9 @@ static uint32_t allocator_number(struct device *device, const struct span *span)
 	slot = torsh_key_index_find(&device->numbers, key);
 	if (slot->key)
 		return slot->number;
-	device->allocators = torsh_need_room(device->allocators, device->n_allocators,
-					     &device->allocators_room, sizeof(*device->allocators));
+	device->allocators =
+		torsh_array_reserve(device->allocators, device->n_allocators,
+				    &device->allocators_room, sizeof(*device->allocators));
 	device->allocators[device->n_allocators++] =
 		(struct allocator){.name = span->name, .module = span->module};
 	torsh_key_index_fill(&device->numbers, slot, key, (uint32_t)device->n_allocators);
@@ -369,8 +371,9 @@ static void add_device(struct snapshot *snapshot, const struct recorded_process 
 {
 	struct device *device;
 
-	snapshot->devices = torsh_need_room(snapshot->devices, snapshot->n_devices,
-					    &snapshot->devices_room, sizeof(*snapshot->devices));
+	snapshot->devices =
+		torsh_array_reserve(snapshot->devices, snapshot->n_devices, &snapshot->devices_room,
+				    sizeof(*snapshot->devices));
 	device = &snapshot->devices[snapshot->n_devices++];
 	*device = (struct device){.process = process, .device = number};
 	torsh_live_create(&device->live);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tools/export/sqlite/sqlite.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/device.h"
 #include "tools/base/die.h"
 #include "tools/base/private_file.h"
@@ -60,13 +61,8 @@ static void insert_frames(struct sqlite *sqlite, struct known *known, uint32_t a
 
 static void make_room(struct known *known)
 {
-	size_t n = known->process->n_stacks;
-
-	if (n <= known->n_stacks)
-		return;
-	n += n / 2;
-	known->stacks = torsh_need_items(known->stacks, known->n_stacks, n, sizeof(*known->stacks));
-	known->n_stacks = n;
+	known->stacks = torsh_array_extend(known->stacks, known->process->n_stacks,
+					   &known->n_stacks, sizeof(*known->stacks));
 }
 
 uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process,

@@ -13,6 +13,7 @@
 
 #include "agent/wire/channel.h"
 #include "pprof.pb-c.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/hash_map.h"
 #include "tools/base/die.h"
 #include "tools/export/exporter.h"
@@ -38,9 +39,9 @@ struct pprof {
 /* Append a new message, made with its type's init, to a repeated field. */
 #define ADD_MESSAGE(state, field, room, made)                                                   \
 	do {                                                                                    \
-		(state)->recording.field =                                                      \
-			torsh_need_room((state)->recording.field, (state)->recording.n_##field, \
-					&(state)->room, sizeof(*(state)->recording.field));     \
+		(state)->recording.field = torsh_array_reserve(                                 \
+			(state)->recording.field, (state)->recording.n_##field, &(state)->room, \
+			sizeof(*(state)->recording.field));                                     \
 		(state)->recording.field[(state)->recording.n_##field++] = (made);              \
 	} while (0)
 
@@ -125,8 +126,8 @@ static struct numbered_process *number_process(struct pprof *state,
 		if (state->processes[i].process == process)
 			return &state->processes[i];
 	}
-	state->processes = torsh_need_room(state->processes, state->n_processes,
-					   &state->processes_room, sizeof(*numbered));
+	state->processes = torsh_array_reserve(state->processes, state->n_processes,
+					       &state->processes_room, sizeof(*numbered));
 	numbered = &state->processes[state->n_processes++];
 	*numbered = (struct numbered_process){
 		.process = process,

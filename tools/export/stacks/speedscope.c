@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/base/json.h"
 #include "tools/export/exporter.h"
@@ -73,7 +74,8 @@ static uint32_t number_frame(struct speedscope *state, const char *name, const c
 				    .line = line,
 				    .number = (uint32_t)state->n_seen};
 	torsh_need(tsearch(made, &state->tree, compare_seen));
-	state->seen = torsh_need_room(state->seen, state->n_seen, &state->seen_room, sizeof(made));
+	state->seen =
+		torsh_array_reserve(state->seen, state->n_seen, &state->seen_room, sizeof(made));
 	state->seen[state->n_seen++] = made;
 	return made->number;
 }
@@ -104,8 +106,8 @@ static uint32_t number_of(struct speedscope *state, const struct frame *frame)
 
 static void keep_number(struct speedscope *state, struct kept_sample *kept, uint32_t number)
 {
-	state->numbers = torsh_need_room(state->numbers, state->n_numbers, &state->numbers_room,
-					 sizeof(*state->numbers));
+	state->numbers = torsh_array_reserve(state->numbers, state->n_numbers, &state->numbers_room,
+					     sizeof(*state->numbers));
 	state->numbers[state->n_numbers++] = number;
 	kept->n++;
 }
@@ -124,8 +126,8 @@ static void sample_speedscope(struct export *export, const struct export_sample 
 	keep_number(state, &kept, number_frame(state, name, NULL, 0));
 	for (size_t i = 0; i < n; i++)
 		keep_number(state, &kept, number_of(state, state->frames[i]));
-	state->samples = torsh_need_room(state->samples, state->n_samples, &state->samples_room,
-					 sizeof(kept));
+	state->samples = torsh_array_reserve(state->samples, state->n_samples, &state->samples_room,
+					     sizeof(kept));
 	state->samples[state->n_samples++] = kept;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/device.h"
 #include "tools/base/die.h"
 #include "tools/base/private_file.h"
@@ -200,8 +201,8 @@ static struct tensorboard_histogram *find_samples(struct tensorboard *tensorboar
 			return &tensorboard->samples[i].histogram;
 	}
 	tensorboard->samples =
-		torsh_need_room(tensorboard->samples, tensorboard->n_samples,
-				&tensorboard->samples_room, sizeof(*tensorboard->samples));
+		torsh_array_reserve(tensorboard->samples, tensorboard->n_samples,
+				    &tensorboard->samples_room, sizeof(*tensorboard->samples));
 	tensorboard->samples[tensorboard->n_samples] = (struct samples){.label = label};
 	return &tensorboard->samples[tensorboard->n_samples++].histogram;
 }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 #include "tools/base/json.h"
@@ -130,8 +131,8 @@ static struct node *add_node(struct tensorboard_graph *graph, const struct span 
 	node->thread = span->thread;
 	set_attribute(node, "inputs", torsh_timeline_label(span->process, span->inputs));
 	set_attribute(node, "module", torsh_timeline_label(span->process, span->module));
-	graph->nodes =
-		torsh_need_room(graph->nodes, graph->n, &graph->capacity, sizeof(*graph->nodes));
+	graph->nodes = torsh_array_reserve(graph->nodes, graph->n, &graph->capacity,
+					   sizeof(*graph->nodes));
 	return graph->nodes[graph->n++] = node;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/live/top/top_sites.h"
@@ -32,7 +33,7 @@ static void keep_past(struct top *top)
 		const struct live_session *session = &top->sessions.items[i];
 
 		for (size_t k = 0; k < session->recording->n_processes; k++) {
-			top->past = torsh_need_room(top->past, n, &n_room, sizeof(*top->past));
+			top->past = torsh_array_reserve(top->past, n, &n_room, sizeof(*top->past));
 			top->past[n++] = (struct top_past){
 				.writer_pid = session->writer_pid,
 				.process = session->recording->processes[k]->number,
@@ -89,7 +90,7 @@ static void put_line(struct top_frame *frame, bool is_heading, char *text)
 			*at = '?';
 	}
 	frame->lines =
-		torsh_need_room(frame->lines, frame->n, &frame->n_room, sizeof(*frame->lines));
+		torsh_array_reserve(frame->lines, frame->n, &frame->n_room, sizeof(*frame->lines));
 	frame->lines[frame->n++] = (struct top_line){.text = text, .is_heading = is_heading};
 }
 
@@ -154,8 +155,8 @@ static void collect_rows(struct rows *rows, const struct top *top)
 		const struct live_session *session = &top->sessions.items[i];
 
 		for (size_t k = 0; k < session->recording->n_processes; k++) {
-			rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room,
-						      sizeof(*rows->items));
+			rows->items = torsh_array_reserve(rows->items, rows->n, &rows->n_room,
+							  sizeof(*rows->items));
 			rows->items[rows->n++] =
 				make_row(top, session, session->recording->processes[k]);
 		}

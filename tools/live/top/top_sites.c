@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 #include "tools/memory/allocation_sites.h"
 
 /*
@@ -26,7 +26,7 @@ static void add(struct top_sites *sites, const struct allocation_site *held,
 	struct top_site *site;
 
 	sites->items =
-		torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
+		torsh_array_reserve(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
 	site = &sites->items[sites->n++];
 	*site = (struct top_site){.bytes = held->bytes, .blocks = held->blocks};
 	if (!frame)

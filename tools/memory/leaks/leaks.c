@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/wire/channel.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/memory/leaks/bookkeeping.h"
 
@@ -20,8 +21,8 @@ static void keep_book(struct leaks *leaks, const char *what, const struct alloca
 			kept = &leaks->bookkeeping[i];
 	}
 	if (!kept) {
-		leaks->bookkeeping = torsh_need_room(leaks->bookkeeping, leaks->n_bookkeeping,
-						     &leaks->bookkeeping_room, sizeof(*kept));
+		leaks->bookkeeping = torsh_array_reserve(leaks->bookkeeping, leaks->n_bookkeeping,
+							 &leaks->bookkeeping_room, sizeof(*kept));
 		kept = &leaks->bookkeeping[leaks->n_bookkeeping++];
 		*kept = (struct leaks_kept){.what = what};
 	}

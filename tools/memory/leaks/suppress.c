@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 /*
@@ -115,8 +116,8 @@ static int parse_line(struct suppress *suppress, char *line)
 	kind = take_kind(&line);
 	if (kind == N_SUPPRESS_KINDS || !*line)
 		return -EINVAL;
-	suppress->rules = torsh_need_room(suppress->rules, suppress->n, &suppress->n_room,
-					  sizeof(*suppress->rules));
+	suppress->rules = torsh_array_reserve(suppress->rules, suppress->n, &suppress->n_room,
+					      sizeof(*suppress->rules));
 	suppress->rules[suppress->n++] =
 		(struct suppress_rule){.pattern = torsh_need(strdup(line)), .kind = kind};
 	return 0;

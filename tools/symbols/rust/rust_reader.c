@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 #include "tools/symbols/rust/punycode.h"
 
 #define OUT_MAX 65536u
@@ -20,8 +20,7 @@ void torsh_rust_put_bytes(struct rust_reader *reader, const char *text, size_t n
 		reader->is_wrong = true;
 		return;
 	}
-	while (reader->n_out + n >= reader->room)
-		reader->out = torsh_need_room(reader->out, reader->room, &reader->room, 1);
+	reader->out = torsh_array_reserve(reader->out, reader->n_out + n, &reader->room, 1);
 	memcpy(reader->out + reader->n_out, text, n);
 	reader->n_out += n;
 }

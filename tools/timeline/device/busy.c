@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -16,8 +16,8 @@ void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns)
 		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
 		return;
 	}
-	busy->intervals =
-		torsh_need_room(busy->intervals, busy->n, &busy->n_room, sizeof(*busy->intervals));
+	busy->intervals = torsh_array_reserve(busy->intervals, busy->n, &busy->n_room,
+					      sizeof(*busy->intervals));
 	busy->intervals[busy->n++] = (struct busy_interval){.begin_ns = begin_ns, .end_ns = end_ns};
 }
 

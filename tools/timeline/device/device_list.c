@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 void torsh_device_list_add(struct device_list *list, const struct event *event)
 {
@@ -17,7 +17,8 @@ void torsh_device_list_add(struct device_list *list, const struct event *event)
 		at++;
 	if (at < list->n && list->items[at].device == device)
 		return;
-	list->items = torsh_need_room(list->items, list->n, &list->n_room, sizeof(*list->items));
+	list->items =
+		torsh_array_reserve(list->items, list->n, &list->n_room, sizeof(*list->items));
 	memmove(list->items + at + 1, list->items + at, (list->n - at) * sizeof(*list->items));
 	list->items[at] = event->device;
 	list->n++;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/timeline/device/device_activity.h"
 
@@ -69,8 +70,8 @@ static void pack(struct device_work *work, uint32_t *item, const struct device_c
 		*item = (caused->is_launched ? IS_LAUNCHED : 0) | (caused->n ? HAS_ONE : 0) |
 			(uint32_t)caused->ns;
 	} else {
-		work->whole = torsh_need_room(work->whole, work->n_whole, &work->n_whole_room,
-					      sizeof(*work->whole));
+		work->whole = torsh_array_reserve(work->whole, work->n_whole, &work->n_whole_room,
+						  sizeof(*work->whole));
 		work->whole[work->n_whole] = *caused;
 		*item = IS_WHOLE | (uint32_t)work->n_whole++;
 	}
@@ -87,7 +88,8 @@ static struct device_page *find_page(struct device_work *work, uint32_t correlat
 
 	if (slot->key)
 		return &work->pages[slot->number];
-	work->pages = torsh_need_room(work->pages, work->n, &work->n_room, sizeof(*work->pages));
+	work->pages =
+		torsh_array_reserve(work->pages, work->n, &work->n_room, sizeof(*work->pages));
 	work->pages[work->n] = (struct device_page){0};
 	torsh_key_index_fill(&work->index, slot, page_key(correlation), (uint32_t)work->n);
 	return &work->pages[work->n++];

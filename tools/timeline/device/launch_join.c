@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/timeline/device/launches.h"
 
@@ -122,8 +123,8 @@ static struct early_list *list_of(struct process_state *state, uint32_t correlat
 
 	if (slot->key)
 		return &state->lists[slot->number];
-	state->lists = torsh_need_room(state->lists, state->n_lists, &state->lists_room,
-				       sizeof(*state->lists));
+	state->lists = torsh_array_reserve(state->lists, state->n_lists, &state->lists_room,
+					   sizeof(*state->lists));
 	state->lists[state->n_lists] = (struct early_list){.first = NO_ROW};
 	torsh_key_index_fill(&state->index, slot, correlation, (uint32_t)state->n_lists);
 	return &state->lists[state->n_lists++];
@@ -133,8 +134,8 @@ static void keep_early(struct process_state *state, const struct device_activity
 {
 	struct early_list *list = list_of(state, activity->record.correlation);
 
-	state->early = torsh_need_room(state->early, state->n_early, &state->early_room,
-				       sizeof(*state->early));
+	state->early = torsh_array_reserve(state->early, state->n_early, &state->early_room,
+					   sizeof(*state->early));
 	state->early[state->n_early] =
 		(struct early_activity){.activity = *activity, .next = NO_ROW};
 	if (list->first == NO_ROW)
@@ -227,8 +228,9 @@ static void see_node(struct process_state *state, const struct timeline_event *e
 
 	torsh_graph_nodes_see(&state->stacks, node, event->stack);
 	if (cause->has_operator) {
-		state->captures = torsh_need_room(state->captures, state->n_captures,
-						  &state->captures_room, sizeof(*state->captures));
+		state->captures =
+			torsh_array_reserve(state->captures, state->n_captures,
+					    &state->captures_room, sizeof(*state->captures));
 		state->captures[state->n_captures++] = *cause;
 	}
 	torsh_graph_nodes_see(&state->nodes, node,

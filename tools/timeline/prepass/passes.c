@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 #define CANDIDATES 65536u /* a power of two; where more are one pass's, its setup seems longer */
@@ -90,8 +91,8 @@ static void see_first_pass(struct pass_finder *finder, const struct span *span)
 static void see_node(struct pass_finder *finder, const struct span *span)
 {
 	if (!finder->is_open || finder->has_recorded) {
-		finder->passes = torsh_need_room(finder->passes, finder->n, &finder->n_room,
-						 sizeof(*finder->passes));
+		finder->passes = torsh_array_reserve(finder->passes, finder->n, &finder->n_room,
+						     sizeof(*finder->passes));
 		finder->passes[finder->n++] =
 			(struct profile_pass){.start_ns = span->start_ns, .end_ns = span->start_ns};
 		finder->is_open = true;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/die.h"
+#include "tools/base/containers/array.h"
 
 static const char prefix[] = "c10d::";
 
@@ -44,8 +44,8 @@ static const struct {
 void torsh_groups_add(struct process_groups *groups, const struct recorded_process *process,
 		      const struct event_process_group *event)
 {
-	groups->items =
-		torsh_need_room(groups->items, groups->n, &groups->n_room, sizeof(*groups->items));
+	groups->items = torsh_array_reserve(groups->items, groups->n, &groups->n_room,
+					    sizeof(*groups->items));
 	groups->items[groups->n++] = (struct process_group){
 		.process = process,
 		.number = event->number,

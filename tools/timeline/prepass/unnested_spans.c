@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
 struct unnested_spans *torsh_unnested_spans_create(void)
@@ -40,13 +41,13 @@ void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct span
 	struct unnested_list *list = find_list(unnested, span->process->number);
 
 	if (!list) {
-		unnested->lists = torsh_need_room(unnested->lists, unnested->n, &unnested->n_room,
-						  sizeof(*list));
+		unnested->lists = torsh_array_reserve(unnested->lists, unnested->n,
+						      &unnested->n_room, sizeof(*list));
 		list = &unnested->lists[unnested->n++];
 		list->process = span->process->number;
 	}
-	list->ordinals =
-		torsh_need_room(list->ordinals, list->n, &list->n_room, sizeof(*list->ordinals));
+	list->ordinals = torsh_array_reserve(list->ordinals, list->n, &list->n_room,
+					     sizeof(*list->ordinals));
 	list->ordinals[list->n++] = span->ordinal;
 }
 

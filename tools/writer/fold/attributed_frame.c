@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
 enum { RANK_NONE, RANK_ANY, RANK_PROGRAM, RANK_IMPORT, RANK_PYTHON };
@@ -53,8 +54,9 @@ void torsh_attributed_frames_update(struct attributed_frames *attributed,
 		const struct stack_row *row = &stacks->rows[attributed->n];
 		struct attributed_frame *own;
 
-		attributed->items = torsh_memory_grow(attributed->items, &attributed->capacity,
-						      attributed->n, sizeof(*attributed->items));
+		attributed->items =
+			torsh_array_reserve(attributed->items, attributed->n, &attributed->capacity,
+					    sizeof(*attributed->items));
 		own = &attributed->items[attributed->n++];
 		if (attributed->n == 1)
 			continue;

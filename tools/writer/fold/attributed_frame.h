@@ -10,6 +10,8 @@
 #ifndef TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
 #define TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
 
+#include <stddef.h>
+
 #include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
 
@@ -21,7 +23,8 @@ struct attributed_frame {
 
 struct attributed_frames {
 	struct attributed_frame *items; /* by stack */
-	uint32_t n, capacity;
+	uint32_t n;
+	size_t capacity;
 };
 
 /* Add entries for new stacks; afterwards items[] has one for each stack. */

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/fold/session_heap.h"
 
@@ -13,7 +14,7 @@
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp)
 {
 	*heap = (struct heap){.first_stamp = first_stamp, .n_sites = 1};
-	heap->sites = torsh_memory_grow(NULL, &heap->site_capacity, 0, sizeof(*heap->sites));
+	heap->sites = torsh_array_reserve(NULL, 0, &heap->site_capacity, sizeof(*heap->sites));
 	torsh_live_create(&heap->live);
 	heap->next_move = MOVES_LEAST;
 }
@@ -38,7 +39,7 @@ uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint
 	if (!stack)
 		return 0;
 	heap->sites =
-		torsh_memory_grow(heap->sites, &heap->site_capacity, site, sizeof(*heap->sites));
+		torsh_array_reserve(heap->sites, site, &heap->site_capacity, sizeof(*heap->sites));
 	heap->n_sites++;
 	heap->sites[site].stack = stack;
 	stacks->rows[stack].heap_site = site;
@@ -89,8 +90,8 @@ void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, bool
 
 static void keep_ended(struct heap *heap, const struct live_block *block)
 {
-	heap->ended = torsh_memory_grow(heap->ended, &heap->ended_capacity, heap->n_ended,
-					sizeof(*heap->ended));
+	heap->ended = torsh_array_reserve(heap->ended, heap->n_ended, &heap->ended_capacity,
+					  sizeof(*heap->ended));
 	heap->ended[heap->n_ended++] = (struct ended_block){
 		.stamp = block->stamp, .size = block->size, .site = block->site};
 }

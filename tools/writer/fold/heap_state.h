@@ -20,6 +20,7 @@
 #define TORSH_WRITER_FOLD_HEAP_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/base/containers/live_table.h"
 #include "tools/writer/fold/peak_tracker.h"
@@ -81,9 +82,11 @@ struct heap {
 	/* start of the first and of the latest step, since first_stamp; 0: none */
 	uint64_t first_step, step;
 	struct ended_block *ended; /* blocks that ended since the latest step began */
-	uint32_t n_ended, ended_capacity;
+	uint32_t n_ended;
+	size_t ended_capacity;
 	struct heap_site *sites; /* [0]: the empty stack */
-	uint32_t n_sites, site_capacity;
+	uint32_t n_sites;
+	size_t site_capacity;
 	uint64_t first_stamp; /* times of blocks are relative to this */
 	uint64_t usable_bytes; /* of live blocks with a known usable size */
 	uint64_t n_usable_unknown; /* live blocks without a known usable size */

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -22,7 +22,7 @@ void torsh_mappings_create(struct mappings *mappings)
 {
 	*mappings = (struct mappings){.n_sites = 1, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	mappings->sites =
-		torsh_memory_grow(NULL, &mappings->site_capacity, 0, sizeof(*mappings->sites));
+		torsh_array_reserve(NULL, 0, &mappings->site_capacity, sizeof(*mappings->sites));
 	torsh_ranges_create(&mappings->ranges);
 }
 
@@ -40,8 +40,8 @@ static uint32_t site_of(struct mappings *mappings, struct stack_table *stacks, u
 	if (site || !stack)
 		return site;
 	site = mappings->n_sites++;
-	mappings->sites = torsh_memory_grow(mappings->sites, &mappings->site_capacity, site,
-					    sizeof(*mappings->sites));
+	mappings->sites = torsh_array_reserve(mappings->sites, site, &mappings->site_capacity,
+					      sizeof(*mappings->sites));
 	mappings->sites[site].stack = stack;
 	stacks->rows[stack].map_site = site;
 	return site;

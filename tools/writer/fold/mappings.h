@@ -8,6 +8,8 @@
 #ifndef TORSH_WRITER_FOLD_MAPPINGS_H
 #define TORSH_WRITER_FOLD_MAPPINGS_H
 
+#include <stddef.h>
+
 #include "agent/wire/event.h"
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/tables/address_ranges.h"
@@ -23,7 +25,8 @@ struct mappings {
 	struct ranges ranges;
 	struct peak_tracker tracker;
 	struct map_site *sites; /* [0]: the empty stack */
-	uint32_t n_sites, site_capacity;
+	uint32_t n_sites;
+	size_t site_capacity;
 	uint64_t page_bytes;
 	uint64_t maps, unmaps, advised_bytes;
 };

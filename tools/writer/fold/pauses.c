@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
 static void set_paused(struct target *target, bool is_paused)
@@ -44,8 +45,8 @@ void torsh_pauses_toggle(struct pauses *pauses, struct target *const *targets, u
 	/* Makes the stores visible everywhere before the counter is read. */
 	atomic_thread_fence(memory_order_seq_cst);
 	now = torsh_clock_instant();
-	pauses->edges = torsh_memory_grow(pauses->edges, &pauses->capacity, pauses->n_edges,
-					  sizeof(*pauses->edges));
+	pauses->edges = torsh_array_reserve(pauses->edges, pauses->n_edges, &pauses->capacity,
+					    sizeof(*pauses->edges));
 	pauses->edges[pauses->n_edges++] = now;
 	for (uint32_t i = 0; i < n_targets; i++)
 		add_edge(targets[i], &now);

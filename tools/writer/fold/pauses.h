@@ -9,13 +9,15 @@
 #define TORSH_WRITER_FOLD_PAUSES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/writer/input/target.h"
 #include "tools/writer/output/rows/rows.h"
 
 struct pauses {
 	struct clock_instant *edges; /* stamps at which a pause begins, ends, begins, ... */
-	uint32_t n_edges, capacity;
+	uint32_t n_edges;
+	size_t capacity;
 };
 
 /* Returns true during a pause. */

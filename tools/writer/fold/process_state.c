@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/device.h"
 #include "tools/base/memory.h"
 #include "tools/base/size.h"
@@ -74,8 +75,9 @@ void torsh_process_state_note(struct process_state *state, const char *format, .
 
 void torsh_process_state_add_pause_edge(struct process_state *state, uint64_t stamp)
 {
-	state->pause_edges = torsh_memory_grow(state->pause_edges, &state->pause_edge_capacity,
-					       state->n_pause_edges, sizeof(*state->pause_edges));
+	state->pause_edges =
+		torsh_array_reserve(state->pause_edges, state->n_pause_edges,
+				    &state->pause_edge_capacity, sizeof(*state->pause_edges));
 	state->pause_edges[state->n_pause_edges++] = stamp;
 	state->next_pause_edge = state->pause_edges[state->n_edges_passed];
 }
@@ -86,8 +88,8 @@ uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t ti
 	uint32_t number = state->n_threads++;
 	struct folded_thread *thread;
 
-	state->threads =
-		torsh_memory_grow(state->threads, &state->thread_capacity, number, sizeof(*thread));
+	state->threads = torsh_array_reserve(state->threads, number, &state->thread_capacity,
+					     sizeof(*thread));
 	thread = &state->threads[number];
 	*thread = (struct folded_thread){
 		.tid = tid,
@@ -111,8 +113,8 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 		break;
 	case EVENT_FORK:
 		torsh_process_state_join(state);
-		state->forks = torsh_memory_grow(state->forks, &state->fork_capacity,
-						 state->n_forks, sizeof(*state->forks));
+		state->forks = torsh_array_reserve(state->forks, state->n_forks,
+						   &state->fork_capacity, sizeof(*state->forks));
 		state->forks[state->n_forks++] = (struct folded_fork){
 			.child = event->fork.child,
 			.blocks = state->heap.tracker.n,
@@ -121,8 +123,9 @@ static void fold_cold(struct process_state *state, const struct event *event, ui
 		};
 		break;
 	case EVENT_PROGRAM:
-		state->programs = torsh_memory_grow(state->programs, &state->program_capacity,
-						    state->n_programs, sizeof(*state->programs));
+		state->programs =
+			torsh_array_reserve(state->programs, state->n_programs,
+					    &state->program_capacity, sizeof(*state->programs));
 		state->programs[state->n_programs++] = (struct folded_program){
 			.stamp = event->stamp,
 			.child = event->program.child,

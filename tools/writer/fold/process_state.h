@@ -7,6 +7,7 @@
 #define TORSH_WRITER_FOLD_PROCESS_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/store/events_columns.h"
 #include "tools/store/timeline_columns.h"
@@ -73,16 +74,20 @@ struct process_state {
 	struct mappings mappings;
 	struct series series;
 	struct folded_thread *threads;
-	uint32_t n_threads, thread_capacity;
+	uint32_t n_threads;
+	size_t thread_capacity;
 	struct folded_fork *forks;
-	uint32_t n_forks, fork_capacity;
+	uint32_t n_forks;
+	size_t fork_capacity;
 	struct folded_program *programs; /* that wait for torsh_unfollowed_take, in order */
-	uint32_t n_programs, program_capacity;
+	uint32_t n_programs;
+	size_t program_capacity;
 	char *notes[PROCESS_STATE_NOTES_MAX];
 	uint32_t n_notes;
 
 	uint64_t *pause_edges; /* stamps at which pauses begin, end, begin, ... */
-	uint32_t n_pause_edges, pause_edge_capacity;
+	uint32_t n_pause_edges;
+	size_t pause_edge_capacity;
 	uint32_t n_edges_passed; /* edges before the last folded event; odd: in a pause */
 	uint64_t next_pause_edge; /* first edge after the last folded event */
 

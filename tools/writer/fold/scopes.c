@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
 /* deeper scopes are only counted: missing ends must not fill the memory */
@@ -15,7 +16,8 @@ struct nest {
 	struct nested {
 		uint32_t label, record;
 	} * items;
-	uint32_t depth, capacity, n_deeper;
+	uint32_t depth, n_deeper;
+	size_t capacity;
 };
 
 struct scope_stack {
@@ -55,8 +57,8 @@ static void push(struct scopes *scopes, struct nest *nest, uint32_t label, uint3
 		scopes->n_unkept++;
 		return;
 	}
-	nest->items =
-		torsh_memory_grow(nest->items, &nest->capacity, nest->depth, sizeof(*nest->items));
+	nest->items = torsh_array_reserve(nest->items, nest->depth, &nest->capacity,
+					  sizeof(*nest->items));
 	nest->items[nest->depth++] = (struct nested){.label = label, .record = record};
 }
 
@@ -111,8 +113,8 @@ const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot,
 	struct scope_stack *own;
 
 	while (scopes->n <= slot) {
-		scopes->stacks = torsh_memory_grow(scopes->stacks, &scopes->capacity, scopes->n,
-						   sizeof(*scopes->stacks));
+		scopes->stacks = torsh_array_reserve(scopes->stacks, scopes->n, &scopes->capacity,
+						     sizeof(*scopes->stacks));
 		scopes->stacks[scopes->n++] = NULL;
 	}
 	own = scopes->stacks[slot];

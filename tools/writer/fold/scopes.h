@@ -6,6 +6,8 @@
 #ifndef TORSH_WRITER_FOLD_SCOPES_H
 #define TORSH_WRITER_FOLD_SCOPES_H
 
+#include <stddef.h>
+
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"
 
@@ -18,7 +20,8 @@ struct scope_stack;
 
 struct scopes {
 	struct scope_stack **stacks; /* by slot; NULL: its thread had no scope yet */
-	uint32_t n, capacity; /* number of slots with scopes */
+	uint32_t n; /* number of slots with scopes */
+	size_t capacity;
 	/*
 	 * scopes that are nested too deep: their contents are attributed to the scopes around them
 	 */

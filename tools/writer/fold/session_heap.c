@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/fold/heap_state.h"
 
@@ -29,8 +30,9 @@ void torsh_session_heap_destroy(struct session_heap *session_heap)
 static struct session_usage *usage_of(struct session_member *member, uint32_t site)
 {
 	while (member->n_usages <= site) {
-		member->usages = torsh_memory_grow(member->usages, &member->usage_capacity,
-						   member->n_usages, sizeof(*member->usages));
+		member->usages =
+			torsh_array_reserve(member->usages, member->n_usages,
+					    &member->usage_capacity, sizeof(*member->usages));
 		member->n_usages++;
 	}
 	return &member->usages[site];
@@ -73,8 +75,8 @@ void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint
 		stamp = session_heap->settled;
 		session_heap->late_changes++;
 	}
-	member->log =
-		torsh_memory_grow(member->log, &member->capacity, member->n, sizeof(*member->log));
+	member->log = torsh_array_reserve(member->log, member->n, &member->capacity,
+					  sizeof(*member->log));
 	member->log[member->n++] = (struct session_change){
 		.stamp = stamp, .bytes = bytes, .site = site, .n = (int32_t)n};
 	session_heap->n_logged++;

@@ -18,6 +18,7 @@
 #define TORSH_WRITER_FOLD_SESSION_HEAP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/writer/fold/peak_tracker.h"
 
@@ -50,9 +51,11 @@ struct session_member {
 	const struct heap *heap; /* NULL: the process has ended */
 	uint32_t process; /* number in the session */
 	struct session_change *log; /* in stamp order: [first, n) */
-	uint32_t first, n, capacity;
+	uint32_t first, n;
+	size_t capacity;
 	struct session_usage *usages; /* by site */
-	uint32_t n_usages, usage_capacity;
+	uint32_t n_usages;
+	size_t usage_capacity;
 	uint32_t step_name; /* after the last applied change */
 	bool is_by_optimizer;
 	bool has_ended; /* its end was applied */

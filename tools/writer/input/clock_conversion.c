@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 
 #define GUESS_NS_PER_TICK 0.4
 #define ENOUGH_NS 100000u /* a shorter time between two readings is too short for a rate */
@@ -87,8 +87,8 @@ static void add_gap(struct clock_rate *rate, uint64_t from, uint64_t n)
 {
 	uint64_t former = rate->n_gaps ? rate->gaps[rate->n_gaps - 1].n : 0;
 
-	rate->gaps = torsh_memory_grow(rate->gaps, &rate->gap_capacity, rate->n_gaps,
-				       sizeof(*rate->gaps));
+	rate->gaps = torsh_array_reserve(rate->gaps, rate->n_gaps, &rate->gap_capacity,
+					 sizeof(*rate->gaps));
 	rate->gaps[rate->n_gaps++] = (struct clock_gap){.from = from, .n = former + n};
 }
 

@@ -15,6 +15,7 @@
 #define TORSH_WRITER_INPUT_CLOCK_CONVERSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/wire/channel.h"
@@ -49,7 +50,8 @@ struct clock_rate {
 	bool is_measured;
 	uint64_t lift;
 	struct clock_gap *gaps; /* in order */
-	uint32_t n_gaps, gap_capacity;
+	uint32_t n_gaps;
+	size_t gap_capacity;
 };
 
 /* The result of a measurement. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 
 #define LATE_HELLO_NS UINT64_C(10000000000)
 
@@ -57,8 +57,9 @@ void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *ta
 	else if (target->former_number && target->former_number <= ancestry->n)
 		target->parent_pid = ancestors[target->former_number - 1].parent_pid;
 	target->inheritance.is_settled = !target->parent_number;
-	ancestry->ancestors = torsh_memory_grow(ancestry->ancestors, &ancestry->capacity,
-						ancestry->n, sizeof(*ancestry->ancestors));
+	ancestry->ancestors =
+		torsh_array_reserve(ancestry->ancestors, ancestry->n, &ancestry->capacity,
+				    sizeof(*ancestry->ancestors));
 	ancestry->ancestors[ancestry->n++] = (struct ancestor){
 		.pid = (uint32_t)target->pid,
 		.own_pid = target->start.pid,

@@ -11,6 +11,7 @@
 #define TORSH_WRITER_INPUT_FORK_ANCESTRY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/writer/input/target.h"
 
@@ -18,7 +19,8 @@ struct ancestor;
 
 struct fork_ancestry {
 	struct ancestor *ancestors; /* in the order of their numbers; [i] is number i + 1 */
-	uint32_t n, capacity;
+	uint32_t n;
+	size_t capacity;
 };
 
 /* Free the ancestry. */

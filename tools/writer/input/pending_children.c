@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 
 struct pending_child {
 	pid_t pid;
@@ -29,8 +29,8 @@ void torsh_pending_children_add(struct pending_children *pending, pid_t pid, uin
 	if (kill(pid, 0))
 		return;
 	pthread_mutex_lock(&pending->lock);
-	pending->children = torsh_memory_grow(pending->children, &pending->capacity, pending->n,
-					      sizeof(*pending->children));
+	pending->children = torsh_array_reserve(pending->children, pending->n, &pending->capacity,
+						sizeof(*pending->children));
 	pending->children[pending->n++] = (struct pending_child){.pid = pid, .since_ns = now_ns};
 	pthread_mutex_unlock(&pending->lock);
 }

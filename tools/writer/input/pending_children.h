@@ -6,6 +6,7 @@
 #define TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,7 +19,8 @@ struct pending_child;
 struct pending_children {
 	pthread_mutex_t lock;
 	struct pending_child *children;
-	uint32_t n, capacity;
+	uint32_t n;
+	size_t capacity;
 };
 
 /* Create an empty list. */

@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
 /* From linux/pidfd.h of Linux 6.15, for older headers. */
@@ -125,14 +126,14 @@ static int read_number(const char *text, const char *name, uint64_t *number)
  */
 static int read_whole(int fd, char **text)
 {
-	uint32_t capacity = 4096, n = 0;
+	size_t capacity = 4096, n = 0;
 	char *bytes = torsh_memory_alloc(capacity);
 	ssize_t n_read;
 	int result;
 
 	while ((n_read = pread(fd, bytes + n, capacity - n, (off_t)n)) > 0) {
 		n += (uint32_t)n_read;
-		bytes = torsh_memory_grow(bytes, &capacity, n, 1);
+		bytes = torsh_array_reserve(bytes, n, &capacity, 1);
 	}
 	if (n_read < 0) {
 		result = -errno;

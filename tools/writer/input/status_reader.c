@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/threads/drain/sleep.h"
@@ -20,7 +21,8 @@ struct status_reader {
 	_Atomic uint32_t mail; /* changes when any of the following fields does */
 	pthread_mutex_t lock; /* guards the following fields */
 	struct target **targets;
-	uint32_t n_targets, capacity;
+	uint32_t n_targets;
+	size_t capacity;
 	bool must_stop;
 };
 
@@ -129,8 +131,8 @@ void torsh_status_reader_stop(struct status_reader *reader)
 void torsh_status_reader_add(struct status_reader *reader, struct target *target)
 {
 	pthread_mutex_lock(&reader->lock);
-	reader->targets = torsh_memory_grow(reader->targets, &reader->capacity, reader->n_targets,
-					    sizeof(*reader->targets));
+	reader->targets = torsh_array_reserve(reader->targets, reader->n_targets, &reader->capacity,
+					      sizeof(*reader->targets));
 	reader->targets[reader->n_targets++] = target;
 	pthread_mutex_unlock(&reader->lock);
 	torsh_sleep_wake(&reader->mail);

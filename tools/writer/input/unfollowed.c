@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
@@ -68,8 +69,8 @@ static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list
 	else
 		open_process(unfollowed, starter);
 	unfollowed_list->items =
-		torsh_memory_grow(unfollowed_list->items, &unfollowed_list->capacity,
-				  unfollowed_list->n, sizeof(*unfollowed_list->items));
+		torsh_array_reserve(unfollowed_list->items, unfollowed_list->n,
+				    &unfollowed_list->capacity, sizeof(*unfollowed_list->items));
 	unfollowed_list->items[unfollowed_list->n++] = unfollowed;
 	return unfollowed;
 }

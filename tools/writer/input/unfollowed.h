@@ -12,6 +12,7 @@
 #define TORSH_WRITER_INPUT_UNFOLLOWED_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/input/fork_ancestry.h"
@@ -43,7 +44,8 @@ struct unfollowed {
 
 struct unfollowed_list {
 	struct unfollowed **items;
-	uint32_t n, capacity;
+	uint32_t n;
+	size_t capacity;
 	uint32_t n_ever;
 	uint64_t zero_ns; /* monotonic time of the session's clock */
 };

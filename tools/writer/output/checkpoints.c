@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
 #define FIRST_CHECKPOINT_NS UINT64_C(250000000)
@@ -52,8 +53,8 @@ void torsh_checkpoints_give_reason(struct checkpoints *checkpoints, const char *
 			return;
 	}
 	checkpoints->reasons =
-		torsh_memory_grow(checkpoints->reasons, &checkpoints->reason_capacity,
-				  checkpoints->n_reasons, sizeof(*checkpoints->reasons));
+		torsh_array_reserve(checkpoints->reasons, checkpoints->n_reasons,
+				    &checkpoints->reason_capacity, sizeof(*checkpoints->reasons));
 	checkpoints->reasons[checkpoints->n_reasons++] = torsh_memory_text(text);
 	fprintf(stderr, "torsh: %s\n", text);
 }

@@ -7,6 +7,7 @@
 #define TORSH_WRITER_OUTPUT_CHECKPOINTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/output/rows/rows.h"
@@ -23,7 +24,8 @@ struct checkpoints {
 	struct syncer *syncer; /* NULL: none could be started */
 	struct cost cost; /* of the writer */
 	char **reasons; /* sentences, also printed on stderr */
-	uint32_t n_reasons, reason_capacity;
+	uint32_t n_reasons;
+	size_t reason_capacity;
 };
 
 /* Begin the recording behind fd, which stays the caller's. Returns 0 or -ENOMEM. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 #include "tools/base/size.h"
 
 #define LINES_MAX 3u
@@ -41,8 +41,8 @@ void torsh_summary_add(struct summary *summary, const struct target *target)
 	uint64_t peak_stamp = is_at_peak ? state->last_stamp : tracker->peak_stamp;
 	struct process_summary *process;
 
-	summary->processes = torsh_memory_grow(summary->processes, &summary->capacity, summary->n,
-					       sizeof(*summary->processes));
+	summary->processes = torsh_array_reserve(summary->processes, summary->n, &summary->capacity,
+						 sizeof(*summary->processes));
 	process = &summary->processes[summary->n++];
 	*process = (struct process_summary){
 		.pid = (uint32_t)target->pid,

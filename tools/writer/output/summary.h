@@ -4,6 +4,7 @@
 #define TORSH_WRITER_OUTPUT_SUMMARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -22,7 +23,8 @@ struct process_summary {
 
 struct summary {
 	struct process_summary *processes;
-	uint32_t n, capacity;
+	uint32_t n;
+	size_t capacity;
 };
 
 /* Free the summary. */

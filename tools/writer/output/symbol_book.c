@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/elf_symbols.h"
 
@@ -14,12 +15,14 @@ struct book_page {
 	uint8_t build_id[CHANNEL_BUILD_ID_MAX];
 	struct key_index index; /* address + 1 -> number in entries */
 	struct symbol_name *entries;
-	uint32_t n_entries, capacity;
+	uint32_t n_entries;
+	size_t capacity;
 };
 
 struct symbol_book {
 	struct book_page *pages;
-	uint32_t n_pages, capacity;
+	uint32_t n_pages;
+	size_t capacity;
 };
 
 struct symbol_book *torsh_book_create(void)
@@ -53,7 +56,8 @@ static struct book_page *find_page(struct symbol_book *book, const struct code_m
 		    !strcmp(page->path, module->path))
 			return page;
 	}
-	book->pages = torsh_memory_grow(book->pages, &book->capacity, book->n_pages, sizeof(*page));
+	book->pages =
+		torsh_array_reserve(book->pages, book->n_pages, &book->capacity, sizeof(*page));
 	page = &book->pages[book->n_pages++];
 	page->path = torsh_memory_text(module->path);
 	page->n_build_id = module->n_build_id;
@@ -95,8 +99,8 @@ static void add_entries(struct book_page *page, const struct elf_lookup *lookups
 	for (uint32_t i = 0; i < n_lookups; i++) {
 		uint64_t key = lookups[i].address + 1;
 
-		page->entries = torsh_memory_grow(page->entries, &page->capacity, page->n_entries,
-						  sizeof(*page->entries));
+		page->entries = torsh_array_reserve(page->entries, page->n_entries, &page->capacity,
+						    sizeof(*page->entries));
 		page->entries[page->n_entries] = (struct symbol_name){
 			.name = lookups[i].name, .start = lookups[i].symbol.start};
 		torsh_key_index_fill(&page->index, torsh_key_index_find(&page->index, key), key,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/threads/drain/sleep.h"
 
@@ -39,8 +40,9 @@ void torsh_mailbox_notify(struct mailbox *mailbox)
 void torsh_mailbox_put_target(struct mailbox *mailbox, struct target *target)
 {
 	pthread_mutex_lock(&mailbox->lock);
-	mailbox->targets = torsh_memory_grow(mailbox->targets, &mailbox->target_capacity,
-					     mailbox->n_targets, sizeof(*mailbox->targets));
+	mailbox->targets =
+		torsh_array_reserve(mailbox->targets, mailbox->n_targets, &mailbox->target_capacity,
+				    sizeof(*mailbox->targets));
 	mailbox->targets[mailbox->n_targets++] = target;
 	pthread_mutex_unlock(&mailbox->lock);
 	torsh_mailbox_wake(mailbox);
@@ -63,8 +65,8 @@ void torsh_mailbox_put_unfollowed(struct mailbox *mailbox, struct unfollowed *un
 {
 	pthread_mutex_lock(&mailbox->lock);
 	mailbox->unfollowed =
-		torsh_memory_grow(mailbox->unfollowed, &mailbox->unfollowed_capacity,
-				  mailbox->n_unfollowed, sizeof(*mailbox->unfollowed));
+		torsh_array_reserve(mailbox->unfollowed, mailbox->n_unfollowed,
+				    &mailbox->unfollowed_capacity, sizeof(*mailbox->unfollowed));
 	mailbox->unfollowed[mailbox->n_unfollowed++] = unfollowed;
 	pthread_mutex_unlock(&mailbox->lock);
 	torsh_mailbox_notify(mailbox);

@@ -8,6 +8,7 @@
 #define TORSH_WRITER_THREADS_MAILBOX_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tools/writer/input/target.h"
@@ -19,9 +20,11 @@ struct mailbox {
 	int done_fd; /* an eventfd, owned by the caller */
 	pthread_mutex_t lock; /* guards the following fields */
 	struct target **targets;
-	uint32_t n_targets, target_capacity;
+	uint32_t n_targets;
+	size_t target_capacity;
 	struct unfollowed **unfollowed;
-	uint32_t n_unfollowed, unfollowed_capacity;
+	uint32_t n_unfollowed;
+	size_t unfollowed_capacity;
 	char *exit_text; /* NULL: none yet */
 };
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 
 struct range_node {
 	struct range range;
@@ -14,7 +14,7 @@ struct range_node {
 void torsh_ranges_create(struct ranges *ranges)
 {
 	*ranges = (struct ranges){.n_nodes = 1, .random = UINT64_C(0x9e3779b97f4a7c15)};
-	ranges->nodes = torsh_memory_grow(NULL, &ranges->capacity, 0, sizeof(*ranges->nodes));
+	ranges->nodes = torsh_array_reserve(NULL, 0, &ranges->capacity, sizeof(*ranges->nodes));
 }
 
 void torsh_ranges_destroy(struct ranges *ranges)
@@ -32,8 +32,8 @@ static uint32_t take_node(struct ranges *ranges)
 		return number;
 	}
 	number = ranges->n_nodes++;
-	ranges->nodes =
-		torsh_memory_grow(ranges->nodes, &ranges->capacity, number, sizeof(*ranges->nodes));
+	ranges->nodes = torsh_array_reserve(ranges->nodes, number, &ranges->capacity,
+					    sizeof(*ranges->nodes));
 	return number;
 }
 

@@ -6,6 +6,7 @@
 #ifndef TORSH_WRITER_FOLD_TABLES_ADDRESS_RANGES_H
 #define TORSH_WRITER_FOLD_TABLES_ADDRESS_RANGES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct range {
@@ -17,7 +18,8 @@ struct range_node;
 
 struct ranges {
 	struct range_node *nodes; /* by number; [0]: none */
-	uint32_t n_nodes, capacity;
+	uint32_t n_nodes;
+	size_t capacity;
 	uint32_t root, free; /* free nodes are linked by left */
 	uint32_t n_ranges;
 	uint64_t random;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
 void torsh_code_create(struct code_table *table, const struct channel_view *view)
@@ -63,7 +64,7 @@ static uint32_t add_module(struct code_table *table, const struct channel_module
 		return number;
 	}
 	table->modules =
-		torsh_memory_grow(table->modules, &table->module_capacity, number, sizeof(row));
+		torsh_array_reserve(table->modules, number, &table->module_capacity, sizeof(row));
 	table->modules[table->n_modules++] = row;
 	return number;
 }
@@ -88,8 +89,9 @@ static uint32_t function_number(struct code_table *table, uint32_t index)
 	if (torsh_view_code(table->view, index, &code))
 		return CHANNEL_NO_MODULE;
 	if (!table->function_numbers[index]) {
-		table->functions = torsh_memory_grow(table->functions, &table->function_capacity,
-						     table->n_functions, sizeof(*table->functions));
+		table->functions =
+			torsh_array_reserve(table->functions, table->n_functions,
+					    &table->function_capacity, sizeof(*table->functions));
 		table->functions[table->n_functions++] = (struct code_function){
 			.name = torsh_view_text(table->view, code.name, -1, &n),
 			.file = torsh_view_text(table->view, code.file, -1, &n),
@@ -129,8 +131,8 @@ static uint32_t address_number(struct code_table *table, const struct view_addre
 
 	if (slot->key && is_same_address(&table->addresses[slot->number], address))
 		return slot->number;
-	table->addresses = torsh_memory_grow(table->addresses, &table->address_capacity, number,
-					     sizeof(*address));
+	table->addresses = torsh_array_reserve(table->addresses, number, &table->address_capacity,
+					       sizeof(*address));
 	table->addresses[table->n_addresses++] = *address;
 	if (!slot->key)
 		torsh_key_index_fill(&table->address_index, slot, key, number);

@@ -7,6 +7,8 @@
 #ifndef TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 
+#include <stddef.h>
+
 #include "tools/base/containers/key_index.h"
 #include "tools/writer/input/channel_view.h"
 
@@ -28,14 +30,17 @@ struct code_table {
 	uint32_t *numbers; /* by the channel's id: number + 1; 0: not referenced yet */
 	/* by number; module is a number too: of a function with ADDRESS_PYTHON */
 	struct view_address *addresses;
-	uint32_t n_addresses, address_capacity;
+	uint32_t n_addresses;
+	size_t address_capacity;
 	struct key_index address_index;
 	uint32_t *module_numbers; /* by the channel's index: number + 1 */
 	struct code_module *modules;
-	uint32_t n_modules, module_capacity;
+	uint32_t n_modules;
+	size_t module_capacity;
 	uint32_t *function_numbers; /* by the channel's index: number + 1 */
 	struct code_function *functions;
-	uint32_t n_functions, function_capacity;
+	uint32_t n_functions;
+	size_t function_capacity;
 };
 
 /* Create an empty table; the view must outlive it. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 
 #define FIRST_SLOTS 1024u
@@ -10,7 +11,7 @@
 void torsh_stacks_create(struct stack_table *table)
 {
 	*table = (struct stack_table){.n_rows = 1, .mask = FIRST_SLOTS - 1};
-	table->rows = torsh_memory_grow(NULL, &table->capacity, 0, sizeof(*table->rows));
+	table->rows = torsh_array_reserve(NULL, 0, &table->capacity, sizeof(*table->rows));
 	table->slots = torsh_memory_table(FIRST_SLOTS, sizeof(*table->slots));
 }
 
@@ -49,7 +50,7 @@ uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash
 	uint32_t number = table->n_rows++;
 
 	table->rows =
-		torsh_memory_grow(table->rows, &table->capacity, number, sizeof(*table->rows));
+		torsh_array_reserve(table->rows, number, &table->capacity, sizeof(*table->rows));
 	table->rows[number] =
 		(struct stack_row){.parent = (uint32_t)(key >> 32), .address = (uint32_t)key - 1};
 	if (table->n_rows > table->mask / 4 * 3)

@@ -11,6 +11,7 @@
 #ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 #define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/wire/channel.h"
@@ -32,7 +33,8 @@ struct stack_slot {
 
 struct stack_table {
 	struct stack_row *rows; /* by number */
-	uint32_t n_rows, capacity; /* n_rows >= 1 */
+	uint32_t n_rows; /* n_rows >= 1 */
+	size_t capacity;
 	struct stack_slot *slots; /* mask + 1 slots; at least a quarter are empty */
 	uint32_t mask;
 };

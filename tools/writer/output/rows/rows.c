@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
@@ -15,8 +16,8 @@
 
 void *torsh_rows_keep(struct rows_memory *memory, void *block)
 {
-	memory->blocks = torsh_memory_grow(memory->blocks, &memory->capacity, memory->n_blocks,
-					   sizeof(*memory->blocks));
+	memory->blocks = torsh_array_reserve(memory->blocks, memory->n_blocks, &memory->capacity,
+					     sizeof(*memory->blocks));
 	memory->blocks[memory->n_blocks++] = block;
 	return block;
 }

@@ -8,6 +8,7 @@
 #define TORSH_WRITER_OUTPUT_ROWS_ROWS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/budget/cost.h"
@@ -27,7 +28,8 @@ struct rows_state {
 	 * changes.
 	 */
 	struct extent *extents;
-	uint32_t n_extents, extent_capacity, n_base;
+	uint32_t n_extents, n_base;
+	size_t extent_capacity;
 };
 
 struct rows_session {
@@ -102,7 +104,8 @@ void torsh_rows_symbols(struct recording_file *file, const struct target *target
 /* List the chunks that later ones replace. The caller frees items. */
 struct rows_extents {
 	struct extent *items;
-	uint32_t n, capacity;
+	uint32_t n;
+	size_t capacity;
 };
 
 /*

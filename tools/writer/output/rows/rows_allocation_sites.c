@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
@@ -17,7 +18,8 @@ struct frame_total {
 /* Numbers of the needed rows: sorted and unique after settle_picks. */
 struct picks {
 	uint32_t *numbers;
-	uint32_t n, capacity;
+	uint32_t n;
+	size_t capacity;
 };
 
 struct needed {
@@ -29,8 +31,8 @@ struct needed {
 
 static void pick(struct picks *picks, uint32_t number)
 {
-	picks->numbers = torsh_memory_grow(picks->numbers, &picks->capacity, picks->n,
-					   sizeof(*picks->numbers));
+	picks->numbers = torsh_array_reserve(picks->numbers, picks->n, &picks->capacity,
+					     sizeof(*picks->numbers));
 	picks->numbers[picks->n++] = number;
 }
 

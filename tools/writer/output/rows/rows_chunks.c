@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 #include "tools/store/recording_format.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
@@ -55,8 +55,8 @@ static void put_chunk(const struct totals *totals, Torsh__Chunk *chunk)
 		state->has_missed = true;
 		return;
 	}
-	state->extents = torsh_memory_grow(state->extents, &state->extent_capacity,
-					   state->n_extents, sizeof(extent));
+	state->extents = torsh_array_reserve(state->extents, state->n_extents,
+					     &state->extent_capacity, sizeof(extent));
 	state->extents[state->n_extents++] = extent;
 }
 

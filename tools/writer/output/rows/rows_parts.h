@@ -8,6 +8,7 @@
 #define TORSH_WRITER_OUTPUT_ROWS_ROWS_PARTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/writer/output/rows/rows.h"
 
@@ -20,7 +21,8 @@
 /* Memory of messages under construction: columns, freed together. */
 struct rows_memory {
 	void **blocks;
-	uint32_t n_blocks, capacity;
+	uint32_t n_blocks;
+	size_t capacity;
 };
 
 /* Take ownership of a block from malloc. Returns it. */

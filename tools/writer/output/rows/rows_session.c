@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 #include "tools/writer/fold/heap_state.h"
 #include "tools/writer/fold/session_heap.h"
 #include "tools/writer/fold/step_marks.h"
@@ -71,7 +71,7 @@ static int put(struct recording_file *file, Torsh__Joint *row, enum recording_pr
 	if (result)
 		return result;
 	extents->items =
-		torsh_memory_grow(extents->items, &extents->capacity, extents->n, sizeof(extent));
+		torsh_array_reserve(extents->items, extents->n, &extents->capacity, sizeof(extent));
 	extents->items[extents->n++] = extent;
 	return 0;
 }

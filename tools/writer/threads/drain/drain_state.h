@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tools/writer/budget/memory_limit.h"
 #include "tools/writer/budget/shortage.h"
@@ -47,7 +48,8 @@ struct drain {
 	struct unfollowed_list unfollowed_list;
 	struct out_of_memory out_of_memory;
 	struct target **targets;
-	uint32_t n_targets, target_capacity;
+	uint32_t n_targets;
+	size_t target_capacity;
 	struct memory_limit memory_limit;
 	struct shortage shortage;
 	struct pace pace;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tools/base/memory.h"
+#include "tools/base/containers/array.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
 #include "tools/writer/threads/drain/drain_state.h"
@@ -44,8 +44,8 @@ static void begin_target(struct drain *drain, struct target *target)
 	if (is_first)
 		begin_session(drain, target);
 	begin_state(drain, target);
-	drain->targets = torsh_memory_grow(drain->targets, &drain->target_capacity,
-					   drain->n_targets, sizeof(*drain->targets));
+	drain->targets = torsh_array_reserve(drain->targets, drain->n_targets,
+					     &drain->target_capacity, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
 	torsh_pending_children_remove(&drain->pending_children, target->pid);
 	torsh_pending_children_remove(&drain->pending_children, (pid_t)target->start.pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * ELF files of recorded modules, and the rules by which all of the tools read their symbols: which
- * symbols are functions, and which one of several names an address.
+ * symbols are functions, and which of several symbols names an address.
  */
 #ifndef TORSH_BASE_ELF_FILE_H
 #define TORSH_BASE_ELF_FILE_H
@@ -17,20 +17,23 @@ struct elf_file {
 };
 
 /*
- * Open the ELF file at path. build_id (n_build_id 0: not known) must be the file's own.
- * Returns 0, -ESTALE when the file has another build-id, -ENOEXEC when it can't be read as ELF, or
- * another -errno; torsh_elf_close is called only after 0.
+ * Open the ELF file at path. build_id (n_build_id 0: unknown) must match the file's. Returns 0,
+ * -ESTALE if the build-id differs, -ENOEXEC if it is not a readable ELF file, or another -errno;
+ * call torsh_elf_close only after 0.
  */
 int torsh_elf_open(struct elf_file *file, const char *path, const uint8_t *build_id,
 		   size_t n_build_id);
+
+/* Close a file that torsh_elf_open opened. */
 void torsh_elf_close(struct elf_file *file);
 
 /*
- * Visit the symbols of .symtab and .dynsym in the file's order. strings is the section of their
- * names for elf_strptr: names are read only where they are needed, as the tables of a large library
- * have hundreds of MiB. The visitor returns true to stop.
+ * Called for each symbol. strings is the section of the names for elf_strptr: names are read only
+ * if needed, because the tables of a large library have hundreds of MiB. Returns true to stop.
  */
 typedef bool elf_symbol_visitor(void *context, const GElf_Sym *symbol, size_t strings);
+
+/* Visit the symbols of .symtab and .dynsym in file order. */
 void torsh_elf_visit_symbols(Elf *elf, elf_symbol_visitor *visit, void *context);
 
 /*
@@ -46,9 +49,9 @@ struct elf_symbol {
 };
 
 /*
- * Order for qsort, so that of the symbols that cover an address the last one names it: the one that
- * starts last, of these the largest (as in LLVM's symbolizer), of aliases the shortest ("malloc",
- * not "__libc_malloc"), of these the last by byte order.
+ * Order for qsort: of the symbols that cover an address, the last one names it. That is the one
+ * that starts last, then the largest (as in LLVM's symbolizer), then the alias with the shortest
+ * name ("malloc", not "__libc_malloc"), then the last by byte order.
  */
 int torsh_elf_compare_symbols(const void *a, const void *b);
 

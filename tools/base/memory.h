@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory for tables. Without memory the tools can't go on: these functions end the process with a
- * sentence, and the writer's recording keeps what its last checkpoint wrote.
+ * Memory for tables. The tools cannot work without memory: on failure these functions end the
+ * process with a message, and the writer's recording keeps its last checkpoint.
  */
 #ifndef TORSH_BASE_MEMORY_H
 #define TORSH_BASE_MEMORY_H
@@ -10,47 +10,44 @@
 #include <stdint.h>
 
 /*
- * The writer's start, before anything else is allocated: large blocks get pages of their own, which
- * come zeroed and grow without a copy.
+ * Called by the writer before anything else is allocated: gives large blocks their own pages, which
+ * are zeroed and grow without a copy.
  */
 void torsh_memory_start(void);
 
-/* n items of n_bytes each, zeroed; never NULL. What is not touched costs nothing. */
+/* Returns n items of n_bytes each, zeroed; never NULL. Untouched pages use no memory. */
 void *torsh_memory_new(size_t n, size_t n_bytes);
 
 /* n_bytes, not initialised; never NULL. */
 void *torsh_memory_alloc(size_t n_bytes);
 
-/*
- * The same for a table that is looked into at random and filled soon: in huge pages, where there
- * are any.
- */
+/* Likewise, for a table with random access that fills soon: uses huge pages if there are any. */
 void *torsh_memory_table(size_t n, size_t n_bytes);
 
-/* The same for a small one whose items share cache lines: it begins with one. */
+/* Likewise, aligned to a cache line, for a small table with items that share cache lines. */
 void *torsh_memory_lines(size_t n, size_t n_bytes);
 
 /*
- * Zeroed memory of its own, n_bytes of it, which is a multiple of 2 MiB and begins at one: in huge
- * pages, where there are any. What is not touched costs nothing, so that a table can grow in it.
+ * Returns a zeroed region of n_bytes, a multiple of 2 MiB, aligned to 2 MiB: uses huge pages if
+ * there are any. Untouched pages use no memory, so a table can grow in it.
  */
 void *torsh_memory_region(size_t n_bytes);
 
 /*
- * The same in pages of the usual size, for what is to take no more than n_bytes;
- * torsh_memory_region_free frees it.
+ * Likewise with pages of the usual size, so that it uses at most n_bytes. Free it with
+ * torsh_memory_region_free.
  */
 void *torsh_memory_pages(size_t n_bytes);
 
-/* Give the pages of a region back: they read as zeroes again, and cost nothing. */
+/* Return the pages of a region to the kernel: they read as zeroes again. */
 void torsh_memory_region_empty(void *start, size_t n_bytes);
 
 /* Unmap a region or pages of n_bytes. */
 void torsh_memory_region_free(void *region, size_t n_bytes);
 
 /*
- * p, or the end of the process when it is NULL: the writer's with status 1, at once; a command's
- * as torsh_die.
+ * Returns p; ends the process if it is NULL: the writer's with status 1, at once; a command's like
+ * torsh_die.
  */
 void *torsh_memory_or_die(void *p);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Files that hold what a recording holds: command lines, paths, names. They are their owner's
- * alone, and safe to write where other users may write too: a file is made anew under a name that
- * nobody could guess, relative to its directory, and takes the place of what has its own name when
- * it is whole. No link is followed, nothing that is there is written to.
+ * Files with the contents of recordings: command lines, paths, names. Only their owner can read
+ * them, and writing is safe in folders that other users can write to: a file is created under an
+ * unpredictable name, relative to its directory, and renamed when it is complete. Links are not
+ * followed, and existing files are never written to.
  */
 #ifndef TORSH_BASE_PRIVATE_FILE_H
 #define TORSH_BASE_PRIVATE_FILE_H
@@ -17,21 +17,21 @@ struct private_file {
 	char temporary[PRIVATE_NAME_BYTES]; /* what it is called until it is kept */
 };
 
-/* Returns 0 or -errno. The fd is the caller's to close before either of the two below. */
+/* Returns 0 or -errno. The caller closes fd before it calls one of the two functions below. */
 int torsh_private_create(struct private_file *file, const char *path);
 
 /* Give the file its name. Returns 0, or -errno and the file is gone. */
 int torsh_private_keep(struct private_file *file);
 
-/* Remove the temporary file; a file that has the name stays. */
+/* Remove the temporary file; an existing file with the final name stays. */
 void torsh_private_drop(struct private_file *file);
 
 /* A path by which libraries open the temporary file; the caller's. */
 char *torsh_private_path(const struct private_file *file);
 
 /*
- * Make the directory unless it is there and nobody else's but root's. Returns 0 or -errno: -EPERM
- * where it is another user's.
+ * Make the directory unless it exists and belongs to this user or root. Returns 0 or -errno: -EPERM
+ * if it belongs to another user.
  */
 int torsh_private_directory(const char *path);
 

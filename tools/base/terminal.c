@@ -17,7 +17,7 @@ struct guard {
 	FILE *file; /* what stdout or stderr is from now on */
 	int fd;
 	bool is_trusted; /* what comes is the command's own */
-	char cut[4]; /* the start of a character whose end has not come yet */
+	char cut[4]; /* the start of an incomplete character */
 	size_t n_cut;
 };
 
@@ -104,8 +104,8 @@ static int write_clean(struct guard *guard, const char *text, size_t n)
 }
 
 /*
- * A character whose start came before: byte by byte, until it is whole or none. Returns how many
- * bytes that took.
+ * Continue an incomplete character byte by byte, until it is complete or invalid. Returns the
+ * number of bytes used.
  */
 static size_t finish_cut(struct guard *guard, const char *text, size_t n, int *failed)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * All text to a terminal passes here. Names of programs, files, functions, operators and ranges are
- * whatever their makers chose: escape sequences would recolour, retitle or answer in the reader's
- * terminal. After torsh_terminal_guard() every byte that goes to stdout or stderr passes here, and
- * '?' stands for what a terminal would obey or what is no UTF-8.
+ * Filters all text that goes to a terminal. Names of programs, files, functions, operators and
+ * ranges come from others: escape sequences in them could recolour or retitle the reader's
+ * terminal, or make it send input. After torsh_terminal_guard() every byte on stdout or stderr
+ * passes through the filter, which replaces control sequences and invalid UTF-8 by '?'.
  */
 #ifndef TORSH_BASE_TERMINAL_H
 #define TORSH_BASE_TERMINAL_H
@@ -11,31 +11,30 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/*
- * Once, before anything is printed. Where it can't be had for want of memory, the process ends with
- * a sentence.
- */
+/* Call once, before anything is printed. If memory runs out, the process ends with a message. */
 void torsh_terminal_guard(void);
 
-/* Replace the same by '?' in place, for text that another process prints. */
+/* Replace the same characters by '?' in place, for text that another process prints. */
 void torsh_terminal_clean(char *text);
 
-/* Does what is printed to out, stdout or stderr, reach a terminal? False for other files. */
+/*
+ * Returns true if text that is printed to out, stdout or stderr, reaches a terminal; false for
+ * other files.
+ */
 bool torsh_terminal_is(FILE *out);
 
-/* Bytes of our own that a terminal is to obey, in their place in what is printed to out. */
+/* Print escape sequences of our own to out, in order with the other text. */
 void torsh_terminal_control(FILE *out, const char *bytes);
 
 /*
- * A stream that owns fd. All that is printed to it passes the guard where a terminal reads it, and
- * is written as it is where a file or a pipe does. Where it can't be had the process ends with a
- * sentence.
+ * Returns a stream that owns fd. Text to a terminal is filtered; text to a file or a pipe is not.
+ * If it cannot be created, the process ends with a message.
  */
 FILE *torsh_terminal_open(int fd);
 
 /*
- * Standard output for what is no text: exports that no terminal reads, and a library that draws.
- * What was printed before is written first. The same FILE each time; it stays open.
+ * Returns standard output for data that is not text: exports that no terminal reads, and a library
+ * that draws. Flushes earlier output. Returns the same FILE each time; it stays open.
  */
 FILE *torsh_terminal_raw_output(void);
 

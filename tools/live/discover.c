@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Finds the sessions: the sockets that the kernel says are listened at, and those in the places
- * where agents put them, for who can't see the former.
+ * Finds the sessions: the listening sockets that the kernel lists, and the sockets in the agents'
+ * folders for users who cannot read that list.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/live/ finds the running sessions of this user on this machine, and sends requests to their
- * writers. Sessions of other users can't be found or queried: their sockets lie in directories that
- * only they can enter, and a writer answers only its own user. A socket that belongs to somebody
- * else is not used.
+ * tools/live/ finds the running sessions of this user on this machine and sends requests to their
+ * writers. Other users' sessions cannot be found or queried: their sockets are in folders that only
+ * their owners can enter, and a writer answers only its own user. Sockets of other owners are not
+ * used.
  */
 #ifndef TORSH_LIVE_LIVE_H
 #define TORSH_LIVE_LIVE_H
@@ -15,14 +15,14 @@
 struct live_session {
 	char *socket_path;
 	uint32_t writer_pid;
-	/* its processes as of now, each with who holds most: stacks of one frame */
+	/* its current processes, each with its largest allocation sites: stacks of one frame */
 	struct recording *recording;
 };
 
 struct live_sessions {
 	struct live_session *items; /* the oldest first */
 	size_t n, n_room;
-	char *problem; /* a sentence about one that is there and didn't answer; NULL: all did */
+	char *problem; /* a sentence about a session that did not answer; NULL: all answered */
 };
 
 /* Query all sessions, for n_sites of each process; the caller frees them. */
@@ -34,22 +34,21 @@ void torsh_live_sessions_free(struct live_sessions *sessions);
 void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path,
 				 uint32_t n_sites);
 
-/* Print the problem on stderr, where there is one. */
+/* Print the problem to stderr, if there is one. */
 void torsh_live_sessions_warn(const struct live_sessions *sessions);
 
-/*
- * The session of a process, or of the writer with that pid: NULL where there is none, or the end
- * with a sentence.
- */
+/* Returns the session of a process, or of the writer with that pid; NULL if there is none. */
 const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions,
 						    uint32_t pid);
+
+/* Likewise, but ends the program if there is none. */
 const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions,
 						    uint32_t pid);
 
 /* Exit with that sentence. */
 _Noreturn void torsh_live_no_process(uint32_t pid);
 
-/* A pid as a command's argument, or the end with a sentence. */
+/* Parse a pid argument; ends the program if it is invalid. */
 uint32_t torsh_live_pid(const char *text);
 
 struct live_answer {
@@ -59,9 +58,9 @@ struct live_answer {
 
 /*
  * Send a request to the writer at a socket and wait for the answer. Returns 0 with descriptors that
- * torsh_live_close closes, what the writer answered, or -errno: -ECONNREFUSED and -ENOENT where
- * nobody is there, -EACCES another user's, -ETIMEDOUT, -ECONNRESET when it ended meanwhile, -EPROTO
- * when it speaks another version.
+ * torsh_live_close closes, the writer's result, or -errno: -ECONNREFUSED and -ENOENT without a
+ * writer, -EACCES for another user's socket, -ETIMEDOUT, -ECONNRESET if it ended meanwhile, -EPROTO
+ * if its version differs.
  */
 int torsh_live_query(const char *socket_path, enum request_verb verb, uint32_t n_sites,
 		     struct live_answer *answer);
@@ -75,7 +74,7 @@ void torsh_live_close(struct live_answer *answer);
  */
 int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns, int fd);
 
-/* The sentence for such an error. */
+/* Returns the sentence for such an error. */
 const char *torsh_live_reason(int error);
 
 #endif

@@ -10,8 +10,8 @@
 #include "tools/live/live.h"
 
 /*
- * A writer answers within milliseconds; one that is far behind its targets tells its status after a
- * second.
+ * A writer answers within milliseconds; one that is far behind its targets reports its status after
+ * a second.
  */
 #define STATUS_TIMEOUT_S 10
 #define TIMEOUT_S 60
@@ -56,7 +56,7 @@ static int connect_to(const char *path, int patience_s)
 		close(fd);
 		return -error;
 	}
-	/* Who began to listen there: of that process only the user still says something. */
+	/* Who began to listen there; only the user id of that process still counts. */
 	if (peer.uid != geteuid()) {
 		close(fd);
 		return -EACCES;

@@ -39,14 +39,11 @@ struct allocation_site {
 	uint64_t first_ns, last_ns; /* where has_times */
 	bool usable_is_known, has_times;
 	bool is_arena; /* CPython's: torsh_sites_mark_arenas */
-	/* some of the blocks were a framework's tensors; known of what grows only */
+	/* some of the blocks were a framework's tensors; set only for growth */
 	bool is_of_tensors;
-	/* labels: in what they were allocated; 0: in none or not known, PROFILE_SEVERAL */
+	/* labels of the scope of the allocations; 0: none or unknown, PROFILE_SEVERAL */
 	uint32_t operator, module;
-	/*
-	 * Steps in which the first and the last of them were allocated: numbers and 1; 0: in none,
-	 * or not known.
-	 */
+	/* Steps of the first and the last allocation, each + 1; 0: none or unknown. */
 	uint32_t first_step, last_step;
 	const struct frame **frames; /* set by torsh_sites_name */
 	size_t n_frames;
@@ -59,51 +56,44 @@ struct allocation_sites {
 	size_t depth; /* frames that count; 0: all */
 };
 
-/* Add one, unless it holds nothing; what it was allocated in is found here. */
+/* Add a site unless it is empty; looks up the scope of its allocations. */
 void torsh_sites_add(struct allocation_sites *sites, const struct allocation_site *site);
 
-/* The same; what it was allocated in is printed already. */
+/* Likewise, for a site with its scope already set. */
 void torsh_sites_put(struct allocation_sites *sites, const struct allocation_site *site);
 
-/* Add a process's. */
+/* Add all sites of a process. */
 void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process,
 			 enum sites_of what);
 
-/* Distinguish arenas of CPython from what else is mapped; before stacks are merged. */
+/* Mark CPython's arenas among the mappings; call before stacks are merged. */
 void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *symbols);
 
-/*
- * One allocation site for each stack that allocation sites->view shows, of the innermost allocation
- * sites->depth frames.
- */
+/* Merge sites of equal stacks, as sites->view shows them, by the innermost sites->depth frames. */
 void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *symbols);
 
-/*
- * Largest first (ORDER_FIRST: oldest first); equal ones in the order of bytes, process and stack.
- */
+/* Sort the largest first (ORDER_FIRST: oldest first); ties by bytes, process and stack. */
 void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order);
 
-/*
- * Those with at least min_bytes before the others; returns how many they are. Keeps the order
- * within both.
- */
+/* Move sites with at least min_bytes to the front; returns their number. Stable. */
 size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_bytes);
 
 /*
- * Give the first n_first their frames, and merge those of a process that then look alike (same
- * functions and lines).
+ * Set the frames of the first n_first sites, and merge sites of a process that then look alike
+ * (same functions and lines).
  */
 void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first);
 
-/*
- * Names of what the allocation site's blocks were allocated in, NULL: in none, in several, or not
- * known.
- */
+/* The operator that the site's blocks were allocated in; NULL: none, several, or unknown. */
 const char *torsh_site_operator(const struct allocation_site *site);
+
+/* The module that they were allocated in; NULL likewise. */
 const char *torsh_site_module(const struct allocation_site *site);
 
-/* The blocks and bytes of all sites together. */
+/* Sums up the blocks and bytes of all sites. */
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes);
+
+/* Free the sites. */
 void torsh_sites_free(struct allocation_sites *sites);
 
 #endif

@@ -11,8 +11,8 @@
 struct symbols;
 
 /*
- * Is what was mapped with that stack an arena? Recognised by the names of the innermost functions:
- * not without these.
+ * Returns true if the mapping with that stack is an arena. Recognised by the names of the innermost
+ * functions; false without names.
  */
 bool torsh_arena_is(struct symbols *symbols, const struct recorded_process *process,
 		    uint32_t stack);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/memory/growth.h"
 
-#define REPLACED_MIN 16u /* fewer blocks tell nothing of their ages */
+#define REPLACED_MIN 16u /* fewer blocks show nothing about their ages */
 #define REPLACED_RATIO 4u
 
 /* The parts of one quarter of the run. */

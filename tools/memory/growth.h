@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What grows from step to step: stacks of which every stretch of the run has left blocks that are
- * still alive. A cache that warms up leaves them in the first steps, one that is bounded in the
- * last, a leak in all.
+ * Memory that grows from step to step: stacks with live blocks from every part of the run. A cache
+ * that warms up leaves them in the first steps, a bounded cache in the last ones, a leak in all.
  */
 #ifndef TORSH_MEMORY_GROWTH_H
 #define TORSH_MEMORY_GROWTH_H
@@ -24,19 +23,21 @@ struct growth {
  */
 void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes,
 		       size_t n_processes);
+
+/* Free the growth. */
 void torsh_growth_free(struct growth *growth);
 
-/* Does what has survivors in these parts of the steps (bit i: part i of n) grow? */
+/* Returns true if a stack with survivors in these parts of the steps (bit i: part i of n) grows. */
 bool torsh_growth_is_steady(uint64_t parts, uint32_t n);
 
 /*
- * Are there so many fewer survivors of the second quarter of the steps than of the last that they
- * must have been freed one by one? So it is where what is kept is bounded and entries are replaced
- * at random: their ages fall off.
+ * Returns true if the survivors of the second quarter of the steps are so many fewer than those of
+ * the last that blocks must be freed one by one. That is the case for bounded caches with random
+ * replacement: the ages of their entries fall off.
  */
 bool torsh_growth_is_replaced(uint64_t n_early, uint64_t n_last);
 
-/* "an optimizer's calls", ...; NULL: nothing is known of steps. */
+/* "an optimizer's calls", ...; NULL: no steps are known. */
 const char *torsh_growth_rule(const struct recorded_process *process);
 
 #endif

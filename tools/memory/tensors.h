@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who held the memory of tensors when most of it was held, for each process and device: two passes
- * over the timeline, the first one finds the moment.
+ * The groups that held tensor memory at its peak, per process and device. Two passes over the
+ * timeline: the first one finds the moment.
  */
 #ifndef TORSH_MEMORY_TENSORS_H
 #define TORSH_MEMORY_TENSORS_H
@@ -39,9 +39,9 @@ struct tensor_sums {
 };
 
 /*
- * Does the event have such sums? The host has no caching allocator: with a block of shared memory
- * comes that block alone (none allocated, its size reserved), and after a fork what is allocated is
- * the parent's too.
+ * Returns true if the event has such sums. The host has no caching allocator: a block of shared
+ * memory comes alone (nothing allocated, its size reserved), and after a fork the allocated bytes
+ * include the parent's.
  */
 static inline bool torsh_tensor_has_sums(const struct event_tensor *tensor)
 {
@@ -78,6 +78,8 @@ void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group,
 			   const struct recording *recording,
 			   struct recorded_process *const *processes, size_t n_processes,
 			   const struct prepass *prepass);
+
+/* Free the tensors. */
 void torsh_tensors_free(struct tensors *tensors);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Floating point operations of an operator, from its name and its inputs: analytic, nothing is
- * measured. A multiply and an add are two. What each operator is worth is defined in
- * tools/ops/flops.def.
+ * Floating point operations of an operator, computed from its name and inputs; nothing is measured.
+ * A multiply and an add count as two. The formulas are in tools/ops/flops.def.
  *
  * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of
- * some library. So an operator counts either where it begins, and nothing inside counts again, or
- * only where nothing inside counted.
+ * some library. So an operator counts either at its begin, and nothing inside counts again, or only
+ * if nothing inside counted.
  */
 #ifndef TORSH_OPS_FLOPS_H
 #define TORSH_OPS_FLOPS_H

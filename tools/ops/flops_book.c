@@ -11,7 +11,7 @@
 #include "tools/base/die.h"
 #include "tools/ops/operators.h"
 
-/* What is known of the pairs of one process. */
+/* The cached pairs of one process. */
 struct process_pairs {
 	const struct recorded_process *process;
 	struct key_index index; /* by both labels: index of worth */

@@ -30,10 +30,14 @@ struct module_totals {
 	bool has_devices; /* of some process devices were recorded */
 };
 
-/* Add up the time of modules in ns, per process. Dies where the recording cannot be read. */
+/*
+ * Add up the time of modules in ns, per process. Ends the program if the recording cannot be read.
+ */
 void torsh_module_totals_collect(struct module_totals *totals, const struct recording *recording,
 				 struct recorded_process *const *processes, size_t n_processes,
 				 const struct prepass *prepass);
+
+/* Free the totals. */
 void torsh_module_totals_free(struct module_totals *totals);
 
 #endif

@@ -53,7 +53,7 @@ struct operator_total {
 	struct histogram durations;
 };
 
-/* An operator inside of which nothing is, and without a known formula. */
+/* An operator without inner operators and without a formula. */
 struct operator_unknown {
 	char *name;
 	uint64_t calls;
@@ -71,7 +71,7 @@ struct operators {
 	bool has_flops; /* they were wanted */
 	uint64_t flops, flops_all;
 	struct process_groups groups; /* that inputs name */
-	uint64_t calls_without_inputs; /* without known FLOPs */
+	uint64_t calls_without_inputs; /* their FLOPs are unknown */
 };
 
 struct operators_request {
@@ -90,20 +90,26 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 			     const struct recording *recording,
 			     struct recorded_process *const *processes, size_t n_processes,
 			     const struct prepass *prepass);
+
+/* Free the operators. */
 void torsh_operators_free(struct operators *operators);
 
 /*
- * FLOPs of spans as they come: the part of a pass that others share. begin and end are to be called
- * with every operator before anything else is done with it; they fill what struct span calls the
- * visitor's own. Of a recording without FLOPs there are no formulas.
+ * FLOPs of spans during a pass: shared by several visitors. Call begin and end with every operator
+ * before other uses of it; they fill the part of struct span that belongs to the visitor. A
+ * recording without FLOPs has no formulas.
  */
 struct flops_book;
 
 /* A cache of FLOPs by name and inputs. The recording outlives it. */
 struct flops_book *torsh_flops_book_create(const struct recording *recording);
+
+/* Free the cache. */
 void torsh_flops_book_destroy(struct flops_book *book);
+
+/* Call with each span that begins. */
 void torsh_flops_book_begin(struct flops_book *book, struct span *span);
-/* Returns what the operator itself was worth, or that it is unknown. */
+/* Call with each span that ends. Returns the operator's own FLOPs, or that they are unknown. */
 struct flops torsh_flops_book_end(struct flops_book *book, struct span *span);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a program reported by itself, summed: how often and how long it was in its ranges, how often
- * it marked what, what its values were. Of the same name, domain, category and source there is one
- * entry, of all processes and threads that were requested. Ranges and marks count that began in
- * steps which the pre-pass has, values all.
+ * The program's own annotations, summed: number and duration of its ranges, number of its marks,
+ * statistics of its values. One entry per name, domain, category and source, over all selected
+ * processes and threads. Ranges and marks count if they began in the pre-pass's steps, values
+ * always.
  */
 #ifndef TORSH_OPS_REGIONS_H
 #define TORSH_OPS_REGIONS_H
@@ -47,12 +47,14 @@ struct regions {
 	struct region_tables *tables;
 };
 
-/* Sums the timelines of the pre-pass's processes. Returns 0 or -errno. */
+/* Sum up the timelines of the pre-pass's processes. Returns 0 or -errno. */
 int torsh_regions_find(struct regions *regions, const struct recording *recording,
 		       const struct prepass *prepass);
+
+/* Free the regions. */
 void torsh_regions_free(struct regions *regions);
 
-/* The name that the program gave a thread, NULL where it gave none: the kernel's then. */
+/* Returns the name that the program gave a thread, or NULL: then the kernel's name applies. */
 const char *torsh_regions_thread_name(const struct regions *regions,
 				      const struct recorded_process *process, uint32_t thread);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What happened in each step of a process: time by phase, of devices too, FLOPs, memory of tensors.
- */
+/* Totals of each step of a process: time by phase, also on devices, FLOPs, tensor memory. */
 #ifndef TORSH_OPS_STEP_TOTALS_H
 #define TORSH_OPS_STEP_TOTALS_H
 
@@ -41,9 +39,11 @@ struct step_totals {
  */
 void torsh_step_totals_collect(struct step_totals *totals, const struct recording *recording,
 			       struct recorded_process *process, const struct prepass *prepass);
+
+/* Free the totals. */
 void torsh_step_totals_free(struct step_totals *totals);
 
-/* What the devices had to do with a step: n_devices of them. */
+/* Returns the n_devices entries of a step. */
 static inline const struct step_device *torsh_step_devices(const struct step_totals *totals,
 							   size_t step)
 {

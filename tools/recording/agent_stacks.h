@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the agent's own Python allocated in the program: by its stacks, which show only what of the
- * program called it.
+ * Allocations by the agent's own Python code in the program: their stacks are cut to the program's
+ * frames.
  */
 #ifndef TORSH_RECORDING_AGENT_STACKS_H
 #define TORSH_RECORDING_AGENT_STACKS_H
@@ -9,12 +9,12 @@
 #include "tools/recording/recording.h"
 
 /*
- * Find the stacks with a line of the agent's own, and have each be its part outside of that. Once
- * all chunks are loaded, before anything else of the process is read.
+ * Find stacks with a line of the agent's own code and cut them to the frames outside of it. Call
+ * after all chunks are loaded, before anything else of the process is read.
  */
 void torsh_agent_stacks_hide(struct recorded_process *process);
 
-/* Had this stack such a line? */
+/* Returns true if this stack had such a line. */
 bool torsh_agent_stacks_has(const struct recorded_process *process, uint32_t stack);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "tools/recording/recording.h"
 
-/* A file with larger numbers is rejected: a few bytes of it would be tables without end. */
+/* A file with larger numbers is rejected: a few bytes of it could require huge tables. */
 #define STACKS_MAX (1u << 27)
 #define GAPS_MAX_BYTES (UINT64_C(64) << 20)
 #define FRAMES_ANYWAY (UINT64_C(1) << 24) /* of the stacks of all rows, each walked by itself */
@@ -16,29 +16,29 @@
 #define MOVES_MAX_BYTES (UINT64_C(1) << 30)
 
 /*
- * The process of that number, made when it is new: its tables may come before its own row. NULL: it
- * is not believed.
+ * Returns the process of that number, created if it is new: its tables may come before its own row.
+ * NULL: the number is invalid.
  */
 struct recorded_process *torsh_load_process_of(struct recording *recording, uint32_t number);
 
-/* Keep a copy of a text in the place of the one before; NULL: that stays. */
+/* Replace a text by a copy; NULL keeps the old one. */
 void torsh_load_text(char **text, const char *value);
 
-/* What the recording lacks, by the process's row; its counters and sums were taken before. */
+/* Load the losses from the process's row; its counters and sums are loaded before. */
 void torsh_load_losses(struct recorded_process *process, const Torsh__Process *row);
 
 /* Free the losses of a process. */
 void torsh_load_forget_losses(struct recorded_process *process);
 
 /*
- * May a table of n rows get one at `first`? What lies between was in chunks that are damaged: that
- * may not be more than GAPS_MAX_BYTES of all tables. Counts a bad row where it is.
+ * Returns true if a table of n rows may get one at `first`. The rows between were in damaged
+ * chunks: their memory, over all tables, is limited by GAPS_MAX_BYTES. Counts a bad row if not.
  */
 bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes);
 
 /*
- * Load a chunk into the tables of its process. The row stays the caller's; entries that make no
- * sense are counted as bad rows.
+ * Load a chunk into the tables of its process. The row stays the caller's; invalid entries are
+ * counted as bad rows.
  */
 void torsh_load_modules(struct recording *recording, const Torsh__Modules *row);
 void torsh_load_functions(struct recording *recording, const Torsh__Functions *row);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a recording lacks, by cause, and whether its figures can be believed: produced = delivered +
- * dropped is worked out here of what the agent and the writer counted. What doesn't add up is a
- * loss of its own, with no cause.
+ * What a recording lacks, by cause, and whether its figures are reliable. produced = delivered +
+ * dropped is computed here from the counters of the agent and the writer. A difference is a loss of
+ * its own, without a cause.
  */
 #ifndef TORSH_RECORDING_LOSSES_H
 #define TORSH_RECORDING_LOSSES_H
@@ -22,13 +22,15 @@ struct losses {
 	size_t n, n_room;
 };
 
-/* Sum them over the processes; to be freed by the caller. */
+/* Sum up the losses over the processes. Free the result with torsh_losses_free. */
 void torsh_losses_sum(struct losses *losses, struct recorded_process *const *processes, size_t n);
+
+/* Free the losses. */
 void torsh_losses_free(struct losses *losses);
 
 /*
- * May a report state that these processes have no leaks, where none was found: the heap of each was
- * recorded, and nothing was lost but what is still to come?
+ * Returns true if a report may state that these processes have no leaks when none was found: each
+ * heap was recorded, and nothing was lost except what is still to come.
  */
 bool torsh_losses_heap_is_whole(const struct recording *recording,
 				struct recorded_process *const *processes, size_t n);
@@ -37,14 +39,14 @@ bool torsh_losses_heap_is_whole(const struct recording *recording,
 char *torsh_losses_words(const struct loss *loss);
 
 /*
- * Is nothing missing: all processes were recorded to their end, nothing was lost, and all of the
- * file can be read? A recording that is being written, or a snapshot, is not whole.
+ * Returns true if nothing is missing: all processes were recorded to their end, nothing was lost,
+ * and the whole file can be read. A snapshot or an unfinished recording is not complete.
  */
 bool torsh_losses_is_whole(const struct recording *recording);
 
 /*
- * The sentence that every report of these processes begins with where something is missing: the
- * caller's to free. NULL: nothing is, or all that is missing is what comes later.
+ * Returns the first sentence of every report of these processes if something is missing; the caller
+ * frees it. NULL: nothing is missing except what is still to come.
  */
 char *torsh_losses_sentence(const struct recording *recording,
 			    struct recorded_process *const *processes, size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A bar on stderr, for what takes over a second, when that is a terminal. */
+/* A progress bar on stderr, shown on a terminal for work that takes over a second. */
 #ifndef TORSH_RECORDING_PROGRESS_H
 #define TORSH_RECORDING_PROGRESS_H
 
@@ -14,7 +14,11 @@ struct progress {
 
 /* Show progress on stderr, where that is a terminal. total and done are in one unit. */
 void torsh_progress_start(struct progress *progress, const char *what, uint64_t total);
+
+/* Update the bar. */
 void torsh_progress_show(struct progress *progress, uint64_t done);
-void torsh_progress_end(struct progress *progress); /* wipes it */
+
+/* Erase the bar. */
+void torsh_progress_end(struct progress *progress);
 
 #endif

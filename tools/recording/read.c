@@ -59,7 +59,7 @@ static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
 	return true;
 }
 
-/* Killed, and on its way to learn that. */
+/* Killed, but not ended yet. */
 static bool is_being_killed(uint32_t pid)
 {
 	char path[64], line[256];

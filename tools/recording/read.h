@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * From a path that the user gave to a recording: which recording is meant, whether its writer is
- * still at work, and whether to wait for that. For commands: reports on stderr what it does.
+ * Finds and reads the recording that a user's path refers to: which one is meant, whether its
+ * writer is still running, and whether to wait for that. Prints notes to stderr.
  */
 #ifndef TORSH_RECORDING_READ_H
 #define TORSH_RECORDING_READ_H
@@ -9,27 +9,28 @@
 #include "tools/recording/recording.h"
 
 /*
- * The recording that path means: a file is taken as it is; of a directory the newest session, and
- * the others are mentioned. Returns a path that the caller frees, or NULL with a sentence in error.
+ * Returns the path of the recording that path refers to: a file itself; in a directory the newest
+ * session, with a note about the others. The caller frees it. NULL with a sentence in error on
+ * failure.
  */
 char *torsh_recording_locate(const char *path, char *error, size_t n_error);
 
 /*
- * Read a whole recording, without its events. Returns NULL with a sentence in error when nothing
- * can be read. Damage is reported on stderr and read over.
+ * Read a whole recording without its events. Returns NULL with a sentence in error if nothing can
+ * be read. Damaged parts are reported on stderr and skipped.
  *
  * While a writer holds the file: waits up to wait_s seconds for it if all processes have ended; if
- * one is alive, what is there now is read, and recording->is_being_written is set.
+ * one is alive, the current contents are read and recording->is_being_written is set.
  */
 struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *error,
 				       size_t n_error);
 
-/* Wait as torsh_recording_read does, for who reads the file in a way of their own. */
+/* Wait as torsh_recording_read does, for callers that read the file themselves. */
 void torsh_recording_await(const char *path, unsigned wait_s);
 
 /*
- * Is the process that was recorded still there? A pid that was given to a younger process doesn't
- * count.
+ * Returns true if the recorded process is still running. A younger process with the same pid does
+ * not count.
  */
 bool torsh_recording_is_alive(const struct recording *recording,
 			      const struct recorded_process *process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The recording as others ask for it. How chunks get into it: tools/recording/load.c. */
+/* Queries of a recording. load.c reads the chunks into it. */
 #include "tools/recording/recording.h"
 
 #include <errno.h>

@@ -89,7 +89,7 @@ struct recorded_survivors {
 };
 
 struct profile_steps {
-	uint32_t rule; /* 0: nothing is known of steps */
+	uint32_t rule; /* 0: no steps are known */
 	uint32_t n_parts;
 	uint64_t n_steps, late_steps;
 };
@@ -187,7 +187,7 @@ struct recorded_process {
 	char *lsan_suppressions; /* rules of the program's own, NULL: none */
 	char *rank; /* NULL: no launcher gave it one */
 	/*
-	 * NULL, or why it was not recorded: then nothing is known but who it was, when, and its end
+	 * NULL, or why it was not recorded: then only its identity, its times and its end are known
 	 */
 	char *not_followed;
 	char **notes;
@@ -296,16 +296,18 @@ struct recording {
 
 /* An empty recording named path; the caller destroys it. */
 struct recording *torsh_recording_new(const char *path);
+
+/* Free the recording. */
 void torsh_recording_destroy(struct recording *recording);
 
-/* Load a chunk. Returns 0, or -EPROTO when the session's format isn't known. */
+/* Load a chunk. Returns 0, or -EPROTO if the session's format is unknown. */
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk);
 
 /* The process with that number, or NULL. */
 struct recorded_process *torsh_recording_process(const struct recording *recording,
 						 uint32_t number);
 
-/* Addresses of a stack, innermost first, at most n_max; returns how many there are in all. */
+/* Get the addresses of a stack, innermost first, at most n_max; returns the number of all. */
 size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack,
 			    uint32_t *addresses, size_t n_max);
 
@@ -313,15 +315,14 @@ size_t torsh_recording_walk(const struct recorded_process *process, uint32_t sta
 void *torsh_recording_row(const struct recorded_rows *rows, uint32_t stack, size_t item_bytes);
 
 /*
- * "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" where the code isn't
- * known.
+ * "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" if the code is unknown.
  */
 void torsh_recording_end_name(const struct recorded_process *process, char *out, size_t n_out);
 
-/* The number that a process's rank is. Returns false where there is none. */
+/* Get the number of a process's rank. Returns false if there is none. */
 bool torsh_recording_rank(const char *rank, uint32_t *number);
 
-/* Why nothing is known about its heap: "it was not requested". NULL: it was recorded. */
+/* Returns why the heap was not recorded: "it was not requested". NULL: it was recorded. */
 const char *torsh_recording_heap_problem(const struct recorded_process *process);
 
 /* Was its heap recorded? And that of any of n processes? */
@@ -334,19 +335,19 @@ bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t
 const char *torsh_recording_program_name(const struct recorded_process *process);
 
 /*
- * Stacks have names for their leaf frames only; this asks what the recording calls an address,
- * mangled, or NULL.
+ * Returns the recorded name of an address, mangled, or NULL; stacks have names for their leaf
+ * frames only.
  */
 const char *torsh_recording_symbol(const struct recorded_process *process, uint32_t address);
 
 /*
- * The function that an address is a line of: NULL when it is native code, or the recording doesn't
+ * Returns the function of an address in Python; NULL for native code, or if the recording does not
  * have it.
  */
 const struct recorded_function *torsh_recording_function(const struct recorded_process *process,
 							 uint32_t address);
 
-/* The module of an address: NULL when there is none or it has no path. */
+/* Returns the module of an address; NULL if there is none or it has no path. */
 const struct recorded_module *torsh_recording_module(const struct recorded_process *process,
 						     uint32_t address);
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What the processes of a recording reported that they were doing, one event after the other: too
- * much to be held in memory.
- */
+/* The timelines of a recording's processes, event by event: too large for memory. */
 #ifndef TORSH_RECORDING_TIMELINE_H
 #define TORSH_RECORDING_TIMELINE_H
 
 #include "tools/recording/recording.h"
 #include "tools/store/timeline_columns.h"
 
-/* Returns 0 to go on; anything else ends the pass. */
+/* Returns 0 to continue; any other value ends the pass. */
 typedef int timeline_visit(void *context, const struct recorded_process *process,
 			   const struct timeline_event *event);
 
@@ -20,7 +17,7 @@ typedef int timeline_visit(void *context, const struct recorded_process *process
  */
 int torsh_timeline_visit(const struct recording *recording, timeline_visit *visit, void *context);
 
-/* The text of an event's label, NULL: it has none. */
+/* Returns the text of an event's label; NULL: none. */
 const char *torsh_timeline_label(const struct recorded_process *process, uint32_t label);
 
 #endif

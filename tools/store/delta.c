@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/store/delta.h"
 
-/* One column's memory changes hands between two fields of a row, whose types have the same size. */
+/* One column's memory moves between two fields of a row that have types of the same size. */
 #define MOVE_COLUMN(row, from, to)                                                      \
 	do {                                                                            \
 		_Static_assert(sizeof(*(row)->from) == sizeof(*(row)->to), "one size"); \
@@ -35,7 +35,7 @@ static void decode_64(uint64_t *values, size_t n)
 		values[i] += values[i - 1];
 }
 
-/* A column whose rows differ little from the rows before them. */
+/* Encodes a column with rows that differ little from the previous ones. */
 #define ENCODE(row, plain, step, bits)                               \
 	do {                                                         \
 		if ((row)->n_##plain) {                              \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The columns of an Events message: every event of one process in the order in which it was folded,
- * in few bytes before zstd sees them and in an order that it likes. FORMAT.md describes the bytes.
- * Each message stands alone: none needs an earlier one to be decoded.
+ * The columns of an Events message: every event of one process in fold order, compact and in an
+ * order that zstd compresses well. FORMAT.md describes the bytes. Each message is decoded on its
+ * own.
  *
- * EVENT_STACK never occurs: an event that has a stack carries its number.
+ * EVENT_STACK never occurs: an event with a stack carries its number.
  */
 #ifndef TORSH_STORE_EVENTS_COLUMNS_H
 #define TORSH_STORE_EVENTS_COLUMNS_H
@@ -29,10 +29,10 @@ struct columns_event {
 struct columns_writer;
 struct columns_reader;
 
-/* NULL when there is no memory. */
+/* Returns NULL if memory runs out. */
 struct columns_writer *torsh_columns_create(void);
 
-/* Free the writer. NULL: nothing. */
+/* Free the writer. NULL is ignored. */
 void torsh_columns_destroy(struct columns_writer *writer);
 
 /* Add an event; at_ns must not go back. Returns 0, -ENOSPC when the message is full, or -ENOMEM. */
@@ -55,10 +55,10 @@ int torsh_columns_take(struct columns_writer *writer, uint64_t *first_ns, uint32
 int torsh_columns_open(struct columns_reader **reader, uint64_t first_ns, uint32_t n_events,
 		       const uint8_t *bytes, size_t n_bytes);
 
-/* Free the reader. NULL: nothing. */
+/* Free the reader. NULL is ignored. */
 void torsh_columns_close(struct columns_reader *reader);
 
-/* Returns 1 with *event filled, 0 after the last, or -EPROTO: the bytes are damaged or made up. */
+/* Returns 1 with *event filled, 0 after the last, or -EPROTO if the bytes are invalid. */
 int torsh_columns_next(struct columns_reader *reader, struct columns_event *event);
 
 #endif

@@ -193,7 +193,7 @@ static bool is_short(const struct columns_reader *reader)
 	return result;
 }
 
-/* Not beyond what nanoseconds can say. */
+/* Reject times beyond the range of nanoseconds. */
 static int move_time(struct columns_reader *reader)
 {
 	uint64_t steps = take(reader, COLUMN_TIME);

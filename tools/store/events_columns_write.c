@@ -154,7 +154,7 @@ static int add_alloc(struct columns_writer *writer, const struct columns_event *
 	return 0;
 }
 
-/* A block whose allocation is not in this message. */
+/* A block that was allocated before this message. */
 static enum op_freed put_foreign(struct columns_writer *writer, uint64_t address)
 {
 	uint64_t unit = address >> 4;

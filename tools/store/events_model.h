@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What encoder and decoder of event columns both guess, from the events of the message so far: the
- * next stack, the size that a stack allocates, the address that the allocator will give. Whatever
- * is guessed right takes one bit. Both sides must do exactly the same: FORMAT.md describes it.
+ * The predictions that encoder and decoder of event columns share, from the events of the message
+ * so far: the next stack, the size that a stack allocates, the next address of the allocator. A
+ * correct prediction takes one bit. Both sides must predict exactly the same: FORMAT.md describes
+ * it.
  *
- * Freed addresses are remembered in lists as an allocator does, by size, and given out again last
- * in, first out.
+ * Freed addresses are stored in lists by size and returned last in, first out, as an allocator
+ * does.
  */
 #ifndef TORSH_STORE_EVENTS_MODEL_H
 #define TORSH_STORE_EVENTS_MODEL_H
@@ -138,13 +139,13 @@ uint64_t torsh_model_listed(const struct events_model *model, uint64_t usable);
 /* The address after the last block that no list gave; for a realloc the block's own. */
 uint64_t torsh_model_next(struct events_model *model, uint32_t entry);
 
-/* An allocation as it was. how is what gave its address. Returns 0 or -ENOMEM. */
+/* Update the model with an allocation. how is the source of its address. Returns 0 or -ENOMEM. */
 int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack,
 		      enum op_address how);
 
 /*
- * The block number `block` (UINT32_MAX: not of this message) ends, by free or by the realloc that
- * begins.
+ * Block number `block` (UINT32_MAX: allocated before this message) ends, by free or by the realloc
+ * that begins.
  */
 void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address,
 			    bool is_realloc);

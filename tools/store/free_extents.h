@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The free extents of a recording: room of chunks that are not needed any more, by offset. A freed
- * extent rests until the next call of torsh_free_extents_settle but one, for those who read the
- * file meanwhile.
+ * The free extents of a recording: the space of chunks that are no longer needed, by offset. A
+ * freed extent is reusable after two calls of torsh_free_extents_settle, so that concurrent readers
+ * of the file are safe.
  */
 #ifndef TORSH_STORE_FREE_EXTENTS_H
 #define TORSH_STORE_FREE_EXTENTS_H
@@ -26,21 +26,20 @@ struct free_extents {
 /* Free the lists. */
 void torsh_free_extents_destroy(struct free_extents *extents);
 
-/* Free an extent. Where there is no memory it is lost for the file. */
+/* Free an extent. If memory runs out, its space in the file is lost. */
 void torsh_free_extents_add(struct free_extents *extents, struct extent extent);
 
 /*
- * Make the resting extents free. write_free(context, extent) marks each that has changed in the
- * file; where it fails the extent is dropped.
+ * Make pending extents free. write_free(context, extent) marks each changed one in the file; on
+ * failure the extent is dropped.
  */
 void torsh_free_extents_settle(struct free_extents *extents,
 			       int (*write_free)(void *context, struct extent extent),
 			       void *context);
 
 /*
- * Take n_bytes of a free extent that has just so many, or at least n_rest_least more. Returns the
- * whole extent, of which the caller uses the start; what is left stays free. n_bytes 0: there is
- * none.
+ * Take a free extent of exactly n_bytes, or of at least n_rest_least more. Returns the whole
+ * extent; the caller uses its start, and the rest stays free. n_bytes 0: none.
  */
 struct extent torsh_free_extents_take(struct free_extents *extents, uint64_t n_bytes,
 				      uint64_t n_rest_least);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How chunks stand in a recording file: FORMAT.md in the types of C. All numbers are little endian,
- * nothing is aligned. Used by the writer and the reader of recordings only.
+ * The layout of a recording file, described in FORMAT.md, as C types. All numbers are little endian
+ * and unaligned. Used only by the writer and the reader of recordings.
  */
 #ifndef TORSH_STORE_RECORDING_FORMAT_H
 #define TORSH_STORE_RECORDING_FORMAT_H

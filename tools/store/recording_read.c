@@ -156,7 +156,7 @@ static int open_reader(struct recording_reader **reader, const struct recording_
 int torsh_recording_open_bytes(struct recording_reader **reader, const void *bytes, size_t n_bytes,
 			       char *error, size_t n_error)
 {
-	/* Not NULL even where there is nothing: that would say that there is a file. */
+	/* Not NULL even if empty: NULL would mean that there is a file. */
 	const struct recording_reader source = {
 		.bytes = bytes ? bytes : "", .n_bytes = n_bytes, .fd = -1};
 
@@ -217,7 +217,7 @@ uint64_t torsh_recording_position(const struct recording_reader *reader)
 	return reader->at;
 }
 
-/* A chunk's header that is whole and whose payload lies within the file. */
+/* The header of a complete chunk; its payload lies within the file. */
 static bool read_header(struct recording_reader *reader, uint64_t at, struct chunk_header *header)
 {
 	const uint8_t *bytes;

@@ -173,7 +173,7 @@ int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint
 	return result;
 }
 
-/* The event whose field a column from N_COMMON on is. */
+/* Returns the event with the field of a column from N_COMMON on. */
 static uint32_t event_of(uint64_t column)
 {
 	if (column < N_COMMON + DEVICES_FROM * FIELDS_MAX)
@@ -280,7 +280,7 @@ static inline uint64_t take(struct read_column *read, bool *is_short)
 {
 	struct column_reader *bytes = &read->bytes;
 
-	/* A field that this recording's writer didn't know. */
+	/* A field that is newer than this recording's writer. */
 	if (!bytes->at)
 		return 0;
 	/* Most differences take one byte. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The columns of a Timeline message: what a process was doing, in the order in which it was folded.
- * Each field of each kind of event is a column of its own, of differences to the value before, so
- * that what repeats itself takes one byte or none after zstd. FORMAT.md describes the bytes. Each
- * message stands alone.
+ * The columns of a Timeline message: the activity of a process in fold order. Each field of each
+ * kind of event is a separate column of differences to the previous value, so that repeated values
+ * take at most a byte after zstd. FORMAT.md describes the bytes. Each message is decoded on its
+ * own.
  */
 #ifndef TORSH_STORE_TIMELINE_COLUMNS_H
 #define TORSH_STORE_TIMELINE_COLUMNS_H
@@ -26,7 +26,7 @@ struct timeline_event {
 struct timeline_writer;
 struct timeline_reader;
 
-/* NULL when there is no memory. */
+/* Returns NULL if memory runs out. */
 struct timeline_writer *torsh_timeline_create(void);
 
 /* Free the writer. NULL: nothing. */
@@ -55,7 +55,7 @@ int torsh_timeline_open(struct timeline_reader **reader, uint32_t n_events, cons
 /* Free the reader. */
 void torsh_timeline_close(struct timeline_reader *reader);
 
-/* Returns 1 with *event filled, 0 after the last, or -EPROTO: the bytes are damaged or made up. */
+/* Returns 1 with *event filled, 0 after the last, or -EPROTO if the bytes are invalid. */
 int torsh_timeline_next(struct timeline_reader *reader, struct timeline_event *event);
 
 #endif

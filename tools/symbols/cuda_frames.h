@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Stacks that were taken within calls of CUDA: they begin in CUPTI, or the agent's hook, which CUDA
- * called for the program.
+ * Stacks recorded within CUDA calls: their innermost frames are CUPTI's, or those of the agent's
+ * wrapper, which CUDA called.
  */
 #ifndef TORSH_SYMBOLS_CUDA_FRAMES_H
 #define TORSH_SYMBOLS_CUDA_FRAMES_H
@@ -9,14 +9,14 @@
 #include "tools/symbols/symbols.h"
 
 /*
- * The part of the stack that is shown: from the function of CUDA's on that the program called. A
- * node of the process.
+ * Returns the part of the stack to show, from the CUDA function that the program called. A node of
+ * the process.
  */
 uint32_t torsh_cuda_frames_shown(const struct recorded_process *process, uint32_t stack);
 
 /*
- * The line that people look for: the innermost one of Python; where there is none, of whatever
- * called CUDA. The symbols own it. NULL: there is no stack.
+ * Returns the line to show: the innermost Python line or, without Python, the caller of CUDA. Owned
+ * by the symbols. NULL: no stack.
  */
 const struct frame *torsh_cuda_frames_line(const struct recorded_process *process, uint32_t stack,
 					   struct symbols *symbols);

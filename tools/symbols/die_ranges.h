@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which DIE describes an address: the address ranges of compilation units, or of functions. */
+/*
+ * Finds the DIE that describes an address, by the address ranges of compilation units or functions.
+ */
 #ifndef TORSH_SYMBOLS_DIE_RANGES_H
 #define TORSH_SYMBOLS_DIE_RANGES_H
 
@@ -19,20 +21,21 @@ struct die_ranges {
 };
 
 /*
- * Add the ranges of die, moved by bias. Code that the linker threw away is left out: such ranges
+ * Add the ranges of die, moved by bias. Code that the linker discarded is left out: its ranges
  * begin at address 0, or end before they begin.
  */
 void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bias);
 
-/* To be called once, between adding and finding. */
+/* Call once, after the last add and before the first find. */
 void torsh_die_ranges_sort(struct die_ranges *ranges);
 
 /*
- * The innermost range that covers the address; of equal ones the first in the file, whose copy of a
- * function the linker kept. NULL: none does. The ranges own it.
+ * Returns the innermost range that covers the address, or NULL; of equal ones the first in the
+ * file, because the linker keeps that copy of a function. Owned by the ranges.
  */
 const Dwarf_Die *torsh_die_ranges_find(const struct die_ranges *ranges, uint64_t address);
 
+/* Free the ranges. */
 void torsh_die_ranges_free(struct die_ranges *ranges);
 
 #endif

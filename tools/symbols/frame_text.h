@@ -6,13 +6,13 @@
 #include "tools/symbols/symbols.h"
 
 /*
- * The function's name; of a frame without one the module and offset, or the address, written into
- * out of n bytes.
+ * Returns the function's name; for a frame without one, the module and offset, or the address,
+ * written into out of n bytes.
  */
 const char *torsh_frame_name(const struct frame *frame, char *out, size_t n);
 
 /*
- * The frames of a stack, "file(line): function;...", the innermost first: lines of Python where the
+ * Returns the frames of a stack, "file(line): function;...", innermost first: Python lines if the
  * process has any, else native frames. The caller frees it.
  */
 char *torsh_stack_text(const struct recorded_process *process, uint32_t stack,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The functions of compilation units by their addresses. libdw looks through all of a unit for each
- * address; here a unit is looked through once. Addresses are those of its DWARF.
+ * The functions of compilation units by address. libdw scans a whole unit for each address; here
+ * each unit is scanned once. Addresses are DWARF's.
  */
 #ifndef TORSH_SYMBOLS_FUNCTIONS_H
 #define TORSH_SYMBOLS_FUNCTIONS_H
@@ -24,13 +24,14 @@ struct functions {
 };
 
 /*
- * The function of the unit that the address lies in, and the blocks and inlined functions around
- * it: *n DIEs from the innermost to the function, valid until the next call. None where the unit
- * describes no such function.
+ * Returns the function of the unit at the address, with the blocks and inlined functions around it:
+ * *n DIEs from the innermost to the function, valid until the next call. *n is 0 if the unit has no
+ * such function.
  */
 const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *unit, Dwarf_Addr pc,
 					size_t *n);
 
+/* Free the functions. */
 void torsh_functions_free(struct functions *functions);
 
 #endif

@@ -77,9 +77,7 @@ static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_sco
 		frames[n] = (struct line_frame){0};
 		read_call(&scope, files, n_files, &frames[n]);
 	}
-	/*
-	 * The function around the inlined ones wasn't described: its line is known, its name isn't.
-	 */
+	/* The function around the inlined ones is not described: only its line is known. */
 	return n ? n + 1 : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Files that a module names (.gnu_debuglink, .gnu_debugaltlink, DW_AT_dwo_name): elfutils opens
- * these itself, and would wait for a pipe's other end, or read a device that has no end.
+ * Files that a module refers to (.gnu_debuglink, .gnu_debugaltlink, DW_AT_dwo_name): elfutils opens
+ * these itself, and would block on a pipe or a device.
  */
 #ifndef TORSH_SYMBOLS_NAMED_FILES_H
 #define TORSH_SYMBOLS_NAMED_FILES_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * While true, a file that a library opens on this thread to read it is a regular one; another one
- * is reported to the library as missing. Returns the previous state.
+ * While true, a library on this thread can open only regular files for reading; others appear to be
+ * missing. Returns the previous state.
  */
 bool torsh_named_files_guard(bool is_guarded);
 

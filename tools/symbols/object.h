@@ -38,16 +38,18 @@ struct object {
 	struct functions functions; /* of the compilation units that were looked up */
 };
 
-/* Open the file; build_id NULL: any will do. Never fails: see state. */
+/* Open the file; build_id NULL: any. Never fails: see state. */
 void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id,
 		       size_t n_build_id);
+
+/* Close the file and free its tables. */
 void torsh_object_close(struct object *object);
 
-/* The function's symbol that covers the address, or NULL. */
+/* Returns the function symbol that covers the address, or NULL. */
 const struct elf_symbol *torsh_object_symbol(struct object *object, uint64_t address);
 
 /*
- * The compilation unit that covers the address. Its addresses are those of dwfl less *dwarf_bias.
+ * Returns the compilation unit that covers the address. Its addresses are dwfl's minus *dwarf_bias.
  */
 bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit,
 		       Dwarf_Addr *dwarf_bias);

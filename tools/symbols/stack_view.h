@@ -11,9 +11,9 @@
 
 enum stack_view {
 	/*
-	 * Python instead of the interpreter: from the innermost line of Python outwards the
-	 * interpreter's own native frames are left out; those of libraries that Python called, and
-	 * of what these called, stay.
+	 * Python instead of the interpreter: the interpreter's native frames are left out from the
+	 * innermost Python line outwards; frames of libraries that Python called, and of their
+	 * callees, stay.
 	 */
 	STACK_VIEW_MERGED,
 	STACK_VIEW_PYTHON, /* lines of Python only */
@@ -21,15 +21,15 @@ enum stack_view {
 };
 
 /*
- * The stack as it is shown: a number of the same process, added to its stacks where it was not
- * there. Request one view of a process only.
+ * Returns the stack as it is shown: a number of the same process, added to its stacks if needed.
+ * Use one view per process only.
  */
 uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view);
 
 /*
- * The frames of the stack as it is shown, innermost first: *n of them in an array that the caller
- * frees.
+ * Get the frames of the stack as it is shown, innermost first: *n frames in an array that the
+ * caller frees.
  */
 const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack,
 					struct symbols *symbols, enum stack_view view, size_t *n);

@@ -2,10 +2,10 @@
 /*
  * tools/symbols finds names, lines and inlined functions for addresses. Read this file first.
  *
- * What addresses of a recording are called. Sources, best first: DWARF of the module's file, if its
+ * Names of a recording's addresses. Sources, best first: DWARF of the module's file, if its
  * build-id is the recorded one (lines, inlined functions); the symbols in the recording; the file's
- * ELF symbols; module and offset. Nothing is opened before the first query, and every answer is
- * cached: query only what is printed.
+ * ELF symbols; module and offset. Files are opened at the first query and every answer is cached:
+ * query only what is printed.
  *
  * Strings are interned: the same text is the same pointer, for as long as the symbols live.
  */
@@ -14,7 +14,7 @@
 
 #include "tools/recording/recording.h"
 
-/* What could not be had is NULL, or 0 for a line. */
+/* Unknown values are NULL, or 0 for a line. */
 struct frame {
 	const char *function; /* demangled */
 	const char *linkage_name; /* as the linker has it */
@@ -30,7 +30,7 @@ struct frame {
 	bool is_signal_frame;
 	bool is_python; /* a line of Python: there is no address, no module */
 	bool has_no_unwind_info; /* what called it was found by the frame pointer */
-	const char *cut; /* not a frame: why nothing is known further out */
+	const char *cut; /* not a frame: why the frames further out are unknown */
 };
 
 /* Several when functions were inlined; innermost first. */
@@ -39,14 +39,13 @@ struct frames {
 	size_t n;
 };
 
-/* with_lines: also lines and inlined functions from DWARF. The caller destroys it. */
+/* Create the symbols of a recording. with_lines: also lines and inlined functions from DWARF. */
 struct symbols *torsh_symbols_create(bool with_lines);
+
+/* Free the symbols. */
 void torsh_symbols_destroy(struct symbols *symbols);
 
-/*
- * Processes that were looked up are about to go, and others may come in their place. Files and
- * texts stay.
- */
+/* Forget processes that are about to be freed; files and texts stay. */
 void torsh_symbols_forget(struct symbols *symbols);
 
 /* The frames at an address of a process; never NULL, at least one frame. The symbols own it. */
@@ -54,16 +53,18 @@ const struct frames *torsh_symbols_frames(struct symbols *symbols,
 					  const struct recorded_process *process, uint32_t address);
 
 /*
- * The name of the symbol tables, without DWARF: cheap. NULL: not known. symbols NULL: what the
- * recording reports.
+ * Returns the name from the symbol tables, without DWARF: cheap. NULL: unknown. symbols NULL: the
+ * recorded name.
  */
 const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process,
 			       uint32_t address);
 
 /*
- * A module's file that can't be used: is not there, or is another one now. Queried after printing.
+ * A module's file that cannot be used, because it is missing or has changed. Query after printing.
  */
 size_t torsh_symbols_n_missing(const struct symbols *symbols);
+
+/* Returns the number of files that have changed. */
 size_t torsh_symbols_n_changed(const struct symbols *symbols);
 
 /* The demangled name, interned; name itself where it isn't mangled. */

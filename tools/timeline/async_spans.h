@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The open asynchronous spans of one process, by what their ends will name. */
+/* The open asynchronous spans of one process, by the number that their ends refer to. */
 #ifndef TORSH_TIMELINE_ASYNC_SPANS_H
 #define TORSH_TIMELINE_ASYNC_SPANS_H
 
@@ -11,8 +11,8 @@ struct async_spans {
 };
 
 /*
- * Add a span from malloc. Returns NULL, or an older span with the same number, whose end was lost:
- * the caller frees it.
+ * Add a span from malloc. Returns NULL, or an older span with the same number that never ended: the
+ * caller frees it.
  */
 struct span *torsh_async_spans_add(struct async_spans *async, struct span *span);
 
@@ -23,7 +23,7 @@ struct span *torsh_async_spans_add(struct async_spans *async, struct span *span)
 struct span *torsh_async_spans_take(struct async_spans *async, enum span_kind kind,
 				    uint64_t number);
 
-/* Take any span, for the caller to free; NULL: none is left. */
+/* Take any span, which the caller frees; NULL: none is left. */
 struct span *torsh_async_spans_take_any(struct async_spans *async);
 
 #endif

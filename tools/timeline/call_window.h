@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The latest calls of CUDA of a process by their correlations, and a number for each. That a call
- * waited is reported within seconds of it: a table of fixed size is enough for runs of any length,
- * and what is reported later than WINDOW_CALLS calls after its own has none.
+ * The latest CUDA calls of a process by their correlations, with a number for each. Waits are
+ * reported within seconds of their call, so a table of fixed size suffices for runs of any length;
+ * reports later than WINDOW_CALLS calls after their own find none.
  */
 #ifndef TORSH_TIMELINE_CALL_WINDOW_H
 #define TORSH_TIMELINE_CALL_WINDOW_H
@@ -20,12 +20,14 @@ struct call_window {
 
 /* Begin without calls; torsh_call_window_destroy frees the slots. */
 void torsh_call_window_create(struct call_window *window);
+
+/* Free the window. */
 void torsh_call_window_destroy(struct call_window *window);
 
-/* A call was reported; its correlation may be 0: nothing can name it then. */
+/* Add a call; correlation 0 is ignored. */
 void torsh_call_window_add(struct call_window *window, uint32_t correlation, uint32_t number);
 
-/* Returns false where the call was not recorded, or is too old. */
+/* Returns false if the call was not recorded, or is too old. */
 bool torsh_call_window_find(const struct call_window *window, uint32_t correlation,
 			    uint32_t *number);
 

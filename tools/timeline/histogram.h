@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define HISTOGRAM_BITS 4 /* of a value's first digits that tell buckets of a power apart */
+#define HISTOGRAM_BITS 4 /* leading bits of a value that select a bucket within its power of two */
 #define HISTOGRAM_BUCKETS (1u << HISTOGRAM_BITS)
 #define HISTOGRAM_ROWS (64 - HISTOGRAM_BITS + 1)
 #define HISTOGRAM_ERROR (1.0 / (2 * HISTOGRAM_BUCKETS))
@@ -22,11 +22,12 @@ struct histogram {
 void torsh_histogram_add(struct histogram *histogram, uint64_t value);
 
 /*
- * The value that a share (0.5: half) of all is not above, from the middle of its bucket; 0 where
- * there are none.
+ * Returns the value at a quantile (0.5: the median), from the middle of its bucket; 0 if the
+ * histogram is empty.
  */
 uint64_t torsh_histogram_percentile(const struct histogram *histogram, double share);
 
+/* Free the rows. */
 void torsh_histogram_free(struct histogram *histogram);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The inputs of an operator, out of the text that op_begin.inputs names (agent/wire/PROTOCOL.md):
- * tensors with type, sizes and strides; numbers; lists of these. The text comes from a file that
- * anybody may have written.
+ * The inputs of an operator, parsed from the text that op_begin.inputs refers to
+ * (agent/wire/PROTOCOL.md): tensors with type, sizes and strides; numbers; lists of these. The text
+ * comes from an untrusted file.
  */
 #ifndef TORSH_TIMELINE_INPUTS_H
 #define TORSH_TIMELINE_INPUTS_H
@@ -53,15 +53,15 @@ struct inputs {
 };
 
 /*
- * Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is
- * false. Inputs of a transform around the operator (torch.func) are items, but no inputs of it.
+ * Parse the text, which must outlive *inputs. NULL or "": no inputs, and is_whole is false. Inputs
+ * of a transform around the operator (torch.func) are items, but not inputs.
  */
 void torsh_inputs_parse(struct inputs *inputs, const char *text);
 
-/* Input i, or NULL where there are fewer. */
+/* Returns input i, or NULL if there are fewer. */
 const struct input *torsh_inputs_get(const struct inputs *inputs, uint32_t i);
 
-/* Elements of a tensor; 0 where it has none or their number can't be. */
+/* Returns the number of elements of a tensor; 0 if it has none or the number is invalid. */
 uint64_t torsh_input_elements(const struct input *tensor);
 
 #endif

@@ -19,7 +19,8 @@ struct module_chains {
 void torsh_module_chains_create(struct module_chains *chains);
 
 /*
- * The module inside of outer, which may be NULL. The chain stays where it is until all are freed.
+ * Returns the chain of the module inside of outer, which may be NULL. Chains do not move until all
+ * are freed.
  */
 const struct module_chain *torsh_module_chains_add(struct module_chains *chains,
 						   const struct module_chain *outer,
@@ -31,6 +32,8 @@ const struct module_chain *torsh_module_chains_add(struct module_chains *chains,
  */
 void torsh_module_chains_place(struct module_chains *chains, struct span *span,
 			       const struct span *outer);
+
+/* Free all chains. */
 void torsh_module_chains_free(struct module_chains *chains);
 
 #endif

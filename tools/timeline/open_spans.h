@@ -15,22 +15,19 @@ struct open_spans {
 	uint64_t last_ns; /* of its last begin or end */
 };
 
-/* A zeroed span at place n, which the caller counts once it is filled. */
+/* Returns a zeroed span at place n; the caller increments n once it is filled. */
 struct span *torsh_open_spans_add(struct open_spans *thread);
 
 /* The innermost of the first n that nests, or NULL. */
 struct span *torsh_open_spans_innermost(const struct open_spans *thread, uint32_t n);
 
-/*
- * Take span i from its place, which gets another to be used again. Returns the span, the caller's
- * now.
- */
+/* Take span i from its place, which gets a spare one. Returns the span, which the caller owns. */
 struct span *torsh_open_spans_take(struct open_spans *thread, uint32_t i);
 
 /* Is it the operator with this record number? */
 bool torsh_span_has_record(const struct span *span, uint32_t record);
 
-/* The place of the operator with that record, or UINT32_MAX. */
+/* Returns the place of the operator with that record, or UINT32_MAX. */
 uint32_t torsh_open_spans_find(const struct open_spans *thread, uint32_t record);
 
 /* The innermost operator, also one that doesn't nest, or NULL. */
@@ -47,8 +44,8 @@ struct open_threads {
 void torsh_open_threads_list(struct open_threads *threads, struct open_spans *thread);
 
 /*
- * The thread on which an operator with that record is open; *place is its position there. NULL:
- * none.
+ * Returns the thread on which an operator with that record is open; *place is its position there.
+ * NULL: none.
  */
 struct open_spans *torsh_open_threads_find(struct open_threads *threads, uint32_t record,
 					   uint32_t *place);

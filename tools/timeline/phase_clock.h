@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What phase a process is in: at each moment one, or none. Where threads are in several, that of
- * the span that began last.
+ * The phase of a process over time: one at each moment, or none. If threads differ, the span that
+ * began last decides.
  */
 #ifndef TORSH_TIMELINE_PHASE_CLOCK_H
 #define TORSH_TIMELINE_PHASE_CLOCK_H
@@ -25,17 +25,17 @@ struct phase_clock {
 	uint64_t now_ns;
 };
 
-/* Both outlive the clock; spent has an item, all 0, for each step. */
+/* Begin a clock. The arguments must outlive it; spent has a zeroed item for each step. */
 void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps,
 			     struct phase_step *spent);
 
-/*
- * In the order of time. A span that is asynchronous, or shows nothing of a phase, changes nothing.
- */
+/* Pass begins in time order. Asynchronous spans and spans without a phase are ignored. */
 void torsh_phase_clock_begin(struct phase_clock *clock, const struct span *span);
+
+/* Pass ends in time order. */
 void torsh_phase_clock_end(struct phase_clock *clock, const struct span *span);
 
-/* Up to the end of all steps. */
+/* Advance to the end of all steps. */
 void torsh_phase_clock_stop(struct phase_clock *clock);
 
 #endif

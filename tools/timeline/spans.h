@@ -60,7 +60,7 @@ struct span {
 	const struct recorded_process *process;
 	enum span_kind kind;
 	enum span_phase phase;
-	bool is_phase_of_time; /* known by when it began: it shows nothing about what is inside */
+	bool is_phase_of_time; /* set by its start time: implies nothing about inner spans */
 	bool is_async;
 	bool is_cut; /* it was open when the recording ended */
 	bool is_module;
@@ -68,8 +68,8 @@ struct span {
 	uint32_t name, inputs, domain, category; /* labels */
 	uint32_t scope, flags, record, overload; /* of an operator; overload: a label */
 	/*
-	 * The framework's number of the thread whose sequence it has: of the one that ran forward,
-	 * or where it is no backward, of its own. 0: not known.
+	 * PyTorch's number of the thread that owns its sequence number: of forward's thread, or for
+	 * spans other than backward, of its own. 0: unknown.
 	 */
 	uint32_t forward_thread;
 	uint32_t source, color, payload_type; /* of a range */
@@ -106,7 +106,7 @@ struct span {
 	void *own; /* whatever the visitor wants */
 };
 
-/* Spans whose begin and end don't nest, per process. */
+/* Unnested spans, per process. */
 struct unnested_spans;
 
 /* What is open on a thread. */
@@ -151,21 +151,23 @@ struct span_counts {
 };
 
 /*
- * Go over the timeline of these processes. known: from an earlier pass, or NULL; found: gets what
- * doesn't nest, or NULL. counts may be NULL. Returns 0 or -errno.
+ * Make a pass over the timeline of these processes. known: unnested spans from an earlier pass, or
+ * NULL; found: receives unnested spans, or NULL. counts may be NULL. Returns 0 or -errno.
  */
 int torsh_spans_visit(const struct recording *recording, struct recorded_process *const *processes,
 		      size_t n_processes, const struct unnested_spans *known,
 		      struct unnested_spans *found, const struct span_visitor *visitor,
 		      void *context, struct span_counts *counts);
 
-/* An empty set; the caller destroys it. */
+/* Create an empty set. */
 struct unnested_spans *torsh_unnested_spans_create(void);
+
+/* Free the set. */
 void torsh_unnested_spans_destroy(struct unnested_spans *unnested);
 
 /*
- * The operator that something was allocated for: not one that only makes memory, where another is
- * around it.
+ * Returns the operator that a memory event is charged to: skips operators that only allocate, if
+ * another one is around them.
  */
 const struct span *torsh_span_attributed(const struct span *innermost);
 
@@ -173,8 +175,8 @@ const struct span *torsh_span_attributed(const struct span *innermost);
 struct span *torsh_span_outer_operator(const struct span *span);
 
 /*
- * Where a span with a sequence number belongs in a table by that and its thread; n_slots is a power
- * of two.
+ * Returns the slot of a span with a sequence number, in a table by that and its thread; n_slots is
+ * a power of two.
  */
 size_t torsh_span_slot(const struct span *span, size_t n_slots);
 /* The nearest module around it, or NULL. */

@@ -55,7 +55,7 @@ struct step_finder {
 	uint32_t told_by; /* enum step_source of these */
 	struct schedule schedule;
 	bool has_start, is_backward;
-	uint64_t start_ns; /* of the first operator; where it is known, the end of the setup */
+	uint64_t start_ns; /* of the first operator, or the end of the setup if known */
 	struct sequence sequences[SEQUENCE_THREADS];
 	size_t n_sequences;
 };
@@ -148,7 +148,7 @@ static void add_user(struct step_finder *finder, uint64_t at_ns, uint64_t number
 	add_moment(&finder->user, moment);
 }
 
-/* A better way to tell steps begins anew, as in agent/producer/schedule.c. */
+/* A better source of steps starts over, as in agent/producer/schedule.c. */
 static void add_scheduled(struct step_finder *finder, uint64_t at_ns,
 			  const struct event_schedule_step *step)
 {

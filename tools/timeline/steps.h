@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The steps of a training in one process: what the program marks, else what its operators give
- * away. Which rule was used is part of the answer.
+ * The steps of a training in one process: the program's own marks, else steps inferred from its
+ * operators. The result includes the rule that was used.
  */
 #ifndef TORSH_TIMELINE_STEPS_H
 #define TORSH_TIMELINE_STEPS_H
@@ -9,7 +9,7 @@
 #include "agent/wire/schedule.h"
 #include "tools/timeline/spans.h"
 
-/* RULE(NAME, name, what it is), the best first */
+/* RULE(NAME, name, description), best first */
 #define STEP_RULES                                                                              \
 	RULE(NONE, none, "nothing in the recording shows where steps begin")                    \
 	RULE(USER, user, "marks of the program")                                                \
@@ -51,27 +51,27 @@ struct steps_choice {
 	uint64_t first, last, n_skipped;
 };
 
-/* Leave out what was not requested, and what is in no step. */
+/* Remove steps that were not selected, and everything outside of steps. */
 void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice);
 
 #define STEP_NONE SIZE_MAX
 
-/*
- * Of n steps in the order of time: the first that ends after that, or n; and the one it lies in, or
- * STEP_NONE.
- */
+/* Find a time in n ordered steps: returns the first step that ends after it, or n. */
 size_t torsh_steps_after(const struct step *steps, size_t n, uint64_t at_ns);
+
+/* Returns the step that contains the time, or STEP_NONE. */
 size_t torsh_steps_find(const struct step *steps, size_t n, uint64_t at_ns);
 
-/* The step in which something happened, by its place in items, or STEP_NONE. */
+/* Returns the index in items of the step that contains the time, or STEP_NONE. */
 size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns);
 
-/* Is what happened then reported? */
+/* Returns true if events at that time are reported. */
 static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
 {
 	return !steps->is_restricted || torsh_steps_at(steps, at_ns) != STEP_NONE;
 }
 
+/* Free the steps. */
 void torsh_steps_free(struct steps *steps);
 
 /*
@@ -82,16 +82,22 @@ struct step_finder;
 
 /* A finder for one process; the caller destroys it. */
 struct step_finder *torsh_step_finder_create(void);
+
+/* Free the finder. */
 void torsh_step_finder_destroy(struct step_finder *finder);
 
-/* Report begins, ends and all other events of the process, in the order of time. */
+/* Pass each span's begin, in time order. */
 void torsh_step_finder_begin(struct step_finder *finder, const struct span *span);
+
+/* Pass each span's end. */
 void torsh_step_finder_end(struct step_finder *finder, const struct span *span);
+
+/* Pass each other event. */
 void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event);
 
 /*
- * last_ns: of the process's last event; setup_end_ns: 0 where that is not known. The caller frees
- * what is in *steps.
+ * Decide on the steps. last_ns: time of the process's last event; setup_end_ns: 0 if unknown. The
+ * caller frees *steps.
  */
 void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns,
 			      struct steps *steps);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash map from keys of any bytes to numbers, mostly from what identifies a row to the row's
- * place in an array. Zeroed memory is an empty map. Entries stay where they are until the map is
- * freed; none is removed. Running out of memory ends the program.
+ * A hash map from keys of any bytes to numbers, usually from a row's identity to its index in an
+ * array. A zeroed map is empty. Entries do not move until the map is freed, and cannot be removed.
+ * Running out of memory ends the program.
  *
- * Where keys are 64-bit numbers and a look-up is measured: key_index.h. Where keys go again, by
- * address: live_table.h.
+ * For 64-bit keys with measured look-ups see key_index.h; for removable entries by address see
+ * live_table.h.
  */
 #ifndef TORSH_BASE_CONTAINERS_HASH_MAP_H
 #define TORSH_BASE_CONTAINERS_HASH_MAP_H
@@ -27,8 +27,8 @@ struct hash_map {
 };
 
 /*
- * The entry of the key, which is added with the value where it is new; the map keeps a copy of the
- * key. A struct as a key must have no padding, or have it zeroed.
+ * Returns the key's entry; a new key is copied and gets the value. A struct used as a key must have
+ * no padding, or zeroed padding.
  */
 const struct hash_entry *torsh_hash_map_put(struct hash_map *map, const void *key, size_t n_key,
 					    size_t value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash index from 64-bit keys to numbers, which only grows; inlined, as walks over millions of
- * events look up in it. Keys of its users: pairs (parent, address) of stacks, and hashes of rows
- * that are compared elsewhere. For keys that are no numbers: hash_map.h.
+ * A hash index from 64-bit keys to numbers, which only grows; inlined, because walks over millions
+ * of events use it. Its keys are pairs (parent, address) of stacks and hashes of rows that the
+ * caller compares. For other keys see hash_map.h.
  */
 #ifndef TORSH_BASE_CONTAINERS_KEY_INDEX_H
 #define TORSH_BASE_CONTAINERS_KEY_INDEX_H
@@ -31,8 +31,8 @@ void torsh_key_index_destroy(struct key_index *index);
 void torsh_key_index_double(struct key_index *index);
 
 /*
- * The slot of key, which is not 0: its own, or an empty one, to be filled by torsh_key_index_fill
- * before the next call.
+ * Returns the slot of key, which is not 0: its own, or an empty one, which torsh_key_index_fill
+ * must fill before the next call.
  */
 static inline struct key_slot *torsh_key_index_find(const struct key_index *index, uint64_t key)
 {

@@ -155,7 +155,7 @@ static inline struct live_block *find_block(const struct live_page *page, uint64
 	return NULL;
 }
 
-/* An empty slot for a block that isn't there; the lines passed by know of it. */
+/* Returns an empty slot for a new block; marks the full lines that were skipped. */
 static inline struct live_block *take_slot(struct live_page *page, uint64_t hash)
 {
 	uint32_t i = home_of(page, hash);
@@ -269,7 +269,7 @@ static void double_directory(struct live_table *table)
 	table->depth++;
 }
 
-/* Its blocks whose next bit is set go to the other page, which is empty and half as large. */
+/* Blocks with the next hash bit set move to the other page, which is empty and half as large. */
 static void halve_page(struct live_page *page, struct live_page *upper)
 {
 	uint32_t n = n_slots(page), shift = 63 - page->depth;

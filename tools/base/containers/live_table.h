@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The live blocks of a process by address: the one hash map from which entries go, written for the
- * fold's hot path. A block lies in the cache line that its address's hash names, or, where two
- * others lie there, in one of the next: one cache miss a look-up in a large heap, and hardly a
- * branch that is guessed wrong. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots that
- * grow by 2 MiB where they lie, and split in two: 37 to 46 bytes a block, and growing never stops
- * the fold for more than a page's copy.
+ * The live blocks of a process by address: a hash map with removal, written for the fold's hot
+ * path. A block is in the cache line that its address's hash selects or, if two others are there,
+ * in one of the next lines: one cache miss per look-up in a large heap, and hardly a mispredicted
+ * branch. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots grow by 2 MiB in place and
+ * split in two, at 37 to 46 bytes per block; growing never stops the fold for more than the copy of
+ * one page.
  */
 #ifndef TORSH_BASE_CONTAINERS_LIVE_TABLE_H
 #define TORSH_BASE_CONTAINERS_LIVE_TABLE_H
@@ -21,13 +21,16 @@
 #define LIVE_EXCESS_PAGES (UINT32_C(1) << 31)
 #define LIVE_PAGE_BYTES 4096u
 
-/* address 0: an empty slot. Pointers to blocks hold until the next change of the table. */
+/* address 0: an empty slot. Pointers to blocks are valid until the next change of the table. */
 struct live_block {
 	uint64_t address;
 	uint64_t size : 48;
 	uint64_t producer : 16; /* slot of the thread that allocated it */
 	uint64_t stamp : 56; /* since the process's first stamp */
-	/* the table's: in a line's first slot, blocks that should lie there and lie further on */
+	/*
+	 * internal: in a line's first slot, the number of blocks that belong there but are in a
+	 * later line
+	 */
 	uint64_t n_past : 8;
 	uint32_t site;
 	uint32_t excess; /* of the usable size over the size: see torsh_live_set_usable */
@@ -49,19 +52,19 @@ void torsh_live_create(struct live_table *table);
 /* Free the table. */
 void torsh_live_destroy(struct live_table *table);
 
-/* Fetch into the cache what the next call for the address reads. */
+/* Prefetch what the next call for the address reads. */
 void torsh_live_prefetch(const struct live_table *table, uint64_t address);
 
-/* The block at address, or NULL. */
+/* Returns the block at address, or NULL. */
 struct live_block *torsh_live_find(const struct live_table *table, uint64_t address);
 
 /*
- * Add a block. Where one lives at the address already nothing is added, *is_there is true and that
- * block is returned. address is not 0.
+ * Add a block at address, which is not 0. If a block is there already, nothing is added, *is_there
+ * is true, and that block is returned.
  */
 struct live_block *torsh_live_add(struct live_table *table, uint64_t address, bool *is_there);
 
-/* Copy all but the table's own bits. */
+/* Copy everything except the table's internal bits. */
 static inline void torsh_live_copy(struct live_block *to, const struct live_block *from)
 {
 	uint64_t n_past = to->n_past;
@@ -73,27 +76,25 @@ static inline void torsh_live_copy(struct live_block *to, const struct live_bloc
 /* Remove a block that torsh_live_find or _add returned just before. */
 void torsh_live_remove(struct live_table *table, struct live_block *block);
 
-/* All blocks, in no order. Start with *at = 0; NULL after the last. */
+/* Iterate over all blocks, in any order. Start with *at = 0; returns NULL after the last. */
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
 
 /*
- * Remove each block for which is_moved returns true, and free the memory that they took. is_moved
- * may copy a block, and doesn't change the table.
+ * Remove each block for which is_moved returns true, and free unused memory. is_moved may copy a
+ * block, but must not change the table.
  */
 void torsh_live_sift(struct live_table *table,
 		     bool (*is_moved)(void *context, const struct live_block *block),
 		     void *context);
 
-/* Memory that the table takes, empty slots included. */
+/* Returns the table's size in bytes, including empty slots. */
 uint64_t torsh_live_bytes(const struct live_table *table);
 
-/*
- * The excess of a block whose usable size is that of whole pages, in pages from the size's own on.
- */
+/* The excess of a block with a usable size of whole pages, in pages beyond its own size. */
 uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable);
 
 /*
- * malloc_usable_size's result. 0, less than the size, or more than pages can say: it is not known.
+ * Set malloc_usable_size's result. Unknown if it is 0, below the size, or too large for the field.
  */
 static inline void torsh_live_set_usable(struct live_block *block, uint64_t usable)
 {
@@ -104,7 +105,7 @@ static inline void torsh_live_set_usable(struct live_block *block, uint64_t usab
 				: torsh_live_large_excess(block->size, usable);
 }
 
-/* 0: not known. */
+/* 0: unknown. */
 static inline uint64_t torsh_live_usable(const struct live_block *block)
 {
 	if (__builtin_expect(block->excess < LIVE_EXCESS_PAGES, 1))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An array whose indices are sparse, such as a table by a number's low bits: memory for a piece of
- * it is allocated when an item there is first used, and items don't move. Running out of memory
- * ends the program.
+ * An array with sparse indices, such as a table indexed by a number's low bits: a piece is
+ * allocated at the first use of one of its items. Items do not move. Running out of memory ends the
+ * program.
  */
 #ifndef TORSH_BASE_CONTAINERS_SPARSE_ARRAY_H
 #define TORSH_BASE_CONTAINERS_SPARSE_ARRAY_H
@@ -11,8 +11,8 @@
 
 struct sparse_array {
 	size_t item_bytes;
-	unsigned piece_bits; /* a piece holds 2 to the power of it items */
-	void **pieces; /* NULL: nothing there was wanted yet */
+	unsigned piece_bits; /* a piece has 2^piece_bits items */
+	void **pieces; /* NULL: not allocated yet */
 	size_t n_pieces;
 };
 
@@ -22,7 +22,7 @@ void torsh_sparse_array_create(struct sparse_array *array, size_t item_bytes);
 /* Free all items. */
 void torsh_sparse_array_destroy(struct sparse_array *array);
 
-/* The i-th item, or NULL where none near it was wanted yet. */
+/* Returns the i-th item, or NULL if its piece is not allocated. */
 static inline void *torsh_sparse_array_find(const struct sparse_array *array, size_t i)
 {
 	size_t piece = i >> array->piece_bits, within = i & (((size_t)1 << array->piece_bits) - 1);
@@ -32,10 +32,10 @@ static inline void *torsh_sparse_array_find(const struct sparse_array *array, si
 	return (char *)array->pieces[piece] + within * array->item_bytes;
 }
 
-/* Take memory for the i-th item and those near it. Returns that item. */
+/* Allocate the piece of the i-th item. Returns that item. */
 void *torsh_sparse_array_add(struct sparse_array *array, size_t i);
 
-/* The i-th item, zeros at first. */
+/* Returns the i-th item, which is initially zeroed; allocates its piece if needed. */
 static inline void *torsh_sparse_array_at(struct sparse_array *array, size_t i)
 {
 	void *item = torsh_sparse_array_find(array, i);
@@ -44,7 +44,8 @@ static inline void *torsh_sparse_array_at(struct sparse_array *array, size_t i)
 }
 
 /*
- * The first item from *i on that memory was taken for, and *i its number; NULL after the last one.
+ * Returns the first item from *i on in an allocated piece and sets *i to its index; NULL after the
+ * last one.
  */
 void *torsh_sparse_array_next(const struct sparse_array *array, size_t *i);
 

@@ -367,7 +367,7 @@ static bool by_site(struct process_state *state, const struct site *site,
 	return true;
 }
 
-/* By its name, where nothing is known of its launch. */
+/* By its name, if its launch was not recorded. */
 static void by_name(const struct known_kernel *known, struct attribution *attribution)
 {
 	if (known->fused) {

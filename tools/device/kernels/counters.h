@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Counters of devices: what was measured of kernels, by their launch; and samples of devices over
- * time. Fed with every event of the timeline, by whoever visits it.
+ * Hardware counters of devices: values of kernels, by launch, and samples of devices over time.
+ * Receives every event of the timeline.
  */
 #ifndef TORSH_DEVICE_KERNELS_COUNTERS_H
 #define TORSH_DEVICE_KERNELS_COUNTERS_H
@@ -64,26 +64,28 @@ struct counters {
 
 /* Begin without samples; torsh_counters_destroy frees them. */
 void torsh_counters_create(struct counters *counters);
+
+/* Free the counters. */
 void torsh_counters_destroy(struct counters *counters);
 
 /* Take an event of the process, whatever it is. */
 void torsh_counters_see(struct counters *counters, const struct recorded_process *process,
 			const struct event *event);
 
-/* What is known of the process; NULL: nothing. */
+/* Returns the counters of the process; NULL: none. */
 const struct counter_process *torsh_counters_process(const struct counters *counters,
 						     const struct recorded_process *process);
 
 /*
- * What was measured of the kernel that this launch caused; NULL: nothing, as of all kernels of a
+ * Returns the values of the kernel that this launch caused; NULL: none, as for all kernels of a
  * graph.
  */
 const struct counter_kernel *torsh_counters_kernel(const struct counter_process *process,
 						   uint32_t correlation, uint32_t graph);
 
 /*
- * The number of the launches that are like that of the kernel, for what was measured of others of
- * them; -1: none was. Kernels with kernels[i].launch of that number have it.
+ * Returns the number of the group of launches like the kernel's, for values of other kernels in it;
+ * -1: none. Its kernels have this number in kernels[i].launch.
  */
 int torsh_counters_launch(const struct counter_process *process, const struct event_kernel *kernel);
 

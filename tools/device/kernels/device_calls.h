@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What there is about devices besides what they did: the devices themselves, calls of CUDA by name,
- * waits with the operators that waited, what CUPTI and the driver took for themselves, and how full
- * kernels made their devices.
+ * Everything about devices except their activities: the devices themselves, CUDA calls by name,
+ * waits with the operators that waited, overhead of CUPTI and the driver, and the occupancy of
+ * kernels.
  */
 #ifndef TORSH_DEVICE_KERNELS_DEVICE_CALLS_H
 #define TORSH_DEVICE_KERNELS_DEVICE_CALLS_H
@@ -16,7 +16,7 @@ enum device_time_kind { TIME_CALL, TIME_WAIT, TIME_OVERHEAD, N_TIME_KINDS };
 struct device_time {
 	enum device_time_kind kind;
 	char *name;
-	char *operator_name; /* of waits; NULL: none is known */
+	char *operator_name; /* of waits; NULL: unknown */
 	uint64_t calls, failed, total_ns, max_ns;
 };
 
@@ -45,16 +45,18 @@ struct device_calls {
 
 /* Begin without calls; torsh_device_calls_free frees them. */
 void torsh_device_calls_create(struct device_calls *calls);
+
+/* Free the calls. */
 void torsh_device_calls_free(struct device_calls *calls);
 
-/* Take whatever event there is. operator_label: of what it belongs to; 0: none. */
+/* Take any event. operator_label: the operator that it belongs to; 0: none. */
 void torsh_device_calls_add(struct device_calls *calls, const struct recorded_process *process,
 			    const struct event *event, uint32_t operator_label);
 
-/* Sort, when all were added. */
+/* Sort, after all events were added. */
 void torsh_device_calls_finish(struct device_calls *calls);
 
-/* What a wait is called. */
+/* Returns the name of a wait. */
 const char *torsh_wait_name(uint32_t kind);
 
 #endif

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 /*
- * FP32 units of a multiprocessor, which the device does not report itself; 0: not known. By compute
- * capability.
+ * FP32 units per multiprocessor by compute capability, which the device does not report itself; 0:
+ * unknown.
  */
 static uint32_t fp32_units(const struct event_device *device)
 {

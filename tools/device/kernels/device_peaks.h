@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How fast a device can be at most, by what it reports for itself. Nothing is measured, and nothing
- * known of its model by name.
+ * A device's peak rates, computed from the properties that it reports. Nothing is measured, and no
+ * model names are used.
  */
 #ifndef TORSH_DEVICE_KERNELS_DEVICE_PEAKS_H
 #define TORSH_DEVICE_KERNELS_DEVICE_PEAKS_H
@@ -15,10 +15,10 @@
 struct device_peaks {
 	double gflops; /* FP32, without tensor cores */
 	double gb_per_s; /* of its memory */
-	double ridge; /* FLOP a byte: what is below is bound by memory */
+	double ridge; /* FLOP per byte: below it, a kernel is bound by memory */
 };
 
-/* Returns NULL, or why they are not known. device may be NULL. */
+/* Returns NULL, or why the peaks are unknown. device may be NULL. */
 const char *torsh_device_peaks(const struct event_device *device, struct device_peaks *peaks);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, by name alone: rows of one name are what different operators launched, and what
- * none did.
+ * Device activity grouped by name alone: rows of one name from different operators and from none.
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_GROUPS_H
 #define TORSH_DEVICE_KERNELS_KERNEL_GROUPS_H
@@ -15,12 +14,12 @@ struct kernel_group {
 };
 
 /*
- * In the order of the rows, which stay the caller's and outlive them; to be freed. Dies without
- * memory.
+ * Group the rows, in their order. The rows stay the caller's and must outlive the groups. The
+ * caller frees the result. Ends the program without memory.
  */
 struct kernel_group *torsh_kernel_groups_make(const struct kernels *kernels, size_t *n);
 
-/* Of the calls that have times; 0: none has. */
+/* Over the calls that have times; 0: none has. */
 uint64_t torsh_kernel_group_average(const struct kernel_group *group);
 
 #endif

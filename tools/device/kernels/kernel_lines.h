@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, by the stack of the call that requested it: of a graph's node that which
- * captured or added it, else the launch. Only where these were taken (TORSH_PROFILER_WITH_STACK,
+ * Device activity by the stack of the call that requested it: for a graph's node the capture or the
+ * addition, else the launch. Needs recorded stacks (TORSH_PROFILER_WITH_STACK,
  * TORSH_PROFILER_OPERATOR_STACKS).
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_LINES_H
@@ -28,9 +28,11 @@ struct kernel_lines {
 
 /* Begin without lines; torsh_kernel_lines_destroy frees them. */
 void torsh_kernel_lines_create(struct kernel_lines *lines);
+
+/* Free the lines. */
 void torsh_kernel_lines_destroy(struct kernel_lines *lines);
 
-/* Count it; stack 0: none was taken, and it is in no line. */
+/* Count an activity; with stack 0 (none recorded) it belongs to no line. */
 void torsh_kernel_lines_add(struct kernel_lines *lines, const struct activity_record *record,
 			    uint32_t stack, bool is_captured);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What counters report for several kernels together: the fields of the operator recording's
- * AggregatedMetrics, by its formulas. And what the roofline of a device reports for an operator.
- * Nothing is measured here.
+ * Counter values aggregated over several kernels: the fields of the operator recording's
+ * AggregatedMetrics, by its formulas. Also an operator's position in the roofline of a device.
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_METRICS_H
 #define TORSH_DEVICE_KERNELS_KERNEL_METRICS_H
@@ -45,13 +44,13 @@ struct kernel_sums {
 	double tensor_instructions;
 };
 
-/* {0} is no kernel; the next one is that with the number n_kernels. */
+/* A zeroed sum has no kernels; the next one added has the number n_kernels. */
 void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const struct raw_metric *raw,
 		       size_t n_raw);
 
 /*
- * A field of all that were added. Returns false where no kernel has it, or a mean is one of no
- * time.
+ * Get a field of all added kernels. Returns false if no kernel has it, or a mean has a total time
+ * of zero.
  */
 bool torsh_metrics_value(const struct kernel_sums *sums, enum kernel_metric metric, double *value);
 
@@ -63,7 +62,7 @@ enum tensor_use torsh_metrics_tensor_use(const struct kernel_sums *sums);
 /* The metric that a counter of this name is, or N_KERNEL_METRICS. */
 enum kernel_metric torsh_metric_of(const char *counter);
 
-/* Of an operator on a device whose peaks are known. */
+/* An operator's position in the roofline of a device with known peaks. */
 struct roofline {
 	double intensity; /* FLOP a byte of the device's memory */
 	bool is_compute_bound; /* else by memory */
@@ -71,7 +70,7 @@ struct roofline {
 	double efficiency_pct; /* at most 100 */
 };
 
-/* Returns false where one of the five is 0: not known. */
+/* Returns false if one of the five is 0: unknown. */
 bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double peak_gflops,
 		       double peak_gb_per_s, struct roofline *roofline);
 

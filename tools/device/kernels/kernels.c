@@ -126,7 +126,7 @@ static struct process_state *find_state(struct collector *collector,
 	return NULL;
 }
 
-/* A wait is reported after the call that waited, whose number it has. */
+/* A wait is reported after the call that waited, and has that call's number. */
 static void see_call(struct collector *collector, struct process_state *state,
 		     const struct event *event, const struct span *innermost)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/device is what devices did (kernels/) and what they hold (memory/). Read this file first.
+ * tools/device contains device activity (kernels/) and device memory (memory/). Read this file
+ * first.
  *
- * What devices did by name, and the operator that launched it: the innermost one that was open on
- * the launching thread when the call returned which CUPTI names as the cause; else what other
- * evidence there is (tools/device/kernels/attribution.h).
+ * Device activity by name and by the operator that launched it: the innermost operator that was
+ * open on the launching thread when the call returned that CUPTI correlates with it; otherwise the
+ * best other evidence (tools/device/kernels/attribution.h).
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNELS_H
 #define TORSH_DEVICE_KERNELS_KERNELS_H
@@ -46,13 +47,18 @@ struct kernels {
 	struct counters counters;
 };
 
-/* What was launched in the pre-pass's steps. Dies where the recording can't be read. */
+/*
+ * Collect what was launched in the pre-pass's steps. Ends the program if the recording cannot be
+ * read.
+ */
 void torsh_kernels_collect(struct kernels *kernels, const struct recording *recording,
 			   struct recorded_process *const *processes, size_t n_processes,
 			   const struct prepass *prepass);
+
+/* Free the rows. */
 void torsh_kernels_free(struct kernels *kernels);
 
-/* The part of the time that is on operators, 0 to 1; 0 where there is no time. */
+/* The fraction of the time that is attributed to operators, 0 to 1; 0 if there is no time. */
 double torsh_kernels_share(const struct kernels *kernels);
 
 #endif

@@ -101,7 +101,7 @@ static void add_candidate(struct candidates *candidates, size_t start, size_t n,
 	if (slot->key)
 		return;
 	torsh_key_index_fill(&candidates->known, slot, key, 1);
-	/* That of period 1 has to be known, so that its multiples are not taken for more. */
+	/* Period 1 is found first, so that its multiples do not count as longer periods. */
 	if (period < 2)
 		return;
 	candidates->items = torsh_array_reserve(candidates->items, candidates->n,

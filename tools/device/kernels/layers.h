@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What repeats itself in a sequence: the layers of a model, of the launches of which only numbers
- * are known that are equal where launches are alike. A run is a stretch with a period: s[i] == s[i
- * + period], at least twice as long as that.
+ * Repetitions in a sequence: the layers of a model, found in its launches, with equal numbers for
+ * launches that are alike. A run is a stretch with a period: s[i] == s[i + period], at least twice
+ * as long as the period.
  */
 #ifndef TORSH_DEVICE_KERNELS_LAYERS_H
 #define TORSH_DEVICE_KERNELS_LAYERS_H
@@ -11,27 +11,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYERS_SEQUENCE_MAX 65536u /* of a longer sequence only so much is looked at */
+#define LAYERS_SEQUENCE_MAX 65536u /* items beyond this are ignored */
 
 struct layer_run {
 	size_t start, period, n_instances;
 	size_t n_rest; /* what goes on alike after the last whole instance: less than a period */
 };
 
-/*
- * Is this a run of layers? It may be moved and shortened, but not beyond its own bounds.
- */
+/* Accepts or rejects a run of layers; may move and shorten it, but only within its bounds. */
 typedef bool layers_accept(void *context, struct layer_run *run);
 
 /*
- * Find runs that don't overlap, of two different items at least in a period: those that cover most
- * first, as accepted. O(n log^2 n). Returns how many, in the order in which they were accepted;
- * *runs is the caller's to free.
+ * Find runs that do not overlap and have at least two different items per period; those that cover
+ * most come first, as accepted. O(n log^2 n). Returns their number; the caller frees *runs.
  */
 size_t torsh_layers_find(const uint64_t *items, size_t n, layers_accept *accept, void *context,
 			 struct layer_run **runs);
 
-/* A number for the n items, equal for equal ones. */
+/* Returns a hash of the n items. */
 uint64_t torsh_layers_hash(const uint64_t *items, size_t n);
 
 #endif

@@ -41,14 +41,11 @@ struct occupancy {
 	enum occupancy_limit limit;
 };
 
-/* Returns NULL, or why it is not known. */
+/* Returns NULL, or why the occupancy is unknown. */
 const char *torsh_occupancy_of(const struct event_device *device, const struct event_kernel *kernel,
 			       struct occupancy *occupancy);
 
-/*
- * Shared memory that a block can have at most, where its kernel opts in to more than others have;
- * 0: not known.
- */
+/* Maximum shared memory per block in bytes, for kernels that opt in; 0: unknown. */
 uint64_t torsh_occupancy_shared_max(const struct event_device *device);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
 #define SCOPES_MAX 256u /* more devices than any machine has: those beyond are one */
-#define THREADS_MAX 65536u /* whose latest frees are kept; beyond, threads share */
+#define THREADS_MAX 65536u /* with their own latest frees; further threads share entries */
 
 /* What a number of an event names. */
 enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY };
@@ -24,8 +24,8 @@ struct range {
 };
 
 /*
- * What a thread's latest free ended, until it is known to have succeeded: with the thread's next
- * one.
+ * The block that a thread's latest free ended, until the thread's next event shows that the free
+ * succeeded.
  */
 struct device_undo {
 	uint32_t kind;
@@ -213,7 +213,7 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
 	return end > address ? end : UINT64_MAX;
 }
 
-/* One more name for a physical block, if its handle is known. */
+/* Add a name for a physical block, if its handle is known. */
 static void add_reference(struct device_blocks *blocks, enum space space, uint64_t handle,
 			  uint64_t begin, uint64_t end)
 {

@@ -37,7 +37,7 @@ struct device_scope {
 	enum device_scope_kind kind;
 	uint32_t device; /* of SCOPE_CUDA; may be DEVICE_NOT_KNOWN */
 	uint64_t bytes, n; /* alive */
-	uint64_t n_unsized; /* of these without bytes that are known */
+	uint64_t n_unsized; /* live blocks of unknown size */
 	uint64_t tensor_bytes; /* of the bytes those that a framework has given out */
 	uint64_t allocs, frees;
 };
@@ -66,7 +66,7 @@ struct device_block {
 struct device_tensor {
 	bool is_alive;
 	uint64_t address, bytes;
-	uint64_t inside_bytes; /* of these in blocks that are known */
+	uint64_t inside_bytes; /* in known blocks */
 	struct device_origin origin;
 };
 
@@ -97,20 +97,21 @@ struct device_blocks {
 
 /* Begin without blocks; torsh_device_blocks_destroy frees them. */
 void torsh_device_blocks_create(struct device_blocks *blocks);
+
+/* Free the blocks. */
 void torsh_device_blocks_destroy(struct device_blocks *blocks);
 
-/* Take an event, whatever it is. Returns whether it was about memory of devices. */
+/* Take any event. Returns true if it was about device memory. */
 bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
 			      const struct device_origin *origin);
 
 /*
- * The scope in which such an allocation lies, whether or not one was ever got there: its index in
- * scopes.
+ * Returns the index in scopes of such an allocation's scope, even if nothing was allocated there.
  */
 uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags,
 				   uint32_t device);
 
-/* The block that the address lies in, NULL: none that is known. */
+/* Returns the block that contains the address, or NULL. */
 const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks,
 						  uint64_t address);
 

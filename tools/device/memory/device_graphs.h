@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory that nodes of a process's CUDA graphs get and free: a launch of a graph is what each of
- * its nodes does, one after the other in the order in which they were made, as if the program had
- * done it.
+ * Memory that nodes of a process's CUDA graphs allocate and free: a graph launch runs each of its
+ * nodes in their creation order, as if the program had made the calls.
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_GRAPHS_H
 #define TORSH_DEVICE_MEMORY_DEVICE_GRAPHS_H
@@ -28,6 +27,8 @@ struct device_graphs {
 
 /* Begin without graphs; torsh_device_graphs_destroy frees them. */
 void torsh_device_graphs_create(struct device_graphs *graphs);
+
+/* Free the graphs. */
 void torsh_device_graphs_destroy(struct device_graphs *graphs);
 
 /* Called with each of a launch's allocations and frees. */
@@ -35,9 +36,9 @@ typedef void device_graphs_visit(void *context, const struct event *event,
 				 const struct device_origin *origin);
 
 /*
- * Take an event, whatever it is; origin is its own, blocks are those that visit changes. Returns
- * whether it was about graphs. What a launch gets has the stack, operator and module of its node,
- * and the time, thread and step of the launch.
+ * Take any event; origin is the event's own, visit changes blocks. Returns true if it was about
+ * graphs. Allocations of a launch have the stack, operator and module of their node, and the time,
+ * thread and step of the launch.
  */
 bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_blocks *blocks,
 			      const struct event *event, const struct device_origin *origin,

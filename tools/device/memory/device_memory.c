@@ -286,9 +286,8 @@ static void walk(const struct memory_of_devices *memory, struct recorded_process
 }
 
 /*
- * What a process had goes with it. When it ended itself it queried the driver a last time just
- * before; end_ns is when the writer heard of it, and another process may have got the memory by
- * then.
+ * A process's memory ends with it. A process that ends normally queries the driver right before;
+ * end_ns is when the writer noticed the end, and another process may have the memory by then.
  */
 static void end_levels(const struct device_process *process, struct device_location *place)
 {

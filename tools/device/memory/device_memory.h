@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/device/memory is what is allocated on devices. Read this file first.
+ * tools/device/memory contains allocations on devices. Read this file first.
  *
- * The memory of devices as reports show it: for each process and each place where memory lies what
- * is alive at the end, and who held it when most of it was held; also what frameworks and
- * the driver report themselves.
+ * Device memory as reports show it: per process and scope the live memory at the end and the
+ * allocation sites at the peak; also what frameworks and the driver report.
  *
- * The peak of a place is the first moment at which the sum of what the driver gave was at its
- * highest; where a framework's allocator holds that memory, the one of these moments at which most
- * of it was given out as tensors.
+ * The peak of a scope is the first moment at which the sum of driver allocations is at its maximum;
+ * if a framework's allocator holds that memory, it is the one of these moments with the most bytes
+ * in tensors.
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_MEMORY_H
 #define TORSH_DEVICE_MEMORY_DEVICE_MEMORY_H
@@ -51,10 +50,7 @@ struct device_location {
 	size_t n_levels, levels_room;
 };
 
-/*
- * Where the heap and the memory of all devices together were largest; memory that was only
- * registered is not added.
- */
+/* The maximum of the heap and the memory of all devices together, without registered memory. */
 struct device_joint {
 	struct device_moment at;
 	uint64_t bytes, heap_bytes;
@@ -84,40 +80,43 @@ struct memory_of_devices {
 };
 
 /*
- * recording and pre-pass stay the caller's, and outlive it. Dies where the recording can't be read.
+ * Collect the memory. recording and pre-pass stay the caller's and must outlive it. Ends the
+ * program if the recording cannot be read.
  */
 void torsh_device_memory_collect(struct memory_of_devices *memory,
 				 const struct recording *recording,
 				 struct recorded_process *const *processes, size_t n_processes,
 				 const struct prepass *prepass);
+
+/* Free the memory's tables. */
 void torsh_device_memory_free(struct memory_of_devices *memory);
 
 /*
- * Is it a part of the joint sum? Registered memory is in the heap already, imported memory another
- * process's.
+ * Returns true if the scope is part of the joint sum. Registered memory is in the heap already;
+ * imported memory belongs to another process.
  */
 bool torsh_device_is_joint(const struct device_scope *scope);
 
 #define DEVICE_NO_PLACE SIZE_MAX
 
-/* The place of that name in a process, or DEVICE_NO_PLACE. */
+/* Returns the place of that name in a process, or DEVICE_NO_PLACE. */
 size_t torsh_device_place(const struct device_process *process, const char *name);
 
-/* What a cache holds, or what ended otherwise than by being freed. */
+/* Which sum a block belongs to: cached by an allocator, or ended without a free. */
 struct device_sum {
 	uint64_t blocks, bytes;
 };
 
 /*
- * Add what is alive at the end, with what ended with its context: that is in *left too. What an
- * allocator keeps for its cache is in *cached only.
+ * Add the blocks that are live at the end, and those that ended with their context, which are also
+ * in *left. Memory that an allocator keeps for its cache is only in *cached.
  */
 void torsh_device_memory_alive(struct allocation_sites *sites, const struct device_process *process,
 			       size_t place, struct device_sum *cached, struct device_sum *left);
 
 /*
- * Add what there was in a place at a moment of the process, caches too; DEVICE_NO_PLACE: in all
- * that joint is the sum of.
+ * Add the memory in a place at a moment of the process, including caches; DEVICE_NO_PLACE: in all
+ * places of the joint sum.
  */
 void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_of_devices *memory,
 			    const struct device_process *process, size_t place,

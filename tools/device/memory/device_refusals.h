@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Allocations of a device's memory that the driver refused, for it was out of memory. A framework's
- * allocator may make room and try again: what it could not get at last either is counted apart.
+ * Device memory allocations that the driver refused because memory ran out. A framework's allocator
+ * may free memory and retry: allocations that then still fail are counted separately.
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_REFUSALS_H
 #define TORSH_DEVICE_MEMORY_DEVICE_REFUSALS_H
@@ -31,9 +31,11 @@ struct device_refusals {
 	size_t n_latest, latest_room;
 };
 
-/* Count a refused allocation, and keep a copy among the latest and, where it is, as the largest. */
+/* Count a refused allocation; it is stored among the latest and, if it is, as the largest. */
 void torsh_device_refusals_add(struct device_refusals *refusals,
 			       const struct device_refusal *refusal);
+
+/* Free the refusals. */
 void torsh_device_refusals_free(struct device_refusals *refusals);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Devices that several processes used at once, and when they held most of one together. Processes
- * count devices each from 0, as CUDA_VISIBLE_DEVICES leaves them: what shows whether two mean the
- * same is its UUID, and where one of them did not report that (without CUPTI), the number.
+ * Devices that several processes used at once, and their common peak. Each process numbers devices
+ * from 0, as CUDA_VISIBLE_DEVICES leaves them: two are the same if their UUIDs match or, if one
+ * process did not report a UUID (without CUPTI), their numbers.
  *
- * Memory of another process that was imported has no bytes of its own, and is counted once, as its
- * owner's. What a process had ends with it.
+ * Imported memory is counted once, for its owner. A process's memory ends with it.
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_SHARED_H
 #define TORSH_DEVICE_MEMORY_DEVICE_SHARED_H
@@ -32,12 +31,14 @@ struct shared_devices {
 	size_t n, n_room;
 };
 
-/* The memory stays the caller's, and outlives them. */
+/* Find the shared devices. The memory stays the caller's and must outlive them. */
 void torsh_shared_devices_find(struct shared_devices *shared,
 			       const struct memory_of_devices *memory);
+
+/* Free the devices. */
 void torsh_shared_devices_free(struct shared_devices *shared);
 
-/* Is that what one of its processes calls it? NULL is any name. */
+/* Returns true if one of its processes uses that name; NULL matches any. */
 bool torsh_shared_device_is_called(const struct shared_device *device, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One frame of `torsh top` as lines of text: the sessions that were queried, their processes, and
- * the lines of source that hold most. The screen that draws it has no access to sessions.
+ * One frame of `torsh top` as lines of text: the queried sessions, their processes, and the source
+ * lines that hold most memory. The screen that draws it does not access sessions.
  */
 #ifndef TORSH_LIVE_TOP_FRAME_H
 #define TORSH_LIVE_TOP_FRAME_H
@@ -29,11 +29,15 @@ struct top {
 	size_t n_past;
 };
 
-/* Look at one session only, that of a process or of a writer. Returns false when there is none. */
+/*
+ * Show only one session, given by the pid of a process or a writer. Returns false if there is none.
+ */
 bool torsh_top_choose(struct top *top, uint32_t pid);
 
-/* Ask once more. Returns false when that session is there no more. */
+/* Query again. Returns false if that session has ended. */
 bool torsh_top_look(struct top *top);
+
+/* Free the frame. */
 void torsh_top_free(struct top *top);
 
 struct top_line {

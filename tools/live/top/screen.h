@@ -6,8 +6,8 @@
 #include "tools/live/top/frame.h"
 
 /*
- * Show top, asking again every interval_ms, until the user has enough (true) or there is nothing
- * more to be seen (false). Dies with a sentence where the terminal can't be drawn on.
+ * Show top, refreshed every interval_ms, until the user quits (true) or the session ends (false).
+ * Ends the program if the terminal cannot be drawn on.
  */
 bool torsh_top_show(struct top *top, int interval_ms);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Who holds memory, by line of source: what `torsh top` shows of the allocation sites that it was
- * given.
- */
+/* The source lines that hold most memory, from the allocation sites that `torsh top` received. */
 #ifndef TORSH_LIVE_TOP_TOP_SITES_H
 #define TORSH_LIVE_TOP_TOP_SITES_H
 
@@ -20,12 +17,14 @@ struct top_sites {
 	size_t n, n_room;
 };
 
-/* Add those of a process, which are stacks of one frame. */
+/* Add a process's sites, which are stacks of one frame. */
 void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process *process,
 			 struct symbols *symbols);
 
-/* One for each line, after the last one was added. */
+/* Merge the sites of each line. Call after the last one was added. */
 void torsh_top_sites_settle(struct top_sites *sites);
+
+/* Free the sites. */
 void torsh_top_sites_free(struct top_sites *sites);
 
 #endif

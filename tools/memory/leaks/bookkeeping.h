@@ -21,14 +21,14 @@ enum bookkeeping_kind {
 /* Which of them a module is, by the last component of its path. */
 enum bookkeeping_kind torsh_bookkeeping_module(const char *path);
 
-/* Does the caller of this function of the C library own what it allocates? */
+/* Returns true if the caller of this C library function owns what it allocates. */
 bool torsh_bookkeeping_is_owned(const char *function);
 
 /*
- * Which bookkeeping a block with that stack is, e.g. "loader" or "C library: stdio buffers"; NULL:
- * it is the program's. symbols names functions that the recording doesn't; it may be NULL. *caller:
- * the stack without the library's frames, that of whoever called it; 0: nobody did, or the block is
- * the agent's.
+ * Returns the kind of bookkeeping of a block with that stack, e.g. "loader" or "C library: stdio
+ * buffers"; NULL: the block is the program's. symbols (may be NULL) names functions that the
+ * recording has no names for. *caller: the stack without the library's frames; 0: nobody called it,
+ * or the block is the agent's.
  */
 const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_process *process,
 				 uint32_t stack, uint32_t *caller);

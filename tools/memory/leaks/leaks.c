@@ -259,10 +259,7 @@ static void count_at_exec(struct leaks *leaks, const struct recorded_process *pr
 	leaks->exec_bytes += sum->exec_bytes;
 }
 
-/*
- * For each of the allocation sites whose bookkeeping it is, NULL where it's none; the caller frees
- * it.
- */
+/* Sets the kind of bookkeeping of each allocation site, NULL for none; the caller frees it. */
 static const char **find_bookkeeping(const struct recorded_process *process,
 				     struct symbols *symbols, const struct allocation_site *sites,
 				     size_t n)

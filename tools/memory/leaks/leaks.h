@@ -59,12 +59,13 @@ struct leaks {
 };
 
 /*
- * suppress may be NULL. leaks->devices and ->device, ->at_exec, ->found.depth and .view may be set
- * before; the found are neither sorted nor named.
+ * Find the leaks. suppress may be NULL. leaks->devices, ->device, ->at_exec, ->found.depth and
+ * .view may be set before; the results are neither sorted nor named.
  */
 void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
 		      size_t n_processes, struct symbols *symbols, struct suppress *suppress);
 
+/* Free the leaks. */
 void torsh_leaks_free(struct leaks *leaks);
 
 #endif

@@ -77,10 +77,7 @@ long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kin
 	return -1;
 }
 
-/*
- * What the line begins with, a colon included, is taken off; N_SUPPRESS_KINDS: nothing that is
- * known.
- */
+/* Removes the line's prefix with its colon; N_SUPPRESS_KINDS: an unknown prefix. */
 static enum suppress_kind take_kind(char **line)
 {
 	size_t n = strcspn(*line, ":");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Leaks that are known and somebody doesn't want to see: rules in LeakSanitizer's syntax, a line
- * each,
+ * Suppression rules for known leaks, in LeakSanitizer's syntax, one per line,
  *
  * leak:PATTERN    # a comment
  *
@@ -25,8 +24,9 @@ struct suppress_rule {
 	char *pattern;
 	enum suppress_kind kind;
 	bool is_built_in;
-	uint32_t process; /* whose own it is, for whose leaks alone; 0: for all */
-	uint64_t blocks, bytes, n_stacks; /* what it matched; counted by whoever asks */
+	uint32_t process; /* only for this process's leaks; 0: for all */
+	uint64_t blocks, bytes,
+		n_stacks; /* what it matched; counted by the caller of torsh_suppress_match */
 };
 
 struct suppress {
@@ -43,6 +43,7 @@ int torsh_suppress_read(struct suppress *suppress, const char *path, unsigned *b
 /* The same for a text. Returns 0 or -EINVAL with *bad_line. */
 int torsh_suppress_parse(struct suppress *suppress, const char *text, unsigned *bad_line);
 
+/* Free the rules. */
 void torsh_suppress_free(struct suppress *suppress);
 
 /* Add the rules that are built in: default.suppressions. */
@@ -51,7 +52,7 @@ void torsh_suppress_add_built_in(struct suppress *suppress);
 /* "leak", "kept" or "import". */
 const char *torsh_suppress_kind(const struct suppress_rule *rule);
 
-/* Does the pattern match the name? */
+/* Returns true if the pattern matches the name. */
 bool torsh_suppress_matches(const char *pattern, const char *name);
 
 /* The first rule of that kind, for leaks of this process, that matches, as index, or -1. */
@@ -59,9 +60,9 @@ long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kin
 			 const char *name);
 
 /*
- * Add the rules that a process gives itself (the program's __lsan_default_suppressions), where they
- * aren't there yet; text may be NULL. Where a line is not understood the rest is left out, which is
- * reported on stderr.
+ * Add the rules that a process defines itself (the program's __lsan_default_suppressions), unless
+ * they are there already; text may be NULL. An invalid line ends the text, which is reported on
+ * stderr.
  */
 void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program,
 			    const char *text);

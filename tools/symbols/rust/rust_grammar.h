@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The rules of Rust's v0 symbols (RFC 2603) that contain one another. Each reads and prints. */
+/* The mutually recursive rules of Rust's v0 symbols (RFC 2603). Each reads and prints. */
 #ifndef TORSH_SYMBOLS_RUST_RUST_GRAMMAR_H
 #define TORSH_SYMBOLS_RUST_RUST_GRAMMAR_H
 
@@ -7,7 +7,9 @@
 
 /* in_value: generic arguments are printed as in an expression, with "::<". */
 void torsh_rust_read_path(struct rust_reader *reader, bool in_value);
-void torsh_rust_read_type(struct rust_reader *reader); /* in rust_type.c */
+
+/* Read a type; in rust_type.c. */
+void torsh_rust_read_type(struct rust_reader *reader);
 void torsh_rust_read_constant(struct rust_reader *reader);
 /* A lifetime, a constant or a type. */
 void torsh_rust_read_argument(struct rust_reader *reader);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The tokens of Rust's v0 symbols (RFC 2603), and the text that is made of them. After a mistake
- * (is_wrong) nothing is read or printed any more: callers check once, at the end. Back references
- * may refer to one another, so the depth, the number of steps and the output are bounded.
+ * The tokens of Rust's v0 symbols (RFC 2603), and the text that is made of them. After an error
+ * (is_wrong) nothing more is read or printed: callers check once, at the end. Back references may
+ * refer to one another, so depth, number of steps and output are bounded.
  */
 #ifndef TORSH_SYMBOLS_RUST_RUST_READER_H
 #define TORSH_SYMBOLS_RUST_RUST_READER_H
@@ -31,6 +31,8 @@ struct rust_name {
 /* Append to the output, unless the reader is silent or wrong. */
 void torsh_rust_put_bytes(struct rust_reader *reader, const char *text, size_t n);
 void torsh_rust_put(struct rust_reader *reader, const char *text);
+
+/* Append a decimal number. */
 void torsh_rust_put_number(struct rust_reader *reader, uint64_t value);
 /* Append a name; one in Punycode is decoded. */
 void torsh_rust_put_name(struct rust_reader *reader, const struct rust_name *name);
@@ -40,15 +42,15 @@ void torsh_rust_put_name(struct rust_reader *reader, const struct rust_name *nam
  */
 void torsh_rust_put_lifetime(struct rust_reader *reader, uint64_t index);
 
-/* The next character; at the end it is '\0' and the reader becomes wrong. */
+/* Returns the next character; at the end '\0', and the reader becomes wrong. */
 char torsh_rust_next(struct rust_reader *reader);
 /* Consume the next character if it is the wanted one. */
 bool torsh_rust_take(struct rust_reader *reader, char wanted);
 
-/*
- * A rule that may contain itself begins with enter and, where that returned true, ends with leave.
- */
+/* A recursive rule begins with enter and, if that returned true, ends with leave. */
 bool torsh_rust_enter(struct rust_reader *reader);
+
+/* End a recursive rule. */
 void torsh_rust_leave(struct rust_reader *reader);
 
 /* A base-62 number up to its "_". */
@@ -58,7 +60,7 @@ uint64_t torsh_rust_optional_62(struct rust_reader *reader, char tag);
 /* A name without its disambiguator; it stays valid as long as the symbol. */
 struct rust_name torsh_rust_identifier(struct rust_reader *reader);
 
-/* Apply the rule at the earlier position that a back reference ('B' was read) names. */
+/* Apply the rule at the earlier position that a back reference ('B' was read) refers to. */
 void torsh_rust_read_back(struct rust_reader *reader,
 			  void (*rule)(struct rust_reader *reader, bool in_value), bool in_value);
 /* Apply the rule up to the "E", with a separator in the output. Returns the number of items. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * When a device was busy: the union of the times of all that it did, exactly. Held are 16 bytes for
- * each stretch.
+ * The busy time of a device: the exact union of the times of its activities. Uses 16 bytes per
+ * interval.
  */
 #ifndef TORSH_TIMELINE_DEVICE_BUSY_H
 #define TORSH_TIMELINE_DEVICE_BUSY_H
@@ -19,18 +19,19 @@ struct busy {
 	size_t n, n_room;
 };
 
-/* In any order. */
+/* Add an interval, in any order. */
 void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns);
 
-/* To be called when all have been added, before any query. */
+/* Call after the last add and before the first query. */
 void torsh_busy_settle(struct busy *busy);
 
 /*
- * How long it was busy in there. *next: of the interval to begin with, 0 at first, for questions
- * that go on in time.
+ * Returns the busy time within an interval. *next is the index to begin with, initially 0, for
+ * queries in time order.
  */
 uint64_t torsh_busy_within(const struct busy *busy, uint64_t from_ns, uint64_t to_ns, size_t *next);
 
+/* Free the intervals. */
 void torsh_busy_free(struct busy *busy);
 
 #endif

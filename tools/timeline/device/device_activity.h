@@ -23,24 +23,24 @@ struct activity_record {
 	uint64_t bytes; /* of copies and memsets */
 	bool is_timed; /* else the next two are none of the device's */
 	uint64_t begin_ns, duration_ns;
-	uint32_t correlation; /* 0: of no launch that is known */
+	uint32_t correlation; /* 0: the launch is unknown */
 	uint32_t device, context, stream, graph;
 	uint64_t node;
 };
 
-/* Is the event one of these? Then *span is filled. */
+/* Returns true and fills *span if the event is one of these. */
 bool torsh_activity_record(const struct event *event, struct activity_record *record);
 
-/* Does it report what a device was given, without when it did that? Then *span is filled. */
+/* Returns true and fills *span if the event reports an activity without its times. */
 bool torsh_activity_untimed(const struct event *event, struct activity_record *record);
 
-/* "HtoD" and the like; "?" of one that is not known. */
+/* "HtoD" and the like; "?" if unknown. */
 const char *torsh_copy_name(uint32_t kind);
 
 /* "Pinned" and the like, of enum device_memory. */
 const char *torsh_memory_name(uint32_t memory);
 
-/* Is that a call of the runtime, rather than of the driver? By its name. */
+/* Returns true for a runtime call, false for a driver call, by its name. */
 static inline bool torsh_api_is_runtime(const char *name)
 {
 	return strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
@@ -49,9 +49,9 @@ static inline bool torsh_api_is_runtime(const char *name)
 #define DEVICE_TITLE_BYTES 64
 
 /*
- * What viewers of Kineto's traces know a copy or a memset by: "Memcpy HtoD (Pinned -> Device)"; a
- * graph of which no more is known than when it ran as a whole is a "CUDA graph". out has room for
- * DEVICE_TITLE_BYTES. Returns false of a kernel, which has its name.
+ * Get the title of a copy or a memset in Kineto's traces: "Memcpy HtoD (Pinned -> Device)"; a graph
+ * that was measured only as a whole is a "CUDA graph". out holds DEVICE_TITLE_BYTES. Returns false
+ * for a kernel, which has its own name.
  */
 bool torsh_activity_title(const struct event *event, char *out);
 

@@ -16,9 +16,11 @@ struct device_list {
 
 /* Take whatever event there is; what a device reports first counts. */
 void torsh_device_list_add(struct device_list *list, const struct event *event);
+
+/* Free the list. */
 void torsh_device_list_free(struct device_list *list);
 
-/* The device of that number, or NULL: it was not recorded. */
+/* Returns the device of that number, or NULL if it was not recorded. */
 const struct event_device *torsh_device_list_find(const struct device_list *list, uint32_t device);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How much devices did for each launch of one process. A first pass adds it up; a second one has
- * it when it comes to the launch, before the kernels are reported.
+ * The device time of each launch of one process. A first pass sums it up; a second pass has it when
+ * it reaches the launch, before the kernels are reported.
  */
 #ifndef TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
 #define TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
@@ -19,7 +19,7 @@ struct device_caused {
 	uint64_t ns;
 	uint32_t n : 31; /* kernels, copies and memsets: those of a graph are several */
 	uint32_t is_launched : 1; /* the call that has this number was seen, before or after */
-	uint32_t n_untimed; /* others, of which no times are known */
+	uint32_t n_untimed; /* without times */
 };
 
 struct device_page;
@@ -39,19 +39,21 @@ struct device_work {
 
 /* Begin without launches; torsh_device_work_destroy frees them. */
 void torsh_device_work_create(struct device_work *work);
+
+/* Free the table. */
 void torsh_device_work_destroy(struct device_work *work);
 
 /* Take whatever event of the process there is, reported inside of an operator or not. */
 void torsh_device_work_add(struct device_work *work, const struct event *event,
 			   bool is_in_operator);
 
-/* What the launch with this number caused; zeros: nothing that was seen. */
+/* Returns what the launch with this number caused; zeros: unknown. */
 struct device_caused torsh_device_work_by(const struct device_work *work, uint32_t correlation);
 
-/* Its nanoseconds. */
+/* Returns its nanoseconds. */
 uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation);
 
-/* What the operator that was marked with this number took on its accelerator by itself. */
+/* Returns the accelerator's own time for the operator that was marked with this number. */
 uint64_t torsh_device_work_marked(const struct device_work *work, uint32_t number);
 
 #endif

@@ -67,10 +67,7 @@ struct device_activity {
 	/* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
 	struct event event;
 	struct activity_record record; /* of it */
-	/*
-	 * What it belongs to: of a graph's node where it was captured, else where it was launched;
-	 * zeros where that isn't known.
-	 */
+	/* The cause: of a captured graph node the capture, else the launch; zeros if unknown. */
 	struct device_cause cause;
 	bool is_captured; /* the cause is that of its node */
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
@@ -117,10 +114,10 @@ struct device_visitor {
 
 struct device_join;
 
-/* All of these are to outlive it. */
+/* Begin a join. The arguments must outlive it. */
 struct device_join *torsh_device_join_create(const struct prepass *prepass,
 					     const struct device_visitor *visitor, void *context);
-/* Let go of it, after reporting what still waits. */
+/* End the join, after reporting what still waits. */
 void torsh_device_join_destroy(struct device_join *join);
 
 /*
@@ -130,6 +127,8 @@ void torsh_device_join_destroy(struct device_join *join);
 void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
 			      const struct timeline_event *event,
 			      const struct enclosing_spans *around);
+
+/* Pass all events except launches. */
 void torsh_device_join_event(struct device_join *join, const struct recorded_process *process,
 			     const struct event *event);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Launches with work that has not all come, by correlation: a hash table out of which entries go.
- */
+/* Launches with outstanding activities, by correlation: a hash table with removal. */
 #ifndef TORSH_TIMELINE_DEVICE_LAUNCHES_H
 #define TORSH_TIMELINE_DEVICE_LAUNCHES_H
 
@@ -19,13 +17,18 @@ struct launch_waiting {
 
 /* Begin without launches; torsh_launches_destroy frees them. */
 void torsh_launches_create(struct launches *launches);
+
+/* Free the table. */
 void torsh_launches_destroy(struct launches *launches);
 
-/* Keep it until n_awaited rows were reported, where none has its correlation, which is not 0. */
+/*
+ * Keep a launch until n_awaited activities were reported, unless its correlation, which is not 0,
+ * is in use.
+ */
 void torsh_launches_add(struct launches *launches, const struct device_launch *launch,
 			uint32_t n_awaited);
 
-/* The one with that correlation, or NULL; until the next change. */
+/* Returns the launch with that correlation, or NULL; valid until the next change. */
 struct launch_waiting *torsh_launches_find(const struct launches *launches, uint32_t correlation);
 
 /* Remove a launch that is no longer awaited; the pointer is invalid afterwards. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which processes are workers of a DataLoader: all that they do is loading batches, whatever
- * operators and modules they call. Such a process descends from one that gets batches from workers
- * in its lifetime, and neither trains nor has batches of its own.
+ * Which processes are workers of a DataLoader: all their operators and modules load batches. Such a
+ * process descends from one that gets batches from workers in its lifetime, and neither trains nor
+ * has batches of its own.
  */
 #ifndef TORSH_TIMELINE_PREPASS_DATA_WORKERS_H
 #define TORSH_TIMELINE_PREPASS_DATA_WORKERS_H
@@ -11,16 +11,18 @@
 
 struct data_workers;
 
-/* Begin without signs; the recording outlives it. */
+/* Begin without evidence; the recording must outlive it. */
 struct data_workers *torsh_data_workers_create(const struct recording *recording);
+
+/* Free the finder. */
 void torsh_data_workers_destroy(struct data_workers *workers);
 
-/* Report each span of a process, in any order. */
+/* Pass each span of a process, in any order. */
 void torsh_data_workers_add(struct data_workers *workers, const struct span *span);
 
 /*
- * Set is_data_worker of these processes, whose spans were reported. Where it is needed, reads the
- * timeline of those that they descend from and that are not among them. Returns 0 or -errno.
+ * Set is_data_worker of these processes, after all their spans were passed. If needed, reads the
+ * timelines of their ancestors that are not among them. Returns 0 or -errno.
  */
 int torsh_data_workers_decide(struct data_workers *workers,
 			      struct recorded_process *const *processes, size_t n_processes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A first look over the timeline, for those that then go over it a second time: which calls don't
- * nest, where steps begin, what there is at all.
+ * A first pass over the timeline, for readers that then make a second one: which spans do not nest,
+ * where steps begin, which data exist.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PREPASS_H
 #define TORSH_TIMELINE_PREPASS_PREPASS_H
@@ -31,30 +31,29 @@ struct prepass {
 	struct prepass_process *items; /* in the order of the processes given */
 	size_t n;
 	struct unnested_spans *unnested;
-	struct data_workers *data_workers; /* NULL once it is known which processes are some */
+	struct data_workers *data_workers; /* NULL after is_data_worker is set */
 	struct span_counts counts;
 	bool has_inputs, has_stacks; /* of some operator */
 };
 
-/* Look over these processes. Dies where the recording can't be read. */
+/* Run the pre-pass over these processes. Ends the program if the recording cannot be read. */
 void torsh_prepass_make(struct prepass *prepass, const struct recording *recording,
 			struct recorded_process *const *processes, size_t n_processes);
+
+/* Free the pre-pass. */
 void torsh_prepass_free(struct prepass *prepass);
 
-/*
- * Leave out of all that is queried of the pre-pass's steps what was not chosen. Returns how many
- * steps are left.
- */
+/* Restrict the pre-pass's steps to the selected ones. Returns the number of remaining steps. */
 size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *choice);
 
-/* Is a span reported, by the steps that were chosen or recorded? */
+/* Returns true if a span is reported, by the selected or recorded steps. */
 bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,
 		       uint64_t at_ns);
 
 /* Did some process run operators? */
 bool torsh_prepass_has_operators(const struct prepass *prepass);
 
-/* What was found of a process, or NULL. */
+/* Returns the results for a process, or NULL. */
 const struct prepass_process *torsh_prepass_of(const struct prepass *prepass,
 					       const struct recorded_process *process);
 

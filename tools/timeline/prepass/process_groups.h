@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Groups of processes that did collectives together, as the timeline reports them: each before its
- * first collective. And what a collective of PyTorch's moved, in its process's view.
+ * Process groups of collectives, as the timeline reports them, each before its first collective.
+ * Also the data that a PyTorch collective moved, from its process's view.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PROCESS_GROUPS_H
 #define TORSH_TIMELINE_PREPASS_PROCESS_GROUPS_H
@@ -12,7 +12,7 @@
 struct process_group {
 	const struct recorded_process *process;
 	uint32_t number;
-	/* texts of the recording; NULL: not known */
+	/* texts of the recording; NULL: unknown */
 	const char *name, *description, *backend, *ranks;
 	uint32_t n_ranks;
 };
@@ -25,6 +25,8 @@ struct process_groups {
 /* Add a process group; its texts are the recording's. */
 void torsh_groups_add(struct process_groups *groups, const struct recorded_process *process,
 		      const struct event_process_group *event);
+
+/* Free the groups. */
 void torsh_groups_free(struct process_groups *groups);
 
 struct collective {
@@ -36,13 +38,13 @@ struct collective {
 };
 
 /*
- * What the span moves, by its inputs, which outlive *collective. Returns false where it is no
+ * Get what the span moves, by its inputs, which must outlive *collective. Returns false if it is no
  * collective of a known group.
  */
 bool torsh_collective_read(struct collective *collective, const struct process_groups *groups,
 			   const struct span *span, const struct inputs *inputs);
 
-/* Is it an operator of c10d? Only these are worth a query. */
+/* Returns true for an operator of c10d; others need not be queried. */
 bool torsh_span_is_collective(const struct span *span);
 
 /* Collectives as a pass comes to them. Begins as {0}; torsh_groups_free(&groups) at the end. */
@@ -52,7 +54,7 @@ struct collectives {
 };
 
 /*
- * What the span moves, until the next is requested. Returns false where it is no collective of a
+ * Get what the span moves, valid until the next query. Returns false if it is no collective of a
  * known group.
  */
 bool torsh_collectives_read(struct collectives *collectives, const struct span *span,

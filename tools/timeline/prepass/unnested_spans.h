@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Spans whose begin and end don't nest: what one pass found of them (tools/timeline/spans.c), for
- * the next.
- */
+/* Unnested spans: one pass (tools/timeline/spans.c) finds them for the next one. */
 #ifndef TORSH_TIMELINE_PREPASS_UNNESTED_SPANS_H
 #define TORSH_TIMELINE_PREPASS_UNNESTED_SPANS_H
 
@@ -20,14 +17,14 @@ struct unnested_spans {
 	size_t n, n_room;
 };
 
-/* Those of a process by its number, or NULL; crossings may be NULL. */
+/* Returns the spans of a process by its number, or NULL; the argument may be NULL. */
 const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested,
 						    uint32_t process);
 
 /* Add the ordinal of a span of any process, in any order. */
 void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct span *span);
 
-/* Into the order of ordinals: when all were added. */
+/* Sort by ordinal. Call after the last add. */
 void torsh_unnested_spans_sort(struct unnested_spans *unnested);
 
 #endif

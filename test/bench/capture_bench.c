@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The price of a capture alone: ns for a stack that doesn't change, and for one whose inner frames
- * come from four call sites at different depths in turn. What a hook pays beside (clock, ring) is
- * not in it; an empty hook's cost is subtracted.
+ * The cost of a stack capture alone, in ns: for an unchanged stack, and for one with inner frames
+ * from four call sites at different depths in turn. The rest of a hook (clock, ring) is not
+ * included; the cost of an empty hook is subtracted.
  */
 #include <stdio.h>
 #include <stdlib.h>

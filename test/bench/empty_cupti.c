@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A client of CUPTI that asks for what the agent asks for, and does nothing with it: what CUPTI
- * itself costs. The driver loads it by CUDA_INJECTION64_PATH.
+ * A CUPTI client that requests what the agent requests and discards it: the cost of CUPTI itself.
+ * The driver loads it through CUDA_INJECTION64_PATH.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Memory over very many launches on the simulated CUDA: of the program under the agent, of its writer, and of the report. The
-kernel says what each took at most, also of the writer, whose parent this becomes when the program has ended.
-"""
+"""Memory over very many launches on the simulated CUDA: of the program under the agent, of its
+writer, and of the report. The kernel reports the peak of each; the writer is adopted by this
+process when the program has ended."""
 
 import ctypes
 import os
@@ -58,7 +57,7 @@ def _run(n_kernels):
 
 
 def measure():
-    """{kernels: what _run says}; None where there is no simulated CUDA."""
+    """{kernels: result of _run}; None without simulated CUDA."""
     if not (LIBRARIES / "libcuda.so.1").exists():
         return None
     _adopt_orphans(True)

@@ -5,7 +5,7 @@ import math
 
 from runs import BARE, OURS
 
-NOISE = 0.01  # of the bare program's wall time: less can't be told apart
+NOISE = 0.01  # of the bare program's wall time: smaller differences are noise
 
 def cell(value, form="{:.1f}"):
     return "–" if value is None else form.format(value)
@@ -21,10 +21,9 @@ def geometric_mean(values):
 
 
 def added_ratio(walls, peer, ours=OURS):
-    """
-    Geometric mean over programs of (wall time that the peer adds) / (that we add), and of how many: walls are theirs,
-    {mode: s}. What can't be told apart from nothing counts as the noise.
-    """
+    """Geometric mean over programs of (wall time that the peer adds) / (wall time that we add), and
+    the number of programs: walls are theirs, {mode: s}. Times within the noise count as the
+    noise."""
     ratios = [(wall[peer] - wall[BARE]) / max(wall[ours] - wall[BARE], NOISE * wall[BARE])
               for wall in walls if {peer, ours, BARE} <= wall.keys() and wall[peer] > wall[BARE]]
     return geometric_mean(ratios), len(ratios)

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-A writer killed with SIGKILL at a random moment: the file has all up to its last checkpoint, says when that was, and lacks
-no more than TORSH_PROFILER_CHECKPOINT allows. At full speed few programs (by hand FAULT_WRITER_KILLS=100), whose checkpoints come
-as often as they cost 1 % of a core; a hundred slow ones, whose checkpoints cost nothing.
-"""
+"""A writer killed with SIGKILL at a random moment: the file has everything up to its last
+checkpoint, contains its time, and lacks no more than TORSH_PROFILER_CHECKPOINT allows. At full
+speed few programs (by hand FAULT_WRITER_KILLS=100), with checkpoints as often as they cost 1 %
+of a core; a hundred slow ones with cheap checkpoints."""
 
 import concurrent.futures
 import os
@@ -53,7 +52,7 @@ def watch(counts, seconds):
 
 
 def kill_once(seconds, number, how="return"):
-    """Seconds of which nothing is known, of a writer that is killed so long after the first blocks."""
+    """Seconds without data, for a writer that is killed so long after the first blocks."""
     output, counts = scratch(f"out{number}"), committed.Counts(scratch(f"counts{number}"))
     env = agent_environment(output, TORSH_PROFILER_CHECKPOINT=f"{int(INTERVAL_S * 1000)}ms")
     with started(committed.command(counts, N_BLOCKS, 1, how), env) as process:
@@ -84,7 +83,8 @@ def random_moments(n, seconds):
 
 
 def expect_within_bound(lost_s):
-    """The longest, and the one in the middle, which says more where a busy machine delays a writer now and then."""
+    """The longest one and the median, which is more meaningful when a busy machine delays a writer
+    now and then."""
     longest, median = max(lost_s), statistics.median(lost_s)
     assert longest < INTERVAL_S + SLACK_S and median < INTERVAL_S + MEDIAN_SLACK_S, f"lost {sorted(lost_s)} s"
     print(f"note: {len(lost_s)} kills, of each at most {longest:.3f} s lost, {median:.3f} s in the median")
@@ -113,7 +113,7 @@ def checkpoints_use_their_room_again():
     with started(command, agent_environment(output, TORSH_PROFILER_CHECKPOINT="50ms")):
         recording = wait_until(lambda: recordings(output), "a recording")[0]
 
-        # As soon as the program is in its loop it says nothing new.
+        # In its loop the program prints nothing new.
         wait_until(lambda: newest(recording) > 60, "checkpoints")
         size, last = recording.stat().st_size, newest(recording)
         wait_until(lambda: newest(recording) > last + 100, "100 chunks more", 120)
@@ -138,7 +138,7 @@ while True:
 @case
 @waits
 def a_peak_of_all_processes_together_uses_its_room_again():
-    """It rises with every checkpoint, and each says which stacks had which part of it."""
+    """It rises with every checkpoint, and each contains the stacks' parts of it."""
     output = scratch()
     with started([sys.executable, "-c", TREE], agent_environment(output, TORSH_PROFILER_CHECKPOINT="50ms")):
         recording = wait_until(lambda: recordings(output), "a recording")[0]

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-The agent's tables about devices, filled on the simulated CUDA: what finds no room is counted, the recording says that it isn't
-complete, and the rest is as the simulation's own log has it.
-"""
+"""The agent's tables about devices, filled on the simulated CUDA: what finds no room is counted,
+the recording is marked as incomplete, and the rest is as in the simulation's own log."""
 
 import pathlib
 import sys
@@ -33,7 +31,8 @@ function_of(b"_Z4workPf")
 
 
 def run_on_devices(script, libraries=None, env=None, **settings):
-    """The recording of a script with these of the simulated libraries (None: all), and what the simulation says that it did."""
+    """The recording of a script with these simulated libraries (None: all), and the simulation's
+    log of what it did."""
     need_simcuda()
     truth, output = scratch("truth") / "truth", scratch()
     variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
@@ -51,7 +50,7 @@ def run_on_devices(script, libraries=None, env=None, **settings):
 
 
 def expect_lost(output, cause):
-    """Nothing but that was lost, and the first line says so. Returns how many."""
+    """Nothing else was lost, and the first line reports it. Returns the number."""
     report, text = leaks(output), torsh("leaks", output)
     causes = {loss["cause"]: loss["count"] for loss in report["events"]["losses"]}
     expect_equal(set(causes), {cause}, "what was lost")

@@ -16,7 +16,7 @@ STATUS = 128 + signal.SIGKILL
 
 
 def running(way, output, truth):
-    """A starter whose member waits to be killed."""
+    """A starter with a member that waits to be killed."""
     return started([START, way, *truth.member(70, "wait")], agent_environment(output))
 
 

@@ -163,7 +163,8 @@ def is_fatal(status):
 
 
 def expect_cut_off(output):
-    """Its recording, which is there and says that it was cut off, why, and from when on it knows nothing."""
+    """Its recording, which exists and reports that it was cut off, why, and from which moment on
+    data are missing."""
     report = leaks(output)
     recording = report["recording"]
     assert not recording["complete"] and not recording["damaged"] and recording["known_until_ns"] is not None, recording

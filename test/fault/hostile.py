@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Recordings that nobody should believe: some KB whose tables would take gigabytes, stacks that are deep without end, paths of
-pipes, texts that other programs would execute. Every reader comes back, within bounds, and nothing else happens.
-"""
+"""Hostile recordings: some KB that require gigabytes of tables, stacks of endless depth, paths of
+pipes, texts that other programs would execute. Every reader returns, within bounds, and nothing
+else happens."""
 
 import csv
 import json

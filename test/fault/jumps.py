@@ -24,7 +24,8 @@ WAYS = {
 }
 HANDLERS_MOST = 4  # that one jump leaves, and what they interrupted
 N_CUDA = 200
-# A driver without events, of which a call can be left, or calls others of its own, by the names that programs know.
+# A driver without events; its calls can be left by a jump, or call others of its own by their
+# public names.
 DRIVER = """
 #include <signal.h>
 #define DONE(name) int name() { return 0; }
@@ -87,7 +88,7 @@ def leave_wrappers(way, n_times, is_left):
     expect_equal([process["end"] for process in report["processes"] if process["followed"]], ["exit 0"], "the program's end")
     found = total(entries_through(report["leaks"], "keep_block"), "blocks")
     expect_equal(total(entries_through(report["leaks"], "keep_after"), "blocks"), after, "blocks got when all was over")
-    # Of a call that was left in its middle nobody knows whether there is a block.
+    # After a jump out of a call it is unknown whether there is a block.
     most = begun if is_left else got
     events = report["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "events produced")

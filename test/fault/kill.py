@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-A target killed with SIGKILL at a random moment: every event committed before the kill is in its report. In test/run each
-case goes on for some seconds and prints how many kills that were; by hand FAULT_KILLS says how many they are in all.
-"""
+"""A target killed with SIGKILL at a random moment: every event committed before the kill is in its
+report. In test/run each case runs for some seconds and prints the number of kills; by hand
+FAULT_KILLS sets their number."""
 
 import itertools
 import math

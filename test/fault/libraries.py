@@ -22,7 +22,7 @@ def closed_by(n_threads, settings):
     expect_equal(kept, n_threads * N_ROUNDS * 3, "blocks that the program kept")
     found = leaks(output)["leaks"]
     if settings:
-        # No stack tells the program's blocks from the loader's and the C library's.
+        # No stack distinguishes the program's blocks from the loader's and the C library's.
         assert total(found, "blocks") >= kept, f"{total(found, 'blocks')} blocks reported, {kept} kept"
     else:
         expect_equal(total(entries_through(found, "keep_block"), "blocks"), kept, "blocks of the report")

@@ -34,7 +34,8 @@ def run_limited(limits=(), env=None, n_blocks=N_BLOCKS, output=None):
 
 
 def expect_all_or_a_reason(result, counts, output):
-    """Either the report is complete, or the agent said on stderr why there is none; never a report with a part."""
+    """Either the report is complete, or the agent prints on stderr why there is none; never a
+    partial report."""
     if b"torsh: nothing is recorded" not in result.stderr:
         assert recordings(output), f"no recording, and no word about it: {result.stderr!r}"
         committed.expect_all_reported(output, counts)
@@ -98,7 +99,7 @@ def a_disk_without_any_room_harms_nobody():
 
 
 def expect_recorded_elsewhere(output, named):
-    """The recording goes to the folder of temporary files, and that is said."""
+    """The recording goes to the folder of temporary files, with a message."""
     temporary = scratch("temporary")
     result, counts, _ = run_limited(output=output, env={"TMPDIR": temporary})
     assert b"torsh: can't write " in result.stderr and named.encode() in result.stderr, f"stderr: {result.stderr!r}"
@@ -185,7 +186,7 @@ FIRST_USER, N_USERS = 20000, 40000
 
 
 def run_as_another(limit, value):
-    """The target as a user whom limits bind, and whose processes are none but those of this test."""
+    """The target as a user with limits, who has no processes except those of this test."""
     need_root()
     user = FIRST_USER + os.getpid() % N_USERS
     output = scratch()

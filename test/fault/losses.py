@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Where events can't be recorded, the report has them all, or says in its first line that it hasn't: never "No leaks"."""
+"""If events cannot be recorded, the report has them all, or its first line reports that some are
+missing: never "No leaks"."""
 
 import collections
 import ctypes
@@ -37,8 +38,8 @@ def refuse(number):
             os._exit(77)
 
 
-def expect_all_or_said(output, counts):
-    """Of a report that lacks something the first line says so, and what has no leaks has them all."""
+def expect_all_or_reported(output, counts):
+    """The first line of an incomplete report says so; a report without leaks is complete."""
     text, report = torsh("leaks", output), leaks(output)
     events = report["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
@@ -64,7 +65,7 @@ def mremap_is_refused():
         raise Skip("may not install a filter of system calls here")
     result, output = record(committed.command(counts, N_BLOCKS), preexec_fn=lambda: refuse(MREMAP[machine()]))
     expect_equal((result.returncode, counts.kept()), (9, N_BLOCKS), f"status and blocks ({result.stderr!r})")
-    expect_all_or_said(output, counts)
+    expect_all_or_reported(output, counts)
 
 
 @case
@@ -73,7 +74,7 @@ def under_valgrind():
     valgrind = need_command("valgrind")
     result, output = record([valgrind, "-q", "--tool=none", *committed.command(counts, N_BLOCKS)])
     expect_equal((result.returncode, counts.kept()), (9, N_BLOCKS), f"status and blocks ({result.stderr!r})")
-    expect_all_or_said(output, counts)
+    expect_all_or_reported(output, counts)
 
 
 FORKS_WITHOUT_ROOM = """
@@ -172,7 +173,7 @@ def every_full_table_is_reported():
 
 
 def expect_lost(report, text, cause):
-    """Nothing but that was lost, and the first line says so."""
+    """Nothing else was lost, and the first line reports it."""
     causes = {loss["cause"]: loss["count"] for loss in report["events"]["losses"]}
     expect_equal(set(causes), {cause}, "what was lost")
     assert text.startswith("Incomplete: ") and not report["recording"]["complete"], text[:300]
@@ -257,7 +258,7 @@ def handlers_that_interrupt_too_many_handlers_are_counted():
             expect_equal(report["recording"]["complete"], True, "complete")
 
 
-DOMAINS_MOST = 15  # whose depths are told exactly while ranges of all of them are open
+DOMAINS_MOST = 15  # depths are exact while ranges of all of them are open
 
 
 @case
@@ -359,7 +360,7 @@ def stacks_of_too_many_python_frames_report_it():
         is_cut = n > CHAIN_MOST
         assert n_there == n + 1 if not is_cut else 512 <= n_there <= CHAIN_MOST, (n, n_there)
         cuts = [frame["cut"] for frame in holder["stack"] if "cut" in frame]
-        # Before 3.11 each call is several of the interpreter's own, whose frames are cut, too.
+        # Before 3.11 each call is several of the interpreter's own, with frames that are cut, too.
         has_cut = is_cut or sys.version_info < (3, 11)
         expect_equal(set(cuts), {"deeper than is recorded"} if has_cut else set(), "where it was cut")
         expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")

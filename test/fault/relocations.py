@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 
-# Nobody calls into it, and nothing but its own functions is asked of it.
+# Nothing calls it, and only its own functions are used.
 LIBRARY = r"""
 #include <stddef.h>
 void *mallocx(size_t, int);
@@ -32,12 +32,13 @@ void dallocx(void *, int);
 int main(void) { void *p = mallocx(100, 0); mallocx(200, 0); dallocx(p, 0); return printf("done\n") != 5; }
 """
 NULL, PLTRELSZ, STRTAB, SYMTAB, RELA, RELASZ, PLTREL, JMPREL = 0, 2, 5, 6, 7, 8, 20, 23
-UNKNOWN = 0x6ffff000  # a tag that no loader knows
+UNKNOWN = 0x6ffff000  # a tag that no loader has
 PT_DYNAMIC = 2
 
 
 class Library:
-    """A shared object's bytes, laid out from address 0 on with its dynamic section wherever its program headers say."""
+    """A shared object's bytes, laid out from address 0 on with its dynamic section at the place in
+    its program headers."""
 
     def __init__(self, data):
         self.data = bytearray(data)

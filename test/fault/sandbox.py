@@ -18,7 +18,8 @@ WAYS = {"exit": (11, 0), "leave": (12, 0), "allocate": (13, 0), "fork": (14, 0),
 
 
 def live(how, way, status, n_of_child):
-    # The writer alone knows a filter that the agent did not see, and not whether it is harmless.
+    # Only the writer sees a filter that the agent did not see, and it cannot decide whether that is
+    # harmless.
     is_seen = how != "past"
     command = [PROGRAMS / "sandbox", how, way]
     expect_equal(run(command).returncode, status, "status without the agent")
@@ -31,7 +32,8 @@ def live(how, way, status, n_of_child):
     is_said = "children from then on are not recorded" in torsh("report", output)
     # A refused call ends nobody: the child tries, and is counted.
     expect_equal(is_said, (way != "harmless" and how != "errno") or not is_seen, "the report says what is not recorded")
-    # Nobody can tell the highest memory afterwards, and no filter keeps the writer from reading it before.
+    # The peak memory cannot be read afterwards, and no filter keeps the writer from reading it
+    # before.
     for process in filter(lambda process: process["followed"] and process["end"].startswith("exit"), report["processes"]):
         source = read_report("peak", output, "--pid", str(process["pid"]))["rss_peak_source"]
         assert "when it exited" in source, source
@@ -64,7 +66,8 @@ def watched_bytes(pid):
 
 
 def go_on(how, is_known):
-    """The writer has seen the filters, in the looks by which it knows of memory touched before them and behind them."""
+    """The writer has seen the filters, by reads of the memory that was touched before and after
+    them."""
     with Target([PROGRAMS / "sandbox", how, "on"]) as target:
         for n_rounds in (1, 2):
             expect_equal(target.process.stdout.read(1), b".", "before the filters, then behind them")

@@ -10,12 +10,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 
 PROGRAM = PROGRAMS / "stack_use"
-# Which functions: most bytes on top of their own in later calls, and in a first one, which learns.
+# Which functions: most bytes beyond their own in later calls, and in a first one, which fills
+# caches.
 MOST = tuple((re.compile(pattern), most) for pattern, *most in (
     # The driver calls it, once, at its start, having opened the agent: CUPTI is opened in turn and started, which takes what the
     # loader and CUPTI take.
     ("InitializeInjection", 512, 8192),
-    # Where the writer hasn't yet said whether there are filters it is waited for, by a clock that takes stack, too.
+    # Until the writer has reported whether there are filters, the wait uses a clock that takes
+    # stack, too.
     ("exec.*|fexecve", 576, 1536),
     # What the C library allocates for its message is a first call of its own.
     ("__assert.*", 1536, 1536),

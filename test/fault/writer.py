@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What happens to the writer does not happen to the target, and the report says what is missing."""
+"""Faults of the writer do not affect the target, and the report lists what is missing."""
 
 import os
 import pathlib
@@ -295,7 +295,7 @@ def own_bytes(pid):
 
 
 def writer_with_blocks(n_blocks):
-    """The writer's own bytes when it has folded so many live blocks, and what the report says of that."""
+    """The writer's own bytes when it has folded so many live blocks, and the report's value."""
     output, counts = scratch(), committed.Counts(scratch("counts"))
     with started(committed.command(counts, n_blocks, 1, "wait"), agent_environment(output)) as process:
         wait_until(counts.all_there, "all blocks")
@@ -322,9 +322,10 @@ def reports_show_what_the_writer_takes():
     assert f"({said['bytes_per_block']:.1f} bytes each)" in text, text
 
 
-# What limits a group: a file of version 1, and files of version 2 with what is written there. By hand with FAULT_GROUP_FORM
-# (test/cgroup2/run does it in a machine whose controller belongs to version 2): "parent" has the limit on a group around the
-# program's, with "together" the kernel kills all of a group or nobody.
+# What limits a group: a file of version 1, and files of version 2 with their contents. By hand with
+# FAULT_GROUP_FORM (test/cgroup2/run does it in a machine with a version 2 controller): "parent" has
+# the limit on a group around the program's; with "together" the kernel kills all of a group or
+# nothing.
 GROUP_FORMS = {
     "max": ("memory.limit_in_bytes", {"memory.max": "{}"}),
     "parent": ("memory.limit_in_bytes", {"memory.max": "{}"}),
@@ -408,7 +409,7 @@ def run_in_group(limit_bytes, n_blocks):
 
 
 def blocks_by_stack(report):
-    """Leaks of keep_block, and those of small blocks whose stacks were left out."""
+    """Leaks of keep_block, and those of small blocks without stacks."""
     cut = ["stacks of small blocks were left out, as memory was short"]
     return entries_through(report["leaks"], "keep_block"), \
         [entry for entry in report["leaks"] if [frame.get("cut") for frame in entry["stack"]] == cut]
@@ -487,7 +488,7 @@ def text_file(path):
     path.write_text("neither a program nor a script")
 
 
-def expect_no_recording_is_said(output, words):
+def expect_no_recording_is_reported(output, words):
     assert b"torsh: nothing is recorded: " in words, f"stderr: {words!r}"
     expect_equal([path.stat().st_size for path in recordings(output)], [0], "sizes of the recordings")
     more = {"check": ["--max-leak", "1"], "export": ["--format", "folded"]}
@@ -504,7 +505,7 @@ def fail_to_start(make_writer, n_threads):
     result = run(committed.command(counts, 400_000, n_threads), env)
     expect_equal(result.returncode, 9, "status of the target")
     expect_equal(counts.kept(), 400_000 * n_threads, "blocks")
-    expect_no_recording_is_said(output, result.stderr)
+    expect_no_recording_is_reported(output, result.stderr)
     expect_equal(list(sockets.iterdir()), [], "what is left where the socket was")
 
 
@@ -547,7 +548,7 @@ def a_writer_killed_before_it_is_ready_is_missed():
     finally:
         process.kill()
     expect_equal(process.returncode, 0, "status of the target")
-    expect_no_recording_is_said(output, words)
+    expect_no_recording_is_reported(output, words)
 
 
 @case

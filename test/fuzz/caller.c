@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-static void say(int fd, const uint8_t *bytes, size_t n_bytes)
+static void send_bytes(int fd, const uint8_t *bytes, size_t n_bytes)
 {
 	union {
 		struct cmsghdr header;
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
 		abort();
-	say(fds[0], bytes, n_bytes);
+	send_bytes(fds[0], bytes, n_bytes);
 	if (!torsh_client_receive(fds[1], &message) && message.kind == CLIENT_HELLO)
 		close(message.channel_fd);
 	close(fds[0]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The readers of call frame information and of DWARF expressions, over an object that anybody may
- * have made: two bytes say which instruction, as an offset from the header that follows
- * (.eh_frame_hdr, then .eh_frame).
+ * The readers of call frame information and of DWARF expressions, over an untrusted object: two
+ * bytes select the instruction, as an offset from the header that follows (.eh_frame_hdr, then
+ * .eh_frame).
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A module's file as the writer names its functions; the first byte says whether a build-id is
- * asked for, the file follows.
+ * A module's file as the writer names its functions; the first byte decides whether a build-id is
+ * compared, the file follows.
  */
 #include "tools/writer/output/elf_symbols.h"
 

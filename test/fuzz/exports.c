@@ -37,7 +37,7 @@ static void append_timeline(struct recording_file *file, const Torsh__Chunk *chu
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* An event as the input says it: numbers are small, so that launches and what they caused meet. */
+/* An event from the input: numbers are small, so that launches match their activities. */
 struct said {
 	uint8_t kind, correlation, thread, place, label, far;
 	uint8_t later, early, duration[2], node, spare;

@@ -13,7 +13,7 @@
 
 #define IMAGE 0x100000u
 #define IMAGE_BYTES 0x2000u
-#define SPARE_BYTES 0x2000u /* mappings begin with a page; those that bytes say need not */
+#define SPARE_BYTES 0x2000u /* mappings begin with a page; those from bytes need not */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NVTX's schemas and payloads: one byte for the schema's fields, one for how many of its entries
- * are said, 12 for each of those; then the payload, which ends where a page begins that can't be
- * read. What ranges are told is looked at here.
+ * NVTX's schemas and payloads: one byte for the schema's fields, one for the number of its entries,
+ * 12 for each of those; then the payload, which ends before an unreadable page. The values of
+ * ranges are not checked here.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What chunks say, past the checksums of a recording, and reports of it. The input is chunks one
- * behind the other, each behind its length in two bytes.
+ * The contents of chunks, without the checksums of a recording, and reports of them. The input is a
+ * sequence of chunks, each after its length in two bytes.
  */
 #include "tools/recording/recording.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Names that an object says Rust's compiler gave its symbols; and Punycode by itself, with as much
- * room as the first byte says.
+ * Rust symbol names from an untrusted object; and Punycode by itself, with as much room as the
+ * first byte allows.
  */
 #include "tools/symbols/rust/rust.h"
 
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-/* Punycode says characters; halves of pairs in UTF-16 are none, and make no UTF-8. */
+/* Punycode encodes characters; surrogates of UTF-16 are none, and are not valid UTF-8. */
 static void check_utf8(const char *text)
 {
 	for (; *text; text++) {

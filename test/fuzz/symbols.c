@@ -12,7 +12,7 @@
 #include "tools/symbols/lines.h"
 
 #define FRAMES_MAX 8
-#define N_EACH 16 /* symbols and units whose addresses are asked for */
+#define N_EACH 16 /* symbols and units with addresses that are looked up */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
@@ -23,7 +23,7 @@ static void read_text(const char *text)
 		abort();
 }
 
-static void ask(struct object *object, uint64_t address)
+static void look_up(struct object *object, uint64_t address)
 {
 	const struct elf_symbol *symbol = torsh_object_symbol(object, address);
 	struct line_frame frames[FRAMES_MAX];
@@ -40,17 +40,17 @@ static void ask(struct object *object, uint64_t address)
 	}
 }
 
-static void ask_all(struct object *object)
+static void look_up_all(struct object *object)
 {
 	static const uint64_t others[] = {0, 0x205, 0x1005, UINT64_MAX};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		ask(object, others[i]);
+		look_up(object, others[i]);
 	for (size_t i = 0; i < object->n_symbols && i < N_EACH; i++)
-		ask(object, object->symbols[i].start + 1);
+		look_up(object, object->symbols[i].start + 1);
 	for (size_t i = 0; i < object->units.n && i < N_EACH; i++) {
-		ask(object, object->units.items[i].start - object->bias);
-		ask(object, object->units.items[i].end - object->bias - 1);
+		look_up(object, object->units.items[i].start - object->bias);
+		look_up(object, object->units.items[i].end - object->bias - 1);
 	}
 }
 
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	torsh_object_open(&object, path, build_id, n_bytes & 1 ? sizeof(build_id) : 0);
-	ask_all(&object);
+	look_up_all(&object);
 	torsh_object_close(&object);
 	close(fd);
 	return 0;

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-The agent on a device, simulated or real: what it recorded against what the program knows that it asked for, and against
-what torch.profiler saw in the same process.
-"""
+"""The agent on a device, simulated or real: its recording against the program's own requests, and
+against torch.profiler in the same process."""
 
 import collections
 import json
@@ -16,7 +14,8 @@ from device import device_python, record_on_device, run_bare  # noqa: E402
 from timeline import events  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
-# What a thread of it asks for, beside its kernels: HtoD, DtoD, DtoH of 4096 bytes, and half of that filled.
+# What a thread requests, beside its kernels: HtoD, DtoD, DtoH of 4096 bytes, and half of that
+# filled.
 COPIES_PER_THREAD, BYTES = {1: 1, 2: 1, 8: 1}, 4096
 DEVICE_CATEGORIES = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "memset"}
 # Kineto rounds to nanoseconds of its own clock, and we to ours.
@@ -94,7 +93,7 @@ def what_a_program_requests_is_recorded():
 
 
 @case
-def what_many_threads_ask_for_is_recorded():
+def what_many_threads_request_is_recorded():
     _, output = record_on_device([PROGRAM, 16, 200])
     check_program(output, 16, 200)
 

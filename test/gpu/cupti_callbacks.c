@@ -146,7 +146,7 @@ static void a_drivers_call_within_the_runtimes_shares_its_id_and_has_no_record(v
 	cuMemFree(p);
 }
 
-static void clones_of_nodes_are_told_with_their_originals(void **state)
+static void clones_of_nodes_are_reported_with_their_originals(void **state)
 {
 	CUpti_SubscriberHandle subscriber = subscribe();
 
@@ -157,7 +157,7 @@ static void clones_of_nodes_are_told_with_their_originals(void **state)
 			    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 	make_graph();
 	cuptiUnsubscribe(subscriber);
-	/* An instantiation tells of its clones as created, too. */
+	/* An instantiation reports its clones as created, too. */
 	assert_int_equal(seen.n_created, 4);
 	assert_int_equal(seen.n_cloned, 2);
 	assert_int_equal(seen.original, seen.of_clone);
@@ -186,7 +186,7 @@ static void what_gets_memory_in_a_capture_makes_a_node_within_the_call(void **st
 	assert_int_equal(cuGraphDestroy(graph), 0);
 }
 
-/* What the driver said within a call, behind its work. */
+/* The driver's events within a call, after its work. */
 static struct {
 	int n, result;
 	size_t free_bytes, total_bytes;
@@ -199,7 +199,7 @@ static void CUPTIAPI ask_behind(void *unused, CUpti_CallbackDomain domain, CUpti
 
 	(void)unused;
 	(void)domain;
-	/* What is asked calls back, too. */
+	/* Queries cause callbacks, too. */
 	if (id != CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2 ||
 	    ((const CUpti_CallbackData *)data)->callbackSite != CUPTI_API_EXIT)
 		return;
@@ -209,7 +209,7 @@ static void CUPTIAPI ask_behind(void *unused, CUpti_CallbackDomain domain, CUpti
 	asked.result |= (int)cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-static void the_driver_can_be_asked_at_the_end_of_a_call_amid_a_capture(void **state)
+static void the_driver_can_be_queried_at_the_end_of_a_call_amid_a_capture(void **state)
 {
 	CUpti_SubscriberHandle subscriber;
 	size_t free_bytes, total_bytes;
@@ -234,7 +234,7 @@ static void the_driver_can_be_asked_at_the_end_of_a_call_amid_a_capture(void **s
 }
 
 #if HAS_NAMED_SUBSCRIBERS
-static void a_second_subscriber_is_refused_and_told_who_was_first(void **state)
+static void a_second_subscriber_is_refused_with_the_first_ones_name(void **state)
 {
 	char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";
 	CUpti_SubscriberHandle first, second;
@@ -275,11 +275,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RULE(callbacks_of_a_call_share_an_id_and_a_slot),
 		RULE(a_drivers_call_within_the_runtimes_shares_its_id_and_has_no_record),
-		RULE(clones_of_nodes_are_told_with_their_originals),
+		RULE(clones_of_nodes_are_reported_with_their_originals),
 		RULE(what_gets_memory_in_a_capture_makes_a_node_within_the_call),
-		RULE(the_driver_can_be_asked_at_the_end_of_a_call_amid_a_capture),
+		RULE(the_driver_can_be_queried_at_the_end_of_a_call_amid_a_capture),
 #if HAS_NAMED_SUBSCRIBERS
-		RULE(a_second_subscriber_is_refused_and_told_who_was_first),
+		RULE(a_second_subscriber_is_refused_with_the_first_ones_name),
 #endif
 		RULE(names_of_calls_are_those_of_the_headers),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A client of CUPTI that knows only the public headers: it keeps every record that it is given. For
- * a program of one file; on a device or on the simulation of one.
+ * A client of CUPTI that uses only the public headers: it stores every record that it receives. For
+ * a program of one file; on a device or on a simulated one.
  */
 #ifndef CUPTI_CLIENT_H
 #define CUPTI_CLIENT_H
@@ -22,8 +22,8 @@
 enum { CLIENT_MAX_BUFFERS = 64, CLIENT_MAX_RECORDS = 512, CLIENT_BUFFER_BYTES = 1 << 16 };
 
 /*
- * _Z4workPf ends at once. _Z4slowPf takes 20 ms of the device's own clock; the simulation reads no
- * code and has to be told how long (SIMCUDA_KERNELS).
+ * _Z4workPf ends at once. _Z4slowPf takes 20 ms of the device's own clock; the simulation does not
+ * run code and gets the time from SIMCUDA_KERNELS.
  */
 #define CLIENT_SLOW_KERNEL "_Z4slowPf"
 #define CLIENT_MODULE                                  \
@@ -56,10 +56,7 @@ static struct {
 static CUfunction work, slow_work;
 static CUstream stream;
 
-/*
- * Objects that were destroyed are kept by the simulation, so that a stale handle is told from a
- * live one: no leak.
- */
+/* The simulation keeps destroyed objects to distinguish stale handles from live ones: no leak. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

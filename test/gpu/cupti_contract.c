@@ -96,7 +96,7 @@ static void the_clock_of_records_is_the_wall_clock(void **state)
 	assert_in_range(kernel(0)->end, kernel(0)->start + 19000000, wall_ns() + CLOCK_ERROR_NS);
 }
 
-static void copies_and_memsets_say_what_moved(void **state)
+static void copies_and_memsets_report_what_moved(void **state)
 {
 	const CUpti_ActivityMemcpy5 *copy;
 	const CUpti_ActivityMemset4 *set;
@@ -123,7 +123,7 @@ static void copies_and_memsets_say_what_moved(void **state)
 	cuMemFree(p);
 }
 
-static void allocations_say_where_and_how_much(void **state)
+static void allocations_report_where_and_how_much(void **state)
 {
 	const CUpti_ActivityMemory3 *alloc, *release;
 	CUdeviceptr p;
@@ -301,8 +301,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RULE(a_kernel_has_one_record_with_its_launch),
 		RULE(the_clock_of_records_is_the_wall_clock),
-		RULE(copies_and_memsets_say_what_moved),
-		RULE(allocations_say_where_and_how_much),
+		RULE(copies_and_memsets_report_what_moved),
+		RULE(allocations_report_where_and_how_much),
 #if HAS_SINGLE_CALLS
 		RULE(single_calls_can_be_recorded),
 #endif

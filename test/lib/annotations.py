@@ -62,10 +62,8 @@ def python_with(package):
 
 
 def itt_flags():
-    """
-    What the compiler needs for a program that has ITT's static part: its sources, from where $ITTAPI or build/ittapi
-    says, or the one in PyTorch's library.
-    """
+    """What the compiler needs for a program with ITT's static part: its sources, from $ITTAPI or
+    build/ittapi, or the library in PyTorch's."""
     for root in (os.environ.get("ITTAPI"), BUILD / "ittapi"):
         root = pathlib.Path(root or "/nonexistent")
         if (root / "src/ittnotify/ittnotify_static.c").exists():

@@ -39,7 +39,7 @@ def served(*folders):
 
 
 class Page:
-    """A tab, by the pipe whose ends are the browser's descriptors 3 and 4; messages end with NUL."""
+    """A tab, by the pipe on the browser's descriptors 3 and 4; messages end with NUL."""
 
     def __init__(self, to_browser, from_browser):
         self.to_browser, self.from_browser = to_browser, from_browser

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The program test/programs/heap/committed.c seen from outside: what it says that it allocated, and what reports say."""
+"""The program test/programs/heap/committed.c seen from outside: its own count of allocations, and
+the reports'."""
 
 import struct
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * counter_names LIBCUPTI CHIP... [METRIC...]: what the agent would measure on these chips, by a
- * libcupti that needs no device to say so. One JSON object a line: {"chip", "choice":
- * "K1"|"K2"|"T", "passes", "metrics": {field: name}}. Metrics, whose names have "__", are looked up
+ * libcupti that needs no device. One JSON object a line: {"chip", "choice": "K1"|"K2"|"T",
+ * "passes", "metrics": {field: name}}. Metrics, which have "__" in their names, are looked up
  * instead: {"chip", "name", "range", "sampling"}, the results of CUPTI.
  */
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 #include "collectors/cuda/counters/cuda_counter_state.h"
 #include "shim/cuda/cupti_profiler.h"
 
-/* What the choice needs of the rest of the agent: nothing is said here. */
+/* Stubs for the rest of the agent: they print nothing. */
 uint32_t torsh_label(const char *bytes, size_t n)
 {
 	(void)bytes;

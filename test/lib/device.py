@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Programs on a device: a real one where TEST_DEVICE=real says so (make test-gpu), else the simulated one."""
+"""Programs on a device: a real one with TEST_DEVICE=real (make test-gpu), else the simulated one.
+"""
 
 import os
 
@@ -20,7 +21,8 @@ def device_variables(variables):
 
 
 def device_python():
-    """A Python whose PyTorch can use the device. A case that asks for it is marked with @needs("torch")."""
+    """A Python with a PyTorch that can use the device. A case that uses it is marked with
+    @needs("torch")."""
     if not IS_REAL:
         return cuda_python()
     python = torch_python()

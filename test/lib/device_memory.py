@@ -68,7 +68,7 @@ def place_of(line):
 
 
 class Place:
-    """What the log says of one place: live blocks, and the first moment of the highest sum."""
+    """One place by the log: live blocks, and the first moment of the highest sum."""
 
     def __init__(self):
         self.live, self.bytes = {}, 0

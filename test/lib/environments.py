@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The environments that test/python/environment makes; test/run makes those that the cases it runs say they need."""
+"""The environments that test/python/environment makes; test/run makes those that the selected cases
+need."""
 
 import functools
 import os
@@ -22,5 +23,5 @@ def environment_python(name):
 
 
 def torch_python():
-    """That of PyTorch: today's, or of the version that TORCH says."""
+    """PyTorch's environment: today's, or of the version in TORCH."""
     return environment_python(TORCH)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Recordings of a training that never was, with a known number of everything, and exports of them."""
+"""Synthetic recordings of a training, with a known number of everything, and exports of them."""
 
 from harness import BUILD, expect_equal, json, run, scratch, torsh
 
 SYNTHETIC = BUILD / "test/synthetic"
 OPERATORS = 2000
-OPERATORS_OF_STEP = 101  # and what test/lib/recordings/synthetic.c says of them
+OPERATORS_OF_STEP = 101  # also in test/lib/recordings/synthetic.c
 LAYERS = 10
 TENSOR_BYTES = 65536
 

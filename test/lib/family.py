@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The programs test/programs/process/start.c and member.c, and Python's like: what members say of themselves, and reports."""
+"""The programs test/programs/process/start.c and member.c, and Python's like: the members' own
+output, and reports."""
 
 import collections
 
@@ -47,7 +48,7 @@ def images(report, pid):
 
 
 def expect_members(report, truth, ends=None):
-    """Each member is there by its pid, ended as it said, and what it kept is its own."""
+    """Each member is there by its pid, ended as it announced, and what it kept is its own."""
     members = truth.members()
     expect_equal(kept(report, "keep_in_member"), [(member.pid, member.size) for member in members],
                  "pids and sizes of what members kept")

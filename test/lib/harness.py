@@ -91,7 +91,7 @@ def run_cases(names):
             print(reason)
             return 77
         except AssertionError as error:
-            # Where in the script, and what: the frames of the harness say nothing.
+            # Where in the script, and what: frames of the harness are left out.
             frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
             print(f"{name}: {error or 'asserted ' + frames[-1].line}")
             print("".join(f"  at {frame.filename}:{frame.lineno}: {frame.line}\n" for frame in frames[-2:]), end="")
@@ -130,8 +130,9 @@ def shared(name):
 
 def once(name, make):
     """
-    What make(folder) returns, a value of JSON, made by the first case of a run that asks for it, in a fresh folder that
-    stays: the others wait, and read what it returned. A recording that several cases look at is made so.
+    The result of make(folder), a value of JSON, made by the first case of a run that needs it, in a
+    fresh folder that stays: the others wait, and read the result. For a recording that several
+    cases read.
     """
     folder = shared(name)
     with open(folder / "lock", "w") as lock:
@@ -263,7 +264,7 @@ def bytes_at_end(leak):
 
 
 def entries_through(entries, function):
-    """Leaks or holders whose stack holds a function."""
+    """Leaks or allocation sites with a function in their stack."""
     return [entry for entry in entries if function in functions(entry)]
 
 

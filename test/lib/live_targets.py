@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Sessions that are alive: targets that do what they are told, and what the commands say of them."""
+"""Running sessions: targets that obey commands, and the output of torsh's commands about them."""
 
 import collections
 import json

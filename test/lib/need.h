@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What programs of the tests ask of CUDA must succeed: else they say what did not, and end. */
+/*
+ * CUDA calls of test programs that must succeed: else the program prints the failed call and ends.
+ */
 #ifndef TORSH_TEST_LIB_NEED_H
 #define TORSH_TEST_LIB_NEED_H
 

@@ -62,7 +62,7 @@ def operators(found):
 
 
 def without_twins(ours):
-    """torch.profiler leaves out a call whose parent has the same name and no other child."""
+    """torch.profiler leaves out a call if its parent has the same name and no other child."""
     twins = set()
     while True:
         found = [operator for operator in ours if operator not in twins and operator.parent

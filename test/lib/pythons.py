@@ -77,7 +77,8 @@ def _candidates():
 
 
 def _ask_all(_):
-    """What the interpreters say of themselves; the shims of version managers lead to what they would start."""
+    """What the interpreters report about themselves; the shims of version managers lead to the
+    interpreter that they would start."""
     results = [run([path, "-c", _ABOUT]) for path in _candidates() if os.access(path, os.X_OK)]
     return [json.loads(result.stdout) for result in results if result.returncode == 0]
 
@@ -103,6 +104,6 @@ def with_module(module):
 
 
 def versions_not_here():
-    """Versions that the agent knows and that are not here."""
+    """Versions that the agent supports and that are not here."""
     there = {python.minor for python in find_all()}
     return [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in there]

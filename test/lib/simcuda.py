@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The simulated CUDA: running programs on it, and reading what it knows that happened."""
+"""The simulated CUDA: running programs on it, and reading its log of what happened."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ LIBRARIES = BUILD / "simcuda/lib"
 # In the order in which they need each other; {} is CUDA's version.
 PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.{}", "libcupti.so.{}", "libnvidia-ml.so.1", "libcublasLt.so.{}",
              "libcublas.so.{}", "libnccl.so.2", "libcusparse.so.12", "libnvrtc.so.{}")
-# Those whose versions are their own.
+# Libraries with versions of their own.
 PRELOADED_OF = {"13": ("libcudnn.so.9", "libcufft.so.12", "libcusolver.so.12"),
                 "12": ("libcudnn.so.8", "libcufft.so.11", "libcusolver.so.11")}
 VERSIONS = ("13", "12")
@@ -95,7 +95,7 @@ def preloaded():
 
 
 def cuda_python():
-    """The PyTorch that can run on it. A case that asks for it is marked with @needs("torch")."""
+    """The PyTorch that can run on it. A case that uses it is marked with @needs("torch")."""
     python = torch_python()
     version = run([python, "-c", CUDA_OF_TORCH]).stdout.decode().partition(".")[0].strip()
     if version not in VERSIONS:
@@ -130,7 +130,8 @@ def duration_ns(line):
 
 
 def record_simulated(command, env=None, expect=0, output=None, **settings):
-    """The recording of a command under the agent on the simulated CUDA, and what the simulation says that it did."""
+    """The recording of a command under the agent on the simulated CUDA, and the simulation's log of
+    what it did."""
     need_simcuda()
     truth, output = scratch("truth") / "truth", output or scratch()
     variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})

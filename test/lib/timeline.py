@@ -51,7 +51,7 @@ def timeline(recording, kinds=KINDS):
 
 
 def short(event, *fields):
-    """The event's kind and those of its fields that are asked for."""
+    """The event's kind and the selected fields."""
     return (event["event"], *(event[field] for field in fields))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The Python that has PyTorch, for scripts of which every case needs it: importing this says so."""
+"""The Python with PyTorch, for scripts in which every case needs it: importing this marks them."""
 
 from environments import TORCH, torch_python  # noqa: F401
 from harness import all_need, shared

@@ -93,7 +93,7 @@ def step(model, optimizer):
 
 
 def overloads_wanted():
-    """What has torch.profiler tell overloads, in versions that can."""
+    """Makes torch.profiler record overloads, in versions that can."""
     try:
         return {"experimental_config": torch._C._profiler._ExperimentalConfig(capture_overload_names=True)}
     except TypeError:

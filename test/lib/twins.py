@@ -9,7 +9,7 @@ N_LIBRARIES = 10
 
 
 def libraries():
-    """Ten files, of two kinds whose functions lie at the same places, with frames of different sizes."""
+    """Ten files, of two kinds with functions at the same places and frames of different sizes."""
     folder = scratch("libraries")
     for i in range(N_LIBRARIES):
         shutil.copy(PROGRAMS / f"libtwin_{'small' if i % 2 else 'large'}.so", folder / f"lib{i}.so")

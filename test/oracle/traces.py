@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Random traces of heap calls, whose truth test/programs/heap/trace.c knows, against the reports: live blocks and bytes by
-call site and depth, the exact peak and its holders, byte for byte.
+"""Random traces of heap calls, with the truth from test/programs/heap/trace.c, against the reports:
+live blocks and bytes by call site and depth, the exact peak and its allocation sites, byte for
+byte.
 
-Blocks of a trace are told from what the C library holds by their stack (they go through trace_step). What the library
-holds does not change while a trace runs, so for the whole process
+Blocks of a trace are distinguished from the C library's by their stack (they go through
+trace_step). What the library holds does not change while a trace runs, so for the whole process
 
     peak_bytes = peak of the trace + (bytes live at the end − bytes of the trace live at the end)
 
 must hold exactly.
 
-In test/run each case goes on for some seconds and prints how many traces that were. By hand, as many as are asked for:
-ORACLE_TRACES=100000 ORACLE_SEED=7 test/oracle/traces.py
+In test/run each case runs for some seconds and prints the number of traces. By hand, the number is
+set: ORACLE_TRACES=100000 ORACLE_SEED=7 test/oracle/traces.py
 """
 
 import collections

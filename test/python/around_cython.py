@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Python calls Cython calls Python: writes down which lines of Python the interpreter itself says there are at each leak.
-Functions of Cython are native ones: they have no frame.
-"""
+"""Python calls Cython calls Python: writes down the Python lines that the interpreter itself has at
+each leak. Functions of Cython are native ones: they have no frame."""
 
 import json
 import os

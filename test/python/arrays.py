@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Arrays of numpy, which tells tracemalloc of their data: writes down what that saw of each line, when most was alive and
-at the end, and ends without tidying up.
-"""
+"""Arrays of numpy, which reports its data to tracemalloc: writes down tracemalloc's values for each
+line, at the peak and at the end, and ends without cleanup."""
 
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Processes that Python starts: family.py WAY FILE. Each writes a line "PID PPID SIZE" to FILE for the block that it leaks,
-which is as large as WAY's number of the process says.
-"""
+"""Processes that Python starts: family.py WAY FILE. Each writes a line "PID PPID SIZE" to FILE for
+the block that it leaks, with a size that WAY defines for the process's number."""
 
 import ctypes
 import multiprocessing

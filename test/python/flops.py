@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Runs steps of models of each kind: two as they are, then one under PyTorch's FlopCounterMode, whose numbers it writes.
+"""Runs steps of models of each kind: two as they are, then one under PyTorch's FlopCounterMode, and
+writes the counter's numbers.
 
     flops.py FILE MODEL...
 """
@@ -26,7 +26,8 @@ class Attention(nn.Module):
 
 
 class MathAttention(nn.Module):
-    """A mask that is learned has attention composed of products; more heads of queries than of keys, too."""
+    """A learned mask makes PyTorch compose attention from products; so do more heads of queries
+    than of keys."""
 
     def __init__(self):
         super().__init__()

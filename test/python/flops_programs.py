@@ -551,7 +551,7 @@ def compiled():
 
 
 def add_newer_formulas():
-    """What 2.3 doesn't know yet."""
+    """What 2.3 does not have yet."""
     for way in "", "_backward":
         known = flop_registry[getattr(torch.ops.aten, f"_scaled_dot_product_flash_attention{way}")]
         flop_registry.setdefault(getattr(torch.ops.aten, f"{CPU_ATTENTION}{way}"), known)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-All kinds of frames, for test/e2e/python/python_frames.py: each calls probe.leak(), which writes down what the interpreter
-says at that moment. Ends by writing all of that, as JSON, to the file that is its first argument.
-"""
+"""All kinds of frames, for test/e2e/python/python_frames.py: each calls probe.leak(), which writes
+down the interpreter's frames at that moment. Ends by writing all of that, as JSON, to the file
+that is its first argument."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A DataLoader whose workers leak a block with each item: loader.py METHOD FILE. See family.py for what FILE gets."""
+"""A DataLoader with workers that leak a block with each item: loader.py METHOD FILE. See family.py
+for the contents of FILE."""
 
 import ctypes
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Keeps objects whose sizes it knows, writes down how many bytes each line made, and ends without tidying up."""
+"""Keeps objects of known sizes, writes down how many bytes each line made, and ends without
+cleanup."""
 
 import json
 import os

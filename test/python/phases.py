@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-phases.py FOLDER WAY: trains in several ways, and says by torsh.py (in FOLDER) which phase it is in: a range "phase" with
-"data", "forward", "loss", "backward" or "optimizer" inside it for each part. Prints the names of the ways, each of which is
-a range too, and how many steps it takes.
-"""
+"""phases.py FOLDER WAY: trains in several ways, and marks its phases through torsh.py (in FOLDER):
+a range "phase" with "data", "forward", "loss", "backward" or "optimizer" inside it for each
+part. Prints the names of the ways, each of which is a range too, and the number of steps."""
 import sys
 
 sys.path.insert(0, sys.argv[1])
@@ -81,7 +79,7 @@ def served_workers():
 
 
 def functional():
-    """No module tells that it is a loss."""
+    """No module has the traits of a loss."""
     plain(criterion=F.cross_entropy)
 
 

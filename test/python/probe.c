@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An extension module for test/e2e/python/python_frames.py: each leak() allocates a block of a size
- * of its own and writes down, in the same moment, which frames the interpreter itself says that
- * there are.
+ * An extension module for test/e2e/python/python_frames.py: each leak() allocates a block of a
+ * unique size and writes down, at the same moment, the interpreter's own frames.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Says everything that torsh.py can say; test/e2e/python/regions_python.py knows what has to be recorded."""
+"""Makes every kind of annotation of torsh.py; test/e2e/python/regions_python.py has the expected
+recording."""
 
 import ctypes  # noqa: F401
 import sys

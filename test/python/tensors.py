@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Tensors of PyTorch on the CPU: writes down how many storages each line made and their bytes, and ends without tidying up.
-What PyTorch asks for is exactly the bytes of a storage, aligned to 64.
-"""
+"""Tensors of PyTorch on the CPU: writes down how many storages each line made and their bytes, and
+ends without cleanup. PyTorch allocates exactly the bytes of a storage, aligned to 64."""
 
 import inspect
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A table in memory, filled and asked: sqlite_queries.py ROUNDS."""
+"""A table in memory, filled and queried: sqlite_queries.py ROUNDS."""
 import sqlite3
 import sys
 

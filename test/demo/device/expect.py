@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-expect.py WORK OUT SOURCE.c: fails when what the device demo exported and reported is not what the simulation says that it
-did: its kernels, arrows to them, the planted leak and the peak.
-"""
+"""expect.py WORK OUT SOURCE.c: fails unless the device demo exported and reported what the
+simulation's log contains: its kernels, arrows to them, the planted leak and the peak."""
 
 import collections
 import json

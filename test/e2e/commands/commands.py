@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The torsh command: what its options choose, what its exit status says, and what it exports."""
+"""The torsh command: its options, its exit status, and its exports."""
 
 import collections
 import os
@@ -174,7 +174,7 @@ def check_reports_by_its_status_whether_a_budget_holds():
 
 
 @case
-def a_heap_that_was_not_recorded_has_no_leaks_that_are_known():
+def an_unrecorded_heap_has_no_figures():
     for env in ({"TORSH_PROFILER_PROFILE_MEMORY": "0"}, {"TORSH_PROFILER_ACTIVITIES": "torch"}):
         result, output = record([PROGRAMS / "entries"], env={**env, "TORSH_PROFILER_SUMMARY": "1"})
         assert b"alive at the end" not in result.stderr and b"events, 0 dropped" in result.stderr, result.stderr

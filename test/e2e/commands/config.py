@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What the variables do, what is said about wrong ones, and programs that can't be recorded are named."""
+"""The variables, the messages about wrong values, and the reasons for programs that cannot be
+recorded."""
 
 import os
 import pathlib
@@ -14,7 +15,7 @@ ENTRIES = PROGRAMS / "entries"
 
 
 def said(env, program=(ENTRIES,)):
-    """What the agent says on stderr, by line."""
+    """The agent's messages on stderr, by line."""
     result, output = record(program, env=env)
     expect_equal(result.returncode, 0, "status")
     return result.stderr.decode().splitlines(), output

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Sessions that are alive: snapshots, stop and start, and list. The targets do what they are told."""
+"""Running sessions: snapshots, stop and start, and list. The targets obey commands."""
 
 import pathlib
 import re
@@ -143,7 +143,7 @@ def blocks_of_a_pause_are_in_no_report():
     with Target() as target:
         target.tell("ab")
         torsh("pause", target.pid)
-        # Freed and resized in the pause: what was known stays known.
+        # Freed and resized in the pause: recorded blocks stay recorded.
         target.tell("cafr")
         report = leaks(snapshot(target.pid))
         expect_equal(report["recording"]["pauses"][0]["until_ns"], None, "end of the pause")
@@ -224,7 +224,7 @@ def threads_at_full_speed_come_through_pauses():
 @case
 def hooks_send_no_new_blocks_in_a_pause():
     with Target() as target:
-        # Who has answered has said hello.
+        # A process that answers has sent its hello.
         target.tell("a")
         torsh("pause", target.pid)
         target.tell("a")
@@ -297,7 +297,7 @@ def a_directory_without_a_writer_is_passed_over():
             stale.bind(str(folder / "socket"))
         result = run([TORSH, "list"])
         expect_equal(result.returncode, 0, "status of torsh list")
-        # Other tests' writers may have something to be said of.
+        # Other tests' writers may cause messages.
         assert folder.name.encode() not in result.stdout + result.stderr, result
     finally:
         shutil.rmtree(folder)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Who asks a writer for what it may not have, or what no writer has."""
+"""Requests that a writer refuses, or that no writer can answer."""
 
 import array
 import pathlib
@@ -45,7 +45,7 @@ def a_snapshot_that_cannot_be_written_reports_it():
     expect_equal(kept(target.output), {"keep_first": (10, 10 * FIRST)}, "leaks at the end")
 
 
-def ask(path, message, fds=()):
+def request(path, message, fds=()):
     """What the writer at a socket answers: bytes, b"" when it closes the connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         connection.settimeout(TIMEOUT_S)
@@ -65,7 +65,7 @@ def what_is_no_request_is_refused():
         session = session_of(target.pid)
         path, writer = socket_of(session["writer_pid"]), session["writer_pid"]
         good = REQUEST.pack(MAGIC, VERSION, STATUS, 0, 0)
-        assert len(ask(path, good)) == 32
+        assert len(request(path, good)) == 32
         choose = random.Random(4)
         bad = [good[:n] for n in range(len(good))] + [good + b"\0", good * 100, MAGIC, b"torshch1" + bytes(8),
                REQUEST.pack(MAGIC, VERSION + 1, STATUS, 0, 0), REQUEST.pack(MAGIC, VERSION, 0, 0, 0),
@@ -73,13 +73,13 @@ def what_is_no_request_is_refused():
                REQUEST.pack(MAGIC, VERSION, STATUS, 0, 1)]
         bad += [choose.randbytes(choose.randrange(64)) for _ in range(200)]
         for message in bad:
-            expect_equal(ask(path, message), b"", f"answer to {message[:64]!r}")
+            expect_equal(request(path, message), b"", f"answer to {message[:64]!r}")
         n_open = len(os.listdir(f"/proc/{writer}/fd"))
         with open("/dev/null") as null:
             for _ in range(50):
-                expect_equal(ask(path, good, [null.fileno()] * 3), b"", "answer to a request with descriptors")
+                expect_equal(request(path, good, [null.fileno()] * 3), b"", "answer to a request with descriptors")
         assert len(os.listdir(f"/proc/{writer}/fd")) <= n_open, "descriptors of strangers stay open"
-        # Who says nothing holds nobody up.
+        # A client that sends nothing blocks nobody.
         idle = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(200)]
         for connection in idle:
             connection.connect(path)
@@ -92,7 +92,7 @@ def what_is_no_request_is_refused():
 
 
 @case
-def who_asks_and_goes_away_is_forgotten():
+def a_client_that_disconnects_is_forgotten():
     with Target() as target:
         target.tell("am")
         path = socket_of(session_of(target.pid)["writer_pid"])
@@ -106,7 +106,7 @@ def who_asks_and_goes_away_is_forgotten():
 
 
 @case
-def many_may_ask_at_once():
+def many_clients_are_served_at_once():
     with Target() as target:
         target.tell("aab")
         folder = scratch("snapshots")
@@ -202,7 +202,7 @@ def another_user_sees_nothing():
 
 
 def keep_full(path):
-    """A socket that is listened at, whose queue has no room: connecting to it waits."""
+    """A listening socket with a full queue: connecting to it waits."""
     path.parent.mkdir()
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listening.bind(str(path))
@@ -248,7 +248,7 @@ def not_even_root_is_answered_by_others_writers():
         expect_equal(run([TORSH, "pause", target.pid]).returncode, 2, "status of torsh pause")
         path = socket_of(writer)
         for verb in (STATUS, SNAPSHOT, PAUSE, RESUME):
-            expect_equal(ask(path, REQUEST.pack(MAGIC, VERSION, verb, 0, 0)), b"", f"answer to {verb}")
+            expect_equal(request(path, REQUEST.pack(MAGIC, VERSION, verb, 0, 0)), b"", f"answer to {verb}")
         target.end()
     expect_equal(leaks(output)["recording"]["pauses"], [], "pauses")
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Recordings of earlier versions, in recordings/FORMAT/, are read as they were then: NAME.COMMAND.json is what a command said.
-Reports may say more than that by now, but nothing else. `old_recordings.py --keep` writes what is said today for
-recordings that have none: look at it before you commit it.
-"""
+"""Recordings of earlier versions, in recordings/FORMAT/, are read as they were then:
+NAME.COMMAND.json is the output of a command. Today's output may have more, but must not differ
+otherwise. `old_recordings.py --keep` writes today's output for recordings that have none: review
+it before you commit it."""
 
 import pathlib
 import sys
@@ -40,7 +39,7 @@ def expect_still_there(found, kept, where):
         for name, value in kept.items():
             assert name in found, f"{where}.{name} is gone"
             if name in ("function", "offset") and value is None:
-                continue  # the recording doesn't know them: a file of this machine may
+                continue  # not in the recording: a file of this machine may have them
             expect_still_there(found[name], value, f"{where}.{name}")
     elif isinstance(kept, list):
         expect_equal(len(found), len(kept), f"length of {where}")

@@ -52,7 +52,7 @@ def recorded(work, env=None, **settings):
 
 @functools.lru_cache(None)
 def reported(output, files):
-    """What torsh report says of files in a folder; the operator profile says the same."""
+    """The report of torsh report on files in a folder; the operator profile agrees."""
     report = read_report("report", output, "--no-lines")
     schema.expect_fits("report", report)
     path = scratch("exported") / "a.profile.json"

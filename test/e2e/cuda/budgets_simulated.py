@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-`torsh check` of devices: budgets that are just kept and just broken, by the simulated CUDA's own log; and what is said where
-there is nothing to compare with.
-"""
+"""`torsh check` of devices: budgets that are just met and just exceeded, by the simulated CUDA's
+own log; and the messages if there is nothing to compare."""
 
 import pathlib
 import sys
@@ -80,13 +78,13 @@ def a_device_that_did_nothing_is_at_zero():
     output, _ = record_simulated([WORKING, 1, 5], devices=2)
     expect_equal(check(output, "--max-device-peak", "0", "--device", "cuda:1")["value"], 0, "bytes")
     expect_equal(check(output, "--max-device-time", "0", "--device", "cuda:1")["value"], 0, "time")
-    # The same without the heap, which says nothing of devices.
+    # The same without the heap, which has no device data.
     output, _ = record_simulated([WORKING, 1, 5], devices=2, env={"TORSH_PROFILER_ACTIVITIES": "cuda"})
     expect_equal(check(output, "--max-device-leak", "0", "--device", "cuda:1")["value"], 0, "bytes")
 
 
 @case
-def what_of_devices_is_not_known_breaks_the_budget_and_reports_why():
+def missing_device_values_break_the_budget_with_a_reason():
     _, output = record(["true"])
     for option in OPTIONS:
         expect_unknown(output, option, "devices")

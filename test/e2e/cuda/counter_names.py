@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-The metrics that the agent measures (collectors/cuda/counters/cuda_counters.def) against the vendor's libcupti, which knows the names and
-the passes of every chip without a device or a driver.
-"""
+"""The metrics that the agent measures (collectors/cuda/counters/cuda_counters.def) against the
+vendor's libcupti, which has the names and the passes of every chip without a device or a driver."""
 
 import json
 import pathlib
@@ -32,7 +30,7 @@ WITHOUT = {
     ("GB202", "T"): {"nvlink_bytes_received", "nvlink_bytes_sent"},
     ("GB100", "T"): {"pcie_bytes_read", "pcie_bytes_written"},
 }
-# Names that profilers ask for and no chip has.
+# Names that profilers request and no chip has.
 WRONG = ("dram__bytes_written.sum", "l1tex__t_hit_rate.pct", "lts__t_hit_rate.pct", "sm__active_cycles_elapsed.sum",
          "smsp__warp_cycles_per_issued_instruction.ratio", "smsp__average_threads_executed_per_instruction.ratio",
          "launch__registers_per_thread", "l1tex__data_pipe_lsu_wavefronts_mem_local.sum",
@@ -45,7 +43,7 @@ def library():
     return found
 
 
-def ask(names=()):
+def look_up(names=()):
     result = run([BUILD / "test/counter_names", library(), *CHIPS, *names], clean_environment())
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
     return [json.loads(line) for line in result.stdout.decode().splitlines()]
@@ -54,7 +52,7 @@ def ask(names=()):
 @case
 @needs("cupti")
 def each_chip_has_the_counters_in_as_many_passes_as_are_declared():
-    chosen = {(line["chip"], line["choice"]): line for line in ask() if "choice" in line}
+    chosen = {(line["chip"], line["choice"]): line for line in look_up() if "choice" in line}
     expect_equal(len(chosen), 3 * len(CHIPS), "answers")
     for (chip, choice), line in chosen.items():
         fields = {"K1": ONE_PASS, "K2": TWO_PASSES, "T": SAMPLED}[choice]
@@ -65,10 +63,10 @@ def each_chip_has_the_counters_in_as_many_passes_as_are_declared():
 
 @case
 @needs("cupti")
-def each_chip_knows_the_names_that_were_chosen_for_it():
-    chosen = [line for line in ask() if "choice" in line]
+def each_chip_has_the_names_that_were_chosen_for_it():
+    chosen = [line for line in look_up() if "choice" in line]
     names = sorted({name for line in chosen for name in line["metrics"].values()})
-    known = {(line["chip"], line["name"]): line for line in ask(names) if "name" in line}
+    known = {(line["chip"], line["name"]): line for line in look_up(names) if "name" in line}
     for line in chosen:
         profiler = "sampling" if line["choice"] == "T" else "range"
         for field, name in line["metrics"].items():
@@ -81,8 +79,8 @@ def each_chip_knows_the_names_that_were_chosen_for_it():
 
 @case
 @needs("cupti")
-def no_chip_knows_the_names_that_others_ask_for():
-    answers = [line for line in ask(WRONG) if "name" in line]
+def no_chip_has_the_names_that_others_request():
+    answers = [line for line in look_up(WRONG) if "name" in line]
     expect_equal(len(answers), len(WRONG) * len(CHIPS), "answers")
     for line in answers:
         expect_equal(line["range"], INVALID_METRIC_NAME, f"{line['chip']} {line['name']}")

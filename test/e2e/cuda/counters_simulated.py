@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Counters of devices (TORSH_PROFILER_COUNTERS) on the simulated CUDA, whose counters are formulas of what kernels were: each
-measured value against the simulation's own log; what must not be measured; and what is said where nothing can be.
-"""
+"""Counters of devices (TORSH_PROFILER_COUNTERS) on the simulated CUDA, which computes counters from
+kernels by formulas: each measured value against the simulation's own log; what must not be
+measured; and the messages where nothing can be measured."""
 
 import collections
 import json
@@ -258,7 +257,7 @@ synchronize()
     said = collections.Counter((math.prod(kernel["block_dim"]), kernel["metrics_source"],
                                 "CUDA graphs are not measured" in kernel["metrics_status"]["*"]) for kernel in kernels)
     expect_equal(said, collections.Counter({(32, "measured", False): 1, (32, "propagated", True): 1, (64, "none", True): 1}),
-                 "whose counters, and whether a graph is why")
+                 "source of the counters, and whether a graph is the reason")
     expect_equal(sums_of(output)["graphs"], 1, "graphs")
     (rule,) = [rule for rule in read_report("report", output, "--no-lines")["rules"] if rule["rule"] == "latency_bound"]
     assert "CUDA graphs are not measured" in rule["reason"], rule
@@ -341,7 +340,7 @@ def simulated_refusals_of_samples_are_explained_too():
 
 
 @case
-def a_simulated_chip_that_libcupti_does_not_know_is_named():
+def a_simulated_chip_that_libcupti_lacks_is_named():
     output, _, _ = measure("operators", [PROGRAM, 1, 5], arch=80)
     (device,) = report_of(output)["counters"]
     assert "does not support the device's chip" in device["reason"], device
@@ -399,7 +398,7 @@ def samples_of_a_simulated_device_are_what_its_kernels_did():
     (begin,) = of_kind(truth, "begin")
     offset = begin["wall_offset_ns"] - report["recording"]["start_realtime_ns"]
     kernels = [(line["start"] + offset, line["end"] + offset, threads_of(line)) for line in of_kind(truth, "kernel")]
-    # The device's clock is another one: how well it is known is said.
+    # The device has another clock: the report contains its accuracy.
     error = sums["clock_error_ns"] + 1000
     assert error <= 250000, sums
     for start, end, values in samples:
@@ -487,7 +486,7 @@ def pytorchs_kernels_on_simulated_cuda_are_measured_by_kind_of_launch():
 
 
 @case
-def counters_that_are_not_known_are_named():
+def unknown_counters_are_named():
     for value in ("on", "operators:3", "timeline:1", "timeline:10us", "timeline:2s", "timeline:", "operators,timeline"):
         _, truth, stderr = measure(value, [PROGRAM, 1, 2])
         assert f"TORSH_PROFILER_COUNTERS={value} is not understood" in stderr, stderr

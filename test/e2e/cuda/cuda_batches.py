@@ -18,7 +18,8 @@ REFUSED = "cuptiSubscribe_v2=999@1"
 UNKNOWN, HTOD, DTOH, DTOD, PREFETCH = 0, 1, 2, 8, 32
 PAGE = 4096
 
-# What test/simcuda/programs/batches.c asks for: the entry point, direction, bytes, and how many copies that is.
+# The requests of test/simcuda/programs/batches.c: the entry point, direction, bytes, and the number
+# of copies.
 WORK = [
     ("cuMemcpyBatchAsync_v2", HTOD, 100 + 200 + 300, 3),
     ("cuMemcpyBatchAsync", DTOH, 100 + 200, 2),

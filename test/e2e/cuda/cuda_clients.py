@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Other clients of CUPTI in the process that is recorded, on the simulated CUDA: what they hear is what they hear alone, and
-what we record is what was done.
-"""
+"""Other clients of CUPTI in the recorded process, on the simulated CUDA: they receive what they
+receive without the agent, and the agent records what was done."""
 
 import json
 import pathlib
@@ -45,7 +43,7 @@ def expect_recorded(output, truth):
 
 
 @case
-def another_subscriber_hears_what_it_hears_alone():
+def another_subscriber_receives_what_it_receives_alone():
     for when in ("before", "after"):
         for how in ("symbol", "dlsym"):
             alone, _, _ = simulated([CLIENT, when, how], agent=False)

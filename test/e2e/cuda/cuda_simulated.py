@@ -103,7 +103,7 @@ def losses(report):
 
 
 def check_report(output, truth):
-    """torsh kernels says the sums of the truth."""
+    """torsh kernels prints the sums of the log."""
     report = read_report("kernels", output, "--limit", "0")
     schema.expect_fits("kernels", report)
     expect_equal([process["mode"] for process in report["processes"]], ["CUPTI"], "mode")
@@ -159,7 +159,8 @@ def simulated_records_of_other_versions_of_cupti_are_read():
 def simulated_work_is_there_after_underscore_exit():
     output, truth = record_simulated([PROGRAM, 2, 30, "_exit"], expect=3)
     found = events(output)
-    # The simulation writes its log at its own end, which does not come here: the program knows what it did.
+    # The simulation writes its log at its own end, which is not reached here: the program prints
+    # what it did.
     expect_equal(collections.Counter(event["event"] for event in found if event["event"] in KINDS.values()),
                  {"kernel": 60, "copy": 6, "memset": 2}, "what was recorded")
     assert not of_kind(truth, "violation"), truth
@@ -229,7 +230,7 @@ def without_the_activity_simulated_cuda_is_left_alone():
 
 
 def innermost_operators(found):
-    """By correlation the operator within whose time, on whose thread, the launching call returned."""
+    """By correlation, the operator that was open on the launching thread when the call returned."""
     all_of_them, by_launch = operators(found), {}
     for launch in (event for event in found if event["event"] == "launch"):
         around = [operator for operator in all_of_them if operator.thread == launch["thread"]
@@ -273,7 +274,8 @@ def simulated_devices_are_described_and_filled():
 
 
 def whatever_is_missing(report):
-    """What a report says about a degradation: the mode's reasons, notes, and counts that are not 0."""
+    """What a report contains about a degradation: the mode's reasons, notes, and counts that are
+    not 0."""
     said = [process["reason"] for process in report["processes"] if process["reason"]]
     said += [note for note in report["notes"] if note.startswith("cuda")]
     said += [(name, process[name]) for process in report["processes"] for name in LOSSES if process[name] != 0]
@@ -282,7 +284,8 @@ def whatever_is_missing(report):
 
 @case
 def each_function_of_simulated_cupti_may_fail():
-    # What is called only for another client, or only where something failed, or whose failure loses nothing.
+    # Functions that are called only for another client, only after a failure, or for which a
+    # failure loses nothing.
     unneeded = {"ActivityRegisterTimestampCallback", "ActivityDisable", "Unsubscribe", "GetDeviceId", "GetContextId", "Subscribe", "GetResultString", "ActivityFlushPeriod",
                 "GetGraphNodeId", "GetGraphId"}
     names = re.findall(r"^CUPTI(?:_OPTIONAL)?\((\w+),", (ROOT / "shim/cuda/cupti.def").read_text(), re.M)
@@ -355,7 +358,8 @@ def a_drifting_and_stepping_clock_of_simulated_cupti_is_followed():
     (process,) = read_report("kernels", output)["processes"]
     assert 49_000_000 <= process["clock_step_ns"] <= 51_000_000, process
     launches = {event["correlation"]: event for event in found if event["event"] == "launch"}
-    # Between two readings the clock may have stepped anywhere: a time is off by as much as the step, which is said.
+    # The clock may step anywhere between two readings: a time may be off by the step, which the
+    # report contains.
     for event in spans(found).values():
         early_ns = launches[event["correlation"]]["begin_ns"] - event["begin_ns"]
         assert early_ns <= process["clock_width_ns"] + process["clock_step_ns"] + 1000, (event, early_ns, process)

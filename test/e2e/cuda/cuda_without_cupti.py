@@ -23,7 +23,7 @@ WITHOUT_CUPTI = ("libsimcuda.so", "libcuda.so.1")
 WITH_CUPTI = (*WITHOUT_CUPTI, "libcupti.so.13")
 KINDS = {"kernel": "kernel", "memcpy": "copy", "memset": "memset"}
 COPY_KINDS = {"HtoD": 1, "DtoH": 2, "DtoD": 8}
-BUSY_NS = 2_000_000  # a kernel that is still running when the next one is asked for
+BUSY_NS = 2_000_000  # a kernel that is still running when the next one is launched
 
 TRAIN = """
 import torch
@@ -67,7 +67,8 @@ int main(void)
 
 
 def record(command, libraries=WITHOUT_CUPTI, env=None, expect=0, **settings):
-    """The recording of a command with these of the simulated libraries, and what the simulation says that it did."""
+    """The recording of a command with these simulated libraries, and the simulation's log of what
+    it did."""
     need_simcuda()
     folder = scratch("libraries")
     for name in libraries:
@@ -154,7 +155,7 @@ def times_of_a_busy_stream_are_exact():
                 continue
             shifts.append(event["begin_ns"] + event["duration_ns"] - line["end"])
             if i and stream[i - 1][1]["end"] == line["start"]:
-                # The driver says times as floats of milliseconds.
+                # The driver reports times as floats of milliseconds.
                 assert abs(event["duration_ns"] - duration_ns(line)) <= 1, (event, line)
                 n_exact += 1
     assert n_exact >= 20, n_exact

@@ -124,7 +124,8 @@ def parameters_are_as_wide_as_the_headers():
             expect_equal([width(one, WIDTHS) for one in types], [width(one, THEIR_WIDTHS) for one in theirs[name]], name)
 
 
-# A driver that hands out other addresses than those of its symbols, of functions that fit the version that was asked for.
+# A driver that returns other addresses than those of its symbols, of functions for the requested
+# version.
 DRIVER = """
 #include <string.h>
 #define EXPORT __attribute__((visibility("default")))
@@ -188,7 +189,7 @@ def an_entry_point_is_interposed_in_the_form_that_was_requested():
     expect_equal(result.returncode, 0, result.stderr.decode())
     old, new, later = result.stdout.decode().split("\n")[:3]
     expect_equal((old, new), ("100 cuMemPrefetchAsync", "200 cuMemPrefetchAsync_v2"), "what was called, by which name")
-    # Of a version that nobody knows yet the driver's own is left.
+    # A function of an unknown version stays the driver's own.
     assert later.endswith("libcuda.so.1"), later
 
 

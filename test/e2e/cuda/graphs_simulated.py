@@ -66,7 +66,8 @@ def lines_by_kernel(report):
 
 
 def lines_of_source():
-    """By kernel the line that launches it, as the program's comments say; a comment by itself is about the next line."""
+    """By kernel the line that launches it, from the program's comments; a comment on a line of its
+    own is about the next line."""
     return {match[1]: number + line.strip().startswith("/*") for number, line in enumerate(SOURCE.read_text().splitlines(), 1)
             if (match := re.search(r"/\* line of (\w+) \*/", line))}
 
@@ -95,7 +96,7 @@ def launches_have_their_lines_where_these_are_requested():
         output, _ = record_simulated([program(), "lines"], env=STACKS, faults=faults)
         found = lines_by_kernel(kernels_report(output))
         expect_equal(found["launched"], {(said["launched"], False, 5)}, f"launched, with the faults {faults!r}")
-    # Without CUPTI nobody tells of nodes; what is missing is not made up.
+    # Without CUPTI nodes are not reported; what is missing is not made up.
     assert not any(captured for lines in found.values() for _, captured, _ in lines), found
 
 
@@ -159,7 +160,7 @@ def eager_kernels_of_pytorch_have_lines_where_stacks_are_requested():
 # ---- memory ----------------------------------------------------------------------------------------------------------------
 
 class Memory:
-    """What the log says of the device: what is alive, and the highest sum."""
+    """The device's state by the log: what is alive, and the highest sum."""
 
     def __init__(self, truth):
         self.live, self.peak_bytes, self.allocs, self.frees = {}, 0, 0, 0

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Collectives over NCCL, of one process on simulated libraries: sizes, types and group as torch.profiler says them of the same
-calls, and each kernel of NCCL's within an operator.
-"""
+"""NCCL collectives of one process on simulated libraries: sizes, types and group as torch.profiler
+reports them for the same calls, and each NCCL kernel within an operator."""
 
 import collections
 import json
@@ -33,7 +31,7 @@ SAID = ("In msg nelems", "Out msg nelems", "dtype", "Group size", "Process Group
 
 
 def collectives(trace):
-    """Names, and what is said of each, in their order."""
+    """Names with their attributes, in order."""
     events = [event for event in trace["traceEvents"] if event.get("cat") == "cpu_op" and "Collective name" in event["args"]]
     events.sort(key=lambda event: event["ts"])
     return [event["args"]["Collective name"] for event in events], \
@@ -47,7 +45,7 @@ def collectives_over_simulated_nccl_are_those_of_torch_profiler():
     output, truth = record_simulated([cuda_python(), "-c", SCRIPT, folder])
     _, theirs = collectives(json.loads((folder / "kineto.json").read_text()))
     names, ours = collectives(json.loads(torsh("export", output, "--format", "chrome")))
-    # Before PyTorch 2.4 torch.profiler said nothing of them, and PyTorch no group.
+    # Before PyTorch 2.4, torch.profiler reported none of them, and PyTorch no group.
     if theirs or used["version"] != "12":
         expect_equal(len(theirs), 4, "collectives that torch.profiler saw")
         expect_equal(ours, theirs, "collectives")

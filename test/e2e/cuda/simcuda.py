@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Programs that nvcc compiled, and PyTorch's CUDA build from PyPI, run unmodified on the simulated CUDA; what they and Kineto
-say of the device is what the simulation did.
-"""
+"""Programs that nvcc compiled, and PyTorch's CUDA build from PyPI, run unmodified on the simulated
+CUDA; what they and Kineto report about the device is what the simulation did."""
 
 import collections
 import itertools
@@ -133,7 +131,7 @@ def device_memory_can_not_be_touched_by_the_host():
 
 
 @case
-def a_forked_child_has_no_device_unless_it_is_the_first_to_ask():
+def a_forked_child_has_no_device_unless_it_is_the_first_to_query():
     # cudaFree uses the device, cudaRuntimeGetVersion does not.
     for first, expected in (("cudaFree(None)", "3"), ("cudaRuntimeGetVersion(ctypes.byref(n))", "0")):
         script = (f"import ctypes, os; c = ctypes.CDLL('libcudart.so.13'); n = ctypes.c_int(); assert c.{first} == 0\n"

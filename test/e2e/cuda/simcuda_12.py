@@ -34,7 +34,7 @@ def program(name, version):
 
 
 def ran(name, version, *arguments):
-    """What a program said, and what it did."""
+    """What a program printed, and what it did."""
     path = scratch() / "truth"
     result = simulate([program(name, version), *map(str, arguments)], path, clock="virtual")
     expect_equal(result.returncode, 0, result.stderr.decode())

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Models as people train them, on simulated CUDA under the agent: what PyTorch asks of cuDNN, cuFFT, cuSOLVER, cuSPARSE and NVRTC
-runs, each kernel is recorded once, and on the operator that asked for it.
-"""
+"""Common models on simulated CUDA under the agent: PyTorch's calls of cuDNN, cuFFT, cuSOLVER,
+cuSPARSE and NVRTC run, and each kernel is recorded once, on the operator that launched it."""
 
 import collections
 import pathlib
@@ -96,7 +94,7 @@ BOTH_RANKS = 'RANK=0 "$@" & RANK=1 "$@"; status=$?; wait $! && exit $status'
 
 
 def trained(script, said, wrapper=(), **settings):
-    """The recording of a script, and what the simulation says that its processes did."""
+    """The recording of a script, and the simulation's log of its processes."""
     python, output, folder = cuda_python(), scratch(), scratch("truth")
     agent = {name: value for name, value in agent_environment(output).items()
              if name.startswith(("TORSH_PROFILER", "LD_PRELOAD"))}
@@ -145,7 +143,8 @@ def check_readers(output):
 def a_convolutional_net_trains_in_both_layouts_and_with_scaled_gradients():
     output, truth = trained(CONVOLUTIONS, ["trained"])
     found = kernels_on_operators(output, truth)
-    # A transposed convolution's way forth is another's way back; what the images get is not asked for.
+    # Forward of a transposed convolution is backward of a plain one; the gradient of the images is
+    # not requested.
     expect_equal(on_operators(found, "xmma_fprop"), {"aten::cudnn_convolution": 2 * STEPS, "aten::convolution_backward": 2 * STEPS},
                  "forward")
     expect_equal(on_operators(found, "xmma_dgrad"), {"aten::cudnn_convolution_transpose": 2 * STEPS}, "by the data")
@@ -172,7 +171,7 @@ def recurrent_nets_keep_their_weights_and_have_kernels_on_their_operators():
 @case
 @needs("torch")
 def algebra_transforms_and_sparse_products_run_and_what_does_not_reports_it():
-    # PyTorch asks the device, by a kernel, whether a decomposition failed.
+    # PyTorch queries the device, with a kernel, whether a decomposition failed.
     output, truth = trained(ALGEBRA, ["True", "done"], zero_counts=1)
     assert "cusparseSpGEMM_createDescr" in {line["name"] for line in of_kind(truth, "unsupported")}, "counted"
     found = kernels_on_operators(output, truth)

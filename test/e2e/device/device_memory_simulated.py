@@ -63,7 +63,8 @@ def simulated_memory_of_many_threads_ends_as_it_should():
     for name, place in replay(truth).items():
         leaks, peak = leaks_of(output, name), peak_of(output, name)
         expect_equal((leaks["leaked_bytes"], leaks["leaked_blocks"]), (place.bytes, len(place.live)), f"live in {name}")
-        # What one thread gives back is told before, what another gets after the call: the sum is never above the truth.
+        # Frees are recorded before the call, allocations after it: the sum is never above the
+        # log's.
         assert 0.9 * place.peak_bytes <= peak["peak_bytes"] <= place.peak_bytes, (name, peak["peak_bytes"], place.peak_bytes)
 
 
@@ -110,7 +111,7 @@ def simulated_memory_that_runs_out_is_not_recorded():
 @case
 def an_exit_in_the_middle_and_a_fork_leave_simulated_memory_as_it_was():
     output, _ = record_simulated([program(), "exit"], expect=3)
-    # The simulation's log ends before; the program knows what it left.
+    # The simulation's log ends before; the program prints what it left.
     expect_equal(leaks_of(output, "cuda:0")["leaked_bytes"], 70 * KIB, "leaked")
     output, truth = record_simulated([program(), "fork"])
     report = leaks_of(output, "cuda:0")

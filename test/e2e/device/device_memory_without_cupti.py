@@ -143,7 +143,7 @@ def an_exit_and_a_fork_leave_memory_as_it_was_without_cupti():
 
 
 @case
-def the_drivers_count_is_asked_at_the_end_but_not_where_another_tool_measures():
+def the_drivers_count_is_queried_at_the_end_but_not_where_another_tool_measures():
     output, _ = record([program(), "ways"], memory="1G")
     (device,) = leaks_of(output, "cuda:0")["devices"]
     driver = device["driver"]

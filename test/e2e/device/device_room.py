@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-What the driver says of a device's memory when the program has more of it than ever, and when it is refused some, on the simulated
-CUDA: to the byte what the simulation's own log says of that moment, with CUPTI and by the driver's entry points.
-"""
+"""The driver's report of a device's memory at a new peak and at a refused allocation, on the
+simulated CUDA: to the byte what the simulation's log has for that moment, with CUPTI and through
+the driver's entry points."""
 
 import pathlib
 import sys
@@ -61,7 +60,7 @@ def changes(truth, device=0):
 
 
 def highs(truth, device=0):
-    """When the agent is to ask: more is alive than ever, by a sixteenth and a granule at least."""
+    """When the agent queries: at a new peak, higher by at least a sixteenth and a granule."""
     mark = 0
     for live, left in changes(truth, device):
         if live >= mark + max(mark // 16, GRANULE):
@@ -81,7 +80,7 @@ def expect_highs(output, truth):
 
 
 @case
-def the_driver_is_asked_whenever_there_is_more_than_ever():
+def the_driver_is_queried_at_each_new_peak():
     for faults in ("", REFUSED):
         output, truth = record([program(), "growth"], faults)
         live, left = expect_highs(output, truth)[-1]
@@ -113,7 +112,7 @@ def at_the_peak_itself_nothing_is_left_open():
 
 
 @case
-def the_drivers_pool_is_known_near_the_peak():
+def the_drivers_pool_is_recorded_near_the_peak():
     output, truth = record([program(), "growth"])
     pools = peak_of(output, "cuda:0")["driver"]["pools"]
     assert pools["reserved_bytes"] >= pools["used_bytes"] > 0, pools
@@ -131,7 +130,7 @@ def asking_disturbs_no_capture():
 
 
 @case
-def what_the_agent_asks_is_none_of_the_programs_calls():
+def queries_of_the_agent_are_none_of_the_programs_calls():
     output, truth = record([program(), "growth"], log_calls=1)
     asked = [line for line in of_kind(truth, "call") if line["name"] == "cuMemGetInfo_v2"]
     expect_equal(len(asked), len(list(highs(truth))) + 1, "questions: at each high, and at the end")
@@ -141,7 +140,7 @@ def what_the_agent_asks_is_none_of_the_programs_calls():
 
 
 @case
-def where_the_driver_may_not_be_asked_nothing_is_invented():
+def where_the_driver_may_not_be_queried_nothing_is_invented():
     output, truth = record([program(), "refused"], REFUSED, env=PASSIVE)
     expect_equal(len(rooms(output, BY_PROGRAM)), 1, "what the program asked")
     expect_equal(rooms(output, AT_HIGH) + rooms(output, AT_END), [], "what the agent asked")
@@ -212,7 +211,7 @@ def pytorch_that_runs_out_of_memory_and_goes_on_is_understood():
         expect_equal([(one["bytes"], one["driver"]["free_bytes"]) for one in refused["latest"]],
                      [(line["bytes"], line["left"]) for line in expected], "bytes, and what was left")
         first, last = refused["latest"][0], refused["latest"][-1]
-        # 500 MiB were asked for while 300 were in use and 400 in the cache, which was given back for it.
+        # 500 MiB were requested while 300 were in use and 400 in the cache, which was freed for it.
         expect_equal((first["bytes"], first["live_bytes"]), (500 * MIB, 700 * MIB), "the first")
         expect_equal(first["framework"], {"allocated_bytes": 300 * MIB, "reserved_bytes": 700 * MIB}, "what PyTorch had")
         expect_equal((last["bytes"], last["operator"]), (800 * MIB, "aten::empty"), "the last")
@@ -225,7 +224,7 @@ def pytorch_that_runs_out_of_memory_and_goes_on_is_understood():
 
 @case
 @needs("torch")
-def refusals_are_known_with_each_of_pytorchs_allocators():
+def refusals_are_recorded_with_each_of_pytorchs_allocators():
     # PyTorch 2.3 doesn't make room in CUDA's own pool for more than is free there.
     for allocator, script in (("expandable_segments:True", RUNNING_OUT),
                               ("backend:cudaMallocAsync", RUNNING_OUT.replace("more = take(500)\n", ""))):

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-A device that several processes use: when they held most of it together, and who had how much. Processes take turns on the
-simulated CUDA, so that this is known; each has a simulation of its own, whose devices are the same by their UUIDs.
-"""
+"""A device that several processes use: their common peak, and the part of each. Processes take
+turns on the simulated CUDA, so that this is defined; each has a simulation of its own, with
+devices of the same UUIDs."""
 
 import pathlib
 import sys

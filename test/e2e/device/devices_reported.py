@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-What reports say of devices for people, on the simulated CUDA: the page of `torsh report` against the simulation's own log, and
-whether tables and sentences say of what and of whom they are.
-"""
+"""Device sections of reports in text form, on the simulated CUDA: the page of `torsh report`
+against the simulation's own log; every table and sentence names its device and its process."""
 
 import pathlib
 import re

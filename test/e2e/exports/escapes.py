@@ -70,7 +70,8 @@ def read_all(recording):
             for form in ([], ["--json"]):
                 result = run([TORSH, command, recording, *arguments, *form])
                 what = f"torsh {command} {' '.join([*arguments, *form])}"
-                # Not every form suits every recording; that is said in a sentence, which may hold names, too.
+                # Not every format suits every recording; the message about that may contain names,
+                # too.
                 assert result.returncode in ((1, 2) if command == "check" else (0, 2)), f"{what}: status {result.returncode}"
                 expect_harmless(result.stdout.decode(), what)
                 expect_harmless(result.stderr.decode(), what)

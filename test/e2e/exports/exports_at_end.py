@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What TORSH_PROFILER_OUTPUT=trace.json and _EXPORT_FORMAT ask for is there, and whole, when the program has ended."""
+"""The files of TORSH_PROFILER_OUTPUT=trace.json and _EXPORT_FORMAT exist, and are complete, when
+the program has ended."""
 
 import collections
 import glob

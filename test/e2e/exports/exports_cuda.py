@@ -26,7 +26,8 @@ KINDS = ("kernel", "memcpy", "memset")
 CATEGORIES = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
 DEVICES, STEPS, REPLAYS = 2, 5, 3
 
-# Two devices, two streams, a graph; steps 1 to 3 also under torch.profiler, whose trace is the second witness.
+# Two devices, two streams, a graph; steps 1 to 3 also under torch.profiler, with its trace as a
+# second source.
 SCRIPT = f"""
 import sys, torch
 from torch.profiler import ProfilerActivity, profile
@@ -147,7 +148,7 @@ def chrome_rows_of_devices_are_on_the_operators_that_launched_them(recording, tr
     expect_equal({op["name"]: op["self_device_ns"] for op in ops if op["self_device_ns"]}, dict(sums), "sums of torsh ops")
 
 
-OF_LATER_KINETOS = ("graph id", "graph node id")  # PyTorch 2.3's says neither
+OF_LATER_KINETOS = ("graph id", "graph node id")  # PyTorch 2.3's has neither
 
 
 def chrome_traces_agree_with_kinetos(recording, truth, kineto):

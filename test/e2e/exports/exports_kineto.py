@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Chrome's JSON beside the trace that PyTorch's Kineto made of the same steps: what is said of devices, kernels and calls of
-CUDA, key by key; and what the programs that were made for Kineto's traces compute from each of the two.
-"""
+"""Chrome's JSON next to the trace that PyTorch's Kineto made of the same steps: devices, kernels
+and CUDA calls, key by key; and the results of programs for Kineto's traces from each of the two."""
 
 import pathlib
 import shutil
@@ -52,8 +50,8 @@ step()
 dist.destroy_process_group()
 """
 
-# What of Kineto's isn't recorded, or only numbered otherwise; of collectives we say with the operator what it says again
-# with the kernel.
+# Parts of Kineto's trace that are not recorded, or only have other numbers; attributes of
+# collectives are on the operator here, and again on the kernel there.
 UNRECORDED = {"priority", "channel", "channel_type", "cbid", "External id", "blockLimitBarriers"}
 OF_COLLECTIVES = {"Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype", "In split size", "Out split size",
                   "Process Group Name", "Process Group Description", "Process Group Ranks", "Seq", "Comms Id"}
@@ -133,7 +131,7 @@ def calls_of_cuda_are_the_same(ours, theirs):
     mine, expected = (in_steps(json.loads(path.read_text())) for path in (ours, theirs))
     seen = {key: event for key, event in expected.items() if key in mine}
     for key, event in seen.items():
-        # CUDA 13 has underscores before names that readers know without.
+        # CUDA 13 has underscores before names that readers expect without them.
         expect_equal([mine[key][name] for name in ("name", "cat", "pid", "tid")],
                      [event["name"].lstrip("_"), *(event[name] for name in ("cat", "pid", "tid"))], "call")
         # CUPTI measures inside of what it calls back around.
@@ -227,7 +225,8 @@ print(json.dumps({
 
 
 def with_plain_names(path):
-    """A copy in a folder of its own: of CUDA 13 HTA knows launches only without the underscores before their names."""
+    """A copy in a folder of its own: for CUDA 13, HTA recognises launches only without the
+    underscores before their names."""
     folder = scratch("plain")
     (folder / "trace.json").write_text(path.read_text().replace('"__cuda', '"cuda'))
     return folder

@@ -90,7 +90,7 @@ def ask_pprof(profile, sample):
 
 
 def reports_of(output):
-    """Weight: entries of the report that says the same; each process has its own peak, so one moment for all."""
+    """Weight: entries of the matching report; each process has its own peak: one moment for all."""
     return {"leaked": leaks(output)["leaks"], "peak": peak(output)["holders"]}
 
 

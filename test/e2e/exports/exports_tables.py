@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Exports for programs of one's own: databases, JSON and CSV, whose sums are those of the reports."""
+"""Exports for custom programs: databases, JSON and CSV, with the sums of the reports."""
 
 import collections
 import csv

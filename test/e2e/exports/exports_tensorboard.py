@@ -58,7 +58,7 @@ def each_step_has_scalars():
 
 
 def check_buckets(histogram, samples, what):
-    """Are the samples in the buckets whose limits are around them?"""
+    """Returns whether the samples are in the buckets with the limits around them."""
     expected = [0] * len(histogram["bucket"])
     for sample in samples:
         expected[bisect.bisect_right(histogram["bucket_limit"], sample)] += 1

@@ -176,7 +176,7 @@ def profiles_hold_each_kernel_of_a_program_once():
     expect_equal(len(profile["unattributed_kernels"]), 40, "without an operator")
     expect_equal({(kernel["confidence"], kernel["reason_unattributed"]) for kernel in profile["unattributed_kernels"]},
                  {("unattributed", "it was launched outside of every operator that was recorded")}, "reasons")
-    # One warning for all of them, and what could not be measured is said to be.
+    # One warning for all of them, and unmeasured values are marked as such.
     expect_equal(len(profile["warnings"]), 1, "warnings")
     assert profile["warnings"][0].startswith("40 kernels"), profile["warnings"]
     assert {"capture_metadata.torch_version", "operators[].roofline"} <= {row["what"] for row in profile["unmeasured"]}

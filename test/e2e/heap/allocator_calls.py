@@ -301,7 +301,7 @@ add_cases()
 
 
 def preloaded_or_not(allocator):
-    """A program that asks whether the allocator is there."""
+    """A program that checks whether the allocator is there."""
     library, text, kept = PROGRAMS_OF[allocator]
     program = compile_program(text + MAIN)
     said, output = expect_as_bare([program])

@@ -11,7 +11,7 @@ import pythons  # noqa: E402
 
 SCRIPT = pythons.SOURCES / "loops.py"
 STEPS = 120
-OBJECT = 1  # bytes that bytearray asks for beyond its length
+OBJECT = 1  # bytes that bytearray allocates beyond its length
 CLEAN = ("allocates_nothing", "frees_all", "warms_a_cache_at_once", "warms_a_cache_slowly", "warms_a_cache_at_random",
          "keeps_the_latest", "replaces_one", "replaces_at_random", "empties_a_list_now_and_then", "remembers_in_an_lru_cache",
          "grows_before_the_steps", "fills_in_the_middle")

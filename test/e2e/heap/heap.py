@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Every entry point of the heap: what was asked for, once, and given back when it was freed."""
+"""Every entry point of the heap: each request is recorded once, and each free ends it."""
 
 import pathlib
 import sys

@@ -13,7 +13,7 @@ INNER = r"""
 void *keep_in_library(void) { return malloc(777); }
 """
 
-# argv[1] says how the library is opened; its folder is known to this program's RUNPATH alone.
+# argv[1] selects how the library is opened; only this program's RUNPATH contains its folder.
 OUTER = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

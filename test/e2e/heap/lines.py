@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Files, lines and inlined calls of every frame in the program itself are those of addr2line, or none where it has none:
-for programs whose compilation units lie in pieces, and of which only some were compiled with -g.
-"""
+"""Files, lines and inlined calls of every frame in the program itself are addr2line's, or none if
+it has none: for programs with fragmented compilation units, and with some units compiled with -g
+only."""
 
 import pathlib
 import re
@@ -14,8 +13,9 @@ from harness import *  # noqa: E402,F403
 
 N_OBJECTS = 6
 
-# Hot, cold, startup and other functions go to four places: a unit's code has holes, in which other units lie. In C++ each
-# object has a copy of one template: all but one are thrown away, and what their units say of them stays.
+# Hot, cold, startup and other functions go to four places: a unit's code has holes, which contain
+# other units. In C++ each object has a copy of one template: all but one are discarded, while their
+# units still describe them.
 OBJECT = r"""
 #include <stdlib.h>
 #define JOIN_(a, b) a##_##b
@@ -122,7 +122,7 @@ def must_run(*command, **options):
 
 
 def build(folder, compiler, flags, flags_of_every_second, link_flags):
-    """A program of objects that call one another; the last has no -g unless flags say it."""
+    """A program of objects that call one another; the last has no -g unless flags contain it."""
     suffix = ".cc" if compiler == "g++" else ".c"
     objects = []
     for number in range(N_OBJECTS):
@@ -229,8 +229,9 @@ def check(compiler, flags, flags_of_every_second, link_flags, is_read_by_addr2li
 
 
 SECTIONS = ["-ffunction-sections"]
-# name, compiler, flags, flags of every second object, flags of the linker, is addr2line right: it knows no split units,
-# calls files of link-time optimised units "<artificial>", and finds code that was thrown away
+# name, compiler, flags, flags of every second object, linker flags, is addr2line right: it does not
+# read split units, calls files of link-time optimised units "<artificial>", and finds code that was
+# discarded
 TABLE = [
     ("every_object", "gcc", ["-O2", "-g"], [], [], True),
     ("every_second_object", "gcc", ["-O2"], ["-g"], [], True),

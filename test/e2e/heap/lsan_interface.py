@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What a program says to LeakSanitizer, where that is there, holds for the agent's leaks too."""
+"""A program's calls of LeakSanitizer, where that is present, apply to the agent's leaks too."""
 
 import pathlib
 import sys
@@ -89,7 +89,7 @@ def check(compiler, **environment):
     assert (size > 200 + 300 + 500 + 640 + 700, blocks) == (True, 6), (size, blocks)
     events = report["events"]
     expect_equal((events["unknown_frees"], events["implicit_frees"], events["dropped"]), (0, 0, 0), "unknown, implicit, dropped")
-    # Where they were allocated is still known.
+    # The places of their allocation are still recorded.
     peaks = [functions(entry) for entry in peak(output)["holders"]]
     assert any(names[0] == "__lsan_ignore_object" and "hide_one" in names for names in peaks), peaks
 

@@ -29,7 +29,7 @@ MIB = 1 << 20
 
 
 @case
-def what_is_left_of_each_mapping_is_known():
+def what_is_left_of_each_mapping_is_recorded():
     result, output = record([PROGRAMS / "maps"])
     expect_equal(result.returncode, 0, "status")
     mappings = peak(output)["mappings"]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Leaks and holders at the peak say in which steps they were allocated, against a program whose steps are known."""
+"""Leaks and allocation sites at the peak have the steps of their allocation, against a program with
+known steps."""
 
 import pathlib
 import sys

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""One definition of each number: a real Python program's summary, reports, budgets and exports say the same."""
+"""One definition of each number: summary, reports, budgets and exports of a real Python program
+agree."""
 
 import pathlib
 import re

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-C++'s operators new and delete, whoever defines them: each block is recorded once, with the function that asked for it,
-and the program does what it does without the agent.
-"""
+"""C++'s operators new and delete, whichever library defines them: each block is recorded once, with
+the requesting function, and the program does what it does without the agent."""
 
 import pathlib
 import sys
@@ -169,7 +167,8 @@ def same_as_bare(command, **environment):
 
 
 def kept_by_functions(report):
-    """{function: (blocks, bytes)} of those whose name says that they keep something."""
+    """{function: (blocks, bytes)} of the functions with a name that implies that they keep
+    something."""
     found = {}
     for entry in report["leaks"]:
         name = next((name for name in functions(entry) if name.startswith(("keep_", "plugged_"))), "others")
@@ -180,8 +179,8 @@ def kept_by_functions(report):
 
 def expect_each_once(report, n_allocators=0):
     events = report["events"]
-    # A block that was recorded twice is freed by its second record; what is given back twice is known by nobody, nor what an
-    # allocator made for itself and lets another library give back.
+    # A block with two records is freed by its second one; a double free has no block, and neither
+    # has a block that an allocator made for itself and another library frees.
     expect_equal((events["implicit_frees"], events["dropped"]), (0, 0), "implicit frees, dropped events")
     assert events["unknown_frees"] <= n_allocators, events["unknown_frees"]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The highest resident set in reports is what the kernel says of the process to its parent (wait4)."""
+"""The highest resident set in reports is the one that the kernel reports to the process's parent
+(wait4)."""
 
 import os
 import pathlib
@@ -14,7 +15,7 @@ from live_targets import Target, session_of  # noqa: E402
 
 N_AT_ONCE = 150  # more than the writer can wait for in one call
 
-# 60 MiB within some 100 ms, and an end of which the C library isn't told, as Go's programs have it.
+# 60 MiB within some 100 ms, and an end without the C library, as in Go programs.
 ABRUPT = r"""
 #include <stdlib.h>
 #include <string.h>

@@ -47,7 +47,7 @@ def record_stacks(**env):
 
 
 def without_wrapper(names):
-    """From the target's own call on: the frame of malloc itself is not asked for."""
+    """From the target's own call on: the frame of malloc itself is not compared."""
     return names[1:] if names and names[0] in ("malloc", "torsh_heap_malloc") else names
 
 

@@ -12,7 +12,8 @@ from family import START, Truth, complete, expect_members, images, kept  # noqa:
 STATUS = 33
 SIZE = 1234
 NOBODY, ITSELF, FORK, STARTER = "nobody", "itself", "a fork", "the starter"
-# way: who became the member, whose the block of a fork is, and whether the shell of a child is between.
+# way: who became the member, who owns the block of a fork, and whether the shell of a child is
+# between.
 WAYS = {
     "exec": (ITSELF, NOBODY, False),
     "fexecve": (ITSELF, NOBODY, False),

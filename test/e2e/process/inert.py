@@ -28,7 +28,7 @@ def descriptors(text):
 
 
 def writers(output):
-    """Processes whose command line names this output: a writer's does."""
+    """Processes with this output in their command line: a writer's contains it."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:

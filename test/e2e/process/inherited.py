@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What forks inherit: known as their parents', no leak to keep and no error to free. Truth: test/programs/heap/inherit.c."""
+"""What forks inherit: attributed to their parents, no leak to keep and no error to free. Truth:
+test/programs/heap/inherit.c."""
 
 import collections
 import pathlib
@@ -56,7 +57,7 @@ def inherited_blocks_are_those_of_the_moment_of_the_fork():
     expect_equal(second["bytes"] - first["bytes"], N_MORE * BLOCK_BYTES, "bytes between two forks")
     expect_equal((third["blocks"], third["bytes"]), (second["blocks"], second["bytes"]), "the third fork's")
     assert first["blocks"] >= 20 and first["bytes"] >= 20 * BLOCK_BYTES, first
-    # Four were freed before the fork of the fork, and nobody knows how large those were.
+    # Four were freed before the fork of the fork, and their sizes are unknown.
     expect_equal(inherited["exit 5"]["blocks"], inherited["exit 4"]["blocks"] - 4 + 2, "blocks of the fork's fork")
     expect_equal(inherited["exit 5"]["bytes"], None, "bytes of the fork's fork")
 

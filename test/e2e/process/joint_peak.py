@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-The peak of a session: all its processes together at their highest moment. Processes take turns, so that it is known
-which of them held how much when.
-"""
+"""The session-wide peak: the moment at which all processes together hold most. Processes take
+turns, so that each one's part is defined."""
 
 import pathlib
 import sys
@@ -24,7 +22,7 @@ def record_turns(turns, how):
 
 
 def held(report):
-    """Bytes that the script asked for, by pid."""
+    """Bytes that the script allocated, by pid."""
     sums = {}
     for entry in entries_through(report["holders"], HOLD):
         # ctypes allocates a little on the way.

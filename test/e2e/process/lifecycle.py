@@ -106,7 +106,7 @@ def the_tree_shows_who_started_whom():
 
 
 @case
-def children_are_left_alone_where_asked():
+def children_are_not_followed_when_configured():
     result, output = record([PROGRAMS / "lifecycle", "spawn", OTHER], env={"TORSH_PROFILER_FOLLOW": "0"})
     expect_equal(result.returncode, 0, "status")
     report = leaks(output)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Threads have an identity of their own: what one did is told of it, whenever it started and whoever had its tid before."""
+"""Threads have an identity of their own: events belong to their thread, whenever it started and
+whatever thread had its tid before."""
 
 import collections
 import csv

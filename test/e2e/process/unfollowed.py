@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Programs that can't be followed are listed with the reason, and nothing is said of them that isn't known."""
+"""Programs that cannot be followed are listed with the reason, and without values that were not
+measured."""
 
 import os
 import pathlib
@@ -72,7 +73,8 @@ def static_started(way, is_exact):
     torsh("leaks", output, "--pid", row["pid"], expect=0 if len(images(report, row["pid"])) > 1 else 2)
 
 
-# Who executes it itself is watched until its end; what was gone when the writer heard of it has no end that is known.
+# A process that executes it itself is watched until its end; one that had ended when the writer
+# received the event has no known end.
 for exact_way in ("exec", "fork", "clone"):
     add_case(f"a_static_program_by_{exact_way}", static_started, exact_way, True)
 for other_way in ("vfork", "spawn", "spawnp", "clone_of_memory"):
@@ -308,7 +310,7 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 
 @case
 def who_has_another_effective_user_starts_nothing_that_is_followed():
-    """The kernel goes by the real user: it tells the loader of any program to be careful."""
+    """The kernel checks the real user: it sets AT_SECURE for any program."""
     need_root()
     result, output = record([sys.executable, "-c", OTHER_EFFECTIVE_USER, "/bin/true"])
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()})")
@@ -320,7 +322,7 @@ def who_has_another_effective_user_starts_nothing_that_is_followed():
 
 @case
 def torsh_run_refuses_what_the_agent_would_list():
-    """Both ask the same code, so one program of each kind is enough."""
+    """Both run the same code, so one program of each kind is enough."""
     folder = scratch("refused")
     fifo, script, setuid = folder / "fifo", folder / "script", folder / "setuid"
     shutil.copy(build("member"), setuid)

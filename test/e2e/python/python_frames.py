@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Python frames in stacks, against what the interpreter says itself in the same moment: every function, file and line,
-on every CPython of this machine.
-"""
+"""Python frames in stacks, against the interpreter's own frames at the same moment: every function,
+file and line, on every CPython of this machine."""
 
 import ast
 import gzip
@@ -34,7 +32,7 @@ def record_frames(python, **env):
 
 
 def by_stack(blocks):
-    """Blocks and bytes of each stack: what the sizes, all of them different, make of it tells who is who."""
+    """Blocks and bytes of each stack: all sizes differ, so the sums identify the blocks."""
     sums = {}
     for frames, n, size in blocks:
         blocks, n_bytes = sums.get(frames, (0, 0))
@@ -43,7 +41,7 @@ def by_stack(blocks):
 
 
 def is_of(module):
-    """The test for entries whose block an extension module allocated itself."""
+    """The test for entries with a block that an extension module allocated itself."""
     return lambda entry: f"/{module}." in entry["stack"][0]["module"]
 
 
@@ -73,10 +71,8 @@ def check_frames(python):
 
 
 def record_ending(python, truth, n_daemons):
-    """
-    CPython itself crashes now and then where daemon threads run at its end: 3.10 in one of 120 runs without us. So one crash
-    says nothing, five in a row do.
-    """
+    """CPython itself crashes sometimes when daemon threads run at its end: 3.10 in one of 120 runs
+    without the agent. So one crash proves nothing, five in a row do."""
     for _ in range(5 if n_daemons else 1):
         truth.unlink(missing_ok=True)
         result, output = record([python.path, pythons.SOURCES / "ending.py", truth, n_daemons], scratch("ending"),

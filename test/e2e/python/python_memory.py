@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Blocks and bytes of each line of Python, against what tracemalloc says of the same run and against sizes that are known:
-objects of Python, arrays of numpy, tensors of PyTorch. To the byte.
-"""
+"""Blocks and bytes of each Python line, against tracemalloc in the same run and against known
+sizes: Python objects, numpy arrays, PyTorch tensors. To the byte."""
 
 import pathlib
 import sys

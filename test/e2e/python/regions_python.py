@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What a Python program says by torsh.py is in the recording, on every CPython of this machine; and torsh.py reads it."""
+"""A Python program's annotations through torsh.py are in the recording, on every CPython of this
+machine; and torsh.py reads it."""
 
 import collections
 import os

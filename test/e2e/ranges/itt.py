@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What programs say by ITT, with its real static part, is in the recording; another tool for ITT hears it too."""
+"""ITT annotations, made with its real static part, are in the recording; another tool for ITT
+receives them too."""
 
 import collections
 import pathlib
@@ -38,7 +39,7 @@ def own_events(output):
 
 
 def expect_said(thread, own, events):
-    """What one run of say.c says, where a static part of today is in it."""
+    """The output of one run of say.c that contains a current static part."""
     expect_equal(nested(own, thread, "domain"), [(0, "outer"), (1, "inner")], "tasks")
     starts = [(event["name"], event["domain"], event["category"]) for event in own if event["event"] == "range_start"]
     expect_equal(starts, [("overlapped", "domain", None), ("outer", "domain", "region"),
@@ -57,7 +58,7 @@ def expect_said(thread, own, events):
 
 
 @case
-def a_program_is_heard():
+def a_program_is_recorded():
     say = program()
     expect_equal(run([say]).stdout, b"deaf\n", "what it hears without a tool")
     output = expect_output([say], "heard\n")
@@ -69,7 +70,7 @@ def a_program_is_heard():
 
 
 @case
-def several_libraries_are_heard_each_for_itself():
+def several_libraries_are_recorded_each_for_itself():
     flags = itt_flags()
     if "-ltorch_cpu" in flags:
         raise Skip("only one static part is here, PyTorch's")
@@ -93,7 +94,7 @@ def without_the_activity_nothing_is_reported():
 
 
 @case
-def a_tool_that_was_there_first_hears_it_too():
+def a_tool_that_was_there_first_receives_it_too():
     say, log, alone = program(), scratch("log") / "log", scratch("alone") / "log"
     tool = str(build("consumer.so", SOURCES / "consumer.c", *[flag for flag in itt_flags() if flag.startswith("-I")],
                      "-fPIC", "-shared"))
@@ -159,7 +160,7 @@ thread = threading.Thread(target=task.end); thread.start(); thread.join()
 
 
 @case
-def the_python_module_ittapi_is_heard():
+def the_python_module_ittapi_is_recorded():
     python, folder = python_with("ittapi")
     events = timeline(expect_output([python.path, "-c", PYTHON], "", env={"PYTHONPATH": str(folder)}))
     main = events[0]["thread"]
@@ -190,7 +191,7 @@ with torch.autograd.profiler.emit_itt():
 
 @case
 @needs("torch")
-def pytorch_is_heard():
+def pytorch_is_recorded():
     python = torch_python()
     if run([python, "-c", "from torch._C import _itt"]).returncode:
         raise Skip(f"the PyTorch of {python} is built without ITT")

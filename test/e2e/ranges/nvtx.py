@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What programs say by NVTX 3, built on its real headers, is in the recording; another tool for NVTX hears it too."""
+"""NVTX 3 annotations, built on its real headers, are in the recording; another tool for NVTX
+receives them too."""
 
 import collections
 import pathlib
@@ -39,7 +40,7 @@ def has_counters():
 
 
 def expect_said(events):
-    """What one run of say.c says, from the events of its thread and of the one that it makes."""
+    """The output of one run of say.c, by the events of its thread and of the one it starts."""
     thread = next(event["thread"] for event in events if event.get("name") == "outer")
     own = [event for event in events if event["thread"] == thread]
     expect_equal([(event["name"], event["domain"], event["category"], event["payload"])
@@ -67,7 +68,7 @@ def expect_output(command, expected, **options):
 
 
 @case
-def a_program_is_heard():
+def a_program_is_recorded():
     say = program()
     expect_equal(run([say]).stdout.decode(), DEAF, "what the calls return without a tool")
     output = expect_output([say], HEARD)
@@ -80,13 +81,13 @@ def a_program_is_heard():
 
 
 @case
-def a_library_with_hidden_symbols_is_heard():
+def a_library_with_hidden_symbols_is_recorded():
     load = build("load", SOURCES / "load.c")
     expect_said(timeline(expect_output([load, library("one.so")], HEARD)))
 
 
 @case
-def several_libraries_are_heard_each_for_itself():
+def several_libraries_are_recorded_each_for_itself():
     load = build("load", SOURCES / "load.c")
     libraries = [library(f"{name}.so") for name in ("one", "two", "three", "four")]
     result, output = record([load, *libraries])
@@ -123,7 +124,7 @@ def chained(command, expected, **env):
 
 
 @case
-def a_tool_that_was_there_first_hears_it_too():
+def a_tool_that_was_there_first_receives_it_too():
     say = program()
     # Its depths where it gives one. It has no wide characters and no payloads.
     log, output = chained([say], "100 1 101 101 100 99\n99 100 99\n0 0 1\n")
@@ -141,7 +142,7 @@ def a_tool_that_was_there_first_hears_it_too():
 
 
 @case
-def a_tool_alone_hears_the_same():
+def a_tool_alone_receives_the_same():
     say, log, both = program(), scratch("alone") / "log", scratch("beside") / "log"
     tool = str(consumer())
     for path, environment in ((log, clean_environment()), (both, agent_environment(scratch()))):
@@ -171,7 +172,7 @@ def the_users_environment_stays_his():
 
 
 @case
-def children_are_heard_where_they_are_followed():
+def children_are_recorded_where_they_are_followed():
     say = program()
     script = ["sh", "-c", f"{shell_words(say)}; true"]
     expect_said(timeline(expect_output(script, HEARD)))
@@ -214,7 +215,7 @@ print(bool(old.nvtxDomainCreateA(b"domain")))
 
 
 @case
-def version_2_is_heard_once():
+def version_2_is_recorded_once():
     """NVIDIA's own library of NVTX 2 finds the agent as programs that embed version 3 do."""
     python, library = nvtx_2_library()
     events = timeline(expect_output([python.path, "-c", VERSION_2, library], "0 1 1 0\nTrue\n"))
@@ -232,8 +233,8 @@ nccl.ncclAllReduce(None, None, ctypes.c_size_t(4), 7, 0, None, None)
 
 @case
 @needs("torch")
-def nccl_is_heard():
-    """A library with schemas and payloads of its own, which says so also where there is no GPU."""
+def nccl_is_recorded():
+    """A library with schemas and payloads of its own, which registers them without a GPU, too."""
     environment = pathlib.Path(torch_python()).parent.parent
     libraries = sorted(environment.glob("lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2"))
     if not libraries:
@@ -257,7 +258,7 @@ thread = threading.Thread(target=nvtx.end_range, args=(handle,)); thread.start()
 
 
 @case
-def the_python_module_nvtx_is_heard():
+def the_python_module_nvtx_is_recorded():
     python, folder = python_with("nvtx")
     output = expect_output([python.path, "-c", PYTHON], "", env={"PYTHONPATH": str(folder)})
     events = timeline(output)

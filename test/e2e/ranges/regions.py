@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What a program says by torsh.h is in the recording; without the agent it says nothing, and costs nothing else."""
+"""Annotations through torsh.h are in the recording; without the agent they do nothing and cost
+almost nothing."""
 
 import collections
 import pathlib

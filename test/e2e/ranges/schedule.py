@@ -96,7 +96,7 @@ def active_steps_are_reported(spec):
 
 def only_these_are_sent(spec):
     output, sent = record_marked(spec), chosen(spec, WARM_UP, ACTIVE)
-    # What comes before the first step is sent: nobody knows yet that there are steps.
+    # Everything before the first step is sent: it is not known yet that there are steps.
     pushed = collections.Counter(event["name"] for event in timeline(output) if event["event"] == "range_push")
     n_work = 2 * sum(i + 1 for i in sent)
     expect_equal(pushed, collections.Counter({"whole": 1, "setup": 1, "work": n_work, "inner": n_work,
@@ -160,7 +160,8 @@ def torsh_run_takes_a_schedule():
     expect_equal(calls(read_report("regions", output))["work"], 8, "ranges of step 3")
 
 
-# ---- steps that PyTorch tells, without PyTorch ----------------------------------------------------------------------
+# ---- steps that PyTorch marks, without PyTorch
+# ----------------------------------------------------------------------
 
 
 def record_stand_in(by, spec):
@@ -186,7 +187,7 @@ def steps_of(by):
         expect_selection(report, [first + i for i in active], rule, spec)
         expect_equal((report["cut_calls"], report["unmatched_ends"]), (0, 0), "calls without ends, ends without calls")
         sent = collections.Counter(event.get("name") for event in events(output) if event["event"] == "op_begin")
-        # The first step of an optimizer is known as one when it is over.
+        # The first step of an optimizer is recognised when it is over.
         known = chosen(spec, WARM_UP, ACTIVE) + ([] if by == "profiler" or 0 in active else [0])
         expect_equal(sent["aten::work"], sum(i + 1 for i in known), "operators sent")
 

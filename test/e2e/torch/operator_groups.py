@@ -27,7 +27,7 @@ def record_groups(**env):
 
 
 class Call:
-    """An operator with what the report says of it."""
+    """An operator with the report's values for it."""
 
     def __init__(self, operator, outer, is_setup):
         self.operator, self.outer, self.module, self.is_setup = operator, outer, NONE, is_setup

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Phases and groups of operators in reports of real trainings, against what the program says of its phases itself and
-against sums made from the dump.
-"""
+"""Phases and groups of operators in reports of real trainings, against the program's own phase
+marks and against sums made from the dump."""
 
 import collections
 import pathlib
@@ -33,7 +31,7 @@ def train(way):
 
 
 def said(recorded):
-    """What the program said: (phase, begin, end), innermost first."""
+    """The program's marks: (phase, begin, end), innermost first."""
     opened, spans = [], []
     for event in recorded:
         if event["event"] == "range_push" and event["source"] == TORSH_SOURCE:
@@ -57,7 +55,7 @@ def workers_of(found):
     return {event["process"] for event in found if event["event"] == "op_begin"} - {1}
 
 
-def phases_are_what_the_program_says(way):
+def phases_are_what_the_program_marks(way):
     output = train(way)
     found = events(output)
     recorded = of_process(found, 1)
@@ -105,7 +103,7 @@ def is_after_node(operator, nodes, spans):
 
 @case
 def workers_load_data_whichever_is_requested():
-    """The same of a worker alone, of which nothing but its parent says what it is."""
+    """The same of a worker alone, which only its parent identifies as one."""
     output = train("workers")
     found = events(output)
     pids = {row["process"]["process"]: row["process"]["pid"]
@@ -120,12 +118,13 @@ def workers_load_data_whichever_is_requested():
     for device in memory:
         expect_equal(sum(holder["bytes"] for holder in device["holders"]), device["peak_bytes"], "bytes at the peak")
         assert device["held_bytes"] <= device["peak_bytes"], f"more at the end than at the peak: {device}"
-        # The host's allocator reserves nothing; what it says after a fork counts the parent's tensors, too.
+        # The host's allocator reserves nothing; its values after a fork include the parent's
+        # tensors.
         expect_equal({device[name] for name in device if "reserved" in name or "allocated_" in name}, {None}, "its sums")
 
 
 for name in ("plain", "functional", "workers", "spawned_workers", "served_workers", "accumulation", "two_optimizers",
              "closure", "functional_closure", "mixed_precision", "distributed", "checkpointed", "without_modules"):
-    add_case(f"phases_of_{name}", phases_are_what_the_program_says, name)
+    add_case(f"phases_of_{name}", phases_are_what_the_program_marks, name)
 
 main()

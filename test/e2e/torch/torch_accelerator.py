@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Accelerators that PyTorch knows as PrivateUse1, by the functions that they gave its profiler: called by the ABI that a C++
-compiler gives them, and what operators took by such a device's own clock, which the test knows.
-"""
+"""PrivateUse1 accelerators of PyTorch, through the functions that they registered with its
+profiler: called by the ABI of C++, and the time of operators by such a device's own clock, which
+the test controls."""
 
 import collections
 import pathlib

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Collectives of two real processes over gloo: sizes, types and groups as the program knows them, and as torch.profiler saw
-the same calls.
-"""
+"""Collectives of two real processes over gloo: sizes, types and groups as the program made them,
+and as torch.profiler recorded the same calls."""
 
 import collections
 import csv
@@ -30,14 +28,14 @@ TYPES = {"Float": "float32", "Double": "float64", "Long": "int64", "Int": "int32
 def communicate():
     """The folder with what the ranks wrote, and the recording."""
     written = scratch("written")
-    # Without stacks, of which nothing is asked here: to name all of their lines takes longest.
+    # Without stacks, which are not needed here: to name all of their lines takes longest.
     result, output = record([torch_python(), PROGRAM, written], env={"TORSH_PROFILER_WITH_STACK": 0})
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
     return written, output
 
 
 def collectives(trace, pid):
-    """In their order, with what PyTorch says of each and with the arguments."""
+    """In order, with PyTorch's attributes of each and with the arguments."""
     found = [event for event in trace["traceEvents"] if event.get("cat") == "cpu_op" and event["name"].startswith("c10d::")
              and event["pid"] == pid]
     return sorted(found, key=lambda event: event["ts"])

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-FLOPs of recorded operators against PyTorch's own FlopCounterMode in the same process, step by step, on models of each
-kind. Where the two differ, and why:
+"""FLOPs of recorded operators against PyTorch's own FlopCounterMode in the same process, step by
+step, on models of each kind. Where the two differ, and why:
 
- - FlopCounterMode of 2.3 doesn't know the CPU's attention; `flops` counts as today's does.
+ - FlopCounterMode of 2.3 does not have the CPU's attention; `flops` counts as today's does.
  - It can't look at what torch.compile made in 2.3: the model that was compiled is compared with the same one as it was.
  - What one operator does by calling others (a transformer's fast path without gradients, bilinear, cdist) is nothing to it,
    as it doesn't look inside; we count the products there, fused ones too.
  - Attention over packed sequences (_flash_attention_forward, _efficient_attention_forward) has no formula of ours, as only
-   the device knows how long the sequences are; inside of scaled_dot_product_attention it counts there. flex_attention is no
+   the device has the lengths of the sequences; inside of scaled_dot_product_attention it counts there. flex_attention is no
    operator of its own where it isn't compiled: the products inside are counted.
  - What it doesn't count on any version (norms, element by element, cells of an LSTM) is in flops_all only.
 """
@@ -89,7 +88,7 @@ import torch.utils.flop_counter as module
 print(json.dumps({"counts": counts, "known": sorted({str(key).replace("aten.", "") for key in module.flop_registry})}))
 """
 WITHOUT_OURS = ("_flash_attention_", "_efficient_attention_", "flex_attention")
-ATTENTION = 2 * 2 * 4 * 10 * 10 * (4 + 4)  # of the encoder, in versions that don't know the CPU's
+ATTENTION = 2 * 2 * 4 * 10 * 10 * (4 + 4)  # of the encoder, in versions without the CPU's attention
 LSTM = 2 * 5 * 3 * 4 * (20 * (12 + 20) + 20 * (40 + 20)) * 2  # by products of matrices, in both directions
 
 
@@ -104,7 +103,8 @@ def fused():
 
 @case
 def what_is_fused_is_what_it_is_made_of():
-    """Which the counter doesn't see; of an LSTM that a library computes neither says anything but in flops_all."""
+    """The counter does not see these; for an LSTM that a library computes neither has a value
+    except in flops_all."""
     said, output = fused()
     scopes = {entry["name"]: entry for entry in read_report("ops", output, "--limit", "0")["ops"]}
     attention = 0 if "_scaled_dot_product_flash_attention_for_cpu" in said["known"] else ATTENTION
@@ -115,7 +115,7 @@ def what_is_fused_is_what_it_is_made_of():
 
 
 @case
-def all_that_the_counter_knows_is_counted():
+def all_that_the_counter_counts_is_counted():
     said, _ = fused()
     rows = (ROOT / "tools/ops/flops.def").read_text()
     ours = set(re.findall(r"COUNTER\((\w+),", rows)) | set(re.findall(r"FORMULA\((\w+), \w+, \w+, \d+, 1\)", rows))

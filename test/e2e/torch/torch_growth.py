@@ -42,7 +42,7 @@ def a_leaked_tensor_a_step_is_found_at_its_line():
     found = {frame["line"]: entry for entry in report["growth"] for frame in entry["stack"][:1] if frame["file"] == str(SCRIPT)}
     entry = found[LEAK_LINE]
     expect_equal((entry["kind"], entry["steps"]), ("tensor", COUNTED), "kind, and steps that are counted")
-    # Beside its elements what PyTorch and Python say of it: some small blocks.
+    # Beside its elements also PyTorch's and Python's objects for it: some small blocks.
     assert TENSOR_BYTES <= entry["bytes_per_step"] <= TENSOR_BYTES + OBJECTS_BYTES, entry["bytes_per_step"]
     assert entry["blocks_per_step"] == int(entry["blocks_per_step"]), entry["blocks_per_step"]
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-PyTorch's operators, tensors and modules as the agent records them, against what torch.profiler says that it saw in the
-same process at the same time, and against what the program holds.
-"""
+"""PyTorch's operators, tensors and modules as the agent records them, against torch.profiler in the
+same process at the same time, and against what the program holds."""
 
 import collections
 import json
@@ -115,7 +113,7 @@ def agree_with_the_profiler(ours, theirs, model):
 
 
 @case
-def backward_knows_the_thread_of_forward():
+def backward_has_the_thread_of_forward():
     witnesses, output = run_step(["mlp"], "threads")
     seen = witnesses["mlp"]
     recorded = events(output)
@@ -201,7 +199,7 @@ def tensors_are_the_storages_that_are_held():
 
 @case
 def only_the_programs_own_tensors_are_recorded():
-    """Not those by which the agent learns where things lie in PyTorch's classes."""
+    """Not those by which the agent finds the layout of PyTorch's classes."""
     _, output = record([torch_python(), "-c", "import torch; torch.ones(1000)"], timeout=TIMEOUT_S)
     found = [(event["bytes"], event["is_free"]) for event in events(output) if event["event"] == "tensor"]
     expect_equal(found, [(4000, 0), (4000, 1)], "tensors and their ends")

@@ -78,7 +78,7 @@ def threads_of(recorded, name):
     return {event["thread"] for event in recorded if event.get("name") == name}
 
 
-def backward_knows_the_thread_of_forward():
+def backward_has_the_thread_of_forward():
     for layout in (0, 1):
         recorded = of_parent(run_program(layout))
         (main,) = threads_of(recorded, "aten::add")
@@ -93,7 +93,7 @@ def a_forward_thread_that_is_not_proven_is_not_read():
     assert "which thread ran forward" in torsh("report", output), "the report doesn't say so"
 
 
-def overloads_are_told():
+def overloads_are_recorded():
     for layout, expected in ((0, "Tensor"), (1, None)):
         recorded = of_parent(run_program(layout))
         overloads = {event["name"]: event["overload"] for event in recorded if event["event"] == "op_begin"}
@@ -121,7 +121,7 @@ def without_modules_no_hook():
     assert operators(recorded)
 
 
-def unreadable_layout_is_said():
+def unreadable_layout_is_reported():
     output = run_program(UNREADABLE)
     ours = operators(of_parent(output))
     expect_equal({operator.inputs for operator in ours}, {None}, "inputs")
@@ -187,7 +187,8 @@ def a_forked_child_is_recorded():
 
 
 def observers_are_made_anew(layout, expected):
-    """Of ten states that a thread takes over, those that change nothing are kept from libtorch, if that can be told."""
+    """Of ten states that a thread takes over, those that change nothing are kept from libtorch, if
+    that can be decided."""
     python = find_python()
     command = [python.path, build(python, layout) / "state.py"]
     bare = run(command)
@@ -210,8 +211,8 @@ add_case("observers_that_are_the_same_stay", observers_are_made_anew, 0, [0, 0, 
 add_case("observers_kept_otherwise_are_made_anew", observers_are_made_anew, UNREADABLE, list(range(1, 11)))
 for layout in range(UNREADABLE):
     add_case(f"layout_{layout}_is_found", layout_is_found, layout)
-for check in (backward_knows_the_thread_of_forward, a_forward_thread_that_is_not_proven_is_not_read, overloads_are_told,
-              modules_are_named, modules_that_raise_are_closed, without_modules_no_hook, unreadable_layout_is_said,
+for check in (backward_has_the_thread_of_forward, a_forward_thread_that_is_not_proven_is_not_read, overloads_are_recorded,
+              modules_are_named, modules_that_raise_are_closed, without_modules_no_hook, unreadable_layout_is_reported,
               without_shapes_only_names, without_flops_none_are_shown, tensors_are_recorded,
               running_out_of_memory_keeps_what_was_held, without_memory_no_tensors, a_forked_child_is_recorded,
               stacks_of_operators):

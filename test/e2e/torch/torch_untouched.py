@@ -17,7 +17,7 @@ from timeline import events  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 PROGRAM = ROOT / "test/python/torch_state.py"
-OWN_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks")  # where the agent learns of modules
+OWN_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks")  # by which the agent sees modules
 OWN_HOOKS_WITH = "_global_forward_hooks_always_called"
 MOST_MEMORY_KB = 40 << 10
 TIMEOUT_S = 300

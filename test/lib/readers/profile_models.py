@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-profile_models.py FILE: loads an operator profile with models of its own, made from the tables of the schema 1.0 that the
-operator profiler (yottalabsai/Profiler) publishes, whose package is not on PyPI; prints how many kernels there are. Unlike
-the published ones these take no number for a text, no float for a number, and no key twice. Needs pydantic.
-"""
+"""profile_models.py FILE: loads an operator profile with models of its own, made from the tables of
+the schema 1.0 that the operator profiler (yottalabsai/Profiler) publishes (its package is not on
+PyPI); prints how many kernels there are. Unlike the published ones these take no number for a
+text, no float for a number, and no key twice. Needs pydantic."""
 
 import enum
 import json
@@ -121,7 +120,7 @@ class Profile(Model):
 
 
 def once(pairs):
-    """An object of JSON whose keys are there once each."""
+    """A JSON object with unique keys."""
     if len(dict(pairs)) != len(pairs):
         raise ValueError(f"a key is there twice: {pairs}")
     return dict(pairs)

@@ -98,7 +98,7 @@ class TraceProcessor:
         return config
 
     def imported(self, item):
-        """What the C library in there asks of its host: the clock, memory, and hardly anything else."""
+        """What its C library requests from the host: the clock, memory, and little else."""
         name = item.name
         if name == "emscripten_resize_heap":
             return self.grow

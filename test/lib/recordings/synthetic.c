@@ -153,7 +153,7 @@ static void put(struct synthetic *made, uint32_t thread, const struct event *eve
 		flush_events(made);
 }
 
-static void tell_kernels(struct synthetic *made)
+static void emit_kernels(struct synthetic *made)
 {
 	for (size_t i = 0; i < made->n_untold; i++)
 		put(made, 2, &made->untold[i]);
@@ -186,7 +186,7 @@ static void launch_kernel(struct synthetic *made, uint32_t thread)
 	made->idle_ns[stream] = kernel->kernel.begin + KERNEL_NS;
 	made->n_kernels++;
 	if (made->n_untold == KERNELS_UNTOLD)
-		tell_kernels(made);
+		emit_kernels(made);
 }
 
 static uint32_t begin(struct synthetic *made, uint32_t thread, enum label name, enum label inputs,
@@ -300,7 +300,7 @@ static void value(struct synthetic *made, enum label name, uint32_t kind, double
 }
 
 /* What a program says of itself: a loss that is the step's number, samples from 0 on, a mark. */
-static void say(struct synthetic *made)
+static void emit(struct synthetic *made)
 {
 	struct event event = {.id = EVENT_MARK};
 
@@ -328,7 +328,7 @@ static void put_step(struct synthetic *made)
 		end(made, 0, add);
 	}
 	if (made->n_ranks)
-		say(made);
+		emit(made);
 	end(made, 0, step);
 	made->n_steps++;
 }
@@ -488,7 +488,7 @@ static void run_more_threads(struct synthetic *made)
 	}
 }
 
-static void tell_more_threads(struct synthetic *made)
+static void emit_more_threads(struct synthetic *made)
 {
 	for (uint32_t i = 0; i < made->n_threads; i += CHECKPOINT_THREADS)
 		put_more_threads(made, i,
@@ -515,11 +515,11 @@ static void put_process(struct synthetic *made, uint64_t n_operators)
 	number_main_thread(made);
 	while (made->n_operators < n_operators)
 		put_step(made);
-	tell_kernels(made);
+	emit_kernels(made);
 	run_more_threads(made);
 	flush_events(made);
 	put_tables(made);
-	tell_more_threads(made);
+	emit_more_threads(made);
 	if (made->n_ranks)
 		put_stacks(made);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A tool within a program that gives a CUDA device work: it subscribes to CUPTI's callbacks by
- * itself, and prints what it heard. Built without CUDA's headers and libraries, which are found at
- * run time. cuda_client WHEN HOW
+ * itself, and prints what it received. Built without CUDA's headers and libraries, which are found
+ * at run time. cuda_client WHEN HOW
  *
  *	WHEN	"before" or "after" the driver is started
  *	HOW	"symbol": CUPTI as a program finds it that is linked with it; "dlsym": opened by the tool
@@ -79,34 +79,34 @@ DRIVERS
 static void *function;
 static uint64_t address;
 
-/* What was heard, and whether each exit found in its slot what its enter left there. */
-static struct heard {
+/* What was received, and whether each exit found in its slot what its enter left there. */
+static struct received {
 	uint64_t n[N_DOMAINS][N_IDS][2], n_lost_slots, n_wrong_data;
-} heard;
+} received;
 
-static void hear(void *data, int domain, uint32_t id, const void *what)
+static void receive(void *data, int domain, uint32_t id, const void *what)
 {
 	const struct call *call = what;
 
-	heard.n_wrong_data += data != &heard;
+	received.n_wrong_data += data != &received;
 	if (domain >= N_DOMAINS || id >= N_IDS)
 		return;
 	if (domain >= RESOURCE) {
-		heard.n[domain][id][0]++;
+		received.n[domain][id][0]++;
 		return;
 	}
-	heard.n[domain][id][call->site]++;
+	received.n[domain][id][call->site]++;
 	if (call->site == 0)
 		*call->slot = ~(uint64_t)call->correlation;
 	else
-		heard.n_lost_slots += *call->slot != ~(uint64_t)call->correlation;
+		received.n_lost_slots += *call->slot != ~(uint64_t)call->correlation;
 }
 
-static void print_heard(const char *when)
+static void print_received(const char *when)
 {
 	for (int domain = 0; domain < N_DOMAINS; domain++) {
 		for (uint32_t id = 0; id < N_IDS; id++) {
-			const uint64_t *n = heard.n[domain][id];
+			const uint64_t *n = received.n[domain][id];
 			const char *name = "?";
 
 			if (!n[0] && !n[1])
@@ -116,9 +116,9 @@ static void print_heard(const char *when)
 			       n[1]);
 		}
 	}
-	printf("%s: lost slots %lu, wrong data %lu\n", when, heard.n_lost_slots,
-	       heard.n_wrong_data);
-	memset(&heard, 0, sizeof(heard));
+	printf("%s: lost slots %lu, wrong data %lu\n", when, received.n_lost_slots,
+	       received.n_wrong_data);
+	memset(&received, 0, sizeof(received));
 }
 
 static void work(void)
@@ -187,31 +187,31 @@ static void listen_to(void *subscriber)
 	uint32_t launch = id_of("cuLaunchKernel"), wait = id_of("cuCtxSynchronize");
 
 	work();
-	print_heard("nothing");
+	print_received("nothing");
 	NEED(p_cuptiEnableCallback(1, subscriber, DRIVER, wait));
 	print_state(subscriber, wait);
 	print_state(subscriber, launch);
 	work();
-	print_heard("wait");
+	print_received("wait");
 	NEED(p_cuptiEnableCallback(1, subscriber, DRIVER, launch));
 	work();
-	print_heard("wait and launch");
+	print_received("wait and launch");
 	NEED(p_cuptiEnableCallback(0, subscriber, DRIVER, launch));
 	print_state(subscriber, launch);
 	work();
-	print_heard("wait again");
+	print_received("wait again");
 	NEED(p_cuptiEnableDomain(1, subscriber, DRIVER));
 	work();
-	print_heard("domain");
+	print_received("domain");
 	NEED(p_cuptiEnableDomain(0, subscriber, DRIVER));
 	work();
-	print_heard("no domain");
+	print_received("no domain");
 	NEED(p_cuptiEnableAllDomains(1, subscriber));
 	work();
-	print_heard("all");
+	print_received("all");
 	NEED(p_cuptiEnableAllDomains(0, subscriber));
 	work();
-	print_heard("none");
+	print_received("none");
 	NEED(p_cuptiEnableCallback(1, subscriber, DRIVER, launch));
 }
 
@@ -224,10 +224,10 @@ static void *subscribe(void)
 			       .old_name = old_name,
 			       .old_name_bytes = sizeof(old_name)};
 
-	NEED(p_cuptiSubscribe_v2(&subscriber, hear, &heard, &p));
+	NEED(p_cuptiSubscribe_v2(&subscriber, receive, &received, &p));
 	printf("subscribed\n");
 	p.name = "a second one";
-	printf("second: %d, taken by %s\n", p_cuptiSubscribe_v2(&second, hear, &heard, &p),
+	printf("second: %d, taken by %s\n", p_cuptiSubscribe_v2(&second, receive, &received, &p),
 	       old_name);
 	return subscriber;
 }
@@ -247,9 +247,9 @@ int main(int argc, char **argv)
 		listen_to(subscriber);
 		NEED(p_cuptiUnsubscribe(subscriber));
 		work();
-		print_heard("unsubscribed");
+		print_received("unsubscribed");
 		printf("stale: %d\n", p_cuptiEnableCallback(1, subscriber, DRIVER, 1));
-		NEED(p_cuptiSubscribe(&subscriber, hear, &heard));
+		NEED(p_cuptiSubscribe(&subscriber, receive, &received));
 	}
 	return 0;
 }

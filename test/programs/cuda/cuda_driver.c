@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Work for a CUDA device by the driver alone, found at run time: copies to and fro, fills and
- * kernels, some of it inside of regions, from as many threads as are asked for. cuda_driver THREADS
+ * kernels, some of it inside of regions, from the given number of threads. cuda_driver THREADS
  * KERNELS [HOW], HOW is how it ends: "return", "_exit", "exec" (of true), "quick_exit", "host_exit"
  * and "host__exit" (by a function on a stream), "kill" (by SIGKILL, some time later), "fork" (a
  * child that uses nothing, then return).

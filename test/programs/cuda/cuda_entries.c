@@ -8,7 +8,7 @@
  *	default	by dlsym(RTLD_DEFAULT)
  *	dlsym	by dlopen and dlsym
  *	proc	by cuGetProcAddress, itself found by dlsym, as the CUDA runtime does, static or not
- *	own	by a cuGetProcAddress that was asked for itself
+ *	own	by a cuGetProcAddress that returned itself
  *	ptsz	the same with a default stream for each thread
  *
  * TAKE is the name under which CUPTI is subscribed to before anything else.
@@ -217,7 +217,7 @@ struct subscriber {
 	size_t old_name_bytes;
 };
 
-static void hear(void *data, int domain, uint32_t id, const void *call)
+static void receive(void *data, int domain, uint32_t id, const void *call)
 {
 	(void)data, (void)domain, (void)id, (void)call;
 }
@@ -233,7 +233,7 @@ static void take(const char *name)
 	/* By its version: past whoever stands before dlsym. */
 	*(void **)&subscribe = dlvsym(library, "cuptiSubscribe_v2", "libcupti.so.13");
 	need(subscribe == NULL, "cuptiSubscribe_v2");
-	NEED(subscribe(&handle, hear, NULL, &parameters));
+	NEED(subscribe(&handle, receive, NULL, &parameters));
 }
 
 int main(int argc, char **argv)

@@ -91,8 +91,8 @@ static void work(void *stream)
 	NEED(cuMemFree_v2(memory));
 }
 
-/* Two layers of which the program says that they are the same, and one that isn't. */
-static void say_layers(void *stream)
+/* Two layers that the program declares to be the same, and one that differs. */
+static void mark_layers(void *stream)
 {
 	static const char *const tags[] = {"layer::unique::first", "layer::duplicate::second",
 					   "layer::unique::last"};
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 			work(streams[k]);
 		}
 		if (argc > 1 && strcmp(argv[1], "layers") == 0)
-			say_layers(streams[0]);
+			mark_layers(streams[0]);
 		NEED(cuCtxSynchronize());
 	}
 	return 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Allocates, and says after each call how far it got, in a file mapped shared, so that the number
- * survives whatever happens to the process. See test/fault.
+ * Allocates, and counts its calls in a file mapped shared, so that the number survives whatever
+ * happens to the process. See test/fault.
  *
  *	committed COUNTS N_BLOCKS N_THREADS HOW
  *
  * COUNTS is a file of 64 numbers of 64 bits: [i] blocks that thread i has and keeps, [32] 1 once
  * all are there. Every kept block has KEPT_BYTES and comes from keep_block(); between two of them a
- * block is allocated and freed again. Then the process ends as HOW says, once [33] is 0. Where that
- * is "slowly" there are a thousand blocks a second at most.
+ * block is allocated and freed again. Then the process ends in the way of HOW, once [33] is 0.
+ * Where that is "slowly" there are a thousand blocks a second at most.
  */
 #define _GNU_SOURCE
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * crowd names N: ranges of N different names. crowd stacks BITS: a block of 16 bytes that is never
- * freed from each of 2^BITS different stacks. crowd long BYTES: two ranges whose names have so many
- * bytes and differ in the last one.
+ * freed from each of 2^BITS different stacks. crowd long BYTES: two ranges with names of so many
+ * bytes that differ in the last one.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -81,7 +81,7 @@ static void *leak_valloc(void)
 	return valloc(1008);
 }
 
-/* Rounds up to whole pages; what was asked for is what was asked for. */
+/* Rounds up to whole pages; the requested size is what was passed. */
 static void *leak_pvalloc(void)
 {
 	return pvalloc(1009);

@@ -2,9 +2,9 @@
 /*
  *	held_by_step STEPS PEAK
  *
- * Holds memory whose steps are known: weights from before the first step; activations of each step
- * until the next one; one more piece of history with each step; a mistake in step 3; and in step
- * PEAK so much that this is the peak. Steps have the numbers 10, 11, ...
+ * Holds memory from known steps: weights from before the first step; activations of each step until
+ * the next one; one more piece of history with each step; a mistake in step 3; and in step PEAK so
+ * much that this is the peak. Steps have the numbers 10, 11, ...
  */
 #include <stdlib.h>
 

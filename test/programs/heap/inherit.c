@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Forks with blocks of the parent's, and what they do with them. Between the first fork and the
- * second the parent allocates N_MORE blocks and nothing else, so that their difference is known
- * whatever the C library keeps.
+ * second the parent allocates N_MORE blocks and nothing else, so that their difference does not
+ * depend on the C library.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

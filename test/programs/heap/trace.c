@@ -6,14 +6,15 @@
  *	trace TRUTH SEED N_TRACES serial|free here|forked
  *
  * serial: the threads of a trace take turns by handing over a lock, so that the order of all calls,
- * and with it the peak, is known. free: they run at will and pass blocks through shared slots; only
- * totals are known. here: one trace, in this process. forked: each trace in a child of its own.
+ * and with it the peak, is defined. free: they run at will and pass blocks through shared slots;
+ * only totals are defined. here: one trace, in this process. forked: each trace in a child of its
+ * own.
  *
  * Nothing here allocates beside the trace itself: bookkeeping is static, output is by write(2),
  * threads exist before the first call, and _exit ends the process before libraries free anything.
- * So what the C library holds does not change from the first call to the last, and can be told from
- * the blocks of the trace by the stack: each of those goes through trace_step, `depth` times
- * through descend, and through one of the at_... functions.
+ * So what the C library holds does not change from the first call to the last, and can be
+ * distinguished from the blocks of the trace by the stack: each of those goes through trace_step,
+ * `depth` times through descend, and through one of the at_... functions.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What programs do whose system calls are compared: activities WHAT. From the look at MARK on,
- * which is seen from outside, the process does that alone, and ends with 0; a forked child, and
- * what an exec makes of it, looks at MARK too when it is ready.
+ * Activities of programs with compared system calls: activities WHAT. From the look at MARK on,
+ * which is seen from outside, the process does only that, and ends with 0; a forked child, and what
+ * an exec makes of it, looks at MARK too when it is ready.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

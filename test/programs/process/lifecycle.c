@@ -84,7 +84,7 @@ static void *run_thread(void *lock)
 	return NULL;
 }
 
-/* Children of a process whose other threads are in the middle of malloc. */
+/* Children of a process with other threads in the middle of malloc. */
 static int fork_with_threads(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -270,7 +270,7 @@ static int hundred_threads(void)
 	return 27;
 }
 
-/* Ended by a signal whose handler is the default one, in the middle of everything. */
+/* Ended by a signal with the default handler, in the middle of everything. */
 static int terminated(void)
 {
 	fill();

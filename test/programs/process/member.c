@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One process of a family: member FILE SIZE STATUS. It keeps a block of SIZE bytes, says so in a
- * line of FILE, "PID PPID SIZE END", and ends with STATUS; "wait" waits to be killed instead.
+ * One process of a family: member FILE SIZE STATUS. It keeps a block of SIZE bytes, appends a line
+ * to FILE, "PID PPID SIZE END", and ends with STATUS; "wait" waits to be killed instead.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,7 +17,7 @@ static void keep_in_member(size_t n_bytes)
 	kept = malloc(n_bytes);
 }
 
-static void say(const char *path, size_t n_bytes, const char *end)
+static void report(const char *path, size_t n_bytes, const char *end)
 {
 	char line[128];
 	int n = snprintf(line, sizeof(line), "%d %d %zu %s\n", (int)getpid(), (int)getppid(),
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		return 98;
 	n_bytes = strtoul(argv[2], NULL, 10);
 	keep_in_member(n_bytes);
-	say(argv[1], n_bytes, argv[3]);
+	report(argv[1], n_bytes, argv[3]);
 	while (!strcmp(argv[3], "wait"))
 		pause();
 	return atoi(argv[3]);

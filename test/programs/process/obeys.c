@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Does what it is told: each letter on stdin is done, and then a '.' comes on stdout. See
+ * Obeys commands: each letter on stdin is executed, and then a '.' is printed to stdout. See
  * test/lib/live_targets.py.
  *
  *	a b c	keep N_BLOCKS more blocks of FIRST_BYTES, SECOND_BYTES, THIRD_BYTES

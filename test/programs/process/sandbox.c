@@ -183,8 +183,8 @@ static int fork_in_a_harmless_one(const char *how)
 }
 
 /*
- * Its resident set grows, by which one sees that somebody has looked at the process since; says so,
- * and is told to go on.
+ * Its resident set grows, which shows a later reader of its status; reports that, and waits for a
+ * command to go on.
  */
 static int be_looked_at(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Says everything that torsh.h can say. Prints what the calls returned, and whether there is an
- * agent; test/e2e/ranges/regions.py knows what has to be recorded. Also built as C99 and as C++11,
+ * Makes every kind of annotation of torsh.h. Prints the results of the calls, and whether there is
+ * an agent; test/e2e/ranges/regions.py has the expected recording. Also built as C99 and as C++11,
  * see there.
  */
 #include <errno.h>

@@ -2,9 +2,9 @@
 /*
  *	scheduled STEPS [unmarked]
  *
- * Does something else in each step, by torsh.h: step i, whose number is 100 + i, has i + 1 ranges
+ * Does something else in each step, by torsh.h: step i, with the number 100 + i, has i + 1 ranges
  * "work" with an "inner" and a mark in each, as many on another thread, ranges that end in the next
- * step, and leaks 1000 + i bytes. unmarked: the steps are not said.
+ * step, and leaks 1000 + i bytes. unmarked: the steps are not marked.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Waves of threads, for tests of which thread an event is told of: each thread says in its ranges
- * who it is.
+ * Waves of threads, for tests of the thread of an event: each thread has its identity in the names
+ * of its ranges.
  *
  *	waves THREADS	a wave for each line of stdin; after it "TID ALLOCATIONS" of each of its threads and an empty line
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A munmap, preloaded after the agent, in which a signal comes: as often as it was told. The
- * agent's wrapper is under way meanwhile.
+ * A munmap, preloaded after the agent, that raises a signal: as often as configured. The agent's
+ * wrapper is active meanwhile.
  */
 #include <signal.h>
 #include <stddef.h>

@@ -2,9 +2,9 @@
 /*
  * How many bytes of stack each function takes that the agent interposes: stack_use [LIBRARY
  * NAME...] prints a line for each: its name, those of the first call, those of later ones, and
- * "fits" when a third one came back on a stack of 4 KiB. The C library's are known here; of the
+ * "fits" when a third one came back on a stack of 4 KiB. The C library's are listed here; of the
  * names all others are called with pointers to zeros, as they stand in the libraries; so are those
- * that NVTX is given for its slots, under names like "nvtx-1-9", and ITT for its list, asked for as
+ * that NVTX is given for its slots, under names like "nvtx-1-9", and ITT for its list, named as
  * "itt-task_begin". Those that don't return are called in a child. Or stack_use handler: a crash is
  * handled on an alternate stack of 8 KiB, and ends with 42.
  */
@@ -171,7 +171,7 @@ static size_t measure(void (*call)(void))
 	return count_touched();
 }
 
-static void say(const char *name, size_t first, size_t again, int fits)
+static void report(const char *name, size_t first, size_t again, int fits)
 {
 	printf("%s %zu %zu %s\n", name, first, again, fits ? "fits" : "overflows");
 }
@@ -190,7 +190,7 @@ static void measure_here(const char *name, void (*call)(void))
 		again = smaller(again, measure(call));
 	/* What overflows ends here, which whoever reads the output sees by its end. */
 	run_on(small, SMALL_BYTES, call);
-	say(name, first, again, 1);
+	report(name, first, again, 1);
 }
 
 /* In a child, with which the stack is shared. Returns its status. */
@@ -218,7 +218,7 @@ static void measure_in_child(const char *name, void (*call)(void))
 	run_in_child(stack, STACK_BYTES, call);
 	used = count_touched();
 	status = run_in_child(small, SMALL_BYTES, call);
-	say(name, used, used, !WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV);
+	report(name, used, used, !WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV);
 }
 
 /* The child begins, allocates and ends on the stack that its parent was on. */
@@ -245,7 +245,7 @@ static void measure_fork(void)
 	first = measure(call_fork);
 	again = measure(call_fork);
 	run_on(small, SMALL_BYTES, call_fork);
-	say("fork", first, again, !number);
+	report("fork", first, again, !number);
 	stack = shared;
 }
 
@@ -305,12 +305,12 @@ static void measure_called(const char *name, void *zeros)
 	size_t first, again;
 
 	first = again = measure_by_name(name, zeros);
-	/* Now and then one asks after what others began. */
+	/* Sometimes one checks what others began. */
 	for (int i = 0; i < N_AGAIN; i++)
 		again = smaller(again, measure_by_name(name, zeros));
 	set_arguments(name, zeros);
 	run_on(small, SMALL_BYTES, call_by_name);
-	say(name, first, again, 1);
+	report(name, first, again, 1);
 }
 
 static void measure_slots(void *zeros)

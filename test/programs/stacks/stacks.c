@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Allocations from places whose stacks are hard to follow. Each leaks one block from leak_HOW,
- * called through known functions; test/e2e/heap/stacks.py knows the chains.
+ * Allocations from places with stacks that are hard to unwind. Each leaks one block from leak_HOW,
+ * called through known functions; test/e2e/heap/stacks.py has the chains.
  */
 #define _GNU_SOURCE
 #include <alloca.h>

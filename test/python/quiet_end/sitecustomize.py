@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-Imported by every Python that has this folder in PYTHONPATH: before it ends, it waits until the threads of PyTorch's autograd
-wait for work. What is left of a backward they release with the GIL, after backward has returned; a thread that asks for the GIL
-while the interpreter ends is ended by CPython (before 3.14), through C++ that may not be unwound: "terminate called without an
-active exception", SIGABRT. Bare programs end so, too: of one that ran on one core two in twelve did.
-"""
+"""Imported by every Python that has this folder in PYTHONPATH: before it ends, it waits until the
+threads of PyTorch's autograd wait for work. What is left of a backward they release with the
+GIL, after backward has returned; a thread that requests the GIL while the interpreter ends is
+ended by CPython (before 3.14), through C++ that may not be unwound: "terminate called without an
+active exception", SIGABRT. Bare programs end so, too: of one that ran on one core two in twelve
+did."""
 
 import atexit
 import importlib.machinery
@@ -24,7 +24,7 @@ def is_idle(task):
         if not (task / "comm").read_text().startswith("pt_autograd"):
             return True
         words = (task / "syscall").read_text().split()
-    except OSError:  # it has ended, or nobody may know
+    except OSError:  # it has ended, or may not be read
         return True
     return words[0] == FUTEX and int(words[4], 16) == 0
 

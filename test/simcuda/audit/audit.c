@@ -30,7 +30,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	char *path = NULL;
 
 	(void)cookie;
-	/* Only the name as it was asked for; what the search makes of it comes here too. */
+	/* Only the requested name; the results of the search come here too. */
 	if (flag != LA_SER_ORIG)
 		return (char *)name;
 	if (asprintf(&path, "%s/%s", folder, base) > 0 && !access(path, F_OK))

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * Launch a kernel by way of the driver, as the vendor's libraries do: with a call record of its
- * own. flops says how long it takes, unless SIMCUDA_KERNELS names it.
+ * Launch a kernel through the driver, as the vendor's libraries do: with a call record of its own.
+ * flops determines its duration, unless SIMCUDA_KERNELS names it.
  */
 CUresult blas_launch(const char *name, double flops, CUstream stream);
 

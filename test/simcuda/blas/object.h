@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An object that a simulated library hands out, of which nothing need be known: a handle, whose
- * kernels go to a stream, or a description. What generated functions (gen/behaviour.py) work with.
+ * An opaque object that a simulated library returns: a handle with the stream of its kernels, or a
+ * description. Used by generated functions (gen/behaviour.py).
  */
 #ifndef SIMCUDA_BLAS_OBJECT_H
 #define SIMCUDA_BLAS_OBJECT_H

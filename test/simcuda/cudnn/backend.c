@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The graph interface of the simulated cuDNN: descriptors are what the program says of them;
- * heuristics offer the same engines for every graph, and a plan launches what its engine does for
- * its graph.
+ * The graph interface of the simulated cuDNN: descriptors store what the program sets; heuristics
+ * offer the same engines for every graph, and a plan launches what its engine does for its graph.
  */
 #include <stdlib.h>
 
@@ -44,7 +43,7 @@ cudnnStatus_t do_cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 					  cudnnBackendAttributeType_t attributeType,
 					  int64_t elementCount, const void *arrayOfElements)
 {
-	/* What a descriptor says is settled when it is final. */
+	/* The values of a descriptor are fixed when it is final. */
 	if (!descriptor || descriptor_of(descriptor)->is_final)
 		return CUDNN_STATUS_BAD_PARAM;
 	return cudnn_descriptor_set(descriptor_of(descriptor), attributeName, attributeType,
@@ -139,7 +138,7 @@ static cudnnStatus_t get_results(const struct descriptor *heuristics, int64_t ro
 	return status;
 }
 
-/* One number, of the type that the program asks for: CUDNN_TYPE_INT64, or _INT32. */
+/* One number, of the type that the program requests: CUDNN_TYPE_INT64, or _INT32. */
 static cudnnStatus_t get_number(int64_t number, cudnnBackendAttributeType_t type, int64_t room,
 				int64_t *n_out, void *values)
 {

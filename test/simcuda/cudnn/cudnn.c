@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The simulated cuDNN itself: its version, its words for errors, and what a handle is asked for. */
+/* The simulated cuDNN itself: its version, its error texts, and the queries of a handle. */
 #include "cudnn_api.h"
 #include "test/simcuda/blas/object.h"
 

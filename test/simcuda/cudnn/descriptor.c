@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one value; 0 for a type that is not known. */
+/* Size of one value; 0 for an unknown type. */
 static size_t value_bytes(cudnnBackendAttributeType_t type)
 {
 	switch (type) {

@@ -46,8 +46,8 @@ const struct attribute *cudnn_descriptor_find(const struct descriptor *descripto
 					      cudnnBackendAttributeName_t name);
 
 /*
- * Set it, in place of what it was; values are copied. CUDNN_STATUS_BAD_PARAM for a type that is not
- * known.
+ * Set it, in place of the previous values; values are copied. CUDNN_STATUS_BAD_PARAM for an unknown
+ * type.
  */
 cudnnStatus_t cudnn_descriptor_set(struct descriptor *descriptor, cudnnBackendAttributeName_t name,
 				   cudnnBackendAttributeType_t type, int64_t n, const void *values);
@@ -65,8 +65,8 @@ cudnnStatus_t cudnn_attribute_get(const struct attribute *attribute,
 				  void *values);
 
 /*
- * What an engine launches for a graph of operations. CUDNN_STATUS_NOT_SUPPORTED where there is an
- * operation that the simulation doesn't know.
+ * What an engine launches for a graph of operations. CUDNN_STATUS_NOT_SUPPORTED if the simulation
+ * lacks an operation.
  */
 cudnnStatus_t cudnn_kernels_of_graph(const struct descriptor *graph, int64_t engine,
 				     struct kernels *kernels);

@@ -173,8 +173,8 @@ cudnnStatus_t do_cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescri
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static void tell(const struct rnn *rnn, struct rnn_part part, const void *weights,
-		 cudnnTensorDescriptor_t descriptor, void **address)
+static void report(const struct rnn *rnn, struct rnn_part part, const void *weights,
+		   cudnnTensorDescriptor_t descriptor, void **address)
 {
 	const int dimensions[] = {1, part.rows, part.columns};
 
@@ -197,10 +197,10 @@ cudnnStatus_t do_cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescripto
 	if (linLayerID > 2 * gates_of(rnn) ||
 	    (linLayerID == 2 * gates_of(rnn) && (!is_projected(rnn) || bDesc)))
 		return CUDNN_STATUS_BAD_PARAM;
-	tell(rnn, cudnn_rnn_part(rnn, pseudoLayer, linLayerID, false), weightSpace, mDesc, mAddr);
+	report(rnn, cudnn_rnn_part(rnn, pseudoLayer, linLayerID, false), weightSpace, mDesc, mAddr);
 	if (bDesc)
-		tell(rnn, cudnn_rnn_part(rnn, pseudoLayer, linLayerID, true), weightSpace, bDesc,
-		     bAddr);
+		report(rnn, cudnn_rnn_part(rnn, pseudoLayer, linLayerID, true), weightSpace, bDesc,
+		       bAddr);
 	return CUDNN_STATUS_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A recurrent network as the simulated cuDNN knows it: how long its weights are and where each
- * lies, and its kernels.
+ * A recurrent network in the simulated cuDNN: the size of its weights, the place of each, and its
+ * kernels.
  */
 #ifndef SIMCUDA_CUDNN_RNN_H
 #define SIMCUDA_CUDNN_RNN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What is enabled, the attributes of recording, and what can be asked without it. */
+/* What is enabled, the attributes of recording, and queries without it. */
 #include "test/simcuda/cupti/cupti.h"
 
 #include <pthread.h>
@@ -285,7 +285,7 @@ CUptiResult do_cuptiFinalize(void)
 	return CUPTI_SUCCESS;
 }
 
-/* ---- what can be asked ----------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------- */
 
 CUptiResult do_cuptiGetVersion(uint32_t *version)
 {

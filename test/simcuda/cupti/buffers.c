@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Buffers: asked for at the first record, handed back when full or flushed. As long as a buffer is
- * CUPTI's the client finds a pattern in it, and records are kept aside until it is handed back:
- * whoever writes to it meanwhile, or reads from it too early, is found out.
+ * Buffers: requested at the first record, returned when full or flushed. While CUPTI owns a buffer
+ * the client finds a pattern in it, and records are kept aside until it is returned: a client that
+ * writes to it meanwhile, or reads from it too early, is detected.
  */
 #include "test/simcuda/cupti/cupti.h"
 

@@ -159,7 +159,7 @@ static bool is_wanted(const struct sim_call *call)
 	       the_subscriber.is_enabled[call->api->domain][call->api->cbid];
 }
 
-static void tell_call(struct sim_call *call, CUpti_ApiCallbackSite site)
+static void report_call(struct sim_call *call, CUpti_ApiCallbackSite site)
 {
 	struct sim_context *context = sim_context_current();
 	CUpti_CallbackData data = {
@@ -193,7 +193,7 @@ static bool is_call_recorded(const struct sim_call *call)
 void cupti_call_begins(struct sim_call *call)
 {
 	if (is_wanted(call))
-		tell_call(call, CUPTI_API_ENTER);
+		report_call(call, CUPTI_API_ENTER);
 	if (is_call_recorded(call))
 		call->begin_stamp = cupti_stamp();
 }
@@ -206,13 +206,13 @@ void cupti_call_ends(struct sim_call *call)
 	if (call->begin_stamp && is_call_recorded(call))
 		cupti_record_call(call, call->begin_stamp, cupti_stamp());
 	if (is_wanted(call))
-		tell_call(call, CUPTI_API_EXIT);
+		report_call(call, CUPTI_API_EXIT);
 	if (!call->outer && cupti_has_much())
 		cupti_drain();
 }
 
 #if CUDA_VERSION < 12030
-/* headers of before don't know it, the driver does */
+/* older headers lack it, the driver has it */
 #define CU_GRAPH_NODE_TYPE_CONDITIONAL ((CUgraphNodeType)13)
 #endif
 

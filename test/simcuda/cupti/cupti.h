@@ -43,7 +43,7 @@ extern _Atomic uint8_t cupti_recorded_calls[3][CUPTI_N_CALLBACKS];
 /* Whether an activity of the kind that began at t_ns is recorded. */
 bool cupti_is_recorded(CUpti_ActivityKind kind, uint64_t t_ns);
 
-/* CUPTI works only where the driver does: 0, or what every call says. */
+/* CUPTI works only if the driver does: 0, or the result of every call. */
 CUptiResult cupti_check(void);
 
 /* Tell the engine who looks on. */
@@ -96,7 +96,7 @@ void cupti_record(const struct cupti_happening *happening);
 /* The size of a record in the version that is simulated; 0: no such kind. */
 size_t cupti_record_bytes(const CUpti_Activity *record);
 
-/* A context or a stream came into being; with the first context the devices are told too. */
+/* A context or a stream was created; with the first context the devices are reported too. */
 void cupti_record_context(const struct sim_context *context);
 void cupti_record_stream(const struct sim_stream *stream);
 
@@ -121,8 +121,8 @@ void cupti_memory(const struct sim_memory_event *event);
 void cupti_waited(const struct sim_wait_event *event);
 
 /*
- * Make records of what happened so far, and say whether there was anything; not from a callback of
- * the client's.
+ * Make records of what happened so far, and return whether there was anything; not from a callback
+ * of the client's.
  */
 bool cupti_drain(void);
 bool cupti_has_much(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What happened and is not a record yet. The engine tells it under its lock, where nothing of the
- * client's may be called; records are made of it by a flush, or by a thread of the program's at the
+ * What happened and is not a record yet. The engine reports it under its lock, where no client
+ * function may be called; records are made of it by a flush, or by a thread of the program at the
  * end of a call when there is much.
  */
 #include "test/simcuda/cupti/cupti.h"

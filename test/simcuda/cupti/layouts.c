@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The lengths of records by version, from the structs of the headers, which say when each was
+ * The lengths of records by version, from the structs of the headers, which document when each was
  * replaced. That a newer struct begins with the older one is checked for the last fields that the
  * older has.
  */
@@ -10,7 +10,7 @@
 
 #include "test/simcuda/engine/config.h"
 
-/* As CUPTI says them; for 12, whose versions were counted up, also by its release: 26 or 120800. */
+/* CUPTI's version numbers; for 12, which counted versions up, also by its release: 26 or 120800. */
 enum {
 	COUNT_MAX = 9999,
 	RELEASE_12_8 = 120800,

@@ -60,7 +60,7 @@ typedef CUpti_ActivityOverhead3 newest_overhead;
 typedef CUpti_ActivityOverhead newest_overhead;
 #endif
 
-/* The version whose records are written: that of the headers, unless it is set. */
+/* The version of the written records: the headers', unless it is set. */
 int layout_version(void);
 
 /* 0: no such record is written here. */

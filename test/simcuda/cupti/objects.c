@@ -26,7 +26,7 @@ static void append(CUpti_ActivityKind kind, const void *record)
 		cupti_append(record, cupti_record_bytes(record));
 }
 
-/* The bytes are those that the driver says, which are what nvidia-smi would. */
+/* The bytes that the driver reports, which nvidia-smi would show. */
 static void record_device(int ordinal)
 {
 	newest_device record = {

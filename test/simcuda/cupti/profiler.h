@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the files of the simulated counters share: host.c knows metrics and computes their values,
+ * What the files of the simulated counters share: host.c has metrics and computes their values,
  * ranges.c counts kernels of a context, sampling.c devices at intervals. Every rule about the order
- * of calls is kept here, or answered with the error that the headers name; what would hang or crash
- * is a violation.
+ * of calls is checked here, or answered with the error that the headers name; what would hang or
+ * crash is a violation.
  */
 #ifndef SIMCUDA_PROFILER_H
 #define SIMCUDA_PROFILER_H
@@ -37,15 +37,12 @@ struct data_image {
 
 enum { CONFIG_MAGIC = 0x51c0f16, DATA_MAGIC = 0x51da7a };
 
-/*
- * A struct of parameters is of a version that is known, up to the field that the first one ended
- * with.
- */
+/* A struct of parameters has a known version, up to the field that the first one ended with. */
 #define IS_KNOWN(p, type, last)                                                \
 	((p) && (p)->structSize >= offsetof(type, last) + sizeof((p)->last) && \
 	 (p)->structSize <= sizeof(type) && !(p)->pPriv)
 
-/* 0, or what every call says before cuptiProfilerInitialize. */
+/* 0, or the result of every call before cuptiProfilerInitialize. */
 CUptiResult profiler_check(void);
 
 /* The config image, if it is one of that kind. */

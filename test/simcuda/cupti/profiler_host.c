@@ -128,7 +128,7 @@ static struct host *host_of(CUpti_Profiler_Host_Object *object)
 	return host && host->magic == HOST_MAGIC ? host : NULL;
 }
 
-/* As the real one: larger structs are those of a version that is not known. */
+/* As the real one: larger structs are those of an unknown version. */
 CUptiResult do_cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
 {
 	struct host *host;
@@ -187,7 +187,7 @@ CUptiResult do_cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMe
 
 	if (!host || !IS_KNOWN(p, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics))
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	/* One name that is not known, and none is added. */
+	/* One unknown name, and none is added. */
 	for (size_t i = 0; i < p->numMetrics; i++)
 		if (row_of(p->ppMetricNames[i], host->config.type) < 0)
 			return CUPTI_ERROR_INVALID_METRIC_NAME;

@@ -199,7 +199,9 @@ do_cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_P
 	return CUPTI_SUCCESS;
 }
 
-/* ---- what the engine tells ------------------------------------------------------------------- */
+/*
+ * ---- reports from the engine -------------------------------------------------------------------
+ */
 
 /* On a device that waits for one kernel alone, what needs a second launch never ends. */
 static bool would_hang(const struct sim_op *op)

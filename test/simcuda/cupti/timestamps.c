@@ -24,7 +24,7 @@ static _Atomic(CUpti_TimestampCallbackFunc) callback;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the readings */
 static struct reading first, last;
 static unsigned n_registrations;
-static _Atomic unsigned n_mixed; /* kernels whose times are still to be spoilt */
+static _Atomic unsigned n_mixed; /* kernels with times that are still to be spoilt */
 
 /* Both clocks at one moment, as nearly as a few tries get. */
 static struct reading read_both(CUpti_TimestampCallbackFunc read)

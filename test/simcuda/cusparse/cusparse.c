@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The simulated cuSPARSE: what functions.txt can't say. */
+/* The simulated cuSPARSE: what functions.txt cannot express. */
 #include "cusparse_api.h"
 
 #define EXPORT __attribute__((visibility("default")))

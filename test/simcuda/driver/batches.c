@@ -26,7 +26,7 @@ static CUresult copy_one(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstrea
 }
 
 /*
- * Boxes that have gaps between their layers can't be said as rows; arrays can't be copied at all.
+ * Boxes with gaps between their layers cannot be expressed as rows; arrays cannot be copied at all.
  */
 static CUresult copy_box(const CUDA_MEMCPY3D_BATCH_OP *box, CUstream stream)
 {

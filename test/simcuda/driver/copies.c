@@ -126,7 +126,7 @@ static CUresult copy2d_work(struct sim_work *work, const CUDA_MEMCPY2D *c, bool 
 	return make_rows(work, &rows);
 }
 
-/* Of several layers only what lies in them without gaps can be said as rows. */
+/* Of several layers only what lies in them without gaps can be expressed as rows. */
 CUresult drv_copy3d_work(struct sim_work *work, const CUDA_MEMCPY3D *c, bool is_async)
 {
 	size_t to_row = (c->dstZ * c->dstHeight + c->dstY) * c->dstPitch,

@@ -30,7 +30,7 @@ CUresult drv_kernel_node_work(struct sim_work *work, const CUDA_KERNEL_NODE_PARA
 CUresult drv_copy3d_work(struct sim_work *work, const CUDA_MEMCPY3D *copy, bool is_async);
 CUresult drv_memset_node_work(struct sim_work *work, const CUDA_MEMSET_NODE_PARAMS *params);
 
-/* Add a node that does the work to a graph, and tell the tracer. */
+/* Add a node that does the work to a graph, and report it to the tracer. */
 CUresult drv_graph_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n,
 		       const struct sim_work *work);
 CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n,

@@ -111,7 +111,7 @@ static void *find_symbol(const char *name)
 	return NULL;
 }
 
-/* The first form of a function; sim_n_forms: none is known. */
+/* The first form of a function; sim_n_forms: none. */
 static unsigned first_form(const char *name)
 {
 	unsigned low = 0, high = sim_n_forms;

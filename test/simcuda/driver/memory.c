@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Memory of devices and of the host, and what is known of an address. */
+/* Memory of devices and of the host, and the attributes of an address. */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/memory/memory.h"
 
@@ -162,7 +162,7 @@ CUresult do_cuMemGetAddressRange_v2(const cuMemGetAddressRange_v2_p *p)
 	return CUDA_SUCCESS;
 }
 
-/* Where the attribute has a value for memory that CUDA does not know, it is written too. */
+/* If the attribute has a value for memory that CUDA does not manage, it is written too. */
 static CUresult read_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)
 {
 	struct sim_range range = {0};

@@ -20,7 +20,7 @@ enum {
 	SHARED_PER_PROCESSOR = 233472,
 	MAX_THREADS_PER_BLOCK = 1024,
 	SHARED_PER_BLOCK = 49152,
-	/* What every kernel is said to need. */
+	/* The resources that every kernel reports. */
 	REGISTERS = 32,
 };
 

@@ -347,7 +347,7 @@ CUresult do_cuStreamIsCapturing(const cuStreamIsCapturing_p *p)
 	return result;
 }
 
-/* The newest form; the older ones ask for less. */
+/* The newest form; the older ones request less. */
 CUresult do_cuStreamGetCaptureInfo_v3(const cuStreamGetCaptureInfo_v3_p *p)
 {
 	struct sim_stream *stream;

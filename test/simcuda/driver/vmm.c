@@ -74,7 +74,7 @@ static struct physical *physical_of(CUmemGenericAllocationHandle handle)
 }
 
 /* With the lock. */
-static void tell(const char *what, const struct physical *physical)
+static void report(const char *what, const struct physical *physical)
 {
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"%s\",\"handle\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu}",
@@ -101,7 +101,7 @@ CUresult do_cuMemCreate(const cuMemCreate_p *p)
 	bool has_room =
 		sim_extents_take(&device->free_memory, p->size, SIM_GRANULARITY, &physical->offset);
 	if (has_room)
-		tell("create", physical);
+		report("create", physical);
 	else
 		sim_memory_refuse(device, p->size);
 	sim_unlock();
@@ -122,7 +122,7 @@ static void unref(struct physical *physical)
 	physical->magic = 0;
 	sim_memory_discard(physical->device, physical->offset, physical->bytes);
 	sim_extents_give(&physical->device->free_memory, physical->offset, physical->bytes);
-	tell("release", physical);
+	report("release", physical);
 }
 
 CUresult do_cuMemRelease(const cuMemRelease_p *p)
@@ -165,7 +165,7 @@ CUresult do_cuMemMap(const cuMemMap_p *p)
 	if (!is_taken) {
 		physical->n_refs++;
 		sim_memory_insert(&range);
-		sim_memory_tell(&range, false, (struct sim_memory_from){0});
+		sim_memory_report(&range, false, (struct sim_memory_from){0});
 	}
 	sim_unlock();
 	return is_taken ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -180,7 +180,7 @@ CUresult do_cuMemUnmap(const cuMemUnmap_p *p)
 	while (at < end && sim_memory_find(at, &range) && range.is_mapping && range.base == at &&
 	       at + range.bytes <= end) {
 		sim_memory_remove(at, &range);
-		sim_memory_tell(&range, true, (struct sim_memory_from){0});
+		sim_memory_report(&range, true, (struct sim_memory_from){0});
 		unref(range.handle);
 		at += range.bytes;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The engine's thread: calls host functions, and moves time on while something is pending whose
- * effect the program could see without asking. Started by the first of these; none of it runs in a
- * forked child.
+ * The engine's thread: calls host functions, and advances time while something is pending with an
+ * effect that the program could see without a call. Started by the first of these; none of it runs
+ * in a forked child.
  */
 #include <pthread.h>
 #include <sched.h>

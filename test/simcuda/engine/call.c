@@ -163,7 +163,7 @@ int sim_call_unsupported(struct sim_api *api)
 	return api->unsupported;
 }
 
-/* What has ended by the exit is in the log, also where nobody asked. */
+/* What has ended by the exit is in the log, even without a query. */
 __attribute__((destructor(101))) static void log_counts(void)
 {
 	if (!sim_log_is_on())

@@ -53,13 +53,10 @@ int sim_call_exit(struct sim_call *call);
 /* The innermost call of this thread, or NULL. */
 struct sim_call *sim_call_current(void);
 
-/*
- * The id under which what the current call submits is known to CUPTI: that of the outermost call; 0
- * outside of one.
- */
+/* CUPTI's id of what the current call submits: that of the outermost call; 0 outside of one. */
 uint64_t sim_call_correlation(void);
 
-/* Count a function that is not simulated; returns what it is to say. */
+/* Count a function that is not simulated; returns its result. */
 int sim_call_unsupported(struct sim_api *api);
 
 /*

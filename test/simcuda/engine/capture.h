@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Capture: what is submitted to streams becomes nodes of a graph. With the lock, unless said
- * otherwise.
+ * Capture: what is submitted to streams becomes nodes of a graph. Requires the lock, unless noted.
  */
 #ifndef SIMCUDA_CAPTURE_H
 #define SIMCUDA_CAPTURE_H
@@ -41,7 +40,7 @@ int sim_capture_check_call(void);
 bool sim_capture_takes(const struct sim_stream *stream, const struct sim_work *work);
 int sim_capture_add(struct sim_stream *stream, const struct sim_work *work);
 
-/* The stream is asked for what a capture can't say: breaks it. 0, or the error. */
+/* The stream is queried for what a capture cannot express: breaks it. 0, or the error. */
 int sim_capture_forbids(struct sim_stream *stream);
 
 /* The stream is destroyed while it captures. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Reading SIMCUDA_* variables. A wrong one ends the process: a test whose settings were not obeyed
- * proves nothing.
+ * Reading SIMCUDA_* variables. A wrong one ends the process: a test with ignored settings proves
+ * nothing.
  */
 #include "test/simcuda/engine/config.h"
 

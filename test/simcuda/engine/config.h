@@ -32,7 +32,7 @@ struct sim_config {
 	int driver_version; /* as cuDriverGetVersion writes it */
 	/* as cudaRuntimeGetVersion writes it; 0: that of the library's headers */
 	int runtime_version;
-	int cupti_version; /* CUPTI_API_VERSION whose record layouts are written; 0: as above */
+	int cupti_version; /* CUPTI_API_VERSION of the written record layouts; 0: as above */
 
 	bool is_virtual_clock;
 	uint64_t call_ns; /* a call lasts so long on the virtual clock */
@@ -44,7 +44,7 @@ struct sim_config {
 	uint64_t local_bytes_per_us; /* within a device */
 	uint64_t flops_per_ns; /* of cuBLAS and cuDNN */
 	int n_concurrent; /* kernels that run at a time on a device */
-	int loop_rounds; /* of a conditional node's WHILE, whose handle is not 0 at the launch */
+	int loop_rounds; /* of a conditional node's WHILE, if its handle is not 0 at the launch */
 	int queue_depth; /* operations of a stream that wait before a call blocks */
 
 	const char *log; /* NULL: none */

@@ -96,7 +96,7 @@ bool sim_context_is_live(const struct sim_context *context)
 	return context && context->magic == CONTEXT_MAGIC;
 }
 
-static void tell(enum sim_resource what, struct sim_context *context)
+static void report(enum sim_resource what, struct sim_context *context)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 
@@ -120,7 +120,7 @@ int sim_context_create(struct sim_device *device, unsigned flags, struct sim_con
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"context\",\"context\":%u,\"device\":%d}", context->id,
 			device->ordinal);
-	tell(SIM_CONTEXT_CREATED, context);
+	report(SIM_CONTEXT_CREATED, context);
 	*out = context;
 	return SIM_SUCCESS;
 }
@@ -140,7 +140,7 @@ void sim_context_set_current(struct sim_context *context)
 int sim_context_destroy(struct sim_context *context)
 {
 	sim_context_synchronize(context);
-	tell(SIM_CONTEXT_DESTROYED, context);
+	report(SIM_CONTEXT_DESTROYED, context);
 	sim_memory_free_all(context->id);
 	sim_lock();
 	context->magic = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Devices, contexts, streams and events. Handles of programs are pointers to these; what was
- * destroyed is kept, so that a stale handle is told from a live one. Errors are those of result.h.
- * What ends in _locked needs the lock.
+ * Devices, contexts, streams and events. Handles of programs are pointers to these; destroyed ones
+ * are kept, to distinguish a stale handle from a live one. Errors are those of result.h. Functions
+ * with the suffix _locked need the lock.
  */
 #ifndef SIMCUDA_DEVICE_H
 #define SIMCUDA_DEVICE_H
@@ -64,7 +64,7 @@ struct sim_stream {
 	struct sim_stream *next;
 	unsigned flags; /* 1: does not wait for the legacy stream */
 	int priority;
-	uint32_t owner; /* the thread whose default stream it is, or 0 */
+	uint32_t owner; /* the thread that has it as default stream, or 0 */
 	struct sim_op *tail; /* the operation submitted last, until it ends; a reference */
 	int n_pending;
 	struct sim_capture_end end;
@@ -132,8 +132,7 @@ int sim_stream_synchronize(struct sim_stream *stream);
 int sim_context_synchronize(struct sim_context *context);
 
 /*
- * The same for what frees memory: no synchronisation that anybody is told of, and no end of a
- * capture.
+ * The same for functions that free memory: no synchronisation is reported, and no end of a capture.
  */
 int sim_context_wait(struct sim_context *context);
 

@@ -19,7 +19,7 @@ enum { GRAPH_MAGIC = 0x47726170, EXEC_MAGIC = 0x45786563 };
 
 static _Atomic uint32_t last_id;
 
-static void tell(const struct sim_resource_event *event)
+static void report(const struct sim_resource_event *event)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 
@@ -52,7 +52,7 @@ struct sim_graph *sim_graph_create(void)
 {
 	struct sim_graph *graph = make_graph();
 
-	tell(&(struct sim_resource_event){.what = SIM_GRAPH_CREATED, .graph = graph});
+	report(&(struct sim_resource_event){.what = SIM_GRAPH_CREATED, .graph = graph});
 	return graph;
 }
 
@@ -113,7 +113,7 @@ void sim_graph_remove(struct sim_graph_node *node)
 	struct sim_graph *graph = node->graph;
 	size_t kept = 0;
 
-	tell(&(struct sim_resource_event){
+	report(&(struct sim_resource_event){
 		.what = SIM_NODE_DESTROYED, .graph = graph, .node = node});
 	for (size_t i = 0; i < graph->n_nodes; i++) {
 		struct sim_graph_node *other = graph->nodes[i];
@@ -215,21 +215,21 @@ static struct sim_graph *clone_graph(struct sim_graph *graph, bool is_instantiat
 	}
 	clone->has_memory = graph->has_memory;
 	link_clones(clone, is_instantiated);
-	tell(&(struct sim_resource_event){
+	report(&(struct sim_resource_event){
 		.what = SIM_GRAPH_CLONED, .graph = clone, .original_graph = graph});
 	/*
-	 * NVIDIA's own sample of tracing graphs leaves out the nodes that it is told are created by
-	 * an instantiation.
+	 * NVIDIA's own sample of tracing graphs skips the nodes that an instantiation reports as
+	 * created.
 	 */
 	for (size_t i = 0; i < clone->n_nodes && is_instantiated; i++)
-		tell(&(struct sim_resource_event){
+		report(&(struct sim_resource_event){
 			.what = SIM_NODE_CREATED, .graph = clone, .node = clone->nodes[i]});
 	for (size_t i = 0; i < clone->n_nodes; i++)
-		tell(&(struct sim_resource_event){.what = SIM_NODE_CLONED,
-						  .graph = clone,
-						  .original_graph = graph,
-						  .node = clone->nodes[i],
-						  .original_node = clone->nodes[i]->original});
+		report(&(struct sim_resource_event){.what = SIM_NODE_CLONED,
+						    .graph = clone,
+						    .original_graph = graph,
+						    .node = clone->nodes[i],
+						    .original_node = clone->nodes[i]->original});
 	for (size_t i = 0; i < graph->n_objects; i++)
 		sim_graph_retain(clone, graph->objects[i], 1);
 	return clone;
@@ -242,7 +242,7 @@ struct sim_graph *sim_graph_clone(struct sim_graph *graph)
 
 void sim_graph_destroy(struct sim_graph *graph)
 {
-	tell(&(struct sim_resource_event){.what = SIM_GRAPH_DESTROYED, .graph = graph});
+	report(&(struct sim_resource_event){.what = SIM_GRAPH_DESTROYED, .graph = graph});
 	graph->magic = 0;
 	for (size_t i = 0; i < graph->n_objects; i++)
 		sim_user_object_release(graph->objects[i], 1);
@@ -253,7 +253,7 @@ void sim_graph_destroy(struct sim_graph *graph)
 			sim_graph_memory_hold(graph->nodes[i]->work.address, -1);
 		free(graph->nodes[i]->after);
 	}
-	/* The handles stay readable: a stale one is told from a live one. */
+	/* The handles stay readable, to distinguish a stale one from a live one. */
 	free(graph->objects);
 	graph->n_objects = graph->n_nodes = 0;
 }
@@ -270,7 +270,7 @@ int sim_exec_create(struct sim_graph *graph, struct sim_exec **out)
 	exec->graph = clone;
 	exec->source = graph;
 	graph->n_execs++;
-	tell(&(struct sim_resource_event){
+	report(&(struct sim_resource_event){
 		.what = SIM_EXEC_CREATED, .graph = clone, .original_graph = graph, .exec = exec});
 	*out = exec;
 	return SIM_SUCCESS;
@@ -278,7 +278,7 @@ int sim_exec_create(struct sim_graph *graph, struct sim_exec **out)
 
 void sim_exec_destroy(struct sim_exec *exec)
 {
-	tell(&(struct sim_resource_event){
+	report(&(struct sim_resource_event){
 		.what = SIM_EXEC_DESTROYED, .graph = exec->graph, .exec = exec});
 	exec->magic = 0;
 	exec->source->n_execs--;
@@ -363,7 +363,7 @@ static void wait_for_nodes(struct sim_op *op, const struct sim_graph_node *node,
 		sim_op_after(op, node->after[i]->op);
 }
 
-/* Returns a reference to the operation whose end is the node's. */
+/* Returns a reference to the operation that ends the node. */
 static struct sim_op *launch_node(const struct launch *launch, struct sim_graph_node *node,
 				  struct sim_op *begin)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Graphs: nodes of work with what they depend on. An executable graph is a clone, whose nodes have
- * ids of their own. A graph is the program's own, and used by one thread at a time, as the
- * interface demands.
+ * Graphs: nodes of work with their dependencies. An executable graph is a clone with node ids of
+ * its own. A graph belongs to the program, and is used by one thread at a time, as the interface
+ * demands.
  */
 #ifndef SIMCUDA_GRAPH_H
 #define SIMCUDA_GRAPH_H

@@ -291,7 +291,7 @@ static void finish(struct sim_op *op, uint64_t t_ns)
 		op->context->error = op->error;
 	op->state = SIM_OP_DONE;
 	leave_unit(op, t_ns);
-	sim_op_tell(op);
+	sim_op_report(op);
 	if (op->is_visible)
 		sim_background_need(-1);
 	if (op->stream) {

@@ -22,7 +22,7 @@ struct sim_op {
 	enum sim_unit unit;
 	struct sim_device *device;
 	struct sim_context *context;
-	struct sim_stream *stream; /* whose pending operation this is, or NULL */
+	struct sim_stream *stream; /* the stream with this pending operation, or NULL */
 	uint32_t stream_id, thread;
 	uint64_t correlation;
 	uint32_t graph_id; /* of the executable graph, or 0 */
@@ -47,7 +47,7 @@ struct sim_op *sim_op_create(struct sim_context *context, const struct sim_work 
 /* It starts no earlier than before ends. */
 void sim_op_after(struct sim_op *op, struct sim_op *before);
 
-/* All of its waits are known: it may start, at t_ns at the earliest. */
+/* All of its waits are resolved: it may start, at t_ns at the earliest. */
 void sim_op_submit(struct sim_op *op, uint64_t t_ns);
 
 void sim_op_ref(struct sim_op *op);
@@ -86,7 +86,7 @@ void sim_background_need(int n);
 /* Call with each operation that runs on a device. */
 void sim_each_running(void (*call)(struct sim_op *op));
 
-/* The next moment at which something starts or ends; UINT64_MAX: none is known. */
+/* The next moment at which something starts or ends; UINT64_MAX: none. */
 uint64_t sim_next_time(void);
 
 /* Wait, without the lock, for t_ns or for what a host function does. */

@@ -31,7 +31,7 @@ bool sim_stream_is_live(const struct sim_stream *stream)
 	return stream && stream->magic == STREAM_MAGIC;
 }
 
-static void tell(enum sim_resource what, struct sim_stream *stream)
+static void report(enum sim_resource what, struct sim_stream *stream)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 
@@ -60,7 +60,7 @@ int sim_stream_create(struct sim_context *context, unsigned flags, int priority,
 	sim_unlock();
 	*out = stream;
 	if (context->legacy)
-		tell(SIM_STREAM_CREATED, stream);
+		report(SIM_STREAM_CREATED, stream);
 	return SIM_SUCCESS;
 }
 
@@ -68,7 +68,7 @@ int sim_stream_destroy(struct sim_stream *stream)
 {
 	if (stream == stream->context->legacy)
 		return SIM_INVALID_HANDLE;
-	tell(SIM_STREAM_DESTROYED, stream);
+	report(SIM_STREAM_DESTROYED, stream);
 	sim_lock();
 	sim_capture_abandon(stream);
 	stream->magic = 0;
@@ -153,8 +153,8 @@ static int submit_now(struct sim_stream *stream, const struct sim_work *work, st
 	return SIM_SUCCESS;
 }
 
-static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint32_t stream,
-		      uint64_t begin_ns)
+static void report_wait(enum sim_wait_kind kind, struct sim_context *context, uint32_t stream,
+			uint64_t begin_ns)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 	struct sim_wait_event event = {
@@ -192,7 +192,7 @@ int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, st
 		result = submit_now(stream, work, out);
 	sim_unlock();
 	if (work->kind == SIM_WAIT && !result)
-		tell_wait(SIM_WAIT_STREAM_EVENT, stream->context, stream->id, sim_now());
+		report_wait(SIM_WAIT_STREAM_EVENT, stream->context, stream->id, sim_now());
 	return result;
 }
 
@@ -222,7 +222,7 @@ int sim_stream_synchronize(struct sim_stream *stream)
 		result = stream->context->error;
 	}
 	sim_unlock();
-	tell_wait(SIM_WAIT_STREAM, stream->context, stream->id, begin_ns);
+	report_wait(SIM_WAIT_STREAM, stream->context, stream->id, begin_ns);
 	return result;
 }
 
@@ -247,6 +247,6 @@ int sim_context_synchronize(struct sim_context *context)
 	sim_unlock();
 	if (!result)
 		result = sim_context_wait(context);
-	tell_wait(SIM_WAIT_CONTEXT, context, UINT32_MAX, begin_ns);
+	report_wait(SIM_WAIT_CONTEXT, context, UINT32_MAX, begin_ns);
 	return result;
 }

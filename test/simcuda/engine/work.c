@@ -16,7 +16,7 @@
 #include "test/simcuda/engine/result.h"
 
 enum {
-	/* A copy to the host of at most so many bytes is the count that an operator asks for. */
+	/* A copy to the host of at most so many bytes is the count that an operator reads back. */
 	COUNT_BYTES = 8
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What a stream, or a node of a graph, is asked to do: a value, copied by whoever keeps it.
- */
+/* The work of a stream or of a graph's node: a value that its holder copies. */
 #ifndef SIMCUDA_WORK_H
 #define SIMCUDA_WORK_H
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-forwards.py FORWARD_DEF OUT: the functions of the runtime that are one of the driver's, from their table; those that the
-headers have, which wrappers.py says.
-"""
+"""forwards.py FORWARD_DEF OUT: the functions of the runtime that are one of the driver's, from
+their table; those in the headers, which wrappers.py lists."""
 
 import pathlib
 import re

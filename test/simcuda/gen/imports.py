@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-# Symbols that carry no version say by their name whose they are.
+# Symbols without a version have their owner in their name.
 UNVERSIONED = [(r"nccl[A-Z]", "libnccl.so.2"), (r"cu[A-Z](?!parse|File|Solver|FFT)", "libcuda.so.1")]
 VERSIONED = ("libcudart.so", "libcupti.so", "libcublas.so", "libcublasLt.so", "libcudnn.so", "libcufft.so", "libcusolver.so",
              "libcusparse.so", "libnvrtc.so")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-wrappers.py LIBRARY OUT HEADER...: writes OUT.h and OUT.c, the entry points of a simulated library.
+"""wrappers.py LIBRARY OUT HEADER...: writes OUT.h and OUT.c, the entry points of a simulated
+library.
 
-Each entry point makes a struct sim_call or asks for a fault, and calls do_NAME where the library's sources define it; where
-none does, it counts the call and returns the library's "not supported". So what is exported never depends on what is
+Each entry point makes a struct sim_call or queries for a fault, and calls do_NAME if the library's
+sources define it; if none does, it counts the call and returns the library's "not supported". So what is exported never depends on what is
 simulated. Names come from the public headers:
  - driver, runtime: from the parameter structs of CUPTI's callbacks (generated_*_meta.h), with the callback ids;
  - cupti, cublas, cublaslt, nccl: from the prototypes;
@@ -55,7 +55,8 @@ WITHOUT_STATUS = {"cublasGetStatusName", "cublasGetStatusString", "cublasLtGetVe
                   "cudnnGetMaxDeviceVersion", "cudnnGetErrorString", "cudnnGetLastErrorString", "cusparseGetErrorName",
                   "cusparseGetErrorString", "nvrtcGetErrorString", "ncclGetErrorString", "ncclGetLastError",
                   "cudaGetErrorName", "cudaGetErrorString", "cudaCreateChannelDesc"}
-# Launches, whose callbacks have the kernel's name from their entry on: what finds it.
+# Launches, with the kernel's name in their callbacks from their entry on: the function that finds
+# it.
 LAUNCHES = {**dict.fromkeys(("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"), "sim_function_name(f)"),
             **dict.fromkeys(("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel"),
                             "rt_function_name(func)")}
@@ -65,7 +66,7 @@ COMPILED = "__cuda"
 WITHOUT_ERROR = {"cudaGetLastError", "cudaPeekAtLastError"}
 
 
-# Their struct is missing, or is not what the prototype says, in one toolkit or another.
+# Their struct is missing, or differs from the prototype, in one toolkit or another.
 UNUSUAL = {"cudaGetExportTable", "cudaGraphMemFreeNodeGetParams", "cuGetExportTable", "cudaSetDoubleForDevice",
            "cudaSetDoubleForHost", "cudaThreadGetCacheConfig", "cudaThreadGetLimit", "cudaThreadSetCacheConfig",
            "cudaThreadSetLimit"}
@@ -112,7 +113,7 @@ def base_of(symbol):
 
 
 def read_functions(library, texts):
-    """(symbol, traced name, parameters, cbid) of a library whose calls CUPTI traces."""
+    """(symbol, traced name, parameters, cbid) of a library with calls that CUPTI traces."""
     structs = read_structs(texts)
     ids = read_callback_ids(texts)
     functions = {}
@@ -180,7 +181,7 @@ def table_of(functions):
 
 
 def forms_table(forms):
-    """What looking up a plain name finds, by the version of CUDA that is asked for."""
+    """What looking up a plain name finds, by the requested version of CUDA."""
     lines = ["const struct sim_form sim_forms[] = {"]
     lines += [f"\t{{ \"{name}\", {version}, \"{symbol}\" }}," for name, version, symbol in sorted(forms)]
     return lines + ["};", "const unsigned sim_n_forms = sizeof(sim_forms) / sizeof(sim_forms[0]);"]
@@ -245,7 +246,7 @@ def write_plain(library, prototypes, behaviours):
 
 
 def imported_names(library, folders):
-    """What PyTorch wants of CUDA 13; an older toolkit has what its headers say."""
+    """What PyTorch needs of CUDA 13; an older toolkit has what its headers have."""
     names = []
     if int(re.search(r"#define\s+CUDA_VERSION\s+(\d+)", headers_below(folders, ["cuda.h"]))[1]) < 13000:
         return names

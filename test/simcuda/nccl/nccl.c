@@ -180,8 +180,8 @@ static _Thread_local struct broadcast in_group[MAX_IN_GROUP];
 static _Thread_local int n_in_group, group_depth;
 
 /*
- * What comes of a broadcast: the root's bytes. Another rank's are those that this one sends in the
- * same group, where each rank tells all others of itself.
+ * The result of a broadcast: the root's bytes. Another rank's are those that this one sends in the
+ * same group, where each rank sends its own to all others.
  */
 static const void *source_of(const struct broadcast *broadcast)
 {

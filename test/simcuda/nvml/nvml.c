@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The simulated NVML: what PyTorch and monitors ask. Its header comes with no wheel: types and
+ * The simulated NVML: what PyTorch and monitors query. Its header comes with no wheel: types and
  * numbers are those of its documentation.
  */
 #include <stdint.h>

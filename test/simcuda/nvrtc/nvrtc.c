@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The simulated NVRTC: every program compiles, to code that nobody reads; a name that was asked for
- * is itself, unmangled.
+ * The simulated NVRTC: every program compiles, to code that is never read; a requested name is
+ * returned unmangled.
  */
 #include "nvrtc_api.h"
 
@@ -14,7 +14,7 @@
 
 static const char code[] = "simcuda", log_text[] = "";
 
-/* A name that the program was asked about. */
+/* A name that the program was queried for. */
 struct name {
 	struct name *next;
 	char text[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * CUDA graphs. graphs WHAT:
- *	lines		kernels of one name for each line that asks for them, which says so:
+ *	lines		kernels of one name for each line that launches them, with a comment:
  *			captured, added, launched
  *	memory		memory that graphs get, freed in every way that there is, and left
  *	random SEED	graphs with memory at random
@@ -93,7 +93,7 @@ static CUgraphNode add_kernel(CUgraph graph, const char *name, CUgraphNode after
 	return node;
 }
 
-/* ---- lines: a comment names the kernel that its line asks for -------------------------------- */
+/* ---- lines: a comment names the kernel that its line launches -------------------------------- */
 
 static NOT_INLINED void capture_some(void)
 {

@@ -4,7 +4,7 @@
  *	growth		memory of devices comes and goes in each way, and grows
  *	refused		each way asks for more than there is, some again after room was made
  *	capture		the same as growth while streams are captured, here and in another thread
- *	pools		memory of pools that were asked for by where they lie
+ *	pools		memory of pools that were created by location
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>

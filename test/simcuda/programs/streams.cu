@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Streams, events, copies, pools, a captured graph and a host function, with a known number of each. Says what it saw.
+/*
+ * Streams, events, copies, pools, a captured graph and a host function, with a known number of
+ * each. Prints what it saw.
+ */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""
-train.py FOLDER: PyTorch on a CUDA device: eager training and a CUDA graph, each under torch.profiler, whose traces go to
-FOLDER; says on stdout what the allocator counted and which errors came.
-"""
+"""train.py FOLDER: PyTorch on a CUDA device: eager training and a CUDA graph, each under
+torch.profiler, with traces in FOLDER; prints the allocator's counts and the errors."""
 
 import json
 import pathlib

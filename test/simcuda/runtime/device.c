@@ -197,7 +197,7 @@ static cudaError_t entry_point(const char *symbol, void **found, unsigned versio
 		result = look_up(symbol, found, (int)version, flags, &query);
 	if (status)
 		*status = (enum cudaDriverEntryPointQueryResult)query;
-	/* What is not there is said by the status. */
+	/* The status reports what is not there. */
 	return result == CUDA_ERROR_NOT_FOUND && status ? cudaSuccess : (cudaError_t)result;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Nodes of graphs whose description differs between the runtime and the driver. */
+/* Nodes of graphs with descriptions that differ between the runtime and the driver. */
 #include "test/simcuda/runtime/runtime.h"
 
 #include <string.h>
 
 /*
- * A kernel's launch: the runtime's structs of it are two, and the driver's too, whose fields have
- * the same names.
+ * A kernel's launch: the runtime has two structs for it, and the driver two with the same field
+ * names.
  */
 #define KERNEL_LAUNCH(n)                                                                        \
 	.func = rt_function((n)->func), .gridDimX = (n)->gridDim.x, .gridDimY = (n)->gridDim.y, \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Copies by their kind, variables of devices, and what is known of a pointer. */
+/* Copies by their kind, variables of devices, and the attributes of a pointer. */
 #include "test/simcuda/runtime/runtime.h"
 
 #include <string.h>
@@ -95,9 +95,7 @@ cudaError_t do_cudaMemcpy2DAsync(const cudaMemcpy2DAsync_p *p)
 	return (cudaError_t)(result ? result : rt_driver.cuMemcpy2DAsync(&rows, p->stream));
 }
 
-/*
- * Layers are as many rows apart as the pitched pointer says. Of arrays the driver copies nothing.
- */
+/* The pitched pointer has the distance of layers in rows. Of arrays the driver copies nothing. */
 static CUDA_MEMCPY3D box_of(const struct cudaMemcpy3DParms *copy)
 {
 	CUDA_MEMCPY3D box = {
@@ -203,7 +201,7 @@ static enum cudaMemoryType type_of(unsigned type, unsigned is_managed)
 	return type == CU_MEMORYTYPE_HOST ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
 }
 
-/* Memory that CUDA does not know is unregistered, and no error. */
+/* Memory that CUDA does not manage is unregistered, and no error. */
 cudaError_t do_cudaPointerGetAttributes(const cudaPointerGetAttributes_p *p)
 {
 	unsigned type = 0, is_managed = 0;

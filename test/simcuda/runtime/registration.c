@@ -177,7 +177,9 @@ EXPORT void __cudaRegisterHostVar(void **handle, const char *name, char *shadow,
 	insert(shadow, name, (struct binary *)handle, bytes ? bytes : 1);
 }
 
-/* The program reads a managed variable through a pointer: host memory that the device knows. */
+/*
+ * The program reads a managed variable through a pointer: host memory that the device can access.
+ */
 EXPORT void __cudaRegisterManagedVar(void **handle, void **shadow, char *address, const char *name,
 				     int is_external, size_t bytes, int is_constant, int is_global)
 {

@@ -28,8 +28,8 @@ extern struct rt_driver rt_driver;
 CUresult rt_begin(void);
 
 /*
- * The version of this library, as cudaRuntimeGetVersion says it: that of its headers, unless it is
- * set.
+ * The version of this library, as cudaRuntimeGetVersion returns it: that of its headers, unless it
+ * is set.
  */
 int rt_version(void);
 

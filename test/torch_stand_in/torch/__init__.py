@@ -69,7 +69,7 @@ def zeros(*sizes, dtype=float32, device="cpu", requires_grad=False):
 
 
 def _with_node(tensor, operator, node, *arguments):
-    """What the operator makes of the tensor, whose grad_fn runs backward."""
+    """The operator's result for the tensor; its grad_fn runs backward."""
     forward = _library.stand_in_thread(), _library.stand_in_sequence()
     call(operator, tensor, *arguments, makes_node=tensor.requires_grad, overload="Tensor")
     result = Tensor(tensor.sizes, tensor.strides, tensor.dtype, tensor.device)

@@ -27,8 +27,8 @@ static void begin(struct waiting *waiting, uint64_t cpu_ns)
 }
 
 /*
- * Asks after each step, in which the writer does what it is said to. Returns how many steps it was
- * waited for.
+ * Queries after each step, in which the writer acts as given. Returns the number of steps of the
+ * wait.
  */
 static uint64_t wait_steps(struct waiting *waiting, uint64_t n_most, uint32_t beats,
 			   uint64_t cpu_ns)

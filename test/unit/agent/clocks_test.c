@@ -38,7 +38,7 @@ static uint64_t ns_at(uint64_t ticks, const struct channel_header *a,
 	return a->start_monotonic_ns + (uint64_t)((double)(ticks - a->start_ticks) * rate);
 }
 
-static void all_clocks_say_the_same_moment(void **state)
+static void all_clocks_show_the_same_moment(void **state)
 {
 	(void)state;
 	for (int reading = 1; reading <= READINGS_OF_A_TRY; reading++) {
@@ -71,7 +71,7 @@ static void the_kernels_clock_is_all_there_is_where_no_counter_is_trusted(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_clocks_say_the_same_moment),
+		cmocka_unit_test(all_clocks_show_the_same_moment),
 		cmocka_unit_test(the_kernels_clock_is_all_there_is_where_no_counter_is_trusted),
 	};
 

@@ -16,7 +16,7 @@
 
 static char said[16384];
 
-/* Reads the variables with stderr led into `said`. */
+/* Reads the variables with stderr redirected into `said`. */
 static void read_config(char *const *environment)
 {
 	FILE *file = tmpfile();
@@ -106,7 +106,7 @@ static void a_schedule_is_taken_in_any_order(void **state)
 	assert_int_equal(torsh_config.schedule.repeat, 4);
 }
 
-static void counters_are_off_until_they_are_asked_for(void **state)
+static void counters_are_off_until_requested(void **state)
 {
 	static const struct {
 		const char *variable;
@@ -135,7 +135,7 @@ static void counters_are_off_until_they_are_asked_for(void **state)
 	}
 }
 
-static void counters_without_cuda_are_said_to_be_none(void **state)
+static void counters_without_cuda_are_reported_as_none(void **state)
 {
 	char *set[] = {"TORSH_PROFILER_COUNTERS=operators", "TORSH_PROFILER_ACTIVITIES=heap", NULL};
 
@@ -253,7 +253,7 @@ static void an_unknown_variable_is_named_with_what_there_is(void **state)
 	assert_null(torsh_config.output);
 }
 
-static void what_comes_later_says_so(void **state)
+static void planned_features_are_reported_as_such(void **state)
 {
 	char *set[] = {"TORSH_PROFILER_ACTIVITIES=heap,nccl", NULL};
 
@@ -307,8 +307,9 @@ int main(void)
 		cmocka_unit_test_setup(nothing_set_is_the_documented_default, restore_defaults),
 		cmocka_unit_test_setup(values_are_taken, restore_defaults),
 		cmocka_unit_test_setup(a_schedule_is_taken_in_any_order, restore_defaults),
-		cmocka_unit_test_setup(counters_are_off_until_they_are_asked_for, restore_defaults),
-		cmocka_unit_test_setup(counters_without_cuda_are_said_to_be_none, restore_defaults),
+		cmocka_unit_test_setup(counters_are_off_until_requested, restore_defaults),
+		cmocka_unit_test_setup(counters_without_cuda_are_reported_as_none,
+				       restore_defaults),
 		cmocka_unit_test_setup(each_activity_is_one_of_its_own, restore_defaults),
 		cmocka_unit_test_setup(what_would_be_refused_at_the_end_is_refused_at_once,
 				       restore_defaults),
@@ -317,7 +318,7 @@ int main(void)
 				       restore_defaults),
 		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is,
 				       restore_defaults),
-		cmocka_unit_test_setup(what_comes_later_says_so, restore_defaults),
+		cmocka_unit_test_setup(planned_features_are_reported_as_such, restore_defaults),
 		cmocka_unit_test_setup(a_child_of_a_session_does_not_complain_again,
 				       restore_defaults),
 		cmocka_unit_test_setup(patterns_expand, restore_defaults),

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Lines of instructions, from tables as three versions of CPython made them, against what they say
- * of them.
- */
+/* Lines of instructions, from tables of three CPython versions, against their known values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

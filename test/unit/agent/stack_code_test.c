@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Captures through code that lies about itself, says nothing, or is replaced. Compared with
+ * Captures through code with wrong, missing or replaced unwind information. Compared with
  * libunwind's.
  */
 #include <dlfcn.h>
@@ -194,7 +194,7 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n");
 
-/* libunwind takes another way here, and loses it: the frames are known without asking it. */
+/* libunwind takes another way here, and loses it: the expected frames are fixed. */
 NOINLINE static void assembly_without_information_is_passed_by_the_frame_pointer(void **state)
 {
 	uint32_t outer[8], depth;
@@ -222,7 +222,7 @@ static void call_rbx_again(void)
 	hook();
 }
 
-/* rbx is only known by restoring all registers from the innermost frame on. */
+/* rbx can only be restored from the registers of the innermost frame. */
 static void frames_found_through_rbx_are_walked_with_all_registers(void **state)
 {
 	uint64_t slow = counters[COUNTER_captures_slow];
@@ -291,7 +291,8 @@ static void a_library_in_anothers_place_has_its_own_rules(void **state)
 }
 
 /*
- * As when the C library closes its own modules: the first unknown address in the new library tells.
+ * As when the C library closes its own modules: the first unknown address in the new library shows
+ * it.
  */
 static void a_library_that_was_replaced_unnoticed_is_noticed(void **state)
 {

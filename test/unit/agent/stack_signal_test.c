@@ -243,8 +243,7 @@ static void handle_within_main_producer(int number, siginfo_t *info, void *conte
 }
 
 /*
- * Their unwind information says where they will go, in registers, rsp included: libunwind can't
- * follow that.
+ * Their unwind information has the target in registers, rsp included: libunwind cannot follow that.
  */
 NOINLINE static void interrupted_jumps_show_the_frames_that_they_lead_to(void **state)
 {

@@ -156,7 +156,7 @@ static void a_loop_pushes_one_frame_a_call(void **state)
 
 /*
  * The same inner frames below another call in the outermost function: only the saved addresses
- * tell.
+ * differ.
  */
 FRAMELESS static int inner(int n)
 {
@@ -244,7 +244,7 @@ static void a_deep_stack_keeps_enough_inner_frames(void **state)
 			 is_cut(main_producer));
 }
 
-/* Two ways to the hook, of two frames each: the second time each is known by its tail. */
+/* Two ways to the hook, of two frames each: the second time each is found by its cached suffix. */
 FRAMELESS static int one_way(void)
 {
 	hook();
@@ -358,7 +358,7 @@ NOINLINE static void run_coroutine(size_t stack_bytes)
 	hook();
 }
 
-static void coroutines_whose_stacks_are_unmapped_do_no_harm(void **state)
+static void coroutines_with_unmapped_stacks_do_no_harm(void **state)
 {
 	(void)state;
 	begin_comparing();
@@ -445,7 +445,7 @@ int main(void)
 		cmocka_unit_test(cached_suffixes_are_right_where_the_cache_is_full),
 		cmocka_unit_test(a_reset_stack_sends_every_frame_again),
 		cmocka_unit_test(one_address_has_one_id),
-		cmocka_unit_test(coroutines_whose_stacks_are_unmapped_do_no_harm),
+		cmocka_unit_test(coroutines_with_unmapped_stacks_do_no_harm),
 		cmocka_unit_test(threads_come_and_go),
 		cmocka_unit_test(a_forked_child_goes_on_with_its_own_stack),
 		cmocka_unit_test(the_built_in_check_counts_what_it_compares),

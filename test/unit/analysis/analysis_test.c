@@ -109,7 +109,7 @@ static double evidence_of(const struct finding *finding, const char *name)
 	return NAN;
 }
 
-static void the_rank_that_waits_is_told_for_whom(void **state)
+static void a_waiting_rank_has_the_rank_that_it_waits_for(void **state)
 {
 	struct scenario told = healthy;
 	const struct finding *finding;
@@ -130,7 +130,7 @@ static void the_rank_that_waits_is_told_for_whom(void **state)
 	forget();
 }
 
-static void findings_say_how_much_of_the_steps_they_are(void **state)
+static void findings_have_their_fraction_of_the_steps(void **state)
 {
 	static const struct {
 		double copy_call_ns;
@@ -154,7 +154,7 @@ static void findings_say_how_much_of_the_steps_they_are(void **state)
 		assert_string_equal(finding->share_of, "the steps");
 		forget();
 	}
-	/* Below its floor a rule is clear, and says so. */
+	/* Below its floor a rule is clear, and reports that. */
 	told.copy_call_ns = 9999;
 	evaluate(&told);
 	assert_int_equal(analysis.rules[RULE_SYNCHRONOUS_COPY].state, RULE_CLEAR);
@@ -162,7 +162,7 @@ static void findings_say_how_much_of_the_steps_they_are(void **state)
 	forget();
 }
 
-static void findings_say_where(void **state)
+static void findings_have_their_place(void **state)
 {
 	struct scenario told = healthy;
 	const struct finding *finding;
@@ -184,7 +184,7 @@ static void findings_say_where(void **state)
 	forget();
 }
 
-static void windows_leave_out_what_is_asked_for_outside(void **state)
+static void windows_leave_out_what_is_requested_outside(void **state)
 {
 	struct scenario told = healthy;
 
@@ -238,10 +238,10 @@ int main(void)
 		cmocka_unit_test(what_comes_behind_the_last_step_is_not_in_it),
 		cmocka_unit_test(what_is_not_recorded_is_not_judged),
 		cmocka_unit_test(ranks_that_can_not_be_compared_are_not_judged),
-		cmocka_unit_test(the_rank_that_waits_is_told_for_whom),
-		cmocka_unit_test(findings_say_how_much_of_the_steps_they_are),
-		cmocka_unit_test(findings_say_where),
-		cmocka_unit_test(windows_leave_out_what_is_asked_for_outside),
+		cmocka_unit_test(a_waiting_rank_has_the_rank_that_it_waits_for),
+		cmocka_unit_test(findings_have_their_fraction_of_the_steps),
+		cmocka_unit_test(findings_have_their_place),
+		cmocka_unit_test(windows_leave_out_what_is_requested_outside),
 		cmocka_unit_test(reports_show_findings),
 	};
 

@@ -57,7 +57,7 @@ static void what_lies_beyond_unicode_is_refused(void **state)
 	assert_int_equal(bytes_of("\x80"), 0);
 }
 
-static void a_cut_character_is_told_from_a_bad_one(void **state)
+static void a_cut_character_differs_from_a_bad_one(void **state)
 {
 	(void)state;
 	assert_int_equal(torsh_utf8_bytes("\xe2\x82\xac", 2), 0);
@@ -85,7 +85,7 @@ int main(void)
 		cmocka_unit_test(overlong_forms_are_refused),
 		cmocka_unit_test(surrogates_are_refused),
 		cmocka_unit_test(what_lies_beyond_unicode_is_refused),
-		cmocka_unit_test(a_cut_character_is_told_from_a_bad_one),
+		cmocka_unit_test(a_cut_character_differs_from_a_bad_one),
 		cmocka_unit_test(a_character_has_its_number),
 	};
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What a call that asks for much at once comes to: the sum of its bytes, and the direction that all
- * of it has.
- */
+/* Calls that request many copies at once: the sum of their bytes, and their common direction. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +18,7 @@ static int report_memory(void *value, int attribute, uint64_t address)
 {
 	assert_int_equal(attribute, DRIVER_POINTER_MEMORY_TYPE);
 	*(uint32_t *)value = DRIVER_DEVICE;
-	return address < ON_DEVICE; /* as the driver refuses what it doesn't know */
+	return address < ON_DEVICE; /* as the driver refuses unknown memory */
 }
 
 static int report_array(struct cuda_array_3d_shape *shape, void *array)

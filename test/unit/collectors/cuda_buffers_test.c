@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Buffers for CUPTI's records where it asks for more than there are: what it drops then is counted,
- * and so is what we do.
+ * Buffers for CUPTI's records when it requests more than there are: its drops are counted, and so
+ * are ours.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What is said where counters can't be read, and which kernels are taken for collectives. */
+/* The messages when counters cannot be read, and which kernels are treated as collectives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,7 +114,7 @@ static void nothing_is_measured_behind_a_collective(void **state)
 	(void)state;
 	torsh_counter_collective_begins(CONTEXT);
 	assert_false(torsh_counter_gate_close_to_measure());
-	/* That of another context says nothing. */
+	/* A kernel of another context has no effect. */
 	torsh_counter_collectives_ended(OTHER, 1);
 	assert_false(torsh_counter_gate_close_to_measure());
 	torsh_counter_collective_ended(CONTEXT);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the collector knows of live memory says when there is more than ever just as a model that
- * adds everything up anew: with frees that fail, handles that outlive their names, contexts that
- * end, addresses that are got again.
+ * The collector's live memory reports a new peak exactly when a model that adds everything up anew
+ * does: with frees that fail, handles that outlive their names, contexts that end, addresses that
+ * are reused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static uint64_t place_at(uint32_t place)
 	return PLACES_AT + place * PLACE_BYTES;
 }
 
-/* Sometimes where something lives, whose end was not seen. */
+/* Sometimes at the address of a live block, after a missed free. */
 static void get_place(uint32_t place)
 {
 	uint32_t kind = below(8) ? BLOCK_DEVICE : BLOCK_ARRAY;

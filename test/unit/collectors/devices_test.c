@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The contract of collectors/device/devices.h, held by each row of the table whose runtime is here;
- * the simulated one is, and CUDA's on the simulated driver where that was built.
+ * The contract of collectors/device/devices.h, checked for each row of the table with a runtime on
+ * this machine; the simulated one is, and CUDA's on the simulated driver if that was built.
  */
 #include <setjmp.h>
 #include <stdarg.h>

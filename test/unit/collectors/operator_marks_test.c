@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Operators on an accelerator whose only witness is its own events: each has its time, however deep
- * it stands; of what has none it is counted, and no other seems to have taken it. The accelerator
- * is one whose clock moves by one microsecond with every event.
+ * Operators on an accelerator with events as the only evidence: each has its time, at any depth;
+ * those without are counted, and their time is attributed to no other. The accelerator's clock
+ * advances by one microsecond with every event.
  */
 #include <errno.h>
 #include <setjmp.h>

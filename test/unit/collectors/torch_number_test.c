@@ -28,7 +28,7 @@ static const char *write_double(double number)
 	return written;
 }
 
-static void known_numbers(void **state)
+static void published_numbers(void **state)
 {
 	(void)state;
 	assert_string_equal(write_double(0.0), "0.0");
@@ -86,7 +86,7 @@ static void numbers_come_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_numbers),
+		cmocka_unit_test(published_numbers),
 		cmocka_unit_test(numbers_come_back),
 	};
 

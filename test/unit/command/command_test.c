@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The reading commands on a recording with known contents: what they print, and the schemas that it
- * fits.
+ * The reading commands on a recording with known contents: their output, and the schemas that it
+ * matches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -176,7 +176,7 @@ static void options_narrow_leaks_down(void **state)
 	cJSON_Delete(json);
 }
 
-static void what_grows_is_told_by_the_step(void **state)
+static void growth_has_its_steps(void **state)
 {
 	const cJSON *grown;
 	cJSON *json;
@@ -197,7 +197,7 @@ static void what_grows_is_told_by_the_step(void **state)
 	assert_int_equal(RUN(leaks, directory, "--growth"), 0);
 	assert_non_null(strstr(output, "What grows, over 65 steps"));
 	assert_non_null(strstr(output, "1.00 KiB a step in 2 tensors"));
-	/* The child said nothing of steps. */
+	/* The child reported no steps. */
 	assert_int_equal(RUN(leaks, directory, "--growth", "--pid", "200"), 0);
 	assert_non_null(strstr(output, "No steps are known"));
 }
@@ -324,7 +324,7 @@ static void dump_prints_an_object_a_line(void **state)
 	assert_int_equal(n, 2 * 10 + 1 + 2);
 }
 
-static void dump_prints_only_what_is_asked_for(void **state)
+static void dump_prints_only_what_is_selected(void **state)
 {
 	char *line, *rest;
 	int n_stacks = 0, n_ends = 0;
@@ -402,14 +402,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_are_those_of_all_processes),
 		cmocka_unit_test(options_narrow_leaks_down),
-		cmocka_unit_test(what_grows_is_told_by_the_step),
+		cmocka_unit_test(growth_has_its_steps),
 		cmocka_unit_test(the_peak_is_that_of_the_highest_process),
 		cmocka_unit_test(reports_for_people_name_what_was_left_out),
 		cmocka_unit_test(programs_that_were_not_followed_are_listed),
 		cmocka_unit_test(the_overview_fits_its_schema),
 		cmocka_unit_test(budgets_decide_the_exit_status),
 		cmocka_unit_test(dump_prints_an_object_a_line),
-		cmocka_unit_test(dump_prints_only_what_is_asked_for),
+		cmocka_unit_test(dump_prints_only_what_is_selected),
 		cmocka_unit_test(wrong_usage_ends_with_2),
 		cmocka_unit_test(what_is_no_recording_ends_with_2_and_a_sentence),
 		cmocka_unit_test(a_recording_that_was_cut_is_read_as_far_as_it_goes),

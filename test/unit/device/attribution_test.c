@@ -14,7 +14,7 @@
 
 #include "tools/device/kernels/attribution.h"
 
-static void ranges_of_operators_are_told_from_others(void **state)
+static void ranges_of_operators_are_distinguished_from_others(void **state)
 {
 	static const struct {
 		const char *text, *name; /* "": none */
@@ -95,7 +95,7 @@ static const char code[] =
 	"        triton_poi_fused_add_relu_0.run(buf1, 4, stream=stream0)\n"
 	"        triton_poi_fused_unsaid_1.run(buf1, 4, stream=stream0)\n";
 
-static void kernels_of_inductor_are_what_the_comment_before_them_says(void **state)
+static void kernels_of_inductor_are_what_their_comment_lists(void **state)
 {
 	struct inductor inductor = {0};
 	const struct inductor_kernel *kernel;
@@ -114,7 +114,7 @@ static void kernels_of_inductor_are_what_the_comment_before_them_says(void **sta
 	torsh_inductor_free(&inductor);
 }
 
-static void names_that_two_models_use_for_other_kernels_say_nothing(void **state)
+static void ambiguous_kernel_names_are_not_used(void **state)
 {
 	struct inductor inductor = {0};
 
@@ -153,10 +153,10 @@ static void damaged_code_of_inductor_is_read_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranges_of_operators_are_told_from_others),
+		cmocka_unit_test(ranges_of_operators_are_distinguished_from_others),
 		cmocka_unit_test(kernels_have_the_family_of_their_name),
-		cmocka_unit_test(kernels_of_inductor_are_what_the_comment_before_them_says),
-		cmocka_unit_test(names_that_two_models_use_for_other_kernels_say_nothing),
+		cmocka_unit_test(kernels_of_inductor_are_what_their_comment_lists),
+		cmocka_unit_test(ambiguous_kernel_names_are_not_used),
 		cmocka_unit_test(damaged_code_of_inductor_is_read_over),
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The fold of devices' memory says the same as a model that adds everything up anew after each
- * event, whatever comes in whatever order: plain memory, physical memory by handles and mappings,
- * tensors in both, frees that fail or go astray.
+ * The fold of device memory equals a model that adds everything up anew after each event, for any
+ * events in any order: plain memory, physical memory by handles and mappings, tensors in both,
+ * frees that fail or match nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,18 +68,18 @@ static void give(const struct event *event)
 	assert_true(torsh_device_blocks_take(&blocks, event, &origin));
 }
 
-static void tell_alloc(struct event_device_alloc alloc)
+static void emit_alloc(struct event_device_alloc alloc)
 {
 	give(&(struct event){.id = EVENT_DEVICE_ALLOC, .device_alloc = alloc});
 }
 
-static void tell_free(uint32_t kind, uint64_t address, uint64_t bytes)
+static void emit_free(uint32_t kind, uint64_t address, uint64_t bytes)
 {
 	give(&(struct event){.id = EVENT_DEVICE_FREE,
 			     .device_free = {.kind = kind, .address = address, .bytes = bytes}});
 }
 
-static void tell_failure(uint32_t kind, uint64_t address)
+static void emit_failure(uint32_t kind, uint64_t address)
 {
 	give(&(struct event){
 		.id = EVENT_DEVICE_FREE_FAILED,
@@ -107,7 +107,7 @@ static void get_plain(void)
 	model.places[place].is_alive = 1;
 	model.places[place].kind = (int)kind;
 	model.places[place].bytes = bytes;
-	tell_alloc((struct event_device_alloc){.kind = kinds[kind].kind,
+	emit_alloc((struct event_device_alloc){.kind = kinds[kind].kind,
 					       .device = kinds[kind].device,
 					       .address = place_address(place),
 					       .bytes = bytes});
@@ -118,9 +118,9 @@ static void free_plain(void)
 	uint64_t place = below(N_PLACES), address = place_address(place);
 	int fails = below(8) == 0;
 
-	tell_free(BLOCK_DEVICE, address, 0);
+	emit_free(BLOCK_DEVICE, address, 0);
 	if (fails)
-		tell_failure(BLOCK_DEVICE, address);
+		emit_failure(BLOCK_DEVICE, address);
 	else if (!model.places[place].is_alive)
 		model.unknown_frees++;
 	else
@@ -142,13 +142,13 @@ static void get_handle(void)
 	uint64_t handle = below(N_HANDLES);
 
 	if (model.handles[handle].n_handles) {
-		tell_alloc((struct event_device_alloc){
+		emit_alloc((struct event_device_alloc){
 			.kind = BLOCK_PHYSICAL, .address = handle + 1, .flags = BLOCK_IS_RETAINED});
 		model.handles[handle].n_handles++;
 	} else if (!n_mapped(handle)) {
 		model.handles[handle].bytes = 1 + below(PLACE_BYTES);
 		model.handles[handle].n_handles = 1;
-		tell_alloc((struct event_device_alloc){.kind = BLOCK_PHYSICAL,
+		emit_alloc((struct event_device_alloc){.kind = BLOCK_PHYSICAL,
 						       .address = handle + 1,
 						       .bytes = model.handles[handle].bytes});
 	}
@@ -159,9 +159,9 @@ static void release_handle(void)
 	uint64_t handle = below(N_HANDLES);
 	int fails = below(8) == 0;
 
-	tell_free(BLOCK_PHYSICAL, handle + 1, 0);
+	emit_free(BLOCK_PHYSICAL, handle + 1, 0);
 	if (fails)
-		tell_failure(BLOCK_PHYSICAL, handle + 1);
+		emit_failure(BLOCK_PHYSICAL, handle + 1);
 	else if (model.handles[handle].n_handles)
 		model.handles[handle].n_handles--;
 	else
@@ -175,7 +175,7 @@ static void map(void)
 	if (!model.handles[handle].n_handles || model.mapped[mapping])
 		return;
 	model.mapped[mapping] = (int)handle + 1;
-	tell_alloc((struct event_device_alloc){.kind = BLOCK_MAPPING,
+	emit_alloc((struct event_device_alloc){.kind = BLOCK_MAPPING,
 					       .address = mapping_address(mapping),
 					       .bytes = PLACE_BYTES,
 					       .handle = handle + 1});
@@ -189,9 +189,9 @@ static void unmap(void)
 
 	for (uint64_t i = first; i < first + n; i++)
 		n_there += model.mapped[i] != 0;
-	tell_free(BLOCK_MAPPING, mapping_address(first), n * PLACE_BYTES);
+	emit_free(BLOCK_MAPPING, mapping_address(first), n * PLACE_BYTES);
 	if (fails)
-		tell_failure(BLOCK_MAPPING, mapping_address(first));
+		emit_failure(BLOCK_MAPPING, mapping_address(first));
 	else if (!n_there)
 		model.unknown_frees++;
 	else
@@ -254,7 +254,7 @@ static void expect_sums(void)
 	assert_int_equal(blocks.failed_frees, model.failed_frees);
 }
 
-/* What blocks say of themselves adds up to what scopes say. */
+/* The sums over blocks equal those of the scopes. */
 static void expect_parts(void)
 {
 	for (size_t scope = 0; scope < blocks.n_scopes; scope++) {
@@ -307,7 +307,7 @@ static int destroy_blocks(void **state)
 	return 0;
 }
 
-static void tell_tensor(uint64_t address, uint64_t bytes, int is_free)
+static void emit_tensor(uint64_t address, uint64_t bytes, int is_free)
 {
 	give(&(struct event){
 		.id = EVENT_TENSOR,
@@ -319,19 +319,19 @@ static void a_tensor_lies_in_all_the_memory_that_it_covers(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 3; i++) {
-		tell_alloc((struct event_device_alloc){
+		emit_alloc((struct event_device_alloc){
 			.kind = BLOCK_PHYSICAL, .address = i + 1, .bytes = PLACE_BYTES});
-		tell_alloc((struct event_device_alloc){.kind = BLOCK_MAPPING,
+		emit_alloc((struct event_device_alloc){.kind = BLOCK_MAPPING,
 						       .address = mapping_address(i),
 						       .bytes = PLACE_BYTES,
 						       .handle = i + 1});
 	}
-	tell_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 0);
+	emit_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 0);
 	assert_int_equal(scope_named("cuda:0")->tensor_bytes, 2 * PLACE_BYTES);
 	assert_int_equal(blocks.blocks[0].tensor_bytes, 0x800);
 	assert_int_equal(blocks.blocks[1].tensor_bytes, PLACE_BYTES);
 	assert_int_equal(blocks.blocks[2].tensor_bytes, 0x800);
-	tell_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 1);
+	emit_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 1);
 	assert_int_equal(scope_named("cuda:0")->tensor_bytes, 0);
 }
 
@@ -339,7 +339,7 @@ static void what_a_context_had_ends_with_it(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
-		tell_alloc((struct event_device_alloc){.kind = BLOCK_DEVICE,
+		emit_alloc((struct event_device_alloc){.kind = BLOCK_DEVICE,
 						       .address = place_address(i),
 						       .bytes = 100,
 						       .context = 1 + (i & 1)});
@@ -353,17 +353,17 @@ static void what_a_context_had_ends_with_it(void **state)
 static void imported_memory_has_no_bytes_of_its_own(void **state)
 {
 	(void)state;
-	tell_alloc((struct event_device_alloc){.kind = BLOCK_DEVICE,
+	emit_alloc((struct event_device_alloc){.kind = BLOCK_DEVICE,
 					       .address = place_address(0),
 					       .flags = BLOCK_IS_IMPORTED | BLOCK_IS_UNSIZED});
 	assert_int_equal(scope_named("imported")->n, 1);
 	assert_int_equal(scope_named("imported")->n_unsized, 1);
 	assert_int_equal(scope_named("cuda:0")->bytes, 0);
-	tell_free(BLOCK_DEVICE, place_address(0), 0);
+	emit_free(BLOCK_DEVICE, place_address(0), 0);
 	assert_int_equal(scope_named("imported")->n, 0);
 }
 
-/* A recording may say anything. */
+/* A recording may contain anything. */
 static void nonsense_is_harmless(void **state)
 {
 	uint64_t numbers = 7;
@@ -374,7 +374,7 @@ static void nonsense_is_harmless(void **state)
 					    (uint32_t)random_below(&numbers, 3)};
 
 		if (random_below(&numbers, 4) == 0) {
-			tell_tensor(random_wide(&numbers), random_wide(&numbers),
+			emit_tensor(random_wide(&numbers), random_wide(&numbers),
 				    (int)random_below(&numbers, 2));
 			continue;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Devices' time in the commands that read the timeline, on a recording with known contents. */
+/* Device time in the commands that read the timeline, on a recording with known contents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

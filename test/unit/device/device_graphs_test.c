@@ -28,7 +28,7 @@ static void visit(void *context, const struct event *event, const struct device_
 		peak_bytes = live_bytes();
 }
 
-static void tell(const struct event *event, uint64_t at_ns)
+static void emit(const struct event *event, uint64_t at_ns)
 {
 	const struct device_origin origin = {.at_ns = at_ns, .thread = 1, .stack = (uint32_t)at_ns};
 
@@ -38,7 +38,7 @@ static void tell(const struct event *event, uint64_t at_ns)
 
 static void node(uint32_t graph, uint64_t address, uint64_t bytes)
 {
-	tell(&(struct event){.id = EVENT_GRAPH_MEMORY,
+	emit(&(struct event){.id = EVENT_GRAPH_MEMORY,
 			     .graph_memory = {.graph = graph,
 					      .is_free = !bytes,
 					      .address = address,
@@ -48,7 +48,7 @@ static void node(uint32_t graph, uint64_t address, uint64_t bytes)
 
 static void instantiate(uint32_t graph, uint32_t flags)
 {
-	tell(&(struct event){.id = EVENT_GRAPH_EXECUTABLE,
+	emit(&(struct event){.id = EVENT_GRAPH_EXECUTABLE,
 			     .graph_executable = {.executable = EXECUTABLE,
 						  .graph = graph,
 						  .flags = flags}},
@@ -57,13 +57,13 @@ static void instantiate(uint32_t graph, uint32_t flags)
 
 static void launch(void)
 {
-	tell(&(struct event){.id = EVENT_GRAPH_LAUNCH, .graph_launch = {.executable = EXECUTABLE}},
+	emit(&(struct event){.id = EVENT_GRAPH_LAUNCH, .graph_launch = {.executable = EXECUTABLE}},
 	     LAUNCHED_AT);
 }
 
-static void tell_free(uint64_t address)
+static void emit_free(uint64_t address)
 {
-	tell(&(struct event){.id = EVENT_DEVICE_FREE,
+	emit(&(struct event){.id = EVENT_DEVICE_FREE,
 			     .device_free = {.kind = BLOCK_DEVICE, .address = address}},
 	     600);
 }
@@ -123,14 +123,14 @@ static void what_a_launch_gets_has_its_nodes_stack_and_the_launchs_time(void **s
 	assert_int_equal(block->origin.at_ns, LAUNCHED_AT);
 }
 
-static void the_next_launch_frees_where_it_was_asked_to(void **state)
+static void the_next_launch_frees_where_requested(void **state)
 {
 	(void)state;
 	node(1, A, 100);
 	node(1, B, 30);
 	instantiate(1, GRAPH_FREES_AT_LAUNCH);
 	launch();
-	tell_free(B);
+	emit_free(B);
 	launch();
 	assert_int_equal(live_bytes(), 130);
 	assert_int_equal(blocks.scopes[0].frees, 2);
@@ -176,8 +176,8 @@ static void a_free_that_is_captured_frees_nothing(void **state)
 	node(1, A, 100);
 	instantiate(1, 0);
 	launch();
-	tell_free(A);
-	tell(
+	emit_free(A);
+	emit(
 		&(struct event){
 			.id = EVENT_GRAPH_MEMORY,
 			.graph_memory = {.graph = 2, .is_free = 1, .is_told = 1, .address = A}},
@@ -187,7 +187,7 @@ static void a_free_that_is_captured_frees_nothing(void **state)
 	assert_int_equal(blocks.scopes[0].frees, 0);
 }
 
-static void a_launch_of_what_nobody_knows_is_nothing(void **state)
+static void a_launch_of_an_unknown_graph_is_ignored(void **state)
 {
 	(void)state;
 	launch();
@@ -204,12 +204,12 @@ int main(void)
 		TEST(nothing_is_alive_before_a_launch),
 		TEST(a_launch_does_what_its_nodes_do_in_their_order),
 		TEST(what_a_launch_gets_has_its_nodes_stack_and_the_launchs_time),
-		TEST(the_next_launch_frees_where_it_was_asked_to),
+		TEST(the_next_launch_frees_where_requested),
 		TEST(one_graph_frees_what_another_one_got),
 		TEST(an_executable_graph_is_what_its_graph_was),
 		TEST(a_handle_may_become_another_graphs),
 		TEST(a_free_that_is_captured_frees_nothing),
-		TEST(a_launch_of_what_nobody_knows_is_nothing),
+		TEST(a_launch_of_an_unknown_graph_is_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static struct {
 	struct memory_of_devices memory;
 } all;
 
-/* numbers: what each calls its device; uuids: NULL is not told. */
+/* numbers: each process's number of the device; uuids: NULL is not reported. */
 static void place(const uint32_t *numbers, char *const *uuids)
 {
 	for (size_t i = 0; i < N_PROCESSES; i++) {
@@ -182,8 +182,8 @@ static void put_alloc(struct fixture *fixture, uint64_t at_ns, uint64_t bytes)
 	fixture_event(fixture, at_ns, 0, &event);
 }
 
-/* The writer hears late of the first one's end; the second has the memory by then. */
-static void a_process_has_nothing_after_it_asked_a_last_time(void **state)
+/* The writer notices the first one's end late; the second has the memory by then. */
+static void a_process_has_nothing_after_its_last_query(void **state)
 {
 	static struct fixture fixtures[2];
 	const struct event asked = {.id = EVENT_DEVICE_ROOM,
@@ -230,7 +230,7 @@ int main(void)
 		cmocka_unit_test(what_is_given_back_at_one_time_goes_first),
 		cmocka_unit_test(devices_are_the_same_by_their_uuids),
 		cmocka_unit_test(where_one_has_no_uuid_it_is_the_number),
-		cmocka_unit_test(a_process_has_nothing_after_it_asked_a_last_time),
+		cmocka_unit_test(a_process_has_nothing_after_its_last_query),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

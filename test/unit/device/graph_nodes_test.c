@@ -86,7 +86,7 @@ static void a_window_remembers_the_latest_calls(void **state)
 	torsh_call_window_destroy(&window);
 }
 
-static void of_two_calls_with_one_number_the_first_told_counts(void **state)
+static void of_two_calls_with_one_number_the_first_reported_counts(void **state)
 {
 	struct call_window window;
 	uint32_t number;
@@ -107,7 +107,7 @@ int main(void)
 		cmocka_unit_test(a_clone_belongs_where_its_original_does),
 		cmocka_unit_test(an_instantiation_creates_nodes_in_nobodys_name),
 		cmocka_unit_test(a_window_remembers_the_latest_calls),
-		cmocka_unit_test(of_two_calls_with_one_number_the_first_told_counts),
+		cmocka_unit_test(of_two_calls_with_one_number_the_first_reported_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

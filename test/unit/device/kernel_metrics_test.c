@@ -53,7 +53,7 @@ static const struct {
 	 1024, 4096},
 };
 
-static void every_field_is_what_its_formula_says(void **state)
+static void every_field_follows_its_formula(void **state)
 {
 	struct raw_metric first[N(fields)], second[N(fields)];
 	struct kernel_sums sums = {0};
@@ -94,7 +94,7 @@ static void only_kernels_that_have_a_metric_count_for_it(void **state)
 	assert_false(torsh_metrics_value(&sums, METRIC_EXECUTED, &value));
 }
 
-static void a_mean_over_no_time_is_not_known(void **state)
+static void a_mean_over_no_time_is_missing(void **state)
 {
 	static const struct raw_metric raw[] = {{"lts__t_sector_hit_rate.pct", 40},
 						{"smsp__inst_executed.sum", 5}};
@@ -172,9 +172,9 @@ static void rooflines_are_bound_by_memory_below_the_ridge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_field_is_what_its_formula_says),
+		cmocka_unit_test(every_field_follows_its_formula),
 		cmocka_unit_test(only_kernels_that_have_a_metric_count_for_it),
-		cmocka_unit_test(a_mean_over_no_time_is_not_known),
+		cmocka_unit_test(a_mean_over_no_time_is_missing),
 		cmocka_unit_test(the_first_of_the_longest_kernels_is_dominant),
 		cmocka_unit_test(names_that_exist_are_taken_before_others),
 		cmocka_unit_test(a_value_that_is_no_number_is_left_out),

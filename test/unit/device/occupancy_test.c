@@ -77,7 +77,7 @@ static struct event_kernel make_kernel(const struct event_device *device)
 	};
 }
 
-/* What CUDA's header says of a multiprocessor. */
+/* The properties of a multiprocessor in CUDA's header. */
 static struct cudaOccResult ask_header(const struct event_device *device,
 				       const struct event_kernel *kernel)
 {
@@ -138,7 +138,7 @@ static void check_launch(const struct event_device *device, const struct event_k
 			   kernel->grid_x * kernel->grid_y, 1e-3);
 }
 
-static void launches_have_the_blocks_that_cudas_calculator_says(void **state)
+static void launches_have_the_blocks_of_cudas_calculator(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
@@ -152,7 +152,7 @@ static void launches_have_the_blocks_that_cudas_calculator_says(void **state)
 	}
 }
 
-static void what_is_not_known_is_said_why(void **state)
+static void missing_values_have_a_reason(void **state)
 {
 	struct event_device device = make_device(0), silent = {.capability_major = 9};
 	struct event_kernel kernel = {
@@ -181,8 +181,8 @@ static void what_is_not_known_is_said_why(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(launches_have_the_blocks_that_cudas_calculator_says),
-		cmocka_unit_test(what_is_not_known_is_said_why),
+		cmocka_unit_test(launches_have_the_blocks_of_cudas_calculator),
+		cmocka_unit_test(missing_values_have_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Rows of devices come out sorted, each on a lane that is free, however late and out of order they
- * were told.
+ * Device activities come out sorted, each on a free lane, however late and out of order they were
+ * reported.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static void see_lane(void *context, struct device_lane *lane)
 	struct seen *seen = context;
 
 	seen->n_lanes++;
-	/* The first lane of a device says what the others of it find. */
+	/* The first lane of a device identifies its other lanes. */
 	assert_int_equal(lane->device_own, seen->device_own[lane->device]);
 	if (!lane->device_own)
 		lane->device_own = seen->device_own[lane->device] = lane->device + 7;
@@ -69,7 +69,10 @@ static void rows_come_out_sorted(void **state)
 	uint64_t random = 11;
 
 	(void)state;
-	/* Within the window: a row each 100 ns, and none is told more than 50,000 rows too late. */
+	/*
+	 * Within the window: an activity each 100 ns, and none is reported more than 50,000
+	 * activities too late.
+	 */
 	for (uint64_t i = 0; i < ROWS; i++)
 		add(rows, 0,
 		    DISORDER_NS + 100 * i -

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did in exports of a timeline: told late, out of order, over one another, without a
+ * Device activities in exports of a timeline: reported late, out of order, overlapping, without a
  * launch.
  */
 #include <setjmp.h>
@@ -169,7 +169,7 @@ static void other_calls_are_rows_without_arrows(void **state)
 	cJSON_Delete(json);
 }
 
-static void devices_say_what_they_have_and_leave_out_the_rest(void **state)
+static void devices_have_their_properties_and_leave_out_the_rest(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
 	const cJSON *devices = cJSON_GetObjectItem(json, "deviceProperties"),
@@ -189,7 +189,7 @@ static void devices_say_what_they_have_and_leave_out_the_rest(void **state)
 	cJSON_Delete(json);
 }
 
-static void kernels_have_the_occupancy_of_a_device_that_is_known(void **state)
+static void kernels_have_the_occupancy_of_a_recorded_device(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
 	const cJSON *args = args_of(json, "one()"),
@@ -202,7 +202,7 @@ static void kernels_have_the_occupancy_of_a_device_that_is_known(void **state)
 	assert_int_equal(number_of(occupancy, "activeBlocksPerMultiprocessor"), 32);
 	assert_string_equal(cJSON_GetObjectItem(occupancy, "limitingFactors")->valuestring,
 			    "WARPS|BLOCKS");
-	/* Of the other process's no device was told. */
+	/* No device of the other process was reported. */
 	args = args_of(json, "other");
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(args, "block")), 3);
 	assert_null(cJSON_GetObjectItem(args, "blocks per SM"));
@@ -357,7 +357,7 @@ static void windows_are_of_begins_or_of_launches(void **state)
 	cJSON_Delete(json);
 }
 
-static void json_says_why_there_is_no_operator(void **state)
+static void json_has_the_reason_for_a_missing_operator(void **state)
 {
 	size_t n;
 	char *text = write_trace(&torsh_trace_json, 0, UINT64_MAX, &n);
@@ -392,14 +392,14 @@ int main(void)
 		cmocka_unit_test(a_graph_that_ran_as_a_whole_is_a_row_without_bytes),
 		cmocka_unit_test(launches_nest_in_their_operators),
 		cmocka_unit_test(other_calls_are_rows_without_arrows),
-		cmocka_unit_test(devices_say_what_they_have_and_leave_out_the_rest),
-		cmocka_unit_test(kernels_have_the_occupancy_of_a_device_that_is_known),
+		cmocka_unit_test(devices_have_their_properties_and_leave_out_the_rest),
+		cmocka_unit_test(kernels_have_the_occupancy_of_a_recorded_device),
 		cmocka_unit_test(what_nearly_overlaps_is_shown_behind),
 		cmocka_unit_test(rows_of_a_stream_do_not_overlap),
 		cmocka_unit_test(each_arrow_has_a_begin_and_an_end),
 		cmocka_unit_test(perfettos_slices_nest_when_they_are_sorted),
 		cmocka_unit_test(windows_are_of_begins_or_of_launches),
-		cmocka_unit_test(json_says_why_there_is_no_operator),
+		cmocka_unit_test(json_has_the_reason_for_a_missing_operator),
 	};
 
 	return cmocka_run_group_tests(tests, make, let_go);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Exports, read back: what a format's reader would see is what the recording says. */
+/* Exports, read back: a reader of the format sees the contents of the recording. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void folded_lines_go_from_the_root_to_the_leaf(void **state)
 	free(text);
 }
 
-static void a_frame_without_a_name_says_where_it_is(void **state)
+static void a_frame_without_a_name_has_its_place(void **state)
 {
 	struct frame frame = {.address = 0x1234};
 	char out[64];
@@ -219,7 +219,7 @@ int main(void)
 #define EXPORT_TEST(name) cmocka_unit_test_setup_teardown(name, make_profile, free_profile)
 	const struct CMUnitTest tests[] = {
 		EXPORT_TEST(folded_lines_go_from_the_root_to_the_leaf),
-		EXPORT_TEST(a_frame_without_a_name_says_where_it_is),
+		EXPORT_TEST(a_frame_without_a_name_has_its_place),
 		EXPORT_TEST(speedscope_has_a_sampled_profile_for_each_weight),
 		EXPORT_TEST(pprof_has_blocks_and_bytes_of_each_weight),
 		EXPORT_TEST(pprof_locations_lead_to_functions_and_mappings),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The output of exporters: what goes in comes out, compressed or not, and what went wrong is told.
+ * The output of exporters: the output equals the input, compressed or not, and errors are reported.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +92,7 @@ static void compressed_bytes_are_the_same_when_they_are_read(void **state)
 	free(bytes);
 }
 
-static void a_full_disk_is_told_at_the_end(void **state)
+static void a_full_disk_is_reported_at_the_end(void **state)
 {
 	unsigned char *bytes = make_bytes();
 	FILE *file = fopen("/dev/full", "wb");
@@ -113,7 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_bytes_come_out_in_their_order),
 		cmocka_unit_test(compressed_bytes_are_the_same_when_they_are_read),
-		cmocka_unit_test(a_full_disk_is_told_at_the_end),
+		cmocka_unit_test(a_full_disk_is_reported_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

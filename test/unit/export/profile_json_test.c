@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The operator profile of a recording with known contents: counters of a few kernels, and those
- * that stand for others.
+ * The operator profile of a recording with known contents: counters of some kernels, and kernels
+ * that share them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,7 +223,7 @@ static void counters_of_one_kernel_stand_for_those_that_are_launched_alike(void 
 	cJSON_Delete(recording);
 }
 
-static void kernels_that_nothing_was_measured_of_say_so(void **state)
+static void unmeasured_kernels_are_marked(void **state)
 {
 	cJSON *recording = read_profile();
 	const cJSON *kernel = kernel_of(operator_at(recording, 1));
@@ -256,7 +256,7 @@ static void rooflines_go_by_the_peaks_of_the_device(void **state)
 	cJSON_Delete(recording);
 }
 
-static void what_devices_say_of_themselves_is_told(void **state)
+static void device_properties_are_exported(void **state)
 {
 	cJSON *recording = read_profile();
 	const cJSON *metadata = member(recording, "capture_metadata"),
@@ -312,9 +312,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_of_one_kernel_stand_for_those_that_are_launched_alike),
-		cmocka_unit_test(kernels_that_nothing_was_measured_of_say_so),
+		cmocka_unit_test(unmeasured_kernels_are_marked),
 		cmocka_unit_test(rooflines_go_by_the_peaks_of_the_device),
-		cmocka_unit_test(what_devices_say_of_themselves_is_told),
+		cmocka_unit_test(device_properties_are_exported),
 		cmocka_unit_test(layers_are_the_modules_that_launch_the_same),
 		cmocka_unit_test(windows_hold_what_was_launched_in_them),
 	};

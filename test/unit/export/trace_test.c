@@ -142,7 +142,7 @@ static void assert_number(const cJSON *object, const char *name, double expected
 		fail_msg("%s is not %f", name, expected);
 }
 
-static void chrome_has_inputs_as_kineto_says_them(void **state)
+static void chrome_has_inputs_in_kinetos_form(void **state)
 {
 	size_t n;
 	char *text = write_trace(&torsh_trace_chrome, 0, UINT64_MAX, &n), *args;
@@ -269,7 +269,7 @@ static Perfetto__Trace *read_perfetto(uint64_t from_ns, uint64_t to_ns)
 	return trace;
 }
 
-/* Time of a packet, of which those before are known. */
+/* Time of a packet, after the previous ones. */
 static uint64_t time_of(const Perfetto__TracePacket *packet, uint64_t *last_ns)
 {
 	if (packet->has_timestamp_clock_id)
@@ -381,7 +381,7 @@ static const ProtobufCBinaryData *text_of(const Perfetto__Trace *trace, uint64_t
 	return NULL;
 }
 
-static void perfetto_tells_a_stack_once(void **state)
+static void perfetto_has_a_stack_once(void **state)
 {
 	static const char stack[] = "inner.py(3): inner;outer.py(7): outer";
 	Perfetto__Trace *trace = read_perfetto(0, UINT64_MAX);
@@ -443,14 +443,14 @@ static void pickles_have_numbers_of_any_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chrome_has_inputs_as_kineto_says_them),
+		cmocka_unit_test(chrome_has_inputs_in_kinetos_form),
 		cmocka_unit_test(chrome_has_what_does_not_nest_as_pairs),
 		cmocka_unit_test(what_begins_at_the_border_is_in_the_later_window),
 		cmocka_unit_test(arrows_have_both_their_ends_in_the_window),
 		cmocka_unit_test(chrome_has_only_numbers),
 		cmocka_unit_test(perfetto_is_what_protobuf_reads),
 		cmocka_unit_test(a_window_cuts_nothing_in_two),
-		cmocka_unit_test(perfetto_tells_a_stack_once),
+		cmocka_unit_test(perfetto_has_a_stack_once),
 		cmocka_unit_test(pickles_have_numbers_of_any_size),
 	};
 

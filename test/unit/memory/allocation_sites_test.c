@@ -46,7 +46,7 @@ static void stacks_that_are_alike_up_to_the_depth_are_merged(void **state)
 	torsh_sites_free(&sites);
 }
 
-static void holders_are_sorted_as_asked(void **state)
+static void allocation_sites_are_sorted_as_requested(void **state)
 {
 	uint32_t many = fixture_stack(&fixture, "a main"),
 		 large = fixture_stack(&fixture, "b main");
@@ -107,7 +107,7 @@ static void stacks_that_look_different_stay_apart_once_named(void **state)
 	torsh_symbols_destroy(symbols);
 }
 
-static void only_so_many_as_asked_get_names(void **state)
+static void only_as_many_as_requested_get_names(void **state)
 {
 	struct symbols *symbols = torsh_symbols_create(false);
 	struct allocation_sites sites;
@@ -225,10 +225,10 @@ int main(void)
 #define HOLDERS_TEST(name) cmocka_unit_test_setup_teardown(name, make_profile, free_profile)
 	const struct CMUnitTest tests[] = {
 		HOLDERS_TEST(stacks_that_are_alike_up_to_the_depth_are_merged),
-		HOLDERS_TEST(holders_are_sorted_as_asked),
+		HOLDERS_TEST(allocation_sites_are_sorted_as_requested),
 		HOLDERS_TEST(small_ones_go_behind_large_ones),
 		HOLDERS_TEST(stacks_that_look_different_stay_apart_once_named),
-		HOLDERS_TEST(only_so_many_as_asked_get_names),
+		HOLDERS_TEST(only_as_many_as_requested_get_names),
 		HOLDERS_TEST(bookkeeping_and_suppressed_blocks_are_no_leaks),
 		HOLDERS_TEST(what_was_alive_at_an_exec_is_no_leak),
 		HOLDERS_TEST(leaks_of_all_processes_are_summed),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Steps as the writer tells them, and what of the survivors of steps is growth. */
+/* Steps as the writer marks them, and which survivors of steps are growth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static void what_is_replaced_at_random_does_not_grow(void **state)
 	assert_false(torsh_growth_is_replaced(0, 0));
 }
 
-static void few_steps_tell_nothing(void **state)
+static void few_steps_decide_nothing(void **state)
 {
 	(void)state;
 	for (uint32_t n = 0; n < GROWTH_STEPS_MIN; n++)
@@ -183,7 +183,7 @@ int main(void)
 		cmocka_unit_test(what_every_stretch_leaves_behind_grows),
 		cmocka_unit_test(caches_do_not_grow),
 		cmocka_unit_test(what_is_replaced_at_random_does_not_grow),
-		cmocka_unit_test(few_steps_tell_nothing),
+		cmocka_unit_test(few_steps_decide_nothing),
 		cmocka_unit_test(better_rules_begin_anew),
 		cmocka_unit_test(the_first_step_of_an_optimizer_begins_with_a_module),
 		cmocka_unit_test(a_schedule_counts_for_itself),

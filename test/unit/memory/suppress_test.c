@@ -104,7 +104,7 @@ static void rules_are_read_from_a_file(void **state)
 	torsh_suppress_free(&suppress);
 }
 
-static void rules_of_both_kinds_are_asked_apart(void **state)
+static void rules_of_both_kinds_are_matched_apart(void **state)
 {
 	struct suppress suppress = {0};
 	unsigned line;
@@ -118,8 +118,8 @@ static void rules_of_both_kinds_are_asked_apart(void **state)
 	torsh_suppress_free(&suppress);
 }
 
-/* The readable file and what the command knows are the same. */
-static void built_in_rules_come_behind_and_say_so(void **state)
+/* The readable file and the built-in rules are the same. */
+static void built_in_rules_come_last_and_are_marked(void **state)
 {
 	struct suppress suppress = {0}, file = {0};
 	unsigned line;
@@ -149,8 +149,8 @@ int main(void)
 		cmocka_unit_test(comments_and_empty_lines_are_no_rules),
 		cmocka_unit_test(a_line_of_another_kind_is_named),
 		cmocka_unit_test(rules_are_read_from_a_file),
-		cmocka_unit_test(rules_of_both_kinds_are_asked_apart),
-		cmocka_unit_test(built_in_rules_come_behind_and_say_so),
+		cmocka_unit_test(rules_of_both_kinds_are_matched_apart),
+		cmocka_unit_test(built_in_rules_come_last_and_are_marked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Texts of inputs, and the FLOPs of operators whose numbers are known from torch.profiler and
+ * Texts of inputs, and the FLOPs of operators with known numbers from torch.profiler and
  * FlopCounterMode.
  */
 #include <setjmp.h>
@@ -148,7 +148,7 @@ static void any_text_is_survived(void **state)
 	assert_int_equal(inputs.n, INPUTS_MAX);
 }
 
-/* counter: what FlopCounterMode says. */
+/* counter: FlopCounterMode's value. */
 static const struct {
 	const char *name, *inputs;
 	uint64_t counter, all;
@@ -207,7 +207,7 @@ static const struct {
 	{"aten::max_pool2d_with_indices", "float32[2,3,8,8];{2,2};{2,2};{0,0};{1,1};false", 0, 384},
 };
 
-static void known_operators_have_known_flops(void **state)
+static void listed_operators_have_published_flops(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -229,7 +229,7 @@ static enum flops_status status_of(const char *name, const char *text)
 	return torsh_flops_of(name, &inputs).status;
 }
 
-static void what_nobody_knows_is_not_0(void **state)
+static void unknown_flops_are_not_0(void **state)
 {
 	(void)state;
 	assert_int_equal(status_of("aten::linalg_svd", "float32[4,4]"), FLOPS_NO_FORMULA);
@@ -275,8 +275,8 @@ int main(void)
 		cmocka_unit_test(lists_hold_lists_and_inputs_groups),
 		cmocka_unit_test(texts_that_are_no_inputs_are_refused),
 		cmocka_unit_test(any_text_is_survived),
-		cmocka_unit_test(known_operators_have_known_flops),
-		cmocka_unit_test(what_nobody_knows_is_not_0),
+		cmocka_unit_test(listed_operators_have_published_flops),
+		cmocka_unit_test(unknown_flops_are_not_0),
 		cmocka_unit_test(sums_that_do_not_fit_stay_at_the_top),
 	};
 

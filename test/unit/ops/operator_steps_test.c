@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Steps as they are told apart by operators, marks and what repeats itself, on small timelines
- * known by heart.
- */
+/* Steps by operators, marks and repetition, on small fixed timelines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,7 +102,7 @@ static void what_never_repeats_has_no_steps(void **state)
 }
 
 /* From one batch to the next, the first from the first on. */
-static void batches_tell_steps_without_an_optimizer(void **state)
+static void batches_mark_steps_without_an_optimizer(void **state)
 {
 	uint32_t record = 1;
 
@@ -125,7 +122,7 @@ static void batches_tell_steps_without_an_optimizer(void **state)
 }
 
 /* However many nodes each has. */
-static void backward_passes_tell_steps_without_batches(void **state)
+static void backward_passes_mark_steps_without_batches(void **state)
 {
 	uint32_t record = 1;
 
@@ -152,8 +149,8 @@ int main(void)
 		ON_A_TIMELINE(steps_end_with_the_optimizer),
 		ON_A_TIMELINE(marks_of_the_program_are_the_best_steps),
 		ON_A_TIMELINE(profiler_steps_have_their_numbers),
-		ON_A_TIMELINE(batches_tell_steps_without_an_optimizer),
-		ON_A_TIMELINE(backward_passes_tell_steps_without_batches),
+		ON_A_TIMELINE(batches_mark_steps_without_an_optimizer),
+		ON_A_TIMELINE(backward_passes_mark_steps_without_batches),
 		ON_A_TIMELINE(a_sequence_that_repeats_itself_is_a_step),
 		ON_A_TIMELINE(what_never_repeats_has_no_steps),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Calls rebuilt from a timeline: nesting, self time, memory, FLOPs, modules and phases, on small
- * timelines known by heart.
+ * fixed timelines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,7 +153,7 @@ static void what_has_no_data_computes_nothing(void **state)
 	fixture_op(&fixture, 101, 0, 2, "aten::mm", "float32[2,3]@meta;float32[3,5]@meta", 0, NONE);
 	fixture_op_end(&fixture, 102, 0, 2);
 	fixture_op_end(&fixture, 103, 0, 1);
-	/* One that has data, around one that has none: it only asks for a shape. */
+	/* One that has data, around one that has none: it only queries a shape. */
 	fixture_op(&fixture, 110, 0, 3, "aten::mm", "float32[2,3];float32[3,5]", 0, NONE);
 	fixture_op(&fixture, 111, 0, 4, "aten::mm", "float32[2,3]@meta;float32[3,5]@meta", 0, NONE);
 	fixture_op_end(&fixture, 112, 0, 4);
@@ -270,7 +270,7 @@ static void backward_belongs_to_the_thread_that_ran_forward(void **state)
 	assert_int_equal(find("")->calls, 1);
 }
 
-static void overloads_are_told_apart(void **state)
+static void overloads_are_kept_apart(void **state)
 {
 	static const char *const overloads[] = {"Tensor", "Scalar", "Tensor", NULL};
 
@@ -293,7 +293,7 @@ static void overloads_are_told_apart(void **state)
 	assert_int_equal(find("aten::add")->calls, 4);
 }
 
-static void phases_are_known_by_what_is_around(void **state)
+static void phases_follow_from_what_is_around(void **state)
 {
 	(void)state;
 	put_step(1000, 1, 0);
@@ -308,7 +308,7 @@ static void phases_are_known_by_what_is_around(void **state)
 	assert_int_equal(find("optimizer")->flops_all, 2048);
 }
 
-static void losses_are_known_by_their_operators(void **state)
+static void losses_are_recognised_by_their_operators(void **state)
 {
 	static const char *const losses[] = {
 		"aten::cross_entropy_loss", "aten::mse_loss", "aten::kl_div",
@@ -373,7 +373,7 @@ static void what_is_between_backward_and_the_optimizer_is_backward(void **state)
 	assert_int_equal(find("optimizer")->calls, 2 * 2);
 }
 
-/* What a scope around it all begins with says nothing about what comes later. */
+/* The begin of a scope around everything implies nothing about what comes later. */
 static void a_scope_that_begins_after_backward_may_hold_the_next_step(void **state)
 {
 	(void)state;
@@ -407,7 +407,7 @@ static void without_modules_setup_ends_where_backward_does(void **state)
 }
 
 /* Against a list that is sorted. */
-static void percentiles_are_as_exact_as_is_said(void **state)
+static void percentiles_are_as_exact_as_documented(void **state)
 {
 	enum { N = 5000 };
 	static uint64_t values[N];
@@ -451,13 +451,13 @@ int main(void)
 		ON_A_TIMELINE(only_the_innermost_is_unknown),
 		ON_A_TIMELINE(backward_belongs_to_the_module_of_its_forward),
 		ON_A_TIMELINE(backward_belongs_to_the_thread_that_ran_forward),
-		ON_A_TIMELINE(overloads_are_told_apart),
-		ON_A_TIMELINE(phases_are_known_by_what_is_around),
-		ON_A_TIMELINE(losses_are_known_by_their_operators),
+		ON_A_TIMELINE(overloads_are_kept_apart),
+		ON_A_TIMELINE(phases_follow_from_what_is_around),
+		ON_A_TIMELINE(losses_are_recognised_by_their_operators),
 		ON_A_TIMELINE(what_is_between_backward_and_the_optimizer_is_backward),
 		ON_A_TIMELINE(a_scope_that_begins_after_backward_may_hold_the_next_step),
 		ON_A_TIMELINE(without_modules_setup_ends_where_backward_does),
-		cmocka_unit_test(percentiles_are_as_exact_as_is_said),
+		cmocka_unit_test(percentiles_are_as_exact_as_documented),
 	};
 
 	return cmocka_run_group_tests(tests, make_path, remove_path);

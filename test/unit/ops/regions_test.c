@@ -71,8 +71,8 @@ static uint32_t label(struct fixture *fixture, const char *text)
 	return text ? fixture_label(fixture, text) : 0;
 }
 
-static void say_push(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
-		     uint32_t domain, uint32_t name)
+static void emit_push(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
+		      uint32_t domain, uint32_t name)
 {
 	struct event event = {.id = EVENT_RANGE_PUSH,
 			      .range_push = {.name = label(fixture, names[name]),
@@ -86,8 +86,8 @@ static void say_push(struct fixture *fixture, uint32_t p, uint32_t thread, uint6
 	fixture_event(fixture, now, thread, &event);
 }
 
-static void say_pop(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
-		    uint32_t domain)
+static void emit_pop(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
+		     uint32_t domain)
 {
 	struct event event = {.id = EVENT_RANGE_POP,
 			      .range_pop = {.domain = label(fixture, domains[domain])}};
@@ -104,8 +104,8 @@ static void say_pop(struct fixture *fixture, uint32_t p, uint32_t thread, uint64
 }
 
 /* Numbers are used again after their ranges ended, as ITT's frames do. */
-static void say_started(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
-			uint32_t number, uint32_t domain, uint32_t name)
+static void emit_started(struct fixture *fixture, uint32_t p, uint32_t thread, uint64_t now,
+			 uint32_t number, uint32_t domain, uint32_t name)
 {
 	struct event start = {.id = EVENT_RANGE_START,
 			      .range_start = {.name = label(fixture, names[name]),
@@ -127,8 +127,8 @@ static void say_started(struct fixture *fixture, uint32_t p, uint32_t thread, ui
 	    now - truth.started[p][number].at_ns);
 }
 
-static void say_rest(struct fixture *fixture, uint32_t thread, uint64_t now, uint32_t what,
-		     uint32_t name, double number)
+static void emit_rest(struct fixture *fixture, uint32_t thread, uint64_t now, uint32_t what,
+		      uint32_t name, double number)
 {
 	struct event mark = {.id = EVENT_MARK, .mark = {.name = label(fixture, names[name])}};
 	struct event step = {.id = EVENT_STEP, .step = {.number = 1}};
@@ -150,7 +150,7 @@ static void say_rest(struct fixture *fixture, uint32_t thread, uint64_t now, uin
 	truth.n_unpaired += what == 3;
 }
 
-static void say(struct fixture *fixture, uint32_t p, uint64_t now, uint64_t *random)
+static void emit(struct fixture *fixture, uint32_t p, uint64_t now, uint64_t *random)
 {
 	uint32_t thread = (uint32_t)random_below(random, N_THREADS),
 		 name = (uint32_t)random_below(random, N_NAMES);
@@ -158,15 +158,15 @@ static void say(struct fixture *fixture, uint32_t p, uint64_t now, uint64_t *ran
 		 what = (uint32_t)random_below(random, 12);
 
 	if (what < 4)
-		say_push(fixture, p, thread, now, domain, name);
+		emit_push(fixture, p, thread, now, domain, name);
 	else if (what < 8)
-		say_pop(fixture, p, thread, now, domain);
+		emit_pop(fixture, p, thread, now, domain);
 	else if (what < 11)
-		say_started(fixture, p, thread, now, (uint32_t)random_below(random, N_NUMBERS),
-			    domain, name);
+		emit_started(fixture, p, thread, now, (uint32_t)random_below(random, N_NUMBERS),
+			     domain, name);
 	else
-		say_rest(fixture, thread, now, (uint32_t)random_below(random, 4), name,
-			 (double)random_below(random, 1000));
+		emit_rest(fixture, thread, now, (uint32_t)random_below(random, 4), name,
+			  (double)random_below(random, 1000));
 }
 
 static void close_rest(void)
@@ -204,7 +204,7 @@ static int write_recording(void **state)
 		uint32_t p = (uint32_t)random_below(&random, N_PROCESSES);
 
 		now += random_below(&random, 10000);
-		say(&fixtures[p], p, now, &random);
+		emit(&fixtures[p], p, now, &random);
 	}
 	close_rest();
 	close(mkstemp(path));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a recording lacks: the sum by cause, and what every reading command says of it. */
+/* What a recording lacks: the sum by cause, and how every reading command reports it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static int begins_with(const char *text)
 	return !strncmp(output, text, strlen(text));
 }
 
-/* The command's report begins so, and its JSON says that the recording isn't complete. */
+/* The command's report begins so, and its JSON marks the recording as incomplete. */
 #define EXPECT_INCOMPLETE(command, sentence)                                                       \
 	do {                                                                                       \
 		cJSON *json;                                                                       \
@@ -145,7 +145,7 @@ static void what_is_no_event_has_no_budget(void **state)
 	assert_int_equal(RUN(check, recording, "--max-leak", "1G", "--allow-loss"), 0);
 }
 
-static void a_whole_recording_says_nothing_of_it(void **state)
+static void a_complete_recording_reports_no_loss(void **state)
 {
 	cJSON *json;
 
@@ -212,7 +212,7 @@ int main(void)
 		cmocka_unit_test(every_report_begins_with_what_was_lost),
 		cmocka_unit_test(a_check_fails_unless_losses_are_allowed),
 		cmocka_unit_test(what_is_no_event_has_no_budget),
-		cmocka_unit_test(a_whole_recording_says_nothing_of_it),
+		cmocka_unit_test(a_complete_recording_reports_no_loss),
 		cmocka_unit_test(what_does_not_add_up_is_lost),
 		cmocka_unit_test(events_that_old_recordings_did_not_count_are_counted),
 	};

@@ -48,7 +48,7 @@ static void shares_at_the_peak_are_base_and_what_came_before_it(void **state)
 	torsh_sites_free(&live);
 }
 
-static void without_live_rows_the_shares_say_what_is_live(void **state)
+static void without_live_rows_the_totals_have_what_is_live(void **state)
 {
 	uint32_t stack = fixture_stack(&fixture, "a main");
 	struct allocation_sites live = {0};
@@ -151,7 +151,7 @@ static void a_stack_that_is_its_own_parent_ends(void **state)
 	uint32_t stack = fixture_stack(&fixture, "a b c"), addresses[8];
 
 	(void)state;
-	fixture.parent[0] = 3; /* the outermost says that it was called by the innermost */
+	fixture.parent[0] = 3; /* the outermost claims to be called by the innermost */
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	assert_int_equal(recording->n_bad_rows, 1);
 	assert_int_equal(torsh_recording_walk(recording->processes[0], stack, addresses, 8), 3);
@@ -376,7 +376,7 @@ int main(void)
 #define PROFILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_profile, free_profile)
 	const struct CMUnitTest tests[] = {
 		PROFILE_TEST(shares_at_the_peak_are_base_and_what_came_before_it),
-		PROFILE_TEST(without_live_rows_the_shares_say_what_is_live),
+		PROFILE_TEST(without_live_rows_the_totals_have_what_is_live),
 		PROFILE_TEST(a_later_row_replaces_an_earlier_one),
 		PROFILE_TEST(the_last_live_rows_count),
 		PROFILE_TEST(blocks_from_before_a_fork_are_not_live_ones),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What shim/cuda/cuda_memory.h says of CUDA's calls, against CUDA's own headers; and how large
- * arrays are.
+ * The types of CUDA's calls in shim/cuda/cuda_memory.h, against CUDA's own headers; and the sizes
+ * of arrays.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -253,7 +253,7 @@ static void arrays_are_as_large_as_their_texels(void **state)
 	/* Blocks of four by four texels. */
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_BC1_UNORM, 4, 10, 4), 3 * 8);
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_BC7_UNORM, 4, 16, 5), 4 * 2 * 16);
-	/* Of formats of video nothing is said. */
+	/* Video formats are not checked. */
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_NV12, 3, 100, 50), 0);
 }
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What shim/cuda/cupti_profiler.h says of CUPTI, against CUPTI's own headers, where these are C
- * (from CUDA 13.1 on).
- */
+/* shim/cuda/cupti_profiler.h against CUPTI's own headers, if these are C (since CUDA 13.1). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/cuda/cupti.h says of CUPTI, against CUPTI's own headers. */
+/* shim/cuda/cupti.h against CUPTI's own headers. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What shim/cuda/driver.h says of CUDA's driver, against its own headers;
- * test/e2e/cuda/driver_entries.py has its functions.
+ * shim/cuda/driver.h against the CUDA driver's own headers; test/e2e/cuda/driver_entries.py has its
+ * functions.
  */
 #include <stdarg.h>
 #include <stddef.h>

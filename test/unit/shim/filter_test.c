@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What filters of system calls would say of the agent's, on programs as sandboxes write them. */
+/* The results of system call filters for the agent's calls, on programs as sandboxes write them. */
 #include "shim/libc/filter.h"
 
 #include <linux/filter.h>

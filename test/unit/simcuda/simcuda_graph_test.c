@@ -36,7 +36,7 @@ static void nodes_run_when_what_they_depend_on_has_ended(void **state)
 	sim_graph_destroy(graph);
 }
 
-static void clones_have_ids_of_their_own_and_know_their_originals(void **state)
+static void clones_have_ids_of_their_own_and_refer_to_their_originals(void **state)
 {
 	struct sim_graph *graph = sim_graph_create(), *clone;
 	struct sim_graph_node *first = add(graph, "a", NULL), *second = add(graph, "b", first);
@@ -96,7 +96,8 @@ static void a_graph_within_a_graph_runs_as_one_node(void **state)
 }
 
 /*
- * How long a graph takes whose only node runs this one, of a kernel, on a condition of that value.
+ * Duration of a graph with a single node that runs this one, of a kernel, on a condition of that
+ * value.
  */
 static uint64_t launch_on_condition(enum sim_condition_kind kind, unsigned value)
 {
@@ -114,7 +115,7 @@ static uint64_t launch_on_condition(enum sim_condition_kind kind, unsigned value
 	return exec->last->graph_start_ns ? exec->last->end_ns - exec->last->graph_start_ns : 0;
 }
 
-static void a_body_runs_as_often_as_its_condition_says(void **state)
+static void a_body_runs_as_often_as_its_condition_demands(void **state)
 {
 	(void)state;
 	assert_int_equal(launch_on_condition(SIM_IF, 1), KERNEL_NS);
@@ -263,11 +264,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_run_when_what_they_depend_on_has_ended),
-		cmocka_unit_test(clones_have_ids_of_their_own_and_know_their_originals),
+		cmocka_unit_test(clones_have_ids_of_their_own_and_refer_to_their_originals),
 		cmocka_unit_test(a_circle_can_not_be_instantiated),
 		cmocka_unit_test(launches_of_one_graph_do_not_overlap),
 		cmocka_unit_test(a_graph_within_a_graph_runs_as_one_node),
-		cmocka_unit_test(a_body_runs_as_often_as_its_condition_says),
+		cmocka_unit_test(a_body_runs_as_often_as_its_condition_demands),
 		cmocka_unit_test(memory_of_a_graph_is_alive_from_a_launch_to_its_free),
 		cmocka_unit_test(what_is_captured_becomes_nodes_and_does_not_run),
 		cmocka_unit_test(a_capture_that_is_not_joined_fails),

@@ -41,7 +41,7 @@ static void extents_give_back_what_was_taken(void **state)
 	sim_extents_clear(&extents);
 }
 
-static void a_device_has_as_much_memory_as_it_says(void **state)
+static void a_device_has_as_much_memory_as_it_reports(void **state)
 {
 	uint64_t before = free_bytes(), all, more;
 
@@ -141,7 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(extents_give_back_what_was_taken),
-		cmocka_unit_test(a_device_has_as_much_memory_as_it_says),
+		cmocka_unit_test(a_device_has_as_much_memory_as_it_reports),
 		cmocka_unit_test(only_the_first_byte_of_an_allocation_can_be_freed_and_once),
 		cmocka_unit_test(a_copy_beyond_an_allocation_is_refused),
 		cmocka_unit_test(memory_that_is_registered_is_pinned_until_it_is_not),

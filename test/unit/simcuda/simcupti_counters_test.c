@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The rules of CUPTI's counters, as the simulated one keeps them, seen by a client that knows only
- * the public headers.
+ * The rules of CUPTI's counters, as the simulated one enforces them, seen by a client that uses
+ * only the public headers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ int main(void)
 
 enum { KERNEL_NS = 5000, RANGES = 2, INTERVAL_NS = 10000, SAMPLES = 8, BUFFER_BYTES = 1 << 20 };
 
-/* Objects that were destroyed are kept, so that a stale handle is told from a live one: no leak. */
+/* Destroyed objects are kept, to distinguish a stale handle from a live one: no leak. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Faults of CUPTI and its clock that are injected, so that whoever tests a collector with them
- * knows what it gets.
- */
+/* Injected faults of CUPTI and its clock, so that tests of collectors can rely on them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +31,7 @@ int main(void)
 
 enum { MAX_KERNELS = 64, SECOND = 1000000000, OWN_CLOCK = 1000, BUFFER_BYTES = 512 };
 
-/* Objects that were destroyed are kept, so that a stale handle is told from a live one: no leak. */
+/* Destroyed objects are kept, to distinguish a stale handle from a live one: no leak. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

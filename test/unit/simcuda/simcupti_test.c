@@ -62,7 +62,7 @@ static int count_violations(void)
 	FILE *file;
 	int n = 0;
 
-	/* The log is written when something is synchronised or the buffer is full: ask for it. */
+	/* The log is written at a synchronisation or when the buffer is full: force it. */
 	void sim_log_flush(void);
 	sim_log_flush();
 	file = fopen(log_path, "r");
@@ -124,7 +124,7 @@ static void a_buffer_that_is_not_aligned_is_found_out(void **state)
 	finish();
 }
 
-static void a_buffer_takes_no_more_records_than_its_client_says(void **state)
+static void a_buffer_takes_no_more_records_than_its_client_allows(void **state)
 {
 	(void)state;
 	client.n_most = 3;
@@ -186,7 +186,7 @@ int main(void)
 		TEST(a_buffer_holds_nothing_to_read_before_it_is_completed),
 		TEST(writing_to_a_buffer_that_is_not_completed_is_found_out),
 		TEST(a_buffer_that_is_not_aligned_is_found_out),
-		TEST(a_buffer_takes_no_more_records_than_its_client_says),
+		TEST(a_buffer_takes_no_more_records_than_its_client_allows),
 		TEST(records_without_a_buffer_are_dropped_and_counted_once),
 		TEST(times_are_those_of_the_virtual_clock),
 		TEST(a_fault_comes_at_its_call_and_not_again),

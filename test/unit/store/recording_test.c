@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What is appended to a recording is read from it; a file that was cut or damaged anywhere yields
- * every chunk that is whole, and says that something is missing.
+ * every intact chunk, and reports that something is missing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static int new_file(void)
 	return fd;
 }
 
-/* Chunk number i: a row whose text is long, and incompressible in every third. */
+/* Chunk number i: a row with a long text, incompressible in every third. */
 static int append_numbered(struct recording_file *file, uint32_t i,
 			   enum recording_priority priority, size_t n_text)
 {
@@ -94,10 +94,7 @@ static void make_bytes(struct bytes *bytes)
 	close(fd);
 }
 
-/*
- * Which numbered chunks are read: a bit each. has_problem is whether the reader says that something
- * is wrong.
- */
+/* Which numbered chunks are read: a bit each. has_problem: the reader reports a problem. */
 static uint32_t read_chunks(const uint8_t *data, size_t n, int *has_problem)
 {
 	struct recording_reader *reader;
@@ -196,7 +193,7 @@ static void garbage_between_chunks_is_stepped_over(void **state)
 	free(bytes.data);
 }
 
-static void what_is_no_recording_says_so(void **state)
+static void an_invalid_recording_is_reported(void **state)
 {
 	struct recording_reader *reader;
 	char error[128] = "";
@@ -257,7 +254,7 @@ static void unwanted_kinds_are_left_out(void **state)
 	unlink(path);
 }
 
-static void a_lock_says_that_it_is_being_written(void **state)
+static void a_lock_shows_that_it_is_being_written(void **state)
 {
 	char path[] = "/tmp/torsh-recording-XXXXXX";
 	int fd = mkstemp(path);
@@ -403,9 +400,9 @@ int main(void)
 		cmocka_unit_test(a_torn_tail_loses_only_itself),
 		cmocka_unit_test(a_damaged_byte_loses_only_its_chunk),
 		cmocka_unit_test(garbage_between_chunks_is_stepped_over),
-		cmocka_unit_test(what_is_no_recording_says_so),
+		cmocka_unit_test(an_invalid_recording_is_reported),
 		cmocka_unit_test(unwanted_kinds_are_left_out),
-		cmocka_unit_test(a_lock_says_that_it_is_being_written),
+		cmocka_unit_test(a_lock_shows_that_it_is_being_written),
 		cmocka_unit_test(the_greatest_size_is_kept),
 		cmocka_unit_test(what_is_larger_than_a_chunk_is_missed),
 		cmocka_unit_test(the_reserve_of_free_space_is_kept),

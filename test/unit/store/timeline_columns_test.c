@@ -139,9 +139,7 @@ static uint32_t read_all(const struct message *message, uint32_t n_events, size_
 	return n;
 }
 
-/*
- * As a version wrote it that didn't know of a step's number: columns 0 to 3 and that of its name.
- */
+/* As written by a version without step numbers: columns 0 to 3 and that of its name. */
 static void fields_of_later_versions_are_0(void **state)
 {
 	enum { NAME = 4 + 8 * EVENT_STEP };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Names of Rust's symbols, as rustc 1.95 made them; what they mean is also what binutils 2.40 says,
- * but for hashes.
+ * Names of Rust's symbols, as rustc 1.95 made them; binutils 2.40 demangles them the same way,
+ * except for hashes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

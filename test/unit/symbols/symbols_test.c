@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Names, lines and inlined functions of addresses: of this very program, whose source is at hand.
- */
+/* Names, lines and inlined functions of addresses in this program, with its source at hand. */
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,7 +82,7 @@ static uint32_t own_address(const char *symbol, uint64_t ip, uint32_t flags)
 
 static __attribute__((noinline)) uint64_t called_from(void)
 {
-	/* Or two calls may be made one, whose result is always the same. */
+	/* Otherwise two calls with the same result may be merged. */
 	__asm__ volatile("" ::: "memory");
 	return (uint64_t)__builtin_return_address(0);
 }

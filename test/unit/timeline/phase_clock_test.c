@@ -80,7 +80,7 @@ static void what_comes_before_the_first_module_is_setup(void **state)
 	assert_int_equal(whole.phase, PHASE_SETUP);
 	torsh_span_set_phase(&inside, &whole);
 	assert_int_equal(inside.phase, PHASE_SETUP);
-	/* A scope around all of a program says nothing about what comes later. */
+	/* A scope around a whole program implies nothing about what comes later. */
 	inside.start_ns = 10;
 	torsh_span_set_phase(&inside, &whole);
 	assert_int_equal(inside.phase, PHASE_FORWARD);
@@ -95,7 +95,7 @@ static void what_fsdp_does_around_backward_is_backward(void **state)
 	assert_false(torsh_name_traits("my_backward") & NAME_BACKWARD);
 }
 
-static void what_says_nothing_of_a_phase_changes_nothing(void **state)
+static void spans_without_a_phase_change_nothing(void **state)
 {
 	struct phase_step spent[N_STEPS] = {0};
 	struct span scope = operator_of(0, PHASE_FORWARD, 10, 20),
@@ -141,7 +141,7 @@ static int compare_starts(const void *a, const void *b)
 	return (int)((const struct span *)a)->start_ns - (int)((const struct span *)b)->start_ns;
 }
 
-static void tell(struct phase_clock *clock, const struct span *spans)
+static void emit(struct phase_clock *clock, const struct span *spans)
 {
 	for (uint64_t at_ns = 0; at_ns <= 2 * (uint64_t)LAST_NS; at_ns++) {
 		for (size_t i = 0; i < N_CALLS; i++) {
@@ -155,7 +155,7 @@ static void tell(struct phase_clock *clock, const struct span *spans)
 	}
 }
 
-static void random_calls_are_what_each_moment_says(void **state)
+static void random_calls_match_a_replay_of_each_moment(void **state)
 {
 	uint64_t seed = 1;
 
@@ -178,7 +178,7 @@ static void random_calls_are_what_each_moment_says(void **state)
 		for (uint64_t at_ns = 0; at_ns < LAST_NS; at_ns++)
 			look_up(spans, at_ns, expected);
 		torsh_phase_clock_start(&clock, &steps, spent);
-		tell(&clock, spans);
+		emit(&clock, spans);
 		torsh_phase_clock_stop(&clock);
 		assert_memory_equal(spent, expected, sizeof(spent));
 	}
@@ -191,8 +191,8 @@ int main(void)
 		cmocka_unit_test(of_several_threads_the_last_that_began_counts),
 		cmocka_unit_test(what_comes_before_the_first_module_is_setup),
 		cmocka_unit_test(what_fsdp_does_around_backward_is_backward),
-		cmocka_unit_test(what_says_nothing_of_a_phase_changes_nothing),
-		cmocka_unit_test(random_calls_are_what_each_moment_says),
+		cmocka_unit_test(spans_without_a_phase_change_nothing),
+		cmocka_unit_test(random_calls_match_a_replay_of_each_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

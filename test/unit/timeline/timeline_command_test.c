@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The commands that read the timeline, on a recording with known contents: what they print, and the
- * schemas that it fits.
+ * The commands that read the timeline, on a recording with known contents: their output, and the
+ * schemas that it matches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,7 +207,7 @@ static void reports_are_restricted_to_steps(void **state)
 	assert_int_equal(RUN_WITH_ERRORS(tensors, path, "--steps=1"), 2);
 }
 
-static void steps_say_which_rule_they_follow(void **state)
+static void steps_have_the_rule_that_they_follow(void **state)
 {
 	const cJSON *step, *phases;
 	cJSON *json;
@@ -329,7 +329,7 @@ int main(void)
 		cmocka_unit_test(ops_are_totals_by_name),
 		cmocka_unit_test(ops_are_grouped_sorted_and_cut_off),
 		cmocka_unit_test(reports_are_restricted_to_steps),
-		cmocka_unit_test(steps_say_which_rule_they_follow),
+		cmocka_unit_test(steps_have_the_rule_that_they_follow),
 		cmocka_unit_test(modules_have_their_backward),
 		cmocka_unit_test(tensors_have_holders_at_the_peak),
 		cmocka_unit_test(a_caching_allocator_is_fragmented),

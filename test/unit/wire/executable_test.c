@@ -111,7 +111,7 @@ static struct file *put_text(const char *path, const char *text)
 	return put_file(path, text, strlen(text));
 }
 
-/* An ELF file whose second program header names the loader; NULL: it has none. */
+/* An ELF file with the loader's name in its second program header; NULL: none. */
 static struct file *put_elf(const char *path, const char *loader)
 {
 	struct {

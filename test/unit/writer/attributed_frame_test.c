@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The lead of a stack: the address that says whose memory its blocks are. */
+/* The attributed frame of a stack: the address that owns the memory of its blocks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static uint32_t add_stack(struct stack_table *stacks, const int *path)
 	return stack;
 }
 
-static void leads_are_what_says_most(void **state)
+static void attributed_frames_name_the_owner_best(void **state)
 {
 	static const struct {
 		int path[4];
@@ -99,7 +99,7 @@ static void leads_are_what_says_most(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(leads_are_what_says_most),
+		cmocka_unit_test(attributed_frames_name_the_owner_best),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

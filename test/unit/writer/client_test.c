@@ -40,7 +40,7 @@ static void hang_up(struct line *line)
 	close(line->theirs);
 }
 
-static void say(int fd, const void *bytes, size_t n, int n_fds)
+static void send_bytes(int fd, const void *bytes, size_t n, int n_fds)
 {
 	union {
 		struct cmsghdr header;
@@ -63,16 +63,13 @@ static void say(int fd, const void *bytes, size_t n, int n_fds)
 	assert_int_equal(sendmsg(fd, &message, 0), n);
 }
 
-/*
- * What is heard when that is said; descriptors that are open afterwards and were not before are
- * counted.
- */
+/* What is received when that is sent; descriptors that were left open are counted. */
 static int hear_said(const void *bytes, size_t n, int n_fds, struct client_message *message)
 {
 	struct line line = connect_line();
 	int result;
 
-	say(line.theirs, bytes, n, n_fds);
+	send_bytes(line.theirs, bytes, n, n_fds);
 	result = torsh_client_receive(line.ours, message);
 	hang_up(&line);
 	return result;
@@ -181,7 +178,7 @@ static void any_other_bytes_are_refused(void **state)
 	assert_int_equal(lowest_free(), free_before);
 }
 
-static void nothing_said_is_no_error(void **state)
+static void an_empty_connection_is_no_error(void **state)
 {
 	struct line line = connect_line();
 	struct client_message message;
@@ -218,7 +215,7 @@ int main(void)
 		cmocka_unit_test(a_request_comes_without_descriptors),
 		cmocka_unit_test(a_request_fits_to_the_byte),
 		cmocka_unit_test(any_other_bytes_are_refused),
-		cmocka_unit_test(nothing_said_is_no_error),
+		cmocka_unit_test(an_empty_connection_is_no_error),
 		cmocka_unit_test(an_answer_never_waits),
 	};
 

@@ -49,7 +49,10 @@ static void count(struct pair *pair, uint64_t n_harmless, uint64_t n_under_way)
 		     n_under_way * CHANNEL_FILTER_UNDER_WAY + n_harmless);
 }
 
-/* The next look, where the kernel says so many. Whether there is an unknown one by now. */
+/*
+ * The next look, with the kernel's number of filters. Returns whether there is an unknown one by
+ * now.
+ */
 static bool look(struct pair *pair, unsigned int n_filters)
 {
 	char status[128];
@@ -64,7 +67,7 @@ static bool look(struct pair *pair, unsigned int n_filters)
 	return atomic_load(&pair->channel.header->has_new_filter);
 }
 
-static void what_was_there_and_what_was_counted_is_known(void **state)
+static void filters_at_the_start_and_counted_ones_are_not_new(void **state)
 {
 	struct pair pair;
 
@@ -108,7 +111,7 @@ static void one_that_was_added_before_the_first_look_is_new(void **state)
 }
 
 /* Before Linux 5.9. */
-static void a_kernel_that_does_not_say_has_no_new_ones(void **state)
+static void a_kernel_without_a_count_has_no_new_ones(void **state)
 {
 	struct pair pair;
 
@@ -122,7 +125,7 @@ static void a_kernel_that_does_not_say_has_no_new_ones(void **state)
 }
 
 /* /proc wasn't there for the process. */
-static void where_the_start_is_not_known_nothing_is_new(void **state)
+static void without_the_start_nothing_is_new(void **state)
 {
 	struct pair pair;
 
@@ -135,11 +138,11 @@ static void where_the_start_is_not_known_nothing_is_new(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_there_and_what_was_counted_is_known),
+		cmocka_unit_test(filters_at_the_start_and_counted_ones_are_not_new),
 		cmocka_unit_test(a_call_under_way_may_have_added_its_filter_or_not),
 		cmocka_unit_test(one_that_was_added_before_the_first_look_is_new),
-		cmocka_unit_test(a_kernel_that_does_not_say_has_no_new_ones),
-		cmocka_unit_test(where_the_start_is_not_known_nothing_is_new),
+		cmocka_unit_test(a_kernel_without_a_count_has_no_new_ones),
+		cmocka_unit_test(without_the_start_nothing_is_new),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static void who_is_no_fork_inherits_nothing(void **state)
 	end(&image);
 }
 
-static void a_parent_that_ended_before_the_childs_hello_is_known(void **state)
+static void a_parent_that_ended_before_the_childs_hello_is_found(void **state)
 {
 	struct image parent, child;
 
@@ -167,7 +167,7 @@ static void a_fork_of_a_fork_inherits_from_both(void **state)
 	torsh_fork_ancestry_inherit(&ancestry, child.target);
 	torsh_fork_ancestry_inherit(&ancestry, grandchild.target);
 	expect_inherited(&grandchild, 3, 47);
-	/* One of the inherited is freed: how large it was is known to nobody any more. */
+	/* One of the inherited is freed: its size is lost. */
 	fake_free(&child.thread, 6, 0x2000);
 	put_fork(&child, 7, 400);
 	begin(&late, 400, 4, &child);
@@ -216,7 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LINEAGE_TEST(a_fork_inherits_what_its_parent_had_then),
 		LINEAGE_TEST(who_is_no_fork_inherits_nothing),
-		LINEAGE_TEST(a_parent_that_ended_before_the_childs_hello_is_known),
+		LINEAGE_TEST(a_parent_that_ended_before_the_childs_hello_is_found),
 		LINEAGE_TEST(a_parent_that_was_killed_within_the_fork_leaves_it_unknown),
 		LINEAGE_TEST(a_fork_of_a_fork_inherits_from_both),
 		LINEAGE_TEST(pids_that_come_back_lead_to_the_right_parent),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The heap as folded says the same as a naive replay that keeps every block in an array and, after
- * every event, the shares of all stacks: sums, exact peak with its allocation sites, temporaries,
- * realloc, and what the program did wrong. The same where blocks lose their stacks in between.
+ * The folded heap equals a naive replay that keeps every block in an array and, after every event,
+ * the usage of all stacks: sums, exact peak with its allocation sites, temporaries, realloc, and
+ * errors of the program. Also if blocks lose their stacks in between.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The table of live blocks says the same as a plain array, whatever is added and removed in
- * whatever order.
- */
+/* The table of live blocks equals a plain array after any additions and removals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +96,7 @@ static void a_table_is_like_an_array(void **state)
 	free(model.size);
 }
 
-/* The address whose hash this is: the table multiplies by an odd number, this by its inverse. */
+/* The address with this hash: the table multiplies by an odd number, this by its inverse. */
 static uint64_t address_with_hash(uint64_t hash)
 {
 	uint64_t factor = UINT64_C(0x9e3779b97f4a7c15), inverse = factor;
@@ -140,7 +137,7 @@ static void crowd_one_line(struct live_table *table, uint32_t line, uint64_t *ra
 	assert_int_equal(table->n_blocks, 0);
 }
 
-static void addresses_that_collide_are_told_apart(void **state)
+static void addresses_that_collide_are_kept_apart(void **state)
 {
 	struct live_table table;
 	uint64_t random = 2, at = 0;
@@ -248,7 +245,7 @@ static void usable_sizes_are_kept(void **state)
 	} sizes[] = {
 		{0, 24, 24},
 		{10, 10, 10},
-		{100, 0, 0}, /* not known */
+		{100, 0, 0}, /* unknown */
 		{100, 50, 0}, /* can't be */
 		{UINT64_C(17) << 30, UINT64_C(22) << 30, UINT64_C(22) << 30},
 		{4097, UINT64_C(1) << 41, UINT64_C(1) << 41},
@@ -270,7 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_is_like_an_array),
-		cmocka_unit_test(addresses_that_collide_are_told_apart),
+		cmocka_unit_test(addresses_that_collide_are_kept_apart),
 		cmocka_unit_test(a_block_that_is_there_is_not_added),
 		cmocka_unit_test(what_is_sifted_out_is_gone_with_its_memory),
 		cmocka_unit_test(a_block_takes_forty_bytes),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Ranges and mappings say the same as a map with one entry for each page. */
+/* Ranges and mappings equal a map with one entry for each page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

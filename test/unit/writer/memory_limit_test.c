@@ -233,7 +233,7 @@ static void of_several_mounts_that_which_shows_most_counts(void **state)
 static void a_mount_from_above_the_namespace_counts(void **state)
 {
 	(void)state;
-	/* The names between its group and this one's aren't known here. */
+	/* The names between its group and this one's are unknown here. */
 	put_own("0::/x\n", "33 27 0:28 /../.. /fs/cgroup rw - cgroup2 cgroup2 rw\n");
 	put_v2("fs/cgroup", "419430400\n", "max\n", "104857600\n");
 	put_v2("fs/cgroup/x", "1\n", "max\n", "1\n");

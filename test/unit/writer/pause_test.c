@@ -122,7 +122,7 @@ static void frees_are_recorded_all_the_while(void **state)
 	finish(&paused);
 }
 
-static void a_known_block_that_is_resized_stays_with_its_stack(void **state)
+static void a_recorded_block_that_is_resized_keeps_its_stack(void **state)
 {
 	struct paused paused;
 
@@ -131,7 +131,7 @@ static void a_known_block_that_is_resized_stays_with_its_stack(void **state)
 	begin_pause(&paused);
 	fake_alloc(&paused.thread, 20, 0x1000, 1, 7);
 	resize(&paused, BEGIN + 10, 0x1000, 0x2000, 16);
-	/* This one is of the pause: nobody knows it. */
+	/* This one is of the pause: it is not recorded. */
 	resize(&paused, BEGIN + 20, 0x5000, 0x6000, 64);
 	drain(&paused);
 	assert_int_equal(heap_of(&paused)->tracker.bytes, 16);
@@ -242,7 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_blocks_from_outside_are_recorded),
 		cmocka_unit_test(frees_are_recorded_all_the_while),
-		cmocka_unit_test(a_known_block_that_is_resized_stays_with_its_stack),
+		cmocka_unit_test(a_recorded_block_that_is_resized_keeps_its_stack),
 		cmocka_unit_test(a_resize_that_outlasts_the_pause_stays_with_its_stack),
 		cmocka_unit_test(an_address_that_is_given_out_again_ends_its_block),
 		cmocka_unit_test(no_block_is_temporary_over_a_pause),

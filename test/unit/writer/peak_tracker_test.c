@@ -27,7 +27,7 @@ static void see(struct highest *highest, uint64_t bytes, uint64_t stamp)
 		*highest = (struct highest){.bytes = bytes, .stamp = stamp};
 }
 
-static void marks_tell_the_highest_of_each_stretch(void **state)
+static void marks_have_the_highest_of_each_interval(void **state)
 {
 	struct peak_tracker tracker = {0};
 	struct highest all = {0}, stretch = {0};
@@ -75,7 +75,7 @@ static void a_stretch_without_changes_has_what_was_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(marks_tell_the_highest_of_each_stretch),
+		cmocka_unit_test(marks_have_the_highest_of_each_interval),
 		cmocka_unit_test(a_stretch_without_changes_has_what_was_there),
 	};
 

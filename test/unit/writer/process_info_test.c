@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What /proc says of a process whose user is in many groups: these stand before all else. */
+/* The fields of /proc for a process of a user in many groups: these come before all others. */
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The sum of several heaps says the same as a naive replay that looks at all of them after every
- * event: the peak, its moment, and what each stack of each process had of it. Processes are folded
- * in turns of random length, come and end.
+ * The sum of several heaps equals a naive replay that reads all of them after every event: the
+ * peak, its moment, and each process's stacks at it. Processes are folded in turns of random
+ * length, begin and end.
  */
 #include <setjmp.h>
 #include <stdarg.h>

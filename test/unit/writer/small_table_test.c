@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The table of small blocks says the same as a plain array, whatever is added and taken in whatever
- * order.
- */
+/* The table of small blocks equals a plain array after any additions and removals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +80,7 @@ static void a_table_is_like_an_array(void **state)
 	free(model.blocks);
 }
 
-static void what_a_row_cannot_say_does_not_fit(void **state)
+static void what_a_row_cannot_express_does_not_fit(void **state)
 {
 	static const struct {
 		struct small_block block;
@@ -136,7 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_is_like_an_array),
-		cmocka_unit_test(what_a_row_cannot_say_does_not_fit),
+		cmocka_unit_test(what_a_row_cannot_express_does_not_fit),
 		cmocka_unit_test(no_address_that_does_not_fit_is_found),
 		cmocka_unit_test(a_block_takes_some_ten_bytes),
 	};

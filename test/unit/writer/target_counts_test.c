@@ -79,10 +79,7 @@ static void notes_of_the_writer_that_find_no_room_are_counted(void **state)
 	finish(&pair);
 }
 
-/*
- * Within what a thread is in, deeper operators than there is room for seem to be the outer ones:
- * said as a loss.
- */
+/* Operators that are nested too deep count as the outer ones: reported as a loss. */
 static void operators_nested_too_deep_are_a_loss(void **state)
 {
 	uint64_t losses[N_WRITER_LOSSES];

@@ -200,7 +200,10 @@ static void a_producer_that_waits_is_woken(void **state)
 	finish(&pair);
 }
 
-/* The writer was told to end: it takes what is there, and doesn't race with who goes on. */
+/*
+ * The writer was requested to end: it takes what is there, and does not race with the running
+ * threads.
+ */
 static void a_target_that_is_left_may_go_on_forever(void **state)
 {
 	struct fake_thread thread;

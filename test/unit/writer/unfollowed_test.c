@@ -102,7 +102,7 @@ static struct recording *read_rows(void)
 	return recording;
 }
 
-static void what_is_not_known_is_not_there(void **state)
+static void unknown_values_are_absent(void **state)
 {
 	static const char text[] = "/opt/tool\0\0tool\0--fast";
 	const struct recorded_process *row;
@@ -207,8 +207,7 @@ static void who_became_one_ends_as_it_does(void **state)
 }
 
 /*
- * What the other process says is not trusted: neither the place of the text, nor the kind of
- * problem.
+ * The other process's data are not trusted: neither the place of the text, nor the kind of problem.
  */
 static void damaged_events_do_no_harm(void **state)
 {
@@ -238,7 +237,7 @@ int main(void)
 {
 #define STRANGER_TEST(name) cmocka_unit_test_setup_teardown(name, start, tear_down)
 	const struct CMUnitTest tests[] = {
-		STRANGER_TEST(what_is_not_known_is_not_there),
+		STRANGER_TEST(unknown_values_are_absent),
 		STRANGER_TEST(a_start_that_failed_leaves_no_row),
 		STRANGER_TEST(more_than_the_list_has_room_for_are_counted),
 		STRANGER_TEST(who_became_one_ends_as_it_does),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A tool for ITT as others are: writes what it is told to the file CONSUMER_LOG, a line a call. */
+/* A typical tool for ITT: writes its calls to the file CONSUMER_LOG, a line a call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Says by ITT what can be said: a program, or (SAY_LIBRARY) a library with a function `say`. What
- * the calls gave goes to stdout; test/e2e/ranges/itt.py knows what has to be recorded.
+ * Makes every kind of ITT annotation: a program, or (SAY_LIBRARY) a library with a function `say`.
+ * The results of the calls go to stdout; test/e2e/ranges/itt.py has the expected recording.
  */
 #include <ittnotify.h>
 #include <pthread.h>

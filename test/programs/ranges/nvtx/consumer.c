@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A tool for NVTX as others are: writes what it is told to the file CONSUMER_LOG, a line a call,
- * and insists that the handles that it gets are those that it gave.
+ * A typical tool for NVTX: writes its calls to the file CONSUMER_LOG, a line a call, and insists
+ * that it receives the handles that it returned.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Opens each library that is named, for itself alone (RTLD_LOCAL), and has it say what it says;
- * threads at a time.
- */
+/* Opens each given library by itself (RTLD_LOCAL), and calls its `say`; threads at a time. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Says by NVTX's headers what can be said: a program, or (SAY_LIBRARY) a library with a function
- * `say`. What the calls returned goes to stdout; test/e2e/ranges/nvtx.py knows what has to be
- * recorded.
+ * Makes every kind of NVTX annotation: a program, or (SAY_LIBRARY) a library with a function `say`.
+ * The results of the calls go to stdout; test/e2e/ranges/nvtx.py has the expected recording.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -85,7 +84,7 @@ static void say_payloads(void)
 	event.payloadType = NVTX_PAYLOAD_TYPE_FLOAT;
 	event.payload.fValue = 1.5f;
 	nvtxMarkEx(&event);
-	/* Newer and older than what is known of the struct. */
+	/* Newer and older than the known struct. */
 	event = attributes("future");
 	event.size = 400;
 	event.payloadType = 0x7777;

@@ -78,7 +78,7 @@ static void log_op(const struct sim_op *op)
 	}
 }
 
-void sim_op_tell(const struct sim_op *op)
+void sim_op_report(const struct sim_op *op)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the simulated CUPTI is told. There is at most one tracer, and none as long as nobody asked
- * CUPTI for anything.
+ * The interface of the simulated CUPTI's tracer. There is at most one tracer, and none until CUPTI
+ * is used.
  */
 #ifndef SIMCUDA_TRACE_H
 #define SIMCUDA_TRACE_H

@@ -91,7 +91,7 @@ static void begin(uint64_t address, struct sim_memory_from from)
 	if (range.pool->used_bytes > range.pool->used_high_bytes)
 		range.pool->used_high_bytes = range.pool->used_bytes;
 	sim_memory_update(&range);
-	sim_memory_tell(&range, false, from);
+	sim_memory_report(&range, false, from);
 }
 
 bool sim_graph_memory_end(uint64_t address, struct sim_memory_from from)
@@ -103,7 +103,7 @@ bool sim_graph_memory_end(uint64_t address, struct sim_memory_from from)
 	range.is_alive = false;
 	range.pool->used_bytes -= taken_bytes(range.bytes);
 	sim_memory_update(&range);
-	sim_memory_tell(&range, true, from);
+	sim_memory_report(&range, true, from);
 	return true;
 }
 

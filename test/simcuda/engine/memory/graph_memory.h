@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory that nodes of graphs get and give back. Its address is that of its node from the moment
- * that the node is added; it is alive from a launch of the graph to whatever frees it: a node of
- * the same graph, a launch of another one, the program, or the next launch. Errors are those of
- * result.h. All of it needs the lock, but where it is said to take it.
+ * Memory that nodes of graphs allocate and free. Its address belongs to its node from the moment
+ * that the node is added; it is alive from a launch of the graph to its free: by a node of the same
+ * graph, a launch of another one, the program, or the next launch. Errors are those of result.h.
+ * All functions need the lock, unless they are documented to take it.
  */
 #ifndef SIMCUDA_GRAPH_MEMORY_H
 #define SIMCUDA_GRAPH_MEMORY_H

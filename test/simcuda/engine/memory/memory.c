@@ -135,7 +135,7 @@ void sim_memory_discard(struct sim_device *device, uint64_t offset, uint64_t byt
 			  (off_t)begin, (off_t)(end - begin));
 }
 
-void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_memory_from from)
+void sim_memory_report(const struct sim_range *range, bool is_release, struct sim_memory_from from)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 	struct sim_memory_event event = {
@@ -199,7 +199,7 @@ static int alloc(struct sim_device *device, uint32_t context, size_t bytes,
 		.offset = offset,
 	};
 	sim_memory_insert(&range);
-	sim_memory_tell(&range, false, (struct sim_memory_from){0});
+	sim_memory_report(&range, false, (struct sim_memory_from){0});
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
@@ -235,7 +235,7 @@ int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t by
 	};
 	sim_lock();
 	sim_memory_insert(&range);
-	sim_memory_tell(&range, false, (struct sim_memory_from){0});
+	sim_memory_report(&range, false, (struct sim_memory_from){0});
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
@@ -275,14 +275,14 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 		sim_pool_take_back(&range);
 	else if (is_of_device)
 		release_device_memory(&range);
-	sim_memory_tell(&range, true, (struct sim_memory_from){0});
+	sim_memory_report(&range, true, (struct sim_memory_from){0});
 	sim_unlock();
 	if (!is_of_device)
 		munmap(range.bytes_at, range.bytes);
 	return SIM_SUCCESS;
 }
 
-static void tell_import(const char *what, const struct sim_range *range)
+static void report_import(const char *what, const struct sim_range *range)
 {
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"%s\",\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d}",
@@ -308,7 +308,7 @@ int sim_memory_open_import(struct sim_device *device, uint32_t context, size_t b
 		return SIM_OUT_OF_MEMORY;
 	sim_lock();
 	sim_memory_insert(&range);
-	tell_import("import", &range);
+	report_import("import", &range);
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
@@ -322,7 +322,7 @@ int sim_memory_close_import(uint64_t address)
 	sim_lock();
 	if (sim_memory_find(address, &range) && range.is_import && range.base == address) {
 		sim_memory_remove(address, &range);
-		tell_import("import_end", &range);
+		report_import("import_end", &range);
 		result = SIM_SUCCESS;
 	}
 	sim_unlock();
@@ -345,7 +345,7 @@ void sim_memory_free_all(uint32_t context)
 			release_device_memory(&range);
 		else if (!range.is_registered)
 			munmap(range.bytes_at, range.bytes);
-		sim_memory_tell(&range, true, (struct sim_memory_from){0});
+		sim_memory_report(&range, true, (struct sim_memory_from){0});
 	}
 	sim_unlock();
 }
@@ -370,7 +370,7 @@ int sim_memory_register(struct sim_device *device, uint32_t context, void *p, si
 		result = SIM_HOST_MEMORY_ALREADY_REGISTERED;
 	else {
 		sim_memory_insert(&range);
-		sim_memory_tell(&range, false, (struct sim_memory_from){0});
+		sim_memory_report(&range, false, (struct sim_memory_from){0});
 	}
 	sim_unlock();
 	return result;
@@ -385,7 +385,7 @@ int sim_memory_unregister(void *p)
 	if (sim_memory_find((uint64_t)(uintptr_t)p, &range) && range.is_registered &&
 	    range.bytes_at == p) {
 		sim_memory_remove(range.base, &range);
-		sim_memory_tell(&range, true, (struct sim_memory_from){0});
+		sim_memory_report(&range, true, (struct sim_memory_from){0});
 		result = SIM_SUCCESS;
 	}
 	sim_unlock();

@@ -4,7 +4,7 @@
  *
  * A device's memory is a memfd, mapped twice: where programs have their pointers (without access,
  * unless SIMCUDA_PROTECT=0) and where the engine moves bytes. Functions take the engine's lock
- * where they are not said to need it. Errors are values of CUresult.
+ * unless they are documented to need it. Errors are values of CUresult.
  */
 #ifndef SIMCUDA_MEMORY_H
 #define SIMCUDA_MEMORY_H
@@ -33,7 +33,7 @@ struct sim_range {
 	bool is_of_graph; /* got and given back by nodes of graphs: graph_memory.h */
 	bool is_alive; /* of that: a launch got it */
 	bool is_freed_by_owner, is_freed_by_other; /* of that: graphs have a node that frees it */
-	uint32_t owner; /* of that: id of the graph whose node gets it */
+	uint32_t owner; /* of that: id of the graph with the node that allocates it */
 	int n_holders; /* of that: graphs and executable graphs with that node */
 	struct sim_pool *pool;
 	uint64_t offset; /* within the device's memory */
@@ -41,7 +41,7 @@ struct sim_range {
 	unsigned id; /* as CU_POINTER_ATTRIBUTE_BUFFER_ID */
 };
 
-/* What the log and CUPTI are to know of an allocation beside its range. */
+/* What the log and CUPTI need of an allocation beside its range. */
 struct sim_memory_from {
 	uint32_t stream;
 	bool is_async;
@@ -97,7 +97,7 @@ bool sim_memory_lookup(uint64_t address, struct sim_range *range);
 char *sim_memory_reach(uint64_t address, size_t *n_bytes);
 
 /* Tell the log and the tracer. */
-void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_memory_from from);
+void sim_memory_report(const struct sim_range *range, bool is_release, struct sim_memory_from from);
 
 /*
  * Tell the log that the device has no room for so much, with the lock. Returns the error for that.
@@ -109,7 +109,7 @@ int sim_memory_refuse(const struct sim_device *device, uint64_t bytes);
 void sim_memory_insert(const struct sim_range *range);
 bool sim_memory_remove(uint64_t base, struct sim_range *range);
 
-/* What is known of the range that begins where this one does is this. */
+/* The attributes of the range that begins where this one does. */
 void sim_memory_update(const struct sim_range *range);
 
 /* Call with each range; it may be removed meanwhile, and no other. */

@@ -71,7 +71,7 @@ void sim_pool_destroy(struct sim_pool *pool)
 		*link = pool->next;
 	if (pool->device->current_pool == pool)
 		pool->device->current_pool = pool->device->default_pool;
-	/* The struct stays: memory that is still in use knows it. */
+	/* The struct stays: memory that is still in use refers to it. */
 }
 
 bool sim_pool_reserve(struct sim_pool *pool, uint64_t bytes, uint64_t *offset)
@@ -117,7 +117,7 @@ int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t byte
 		.offset = offset,
 	};
 	sim_memory_insert(&range);
-	sim_memory_tell(&range, false, (struct sim_memory_from){stream->id, true});
+	sim_memory_report(&range, false, (struct sim_memory_from){stream->id, true});
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
@@ -143,7 +143,7 @@ int sim_pool_free(uint64_t address, struct sim_stream *stream)
 		sim_memory_remove(address, &range);
 		range.is_freed_later = true;
 		sim_memory_insert(&range);
-		sim_memory_tell(&range, true, (struct sim_memory_from){stream->id, true});
+		sim_memory_report(&range, true, (struct sim_memory_from){stream->id, true});
 	}
 	sim_unlock();
 	return is_ours ? sim_stream_submit(stream, &work, NULL) : SIM_INVALID_VALUE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Pools of memory that is allocated and freed in the order of a stream. What was freed stays with
- * its pool until something is synchronised, and then as much as the release threshold says.
+ * Pools of memory that is allocated and freed in the order of a stream. Freed memory stays with its
+ * pool until a synchronisation, and then as much as the release threshold allows.
  */
 #ifndef SIMCUDA_POOL_H
 #define SIMCUDA_POOL_H
@@ -44,7 +44,7 @@ void sim_pool_trim_all(struct sim_device *device);
 /* The stream came to the free. */
 void sim_pool_release(uint64_t address);
 
-/* A range of the pool's that was freed and is no longer known by its address. */
+/* A freed range of the pool that cannot be found by its address any more. */
 void sim_pool_take_back(const struct sim_range *range);
 
 void sim_pool_describe(const struct sim_pool *pool, struct sim_memory_event *event);

@@ -86,7 +86,7 @@ struct finding {
 	double share_pct;
 	const char *share_of; /* "the steps", "the run", ... */
 	const struct recorded_process *process;
-	const char *operator_name, *kernel, *api; /* NULL: it is of none, or none is known */
+	const char *operator_name, *kernel, *api; /* NULL: none, or unknown */
 	bool has_device;
 	uint32_t device;
 	uint32_t stack; /* of a call of CUDA; 0: none was taken */

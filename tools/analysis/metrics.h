@@ -64,7 +64,8 @@ struct host_time {
 struct metrics_device {
 	uint32_t number;
 	struct stretches stretches; /* in which it was at work */
-	uint64_t n_kernels, n_short; /* of no graph, with a known call; shorter than that */
+	uint64_t n_kernels,
+		n_short; /* outside of graphs, with a known launch; n_short: shorter than that */
 	uint64_t work_ns, unattributed_ns; /* of what was requested in scope */
 	uint64_t communication_ns;
 	uint64_t scope_ns; /* without steps: from its first work to the end of the last */
@@ -87,7 +88,7 @@ struct metrics_memory {
 /* Calls of one operator that launched something themselves. */
 struct metrics_operator {
 	const char *name;
-	uint64_t n, n_unknown; /* n_unknown: without known FLOPs */
+	uint64_t n, n_unknown; /* n_unknown: without FLOPs */
 	double flops;
 	/* Of its kernels. */
 	uint64_t n_kernels, total_ns, n_uncounted, n_of_graphs;
@@ -112,7 +113,7 @@ struct metrics_collective {
  * theirs.
  */
 struct metrics_waiting {
-	const char *reason; /* why that is not known, or NULL */
+	const char *reason; /* why the value is unknown, or NULL */
 	/* collectives that were compared; longer than on the rank where each was shortest */
 	uint64_t n, ns;
 	const struct recorded_process *late; /* for which it waited most; NULL: for none */
@@ -141,7 +142,7 @@ struct metrics_process {
 	struct metrics_collective *collectives; /* in the order in which they began */
 	size_t n_collectives, collectives_room;
 	struct metrics_waiting waiting;
-	uint64_t n_unknown_memory; /* copies of which it is not known what memory they are of */
+	uint64_t n_unknown_memory; /* copies with an unknown kind of memory */
 	/* of the steps that are wholly in the scope: in DataLoaders, and their time */
 	uint64_t data_ns, data_scope_ns;
 	/* While it is walked. */
@@ -165,6 +166,8 @@ struct metrics {
  * them. Dies where the recording cannot be read. The caller frees them with torsh_metrics_free.
  */
 struct metrics *torsh_metrics_collect(const struct analysis_request *request);
+
+/* Free the metrics. */
 void torsh_metrics_free(struct metrics *metrics);
 
 /* A process's device of that number, made where it is the first; NULL: there are too many. */

@@ -28,6 +28,8 @@ struct stretches {
 /* Add a stretch of work on a stream, in any order. */
 void torsh_stretches_add(struct stretches *stretches, uint32_t stream,
 			 const struct device_stretch *stretch);
+
+/* Free the stretches. */
 void torsh_stretches_free(struct stretches *stretches);
 
 /* Where a run is read. */

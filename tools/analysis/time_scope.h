@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The time that is looked at: a process's steps, or where none are known its run; less what lies
- * outside of a window.
+ * The analysed time: a process's steps or, without steps, its run; minus what lies outside of a
+ * window.
  */
 #ifndef TORSH_ANALYSIS_TIME_SCOPE_H
 #define TORSH_ANALYSIS_TIME_SCOPE_H
@@ -9,7 +9,7 @@
 #include "tools/timeline/prepass/prepass.h"
 
 struct time_scope {
-	/* in the order of time; they don't overlap. Of no step where none are known */
+	/* in time order; they do not overlap. The run if no steps are known */
 	struct step *intervals;
 	size_t n;
 	bool is_of_steps;
@@ -28,6 +28,7 @@ void torsh_scope_create(struct time_scope *scope, const struct prepass_process *
 /* Where is_open: let the last step end when the last work did. */
 void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns);
 
+/* Free the scope. */
 void torsh_scope_destroy(struct time_scope *scope);
 
 /* The span in which something happened, or STEP_NONE. */

@@ -34,7 +34,7 @@
 #include "tools/base/digits.h"
 
 #define JSON_DEPTH_MAX 32u
-#define JSON_ROOM_MAX 4096u /* bytes that one append asks for: no buffer is smaller */
+#define JSON_ROOM_MAX 4096u /* maximum size of one append: no buffer is smaller */
 #define JSON_MARK_MAX 3u
 
 /* What stands between two pieces. */
@@ -132,7 +132,7 @@ void torsh_json_put_null(struct json_writer *json, const char *name);
 void torsh_json_put_i64(struct json_writer *json, const char *name, int64_t number);
 void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t number); /* "0x7f" */
 
-/* The number, or null where it is not known. */
+/* The number, or null if it is unknown. */
 void torsh_json_put_known(struct json_writer *json, const char *name, bool is_known,
 			  uint64_t number);
 

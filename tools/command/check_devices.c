@@ -33,8 +33,8 @@ static void take_higher(struct device_figure *figure, uint64_t value, const char
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /*
- * Is it asked for? Without a name what is the program's own: not memory that it only registered or
- * that another process has.
+ * Returns true if the memory was requested. Without a name: the program's own memory, except
+ * registered and imported memory.
  */
 static bool is_asked(const struct device_scope *scope, const char *device)
 {
@@ -74,7 +74,7 @@ static bool has_device(const struct device_reading *devices, const char *device)
 	return false;
 }
 
-/* Why the memory of devices is not known, or "". */
+/* Returns why device memory is unknown, or "". */
 static void find_reason(struct device_figure *figure, const struct device_reading *devices,
 			const char *device)
 {
@@ -193,7 +193,7 @@ struct timing {
 	const struct reading *reading;
 	struct device_time_of *items; /* of each device */
 	size_t n, n_room;
-	/* of each process, as of now; DEVICE_HOST_ONLY until it was told */
+	/* of each process, as of now; DEVICE_HOST_ONLY until reported */
 	struct event_device_mode *modes;
 	struct device_figure *figure;
 	bool is_seen; /* devices were recorded */

@@ -11,7 +11,7 @@ struct device_figure {
 	bool is_known;
 	uint64_t value;
 	char device[DEVICE_SCOPE_NAME_BYTES]; /* its name; "": of all together */
-	char reason[FIGURE_REASON_BYTES]; /* why it is not known */
+	char reason[FIGURE_REASON_BYTES]; /* why it is unknown */
 };
 
 struct device_figures {

@@ -172,7 +172,7 @@ static void take_figure(struct budget *budget, const struct device_figure *figur
 	budget->value = figure->value;
 }
 
-/* The timeline is read only where it is asked for. */
+/* The timeline is read only if a budget needs it. */
 static void measure_devices(struct budgets *budgets, const struct reading *reading,
 			    struct read_options *options)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh dump: everything that a recording says, a JSON object a line. What a message looks like is
- * asked of protobuf, what an event looks like of events.def: nothing is listed here a second time.
+ * torsh dump: the contents of a recording, a JSON object a line. Messages are described by protobuf
+ * and events by events.def: nothing is listed here a second time.
  */
 #include <argp.h>
 #include <errno.h>

@@ -278,7 +278,7 @@ static void print_name(const struct view *view, const struct operator_total *tot
 		printf("%-*s", NAME_COLUMNS, "(none)");
 	else if (n <= NAME_COLUMNS)
 		printf("%-*s", NAME_COLUMNS, name);
-	else /* the end of a long name tells more than its middle */
+	else /* the end of a long name is more specific than its middle */
 		printf("%.20s...%s", name, name + n - (NAME_COLUMNS - 23));
 }
 

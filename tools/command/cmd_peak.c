@@ -49,12 +49,12 @@ static error_t parse_peak(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-/* What --device asks for. */
+/* The selection by --device. */
 struct device_view {
-	const char *name; /* NULL: the heap is asked for */
+	const char *name; /* NULL: the heap */
 	bool is_all;
 	struct device_reading reading;
-	const struct device_process *process; /* whose peak is shown */
+	const struct device_process *process; /* the process with the shown peak */
 	size_t place; /* of it; DEVICE_NO_PLACE with is_all */
 	struct shared_devices shared;
 };
@@ -191,7 +191,7 @@ static void emit_rss(struct json_writer *json, const struct recorded_process *pr
 	torsh_json_put_text(json, "rss_peak_source", process ? process->rss_peak_source : NULL);
 }
 
-/* Of which of the shared devices there is to be told; NULL: of all. */
+/* Prints the shared device with this name; NULL: all of them. */
 static const char *shared_name(const struct device_view *device)
 {
 	return device->is_all ? NULL : device->name;
@@ -367,7 +367,7 @@ static void print_text(const struct view *view)
 				false);
 }
 
-/* The process with the highest peak of the device that is asked for. */
+/* Returns the process with the highest peak of the selected device. */
 static void choose_device(struct view *view)
 {
 	struct device_view *device = &view->device;

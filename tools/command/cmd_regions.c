@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh regions: what a program said that it was doing, by torsh.h, NVTX and ITT. */
+/* torsh regions: a program's own annotations, by torsh.h, NVTX and ITT. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,7 +279,7 @@ static int name_bytes(const char *name)
 	return (int)n;
 }
 
-/* "domain/name", and behind it whose it is, where that is asked for. */
+/* "domain/name", followed by its owner if that is selected. */
 static void print_name(const struct view *view, const struct region *region)
 {
 	const char *domain = region->domain ? region->domain : "",

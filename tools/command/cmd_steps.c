@@ -182,7 +182,7 @@ static void add_duration(void *context, const struct view *view, const struct sh
 	*(*next)++ = shown->step->end_ns - shown->step->start_ns;
 }
 
-/* What all steps together say. */
+/* The totals over all steps. */
 struct durations {
 	uint64_t median_ns, longest_ns;
 	/* of some process: the steps at its beginning that took SLOW_MEDIANS medians or more */

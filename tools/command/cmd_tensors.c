@@ -203,7 +203,7 @@ static void print_sums(const char *when, const struct tensor_sums *sums)
 	       torsh_size_human(fragmentation(sums), unused));
 }
 
-/* What a caching allocator says of itself. */
+/* The values that a caching allocator reports. */
 static void print_allocator(const struct tensor_device *device)
 {
 	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES];

@@ -30,7 +30,7 @@ const struct trace_format *torsh_trace_format(const char *name)
 	return NULL;
 }
 
-/* The window narrowed down to the steps that were asked for, of all processes. */
+/* Narrows the window down to the selected steps of all processes. */
 static void choose_steps(struct trace *trace, const struct trace_window *window)
 {
 	uint64_t from_ns = UINT64_MAX, to_ns = 0;
@@ -55,7 +55,7 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
 }
 
-/* Dies where a file of that format would say nothing. */
+/* Ends the program if a file of that format would be empty. */
 static void check_content(const struct trace *trace, const struct trace_format *format)
 {
 	const struct prepass *prepass = trace->prepass;

@@ -8,12 +8,12 @@
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
-#define WINDOW 65536u /* rows: a second of devices that are told of 65,000 kernels in one */
+#define WINDOW 65536u /* activities: a second of devices that report 65,000 kernels per second */
 
 /* A row in the window, by its times. */
 struct place {
 	uint64_t begin_ns, end_ns;
-	/* in the order of their coming, which equal ones keep; differences tell: it wraps around */
+	/* in order of arrival, which ties keep; compared by difference because it wraps around */
 	uint32_t number;
 	uint32_t slot;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Spans as lines of comma-separated values (RFC 4180): operators, modules and ranges, spans that
- * launch, and what devices did, with what is known of each. What is not known is empty. Streams.
+ * launch, and device activity, with their attributes. Unknown values are empty. Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>

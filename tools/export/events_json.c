@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The events of a timeline as JSON, for programs of one's own: one object, in whose "events" each
- * stands on a line of its own, spans when they end. tools/schema/events.json says what they hold.
+ * The events of a timeline as JSON, for custom programs: one object with an "events" array of one
+ * line per event; spans are written when they end. tools/schema/events.json describes them.
  * Streams.
  */
 #include <inttypes.h>
@@ -428,7 +428,7 @@ static void put_row(void *context, const struct device_activity *activity)
 	end_event(events, at);
 }
 
-/* ---- what is said once ----------------------------------------------------------------------- */
+/* ---- written once ------------------------------------------------------------------------ */
 
 static void put_item(struct output_stream *output, bool is_first, cJSON *item)
 {

@@ -136,9 +136,7 @@ struct stream_writer *torsh_stream_writer_create(FILE *file, bool is_compressed,
 	return writer;
 }
 
-/*
- * The buffer to be filled, whose bytes nobody needs any more, with all the room that it is to have.
- */
+/* Returns the buffer to fill, with its whole capacity; its old bytes are no longer needed. */
 static char *empty_buffer(struct stream_writer *writer, size_t *capacity)
 {
 	struct buffer *buffer = &writer->buffers[writer->filled];

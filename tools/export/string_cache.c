@@ -12,7 +12,7 @@ _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is 
 
 /*
  * The largest event is that of an operator: its name, overload and module, its inputs and its
- * collective, a stack, and members of a known size.
+ * collective, a stack, and members of bounded size.
  */
 #define EVENT_NAMES 3
 #define EVENT_LABELS 2

@@ -45,12 +45,12 @@ const char *torsh_string_cache_kernel(struct string_cache *strings, uint32_t lab
  */
 const char *torsh_string_cache_thread(struct string_cache *strings, uint32_t thread);
 
-/* "file(line): function;..." of a stack, the innermost first; "": nothing is known. */
+/* Returns "file(line): function;..." of a stack, innermost first; "": unknown. */
 const char *torsh_string_cache_stack(struct string_cache *strings, uint32_t stack);
 
 /*
- * "file(line): function" of the program's line in a stack that was taken in a call of CUDA; "":
- * nothing is known.
+ * Returns "file(line): function" of the program's line in a stack that was recorded in a CUDA call;
+ * "": unknown.
  */
 const char *torsh_string_cache_line(struct string_cache *strings, uint32_t stack);
 

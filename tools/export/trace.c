@@ -26,14 +26,14 @@ struct forward_spans {
 };
 
 /*
- * A visitor that is not told of what lies in no step that counts, nor of what devices did outside
- * of the window. Memory and values are told all the while.
+ * A visitor that does not receive what lies in no selected step, nor device activity outside of the
+ * window. It receives all memory events and values.
  */
 struct watcher {
 	const struct trace *trace;
 	const struct span_visitor *visitor;
 	const struct device_visitor *devices;
-	struct device_join *join; /* NULL: nobody wants to know, or there is nothing */
+	struct device_join *join; /* NULL: not wanted, or there is no device activity */
 	void *context;
 };
 

@@ -98,7 +98,10 @@ struct forward {
 	bool is_there;
 };
 
+/* Create an empty table. */
 struct forward_spans *torsh_forward_create(void);
+
+/* Free the table. */
 void torsh_forward_destroy(struct forward_spans *spans);
 
 /* Remember a forward operator. Returns whether it is one. */

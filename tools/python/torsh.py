@@ -195,14 +195,15 @@ class Recording:
         self.path, self._command = str(path), command or _find_command()
 
     def read(self, report, *arguments, **options):
-        """What `torsh REPORT PATH --json` says, as dictionaries and lists. min_bytes="1M" stands for --min-bytes=1M."""
+        """The output of `torsh REPORT PATH --json`, as dictionaries and lists. min_bytes="1M"
+        stands for --min-bytes=1M."""
         import json
         import subprocess
 
         words = ["--" + name.replace("_", "-") + ("" if value is True else f"={value}") for name, value in options.items()]
         done = subprocess.run([self._command, report, self.path, "--json", *map(str, arguments), *words],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # 1: a budget was broken, which the report says.
+        # 1: a budget was exceeded, which the report contains.
         if done.returncode not in (0, 1):
             raise RecordingError(done.stderr.decode(errors="replace").strip())
         return json.loads(done.stdout)

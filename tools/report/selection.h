@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which steps a report is about, where these are not all: by the schedule of the recording, or as
- * was asked for.
+ * The steps that a report is about, if these are not all: by the recording's schedule, or as
+ * selected.
  */
 #ifndef TORSH_REPORT_SELECTION_H
 #define TORSH_REPORT_SELECTION_H
@@ -12,8 +12,8 @@
 #include "tools/timeline/prepass/prepass.h"
 
 /*
- * A sentence for each process of which something is left out, or whose schedule could not be kept
- * to.
+ * Print a sentence for each process with something left out, or with a schedule that could not be
+ * followed.
  */
 void torsh_selection_text(FILE *out, const struct prepass *prepass);
 

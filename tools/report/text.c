@@ -60,7 +60,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What a frame's place is, for people: as exact as is known. */
+/* The most exact known place of a frame, as text. */
 static void print_place(FILE *out, const struct frame *frame)
 {
 	if (frame->file && frame->line)
@@ -202,7 +202,7 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 	torsh_text_stack(out, site->frames, site->n_frames);
 }
 
-/* How it ended and after what time, as far as is known. */
+/* How it ended and after what time, if known. */
 static void print_end(FILE *out, const struct recorded_process *process)
 {
 	uint64_t start_ns = process->start_ns, end_ns = process->end_ns;

@@ -19,7 +19,7 @@ const char *torsh_text_blocks(uint64_t blocks, char *out);
 /* A blank, and a column of ten characters, which UTF-8 may take more bytes for. */
 void torsh_text_cell(FILE *out, const char *text);
 
-/* "function, file:line" of a frame, as exact as is known, and the line's end. */
+/* Print "function, file:line" of a frame, as exact as possible, and the line's end. */
 void torsh_text_frame(FILE *out, const struct frame *frame);
 
 /*
@@ -36,8 +36,8 @@ void torsh_text_recorded_stack(FILE *out, const struct recorded_process *process
 			       struct symbols *symbols, enum stack_view view);
 
 /*
- * The operator, module and line of Python that an allocation site's blocks were allocated in, as
- * far as they are known.
+ * Print the operator, module and Python line that an allocation site's blocks were allocated in, if
+ * known.
  */
 void torsh_text_scope(FILE *out, const struct allocation_site *site);
 
@@ -69,9 +69,11 @@ void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed
 			   size_t n_lines);
 
 /*
- * The line about events and what was lost of them, by cause; then notes on what was not recorded.
+ * Print the line about events and the lost ones by cause; then notes on what was not recorded.
  */
 void torsh_text_events(FILE *out, struct recorded_process *const *processes, size_t n);
+
+/* Print the notes of the recording and of these processes. */
 void torsh_text_notes(FILE *out, const struct recording *recording,
 		      struct recorded_process *const *processes, size_t n);
 

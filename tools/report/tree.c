@@ -67,7 +67,7 @@ static size_t find_parent(const struct tree *tree, size_t i)
 	parent = find_number(tree, i, number);
 	if (parent < tree->n)
 		return parent;
-	/* Recordings of older versions tell an exec by the pid only. */
+	/* Recordings of older versions identify an exec by the pid only. */
 	if (former < tree->n &&
 	    tree->lines[former].process->end == TORSH__PROCESS__END_KIND__EXECUTED)
 		return former;

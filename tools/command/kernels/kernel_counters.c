@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Kernels' own time, by which means are weighted: a long kernel says more of a device than a short
- * one.
- */
+/* Kernel times, which weight the means: a long kernel counts for more than a short one. */
 #define WEIGHT_FIELD "gpu_time_duration_ns"
 
 /* One metric over kernels. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * torsh finish: what the writer runs when a session ends, or its first process does and waits for
- * it: the exports that were asked for, beside the recording. Each runs in a child of its own, as
+ * it: the requested exports, next to the recording. Each runs in a child of its own, as
  * `torsh export` would: it may end itself, and what it takes is given back.
  *	torsh finish --recording PATH [--formats NAMES] [--export-to FILE] [--quiet] SOURCE
  * SOURCE is a path of the recording, or with --session the socket of a session that goes on. Not
@@ -25,7 +25,7 @@
 struct finish_options {
 	const char *recording; /* the formats' files lie beside it */
 	const char *formats; /* names with commas between; "": none */
-	const char *export_to; /* one more file, whose ending chooses the format; "": none */
+	const char *export_to; /* one more file; its ending selects the format; "": none */
 	bool is_quiet; /* on stderr only what was not written, without a reason */
 	bool is_session; /* source is its socket */
 	const char *source;

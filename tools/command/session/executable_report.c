@@ -127,8 +127,8 @@ int torsh_program_check(const char *path, char *reason, size_t n_reason)
 	const char *why = failed;
 
 	/*
-	 * What may be run but not read can't be looked at; it is rare, and the agent says itself
-	 * when it is not in.
+	 * An executable without read permission cannot be checked; that is rare, and the agent
+	 * itself reports if it is not loaded.
 	 */
 	if (problem == PROGRAM_FINE || (problem == -EACCES && access(search.path, X_OK) == 0))
 		return 0;

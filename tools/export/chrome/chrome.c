@@ -238,9 +238,7 @@ static void see_end(void *context, struct span *span)
 
 /* ---- other events ---------------------------------------------------------------------------- */
 
-/*
- * What the allocator says that it has given out; where it says nothing, what its events add up to.
- */
+/* The allocator's own sum of allocations or, without it, the sum of its events. */
 static uint64_t held_bytes(struct chrome_process *of, const struct event_tensor *tensor)
 {
 	size_t device = tensor->device & 0xffff;

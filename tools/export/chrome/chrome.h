@@ -73,7 +73,11 @@ void torsh_chrome_put_named(struct output_stream *output, const char *what, uint
  * each with a comma before it: chrome_kernel.c. It is written once for launches that are alike.
  */
 struct chrome_kernels *torsh_chrome_kernels_create(void);
+
+/* Free the cache. */
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);
+
+/* Append the kernel's args; returns the new end. */
 char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
 			      const struct recorded_process *process,
 			      const struct event_kernel *kernel);

@@ -14,7 +14,8 @@
 #include "tools/export/activity_lanes.h"
 
 #define GPU_SORT_INDEX 5000000u /* devices come below processes, as in Kineto's traces */
-#define OTHER_TID_BASE 0x1000000u /* of lanes whose stream's number is taken, beyond any stream's */
+#define OTHER_TID_BASE \
+	0x1000000u /* for lanes that cannot have their stream's number, beyond any stream's */
 
 /* Which numbers of processes and threads are in use. */
 struct chrome_devices {
@@ -50,7 +51,7 @@ static void put_device(struct output_stream *output, uint32_t device,
 	torsh_chrome_put_metadata(output, "process_sort_index", device, 0, argument);
 }
 
-/* What tells a lane from the stream of that number which came first. */
+/* Distinguishes a lane from the stream with that number. */
 static char *name_lane(const struct device_lane *lane, bool is_first)
 {
 	if (lane->number)
@@ -168,7 +169,7 @@ static void put_row(void *context, const struct device_activity *activity,
 
 /* ---- calls of CUDA --------------------------------------------------------------------------- */
 
-/* HTA knows launches by the names that they had before CUDA 13. */
+/* HTA recognises launches by the names that they had before CUDA 13. */
 static const char *plain_name(const char *api)
 {
 	return strncmp(api, "__cuda", 6) == 0 ? api + 2 : api;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a trace in Chrome's JSON says once: its head, the names of processes and threads, steps. See
- * tools/export/chrome/chrome.h.
+ * The parts of a trace in Chrome's JSON that are written once: its head, the names of processes and
+ * threads, steps.
  */
 #include "tools/export/chrome/chrome.h"
 
@@ -126,7 +126,7 @@ void torsh_chrome_put_process(struct trace *trace, const struct recorded_process
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* What is 0 was not said. */
+/* 0 was not reported. */
 static void put_property(struct output_stream *output, const char *name, uint64_t value)
 {
 	if (value)
@@ -164,8 +164,8 @@ static void put_device(struct output_stream *output, const struct recorded_proce
 }
 
 /*
- * Who said most about the devices: processes of one run see the same ones, but not all of them
- * look.
+ * Returns the process that reported most about the devices: processes of one run see the same ones,
+ * but not all of them look.
  */
 static const struct prepass_process *find_owner(const struct trace *trace)
 {
@@ -181,7 +181,7 @@ static const struct prepass_process *find_owner(const struct trace *trace)
 	return owner;
 }
 
-/* Readers find a device at the place of its number: what was not told keeps its place. */
+/* Readers find a device at the index of its number: unreported devices keep their place. */
 static void put_devices(const struct trace *trace)
 {
 	const struct prepass_process *owner = find_owner(trace);

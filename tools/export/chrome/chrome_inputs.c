@@ -27,7 +27,7 @@ static const struct {
 	{"complex128", "c10::complex<double>"},
 };
 
-/* Of these PyTorch says nothing. */
+/* PyTorch omits these. */
 static bool holds_lists(const struct input *input)
 {
 	return input->kind == INPUT_LIST && input->n_items && input[1].kind == INPUT_LIST;

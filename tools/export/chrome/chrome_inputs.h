@@ -6,8 +6,8 @@
 #include "tools/timeline/inputs.h"
 
 /*
- * "\"Input Dims\": [[2, 3], []], \"Input type\": [\"float\", \"Scalar\"], ...", or "" where nothing
- * is known. The caller frees it.
+ * Returns "\"Input Dims\": [[2, 3], []], \"Input type\": [\"float\", \"Scalar\"], ...", or ""
+ * without inputs. The caller frees it.
  */
 char *torsh_chrome_inputs(const struct inputs *inputs);
 

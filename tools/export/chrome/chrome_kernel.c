@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a kernel's launch asked for, as Kineto has it in a kernel's args: registers, shared memory,
- * grid and block; and what these make of its device, as far as that said what it has: blocks and
- * warps per multiprocessor, and its occupancy.
+ * A kernel's launch parameters, as Kineto has them in a kernel's args: registers, shared memory,
+ * grid and block; and, if the device's properties are recorded, the blocks and warps per
+ * multiprocessor, and the occupancy.
  *
- * Of launches that are alike the text is the same, and kept: a program has few kinds of them.
+ * The text is cached for launches that are alike: a program has few kinds of them.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -102,7 +102,7 @@ static char *put_limits(char *at, const struct occupancy *occupancy)
 	return at;
 }
 
-/* Barriers, which Kineto never looks at either, are not known. */
+/* Barriers are unknown; Kineto ignores them too. */
 static char *put_occupancy(char *at, const struct occupancy *occupancy)
 {
 	at = NUMBER(at, ",\"occupancy\":{\"activeBlocksPerMultiprocessor\":", occupancy->blocks);
@@ -117,9 +117,9 @@ static char *put_occupancy(char *at, const struct occupancy *occupancy)
 }
 
 /*
- * Kineto's achieved occupancy is that of a multiprocessor that gets its share of the grid's blocks,
- * at most as many as it has room for; in float, so that it is rounded alike. (With more than 48 KiB
- * of shared memory Kineto says 0, as it doesn't know that a kernel may ask for more.)
+ * Kineto's achieved occupancy is that of a multiprocessor with its part of the grid's blocks, at
+ * most as many as fit; in float, for the same rounding. (With more than 48 KiB of shared memory
+ * Kineto has 0, because it does not support opting in to more.)
  */
 static char *put_by_device(char *at, const struct shape *shape, const struct event_device *device)
 {

@@ -145,7 +145,7 @@ struct sequence {
 	struct async_track *async;
 	size_t n_async, async_room;
 	uint64_t flow_base; /* added to ordinals: flows of processes are different ones */
-	uint32_t first_context; /* whose streams are named without it */
+	uint32_t first_context; /* its streams are named without the context */
 	bool has_context;
 	struct key_index strings; /* made-up ones, by a key: numbers from 0 */
 };
@@ -242,11 +242,11 @@ uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *seque
  */
 uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new);
 
-/*
- * Among the names of events, and among those of annotations; the text is written where it is given.
- */
+/* Returns the id of an event name with that number; text is written at its first use. */
 uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text);
+
+/* Returns the id of an annotation text likewise. */
 uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text);
 
@@ -270,6 +270,8 @@ uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence 
 
 /* A track for a span that doesn't nest, its own until it is freed. */
 uint64_t torsh_perfetto_take_async(struct perfetto *perfetto, struct sequence *sequence);
+
+/* Free a track of asynchronous slices for reuse. */
 void torsh_perfetto_free_async(struct sequence *sequence, uint64_t track);
 
 /* The counter of that key; made, with its name, when it is first needed. */

@@ -12,7 +12,9 @@
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/symbols/frame_text.h"
 
-/* Arrows are told apart by process, correlation, and which of its launch's it is. */
+/*
+ * Arrows are identified by process, correlation, and the index of the activity within its launch.
+ */
 #define FLOW_OF_LAUNCH (UINT64_C(1) << 63)
 #define FLOW_PROCESS_SHIFT 44u
 #define FLOW_PROCESS_MASK UINT64_C(0x7ffff)
@@ -115,8 +117,7 @@ static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequen
 #define LINE_KEY (UINT64_C(1) << 40)
 
 /*
- * The number of the text "file(line): function" where it was captured or launched; 0: that is not
- * known.
+ * Returns the number of the text "file(line): function" of the capture or the launch; 0: unknown.
  */
 static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence,
 			const struct device_activity *activity)
@@ -137,7 +138,7 @@ static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence,
 	return number;
 }
 
-/* Names are told before the event that uses them is begun. */
+/* Names are written before the event that uses them begins. */
 struct row_names {
 	uint64_t name, operator_text, grid, block, line;
 };
@@ -177,7 +178,7 @@ static void annotate_row(struct event_bytes *event, const struct device_activity
 	}
 	if (names->line)
 		torsh_perfetto_annotate(event, ANNOTATION_LINE, ANNOTATION_TEXT, names->line);
-	/* An arrow that goes back ends nowhere: clocks differ, and it is said by how much. */
+	/* An arrow into the past has no end: clocks differ, and the difference is written. */
 	if (activity->has_launch && activity->record.begin_ns < activity->launch.shown_ns)
 		torsh_perfetto_annotate(event, ANNOTATION_EARLY, ANNOTATION_UINT,
 					activity->launch.shown_ns - activity->record.begin_ns);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Names that a trace for Perfetto tells once and then uses by number; see
- * tools/export/perfetto/perfetto.h.
- */
+/* Names that a trace for Perfetto defines once and then refers to by number. */
 #include <stdlib.h>
 
 #include "tools/base/die.h"

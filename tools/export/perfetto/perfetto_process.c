@@ -54,7 +54,7 @@ static void put_process(struct perfetto *perfetto, struct sequence *sequence)
 	sequence->process_track = track.uuid;
 }
 
-/* A slice whose times are known, before the events: its packets tell their times whole. */
+/* A slice with known times, before the events: its packets have absolute times. */
 static void put_whole(struct perfetto *perfetto, const struct sequence *sequence,
 		      Perfetto__TrackEvent *event, uint64_t at_ns)
 {

@@ -2,7 +2,7 @@
 /*
  * The operator profile, profile.json 1.0: each kernel once, below the span of the operator that
  * launched it. The form is that of the published models of the operator profiler
- * (yottalabsai/Profiler), which ignore what we add; tools/schema/profile.json is its schema.
+ * (yottalabsai/Profiler), which ignore additional fields; tools/schema/profile.json is its schema.
  *
  * Device activities come later than the spans that launched them, so that a record of each kernel
  * and of each span with kernels is held until all is known (some 300 bytes a kernel); what is
@@ -31,14 +31,14 @@ struct span_id {
 };
 
 /*
- * A span that launched something; or, where none is known, what stands for one: a range, a fused
- * kernel, a family.
+ * A span that launched something; or, if it is unknown, a substitute: a range, a fused kernel, a
+ * family.
  */
 struct profile_operator {
 	const struct recorded_process *process;
 	struct span_id id, forward; /* forward: of a backward span */
 	enum attribution_method method;
-	bool is_operator; /* of an operator: times, inputs and the like are known */
+	bool is_operator; /* of an operator: has times, inputs and the like */
 	uint64_t start_ns, end_ns;
 	uint64_t sequence; /* OP_NO_SEQUENCE: none */
 	uint64_t host_bytes, device_bytes; /* that tensors allocated in it, and in no span inside */
@@ -92,7 +92,7 @@ enum operator_bound { BOUND_UNKNOWN, BOUND_BY_MEMORY, BOUND_BY_COMPUTING, N_BOUN
 
 struct operator_roofline {
 	enum operator_bound bound;
-	struct roofline roofline; /* unless it is not known */
+	struct roofline roofline; /* all zero if unknown */
 	const char *reason; /* then: why */
 };
 
@@ -138,6 +138,8 @@ struct profile_json {
 
 /* Go over the timeline and put every piece of work where it belongs. Returns 0 or -errno. */
 int torsh_profile_collect(struct profile_json *profile);
+
+/* Free the profile. */
 void torsh_profile_free(struct profile_json *profile);
 
 /* Find the layers among the operators. */
@@ -145,7 +147,7 @@ void torsh_profile_find_layers(struct profile_json *profile);
 
 #define PROFILE_RAW_MAX (2u + COUNTERS_A_DEVICE)
 
-/* What is known of a kernel by counters, and of its launch. */
+/* A kernel's counter values and launch parameters. */
 struct profile_raw {
 	struct raw_metric items[PROFILE_RAW_MAX];
 	const char *units[PROFILE_RAW_MAX]; /* NULL: not given by CUPTI */
@@ -157,19 +159,19 @@ struct profile_raw {
 void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work,
 		       struct profile_raw *raw);
 
-/* Why something in the process has no counters, or not all; and why this kernel hasn't. */
+/* Returns why counters are missing in the process, or NULL. */
 const char *torsh_profile_uncounted(const struct profile_json *profile,
 				    const struct recorded_process *process);
+
+/* Returns why the work has no counter values, or NULL. */
 const char *torsh_profile_uncounted_work(const struct profile_json *profile,
 					 const struct profile_work *work);
 
-/*
- * How counters were read in the process, on the device that is asked for; mode COUNTERS_OFF: not.
- */
+/* How counters were read in the process, on the selected device; mode COUNTERS_OFF: not at all. */
 struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
 						     const struct recorded_process *process);
 
-/* What is known of the device of a piece of work, or NULL. */
+/* Returns the properties of the device of a piece of work, or NULL. */
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
 						const struct recorded_process *process,
 						uint32_t device);
@@ -183,13 +185,13 @@ const char *torsh_profile_demangled(struct profile_json *profile,
 				    const struct recorded_process *process, uint32_t label);
 
 /*
- * The line of the program where a stack of CUDA's calls was taken, inside of a JSON string; "":
- * none is known.
+ * Returns the program's line in a stack that was recorded in a CUDA call, as part of a JSON string;
+ * "": unknown.
  */
 const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process,
 			       uint32_t stack);
 
-/* "init", "warmup" or "steady" of what began then; NULL: no steps are known. */
+/* Returns "init", "warmup" or "steady" for that start time; NULL: no steps are known. */
 const char *torsh_profile_phase(const struct profile_json *profile,
 				const struct recorded_process *process, uint64_t at_ns);
 
@@ -211,7 +213,7 @@ void torsh_profile_put_operator(struct profile_json *profile, const struct profi
 void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n,
 			    bool are_kernels);
 
-/* What bounds an operator, which is counted so for its device: to be asked once of each. */
+/* Returns what bounds an operator, and counts it for its device: call once per operator. */
 struct operator_roofline torsh_profile_bind(struct profile_json *profile,
 					    const struct profile_operator *op,
 					    const struct kernel_sums *sums,
@@ -220,11 +222,19 @@ struct operator_roofline torsh_profile_bind(struct profile_json *profile,
 /* The value of analysis.roofline, when all operators have been written. Once. */
 cJSON *torsh_profile_roofline(struct profile_json *profile);
 
-/* The values of capture_metadata, analysis, layers, warnings and unmeasured. */
+/* Returns the value of capture_metadata. */
 cJSON *torsh_profile_metadata(const struct profile_json *profile);
+
+/* Returns the value of analysis. */
 cJSON *torsh_profile_analysis(struct profile_json *profile);
+
+/* Returns the value of layers. */
 cJSON *torsh_profile_layers(const struct profile_json *profile);
+
+/* Returns the value of warnings. */
 cJSON *torsh_profile_warnings(struct profile_json *profile);
+
+/* Returns the value of unmeasured: the fields that could not be measured, with the reasons. */
 cJSON *torsh_profile_unmeasured(const struct profile_json *profile);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What devices did, and the spans that asked for it: one walk over the timeline. See
- * tools/export/profile/profile.h.
- */
+/* Collects device activities and the spans that launched them, in one pass over the timeline. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,7 +377,7 @@ static uint32_t operator_of_fused(struct profile_json *profile, const struct pro
 	return (uint32_t)profile->n_operators - 1;
 }
 
-/* All of one family and process, whose spans are not known, are one. */
+/* Activities with unknown spans are merged by family and process. */
 static uint32_t operator_of_family(struct profile_json *profile, const struct profile_work *work,
 				   size_t from)
 {

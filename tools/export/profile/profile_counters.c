@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What counters say of the kernels of an operator profile. See tools/export/profile/profile.h. */
+/* Counter values of the kernels in an operator profile. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -95,7 +95,7 @@ struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *
 	const struct counter_process *counted = torsh_counters_process(&profile->counters, process);
 	struct event_counter_mode mode = {.mode = COUNTERS_OFF};
 
-	/* That of a device says more than that of all. */
+	/* The mode of one device is more specific than that of all. */
 	for (size_t i = 0; counted && i < counted->n_devices; i++) {
 		if (!i || counted->devices[i].device != COUNTER_ALL_DEVICES)
 			mode = counted->devices[i].mode;

@@ -188,7 +188,7 @@ static void put_known(struct output_stream *output, const char *name, bool is_kn
 		torsh_stream_print(output, ",\"%s\":null", name);
 }
 
-/* By which numbers others know it. */
+/* The numbers that identify it in other tools. */
 static void put_ids(struct profile_json *profile, const struct profile_work *work)
 {
 	const struct activity_record *record = &work->record;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The layers of a model in an operator profile: operators whose launches repeat themselves, of each
- * step and process. Where modules were recorded these have to be different ones in each repetition,
- * and name it; a loop over one module has no layers. Ranges layer::unique::NAME and
- * layer::duplicate::NAME say by themselves what is one. See tools/export/profile/profile.h.
+ * The layers of a model in an operator profile: operators with repeating launches, per step and
+ * process. If modules were recorded, they must differ between the repetitions, and they name it; a
+ * loop over one module has no layers. Ranges layer::unique::NAME and layer::duplicate::NAME mark
+ * layers explicitly.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "tools/export/profile/profile.h"
 #include "tools/timeline/inputs.h"
 
-#define INSTANCES_MIN 3u /* where no modules say that it is more than a coincidence */
+#define INSTANCES_MIN 3u /* without modules, fewer may be a coincidence */
 #define SHIFTS_MAX 256u /* places at which a layer may begin in what repeats itself */
 #define MODULE_BYTES_MAX 512u
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What an operator profile says as a whole: where it is from, what is missing, where the time went.
- * See tools/export/profile/profile.h.
- */
+/* The metadata of an operator profile: its source, what is missing, where the time went. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -77,7 +77,7 @@ static cJSON *make_aggregated(const struct sums *sums)
 	return object;
 }
 
-/* ---- what is known of the span --------------------------------------------------------------- */
+/* ---- attributes of the span ------------------------------------------------------------- */
 
 static cJSON *make_id(const struct span_id *id)
 {
@@ -272,7 +272,10 @@ static cJSON *make_head(struct profile_json *profile, const struct profile_opera
 	return object;
 }
 
-/* Why fields of aggregated are null, or 0 where they can't be null: as its first kernel says. */
+/*
+ * The reason why fields of aggregated are null, or 0 if they cannot be null: that of its first
+ * kernel.
+ */
 static void set_status(cJSON *object, const struct profile_json *profile,
 		       const struct profile_operator *op)
 {

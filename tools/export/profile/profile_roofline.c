@@ -22,7 +22,7 @@ static const char *find_device(const struct profile_json *profile,
 	return NULL;
 }
 
-/* Returns NULL, or why it is not known. */
+/* Returns NULL, or why it is unknown. */
 static const char *find_roofline(const struct profile_json *profile,
 				 const struct profile_operator *op, const struct kernel_sums *sums,
 				 const struct flops *flops, struct roofline *roofline)

@@ -49,7 +49,7 @@ void torsh_pickle_end(struct pickle *pickle)
 	put(pickle, STOP, 0, 0);
 }
 
-/* The number is signed: one whose highest bit is set takes a byte more. */
+/* The number is signed: with the highest bit set it takes a byte more. */
 static void put_long(struct pickle *pickle, uint64_t number)
 {
 	uint8_t bytes[2 + sizeof(number) + 1] = {(uint8_t)LONG1};

@@ -32,13 +32,19 @@ void torsh_pickle_number(struct pickle *pickle, uint64_t number);
 /* Bytes that are no UTF-8 become U+FFFD. */
 void torsh_pickle_text(struct pickle *pickle, const char *text);
 
-/* Key and value in turns stand between begin and end. */
+/* Begin a dictionary: keys and values alternate until its end. */
 void torsh_pickle_dict_begin(struct pickle *pickle);
+
+/* End the dictionary. */
 void torsh_pickle_dict_end(struct pickle *pickle);
 
-/* Before each item torsh_pickle_item. */
+/* Begin a list. */
 void torsh_pickle_list_begin(struct pickle *pickle, struct pickle_list *list);
+
+/* Call before each item. */
 void torsh_pickle_item(struct pickle *pickle, struct pickle_list *list);
+
+/* End the list. */
 void torsh_pickle_list_end(struct pickle *pickle, struct pickle_list *list);
 
 /* Remember the value that was just written. Returns its number, for torsh_pickle_again. */

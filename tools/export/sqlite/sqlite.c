@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The timeline as an SQLite database, and who held memory at its peaks;
- * tools/export/sqlite/sqlite_tables.h says what is in it.
+ * The timeline as an SQLite database, with the allocation sites at its peaks;
+ * tools/export/sqlite/sqlite_tables.h has the tables.
  */
 #include <errno.h>
 #include <stdlib.h>

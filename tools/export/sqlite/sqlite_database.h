@@ -38,21 +38,25 @@ struct database {
 	bool has_failed;
 };
 
-/* With its tables. Dies with SQLite's own words where that can't be. */
+/* Create the database and its tables. Ends the program with SQLite's message on failure. */
 void torsh_database_open(struct database *database, const char *path);
-/* With its indexes. Returns 0, or -EIO where a row was not written. */
+/* Create the indexes and close. Returns 0, or -EIO if a row was not written. */
 int torsh_database_close(struct database *database);
 
-/* Begin a row; its values follow in their order, then insert. */
+/* Begin a row: bind its values in order, then call torsh_database_insert. */
 void torsh_database_fill(struct database *database, enum statement statement);
+
+/* Insert the row that was bound. */
 void torsh_database_insert(struct database *database);
 
-/* SQLite's numbers are signed: what is larger than they are is a made-up number. */
+/* SQLite's integers are signed: larger numbers are invalid. */
 void torsh_database_number(struct database *database, uint64_t number);
-/* NULL where it isn't known. */
+/* Bind a number; NULL if unknown. */
 void torsh_database_known(struct database *database, bool is_known, uint64_t number);
+
+/* Likewise, a floating-point number. */
 void torsh_database_real(struct database *database, bool is_known, double number);
-/* A copy; bytes that are no UTF-8 become U+FFFD. NULL: NULL. */
+/* Bind a copy of a text; invalid UTF-8 becomes U+FFFD, NULL stays NULL. */
 void torsh_database_text(struct database *database, const char *text);
 /* The same of a constant, which is not copied. */
 void torsh_database_word(struct database *database, const char *word);

@@ -123,7 +123,7 @@ static void insert_memset(struct sqlite *sqlite, const struct device_activity *a
 	torsh_database_insert(database);
 }
 
-/* Of which no more is known than when it ran as a whole. */
+/* Measured only as a whole. */
 static void insert_graph(struct sqlite *sqlite, const struct device_activity *activity)
 {
 	fill_span(sqlite, INSERT_GRAPH, activity);

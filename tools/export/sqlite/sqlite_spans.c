@@ -8,7 +8,7 @@
 #include "tools/export/sqlite/sqlite.h"
 #include "tools/ops/operators.h"
 
-/* A row of what happened at a moment: whose, and when. */
+/* A row of an event: its thread, and its time. */
 static void begin_moment(struct database *database, enum statement statement,
 			 const struct recorded_process *process, const struct timeline_event *event)
 {

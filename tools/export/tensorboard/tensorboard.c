@@ -57,7 +57,7 @@ struct tensorboard {
 	struct tensorboard_file file;
 	struct tensorboard_graph *graph;
 	struct tensorboard_histogram histograms[N_HISTOGRAMS];
-	/* durations, of the whole run: devices tell of a step when it is over */
+	/* durations, of the whole run: devices report on a step when it is over */
 	struct tensorboard_histogram kernels;
 	struct samples *samples;
 	size_t n_samples, samples_room;
@@ -67,7 +67,7 @@ struct tensorboard {
 	uint64_t n_values; /* of the program, outside of steps, so far */
 };
 
-/* ---- what each step is told of --------------------------------------------------------------- */
+/* ---- the scalars of each step --------------------------------------------------------------- */
 
 static void put_memory(struct tensorboard *tensorboard, const struct step *step)
 {

@@ -10,7 +10,7 @@
 #include "tools/base/json.h"
 
 #define NODES_MAX 10000u /* more than the graph's page can lay out */
-#define PRODUCER 22 /* version of graphs, as PyTorch's own writer says */
+#define PRODUCER 22 /* version of graphs, as in PyTorch's own writer */
 #define N_ATTRIBUTES 2
 #define INPUTS_MAX 2
 

@@ -14,6 +14,8 @@ struct tensorboard_graph;
 
 /* Of the spans that begin from from_ns up to to_ns. */
 struct tensorboard_graph *torsh_tensorboard_graph_create(uint64_t from_ns, uint64_t to_ns);
+
+/* Free the graph. */
 void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph);
 
 /* To be called with each span of the process that begins; span->own is the graph's. */

@@ -33,7 +33,7 @@ static void make_limits(void)
 	limits.n += n;
 }
 
-/* The first bucket whose limit is above the number. */
+/* Returns the first bucket with a limit above the number. */
 static size_t find_bucket(double number)
 {
 	size_t low = 0, high = limits.n - 1;
@@ -64,7 +64,7 @@ void torsh_tensorboard_histogram_add(struct tensorboard_histogram *histogram, do
 	histogram->n++;
 }
 
-/* Of neighbouring empty buckets one is told, as TensorFlow does it. Returns how many there are. */
+/* Of adjacent empty buckets one is written, as in TensorFlow. Returns their number. */
 static size_t fill(const struct tensorboard_histogram *histogram, double *ends, double *counts)
 {
 	size_t n = 0;

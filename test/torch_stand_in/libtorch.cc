@@ -66,7 +66,7 @@ void reportOutOfMemoryToProfiler(int64_t n_bytes, size_t allocated, size_t reser
 TensorImpl::~TensorImpl() = default;
 UndefinedTensorImpl::~UndefinedTensorImpl() = default;
 
-/* The profiler's side: on when the test says so, and how much it was told. */
+/* The profiler's side: switched on by the test, with a count of its events. */
 extern "C" {
 int stand_in_profiles;
 int64_t stand_in_reported, stand_in_sum, stand_in_out_of_memory;
@@ -129,7 +129,7 @@ struct RecordFunction {
 	uint64_t after[8] = {};
 	uint64_t forward_thread = 0;
 #if LAYOUT == 2
-	uint64_t forward_thread_again = 0; /* nobody can tell them apart */
+	uint64_t forward_thread_again = 0; /* which cannot be distinguished */
 #endif
 	const char *overload = nullptr;
 };
@@ -271,7 +271,7 @@ c10::TensorImpl *stand_in_tensor(int n_dims, const int64_t *sizes, const int64_t
 	return tensor;
 }
 
-/* The memory of a tensor: as in libc10, a free is reported of what was allocated while somebody wanted to know. */
+/* The memory of a tensor: as in libc10, a free is reported if the allocation was. */
 void *stand_in_allocate(size_t n_bytes)
 {
 	void *block = malloc(n_bytes);
@@ -378,8 +378,8 @@ int stand_in_state()
 }
 
 /*
- * Begin an operator with the arguments pushed so far; what stand_in_end gets. forward: 0, or the thread whose node with
- * this sequence number runs.
+ * Begin an operator with the arguments pushed so far; what stand_in_end gets. forward: 0, or the
+ * thread that owns the node with this sequence number.
  */
 at::RecordFunction *stand_in_begin(const char *name, const char *overload, int scope, int makes_node, uint64_t forward,
 				   uint64_t sequence)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What all reading commands have in common: their options, and the recording that these lead to. A
- * command's own argp has torsh_read_argp as a child and a struct read_options as that child's
- * input.
+ * The common options of all reading commands, and the recording that they select. A command's own
+ * argp has torsh_read_argp as a child and a struct read_options as that child's input.
  */
 #ifndef TORSH_COMMAND_OPTIONS_H
 #define TORSH_COMMAND_OPTIONS_H
@@ -54,43 +53,46 @@ void torsh_options_parse(int argc, char **argv, const char *doc,
 			 const struct argp_option *own_options, argp_parser_t parse_own, void *own,
 			 struct read_options *options);
 
-/* The same for commands that read the timeline: without --sort, and what concerns memory. */
+/* Likewise for commands that read the timeline: without --sort and the options about memory. */
 void torsh_options_parse_timeline(int argc, char **argv, const char *doc,
 				  const struct argp_option *own_options, argp_parser_t parse_own,
 				  void *own, struct read_options *options);
 
-/* The same for those that can be restricted to steps. */
+/* Likewise for commands that can be restricted to steps. */
 void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       const struct argp_option *own_options, argp_parser_t parse_own,
 			       void *own, struct read_options *options);
 
 /*
- * The number of n entries to print: --limit, else READ_LIMIT_JSON for JSON and text_limit for text.
+ * Returns the number of n entries to print: --limit, else READ_LIMIT_JSON for JSON and text_limit
+ * for text.
  */
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit);
 
-/* Read the recording that the options name; dies with a sentence when it can't be read. */
+/* Read the recording that the options select; ends the program if it cannot be read. */
 void torsh_reading_open(struct reading *reading, const struct read_options *options);
 
-/* Run the pre-pass over the steps that the options select; dies when none are left. */
+/* Run the pre-pass over the selected steps; ends the program if none are left. */
 void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
 			   const struct read_options *options);
 /* Free what open has read, and what the options own. */
 void torsh_reading_close(struct reading *reading, struct read_options *options);
 
-/* The memory of devices in what was read, and what it needs. */
+/* The device memory in the recording, and the pre-pass that it needs. */
 struct device_reading {
 	struct prepass prepass;
 	struct memory_of_devices memory;
 };
 
-/* Run the pre-pass and collect the memory of devices; dies when the recording can't be read. */
+/* Run the pre-pass and collect device memory; ends the program if the recording cannot be read. */
 void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading);
+
+/* Free both. */
 void torsh_device_reading_close(struct device_reading *devices);
 
 /*
- * Sort the allocation sites, name and merge those that are printed, and put them first. Returns how
- * many these are, as torsh_options_limit chooses.
+ * Sort the allocation sites, name and merge those that are printed, and put them first. Returns the
+ * number of these, as torsh_options_limit determines it.
  */
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit);

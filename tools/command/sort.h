@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* --sort of the commands whose rows have a weight for each key: the heaviest row first. */
+/* --sort of commands with a weight per row for each key: the heaviest row first. */
 #ifndef TORSH_COMMAND_SORT_H
 #define TORSH_COMMAND_SORT_H
 

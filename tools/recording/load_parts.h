@@ -37,21 +37,45 @@ void torsh_load_forget_losses(struct recorded_process *process);
 bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes);
 
 /*
- * Load a chunk into the tables of its process. The row stays the caller's; invalid entries are
- * counted as bad rows.
+ * Load a Modules row into the tables of its process. As in all functions below, the row stays the
+ * caller's, and invalid entries are counted as bad rows.
  */
 void torsh_load_modules(struct recording *recording, const Torsh__Modules *row);
+
+/* Load a Functions row. */
 void torsh_load_functions(struct recording *recording, const Torsh__Functions *row);
+
+/* Load an Addresses row. */
 void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *row);
+
+/* Load a Symbols row. */
 void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row);
+
+/* Load a Stacks row. */
 void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row);
+
+/* Load a StackTotals row. */
 void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *row);
+
+/* Load a Heap row. */
 void torsh_load_heap(struct recording *recording, const Torsh__Heap *row);
+
+/* Load a Live row. */
 void torsh_load_live(struct recording *recording, const Torsh__Live *row);
+
+/* Load a Growth row. */
 void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
+
+/* Load a Mappings row. */
 void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row);
+
+/* Load a Threads row. */
 void torsh_load_threads(struct recording *recording, const Torsh__Threads *row);
+
+/* Load a Series row. */
 void torsh_load_series(struct recording *recording, const Torsh__Series *row);
+
+/* Load a Joint row. */
 void torsh_load_joint(struct recording *recording, const Torsh__Joint *row);
 
 #endif

@@ -78,7 +78,7 @@ static int64_t others_bytes(const struct device_room *room)
 	return (int64_t)(used_bytes(room) - room->live_bytes);
 }
 
-/* null: the program had none of it, or the driver was not asked for it. */
+/* null: the program had none of it, or the driver was not queried. */
 static void emit_pools(struct json_writer *json, const char *name, bool is_known, uint64_t reserved,
 		       uint64_t reserved_high, uint64_t used, uint64_t used_high)
 {

@@ -11,23 +11,23 @@
 #include "tools/base/json_writer.h"
 #include "tools/device/memory/device_memory.h"
 
-/* Of what moment a report is. */
+/* The moment that a report is about. */
 enum device_when { DEVICE_AT_PEAK, DEVICE_AT_END };
 
 /*
- * "framework": {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: what its allocator
- * reported then. null where none did.
+ * "framework": {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: its allocator's values
+ * then. null if it reported none.
  */
 void torsh_device_framework_json(struct json_writer *json, const struct device_process *process,
 				 size_t place, enum device_when when);
 
-/* "seen_by": "CUPTI" or "entry points"; null: it is not known. */
+/* "seen_by": "CUPTI" or "entry points"; null: unknown. */
 void torsh_device_seen_json(struct json_writer *json, const struct device_process *process);
 
 /*
  * "driver": {"free_bytes", "total_bytes", "used_bytes", "live_bytes", "others_bytes", "at_ns",
- * "asked_by", "asked_at", "reason", ...}: what the driver reported nearest to that moment. reason:
- * why it was another one, or why nothing is known.
+ * "asked_by", "asked_at", "reason", ...}: the driver's report nearest to that moment. reason: why
+ * it is of another moment, or why there is none.
  */
 void torsh_device_room_json(struct json_writer *json, const struct device_process *process,
 			    size_t place, enum device_when when);
@@ -39,24 +39,21 @@ void torsh_device_room_json(struct json_writer *json, const struct device_proces
 void torsh_device_end_json(struct json_writer *json, const struct device_process *process,
 			   size_t place);
 
-/*
- * "joint": {"bytes", "at_ns", "heap_bytes", "devices": [{"device", "bytes"}]}; null where it is
- * not known.
- */
+/* "joint": {"bytes", "at_ns", "heap_bytes", "devices": [{"device", "bytes"}]}; null if unknown. */
 void torsh_device_joint_json(struct json_writer *json, const struct device_process *process);
 
-/* The same as lines for people; place may be DEVICE_NO_PLACE: of the joint peak alone. */
+/* Print the same as lines of text; place may be DEVICE_NO_PLACE: only the joint peak. */
 void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
 		       enum device_when when);
 
 /*
- * A sentence that says which devices there are, if any, and not that of this name; NULL: there is
- * none at all.
+ * Returns a sentence with the existing devices for a name that is not among them; NULL: there are
+ * no devices.
  */
 void torsh_device_missing(const struct memory_of_devices *memory, const char *name, char *out,
 			  size_t n_out);
 
-/* Ends with that sentence. */
+/* Print that sentence and end the program. */
 _Noreturn void torsh_device_refuse(const struct memory_of_devices *memory, const char *name);
 
 #endif

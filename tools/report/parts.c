@@ -149,7 +149,7 @@ static void emit_texts(struct json_writer *json, const char *name, char **texts,
 	torsh_json_end_array(json);
 }
 
-/* A number, or null: a launcher that calls ranks by names is not known. */
+/* A number, or null: ranks that the launcher names otherwise are unknown. */
 static void emit_rank(struct json_writer *json, const char *rank)
 {
 	uint32_t number = 0;

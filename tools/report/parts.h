@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/report/ renders what the analysis found, as text and as JSON, for the commands to print.
- * Here are the pieces that several reports have in common, as JSON: stacks, processes, event
- * counts, the state of the recording. Each function writes the members or items that its comment
- * shows.
+ * tools/report/ renders the results of the analysis, as text and as JSON, for the commands to
+ * print. This file has the JSON parts that several reports share: stacks, processes, event counts,
+ * the state of the recording. Each function writes the members or items that its comment shows.
  */
 #ifndef TORSH_REPORT_PARTS_H
 #define TORSH_REPORT_PARTS_H
@@ -25,13 +24,10 @@ void torsh_parts_emit_site(struct json_writer *json, const struct allocation_sit
 /* The same item without "stack"; the caller adds that and ends the object. */
 void torsh_parts_begin_site(struct json_writer *json, const struct allocation_site *site);
 
-/* "operator", "module", "first_step", "last_step": null where it is not known. */
+/* "operator", "module", "first_step", "last_step": null if unknown. */
 void torsh_parts_emit_scope(struct json_writer *json, const struct allocation_site *site);
 
-/*
- * "events": {"produced", "delivered", "dropped"}, and what else is known about them, of all
- * processes given.
- */
+/* "events": {"produced", "delivered", "dropped"}, and further losses, of all given processes. */
 void torsh_parts_emit_events(struct json_writer *json, struct recorded_process *const *processes,
 			     size_t n);
 
@@ -44,17 +40,13 @@ void torsh_parts_begin_process(struct json_writer *json, const struct recorded_p
 /* "pauses": [{"from_ns", "until_ns"}]: when new blocks were not recorded. */
 void torsh_parts_emit_pauses(struct json_writer *json, const struct recording *recording);
 
-/*
- * Such items of programs that were not followed; the measured members, up to a NULL, are null
- * there.
- */
+/* Items of unfollowed processes; the measured members, up to a NULL, are null there. */
 void torsh_parts_emit_unfollowed(struct json_writer *json,
 				 struct recorded_process *const *unfollowed, size_t n,
 				 const char *const *measured);
 
 /*
- * "leaked_bytes", "leaked_blocks", "at_exec_bytes", "at_exec_blocks" of a process; null where they
- * are not known.
+ * "leaked_bytes", "leaked_blocks", "at_exec_bytes", "at_exec_blocks" of a process; null if unknown.
  */
 void torsh_parts_emit_leaks(struct json_writer *json, const struct leaks_process *leaks,
 			    bool is_known);

@@ -2,7 +2,7 @@
 /*
  * How much room a device has, and programs that need more. room WHAT:
  *	growth		memory of devices comes and goes in each way, and grows
- *	refused		each way asks for more than there is, some again after room was made
+ *	refused		each way requests more than there is, some again after room was made
  *	capture		the same as growth while streams are captured, here and in another thread
  *	pools		memory of pools that were created by location
  */

@@ -142,7 +142,7 @@ static int begin_driver(void **state)
 	       !torsh_device_called("cuda")->enabled();
 }
 
-/* CUDA's on the simulated driver, and each whose runtime is preloaded. */
+/* CUDA's on the simulated driver, and each with a preloaded runtime. */
 static void rows_whose_runtime_is_loaded_keep_the_contract(void **state)
 {
 	unsigned n_enabled = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh kernels: what devices did, and the operators that asked them to. */
+/* torsh kernels: device activity, and the operators that launched it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ struct view {
 	const struct read_options *options;
 	struct prepass prepass;
 	struct kernels kernels;
-	struct kernel_group *groups; /* in the order that was asked for */
+	struct kernel_group *groups; /* in the selected order */
 	size_t n_groups;
 	bool has_operators, shows_counters;
 	const struct sort_key *sort;
@@ -235,8 +235,8 @@ static void print_json(const struct view *view)
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /*
- * Below the calls and the time of the group theirs; where there are no operators at all, the
- * heading has said so.
+ * Below the group's calls and time those of the kernels; without any operators, the heading
+ * contains that.
  */
 static void print_operators(const struct view *view, const struct kernel_group *group)
 {

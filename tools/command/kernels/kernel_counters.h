@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What torsh kernels shows of counters: the measured kernels of one name together, and how each
+ * Counter values in torsh kernels: of the measured kernels of one name together, and how each
  * process was measured.
  */
 #ifndef TORSH_COMMAND_KERNELS_KERNEL_COUNTERS_H
@@ -18,6 +18,8 @@ void torsh_kernel_counters_print(const struct counters *counters, const char *sy
 
 /* "counters": how devices of each process were measured, and what was left out. */
 void torsh_kernel_counters_modes_json(struct json_writer *json, const struct counters *counters);
+
+/* Print the same as lines of text. */
 void torsh_kernel_counters_modes_print(const struct counters *counters);
 
 #endif

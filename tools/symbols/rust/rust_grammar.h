@@ -10,6 +10,8 @@ void torsh_rust_read_path(struct rust_reader *reader, bool in_value);
 
 /* Read a type; in rust_type.c. */
 void torsh_rust_read_type(struct rust_reader *reader);
+
+/* Read a constant. */
 void torsh_rust_read_constant(struct rust_reader *reader);
 /* A lifetime, a constant or a type. */
 void torsh_rust_read_argument(struct rust_reader *reader);

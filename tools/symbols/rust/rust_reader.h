@@ -30,6 +30,8 @@ struct rust_name {
 
 /* Append to the output, unless the reader is silent or wrong. */
 void torsh_rust_put_bytes(struct rust_reader *reader, const char *text, size_t n);
+
+/* Append a text. */
 void torsh_rust_put(struct rust_reader *reader, const char *text);
 
 /* Append a decimal number. */

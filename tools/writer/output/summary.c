@@ -70,7 +70,7 @@ static void print_process(FILE *out, const struct process_summary *process)
 		torsh_size_grouped(process->n_events, events),
 		torsh_size_grouped(process->n_dropped, dropped));
 	if (process->is_lossy)
-		fputs("; incomplete: torsh report says what was lost", out);
+		fputs("; incomplete: torsh report lists what was lost", out);
 	if (process->has_heap)
 		fprintf(out, "; heap peak %s at %.1f s; %s in %s %s alive at the end",
 			torsh_size_human(process->peak_bytes, peak), (double)process->peak_ns / 1e9,

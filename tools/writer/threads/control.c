@@ -258,7 +258,7 @@ static void reply_to_exit(struct control *control)
 		fputs(control->summary, out);
 		put_messages(out, control->messages_fd);
 		if (options->export_early && !control->has_exported && !options->has_summary)
-			fputs("torsh: not all that was to be exported could be written: `torsh export` tells why\n",
+			fputs("torsh: not all that was to be exported could be written: `torsh export` prints the reason\n",
 			      out);
 		fclose(out);
 	}

@@ -33,7 +33,7 @@ void torsh_mailbox_wake(struct mailbox *mailbox)
 void torsh_mailbox_notify(struct mailbox *mailbox)
 {
 	if (write(mailbox->done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-		fprintf(stderr, "torsh: the writer can't tell itself that something is done: %s\n",
+		fprintf(stderr, "torsh: the writer's threads can't be notified: %s\n",
 			strerror(errno));
 }
 

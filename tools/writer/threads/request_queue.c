@@ -97,6 +97,7 @@ void torsh_request_queue_answer(struct request_queue *queue, struct queued_reque
 	append(&queue->answered, queued);
 	pthread_mutex_unlock(&queue->lock);
 	if (write(queue->answer_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-		fprintf(stderr, "torsh: the writer can't tell itself of an answer: %s\n",
+		fprintf(stderr,
+			"torsh: the writer's control thread can't be notified of an answer: %s\n",
 			strerror(errno));
 }

@@ -49,7 +49,8 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 /* Write only the process's row, as soon as it is known. */
 void torsh_rows_process(struct recording_file *file, const struct target *target);
 
-void torsh_rows_state_destroy(struct rows_state *state); /* Free the state; NULL is ignored. */
+/* Free the state; NULL is ignored. */
+void torsh_rows_state_destroy(struct rows_state *state);
 
 /*
  * A complete checkpoint of the session is written, as of that session time. *extent: of the

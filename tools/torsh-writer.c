@@ -3,7 +3,7 @@
  * torsh-writer: the writer process of one session. Started by the agent, with
  *	fd 3	a listening AF_UNIX SOCK_SEQPACKET socket, bound at the path of --socket in a
  *		directory of its own
- *	fd 4	the recording, empty and locked: the lock says that the writer is at work
+ *	fd 4	the recording, empty and locked: the lock shows that the writer is running
  * It serves every process that sends its hello there, and ends after the last of them.
  */
 #include <errno.h>

@@ -39,7 +39,7 @@ def refuse(number):
 
 
 def expect_all_or_reported(output, counts):
-    """The first line of an incomplete report says so; a report without leaks is complete."""
+    """The first line of an incomplete report is a warning; a report without leaks is complete."""
     text, report = torsh("leaks", output), leaks(output)
     events = report["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")

@@ -47,7 +47,7 @@ def allocator_variables(name):
 
 def leaked(name):
     """
-    LEAKING with an allocator, seen by CUPTI: its recording, the log and the file with what PyTorch said. One training, which
+    LEAKING with an allocator, seen by CUPTI: its recording, the log and the file with PyTorch's values. One training, which
     all cases look at.
     """
     said = shared(f"leaking-{name}-{TORCH}") / "numbers"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # The simulated CUDA libraries, built where CUDA's public headers are: those of PyPI's wheels in the environment below
-# build/, or a toolkit's. Without them there is nothing to build, and the tests say so. Included by test/test.mk.
+# build/, or a toolkit's. Without them there is nothing to build, and the tests report that. Included by test/test.mk.
 
 CUDA_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cu*/include/cupti.h \
 	build/venv/lib/python3*/site-packages/nvidia/cu*/include/cupti.h $(CUDA_HOME)/include/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h /usr/local/cuda/include/cupti.h)))

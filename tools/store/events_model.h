@@ -99,7 +99,7 @@ struct events_model {
 	uint64_t step; /* the time of the last event */
 	uint32_t thread;
 	uint64_t near_alloc, near_free; /* last explicit addresses, in 16 bytes */
-	uint64_t next; /* after the last block whose address no guess gave */
+	uint64_t next; /* after the last block with an unpredicted address */
 	struct model_thread threads[MODEL_THREADS];
 	uint32_t successor[MODEL_SLOTS]; /* by stack: the one that came after it */
 	struct model_shape shapes[MODEL_SLOTS];
@@ -109,7 +109,7 @@ struct events_model {
 	size_t block_capacity;
 };
 
-/* Begin a message whose first event has that time; blocks[] keeps its memory. */
+/* Begin a message with a first event at that time; blocks[] keeps its memory. */
 void torsh_model_start(struct events_model *model, uint64_t first_step);
 
 /* Free what the model holds. */

@@ -93,7 +93,7 @@ LSTM = 2 * 5 * 3 * 4 * (20 * (12 + 20) + 20 * (40 + 20)) * 2  # by products of m
 
 
 def fused():
-    """What FUSED said, and its recording: two cases look at them."""
+    """The output of FUSED, and its recording: two cases read them."""
     def make(folder):
         result, _ = record([torch_python(), "-c", FUSED], folder / "out", timeout=TIMEOUT_S)
         expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")

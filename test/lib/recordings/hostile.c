@@ -270,7 +270,7 @@ static void unfollowed_backwards(void)
 	append(&chunk);
 }
 
-/* A timeline whose columns are zeros, but for the events' ids. */
+/* A timeline with columns of zeros, except for the events' ids. */
 static void put_timeline(uint32_t n_events, uint32_t id)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
@@ -318,7 +318,7 @@ static void tensors_without_number(void)
 	put_timeline(1u << 20, EVENT_TENSOR);
 }
 
-/* What is said in a recording, in names of files, in cells of tables: the caller's text. */
+/* The texts in a recording, in names of files, in cells of tables: the caller's text. */
 static void said_texts(void)
 {
 	Torsh__Modules modules = TORSH__MODULES__INIT;

@@ -7,9 +7,9 @@
  *
  * A step has 100 operators, forward in two modules on the main thread and backward on another one,
  * with inputs, sequence numbers and tensors; the optimizer ends it. With RANKS there are so many
- * processes of as many operators, of ranks 0, 1 and so on, which also say values and marks and have
+ * processes of as many operators, of ranks 0, 1 and so on, which also emit values and marks and have
  * stacks: of addmm and of the tensors, which it allocates; 0 RANKS are none. With KERNELS each
- * operator launches so many, on two streams of a device that tells of them later. With THREADS each
+ * operator launches so many, on two streams of a device that reports them later. With THREADS each
  * process has so many more, one after another, each with a range, an end of an operator that nobody
  * saw begin, and a row in several messages, as checkpoints write them. Prints how many there are of
  * each kind in a process, as JSON.
@@ -70,7 +70,7 @@ enum stack { NO_STACK, TRAIN_STACK, FORWARD_STACK, N_STACKS };
 #define LAUNCH_NS 100u /* of a launch: less than what lies between two events */
 #define KERNEL_NS 500u
 #define CORRELATION_STRIDE 3u /* other calls have numbers too */
-#define KERNELS_UNTOLD 256u /* that a device keeps before it tells of them */
+#define KERNELS_UNTOLD 256u /* that a device keeps before it reports them */
 #define STREAMS 2u
 /* number of the first thread beyond those of a training, of which the device's is the last */
 #define FIRST_MORE 3u
@@ -299,7 +299,7 @@ static void value(struct synthetic *made, enum label name, uint32_t kind, double
 	put(made, 0, &event);
 }
 
-/* What a program says of itself: a loss that is the step's number, samples from 0 on, a mark. */
+/* A program's annotations: a loss that is the step's number, samples from 0 on, a mark. */
 static void emit(struct synthetic *made)
 {
 	struct event event = {.id = EVENT_MARK};

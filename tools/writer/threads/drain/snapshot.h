@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A client's snapshot: a recording in memory, so that the writer never waits for a client's file.
- * Made by the drain thread, of targets whose folding is held at one moment.
+ * Made by the drain thread, of targets that are held at one moment.
  */
 #ifndef TORSH_WRITER_THREADS_DRAIN_SNAPSHOT_H
 #define TORSH_WRITER_THREADS_DRAIN_SNAPSHOT_H

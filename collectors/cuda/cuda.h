@@ -14,7 +14,8 @@
  *	  cuda_tee	copies of records for a second CUPTI client (Kineto)
  *	  cuda_shadow	callbacks for a second CUPTI client
  *	driver/		without CUPTI:
- *	  cuda_events	driver calls, timed by event pairs
+ *	  cuda_events	driver calls
+ *	  cuda_pairs	the event pairs that time them
  *	  cuda_launches	one launch as events
  *	  cuda_batches	batched copies
  *	memory/		device memory: allocations, frees, free and total bytes

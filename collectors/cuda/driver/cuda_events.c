@@ -19,8 +19,8 @@
 #include "agent/producer/producer.h"
 #include "agent/wire/event.h"
 #include "collectors/cuda/cuda.h"
-#include "collectors/cuda/cuda_lock.h"
 #include "collectors/cuda/cuda_ticks.h"
+#include "collectors/cuda/driver/cuda_events_parts.h"
 #include "collectors/cuda/driver/cuda_launches.h"
 #include "collectors/cuda/memory/cuda_memory_driver.h"
 #include "collectors/cuda/memory/cuda_memory_events.h"
@@ -32,29 +32,9 @@
 #include "shim/sys.h"
 
 #define PAIRS_MAX 65536u /* pairs that were not reached yet */
-#define PAIRS_A_TIME 128u
-#define POLL_EVERY_NS 1000000u
-#define POLL_SHARE 15u /* polls may take one part in this + 1 */
-#define BLOCKED_MAX 64u
 #define RESOLUTION_NS 500u /* cuEventElapsedTime: "a resolution of around 0.5 microseconds" */
 
-struct list {
-	struct device_pair *first, **last;
-};
-
-/* In pages that are zeroed in a forked child: the parent's driver handles are invalid there. */
-struct watch {
-	_Atomic uint32_t is_on, has_marks, is_polling, is_ending, correlation, n_pending,
-		no_marks_reason;
-	_Atomic uint64_t due_ns, n_timed;
-};
-
-static struct watch *watch;
 static const struct device_ops *const row = &torsh_device_cuda;
-
-static struct cuda_lock lock; /* guards the spare and the pending pairs */
-static struct device_pair *spares;
-static struct list pending;
 
 /*
  * The function that the thread is in, by its frame (torsh_producer_holder): one of the agent that
@@ -70,7 +50,8 @@ static _Thread_local struct device_pair untimed;
 
 static int is_on(void)
 {
-	return watch && atomic_load_explicit(&watch->is_on, memory_order_acquire);
+	return torsh_cuda_watch &&
+	       atomic_load_explicit(&torsh_cuda_watch->is_on, memory_order_acquire);
 }
 
 /*
@@ -100,20 +81,20 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 {
 	int result = torsh_driver_open();
 
-	if (!watch) {
-		struct watch *made = torsh_sys_own_pages(sizeof(*made));
+	if (!torsh_cuda_watch) {
+		struct cuda_watch *made = torsh_sys_own_pages(sizeof(*made));
 
 		if (!made)
 			return -ENOMEM;
-		watch = made;
+		torsh_cuda_watch = made;
 	}
 	if (result)
 		return result;
 	torsh_driver_keep();
-	atomic_store_explicit(&watch->no_marks_reason, torsh_cuda_label(reason),
+	atomic_store_explicit(&torsh_cuda_watch->no_marks_reason, torsh_cuda_label(reason),
 			      memory_order_relaxed);
-	atomic_store_explicit(&watch->has_marks, has_marks != 0, memory_order_relaxed);
-	atomic_store_explicit(&watch->is_on, 1, memory_order_release);
+	atomic_store_explicit(&torsh_cuda_watch->has_marks, has_marks != 0, memory_order_relaxed);
+	atomic_store_explicit(&torsh_cuda_watch->is_on, 1, memory_order_release);
 	atomic_store_explicit(&torsh_driver_watch, DRIVER_WATCHED, memory_order_relaxed);
 	return 0;
 }
@@ -126,60 +107,13 @@ static void give_up_marks(void)
 	struct text reason = TEXT_IN(buffer);
 	uint32_t label;
 
-	if (!atomic_exchange_explicit(&watch->has_marks, 0, memory_order_relaxed))
+	if (!atomic_exchange_explicit(&torsh_cuda_watch->has_marks, 0, memory_order_relaxed))
 		return;
 	torsh_text_put(&reason, "the driver's events can't be used: ");
 	torsh_text_put(&reason, problem ? problem : "unknown reason");
 	label = torsh_cuda_label(buffer);
-	atomic_store_explicit(&watch->no_marks_reason, label, memory_order_relaxed);
+	atomic_store_explicit(&torsh_cuda_watch->no_marks_reason, label, memory_order_relaxed);
 	send_mode(DEVICE_HOST_ONLY, label);
-}
-
-/* ---- pairs ----------------------------------------------------------------------------------- */
-
-/* With the lock. */
-static void make_pairs(void)
-{
-	struct device_pair *made = torsh_sys_pages(PAIRS_A_TIME * sizeof(*made));
-
-	for (uint32_t i = 0; made && i < PAIRS_A_TIME; i++) {
-		made[i].next = spares;
-		spares = &made[i];
-	}
-}
-
-static struct device_pair *take_pair(void)
-{
-	struct device_pair *pair;
-
-	torsh_cuda_lock(&lock);
-	if (!spares)
-		make_pairs();
-	pair = spares;
-	if (pair)
-		spares = pair->next;
-	torsh_cuda_unlock(&lock);
-	return pair;
-}
-
-static void give_pair(struct device_pair *pair)
-{
-	torsh_cuda_lock(&lock);
-	pair->next = spares;
-	spares = pair;
-	torsh_cuda_unlock(&lock);
-}
-
-static void add_pending(struct device_pair *pair)
-{
-	pair->next = NULL;
-	torsh_cuda_lock(&lock);
-	if (!pending.first)
-		pending.last = &pending.first;
-	*pending.last = pair;
-	pending.last = &pair->next;
-	torsh_cuda_unlock(&lock);
-	atomic_fetch_add_explicit(&watch->n_pending, 1, memory_order_relaxed);
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -195,43 +129,18 @@ static int is_captured(void *stream)
 	return torsh_driver.cuStreamIsCapturing(stream, &status) || status;
 }
 
-/* State while the driver works for the agent, not for the program. */
-struct quiet {
-	void *outer;
-	int mode;
-};
-
-/*
- * A capture in progress elsewhere in the program would forbid some of the agent's calls: in relaxed
- * mode it doesn't.
- */
-static struct quiet enter_driver(void)
-{
-	struct quiet quiet = {.outer = torsh_heap_enter_allocator(),
-			      .mode = DRIVER_CAPTURE_RELAXED};
-
-	torsh_driver.cuThreadExchangeStreamCaptureMode(&quiet.mode);
-	return quiet;
-}
-
-static void leave_driver(struct quiet *quiet)
-{
-	torsh_driver.cuThreadExchangeStreamCaptureMode(&quiet->mode);
-	torsh_heap_leave_allocator(quiet->outer);
-}
-
 /* Returns 0, -ENOSPC, or the error of record. */
 static int begin_pair(struct driver_work *work)
 {
 	struct device_pair *pair;
 	int result;
 
-	if (atomic_load_explicit(&watch->n_pending, memory_order_relaxed) >= PAIRS_MAX ||
-	    !(pair = take_pair()))
+	if (atomic_load_explicit(&torsh_cuda_watch->n_pending, memory_order_relaxed) >= PAIRS_MAX ||
+	    !(pair = torsh_cuda_take_pair()))
 		return -ENOSPC;
 	result = row->record(work->stream, NULL, &pair->begin, NULL);
 	if (result)
-		give_pair(pair);
+		torsh_cuda_give_pair(pair);
 	else
 		work->pair = pair;
 	return result;
@@ -243,9 +152,11 @@ static int prepare(struct driver_work *work)
 	int result = 0;
 
 	work->correlation =
-		atomic_fetch_add_explicit(&watch->correlation, 1, memory_order_relaxed) + 1;
+		atomic_fetch_add_explicit(&torsh_cuda_watch->correlation, 1, memory_order_relaxed) +
+		1;
 	work->is_captured = is_captured(work->stream);
-	if (!work->is_captured && atomic_load_explicit(&watch->has_marks, memory_order_relaxed))
+	if (!work->is_captured &&
+	    atomic_load_explicit(&torsh_cuda_watch->has_marks, memory_order_relaxed))
 		result = begin_pair(work);
 	leave_driver(&quiet);
 	return result;
@@ -261,7 +172,7 @@ static __attribute__((noinline)) void mend(void)
 
 	untimed.work.pair = NULL;
 	if (pair)
-		give_pair(pair);
+		torsh_cuda_give_pair(pair);
 	torsh_count(COUNTER_events_abandoned);
 }
 
@@ -337,7 +248,7 @@ static __attribute__((noinline)) struct device_pair *end_pair(struct driver_work
 
 	work->pair = NULL;
 	if (result || row->record(work->stream, NULL, &pair->end, NULL)) {
-		give_pair(pair);
+		torsh_cuda_give_pair(pair);
 		return NULL;
 	}
 	pair->work = *work;
@@ -351,9 +262,9 @@ static __attribute__((noinline)) uint32_t reason_without_times(int problem)
 		torsh_cuda_lose(&torsh_cuda_losses.without_room, 1);
 		return torsh_cuda_label("too many launches were under way");
 	}
-	if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed))
+	if (atomic_load_explicit(&torsh_cuda_watch->has_marks, memory_order_relaxed))
 		return torsh_cuda_label("the driver took no event for its stream");
-	return atomic_load_explicit(&watch->no_marks_reason, memory_order_relaxed);
+	return atomic_load_explicit(&torsh_cuda_watch->no_marks_reason, memory_order_relaxed);
 }
 
 static void finish_call(struct driver_work *work, int result)
@@ -370,7 +281,7 @@ static void finish_call(struct driver_work *work, int result)
 		torsh_cuda_describe(timed ? timed : &untimed);
 	leave_driver(&quiet);
 	if (timed)
-		add_pending(timed);
+		torsh_cuda_add_pending(timed);
 	else if (!result)
 		torsh_cuda_send_untimed(&untimed, reason_without_times(work->problem));
 }
@@ -389,161 +300,11 @@ void torsh_cuda_launched(struct driver_work *work, int result, const void *frame
 	errno = saved;
 }
 
-/*
- * ---- polling of marks --------------------------------------------------------------------------
- */
-
-/*
- * Streams with a pair that was not reached, so that later ones were not either. Beyond this number
- * each pair is queried.
- */
-struct blocked {
-	const void *streams[BLOCKED_MAX];
-	uint32_t contexts[BLOCKED_MAX], n;
-};
-
-static int is_blocked(const struct blocked *blocked, const struct device_pair *pair)
-{
-	for (uint32_t i = 0; i < blocked->n; i++)
-		if (blocked->streams[i] == pair->work.stream &&
-		    blocked->contexts[i] == pair->location.context)
-			return 1;
-	return 0;
-}
-
-static void block(struct blocked *blocked, const struct device_pair *pair)
-{
-	if (blocked->n == BLOCKED_MAX)
-		return;
-	blocked->streams[blocked->n] = pair->work.stream;
-	blocked->contexts[blocked->n++] = pair->location.context;
-}
-
-/* The times of a pair. Returns 0, -EAGAIN, or -errno: it will never have any. */
-static int measure(const struct device_pair *pair, uint64_t *begin_ns, uint64_t *duration_ns)
-{
-	uint64_t mark_ns, earliest_ns, taken_ns;
-	struct quiet quiet = enter_driver();
-	double us = 0;
-	int result = row->elapsed(pair->begin, pair->end, &us);
-
-	if (!result)
-		result = torsh_device_cuda_moment(pair->begin, &mark_ns);
-	leave_driver(&quiet);
-	if (result)
-		return result;
-	taken_ns = us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0;
-	/*
-	 * An idle stream reaches its event before it has work: nothing begins before it was
-	 * requested.
-	 */
-	earliest_ns = pair->work.begin_ns - torsh_device_cuda_clock().width_ns / 2;
-	*begin_ns = mark_ns < earliest_ns ? earliest_ns : mark_ns;
-	if (*begin_ns > mark_ns + taken_ns)
-		*begin_ns = mark_ns + taken_ns;
-	*duration_ns = mark_ns + taken_ns - *begin_ns;
-	return 0;
-}
-
-/* Returns 1 if the pair is finished. */
-static int settle(struct device_pair *pair, struct blocked *blocked)
-{
-	uint64_t begin_ns, duration_ns;
-	int result;
-
-	if (is_blocked(blocked, pair))
-		return 0;
-	result = measure(pair, &begin_ns, &duration_ns);
-	if (result == -EAGAIN) {
-		block(blocked, pair);
-		return 0;
-	}
-	if (result)
-		atomic_fetch_add_explicit(&torsh_cuda_losses.invalid, 1, memory_order_relaxed);
-	else
-		torsh_cuda_send_timed(pair, begin_ns, duration_ns);
-	atomic_fetch_add_explicit(&watch->n_timed, !result, memory_order_relaxed);
-	give_pair(pair);
-	atomic_fetch_sub_explicit(&watch->n_pending, 1, memory_order_relaxed);
-	return 1;
-}
-
-static struct list take_pending(void)
-{
-	struct list taken;
-
-	torsh_cuda_lock(&lock);
-	taken = pending;
-	pending = (struct list){0};
-	torsh_cuda_unlock(&lock);
-	return taken;
-}
-
-/* Before those that were added meanwhile. */
-static void put_back(struct device_pair *first, struct device_pair **last)
-{
-	if (!first)
-		return;
-	torsh_cuda_lock(&lock);
-	*last = pending.first;
-	if (!pending.first)
-		pending.last = last;
-	pending.first = first;
-	torsh_cuda_unlock(&lock);
-}
-
-/* The caller holds the poll lock, which guards the list. */
-static void poll_all(void)
-{
-	static struct blocked blocked;
-	struct device_pair *left = NULL, **last = &left, *next;
-
-	blocked.n = 0;
-	for (struct device_pair *pair = take_pending().first; pair; pair = next) {
-		next = pair->next;
-		if (settle(pair, &blocked))
-			continue;
-		*last = pair;
-		last = &pair->next;
-		pair->next = NULL;
-	}
-	put_back(left, last);
-}
-
-static int take_poll(void)
-{
-	/* Pairs with the release in give_poll. */
-	return !atomic_exchange_explicit(&watch->is_polling, 1, memory_order_acquire);
-}
-
-static void give_poll(void)
-{
-	atomic_store_explicit(&watch->is_polling, 0, memory_order_release);
-}
-
-/* With the poll lock, which is released. */
-static __attribute__((noinline)) void poll_now(uint64_t now_ns)
-{
-	uint64_t taken_ns;
-
-	poll_all();
-	taken_ns = torsh_cuda_monotonic_ns() - now_ns;
-	atomic_store_explicit(&watch->due_ns, now_ns + POLL_EVERY_NS + POLL_SHARE * taken_ns,
-			      memory_order_relaxed);
-	give_poll();
-}
-
-void torsh_cuda_poll_marks(uint64_t now_ns)
-{
-	if (atomic_load_explicit(&watch->n_pending, memory_order_relaxed) &&
-	    !atomic_load_explicit(&watch->is_ending, memory_order_relaxed) &&
-	    now_ns >= atomic_load_explicit(&watch->due_ns, memory_order_relaxed) && take_poll())
-		poll_now(now_ns);
-}
+/* ---- the end of a context -------------------------------------------------------------------- */
 
 static int is_ending(void)
 {
-	return atomic_load_explicit(&watch->is_ending, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&torsh_cuda_watch->is_ending, memory_order_relaxed) != 0;
 }
 
 void torsh_cuda_context_ending(struct driver_ending *ending)
@@ -558,11 +319,11 @@ void torsh_cuda_context_ending(struct driver_ending *ending)
 		quiet = enter_driver();
 		ending->number = torsh_device_cuda_number(ending->context, ending->device);
 		leave_driver(&quiet);
-		while (!take_poll())
+		while (!torsh_cuda_take_poll())
 			TORSH_SYS(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-		poll_all();
+		torsh_cuda_poll_all();
 		torsh_device_cuda_forget(ending->context, ending->device);
-		give_poll();
+		torsh_cuda_give_poll();
 		holder = 0;
 	}
 	errno = saved;
@@ -598,7 +359,7 @@ static void send_figures(void)
 					&torsh_cuda_losses.without_room, memory_order_relaxed),
 				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid,
 								memory_order_relaxed) +
-					   atomic_load_explicit(&watch->n_pending,
+					   atomic_load_explicit(&torsh_cuda_watch->n_pending,
 								memory_order_relaxed),
 				.clock_width_ns = clock.width_ns,
 				.clock_step_ns = clock.step_ns,
@@ -608,8 +369,8 @@ static void send_figures(void)
 		.id = EVENT_PAIR_TIMING,
 		.pair_timing =
 			{
-				.pairs =
-					atomic_load_explicit(&watch->n_timed, memory_order_relaxed),
+				.pairs = atomic_load_explicit(&torsh_cuda_watch->n_timed,
+							      memory_order_relaxed),
 				.resolution_ns = RESOLUTION_NS,
 				.floor_ns = clock.floor_ns,
 			},
@@ -619,7 +380,8 @@ static void send_figures(void)
 bool torsh_cuda_may_query(void)
 {
 	return is_on() && (has_returned || !is_inside(__builtin_frame_address(0))) &&
-	       !is_ending() && atomic_load_explicit(&watch->has_marks, memory_order_relaxed);
+	       !is_ending() &&
+	       atomic_load_explicit(&torsh_cuda_watch->has_marks, memory_order_relaxed);
 }
 
 void torsh_cuda_end_marks(void)
@@ -627,12 +389,12 @@ void torsh_cuda_end_marks(void)
 	const void *frame = __builtin_frame_address(0);
 
 	if (!is_on() || is_inside(frame) || torsh_agent_is_borrowed() ||
-	    atomic_exchange_explicit(&watch->is_ending, 1, memory_order_relaxed))
+	    atomic_exchange_explicit(&torsh_cuda_watch->is_ending, 1, memory_order_relaxed))
 		return;
 	hold_thread(frame);
 	/* Another thread that holds it may be stopped for ever. */
-	if (take_poll())
-		poll_all();
+	if (torsh_cuda_take_poll())
+		torsh_cuda_poll_all();
 	send_figures();
 	torsh_cuda_send_unrecorded();
 	holder = 0;

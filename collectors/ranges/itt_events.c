@@ -14,6 +14,7 @@
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
 #include "collectors/ranges/itt_handles.h"
+#include "collectors/ranges/itt_values.h"
 #include "shim/ranges/ranges.h"
 
 #define CONTROL_DOMAIN "ittapi.control" /* for pause and resume */
@@ -53,50 +54,6 @@ static uint64_t number_of(enum range_kind kind, const void *domain, struct itt_i
 	hash = torsh_key_map_mix(hash, id.d1);
 	hash = torsh_key_map_mix(hash, id.d2);
 	return RANGE_BY_ID | torsh_key_map_mix(hash, id.d3);
-}
-
-static size_t bytes_of(uint32_t type)
-{
-	static const uint8_t bytes[] = {0, 8, 8, 4, 4, 2, 2, 4, 8};
-
-	return type < sizeof(bytes) ? bytes[type] : 0;
-}
-
-/* The number at data of this type, as a payload. */
-static void read_number(struct range_attributes *range, uint32_t type, const void *data)
-{
-	uint64_t bits = 0;
-	double number;
-
-	if (!data || !bytes_of(type))
-		return;
-	memcpy(&bits, data, bytes_of(type));
-	switch (type) {
-	case ITT_TYPE_S64:
-	case ITT_TYPE_S32:
-	case ITT_TYPE_S16: {
-		unsigned int shift = 64 - 8 * (unsigned int)bytes_of(type);
-
-		range->payload_type = PAYLOAD_I64;
-		range->payload = (uint64_t)((int64_t)(bits << shift) >> shift);
-		return;
-	}
-	case ITT_TYPE_FLOAT: {
-		float narrow;
-
-		memcpy(&narrow, data, sizeof(narrow));
-		number = narrow;
-		memcpy(&bits, &number, sizeof(bits));
-		range->payload_type = PAYLOAD_F64;
-		break;
-	}
-	case ITT_TYPE_DOUBLE:
-		range->payload_type = PAYLOAD_F64;
-		break;
-	default:
-		range->payload_type = PAYLOAD_U64;
-	}
-	range->payload = bits;
 }
 
 static void push(const struct itt_domain *domain, struct range_text name)
@@ -146,48 +103,9 @@ static struct itt_histogram *record_histogram_create(struct itt_histogram *their
 	return has_consumer || !name ? theirs : torsh_itt_histogram(domain, name, x_type, y_type);
 }
 
-/*
- * The name of a histogram's bar: "name[x]", x its index if that is no whole number. Not inlined: it
- * isn't on the stack while the bar is sent.
- */
-static __attribute__((noinline)) void name_bar(const struct itt_histogram *histogram, size_t i,
-					       const void *x, struct text *text)
-{
-	struct range_attributes at = {0};
-
-	if (x)
-		read_number(&at, histogram->x_type,
-			    (const char *)x + i * bytes_of(histogram->x_type));
-	text->length = 0;
-	torsh_text_put(text, histogram->name);
-	torsh_text_put(text, "[");
-	torsh_text_put_number(text, at.payload_type == PAYLOAD_U64 ? at.payload : i);
-	torsh_text_put(text, "]");
-}
-
-static __attribute__((noinline)) void submit_bar(const struct itt_histogram *histogram,
-						 const char *name, const void *y)
-{
-	struct range_attributes range =
-		attributes_of(histogram->domain, (struct range_text){.bytes = name}, NULL);
-
-	read_number(&range, histogram->y_type, y);
-	torsh_ranges_value(&range, VALUE_SAMPLE);
-}
-
 static void record_histogram_submit(struct itt_histogram *histogram, size_t n, void *x, void *y)
 {
-	struct text name;
-
-	if (!histogram || !histogram->name || !y)
-		return;
-	name = torsh_text_map(LABEL_BUFFER_BYTES);
-	for (size_t i = 0; i < n; i++) {
-		name_bar(histogram, i, x, &name);
-		submit_bar(histogram, name.bytes,
-			   (const char *)y + i * bytes_of(histogram->y_type));
-	}
-	torsh_text_unmap(&name);
+	torsh_itt_submit_histogram(histogram, n, x, y);
 }
 
 static void *record_counter_create_typed(void *theirs, int has_consumer, const char *name,
@@ -212,31 +130,14 @@ static void *record_counter_create_v3(void *theirs, int has_consumer,
 					   type);
 }
 
-static struct range_attributes counter_attributes(const struct counter *counter)
+static void record_counter_set_value(void *counter, void *value)
 {
-	return (struct range_attributes){
-		.name = {.label = counter->name},
-		.domain = {.label = counter->domain},
-		.source = RANGE_BY_ITT,
-	};
-}
-
-static void add(struct counter *counter, uint64_t by)
-{
-	struct range_attributes range;
-
-	if (!counter)
-		return;
-	range = counter_attributes(counter);
-	/* Decremented below 0 it is a negative number. */
-	range.payload_type = PAYLOAD_I64;
-	range.payload = atomic_fetch_add_explicit(&counter->count, by, memory_order_relaxed) + by;
-	torsh_ranges_value(&range, VALUE_COUNTER);
+	torsh_itt_set_counter(counter, value);
 }
 
 static void record_counter_inc_delta(void *counter, uint64_t by)
 {
-	add(torsh_itt_find_counter(counter), by);
+	torsh_itt_count(torsh_itt_find_counter(counter), by);
 }
 
 static void record_counter_inc(void *counter)
@@ -254,19 +155,6 @@ static void record_counter_dec(void *counter)
 	record_counter_dec_delta(counter, 1);
 }
 
-static void record_counter_set_value(void *handle, void *value)
-{
-	struct counter *counter = torsh_itt_find_counter(handle);
-	struct range_attributes range;
-
-	if (!counter || !value)
-		return;
-	range = counter_attributes(counter);
-	read_number(&range, counter->type ? counter->type : ITT_TYPE_U64, value);
-	atomic_store_explicit(&counter->count, range.payload, memory_order_relaxed);
-	torsh_ranges_value(&range, VALUE_COUNTER);
-}
-
 static void record_counter_set_value_ex(void *counter, void *clock, uint64_t at, void *value)
 {
 	(void)clock;
@@ -282,7 +170,7 @@ static void record_counter_set_value_v3(void *counter, void *value)
 static void record_counter_inc_delta_v3(const struct itt_domain *domain, struct itt_string *name,
 					uint64_t by)
 {
-	add(torsh_itt_named_counter(domain, name), by);
+	torsh_itt_count(torsh_itt_named_counter(domain, name), by);
 }
 
 static void record_counter_inc_v3(const struct itt_domain *domain, struct itt_string *name)
@@ -452,7 +340,7 @@ static void record_metadata_add_with_scope(const struct itt_domain *domain, uint
 
 	(void)scope;
 	if (n)
-		read_number(&range, type, data);
+		torsh_itt_read_number(&range, type, data);
 	torsh_ranges_mark(&range);
 }
 

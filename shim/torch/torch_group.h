@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Finds the layout of process groups: a part of shim/torch/torch_calibration.c, its only caller. */
+/* Finds the layout of process groups: a part of shim/torch/torch_search.c, its only caller. */
 #ifndef TORSH_SHIM_TORCH_TORCH_GROUP_H
 #define TORSH_SHIM_TORCH_TORCH_GROUP_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The state of one process image, folded from its events in time order. merge.h fills it and rows.h
- * writes it; it does not depend on channels or files. Owned by the drain thread.
+ * writes it; it does not depend on channels or files. process_timeline.h has the events of the
+ * timeline. Owned by the drain thread.
  */
 #ifndef TORSH_WRITER_FOLD_PROCESS_STATE_H
 #define TORSH_WRITER_FOLD_PROCESS_STATE_H
@@ -146,12 +147,6 @@ uint32_t torsh_process_state_add_thread(struct process_state *state, uint32_t ti
 /* Fold the ring consumer's event number i. */
 void torsh_process_state_fold(struct process_state *state, struct ring_consumer *consumer,
 			      uint32_t i);
-
-/*
- * The timeline so far is about to be written: add the heap's marks since the last device memory
- * change.
- */
-void torsh_process_state_mark_heap(struct process_state *state);
 
 /*
  * Returns true if the last event of a thread is an exec that has not failed. If more events follow,

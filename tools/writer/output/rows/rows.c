@@ -8,6 +8,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/memory.h"
+#include "tools/writer/fold/process_timeline.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
 #ifndef TORSH_VERSION
@@ -255,7 +256,7 @@ uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target,
 
 	if (!timeline || torsh_timeline_count(timeline) + 1 < n_least)
 		return 0;
-	torsh_process_state_mark_heap(&target->state);
+	torsh_process_timeline_mark_heap(&target->state);
 	if (torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
 		return 0;
 	result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);

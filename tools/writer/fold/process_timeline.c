@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/fold/process_timeline.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "tools/base/device.h"
+#include "tools/base/size.h"
+
+#define TENSOR_ON_CUDA 1u /* c10::DeviceType::CUDA */
+
+/* Replace labels by the recording's numbers and stamps by times. */
+static void translate_fields(struct process_state *state, struct event *event)
+{
+#define TRANSLATE_u32(field)
+#define TRANSLATE_i32(field)
+#define TRANSLATE_u64(field)
+#define TRANSLATE_label(field) (field) = torsh_code_label(&state->code, field);
+#define TRANSLATE_moment(field) (field) = torsh_clock_monotonic_to_ns(&state->clock, field);
+	switch (event->id) {
+#define EVENT(id, NAME, name, text)                    \
+	case EVENT_##NAME: {                           \
+		struct event_##name *e = &event->name; \
+		(void)e;
+#define FIELD(type, field) TRANSLATE_##type(e->field)
+#define END(NAME) \
+	break;    \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	}
+}
+
+/* Returns true if the event's stack is the thread's current one; other events have an older one. */
+static bool is_with_stack(const struct event *event)
+{
+	switch (event->id) {
+	case EVENT_OP_BEGIN:
+		return event->op_begin.flags & OP_HAS_STACK;
+	case EVENT_TENSOR:
+		return !event->tensor.is_free;
+	case EVENT_LAUNCH:
+		return event->launch.flags & CALL_HAS_STACK;
+	case EVENT_GRAPH_NODE:
+		return event->graph_node.flags & CALL_HAS_STACK;
+	case EVENT_GRAPH_MEMORY:
+		return !event->graph_memory.is_free;
+	case EVENT_DEVICE_ALLOC:
+	case EVENT_DEVICE_REFUSED:
+		return true;
+	default:
+		return event->id == EVENT_OUT_OF_MEMORY;
+	}
+}
+
+static void mark_tensor(struct process_state *state, const struct event_tensor *tensor)
+{
+	const struct live_block *block;
+
+	if (tensor->is_free || tensor->device || !tensor->address)
+		return;
+	block = torsh_live_find(&state->heap.live, tensor->address);
+	if (block)
+		state->heap.sites[block->site].is_of_tensors = true;
+}
+
+static void note_refusal(struct process_state *state, const struct event_device_refused *refused)
+{
+	char device[DEVICE_NAME_BYTES], bytes[SIZE_TEXT_BYTES];
+
+	if (state->has_refusals)
+		return;
+	state->has_refusals = true;
+	torsh_process_state_note(
+		state,
+		"a device was out of memory: %s of %s were refused; torsh peak --device says when, where, how often",
+		refused->flags & BLOCK_IS_UNSIZED ? "some"
+						  : torsh_size_exact(refused->bytes, bytes),
+		torsh_device_name(TENSOR_ON_CUDA << 8 | (refused->device & 0xff), device));
+}
+
+/* Update the totals from a timeline event, after its labels became numbers. */
+static void update_totals(struct process_state *state, struct heap_producer *producer,
+			  const struct event *event, uint64_t stamp)
+{
+	const char *name = NULL;
+	bool is_step;
+
+	producer->scope = torsh_scopes_take(&state->scopes, producer->number, event);
+	if (event->id == EVENT_TENSOR)
+		mark_tensor(state, &event->tensor);
+	if (event->id == EVENT_DEVICE_REFUSED)
+		note_refusal(state, &event->device_refused);
+	if (event->id == EVENT_OUT_OF_MEMORY) {
+		state->is_out_of_memory = true;
+		state->out_of_memory = (struct folded_out_of_memory){
+			.stamp = stamp,
+			.operator= producer->scope->operator,
+			.module = producer->scope->module,
+			.event = event->out_of_memory,
+		};
+	}
+	if (event->id == EVENT_OP_BEGIN && event->op_begin.scope == OP_USER && event->op_begin.name)
+		name = state->code.functions[event->op_begin.name - 1].name;
+	is_step = torsh_step_marks_take(&state->steps, event, name, stamp);
+	if (state->steps.current != state->heap.step_name)
+		torsh_heap_name_step(&state->heap, stamp, state->steps.current,
+				     state->steps.source == STEP_BY_OPTIMIZER);
+	if (is_step)
+		torsh_heap_mark_step(&state->heap, stamp);
+}
+
+static void add_row(struct process_state *state, const struct timeline_event *row)
+{
+	if (state->timeline_failed) {
+		state->losses[WRITER_LOSS_timeline_unkept]++;
+		return;
+	}
+	if (!state->timeline)
+		state->timeline = torsh_timeline_create();
+	state->timeline_failed =
+		state->timeline ? torsh_timeline_add(state->timeline, row) : -ENOMEM;
+	state->losses[WRITER_LOSS_timeline_unkept] += state->timeline_failed != 0;
+}
+
+static void mark_heap(struct process_state *state, uint32_t thread, uint64_t stamp)
+{
+	struct timeline_event row = {
+		.at_ns = torsh_clock_to_ns(&state->clock, stamp),
+		.thread = thread,
+		.event = {.id = EVENT_HEAP_MARK,
+			  .heap_mark = {.heap_bytes = state->heap.tracker.bytes}},
+	};
+	uint64_t peak_stamp;
+
+	torsh_peak_tracker_mark(&state->heap.tracker, stamp, &row.event.heap_mark.peak_bytes,
+				&peak_stamp);
+	row.event.heap_mark.peak_ns = torsh_clock_to_ns(&state->clock, peak_stamp);
+	add_row(state, &row);
+}
+
+void torsh_process_timeline_mark_heap(struct process_state *state)
+{
+	if (state->has_device_memory)
+		mark_heap(state, state->device_thread, state->last_stamp);
+}
+
+/* Returns true if the event changes device memory. */
+static bool is_device_change(uint32_t id)
+{
+	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE ||
+	       id == EVENT_DEVICE_FREE_FAILED || id == EVENT_GRAPH_LAUNCH;
+}
+
+void torsh_process_timeline_keep(struct process_state *state, struct ring_consumer *consumer,
+				 uint32_t i, uint64_t stamp)
+{
+	const struct consumed_event *event = &consumer->events[i];
+	const struct event *cold = &consumer->cold[i];
+	struct timeline_event row = {
+		.at_ns = torsh_clock_to_ns(&state->clock, stamp),
+		.thread = consumer->thread,
+		.stack = is_with_stack(cold) ? event->stack_or_site : 0,
+		.event = *cold,
+	};
+
+	/* Agents never send these. */
+	if (event->id == EVENT_HEAP_MARK)
+		return;
+	if (is_device_change(event->id)) {
+		state->has_device_memory = true;
+		state->device_thread = consumer->thread;
+		mark_heap(state, consumer->thread, stamp);
+	}
+	translate_fields(state, &row.event);
+	update_totals(state, &consumer->heap, &row.event, stamp);
+	add_row(state, &row);
+}

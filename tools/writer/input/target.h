@@ -2,7 +2,8 @@
 /*
  * One process image that sent its hello: its channel, the ring consumers of its slots, how it lives
  * and ends, and the process state that its events are folded into. Created by the control thread;
- * owned by the drain thread from torsh_drain_add on, except for `fate`.
+ * owned by the drain thread from torsh_drain_add on, except for `fate`. target_parts.h lists the
+ * files.
  */
 #ifndef TORSH_WRITER_INPUT_TARGET_H
 #define TORSH_WRITER_INPUT_TARGET_H

@@ -124,7 +124,7 @@ void torsh_json_open_memory(struct json_writer *json)
 void torsh_json_open_members(struct json_writer *json)
 {
 	torsh_json_open_memory(json);
-	json->levels[0].is_object = true;
+	json->levels[0].is_object = json->levels[0].takes_name = true;
 }
 
 char *torsh_json_close_memory(struct json_writer *json)
@@ -149,8 +149,10 @@ void torsh_json_begin_with(struct json_writer *json, const char *name, bool is_o
 	*at++ = is_object ? '{' : '[';
 	json->at = at;
 	assert(json->level + 1 < json->levels + JSON_DEPTH_MAX);
-	*++json->level = (struct json_level){
-		.layout = layout, .separator = layout->first, .is_object = is_object};
+	*++json->level = (struct json_level){.layout = layout,
+					     .separator = layout->first,
+					     .is_object = is_object,
+					     .takes_name = is_object};
 }
 
 static void end(struct json_writer *json, bool is_object)
@@ -325,11 +327,7 @@ void torsh_json_put_name(struct json_writer *json, const char *name)
 	torsh_json_append(json, "\"", 1);
 	append_mark(json, level->layout->colon);
 	json->has_name = true;
-}
-
-void torsh_json_put_null(struct json_writer *json, const char *name)
-{
-	torsh_json_put_raw(json, name, "null");
+	level->takes_name = false;
 }
 
 void torsh_json_put_i64(struct json_writer *json, const char *name, int64_t number)
@@ -346,15 +344,6 @@ void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t num
 	char *at = torsh_json_begin_value(json, name, DIGITS_MAX + 1);
 
 	json->at = at + sprintf(at, "\"0x%" PRIx64 "\"", number);
-}
-
-void torsh_json_put_known(struct json_writer *json, const char *name, bool is_known,
-			  uint64_t number)
-{
-	if (is_known)
-		torsh_json_put_u64(json, name, number);
-	else
-		torsh_json_put_null(json, name);
 }
 
 void torsh_json_put_rounded(struct json_writer *json, const char *name, double number, int n_digits)

@@ -43,6 +43,9 @@ struct json_mark {
 	uint8_t n;
 };
 
+/* Marks are copied as a whole, and what follows them overwrites their n. */
+#define JSON_PUNCTUATION (2 * sizeof(struct json_mark) + 2) /* around a name, with its quotes */
+
 /* How the members of an object or the items of an array are laid out. */
 struct json_layout {
 	struct json_mark first, between, last; /* before the first, between two, after the last */
@@ -56,6 +59,7 @@ struct json_level {
 	const struct json_layout *layout;
 	struct json_mark separator; /* before the next value */
 	bool is_object;
+	bool takes_name; /* the next value has one: in an object, but after torsh_json_put_name */
 };
 
 struct json_writer {
@@ -128,13 +132,8 @@ void torsh_json_set_layout(struct json_writer *json, const struct json_layout *l
 /* Escape the name of the next value, which is put with the name NULL. */
 void torsh_json_put_name(struct json_writer *json, const char *name);
 
-void torsh_json_put_null(struct json_writer *json, const char *name);
 void torsh_json_put_i64(struct json_writer *json, const char *name, int64_t number);
 void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t number); /* "0x7f" */
-
-/* The number, or null if it is unknown. */
-void torsh_json_put_known(struct json_writer *json, const char *name, bool is_known,
-			  uint64_t number);
 
 /*
  * With as many digits as give the same number again to within one part in 2^52, as cJSON does; null
@@ -193,14 +192,15 @@ static inline char *torsh_json_begin_value(struct json_writer *json, const char 
 {
 	struct json_level *level = json->level;
 	size_t n_name = name ? strlen(name) : 0;
-	char *at = torsh_json_room(json, n_name + n + 2 * JSON_MARK_MAX + 2);
+	char *at = torsh_json_room(json, n_name + n + JSON_PUNCTUATION);
 
-	assert(!name == (!level->is_object || json->has_name));
-	if (json->has_name) {
+	assert(level->takes_name == !!name);
+	if (!name && json->has_name) {
 		json->has_name = false;
+		level->takes_name = true;
 		return at;
 	}
-	memcpy(at, level->separator.text, JSON_MARK_MAX);
+	memcpy(at, &level->separator, sizeof(level->separator));
 	at += level->separator.n;
 	level->separator = level->layout->between;
 	if (!name)
@@ -209,7 +209,7 @@ static inline char *torsh_json_begin_value(struct json_writer *json, const char 
 	memcpy(at, name, n_name);
 	at += n_name;
 	*at++ = '"';
-	memcpy(at, level->layout->colon.text, JSON_MARK_MAX);
+	memcpy(at, &level->layout->colon, sizeof(level->layout->colon));
 	return at + level->layout->colon.n;
 }
 
@@ -218,10 +218,38 @@ static inline void torsh_json_put_u64(struct json_writer *json, const char *name
 	json->at = torsh_digits(torsh_json_begin_value(json, name, DIGITS_MAX), number);
 }
 
+/* The number with a minus before it: -0, too. */
+static inline void torsh_json_put_negative(struct json_writer *json, const char *name,
+					   uint64_t number)
+{
+	char *at = torsh_json_begin_value(json, name, DIGITS_MAX + 1);
+
+	*at++ = '-';
+	json->at = torsh_digits(at, number);
+}
+
 /* A time in ns as microseconds with three decimals. */
 static inline void torsh_json_put_us(struct json_writer *json, const char *name, uint64_t ns)
 {
 	json->at = torsh_digits_us(torsh_json_begin_value(json, name, DIGITS_US_MAX), ns);
+}
+
+static inline void torsh_json_put_null(struct json_writer *json, const char *name)
+{
+	char *at = torsh_json_begin_value(json, name, 4);
+
+	memcpy(at, "null", 4);
+	json->at = at + 4;
+}
+
+/* The number, or null where it is not known. */
+static inline void torsh_json_put_known(struct json_writer *json, const char *name, bool is_known,
+					uint64_t number)
+{
+	if (is_known)
+		torsh_json_put_u64(json, name, number);
+	else
+		torsh_json_put_null(json, name);
 }
 
 static inline void torsh_json_put_bool(struct json_writer *json, const char *name, bool is_true)

@@ -54,3 +54,33 @@ void torsh_stream_print(struct output_stream *output, const char *format, ...)
 	torsh_stream_text(output, text);
 	free(text);
 }
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void use_buffer(struct json_writer *json, const struct output_stream *output)
+{
+	json->start = output->buffer;
+	json->at = output->buffer + output->n;
+	json->end = output->buffer + output->capacity;
+}
+
+static void make_room(struct json_writer *json, size_t n)
+{
+	struct output_stream *output = json->sink;
+
+	(void)n; /* at most JSON_ROOM_MAX, which every buffer has */
+	torsh_stream_end_json(output, json);
+	torsh_stream_flush(output);
+	use_buffer(json, output);
+}
+
+void torsh_stream_begin_json(struct output_stream *output, struct json_writer *json)
+{
+	torsh_json_open_buffer(json, output->buffer, output->capacity, make_room, output);
+	use_buffer(json, output);
+}
+
+void torsh_stream_end_json(struct output_stream *output, const struct json_writer *json)
+{
+	output->n = (size_t)(json->at - json->start);
+}

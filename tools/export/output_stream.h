@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/base/digits.h"
+#include "tools/base/json_writer.h"
 #include "tools/export/output_stream_writer.h"
 
 struct output_stream {
@@ -72,5 +72,12 @@ static inline void torsh_stream_text(struct output_stream *output, const char *t
 /* Append formatted text of any length. */
 __attribute__((format(printf, 2, 3))) void torsh_stream_print(struct output_stream *output,
 							      const char *format, ...);
+
+/*
+ * Write JSON into the stream's buffer; nothing else may write there before
+ * torsh_stream_end_json.
+ */
+void torsh_stream_begin_json(struct output_stream *output, struct json_writer *json);
+void torsh_stream_end_json(struct output_stream *output, const struct json_writer *json);
 
 #endif

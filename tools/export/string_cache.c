@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/export/string_cache.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "tools/base/die.h"
@@ -9,18 +8,6 @@
 
 /* The longest escape stands for one byte. */
 _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");
-
-/*
- * The largest event is that of an operator: its name, overload and module, its inputs and its
- * collective, a stack, and members of bounded size.
- */
-#define EVENT_NAMES 3
-#define EVENT_LABELS 2
-#define EVENT_REST_BYTES (1u << 12)
-_Static_assert(EVENT_NAMES * 6 * NAME_BYTES_MAX + EVENT_LABELS * LABEL_BYTES_MAX + STACK_BYTES_MAX +
-			       EVENT_REST_BYTES <=
-		       STREAM_RESERVE_MAX,
-	       "every event fits into a reservation");
 
 void torsh_string_cache_create(struct string_cache *strings, const struct trace *trace,
 			       const struct recorded_process *process)
@@ -63,7 +50,7 @@ void torsh_string_cache_free(struct string_cache *strings)
 static char *escape_short(const char *name)
 {
 	char *shown = torsh_need(strndup(name, NAME_BYTES_MAX)),
-	     *escaped = torsh_trace_escape(shown);
+	     *escaped = torsh_json_escape(shown);
 
 	free(shown);
 	return escaped;
@@ -91,7 +78,7 @@ const char *torsh_string_cache_kernel(struct string_cache *strings, uint32_t lab
 	if (strings->kernels[label])
 		return strings->kernels[label];
 	name = strings->symbols ? torsh_symbols_demangle(strings->symbols, name) : name;
-	escaped = torsh_trace_escape(name);
+	escaped = torsh_json_escape(name);
 	if (strlen(escaped) > LABEL_BYTES_MAX) {
 		free(escaped);
 		escaped = escape_short(name);
@@ -103,17 +90,21 @@ const char *torsh_string_cache_thread(struct string_cache *strings, uint32_t thr
 {
 	if (thread >= strings->n_threads)
 		thread = (uint32_t)strings->n_threads - 1;
-	if (!strings->threads[thread])
-		strings->threads[thread] = torsh_need_text(
-			"\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, strings->process->pid,
-			torsh_trace_tid(strings->process, thread));
+	if (!strings->threads[thread]) {
+		struct json_writer json;
+
+		torsh_json_open_members(&json);
+		torsh_json_put_u64(&json, "pid", strings->process->pid);
+		torsh_json_put_u64(&json, "tid", torsh_trace_tid(strings->process, thread));
+		strings->threads[thread] = torsh_json_close_memory(&json);
+	}
 	return strings->threads[thread];
 }
 
 /* Frames beyond what an event has room for are left out, from the outermost on. */
 static char *escape_stack(const char *stack)
 {
-	char *escaped = torsh_trace_escape(stack), *end;
+	char *escaped = torsh_json_escape(stack), *end;
 
 	if (strlen(escaped) > STACK_BYTES_MAX) {
 		escaped[STACK_BYTES_MAX] = '\0';

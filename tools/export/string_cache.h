@@ -9,16 +9,15 @@
 #include "tools/export/trace.h"
 
 #define NAME_BYTES_MAX 1000 /* of a name that is shown */
-/* of a text as it is printed: an event has to fit into the output's room */
-#define LABEL_BYTES_MAX (STREAM_RESERVE_MAX / 8)
-#define STACK_BYTES_MAX (STREAM_RESERVE_MAX / 4) /* of a stack likewise */
+#define LABEL_BYTES_MAX (1u << 13) /* of a text as it is printed: what is longer nobody reads */
+#define STACK_BYTES_MAX (1u << 14) /* of a stack likewise */
 
 struct string_cache {
 	const struct recorded_process *process;
 	struct symbols *symbols;
 	char **names, **inputs; /* by label; inputs are the exporter's own */
 	char **kernels; /* by label */
-	char **threads; /* by row: "pid": ..., "tid": ... */
+	char **threads; /* by row: members for torsh_json_put_members */
 	char **stacks, **lines; /* by number */
 	size_t n_threads, n_stacks;
 };
@@ -40,7 +39,7 @@ const char *torsh_string_cache_name(struct string_cache *strings, uint32_t label
 const char *torsh_string_cache_kernel(struct string_cache *strings, uint32_t label);
 
 /*
- * The members "pid" and "tid" of a thread. Rows that the recording doesn't have are all the
+ * The members "pid" and "tid" of a thread, for torsh_json_put_members. Rows that the recording doesn't have are all the
  * process's first thread.
  */
 const char *torsh_string_cache_thread(struct string_cache *strings, uint32_t thread);
@@ -53,24 +52,5 @@ const char *torsh_string_cache_stack(struct string_cache *strings, uint32_t stac
  * "": unknown.
  */
 const char *torsh_string_cache_line(struct string_cache *strings, uint32_t stack);
-
-/* Pieces of JSON, put together in the output's room. Each returns the end. */
-#define PUT(at, literal) (memcpy(at, literal, sizeof(literal) - 1), (at) + sizeof(literal) - 1)
-#define NUMBER(at, name, number) torsh_put_number(at, name, sizeof(name) - 1, number)
-
-/* At most LABEL_BYTES_MAX of it. */
-static inline char *torsh_put_text(char *at, const char *text)
-{
-	size_t n = strnlen(text, LABEL_BYTES_MAX);
-
-	memcpy(at, text, n);
-	return at + n;
-}
-
-static inline char *torsh_put_number(char *at, const char *name, size_t n_name, uint64_t number)
-{
-	memcpy(at, name, n_name);
-	return torsh_digits(at + n_name, number);
-}
 
 #endif

@@ -94,6 +94,7 @@ static void numbers_keep_all_their_digits(void **state)
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_u64(json, "u", UINT64_MAX);
 	torsh_json_put_i64(json, "i", INT64_MIN);
+	torsh_json_put_negative(json, "minus", 0);
 	torsh_json_put_hex(json, "h", UINT64_MAX);
 	torsh_json_put_us(json, "us", UINT64_MAX);
 	torsh_json_put_us(json, "short", 1007);
@@ -103,7 +104,7 @@ static void numbers_keep_all_their_digits(void **state)
 	torsh_json_put_rounded(json, "infinite", INFINITY, 6);
 	torsh_json_end_object(json);
 	expect(&written,
-	       "{\"u\":18446744073709551615,\"i\":-9223372036854775808,"
+	       "{\"u\":18446744073709551615,\"i\":-9223372036854775808,\"minus\":-0,"
 	       "\"h\":\"0xffffffffffffffff\",\"us\":18446744073709551.615,\"short\":1.007,"
 	       "\"known\":0,\"unknown\":null,\"rounded\":0.333333,\"infinite\":null}\n");
 }

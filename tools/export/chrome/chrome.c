@@ -7,6 +7,7 @@
  */
 #include "tools/export/chrome/chrome.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -26,153 +27,144 @@ static const char *inputs_of(struct chrome *chrome, struct string_cache *strings
 
 /* ---- pieces of an event ---------------------------------------------------------------------- */
 
-char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix,
-			 const char *name, const char *thread, uint64_t at_ns)
+struct json_writer *torsh_chrome_begin(struct chrome *chrome, const char *phase,
+				       const char *category, const char *prefix, const char *name,
+				       const char *thread, uint64_t at_ns)
 {
-	char *at = torsh_stream_reserve(chrome->output, STREAM_RESERVE_MAX);
+	struct json_writer *json = &chrome->json;
 
-	at = PUT(at, ",\n{\"ph\":");
-	at = torsh_put_text(at, kind);
-	at = PUT(at, ",\"name\":\"");
-	at = torsh_put_text(at, prefix);
-	at = torsh_put_text(at, name);
-	at = PUT(at, "\",");
-	at = torsh_put_text(at, thread);
-	at = PUT(at, ",\"ts\":");
-	return torsh_digits_us(at, at_ns);
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_escaped(json, "ph", phase);
+	/* of an instant: only its thread's */
+	if (*phase == 'i')
+		torsh_json_put_escaped(json, "s", "t");
+	torsh_json_put_escaped(json, "cat", category);
+	/* of an arrow's end: bound to the slice around it */
+	if (*phase == 'f')
+		torsh_json_put_escaped(json, "bp", "e");
+	if (*prefix) {
+		torsh_json_begin_text(json, "name");
+		torsh_json_append(json, prefix, strlen(prefix));
+		torsh_json_append(json, name, strlen(name));
+		torsh_json_end_text(json);
+	} else {
+		torsh_json_put_escaped(json, "name", name);
+	}
+	torsh_json_put_members(json, thread);
+	torsh_json_put_us(json, "ts", at_ns);
+	return json;
 }
 
-void torsh_chrome_end(struct chrome *chrome, char *at)
+void torsh_chrome_put_text(struct json_writer *json, const char *name, const char *text)
 {
-	at = PUT(at, "}");
-	torsh_stream_commit(chrome->output, at);
-}
-
-char *torsh_chrome_put_text(char *at, const char *name, const char *text)
-{
-	size_t n_name = strlen(name), n = strlen(text);
-
-	if (!n)
-		return at;
-	at = PUT(at, ",\"");
-	memcpy(at, name, n_name);
-	at = PUT(at + n_name, "\":\"");
-	memcpy(at, text, n);
-	return PUT(at + n, "\"");
+	if (*text)
+		torsh_json_put_escaped(json, name, text);
 }
 
 /* Which processes it connects, and how much it moves. */
-static char *put_collective(char *at, struct chrome *chrome, const struct span *span)
+static void put_collective(struct chrome *chrome, const struct span *span)
 {
 	struct collective collective;
-	char *text;
+	char *members;
 
 	if (!torsh_collectives_read(&chrome->collectives, span, &collective))
-		return at;
-	text = torsh_chrome_collective(&collective);
-	if (strlen(text) <= LABEL_BYTES_MAX)
-		at = torsh_put_text(PUT(at, ","), text);
-	free(text);
-	return at;
+		return;
+	members = torsh_chrome_collective(&collective);
+	if (strlen(members) <= LABEL_BYTES_MAX)
+		torsh_json_put_members(&chrome->json, members);
+	free(members);
 }
 
-static char *put_operator_args(char *at, struct chrome *chrome, struct string_cache *strings,
-			       const struct span *span)
+/* A member that is a label's text, where there is one. */
+static void put_label(struct json_writer *json, const char *name, struct string_cache *strings,
+		      uint32_t label)
 {
-	const char *inputs = inputs_of(chrome, strings, span->inputs);
-	size_t n_inputs = strlen(inputs);
-
-	at = NUMBER(at, "\"External id\":", span->ordinal + 1);
-	at = NUMBER(at, ",\"Record function id\":", span->record);
-	at = NUMBER(at, ",\"Ev Idx\":", span->ordinal);
-	if (span->sequence != OP_NO_SEQUENCE) {
-		at = NUMBER(at, ",\"Sequence number\":", span->sequence);
-		at = NUMBER(at, ",\"Fwd thread id\":",
-			    span->scope == OP_BACKWARD ? span->forward_thread : 0);
-	}
-	if (span->overload) {
-		at = PUT(at, ",\"Overload Name\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(strings, span->overload));
-		at = PUT(at, "\"");
-	}
-	if (n_inputs && n_inputs <= LABEL_BYTES_MAX) {
-		at = PUT(at, ",");
-		memcpy(at, inputs, n_inputs);
-		at += n_inputs;
-	}
-	at = put_collective(at, chrome, span);
-	if (span->module) {
-		at = PUT(at, ",\"Module Hierarchy\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(strings, span->module));
-		at = PUT(at, "\"");
-	}
-	return at;
+	if (label)
+		torsh_json_put_escaped(json, name, torsh_string_cache_name(strings, label));
 }
 
-static char *put_module_args(char *at, const struct span *span)
+static void put_operator_args(struct chrome *chrome, struct string_cache *strings,
+			      const struct span *span)
+{
+	struct json_writer *json = &chrome->json;
+	const char *inputs = inputs_of(chrome, strings, span->inputs);
+
+	torsh_json_put_u64(json, "External id", span->ordinal + 1);
+	torsh_json_put_u64(json, "Record function id", span->record);
+	torsh_json_put_u64(json, "Ev Idx", span->ordinal);
+	if (span->sequence != OP_NO_SEQUENCE) {
+		torsh_json_put_u64(json, "Sequence number", span->sequence);
+		torsh_json_put_u64(json, "Fwd thread id",
+				   span->scope == OP_BACKWARD ? span->forward_thread : 0);
+	}
+	put_label(json, "Overload Name", strings, span->overload);
+	if (strlen(inputs) <= LABEL_BYTES_MAX)
+		torsh_json_put_members(json, inputs);
+	put_collective(chrome, span);
+	put_label(json, "Module Hierarchy", strings, span->module);
+}
+
+static void put_module_args(struct json_writer *json, const struct span *span)
 {
 	const struct span *outer = torsh_span_outer_module(span);
 
-	at = NUMBER(at, "\"Python id\":", span->ordinal + 1);
+	torsh_json_put_u64(json, "Python id", span->ordinal + 1);
 	if (outer)
-		at = NUMBER(at, ",\"Python parent id\":", outer->ordinal + 1);
-	return NUMBER(at, ",\"Python module id\":", span->name);
+		torsh_json_put_u64(json, "Python parent id", outer->ordinal + 1);
+	torsh_json_put_u64(json, "Python module id", span->name);
 }
 
-static char *put_range_args(char *at, struct string_cache *strings, const struct span *span)
+static void put_range_args(struct json_writer *json, struct string_cache *strings,
+			   const struct span *span)
 {
 	static const char *const sources[] = {"torsh", "NVTX", "ITT", "module"};
+	bool has_source = span->source < sizeof(sources) / sizeof(*sources);
 	double payload;
 
-	at += sprintf(at, "\"Source\":\"%s\"",
-		      span->source < sizeof(sources) / sizeof(*sources) ? sources[span->source]
-									: "?");
-	if (span->domain) {
-		at = PUT(at, ",\"Domain\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(strings, span->domain));
-		at = PUT(at, "\"");
-	}
-	if (span->category) {
-		at = PUT(at, ",\"Category\":\"");
-		at = torsh_put_text(at, torsh_string_cache_name(strings, span->category));
-		at = PUT(at, "\"");
-	}
+	torsh_json_put_escaped(json, "Source", has_source ? sources[span->source] : "?");
+	put_label(json, "Domain", strings, span->domain);
+	put_label(json, "Category", strings, span->category);
 	if (torsh_trace_payload(span->payload_type, span->payload, &payload))
-		at += sprintf(at, ",\"Payload\":%.17g", payload);
-	return at;
+		torsh_json_put_rounded(json, "Payload", payload, DBL_DECIMAL_DIG);
 }
 
-static char *put_args(char *at, struct chrome *chrome, struct string_cache *strings,
-		      const struct span *span)
+static void put_args(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
-	at = PUT(at, ",\"args\":{");
+	struct json_writer *json = &chrome->json;
+
+	torsh_json_begin_object(json, "args");
 	if (span->kind == SPAN_OPERATOR)
-		at = put_operator_args(at, chrome, strings, span);
+		put_operator_args(chrome, strings, span);
 	else if (span->is_module)
-		at = put_module_args(at, span);
+		put_module_args(json, span);
 	else
-		at = put_range_args(at, strings, span);
-	at = torsh_chrome_put_text(at, "Call stack",
-				   torsh_string_cache_stack(strings, span->stack));
-	return PUT(at, "}");
+		put_range_args(json, strings, span);
+	torsh_chrome_put_text(json, "Call stack", torsh_string_cache_stack(strings, span->stack));
+	torsh_json_end_object(json);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
 static void put_nested(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
-	const char *kind = span->is_module ? "\"X\",\"cat\":\"python_function\""
-			   : span->kind == SPAN_RANGE || span->scope == OP_USER
-				   ? "\"X\",\"cat\":\"user_annotation\""
-				   : "\"X\",\"cat\":\"cpu_op\"";
-	char *at = torsh_chrome_begin(chrome, kind, span->is_module ? "nn.Module: " : "",
-				      torsh_string_cache_name(strings, span->name),
-				      torsh_string_cache_thread(strings, span->thread),
-				      span->start_ns);
+	const char *category = span->is_module ? "python_function"
+			       : span->kind == SPAN_RANGE || span->scope == OP_USER
+				       ? "user_annotation"
+				       : "cpu_op";
+	struct json_writer *json = torsh_chrome_begin(
+		chrome, "X", category, span->is_module ? "nn.Module: " : "",
+		torsh_string_cache_name(strings, span->name),
+		torsh_string_cache_thread(strings, span->thread), span->start_ns);
 
-	at = PUT(at, ",\"dur\":");
-	at = torsh_digits_us(at, span->end_ns - span->start_ns);
-	torsh_chrome_end(chrome, put_args(at, chrome, strings, span));
+	torsh_json_put_us(json, "dur", span->end_ns - span->start_ns);
+	put_args(chrome, strings, span);
+	torsh_json_end_object(json);
+}
+
+static void put_async_id(struct json_writer *json, const struct span *span)
+{
+	torsh_json_put_format(json, "id", "%" PRIu32 ".%" PRIu64, span->process->number,
+			      span->ordinal);
 }
 
 /* A pair of begin and end that viewers show on a track of its own. */
@@ -180,16 +172,24 @@ static void put_async(struct chrome *chrome, struct string_cache *strings, const
 {
 	const char *name = torsh_string_cache_name(strings, span->name),
 		   *thread = torsh_string_cache_thread(strings, span->thread);
-	char *at = torsh_chrome_begin(chrome, "\"b\",\"cat\":\"async\"", "", name, thread,
-				      span->start_ns);
+	struct json_writer *json =
+		torsh_chrome_begin(chrome, "b", "async", "", name, thread, span->start_ns);
 
-	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", span->process->number,
-		      span->ordinal);
-	torsh_chrome_end(chrome, put_args(at, chrome, strings, span));
-	at = torsh_chrome_begin(chrome, "\"e\",\"cat\":\"async\"", "", name, thread, span->end_ns);
-	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", span->process->number,
-		      span->ordinal);
-	torsh_chrome_end(chrome, at);
+	put_async_id(json, span);
+	put_args(chrome, strings, span);
+	torsh_json_end_object(json);
+	torsh_chrome_begin(chrome, "e", "async", "", name, thread, span->end_ns);
+	put_async_id(json, span);
+	torsh_json_end_object(json);
+}
+
+void torsh_chrome_put_arrow_end(struct chrome *chrome, const char *phase, const char *name,
+				const char *thread, uint64_t at_ns)
+{
+	struct json_writer *json = torsh_chrome_begin(chrome, phase, name, "", name, thread, at_ns);
+
+	torsh_json_put_u64(json, "id", chrome->n_flows);
+	torsh_json_end_object(json);
 }
 
 /*
@@ -199,19 +199,17 @@ static void put_async(struct chrome *chrome, struct string_cache *strings, const
 static void put_arrow(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
 	struct forward forward;
-	char *at;
 
 	if (!torsh_forward_take(chrome->forward, span, &forward) ||
 	    !torsh_trace_has(chrome->trace, forward.start_ns))
 		return;
 	chrome->n_flows++;
-	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd",
-				torsh_string_cache_thread(strings, forward.thread),
-				forward.start_ns);
-	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
-	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"fwdbwd\",\"bp\":\"e\"", "", "fwdbwd",
-				torsh_string_cache_thread(strings, span->thread), span->start_ns);
-	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
+	torsh_chrome_put_arrow_end(chrome, "s", "fwdbwd",
+				   torsh_string_cache_thread(strings, forward.thread),
+				   forward.start_ns);
+	torsh_chrome_put_arrow_end(chrome, "f", "fwdbwd",
+				   torsh_string_cache_thread(strings, span->thread),
+				   span->start_ns);
 }
 
 static void see_begin(void *context, struct span *span)
@@ -256,58 +254,76 @@ static uint64_t held_bytes(struct chrome_process *of, const struct event_tensor 
 	return of->held_bytes[device] > 0 ? (uint64_t)of->held_bytes[device] : 0;
 }
 
+/* The bytes that an allocation took, below 0 where a free gave them back. */
+static void put_change(struct json_writer *json, const struct event_tensor *tensor)
+{
+	/* 0 has a sign too, as Kineto's readers saw it so far. */
+	if (tensor->is_free)
+		torsh_json_put_negative(json, "Bytes", tensor->bytes);
+	else
+		torsh_json_put_u64(json, "Bytes", tensor->bytes);
+}
+
 static void put_tensor(struct chrome *chrome, struct chrome_process *of,
 		       const struct timeline_event *event)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	uint64_t held = held_bytes(of, tensor);
 	uint32_t type = tensor->device >> 8;
-	char *at;
+	struct json_writer *json;
 
 	if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
-	at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "",
-				"[memory]", torsh_string_cache_thread(&of->strings, event->thread),
-				event->at_ns);
-	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", tensor->reserved);
-	at = NUMBER(at, ",\"Total Allocated\":", held);
-	at = tensor->is_free ? NUMBER(at, ",\"Bytes\":-", tensor->bytes)
-			     : NUMBER(at, ",\"Bytes\":", tensor->bytes);
-	at = NUMBER(at, ",\"Addr\":", tensor->address);
-	at = NUMBER(at, ",\"Device Type\":", type);
+	json = torsh_chrome_begin(chrome, "i", "cpu_instant_event", "", "[memory]",
+				  torsh_string_cache_thread(&of->strings, event->thread),
+				  event->at_ns);
+	torsh_json_begin_object(json, "args");
+	torsh_json_put_u64(json, "Total Reserved", tensor->reserved);
+	torsh_json_put_u64(json, "Total Allocated", held);
+	put_change(json, tensor);
+	torsh_json_put_u64(json, "Addr", tensor->address);
+	torsh_json_put_u64(json, "Device Type", type);
 	/* PyTorch numbers no CPU. */
-	at = type ? NUMBER(at, ",\"Device Id\":", tensor->device & 0xff)
-		  : PUT(at, ",\"Device Id\":-1");
-	at = NUMBER(at, ",\"Ev Idx\":", chrome->n_memory++);
-	torsh_chrome_end(chrome, PUT(at, "}"));
+	torsh_json_put_i64(json, "Device Id", type ? (int64_t)(tensor->device & 0xff) : -1);
+	torsh_json_put_u64(json, "Ev Idx", chrome->n_memory++);
+	torsh_json_end_object(json);
+	torsh_json_end_object(json);
 }
 
 static void put_out_of_memory(struct chrome *chrome, struct string_cache *strings,
 			      const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
-	char *at = torsh_chrome_begin(
-		chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
-		torsh_string_cache_thread(strings, event->thread), event->at_ns);
+	struct json_writer *json =
+		torsh_chrome_begin(chrome, "i", "cpu_instant_event", "", "[OutOfMemory]",
+				   torsh_string_cache_thread(strings, event->thread), event->at_ns);
 
-	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", failed->reserved);
-	at = NUMBER(at, ",\"Total Allocated\":", failed->allocated);
-	at = NUMBER(at, ",\"Bytes\":", failed->bytes);
-	at = NUMBER(at, ",\"Device Type\":", failed->device >> 8);
-	at = NUMBER(at, ",\"Device Id\":", failed->device & 0xff);
-	torsh_chrome_end(chrome, PUT(at, "}"));
+	torsh_json_begin_object(json, "args");
+	torsh_json_put_u64(json, "Total Reserved", failed->reserved);
+	torsh_json_put_u64(json, "Total Allocated", failed->allocated);
+	torsh_json_put_u64(json, "Bytes", failed->bytes);
+	torsh_json_put_u64(json, "Device Type", failed->device >> 8);
+	torsh_json_put_u64(json, "Device Id", failed->device & 0xff);
+	torsh_json_end_object(json);
+	torsh_json_end_object(json);
 }
 
 static void put_mark(struct chrome *chrome, struct string_cache *strings,
 		     const struct timeline_event *event)
 {
-	const struct event_mark *mark = &event->event.mark;
-	char *at =
-		torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "",
-				   torsh_string_cache_name(strings, mark->name),
-				   torsh_string_cache_thread(strings, event->thread), event->at_ns);
+	torsh_chrome_begin(chrome, "i", "mark", "",
+			   torsh_string_cache_name(strings, event->event.mark.name),
+			   torsh_string_cache_thread(strings, event->thread), event->at_ns);
+	torsh_json_end_object(&chrome->json);
+}
 
-	torsh_chrome_end(chrome, at);
+/* The args of a counter, and its end. */
+static void end_counter(struct json_writer *json, double value)
+{
+	torsh_json_begin_object(json, "args");
+	torsh_json_put_rounded(json, "value", value, DBL_DECIMAL_DIG);
+	torsh_json_end_object(json);
+	torsh_json_end_object(json);
 }
 
 static void put_value(struct chrome *chrome, struct string_cache *strings,
@@ -315,16 +331,14 @@ static void put_value(struct chrome *chrome, struct string_cache *strings,
 {
 	const struct event_value *value = &event->event.value;
 	double number;
-	char *at;
 
 	/* Viewers hang on counters that are infinite. */
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
-	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "",
-				torsh_string_cache_name(strings, value->name),
-				torsh_string_cache_thread(strings, event->thread), event->at_ns);
-	at += sprintf(at, ",\"args\":{\"value\":%.17g}", number);
-	torsh_chrome_end(chrome, at);
+	end_counter(torsh_chrome_begin(
+			    chrome, "C", "value", "", torsh_string_cache_name(strings, value->name),
+			    torsh_string_cache_thread(strings, event->thread), event->at_ns),
+		    number);
 }
 
 /* A device's counters: each value is that of the time until the next. */
@@ -338,13 +352,12 @@ static void put_sample(struct chrome *chrome, const struct recorded_process *pro
 
 	snprintf(prefix, sizeof(prefix), "GPU %" PRIu32 " ", sample->device);
 	for (size_t i = 0; i < n && torsh_trace_has(chrome->trace, sample->begin); i++) {
-		char *at = torsh_chrome_begin(
-			chrome, "\"C\",\"cat\":\"gpu_counter\"", prefix,
-			torsh_string_cache_name(strings, points[i].metric->field_label),
-			torsh_string_cache_thread(strings, event->thread), sample->begin);
+		const char *name = torsh_string_cache_name(strings, points[i].metric->field_label);
 
-		at += sprintf(at, ",\"args\":{\"value\":%.17g}", points[i].value);
-		torsh_chrome_end(chrome, at);
+		end_counter(torsh_chrome_begin(chrome, "C", "gpu_counter", prefix, name,
+					       torsh_string_cache_thread(strings, event->thread),
+					       sample->begin),
+			    points[i].value);
 	}
 }
 
@@ -376,27 +389,23 @@ static int write_chrome(struct trace *trace)
 {
 	static const struct span_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event};
-	struct chrome chrome = {
-		.trace = trace, .output = trace->output, .forward = torsh_forward_create()};
+	struct chrome chrome = {.trace = trace, .forward = torsh_forward_create()};
 	int rc;
 
 	chrome.processes = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*chrome.processes));
 	torsh_chrome_devices_create(&chrome);
-	torsh_chrome_put_header(trace);
+	torsh_stream_begin_json(trace->output, &chrome.json);
+	torsh_chrome_put_header(&chrome.json, trace);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		torsh_string_cache_create(&chrome.processes[i].strings, trace, trace->processes[i]);
-		torsh_chrome_put_process(trace, trace->processes[i]);
+		torsh_chrome_put_process(&chrome.json, trace, trace->processes[i]);
 	}
 	rc = torsh_trace_walk(trace, &visitor, &torsh_chrome_device_visitor, &chrome);
 	torsh_chrome_devices_destroy(&chrome);
-	torsh_stream_text(trace->output, "\n],\n\"traceName\":\"");
-	if (trace->path) {
-		char *name = torsh_trace_escape(trace->path);
-
-		torsh_stream_text(trace->output, name);
-		free(name);
-	}
-	torsh_stream_text(trace->output, "\"\n}\n");
+	torsh_json_end_array(&chrome.json);
+	torsh_json_put_text(&chrome.json, "traceName", trace->path ? trace->path : "");
+	torsh_json_end_object(&chrome.json);
+	torsh_stream_end_json(trace->output, &chrome.json);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		torsh_string_cache_free(&chrome.processes[i].strings);
 		free(chrome.processes[i].held_bytes);

@@ -16,7 +16,7 @@ struct chrome_process {
 
 struct chrome {
 	struct trace *trace;
-	struct output_stream *output;
+	struct json_writer json;
 	struct chrome_process *processes, *last;
 	struct forward_spans *forward;
 	struct inputs inputs;
@@ -41,46 +41,48 @@ static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome,
 }
 
 /*
- * Begin a line in the output's room: kind is its ph and cat, prefix and name are its name, thread
- * holds the members pid and tid. Returns where it goes on.
+ * Begin an event: phase is its ph, category its cat; prefix and name, which are escaped, are its
+ * name; thread holds the members pid and tid.
  */
-char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix,
-			 const char *name, const char *thread, uint64_t at_ns);
-/* End it there. */
-void torsh_chrome_end(struct chrome *chrome, char *at);
+struct json_writer *torsh_chrome_begin(struct chrome *chrome, const char *phase,
+				       const char *category, const char *prefix, const char *name,
+				       const char *thread, uint64_t at_ns);
+
+/* One end of the arrow number chrome->n_flows: phase "s" or "f". */
+void torsh_chrome_put_arrow_end(struct chrome *chrome, const char *phase, const char *name,
+				const char *thread, uint64_t at_ns);
 
 /*
- * ,"name":"text", where there is a text, as it is: quoted already. torch.profiler has stacks, with
- * with_stack, as "Call stack".
+ * A member that is an escaped text, where there is one. torch.profiler has stacks, with with_stack,
+ * as "Call stack".
  */
-char *torsh_chrome_put_text(char *at, const char *name, const char *text);
+void torsh_chrome_put_text(struct json_writer *json, const char *name, const char *text);
 
 /* Everything before the first event. */
-void torsh_chrome_put_header(struct trace *trace);
+void torsh_chrome_put_header(struct json_writer *json, const struct trace *trace);
 
 /* Names of a process and its threads, and its steps as slices. */
-void torsh_chrome_put_process(struct trace *trace, const struct recorded_process *process);
+void torsh_chrome_put_process(struct json_writer *json, const struct trace *trace,
+			      const struct recorded_process *process);
 
-/* A line of metadata; argument is a member. */
-void torsh_chrome_put_metadata(struct output_stream *output, const char *name, uint32_t pid,
-			       uint64_t tid, const char *argument);
-/* The same that gives a name, which is escaped. */
-void torsh_chrome_put_named(struct output_stream *output, const char *what, uint32_t pid,
-			    uint64_t tid, const char *name);
+/* An event of metadata whose only argument is a text or a number. */
+void torsh_chrome_put_text_of(struct json_writer *json, const char *what, uint32_t pid,
+			      uint64_t tid, const char *argument, const char *text);
+void torsh_chrome_put_number_of(struct json_writer *json, const char *what, uint32_t pid,
+				uint64_t tid, const char *argument, uint64_t number);
 
 /*
- * A kernel's launch parameters and the occupancy that follows from them, as members of its args,
- * each with a comma before it: chrome_kernel.c. It is written once for launches that are alike.
+ * A kernel's launch parameters and the occupancy that follows from them, as members of its args:
+ * chrome_kernel.c. It is written once for launches that are alike.
  */
 struct chrome_kernels *torsh_chrome_kernels_create(void);
 
 /* Free the cache. */
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);
 
-/* Append the kernel's args; returns the new end. */
-char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
-			      const struct recorded_process *process,
-			      const struct event_kernel *kernel);
+/* Put the kernel's args into chrome->json. */
+void torsh_chrome_put_kernel(struct chrome *chrome, const struct recorded_process *process,
+			     const struct event_kernel *kernel);
 
 /* ---- what devices did: chrome_device.c ------------------------------------------------------- */
 

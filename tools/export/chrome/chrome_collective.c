@@ -2,13 +2,12 @@
 /* Under the names that PyTorch's record_param_comms has in Kineto's traces. */
 #include "tools/export/chrome/chrome_collective.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/export/trace.h"
+#include "tools/base/json_writer.h"
 
 /* c10::toString of a type. */
 static const char *type_name(const struct input *tensor)
@@ -62,20 +61,20 @@ char *torsh_chrome_collective(const struct collective *collective)
 {
 	const struct process_group *group = collective->group;
 	const char *type = type_name(collective->tensor);
-	char *name = torsh_trace_escape(group->name),
-	     *description = torsh_trace_escape(group->description);
-	char *ranks = list_ranks(group->ranks ? group->ranks : ""), *text;
+	char *ranks = list_ranks(group->ranks ? group->ranks : "");
+	struct json_writer json;
 
-	text = torsh_need_text("\"Collective name\":\"%.*s\",\"In msg nelems\":%" PRIu64
-			       ",\"Out msg nelems\":%" PRIu64 "%s%s%s,\"Group size\":%" PRIu32
-			       ",\"Process Group Name\":\"%s\",\"Process Group Description\":\"%s\""
-			       ",\"Process Group Ranks\":\"%s\"",
-			       (int)collective->n_name, collective->name, collective->in_elements,
-			       collective->out_elements, type ? ",\"dtype\":\"" : "",
-			       type ? type : "", type ? "\"" : "", group->n_ranks, name,
-			       description, ranks);
-	free(name);
-	free(description);
+	torsh_json_open_members(&json);
+	torsh_json_put_text_n(&json, "Collective name", collective->name, collective->n_name);
+	torsh_json_put_u64(&json, "In msg nelems", collective->in_elements);
+	torsh_json_put_u64(&json, "Out msg nelems", collective->out_elements);
+	if (type)
+		torsh_json_put_escaped(&json, "dtype", type);
+	torsh_json_put_u64(&json, "Group size", group->n_ranks);
+	torsh_json_put_text(&json, "Process Group Name", group->name ? group->name : "");
+	torsh_json_put_text(&json, "Process Group Description",
+			    group->description ? group->description : "");
+	torsh_json_put_escaped(&json, "Process Group Ranks", ranks);
 	free(ranks);
-	return text;
+	return torsh_json_close_memory(&json);
 }

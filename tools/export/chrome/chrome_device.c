@@ -17,6 +17,8 @@
 #define OTHER_TID_BASE \
 	0x1000000u /* for lanes that cannot have their stream's number, beyond any stream's */
 
+#define BANDWIDTH_DIGITS 6
+
 /* Which numbers of processes and threads are in use. */
 struct chrome_devices {
 	struct activity_lanes *rows;
@@ -37,18 +39,27 @@ static bool is_new(struct key_index *index, uint64_t key)
 
 /* ---- rows of a GPU --------------------------------------------------------------------------- */
 
-static void put_device(struct output_stream *output, uint32_t device,
+static void put_device(struct json_writer *json, uint32_t device,
 		       const struct recorded_process *process)
 {
-	char argument[48];
+	char label[32];
 
-	torsh_chrome_put_named(output, "process_name", device, 0,
-			       torsh_recording_program_name(process));
-	snprintf(argument, sizeof(argument), "\"labels\":\"GPU %" PRIu32 "\"", device);
-	torsh_chrome_put_metadata(output, "process_labels", device, 0, argument);
-	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64,
-		 UINT64_C(0) + GPU_SORT_INDEX + device);
-	torsh_chrome_put_metadata(output, "process_sort_index", device, 0, argument);
+	torsh_chrome_put_text_of(json, "process_name", device, 0, "name",
+				 torsh_recording_program_name(process));
+	snprintf(label, sizeof(label), "GPU %" PRIu32, device);
+	torsh_chrome_put_text_of(json, "process_labels", device, 0, "labels", label);
+	torsh_chrome_put_number_of(json, "process_sort_index", device, 0, "sort_index",
+				   UINT64_C(0) + GPU_SORT_INDEX + device);
+}
+
+static char *make_thread(uint32_t device, uint64_t tid)
+{
+	struct json_writer json;
+
+	torsh_json_open_members(&json);
+	torsh_json_put_u64(&json, "pid", device);
+	torsh_json_put_u64(&json, "tid", tid);
+	return torsh_json_close_memory(&json);
 }
 
 /* Distinguishes a lane from the stream with that number. */
@@ -72,41 +83,38 @@ static void put_lane(void *context, struct device_lane *lane)
 	bool is_first = !lane->number &&
 			is_new(&devices->streams, (uint64_t)lane->device << 32 | lane->stream);
 	uint64_t tid = is_first ? lane->stream : OTHER_TID_BASE + devices->n_threads;
-	char *name = name_lane(lane, is_first), argument[48];
+	char *name = name_lane(lane, is_first);
 
 	if (is_new(&devices->devices, lane->device))
-		put_device(chrome->output, lane->device, lane->process);
-	torsh_chrome_put_named(chrome->output, "thread_name", lane->device, tid, name);
-	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, tid);
-	torsh_chrome_put_metadata(chrome->output, "thread_sort_index", lane->device, tid, argument);
+		put_device(&chrome->json, lane->device, lane->process);
+	torsh_chrome_put_text_of(&chrome->json, "thread_name", lane->device, tid, "name", name);
+	torsh_chrome_put_number_of(&chrome->json, "thread_sort_index", lane->device, tid,
+				   "sort_index", tid);
 	free(name);
 	devices->threads = torsh_array_reserve(devices->threads, devices->n_threads,
 					       &devices->threads_room, sizeof(char *));
-	devices->threads[devices->n_threads] =
-		torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, lane->device, tid);
+	devices->threads[devices->n_threads] = make_thread(lane->device, tid);
 	lane->own = devices->n_threads++;
 }
 
-static char *put_place(char *at, const struct device_activity *activity)
+static void put_place(struct json_writer *json, const struct activity_record *record)
 {
-	const struct activity_record *record = &activity->record;
-
-	at = NUMBER(at, "\"device\":", record->device);
-	at = NUMBER(at, ",\"context\":", record->context);
-	at = NUMBER(at, ",\"stream\":", record->stream);
-	at = NUMBER(at, ",\"correlation\":", record->correlation);
-	at = NUMBER(at, ",\"graph id\":", record->graph);
-	return NUMBER(at, ",\"graph node id\":", record->node);
+	torsh_json_put_u64(json, "device", record->device);
+	torsh_json_put_u64(json, "context", record->context);
+	torsh_json_put_u64(json, "stream", record->stream);
+	torsh_json_put_u64(json, "correlation", record->correlation);
+	torsh_json_put_u64(json, "graph id", record->graph);
+	torsh_json_put_u64(json, "graph node id", record->node);
 }
 
 /* A time of nothing has no bandwidth. */
-static char *put_copy_args(char *at, const struct activity_record *record)
+static void put_copy_args(struct json_writer *json, const struct activity_record *record)
 {
-	at = NUMBER(at, ",\"bytes\":", record->bytes);
+	torsh_json_put_u64(json, "bytes", record->bytes);
 	if (record->duration_ns)
-		at += sprintf(at, ",\"memory bandwidth (GB/s)\":%.6g",
-			      (double)record->bytes / (double)record->duration_ns);
-	return at;
+		torsh_json_put_rounded(json, "memory bandwidth (GB/s)",
+				       (double)record->bytes / (double)record->duration_ns,
+				       BANDWIDTH_DIGITS);
 }
 
 /* By id, which no other arrow has: that of a launch of a graph goes to many. */
@@ -114,55 +122,61 @@ static void put_arrow(struct chrome *chrome, const struct device_activity *activ
 		      const char *thread, uint64_t begin_ns)
 {
 	struct string_cache *strings = &torsh_chrome_process(chrome, activity->process)->strings;
-	char *at;
 
 	chrome->n_flows++;
-	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g",
-				torsh_string_cache_thread(strings, activity->launch.thread),
-				activity->launch.shown_ns);
-	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
-	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread,
-				begin_ns);
-	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
+	torsh_chrome_put_arrow_end(chrome, "s", "ac2g",
+				   torsh_string_cache_thread(strings, activity->launch.thread),
+				   activity->launch.shown_ns);
+	torsh_chrome_put_arrow_end(chrome, "f", "ac2g", thread, begin_ns);
+}
+
+static void put_args(struct chrome *chrome, struct string_cache *strings,
+		     const struct device_activity *activity, uint64_t begin_ns)
+{
+	struct json_writer *json = &chrome->json;
+
+	torsh_json_begin_object(json, "args");
+	if (!activity->reason)
+		torsh_json_put_u64(json, "External id", activity->cause.operator_span + 1);
+	if (activity->record.what == DEVICE_KERNEL)
+		torsh_json_put_u64(json, "queued", 0); /* CUPTI's word for unknown */
+	put_place(json, &activity->record);
+	if (activity->record.what == DEVICE_KERNEL)
+		torsh_chrome_put_kernel(chrome, activity->process, &activity->event.kernel);
+	else if (activity->record.what != DEVICE_GRAPH)
+		put_copy_args(json, &activity->record);
+	if (begin_ns != activity->record.begin_ns)
+		torsh_json_put_u64(json, "shown late by (ns)",
+				   begin_ns - activity->record.begin_ns);
+	/* One line: of a graph's replays the whole stacks would be the most of a trace. */
+	torsh_chrome_put_text(json, "asked for at",
+			      torsh_string_cache_line(strings, activity->stack));
+	torsh_json_end_object(json);
 }
 
 static void put_row(void *context, const struct device_activity *activity,
 		    const struct device_lane *lane, uint64_t begin_ns)
 {
-	static const char *const kinds[N_DEVICE_WHATS] = {
-		[DEVICE_KERNEL] = "\"X\",\"cat\":\"kernel\"",
-		[DEVICE_COPY] = "\"X\",\"cat\":\"gpu_memcpy\"",
-		[DEVICE_MEMSET] = "\"X\",\"cat\":\"gpu_memset\"",
+	static const char *const categories[N_DEVICE_WHATS] = {
+		[DEVICE_KERNEL] = "kernel",
+		[DEVICE_COPY] = "gpu_memcpy",
+		[DEVICE_MEMSET] = "gpu_memset",
 		/* no word of Kineto's, which doesn't have it */
-		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"",
+		[DEVICE_GRAPH] = "cuda_graph",
 	};
 	struct chrome *chrome = context;
 	struct string_cache *strings = &torsh_chrome_process(chrome, activity->process)->strings;
 	const char *thread = chrome->devices->threads[lane->own], *name;
-	char title[DEVICE_TITLE_BYTES], *at;
+	char title[DEVICE_TITLE_BYTES];
 
 	name = torsh_activity_title(&activity->event, title)
 		       ? title
 		       : torsh_string_cache_kernel(strings, activity->record.name);
-	at = torsh_chrome_begin(chrome, kinds[activity->record.what], "", name, thread, begin_ns);
-	at = torsh_digits_us(PUT(at, ",\"dur\":"), activity->record.duration_ns);
-	at = PUT(at, ",\"args\":{");
-	if (!activity->reason)
-		at = PUT(NUMBER(at, "\"External id\":", activity->cause.operator_span + 1), ",");
-	if (activity->record.what == DEVICE_KERNEL)
-		at = PUT(at, "\"queued\":0,"); /* CUPTI's word for unknown */
-	at = put_place(at, activity);
-	if (activity->record.what == DEVICE_KERNEL)
-		at = torsh_chrome_put_kernel(at, chrome, activity->process,
-					     &activity->event.kernel);
-	else if (activity->record.what != DEVICE_GRAPH)
-		at = put_copy_args(at, &activity->record);
-	if (begin_ns != activity->record.begin_ns)
-		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - activity->record.begin_ns);
-	/* One line: of a graph's replays the whole stacks would be the most of a trace. */
-	at = torsh_chrome_put_text(at, "asked for at",
-				   torsh_string_cache_line(strings, activity->stack));
-	torsh_chrome_end(chrome, PUT(at, "}"));
+	torsh_chrome_begin(chrome, "X", categories[activity->record.what], "", name, thread,
+			   begin_ns);
+	torsh_json_put_us(&chrome->json, "dur", activity->record.duration_ns);
+	put_args(chrome, strings, activity, begin_ns);
+	torsh_json_end_object(&chrome->json);
 	if (torsh_trace_has_launch(chrome->trace, activity))
 		put_arrow(chrome, activity, thread, begin_ns);
 }
@@ -181,22 +195,20 @@ static void see_launch(void *context, const struct recorded_process *process,
 	struct chrome *chrome = context;
 	struct string_cache *strings = &torsh_chrome_process(chrome, process)->strings;
 	const char *name = plain_name(torsh_string_cache_name(strings, launch->api));
-	char *at = torsh_chrome_begin(chrome,
-				      torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\""
-								 : "\"X\",\"cat\":\"cuda_driver\"",
-				      "", name, torsh_string_cache_thread(strings, launch->thread),
-				      launch->shown_ns);
+	struct json_writer *json = torsh_chrome_begin(
+		chrome, "X", torsh_api_is_runtime(name) ? "cuda_runtime" : "cuda_driver", "", name,
+		torsh_string_cache_thread(strings, launch->thread), launch->shown_ns);
 
-	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
-	at = PUT(at, ",\"args\":{");
+	torsh_json_put_us(json, "dur", launch->shown_end_ns - launch->shown_ns);
+	torsh_json_begin_object(json, "args");
 	if (launch->cause.has_operator)
-		at = PUT(NUMBER(at, "\"External id\":", launch->cause.operator_span + 1), ",");
-	at = NUMBER(at, "\"correlation\":", launch->correlation);
+		torsh_json_put_u64(json, "External id", launch->cause.operator_span + 1);
+	torsh_json_put_u64(json, "correlation", launch->correlation);
 	if (launch->result)
-		at += sprintf(at, ",\"result\":%" PRId32, launch->result);
-	at = torsh_chrome_put_text(at, "Call stack",
-				   torsh_string_cache_stack(strings, launch->stack));
-	torsh_chrome_end(chrome, PUT(at, "}"));
+		torsh_json_put_i64(json, "result", launch->result);
+	torsh_chrome_put_text(json, "Call stack", torsh_string_cache_stack(strings, launch->stack));
+	torsh_json_end_object(json);
+	torsh_json_end_object(json);
 }
 
 static void see_activity(void *context, const struct device_activity *activity)

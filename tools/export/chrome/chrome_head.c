@@ -15,73 +15,87 @@
 /* of the step that stands for the end: TensorBoard's plugin divides by it */
 #define LAST_STEP_NS 1000
 
-void torsh_chrome_put_metadata(struct output_stream *output, const char *name, uint32_t pid,
-			       uint64_t tid, const char *argument)
+/* Begin an event of metadata, up to its args. */
+static void begin_metadata(struct json_writer *json, const char *what, uint32_t pid, uint64_t tid)
 {
-	torsh_stream_print(output,
-			   ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
-			   ",\"ts\":0.000,\"args\":{%s}}",
-			   name, pid, tid, argument);
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_escaped(json, "ph", "M");
+	torsh_json_put_escaped(json, "name", what);
+	torsh_json_put_u64(json, "pid", pid);
+	torsh_json_put_u64(json, "tid", tid);
+	torsh_json_put_us(json, "ts", 0);
+	torsh_json_begin_object(json, "args");
 }
 
-void torsh_chrome_put_named(struct output_stream *output, const char *what, uint32_t pid,
-			    uint64_t tid, const char *name)
+static void end_metadata(struct json_writer *json)
 {
-	char *escaped = torsh_trace_escape(name),
-	     *argument = torsh_need_text("\"name\":\"%s\"", escaped);
-
-	torsh_chrome_put_metadata(output, what, pid, tid, argument);
-	free(argument);
-	free(escaped);
+	torsh_json_end_object(json);
+	torsh_json_end_object(json);
 }
 
-static void put_thread(struct output_stream *output, const struct recorded_process *process,
-		       size_t row)
+void torsh_chrome_put_text_of(struct json_writer *json, const char *what, uint32_t pid,
+			      uint64_t tid, const char *argument, const char *text)
+{
+	begin_metadata(json, what, pid, tid);
+	torsh_json_put_text(json, argument, text ? text : "");
+	end_metadata(json);
+}
+
+void torsh_chrome_put_number_of(struct json_writer *json, const char *what, uint32_t pid,
+				uint64_t tid, const char *argument, uint64_t number)
+{
+	begin_metadata(json, what, pid, tid);
+	torsh_json_put_u64(json, argument, number);
+	end_metadata(json);
+}
+
+static void put_thread(struct json_writer *json, const struct recorded_process *process, size_t row)
 {
 	uint32_t tid = torsh_trace_tid(process, (uint32_t)row);
 	const char *name = process->threads[row].name;
 	char *shown =
 		torsh_need_text(name ? "thread %" PRIu32 " (%s)" : "thread %" PRIu32, tid, name);
 
-	torsh_chrome_put_named(output, "thread_name", process->pid, tid, shown);
+	torsh_chrome_put_text_of(json, "thread_name", process->pid, tid, "name", shown);
 	free(shown);
 }
 
-static void put_names(struct output_stream *output, const struct recorded_process *process)
+static void put_names(struct json_writer *json, const struct recorded_process *process)
 {
-	char order[48];
-
-	torsh_chrome_put_named(output, "process_name", process->pid, 0,
-			       torsh_recording_program_name(process));
-	torsh_chrome_put_metadata(output, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
-	snprintf(order, sizeof(order), "\"sort_index\":%" PRIu32, process->pid);
-	torsh_chrome_put_metadata(output, "process_sort_index", process->pid, 0, order);
+	torsh_chrome_put_text_of(json, "process_name", process->pid, 0, "name",
+				 torsh_recording_program_name(process));
+	torsh_chrome_put_text_of(json, "process_labels", process->pid, 0, "labels", "CPU");
+	torsh_chrome_put_number_of(json, "process_sort_index", process->pid, 0, "sort_index",
+				   process->pid);
 	for (size_t i = 0; i < process->n_threads; i++) {
 		if (process->threads[i].is_known)
-			put_thread(output, process, i);
+			put_thread(json, process, i);
 	}
 }
 
-static void put_step(const struct trace *trace, uint32_t pid, const struct step *step,
+static void put_step(struct json_writer *json, uint32_t pid, const struct step *step,
 		     const char *rule)
 {
-	char start[32], duration[32];
-
-	*torsh_digits_us(start, step->start_ns) = '\0';
-	*torsh_digits_us(duration, step->end_ns - step->start_ns) = '\0';
-	torsh_stream_print(
-		trace->output,
-		",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%" PRIu64
-		"\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
-		",\"ts\":%s,\"dur\":%s,\"args\":{\"Rule\":\"%s\"}}",
-		step->number, pid, STEP_TID_BASE + pid, start, duration, rule);
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_escaped(json, "ph", "X");
+	torsh_json_put_escaped(json, "cat", "user_annotation");
+	torsh_json_put_format(json, "name", "ProfilerStep#%" PRIu64, step->number);
+	torsh_json_put_u64(json, "pid", pid);
+	torsh_json_put_u64(json, "tid", STEP_TID_BASE + pid);
+	torsh_json_put_us(json, "ts", step->start_ns);
+	torsh_json_put_us(json, "dur", step->end_ns - step->start_ns);
+	torsh_json_begin_object(json, "args");
+	torsh_json_put_escaped(json, "Rule", rule);
+	torsh_json_end_object(json);
+	torsh_json_end_object(json);
 }
 
 /*
  * Steps as torch.profiler's schedule would mark them, where it didn't: on a row of their own, as
  * they need not nest.
  */
-static void put_steps(const struct trace *trace, const struct recorded_process *process)
+static void put_steps(struct json_writer *json, const struct trace *trace,
+		      const struct recorded_process *process)
 {
 	const struct prepass_process *of = torsh_prepass_of(trace->prepass, process);
 	const struct steps *steps = &of->steps;
@@ -92,8 +106,8 @@ static void put_steps(const struct trace *trace, const struct recorded_process *
 	if (!steps->n || steps->rule == STEPS_BY_PROFILER)
 		return;
 	name = torsh_need_text("steps (%s)", torsh_step_rule_texts[steps->rule]);
-	torsh_chrome_put_named(trace->output, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid,
-			       name);
+	torsh_chrome_put_text_of(json, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid, "name",
+				 name);
 	free(name);
 	for (size_t i = 0; i < steps->n; i++) {
 		struct step step = steps->items[i];
@@ -104,7 +118,7 @@ static void put_steps(const struct trace *trace, const struct recorded_process *
 		step.end_ns -= i + 1 < steps->n && step.end_ns == steps->items[i + 1].start_ns &&
 			       step.end_ns > step.start_ns;
 		if (torsh_trace_has(trace, step.start_ns))
-			put_step(trace, pid, &step, torsh_step_rule_names[steps->rule]);
+			put_step(json, pid, &step, torsh_step_rule_names[steps->rule]);
 	}
 	/*
 	 * HTA leaves out what began with the last step or after it, which torch.profiler leaves
@@ -115,52 +129,67 @@ static void put_steps(const struct trace *trace, const struct recorded_process *
 	if (last.start_ns > trace->to_ns)
 		last.start_ns = trace->to_ns;
 	last.end_ns = last.start_ns + LAST_STEP_NS;
-	put_step(trace, pid, &last, "end of the recording");
+	put_step(json, pid, &last, "end of the recording");
 }
 
-void torsh_chrome_put_process(struct trace *trace, const struct recorded_process *process)
+void torsh_chrome_put_process(struct json_writer *json, const struct trace *trace,
+			      const struct recorded_process *process)
 {
-	put_names(trace->output, process);
-	put_steps(trace, process);
+	put_names(json, process);
+	put_steps(json, trace, process);
 }
+
+/* ---- layouts --------------------------------------------------------------------------------- */
+
+/* Kineto's: blanks in the head, which HTA looks for; none in events. */
+#define MARK(literal)                        \
+	{                                    \
+		literal, sizeof(literal) - 1 \
+	}
+
+static const struct json_layout head = {MARK("\n"), MARK(",\n"), MARK("\n"), MARK(": ")};
+static const struct json_layout tail = {MARK("\n"), MARK(",\n"), MARK("\n"), MARK(":")};
+static const struct json_layout events = {MARK("\n"), MARK(",\n"), MARK("\n"), MARK(":")};
+static const struct json_layout devices = {MARK(""), MARK(",\n"), MARK(""), MARK(":")};
+static const struct json_layout unknown_devices = {MARK(""), MARK(", "), MARK(""), MARK(":")};
+static const struct json_layout device_members = {MARK(""), MARK(", "), MARK(""), MARK(": ")};
+static const struct json_layout rank_member = {MARK(""), MARK(","), MARK(""), MARK(": ")};
+
+#undef MARK
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* 0 was not reported. */
-static void put_property(struct output_stream *output, const char *name, uint64_t value)
+static void put_property(struct json_writer *json, const char *name, uint64_t value)
 {
 	if (value)
-		torsh_stream_print(output, ", \"%s\": %" PRIu64, name, value);
+		torsh_json_put_u64(json, name, value);
 }
 
-static void put_device(struct output_stream *output, const struct recorded_process *process,
+static void put_device(struct json_writer *json, const struct recorded_process *process,
 		       const struct event_device *device)
 {
 	const char *name = torsh_timeline_label(process, device->name);
 	uint64_t warp = device->warp_threads;
 
-	torsh_stream_print(output, "{\"id\": %" PRIu32, device->device);
-	if (name) {
-		char *escaped = torsh_trace_escape(name);
-
-		torsh_stream_print(output, ", \"name\": \"%s\"", escaped);
-		free(escaped);
-	}
-	put_property(output, "totalGlobalMem", device->memory_bytes);
-	put_property(output, "computeMajor", device->capability_major);
+	torsh_json_begin_with(json, NULL, true, &device_members);
+	torsh_json_put_u64(json, "id", device->device);
+	if (name)
+		torsh_json_put_text(json, "name", name);
+	put_property(json, "totalGlobalMem", device->memory_bytes);
+	put_property(json, "computeMajor", device->capability_major);
 	if (device->capability_major)
-		torsh_stream_print(output, ", \"computeMinor\": %" PRIu32,
-				   device->capability_minor);
-	put_property(output, "maxThreadsPerBlock", device->block_threads);
-	put_property(output, "maxThreadsPerMultiprocessor", warp * device->multiprocessor_warps);
-	put_property(output, "regsPerBlock", device->block_registers);
-	put_property(output, "warpSize", warp);
-	put_property(output, "sharedMemPerBlock", device->block_shared_bytes);
-	put_property(output, "numSms", device->multiprocessors);
-	put_property(output, "regsPerMultiprocessor", device->multiprocessor_registers);
-	put_property(output, "sharedMemPerBlockOptin", torsh_occupancy_shared_max(device));
-	put_property(output, "sharedMemPerMultiprocessor", device->multiprocessor_shared_bytes);
-	torsh_stream_text(output, "}");
+		torsh_json_put_u64(json, "computeMinor", device->capability_minor);
+	put_property(json, "maxThreadsPerBlock", device->block_threads);
+	put_property(json, "maxThreadsPerMultiprocessor", warp * device->multiprocessor_warps);
+	put_property(json, "regsPerBlock", device->block_registers);
+	put_property(json, "warpSize", warp);
+	put_property(json, "sharedMemPerBlock", device->block_shared_bytes);
+	put_property(json, "numSms", device->multiprocessors);
+	put_property(json, "regsPerMultiprocessor", device->multiprocessor_registers);
+	put_property(json, "sharedMemPerBlockOptin", torsh_occupancy_shared_max(device));
+	put_property(json, "sharedMemPerMultiprocessor", device->multiprocessor_shared_bytes);
+	torsh_json_end_object(json);
 }
 
 /*
@@ -181,27 +210,39 @@ static const struct prepass_process *find_owner(const struct trace *trace)
 	return owner;
 }
 
+/* The place of an unreported device. */
+static void put_unknown(struct json_writer *json, uint32_t number)
+{
+	if (number)
+		torsh_json_set_layout(json, &unknown_devices);
+	torsh_json_begin_with(json, NULL, true, &device_members);
+	torsh_json_put_u64(json, "id", number);
+	torsh_json_end_object(json);
+}
+
 /* Readers find a device at the index of its number: unreported devices keep their place. */
-static void put_devices(const struct trace *trace)
+static void put_devices(struct json_writer *json, const struct trace *trace)
 {
 	const struct prepass_process *owner = find_owner(trace);
 	uint32_t number = 0;
 
+	torsh_json_begin_with(json, "deviceProperties", false, &devices);
 	for (size_t i = 0; owner && i < owner->devices.n; i++) {
 		const struct event_device *device = &owner->devices.items[i];
 
 		for (; number < device->device; number++)
-			torsh_stream_print(trace->output, "%s{\"id\": %" PRIu32 "}",
-					   number ? ", " : "", number);
-		torsh_stream_text(trace->output, number++ ? ",\n" : "");
-		put_device(trace->output, owner->process, device);
+			put_unknown(json, number);
+		if (number++)
+			torsh_json_set_layout(json, &devices);
+		put_device(json, owner->process, device);
 	}
+	torsh_json_end_array(json);
 }
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
 /* A process that no launcher gave a rank is the only one of its run. */
-static void put_distributed(const struct trace *trace, struct output_stream *output)
+static void put_distributed(struct json_writer *json, const struct trace *trace)
 {
 	uint32_t rank = 0;
 	bool has_rank = false;
@@ -209,29 +250,34 @@ static void put_distributed(const struct trace *trace, struct output_stream *out
 	for (size_t i = 0; i < trace->n_processes && !has_rank; i++)
 		has_rank = torsh_recording_rank(trace->processes[i]->rank, &rank);
 	/* HTA finds the rank by this text, with its blank, in the first bytes of the file. */
-	torsh_stream_print(output, "\"distributedInfo\": {\"rank\": %" PRIu32 "%s},\n", rank,
-			   has_rank ? "" : ",\"world_size\":1");
+	torsh_json_begin_with(json, "distributedInfo", true, &rank_member);
+	torsh_json_put_u64(json, "rank", rank);
+	torsh_json_set_layout(json, &torsh_json_compact);
+	if (!has_rank)
+		torsh_json_put_u64(json, "world_size", 1);
+	torsh_json_end_object(json);
 }
 
-void torsh_chrome_put_header(struct trace *trace)
+void torsh_chrome_put_header(struct json_writer *json, const struct trace *trace)
 {
+	const struct recording *recording = trace->recording;
 	bool has_tensors = false;
-	char *host = torsh_trace_escape(trace->recording->host);
 
 	for (size_t i = 0; i < trace->n_processes; i++)
 		has_tensors = has_tensors ||
 			      torsh_prepass_of(trace->prepass, trace->processes[i])->n_tensors;
-	torsh_stream_text(trace->output, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
-	put_devices(trace);
-	torsh_stream_text(trace->output, "],\n");
-	put_distributed(trace, trace->output);
-	torsh_stream_print(
-		trace->output,
-		"\"record_shapes\": %d,\n\"profile_memory\": %d,\n\"with_stack\": %d,\n\"host_name\": \"%s\",\n"
-		"\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRIu64
-		",\n\"traceEvents\":[\n"
-		"{\"ph\":\"M\",\"name\":\"torsh\",\"pid\":0,\"tid\":0,\"ts\":0.000,\"args\":{}}",
-		trace->prepass->has_inputs, has_tensors, trace->prepass->has_stacks, host,
-		trace->recording->start_realtime_ns);
-	free(host);
+	torsh_json_begin_with(json, NULL, true, &head);
+	torsh_json_put_u64(json, "schemaVersion", 1);
+	put_devices(json, trace);
+	put_distributed(json, trace);
+	torsh_json_put_u64(json, "record_shapes", trace->prepass->has_inputs);
+	torsh_json_put_u64(json, "profile_memory", has_tensors);
+	torsh_json_put_u64(json, "with_stack", trace->prepass->has_stacks);
+	torsh_json_put_text(json, "host_name", recording->host ? recording->host : "");
+	torsh_json_put_escaped(json, "displayTimeUnit", "ms");
+	torsh_json_put_u64(json, "baseTimeNanoseconds", recording->start_realtime_ns);
+	torsh_json_set_layout(json, &tail);
+	torsh_json_begin_with(json, "traceEvents", false, &events);
+	begin_metadata(json, "torsh", 0, 0);
+	end_metadata(json);
 }

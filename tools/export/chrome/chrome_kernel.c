@@ -6,7 +6,7 @@
  *
  * The text is cached for launches that are alike: a program has few kinds of them.
  */
-#include <inttypes.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,7 +17,6 @@
 
 /* more than a training has kinds of launches; what two share one place is written anew */
 #define KEPT_TEXTS 1024u
-#define TEXT_BYTES 1024u /* of the longest, with 25 numbers */
 #define WARP_THREADS 32u /* as Kineto has it, for all devices */
 
 /* What the text is made of. */
@@ -29,8 +28,7 @@ struct shape {
 
 struct kept_text {
 	struct shape shape;
-	size_t n;
-	char text[TEXT_BYTES];
+	char *members;
 };
 
 struct chrome_kernels {
@@ -67,12 +65,12 @@ static bool is_same(const struct shape *a, const struct shape *b)
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
-static char *put_three(char *at, const uint32_t *three)
+static void put_three(struct json_writer *json, const char *name, const uint32_t *three)
 {
-	at = NUMBER(at, "[", three[0]);
-	at = NUMBER(at, ",", three[1]);
-	at = NUMBER(at, ",", three[2]);
-	return PUT(at, "]");
+	torsh_json_begin_array(json, name);
+	for (unsigned i = 0; i < 3; i++)
+		torsh_json_put_u64(json, NULL, three[i]);
+	torsh_json_end_array(json);
 }
 
 static float product(const uint32_t *three)
@@ -81,7 +79,7 @@ static float product(const uint32_t *three)
 }
 
 /* "WARPS|REGS": all that there is no more of. */
-static char *put_limits(char *at, const struct occupancy *occupancy)
+static void put_limits(struct json_writer *json, const struct occupancy *occupancy)
 {
 	static const char *const names[N_OCCUPANCY_LIMITS] = {
 		[OCCUPANCY_WARPS] = "WARPS",
@@ -93,27 +91,30 @@ static char *put_limits(char *at, const struct occupancy *occupancy)
 						     OCCUPANCY_SHARED, OCCUPANCY_BLOCKS};
 	const char *separator = "";
 
+	torsh_json_begin_text(json, "limitingFactors");
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		if (occupancy->blocks_by[order[i]] != occupancy->blocks)
 			continue;
-		at = torsh_put_text(torsh_put_text(at, separator), names[order[i]]);
+		torsh_json_add_text(json, separator);
+		torsh_json_add_text(json, names[order[i]]);
 		separator = "|";
 	}
-	return at;
+	torsh_json_end_text(json);
 }
 
 /* Barriers are unknown; Kineto ignores them too. */
-static char *put_occupancy(char *at, const struct occupancy *occupancy)
+static void put_occupancy(struct json_writer *json, const struct occupancy *occupancy)
 {
-	at = NUMBER(at, ",\"occupancy\":{\"activeBlocksPerMultiprocessor\":", occupancy->blocks);
-	at = put_limits(PUT(at, ",\"limitingFactors\":\""), occupancy);
-	at = NUMBER(at, "\",\"blockLimitRegs\":", occupancy->blocks_by[OCCUPANCY_REGISTERS]);
-	at = NUMBER(at, ",\"blockLimitSharedMem\":", occupancy->blocks_by[OCCUPANCY_SHARED]);
-	at = NUMBER(at, ",\"blockLimitWarps\":", occupancy->blocks_by[OCCUPANCY_WARPS]);
-	at = NUMBER(at, ",\"blockLimitBlocks\":", occupancy->blocks_by[OCCUPANCY_BLOCKS]);
-	at = NUMBER(at, ",\"allocatedRegistersPerBlock\":", occupancy->block_registers);
-	at = NUMBER(at, ",\"allocatedSharedMemPerBlock\":", occupancy->block_shared_bytes);
-	return PUT(at, "}");
+	torsh_json_begin_object(json, "occupancy");
+	torsh_json_put_u64(json, "activeBlocksPerMultiprocessor", occupancy->blocks);
+	put_limits(json, occupancy);
+	torsh_json_put_u64(json, "blockLimitRegs", occupancy->blocks_by[OCCUPANCY_REGISTERS]);
+	torsh_json_put_u64(json, "blockLimitSharedMem", occupancy->blocks_by[OCCUPANCY_SHARED]);
+	torsh_json_put_u64(json, "blockLimitWarps", occupancy->blocks_by[OCCUPANCY_WARPS]);
+	torsh_json_put_u64(json, "blockLimitBlocks", occupancy->blocks_by[OCCUPANCY_BLOCKS]);
+	torsh_json_put_u64(json, "allocatedRegistersPerBlock", occupancy->block_registers);
+	torsh_json_put_u64(json, "allocatedSharedMemPerBlock", occupancy->block_shared_bytes);
+	torsh_json_end_object(json);
 }
 
 /*
@@ -121,7 +122,8 @@ static char *put_occupancy(char *at, const struct occupancy *occupancy)
  * most as many as fit; in float, for the same rounding. (With more than 48 KiB of shared memory
  * Kineto has 0, because it does not support opting in to more.)
  */
-static char *put_by_device(char *at, const struct shape *shape, const struct event_device *device)
+static void put_by_device(struct json_writer *json, const struct shape *shape,
+			  const struct event_device *device)
 {
 	const struct event_kernel kernel = {
 		EVENT_SHAPE(shape->grid, shape->block),
@@ -133,36 +135,40 @@ static char *put_by_device(char *at, const struct shape *shape, const struct eve
 	struct occupancy occupancy;
 
 	if (!device || !device->multiprocessors)
-		return at;
+		return;
 	blocks = product(shape->grid) / (float)device->multiprocessors;
-	at += sprintf(at, ",\"blocks per SM\":%.9g,\"warps per SM\":%.9g", (double)blocks,
-		      (double)blocks * (double)threads / WARP_THREADS);
+	torsh_json_put_rounded(json, "blocks per SM", (double)blocks, FLT_DECIMAL_DIG);
+	torsh_json_put_rounded(json, "warps per SM",
+			       (double)blocks * (double)threads / WARP_THREADS, FLT_DECIMAL_DIG);
 	if (torsh_occupancy_of(device, &kernel, &occupancy))
-		return at;
+		return;
 	blocks = blocks < (float)occupancy.blocks ? blocks : (float)occupancy.blocks;
-	at += sprintf(at, ",\"est. achieved occupancy %%\":%ld",
-		      lround((double)(blocks * threads /
-				      ((float)device->multiprocessor_warps *
-				       (float)device->warp_threads)) *
-			     100));
-	return put_occupancy(at, &occupancy);
+	torsh_json_put_i64(json, "est. achieved occupancy %",
+			   lround((double)(blocks * threads /
+					   ((float)device->multiprocessor_warps *
+					    (float)device->warp_threads)) *
+				  100));
+	put_occupancy(json, &occupancy);
 }
 
-static char *put_shape(char *at, const struct shape *shape, const struct event_device *device)
+static char *make_members(const struct shape *shape, const struct event_device *device)
 {
-	at = NUMBER(at, ",\"registers per thread\":", shape->registers);
-	at = NUMBER(at, ",\"shared memory\":",
-		    (uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes);
-	at = put_three(PUT(at, ",\"grid\":"), shape->grid);
-	at = put_three(PUT(at, ",\"block\":"), shape->block);
-	return put_by_device(at, shape, device);
+	struct json_writer json;
+
+	torsh_json_open_members(&json);
+	torsh_json_put_u64(&json, "registers per thread", shape->registers);
+	torsh_json_put_u64(&json, "shared memory",
+			   (uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes);
+	put_three(&json, "grid", shape->grid);
+	put_three(&json, "block", shape->block);
+	put_by_device(&json, shape, device);
+	return torsh_json_close_memory(&json);
 }
 
 /* ---- kept ------------------------------------------------------------------------------------ */
 
-char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
-			      const struct recorded_process *process,
-			      const struct event_kernel *kernel)
+void torsh_chrome_put_kernel(struct chrome *chrome, const struct recorded_process *process,
+			     const struct event_kernel *kernel)
 {
 	const struct shape shape = {
 		.process = process,
@@ -181,12 +187,10 @@ char *torsh_chrome_put_kernel(char *at, struct chrome *chrome,
 			&torsh_prepass_of(chrome->trace->prepass, process)->devices;
 
 		kept->shape = shape;
-		kept->n = (size_t)(put_shape(kept->text, &shape,
-					     torsh_device_list_find(devices, shape.device)) -
-				   kept->text);
+		free(kept->members);
+		kept->members = make_members(&shape, torsh_device_list_find(devices, shape.device));
 	}
-	memcpy(at, kept->text, kept->n);
-	return at + kept->n;
+	torsh_json_put_members(&chrome->json, kept->members);
 }
 
 struct chrome_kernels *torsh_chrome_kernels_create(void)
@@ -199,6 +203,11 @@ struct chrome_kernels *torsh_chrome_kernels_create(void)
 
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels)
 {
+	for (size_t i = 0; i < KEPT_TEXTS; i++) {
+		struct kept_text *kept = torsh_sparse_array_at(&kernels->strings, i);
+
+		free(kept->members);
+	}
 	torsh_sparse_array_destroy(&kernels->strings);
 	free(kernels);
 }

@@ -11,7 +11,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
-#include "tools/base/json.h"
+#include "tools/base/json_writer.h"
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
@@ -131,59 +131,59 @@ static void sample_speedscope(struct export *export, const struct export_sample 
 	state->samples[state->n_samples++] = kept;
 }
 
-static cJSON *make_shared(const struct speedscope *state)
+static void emit_shared(struct json_writer *json, const struct speedscope *state)
 {
-	cJSON *shared = torsh_json_object(), *frames = torsh_json_list();
-
+	torsh_json_begin_object(json, "shared");
+	torsh_json_begin_array(json, "frames");
 	for (size_t i = 0; i < state->n_seen; i++) {
-		cJSON *frame = torsh_json_object();
-
-		torsh_json_set(frame, "name", torsh_json_text(state->seen[i]->name));
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "name", state->seen[i]->name);
 		if (state->seen[i]->file)
-			torsh_json_set(frame, "file", torsh_json_text(state->seen[i]->file));
+			torsh_json_put_text(json, "file", state->seen[i]->file);
 		if (state->seen[i]->line)
-			torsh_json_set(frame, "line",
-				       torsh_json_u64((uint64_t)state->seen[i]->line));
-		torsh_json_add(frames, frame);
+			torsh_json_put_u64(json, "line", (uint64_t)state->seen[i]->line);
+		torsh_json_end_object(json);
 	}
-	torsh_json_set(shared, "frames", frames);
-	return shared;
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
-static void print_sample(FILE *file, const uint32_t *numbers, uint32_t n)
+static void emit_sample(struct json_writer *json, const uint32_t *numbers, uint32_t n)
 {
+	torsh_json_begin_array(json, NULL);
 	for (uint32_t i = 0; i < n; i++)
-		fprintf(file, "%c%" PRIu32, i ? ',' : '[', numbers[i]);
-	putc(']', file);
+		torsh_json_put_u64(json, NULL, numbers[i]);
+	torsh_json_end_array(json);
 }
 
-static void print_profile(FILE *file, const struct speedscope *state, enum export_weight weight)
+static void emit_profile(struct json_writer *json, const struct speedscope *state,
+			 enum export_weight weight)
 {
-	const char *name = torsh_export_weight_names[weight];
 	uint64_t sum = 0;
-	bool is_first = true;
 
-	fprintf(file, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"bytes\",\"samples\":[",
-		name);
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "type", "sampled");
+	torsh_json_put_text(json, "name", torsh_export_weight_names[weight]);
+	torsh_json_put_text(json, "unit", "bytes");
+	torsh_json_begin_lines(json, "samples");
 	for (size_t i = 0; i < state->n_samples; i++) {
 		const struct kept_sample *kept = &state->samples[i];
 
 		if (!kept->bytes[weight])
 			continue;
-		fputs(is_first ? "\n" : ",\n", file);
-		print_sample(file, state->numbers + kept->first, kept->n);
+		emit_sample(json, state->numbers + kept->first, kept->n);
 		sum += kept->bytes[weight];
-		is_first = false;
 	}
-	fputs("],\"weights\":[", file);
-	is_first = true;
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "weights");
 	for (size_t i = 0; i < state->n_samples; i++) {
-		if (!state->samples[i].bytes[weight])
-			continue;
-		fprintf(file, "%s%" PRIu64, is_first ? "" : ",", state->samples[i].bytes[weight]);
-		is_first = false;
+		if (state->samples[i].bytes[weight])
+			torsh_json_put_u64(json, NULL, state->samples[i].bytes[weight]);
 	}
-	fprintf(file, "],\"startValue\":0,\"endValue\":%" PRIu64 "}", sum);
+	torsh_json_end_array(json);
+	torsh_json_put_u64(json, "startValue", 0);
+	torsh_json_put_u64(json, "endValue", sum);
+	torsh_json_end_object(json);
 }
 
 static void free_speedscope(struct speedscope *state)
@@ -210,27 +210,26 @@ static int end_speedscope(struct export *export)
 {
 	struct speedscope *state = export->state;
 	const struct recording *recording = export->recording;
-	struct json json;
+	struct json_writer json;
 
-	torsh_json_begin(&json, export->file);
-	torsh_json_member(&json, "$schema",
-			  torsh_json_text("https://www.speedscope.app/file-format-schema.json"));
-	torsh_json_member(&json, "exporter", torsh_json_text("torsh"));
-	torsh_json_member(&json, "name",
-			  torsh_json_text(recording->n_processes ? torsh_recording_program_name(
-									   recording->processes[0])
-								 : NULL));
-	torsh_json_member(&json, "activeProfileIndex", torsh_json_u64(0));
-	torsh_json_member(&json, "shared", make_shared(state));
-	torsh_json_array(&json, "profiles");
+	torsh_json_open(&json, export->file);
+	torsh_json_begin_report(&json);
+	torsh_json_put_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	torsh_json_put_text(&json, "exporter", "torsh");
+	torsh_json_put_text(&json, "name",
+			    recording->n_processes
+				    ? torsh_recording_program_name(recording->processes[0])
+				    : NULL);
+	torsh_json_put_u64(&json, "activeProfileIndex", 0);
+	emit_shared(&json, state);
+	torsh_json_begin_lines(&json, "profiles");
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
-		if (!torsh_export_has(export, i))
-			continue;
-		torsh_json_item_begin(&json);
-		print_profile(export->file, state, i);
+		if (torsh_export_has(export, i))
+			emit_profile(&json, state, i);
 	}
-	torsh_json_array_end(&json);
-	torsh_json_end(&json);
+	torsh_json_end_array(&json);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
 	free_speedscope(state);
 	return 0;
 }

@@ -79,6 +79,13 @@ static void free_views(struct stack_views *views)
 	free(views);
 }
 
+void torsh_stack_views_forget(struct recorded_process *process)
+{
+	if (process->views)
+		process->free_views(process->views);
+	process->views = NULL;
+}
+
 static struct stack_views *views_of(struct recorded_process *process, struct symbols *symbols)
 {
 	struct stack_views *views = process->views;

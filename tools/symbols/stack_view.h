@@ -27,6 +27,9 @@ enum stack_view {
 uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view);
 
+/* Forget the view of a process, so that another one can be requested. Its stacks stay. */
+void torsh_stack_views_forget(struct recorded_process *process);
+
 /*
  * Get the frames of the stack as it is shown, innermost first: *n frames in an array that the
  * caller frees.

@@ -60,6 +60,15 @@ static const char *const kinds[N_SUPPRESS_KINDS] = {
 	[SUPPRESS_IMPORT] = "import",
 };
 
+void torsh_suppress_restart(struct suppress *suppress)
+{
+	for (size_t i = 0; suppress && i < suppress->n; i++) {
+		struct suppress_rule *rule = &suppress->rules[i];
+
+		rule->blocks = rule->bytes = rule->n_stacks = 0;
+	}
+}
+
 const char *torsh_suppress_kind(const struct suppress_rule *rule)
 {
 	return kinds[rule->kind];

@@ -49,6 +49,9 @@ void torsh_suppress_free(struct suppress *suppress);
 /* Add the rules that are built in: default.suppressions. */
 void torsh_suppress_add_built_in(struct suppress *suppress);
 
+/* Forget what the rules matched, so that leaks can be found a second time. */
+void torsh_suppress_restart(struct suppress *suppress);
+
 /* "leak", "kept" or "import". */
 const char *torsh_suppress_kind(const struct suppress_rule *rule);
 

@@ -86,7 +86,7 @@ PROTO := $(call files_below,tools,.proto)
 GEN_SOURCES := $(patsubst %.proto,$(GEN)/%.pb-c.c,$(PROTO))
 GEN_HEADERS := $(GEN_SOURCES:.c=.h)
 GEN_INCLUDE := $(addprefix -I,$(GEN) $(patsubst %/,%,$(sort $(dir $(GEN_SOURCES)))))
-GEN_OBJECTS := $(GEN_SOURCES:.c=.o) $(GEN)/default_suppressions.o
+GEN_OBJECTS := $(GEN_SOURCES:.c=.o) $(GEN)/default_suppressions.o $(GEN)/html_page.o
 TOOL_MAINS := tools/torsh.c tools/torsh-writer.c
 TOOL_SOURCES := $(filter-out $(TOOL_MAINS),$(call files_below,tools agent/wire,.c))
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
@@ -184,6 +184,7 @@ $(TOOL_LIB): $(TOOL_OBJECTS) $(GEN_OBJECTS)
 $(TOOL_BINARIES): $(BUILD)/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB)
 	$(call say,link,$@)$(CC) $(SANITIZE_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
+include tools/export/html/html.mk
 include tools/man/man.mk
 include test/test.mk
 

@@ -19,7 +19,7 @@ MEMORY_BYTES, CPU_S = 1 << 30, 10
 READERS = (("leaks",), ("report",), ("peak",), ("regions",), ("ops",), ("steps",), ("kernels",), ("check", "--max-leak", "1"),
            ("tensors",), ("modules",), ("dump",),
            *(("export", "--format", name) for name in ("pprof", "speedscope", "folded", "profile", "chrome", "perfetto", "csv",
-                                                          "tensorboard", "sqlite", "json", "memory", "part")))
+                                                          "tensorboard", "sqlite", "json", "memory", "part", "html")))
 
 
 def written(kind, *arguments):

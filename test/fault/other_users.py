@@ -18,7 +18,7 @@ SECRET = b"the owner's alone\n"
 # FORMAT: what the file beside NAME.torsh is called.
 ENDINGS = {
     "chrome": ".json", "perfetto": ".pftrace", "csv": ".csv", "sqlite": ".sqlite", "speedscope": ".speedscope.json",
-    "pprof": ".pb.gz", "json": ".events.json", "folded": ".folded", "profile": ".profile.json",
+    "pprof": ".pb.gz", "json": ".events.json", "folded": ".folded", "profile": ".profile.json", "html": ".html",
 }
 PROGRAM = [PROGRAMS / "regions"]
 

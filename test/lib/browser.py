@@ -44,6 +44,7 @@ class Page:
     def __init__(self, to_browser, from_browser):
         self.to_browser, self.from_browser = to_browser, from_browser
         self.n_sent, self.session, self.rest = 0, None, b""
+        self.events = []  # what the browser reported unasked, of the domains that are enabled
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
 
@@ -68,6 +69,8 @@ class Page:
             if reply.get("id") == self.n_sent:
                 assert "error" not in reply, f"{method}: {reply['error']}"
                 return reply["result"]
+            if "method" in reply:
+                self.events.append(reply)
 
     def evaluate(self, expression):
         """The value of a JavaScript expression, which is awaited."""

@@ -20,6 +20,7 @@
 	COMMAND(kernels, "what devices did, and for which operators")         \
 	COMMAND(tensors, "who held tensors when most memory was theirs")      \
 	COMMAND(regions, "what the program said that it was doing")           \
+	COMMAND(html, "write the whole recording as a page for a browser")    \
 	COMMAND(export, "write stacks or the timeline for other programs")    \
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \

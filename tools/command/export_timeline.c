@@ -231,6 +231,7 @@ void torsh_timeline_export(const struct trace_format *format, const struct trace
 		.processes = reading->processes,
 		.n_processes = reading->n_processes,
 		.symbols = reading->symbols,
+		.suppress = reading->suppress,
 		.path = path,
 	};
 	bool is_of_ranks =

@@ -308,7 +308,7 @@ static void select_processes(struct reading *reading, const struct read_options 
 		  recording->path);
 }
 
-void torsh_reading_open(struct reading *reading, const struct read_options *options)
+void torsh_reading_open(struct reading *reading, struct read_options *options)
 {
 	char error[512] = "it can't be read";
 	char *path = torsh_recording_locate(options->path, error, sizeof(error));
@@ -322,6 +322,7 @@ void torsh_reading_open(struct reading *reading, const struct read_options *opti
 	free(path);
 	select_processes(reading, options);
 	reading->symbols = torsh_symbols_create(!options->without_lines);
+	reading->suppress = &options->suppress;
 	for (size_t i = 0; reading->recording->is_being_written && i < reading->n_processes; i++) {
 		if (torsh_recording_is_alive(reading->recording, reading->processes[i])) {
 			torsh_warn("still running: as of its last checkpoint");

@@ -38,6 +38,7 @@ extern const struct argp torsh_read_argp;
 struct reading {
 	struct recording *recording;
 	struct symbols *symbols;
+	struct suppress *suppress; /* the options' */
 	struct recorded_process **processes;
 	size_t n_processes;
 	struct recorded_process **unfollowed;
@@ -70,7 +71,7 @@ void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit);
 
 /* Read the recording that the options select; ends the program if it cannot be read. */
-void torsh_reading_open(struct reading *reading, const struct read_options *options);
+void torsh_reading_open(struct reading *reading, struct read_options *options);
 
 /* Run the pre-pass over the selected steps; ends the program if none are left. */
 void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,

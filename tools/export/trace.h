@@ -7,6 +7,7 @@
 #define TORSH_EXPORT_TRACE_H
 
 #include "tools/export/output_stream.h"
+#include "tools/memory/leaks/suppress.h"
 #include "tools/symbols/symbols.h"
 #include "tools/timeline/device/launch_join.h"
 
@@ -16,6 +17,7 @@ struct trace {
 	size_t n_processes;
 	const struct prepass *prepass;
 	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
+	struct suppress *suppress; /* leaks that are not reported; NULL: all are */
 	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
 	bool is_of_steps; /* the window is that of steps: of devices, what was launched in there */
 	struct output_stream *output; /* NULL where the format needs a path */
@@ -39,7 +41,7 @@ struct trace_format {
 
 extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json,
 	torsh_trace_csv, torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory,
-	torsh_trace_profile, torsh_trace_part;
+	torsh_trace_profile, torsh_trace_part, torsh_trace_html;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {

@@ -34,7 +34,7 @@ READERS = {
     "dump": [[]],
     "check": [["--max-leak", "1"], ["--max-peak", "1", "--max-device-peak", "1", "--max-device-time", "1us"]],
 }
-EXPORTS = ("folded", "csv", "json", "chrome", "speedscope", "profile", "memory", "perfetto", "pprof")
+EXPORTS = ("folded", "csv", "json", "chrome", "speedscope", "profile", "memory", "perfetto", "pprof", "html")
 
 
 def with_escapes(recording, name):

@@ -2,8 +2,9 @@
 /*
  * Copies a recording and adds to every text in it what terminals obey, for tests of the readers:
  *
- *	escapes FROM TO
+ *	escapes FROM TO [TEXT]
  *
+ * TEXT is added in place of that.
  * Prints how many texts that were.
  */
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 	"\033]0;owned\007\033[31m\xc2\x9b" \
 	"41m\xe2\x80\xae\r\x7f"
 
+static const char *added = ADDED;
 static unsigned long n_texts;
 
 static void add_to_text(char **text)
@@ -28,7 +30,7 @@ static void add_to_text(char **text)
 
 	if (!*text || !**text)
 		return;
-	if (asprintf(&longer, "%s" ADDED, *text) < 0)
+	if (asprintf(&longer, "%s%s", *text, added) < 0)
 		abort();
 	*text = longer;
 	n_texts++;
@@ -71,10 +73,11 @@ int main(int argc, char **argv)
 	char error[256];
 	int fd;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: escapes FROM TO\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: escapes FROM TO [TEXT]\n");
 		return 2;
 	}
+	added = argc == 4 ? argv[3] : ADDED;
 	if (torsh_recording_open(&reader, argv[1], error, sizeof(error))) {
 		fprintf(stderr, "%s: %s\n", argv[1], error);
 		return 1;

@@ -171,14 +171,14 @@ static void each_activity_is_one_of_its_own(void **state)
 /* Found at the end of a run of days, it would have been in vain. */
 static void what_would_be_refused_at_the_end_is_refused_at_once(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_EXPORT_FORMAT=chrome,html", "TORSH_PROFILER_ACTIVITIES=perf",
-		       NULL};
+	char *set[] = {"TORSH_PROFILER_EXPORT_FORMAT=chrome,webpage",
+		       "TORSH_PROFILER_ACTIVITIES=perf", NULL};
 
 	(void)state;
 	read_config(set);
 	assert_non_null(strstr(
 		said,
-		"TORSH_PROFILER_EXPORT_FORMAT=chrome,html is not understood and is ignored; accepted: "));
+		"TORSH_PROFILER_EXPORT_FORMAT=chrome,webpage is not understood and is ignored; accepted: "));
 	assert_null(torsh_config.export_formats);
 	assert_non_null(strstr(said, "TORSH_PROFILER_ACTIVITIES=perf is not understood"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP &&

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The page of torsh html: the commands' numbers, no larger than it may be, and at work in a real browser."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+from html_report import data_of, expect_sealed, opened, total, written  # noqa: E402
+
+SCREENS = BUILD / "test/screens"
+SYNTHETIC, ESCAPES = PROGRAMS.parent / "synthetic", PROGRAMS.parent / "escapes"
+# Ends its element, begins others, turns the direction around, and is longer than any name should be.
+HOSTILE = "</script><img src=x onerror=document.title='owned'><!--\"'&\u202e\u2028" + "n" * 10_000
+TABS = ("overview", "memory", "findings", "recorded")
+SIZES = ((400, 800), (1280, 900), (4000, 2000))
+
+
+def synthetic(*numbers):
+    recording = scratch("recording") / "synthetic.torsh"
+    expect_equal(run([SYNTHETIC, recording, *map(str, numbers)]).returncode, 0, "status of synthetic")
+    return recording
+
+
+def leaking():
+    """A program with leaks, growth and several threads."""
+    result, output = record([PROGRAMS / "entries"])
+    expect_equal(result.returncode, 0, "status")
+    return output
+
+
+@case
+def the_page_has_the_commands_numbers():
+    for recording in (leaking(), synthetic(2000, 2, 1)):
+        document, leaked, highest = data_of(written(recording)), leaks(recording), peak(recording)
+        expect_equal((document["leaks"]["bytes"], document["leaks"]["blocks"]), (leaked["leaked_bytes"], leaked["leaked_blocks"]), "leaks")
+        expect_equal((document["peak"]["bytes"], document["peak"]["at_ns"]), (highest["peak_bytes"], highest["at_ns"]), "peak")
+        for tree in document["trees"]:
+            expect_equal(total(document, tree, "leaked"), (leaked["leaked_bytes"], leaked["leaked_blocks"]), f"leaks in the tree {tree}")
+            expect_equal(total(document, tree, "peak")[0], highest["attributed_bytes"], f"peak in the tree {tree}")
+            expect_equal(total(document, tree, "live")[0], leaked["alive"]["bytes"], f"what is alive in the tree {tree}")
+        expect_equal(document["events"]["produced"], leaked["events"]["produced"], "events")
+
+
+@case
+def a_page_is_written_at_the_end_of_a_run():
+    result, output = record([PROGRAMS / "entries"], env={"TORSH_PROFILER_EXPORT_FORMAT": "html"})
+    expect_equal(result.returncode, 0, "status")
+    (page,) = output.glob("*.html")
+    expect_sealed(page)
+    expect_equal(data_of(page)["version"], 1, "version")
+
+
+@case
+def names_cannot_become_markup():
+    hostile = scratch("hostile") / "hostile.torsh"
+    expect_equal(run([ESCAPES, synthetic(400, 2, 1), hostile, HOSTILE]).returncode, 0, "status of escapes")
+    page = written(hostile)
+    expect_sealed(page)
+    assert page.stat().st_size < 5 << 20, f"long names make a page of {page.stat().st_size} bytes"
+    with opened(page) as report:
+        for tab in TABS:
+            report.open(tab, width=400)
+            expect_equal(report.js("document.querySelectorAll('img').length"), 0, f"images in {tab}")
+            assert report.js("document.title") != "owned", "a name ran as a script"
+            assert "\u202e" not in report.js("document.body.innerText"), f"{tab} turns the direction around"
+            assert report.js("document.documentElement.scrollWidth") <= 400, f"{tab} is wider than the window"
+
+
+@case
+def every_tab_opens_in_every_size_dark_and_light():
+    with opened(written(synthetic(2000, 2, 1))) as report:
+        for width, height in SIZES:
+            for is_dark in (False, True):
+                for tab in TABS:
+                    report.open(tab, width, height, is_dark)
+                    expect_equal(report.js("document.querySelector('[role=tab][aria-selected=true]').id"), f"tab-{tab}", "the open tab")
+                    expect_equal(report.js("document.documentElement.dataset.theme"), "dark" if is_dark else "light", "theme")
+                    assert report.js("document.documentElement.scrollWidth") <= width, f"{tab} is wider than {width}"
+                    report.screenshot(SCREENS / f"{tab}-{width}-{'dark' if is_dark else 'light'}.png")
+
+
+@case
+def the_flame_graph_searches_zooms_and_turns_around():
+    with opened(written(leaking())) as report:
+        report.open("memory?what=leaked")
+        whole = report.texts(".selection")
+        report.type("#flame-search", "leak_malloc")
+        report.until("/frame.*%/.test(document.querySelector('#flame [role=status]').textContent)")
+        report.type("#flame-search", "")
+        report.js("document.querySelector('.icicle canvas').focus()")
+        for key in ("ArrowDown", "Enter"):
+            report.press(key)
+        assert report.texts(".selection") != whole, "the arrow and Enter choose nothing"
+        report.press("Escape")
+        expect_equal(report.texts(".selection"), whole, "what Escape shows")
+        report.click("#flame [data-value=leaf]")
+        report.click("#flame [data-value=change]")
+        report.click("#flame [data-value=allocated]")
+        report.screenshot(SCREENS / "flame-inverted.png")
+
+
+@case
+def tables_sort_filter_and_open():
+    with opened(written(leaking())) as report:
+        report.open("memory/leaks?what=leaked")
+        sizes = "[...document.querySelectorAll('#leaks tbody tr.opens')].map(row => row.cells[2].textContent)"
+        report.click("#leaks th:nth-child(3) button")
+        most = report.js(sizes)
+        report.click("#leaks th:nth-child(3) button")
+        expect_equal(sorted(report.js(sizes)), sorted(most), "rows in the other order")
+        report.click("#leaks .opener")
+        assert report.texts("#leaks .details .stack li"), "an open row shows no stack"
+        n = report.js("document.querySelectorAll('#leaks tbody tr.opens').length")
+        if report.js("!!document.querySelector('#leaks .filter')"):
+            report.type("#leaks .filter", "leak_malloc")
+            assert 0 < report.js("document.querySelectorAll('#leaks tbody tr.opens').length") < n, "the filter chose nothing"
+
+
+@case
+def the_keyboard_opens_tabs():
+    with opened(written(leaking())) as report:
+        report.open()
+        report.press("2")
+        report.until("location.hash === '#memory'")
+        report.press("1")
+        report.until("location.hash === '#overview'")
+
+
+main()

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Frames and texts of the page, each once: trees and tables refer to them by number. Frames that
+ * look alike (same function, file and line) are one, whatever their addresses.
+ */
+#ifndef TORSH_EXPORT_HTML_FRAMES_H
+#define TORSH_EXPORT_HTML_FRAMES_H
+
+#include "tools/base/containers/hash_map.h"
+#include "tools/base/containers/intern.h"
+#include "tools/base/containers/key_index.h"
+#include "tools/base/json_writer.h"
+#include "tools/symbols/symbols.h"
+
+enum html_frame_kind {
+	HTML_FRAME_NATIVE,
+	HTML_FRAME_PYTHON,
+	HTML_FRAME_CUT, /* no frame: why nothing is known further out */
+	HTML_FRAME_LABEL, /* a process, a module, an operator */
+	HTML_FRAME_OTHERS, /* what was too small for the page */
+	HTML_FRAME_IMPORT, /* frames of Python's import system, one after the other */
+};
+
+struct html_frame {
+	const char *function, *file, *module; /* interned; NULL: not known */
+	uint32_t line; /* 0: not known */
+	uint32_t kind;
+};
+
+/* Frames that are always there. */
+enum { HTML_FRAME_NUMBER_ROOT, HTML_FRAME_NUMBER_OTHERS, HTML_FRAME_NUMBER_IMPORT };
+
+struct html_frames {
+	struct html_frame *items;
+	uint32_t *emitted; /* by frame: number on the page and 1, 0: not there */
+	size_t n, n_room, n_emitted;
+	struct key_index by_pointer; /* of struct frame */
+	struct hash_map by_value;
+	struct intern texts; /* of frames without a name */
+};
+
+/* Create and free the table. */
+void torsh_html_frames_create(struct html_frames *frames);
+void torsh_html_frames_free(struct html_frames *frames);
+
+/* The number of a frame; the texts outlive the table. */
+uint32_t torsh_html_frame(struct html_frames *frames, const struct frame *frame);
+
+/* The number of a frame that is only a text, which is copied. */
+uint32_t torsh_html_frame_text(struct html_frames *frames, enum html_frame_kind kind,
+			       const char *text);
+
+/* Texts of the page: NULL is 0, the others are numbers from 1. */
+struct html_texts {
+	struct hash_map map;
+	const char **items; /* keys of the map */
+	size_t n, n_room;
+	size_t n_max; /* bytes of each that are written */
+};
+
+/* The number of a text. */
+uint32_t torsh_html_text(struct html_texts *texts, const char *text);
+
+/* Put the member "texts", longer ones cut. */
+void torsh_html_texts_put(const struct html_texts *texts, struct json_writer *json);
+void torsh_html_texts_free(struct html_texts *texts);
+
+/* Forget which frames are on the page. */
+void torsh_html_frames_restart(struct html_frames *frames);
+
+/* The frame's number on the page, where it is put from now on. */
+uint32_t torsh_html_frames_use(struct html_frames *frames, uint32_t frame);
+
+/* Put the member "frames": columns of all that are used, in the order of their numbers. */
+void torsh_html_frames_put(struct html_frames *frames, struct html_texts *texts,
+			   struct json_writer *json);
+
+#endif

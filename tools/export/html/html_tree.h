@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A tree of frames with what each path from the root weighs: at the peak, leaked, and so on. The
+ * page draws flame graphs from it and makes its tables of lines and stacks. What is too small for
+ * the page becomes one node of others beside what is kept.
+ */
+#ifndef TORSH_EXPORT_HTML_TREE_H
+#define TORSH_EXPORT_HTML_TREE_H
+
+#include "tools/export/html/html_frames.h"
+
+/* WEIGHT(NAME, name) */
+#define HTML_WEIGHTS                 \
+	WEIGHT(PEAK, peak)           \
+	WEIGHT(LEAKED, leaked)       \
+	WEIGHT(LIVE, live)           \
+	WEIGHT(ALLOCATED, allocated) \
+	WEIGHT(TEMPORARY, temporary) \
+	WEIGHT(MAPPED, mapped)
+
+enum html_weight {
+#define WEIGHT(NAME, name) HTML_##NAME,
+	HTML_WEIGHTS
+#undef WEIGHT
+		N_HTML_WEIGHTS
+};
+
+struct html_value {
+	uint64_t blocks, bytes;
+};
+
+struct html_node {
+	uint32_t parent; /* below its own number; the root is 0 */
+	uint32_t frame;
+	uint32_t number; /* on the page; of one that isn't there, that of its others */
+	struct html_value self[N_HTML_WEIGHTS];
+};
+
+struct html_tree {
+	struct html_node *nodes;
+	size_t n, n_room;
+	struct key_index children; /* by parent and frame */
+};
+
+/* Create a tree that is a root alone. */
+void torsh_html_tree_create(struct html_tree *tree);
+void torsh_html_tree_free(struct html_tree *tree);
+
+/* The child of a node for a frame, added where it is new. */
+uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t frame);
+
+/* Add to what ends at a node. */
+static inline void torsh_html_tree_add(struct html_tree *tree, uint32_t node,
+				       enum html_weight weight, uint64_t blocks, uint64_t bytes)
+{
+	tree->nodes[node].self[weight].blocks += blocks;
+	tree->nodes[node].self[weight].bytes += bytes;
+}
+
+/*
+ * Put the tree as a member: the columns parent (how many nodes before), frame, and bytes and blocks
+ * of each weight, for at most n_max nodes beside those of others. The nodes that are kept have the
+ * largest shares of some weight. "left_out": how many were not.
+ */
+void torsh_html_tree_put(struct html_tree *tree, const char *name, struct html_frames *frames,
+			 struct json_writer *json, size_t n_max);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/export/html/html_page.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/die.h"
+
+/* Stacks of one process, in one view, into a tree. */
+struct grower {
+	struct html_page *page;
+	struct html_tree *tree;
+	struct recorded_process *process;
+	enum stack_view view;
+	uint32_t root; /* the process's node */
+	uint32_t *nodes; /* by stack that is shown: its node and 1 */
+	size_t n_nodes;
+	uint32_t *path;
+	size_t path_room;
+};
+
+static uint32_t process_node(struct html_page *page, struct html_tree *tree,
+			     const struct recorded_process *process)
+{
+	char name[256];
+
+	if (page->trace->n_processes == 1)
+		return 0;
+	snprintf(name, sizeof(name), "%s (%" PRIu32 ")", torsh_recording_program_name(process),
+		 process->pid);
+	return torsh_html_tree_child(tree, 0,
+				     torsh_html_frame_text(&page->frames, HTML_FRAME_LABEL, name));
+}
+
+static void make_room(struct grower *grower, uint32_t stack)
+{
+	size_t n = grower->n_nodes ? grower->n_nodes : 1024;
+
+	if (stack < grower->n_nodes)
+		return;
+	while (stack >= n)
+		n *= 2;
+	grower->nodes = torsh_need_items(grower->nodes, grower->n_nodes, n, sizeof(*grower->nodes));
+	grower->n_nodes = n;
+}
+
+/* The node of what is inside of it, by all frames of an address. */
+static uint32_t descend(struct grower *grower, uint32_t node, uint32_t address)
+{
+	struct html_page *page = grower->page;
+	const struct frames *at =
+		torsh_symbols_frames(page->trace->symbols, grower->process, address);
+
+	for (size_t i = at->n; i > 0; i--) {
+		uint32_t frame = torsh_html_frame(&page->frames, &at->frames[i - 1]);
+
+		/* The import system goes through many frames, which are one. */
+		if (frame != HTML_FRAME_NUMBER_IMPORT || grower->tree->nodes[node].frame != frame)
+			node = torsh_html_tree_child(grower->tree, node, frame);
+	}
+	return node;
+}
+
+/* The node that a stack ends at. */
+static uint32_t node_of(struct grower *grower, uint32_t recorded)
+{
+	struct recorded_process *process = grower->process;
+	uint32_t stack =
+		torsh_stack_view(process, recorded, grower->page->trace->symbols, grower->view);
+	uint32_t node = grower->root;
+	size_t n = 0;
+
+	if (stack >= process->n_stacks)
+		return node;
+	make_room(grower, stack);
+	for (; stack; stack = process->stacks[stack].parent) {
+		if (grower->nodes[stack]) {
+			node = grower->nodes[stack] - 1;
+			break;
+		}
+		grower->path = torsh_array_reserve(grower->path, n, &grower->path_room,
+						   sizeof(*grower->path));
+		grower->path[n++] = stack;
+	}
+	while (n-- > 0) {
+		stack = grower->path[n];
+		node = descend(grower, node, process->stacks[stack].address);
+		grower->nodes[stack] = node + 1;
+	}
+	return node;
+}
+
+/* The innermost line of Python of a stack that is shown, or the root's frame. */
+static uint32_t python_frame(struct grower *grower, uint32_t node)
+{
+	const struct html_tree *tree = grower->tree;
+
+	for (; node; node = tree->nodes[node].parent) {
+		uint32_t frame = tree->nodes[node].frame;
+
+		if (grower->page->frames.items[frame].kind == HTML_FRAME_PYTHON)
+			return frame;
+	}
+	return HTML_FRAME_NUMBER_ROOT;
+}
+
+static uint32_t scope_child(struct html_page *page, uint32_t parent, const char *name,
+			    uint32_t label, const char *none)
+{
+	const char *text = label == PROFILE_SEVERAL ? "(several)" : name ? name : none;
+
+	return torsh_html_tree_child(&page->memory.scopes, parent,
+				     torsh_html_frame_text(&page->frames, HTML_FRAME_LABEL, text));
+}
+
+/* The same bytes by module, operator and line. */
+static void add_scope(struct grower *grower, const struct allocation_site *site,
+		      enum html_weight weight, uint32_t node)
+{
+	struct html_page *page = grower->page;
+	struct html_tree *scopes = &page->memory.scopes;
+	uint32_t line = python_frame(grower, node), scope;
+
+	scope = scope_child(page, process_node(page, scopes, site->process),
+			    torsh_site_module(site), site->module, "(in no module)");
+	scope = scope_child(page, scope, torsh_site_operator(site), site->operator,
+			    "(in no operator)");
+	if (line != HTML_FRAME_NUMBER_ROOT)
+		scope = torsh_html_tree_child(scopes, scope, line);
+	torsh_html_tree_add(scopes, scope, weight, site->blocks, site->bytes);
+}
+
+static void add_site(struct grower *grower, const struct allocation_site *site,
+		     enum html_weight weight)
+{
+	uint32_t node = node_of(grower, site->stack);
+
+	torsh_html_tree_add(grower->tree, node, weight, site->blocks, site->bytes);
+	if (grower->view == STACK_VIEW_MERGED)
+		add_scope(grower, site, weight, node);
+}
+
+static void add_sites(struct grower *grower, enum sites_of what, enum html_weight weight)
+{
+	struct allocation_sites sites = {.view = grower->view};
+
+	torsh_sites_collect(&sites, grower->process, what);
+	for (size_t i = 0; i < sites.n; i++)
+		add_site(grower, &sites.items[i], weight);
+	torsh_sites_free(&sites);
+}
+
+/* The leaks of a process, and of merged stacks the nodes of their rows. */
+static void add_leaks(struct grower *grower, const struct leaks *leaks, uint32_t *nodes)
+{
+	for (size_t i = 0; i < leaks->found.n; i++) {
+		const struct allocation_site *site = &leaks->found.items[i];
+
+		if (site->process != grower->process)
+			continue;
+		add_site(grower, site, HTML_LEAKED);
+		if (nodes)
+			nodes[i] = node_of(grower, site->stack);
+	}
+}
+
+static void add_growth(struct grower *grower, struct html_memory *memory)
+{
+	for (size_t i = 0; i < memory->growth.found.n; i++) {
+		const struct allocation_site *site = &memory->growth.found.items[i];
+
+		if (site->process == grower->process)
+			memory->grown.nodes[i] = node_of(grower, site->stack);
+	}
+}
+
+static void grow_process(struct grower *grower, const struct leaks *leaks)
+{
+	struct html_memory *memory = &grower->page->memory;
+	const struct recorded_process *shown = memory->peak.process;
+	bool is_merged = grower->view == STACK_VIEW_MERGED;
+
+	if (!shown || shown == grower->process)
+		add_sites(grower, shown ? SITES_PEAK : SITES_SESSION_PEAK, HTML_PEAK);
+	add_leaks(grower, leaks, is_merged ? memory->leaked.nodes : NULL);
+	add_sites(grower, SITES_LIVE, HTML_LIVE);
+	add_sites(grower, SITES_ALLOCATED, HTML_ALLOCATED);
+	add_sites(grower, SITES_TEMPORARY, HTML_TEMPORARY);
+	if (memory->mapper == grower->process)
+		add_sites(grower, SITES_MAPPED, HTML_MAPPED);
+	if (is_merged)
+		add_growth(grower, memory);
+}
+
+/* All weights of all processes, in one view. */
+static void grow_tree(struct html_page *page, struct html_tree *tree, enum stack_view view,
+		      const struct leaks *leaks)
+{
+	for (size_t i = 0; i < page->trace->n_processes; i++) {
+		struct grower grower = {.page = page,
+					.tree = tree,
+					.process = page->trace->processes[i],
+					.view = view};
+
+		grower.root = process_node(page, tree, grower.process);
+		grow_process(&grower, leaks);
+		free(grower.nodes);
+		free(grower.path);
+	}
+}
+
+/* Native frames alone; only one view of a process can be there at a time. */
+static void grow_native(struct html_page *page)
+{
+	const struct trace *trace = page->trace;
+	struct leaks leaks = {.found.view = STACK_VIEW_NATIVE};
+
+	torsh_leaks_find(&leaks, trace->processes, trace->n_processes, trace->symbols,
+			 trace->suppress);
+	grow_tree(page, &page->memory.native, STACK_VIEW_NATIVE, &leaks);
+	torsh_leaks_free(&leaks);
+	torsh_suppress_restart(trace->suppress);
+	for (size_t i = 0; i < trace->n_processes; i++)
+		torsh_stack_views_forget(trace->processes[i]);
+}
+
+static const struct recorded_process *find_mapper(const struct html_page *page)
+{
+	const struct trace *trace = page->trace;
+	const struct recorded_process *most = trace->processes[0];
+
+	if (page->memory.peak.process)
+		return page->memory.peak.process;
+	for (size_t i = 1; i < trace->n_processes; i++) {
+		if (trace->processes[i]->vm.peak_bytes > most->vm.peak_bytes)
+			most = trace->processes[i];
+	}
+	return most;
+}
+
+void torsh_html_memory_collect(struct html_page *page)
+{
+	struct html_memory *memory = &page->memory;
+	struct trace *trace = page->trace;
+
+	memory->peak = torsh_peak_choose(trace->recording, trace->processes, trace->n_processes);
+	memory->mapper = find_mapper(page);
+	torsh_html_tree_create(&memory->merged);
+	torsh_html_tree_create(&memory->native);
+	torsh_html_tree_create(&memory->scopes);
+	for (size_t i = 0; i < trace->n_processes; i++)
+		memory->has_native = memory->has_native || trace->processes[i]->has_python;
+	if (memory->has_native)
+		grow_native(page);
+	torsh_leaks_find(&memory->leaks, trace->processes, trace->n_processes, trace->symbols,
+			 trace->suppress);
+	torsh_sites_sort(&memory->leaks.found, ORDER_BYTES);
+	torsh_growth_find(&memory->growth, trace->processes, trace->n_processes);
+	torsh_sites_sort(&memory->growth.found, ORDER_BYTES);
+	memory->leaked.sites = &memory->leaks.found;
+	memory->leaked.nodes =
+		torsh_need_items(NULL, 0, memory->leaks.found.n + 1, sizeof(*memory->leaked.nodes));
+	memory->grown.sites = &memory->growth.found;
+	memory->grown.nodes =
+		torsh_need_items(NULL, 0, memory->growth.found.n + 1, sizeof(*memory->grown.nodes));
+	grow_tree(page, &memory->merged, STACK_VIEW_MERGED, &memory->leaks);
+}
+
+void torsh_html_memory_free(struct html_page *page)
+{
+	struct html_memory *memory = &page->memory;
+
+	torsh_html_tree_free(&memory->merged);
+	torsh_html_tree_free(&memory->native);
+	torsh_html_tree_free(&memory->scopes);
+	torsh_leaks_free(&memory->leaks);
+	torsh_growth_free(&memory->growth);
+	free(memory->leaked.nodes);
+	free(memory->grown.nodes);
+}

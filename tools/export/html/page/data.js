@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The document in the page, decoded: texts and frames are numbers there, trees are columns.
+
+import {describe} from "./frames.js";
+
+/** Columns of a tree: parents stand before their children; self is by weight. */
+function decodeTree(columns, frames) {
+	const n = columns.parent.length, parent = new Int32Array(n), weights = {};
+	for (let i = 1; i < n; i++)
+		parent[i] = i - columns.parent[i];
+	parent[0] = -1;
+	for (const [name, weight] of Object.entries(columns.weights))
+		weights[name] = {bytes: Float64Array.from(weight.bytes), blocks: Float64Array.from(weight.blocks)};
+	return {n, parent, frame: Int32Array.from(columns.frame), weights, frames, leftOut: columns.left_out};
+}
+
+function decodeFrames(columns, text) {
+	return columns.function.map((name, i) => describe({
+		number: i, function: text(name), file: text(columns.file[i]) ?? "", module: text(columns.module[i]) ?? "",
+		line: columns.line[i], kind: columns.kind[i],
+	}));
+}
+
+const PROCESS_TEXTS = ["program", "end", "allocator", "not_followed", "rss_peak_source", "heap_problem"];
+const RECORDING_TEXTS = ["file", "host", "record", "agent_version", "loss", "snapshot_of"];
+
+function decodeProcess(process, text) {
+	for (const name of PROCESS_TEXTS)
+		process[name] = text(process[name]);
+	process.arguments = process.arguments.map(text);
+	process.notes = process.notes.map(text);
+	for (const thread of process.threads ?? [])
+		thread[1] = text(thread[1]);
+	process.name = (process.program ?? "?").split("/").pop();
+	return process;
+}
+
+/** Rows of leaks or growth as objects. */
+function decodeSites(list, text) {
+	list.rows = list.rows.map(([node, bytes, blocks, process, operator, module, firstStep, lastStep, firstNs, lastNs,
+		lateSteps, isOfTensors]) => ({node, bytes, blocks, process, operator: text(operator), module: text(module),
+		firstStep, lastStep, firstNs, lastNs, lateSteps, isOfTensors}));
+}
+
+/** The document of the page, as objects. */
+export function load(json) {
+	const data = JSON.parse(json), text = (i) => i ? data.texts[i] : null;
+	data.text = text;
+	data.frames = decodeFrames(data.frames, text);
+	for (const name of Object.keys(data.trees))
+		data.trees[name] = decodeTree(data.trees[name], data.frames);
+	for (const name of RECORDING_TEXTS)
+		data.recording[name] = text(data.recording[name]);
+	data.recording.reasons = data.recording.reasons.map(text);
+	data.events.losses = data.events.losses.map(text);
+	data.processes = data.processes.map((process) => decodeProcess(process, text));
+	data.counters = data.counters.map(([process, name, value]) => [process, text(name), value]);
+	decodeSites(data.leaks, text);
+	decodeSites(data.growth, text);
+	for (const kept of [...data.leaks.bookkeeping, ...data.leaks.suppressed])
+		kept[0] = text(kept[0]);
+	return data;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What a frame is: the user's own code, a library, the machinery of imports, or plumbing.
+
+import {visible} from "./format.js";
+
+export const KIND = {NATIVE: 0, PYTHON: 1, CUT: 2, LABEL: 3, OTHERS: 4, IMPORT: 5};
+
+const IMPORTS = /^<frozen (zipimport|runpy)|\/importlib\/_bootstrap/;
+const PACKAGES = /\/(site|dist)-packages\//;
+const STANDARD = /(^|\/)lib(64)?\/python3\.\d+t?\//;
+const SYSTEM = /^(\/usr\/|\/lib|\/lib64\/|\/opt\/|\[)|\/(site|dist)-packages\/|\/lib(64)?\/python3\.|libpython|\/bin\/python|ld-linux|libtorshagent/;
+
+/** "imports", "library", "own", "native", "runtime" or "label". */
+function categoryOf(frame) {
+	if (frame.kind === KIND.IMPORT)
+		return "imports";
+	if (frame.kind >= KIND.CUT)
+		return "label";
+	if (frame.kind === KIND.PYTHON) {
+		if (IMPORTS.test(frame.file))
+			return "imports";
+		return frame.file.startsWith("<") || PACKAGES.test(frame.file) || STANDARD.test(frame.file) ? "library" : "own";
+	}
+	return frame.module && !SYSTEM.test(frame.module) && frame.line ? "own" : PACKAGES.test(frame.module) ? "native" : "runtime";
+}
+
+/** "std::map<int, long>::at" is "std::map<…>::at". */
+export function shortFunction(name) {
+	if (!name.includes("<") || name.startsWith("<"))
+		return name;
+	let depth = 0, out = "";
+	for (let i = 0; i < name.length; i++) {
+		const letter = name[i], isOperator = name.startsWith("operator", i - 8) || name[i - 1] === "-";
+		if (letter === "<" && !isOperator && depth++ === 0)
+			out += "<…>";
+		else if (letter === ">" && !isOperator && depth > 0)
+			depth--;
+		else if (depth === 0)
+			out += letter;
+	}
+	return out || name;
+}
+
+/** A path from its package on: "torch/_ops.py"; of others the last two parts. */
+export function shortPath(path) {
+	const packaged = path.split(/\/(?:site|dist)-packages\/|\/lib(?:64)?\/python3\.\d+t?\//);
+	if (packaged.length > 1)
+		return packaged[packaged.length - 1];
+	return path.startsWith("<") ? path : path.split("/").slice(-1)[0];
+}
+
+/** Give a frame of the document what the page shows of it. */
+export function describe(frame) {
+	frame.category = categoryOf(frame);
+	frame.name = visible(shortFunction(frame.function || "?"));
+	frame.fullName = visible(frame.function || "?");
+	const file = frame.file ? visible(shortPath(frame.file)) : frame.module ? visible(shortPath(frame.module)) : "";
+	frame.place = file && frame.line ? `${file}:${frame.line}` : file;
+	frame.fullPlace = visible(frame.file ? frame.file + (frame.line ? `:${frame.line}` : "") : frame.module || "");
+	frame.label = frame.kind >= KIND.CUT ? frame.name : frame.place ? `${frame.name}  ${frame.place}` : frame.name;
+	return frame;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The tab Memory: curves, the flame graph of a moment, who holds what, leaks, growth, sizes.
+
+import {bars, curves} from "./chart.js";
+import {choice, h, replace} from "./dom.js";
+import {bytes, count, percent, plural, signedBytes, time} from "./format.js";
+import {Icicle} from "./icicle.js";
+import {charge, chargedTable, stackList} from "./sites.js";
+import {FILTERS, graphOf, inverted, matcher} from "./tree.js";
+
+const WEIGHTS = [
+	["peak", "At the peak", "held when the heap was largest"],
+	["leaked", "Leaked", "not freed when the process ended, without what libraries keep on purpose"],
+	["live", "At the end", "not freed when the process ended, all of it"],
+	["change", "Peak − end", "at the peak less at the end: what was given back"],
+	["allocated", "Ever allocated", "all blocks that were ever allocated"],
+	["temporary", "Temporary", "freed by their own thread before it allocated another"],
+	["mapped", "Address space", "mapped when most was: arenas of CPython, stacks, files"],
+];
+const FRAMES = [
+	["merged", "Merged", "Python in place of the interpreter's own frames"],
+	["python", "Python lines", "lines of Python only"],
+	["native", "Native", "native frames only"],
+	["scopes", "Module, operator", "by nn.Module, operator and line"],
+];
+const LEGEND = [["own", "own code"], ["library", "Python libraries"], ["native", "native libraries"], ["runtime", "C library, interpreter"],
+	["imports", "import system"]];
+
+/** What the graph shows: who(i) is what ends at node i of the tree. */
+function ownOf(tree, what) {
+	const {weights} = tree, none = () => 0;
+	if (what !== "change")
+		return weights[what] ? (i) => weights[what].bytes[i] : none;
+	const peak = weights.peak?.bytes, live = weights.live?.bytes;
+	return (i) => (peak?.[i] ?? 0) - (live?.[i] ?? 0);
+}
+
+/** The graphs that were asked for are kept: turning one around takes a while. */
+class Graphs {
+	constructor(data) {
+		Object.assign(this, {data, made: new Map()});
+	}
+
+	tree(frames) {
+		const {trees} = this.data;
+		return trees[frames === "python" ? "merged" : frames] ?? trees.merged;
+	}
+
+	get({what, frames, isInverted, withImports}) {
+		const key = `${what} ${frames} ${isInverted} ${withImports}`;
+		if (!this.made.has(key)) {
+			const keep = frames === "python" ? FILTERS.python : FILTERS.all;
+			const test = withImports ? keep : (frame) => keep(frame) && FILTERS.noImports(frame);
+			const graph = graphOf(this.tree(frames), ownOf(this.tree(frames), what), test);
+			this.made.set(key, isInverted ? inverted(graph) : graph);
+		}
+		return this.made.get(key);
+	}
+}
+
+function describeNode(what) {
+	const number = what === "change" ? signedBytes : bytes;
+	return (graph, node) => {
+		const frame = graph.frames[graph.frame[node]], total = graph.total[node];
+		const share = what === "change" ? "" : `, ${percent(total / graph.total[0])} of all`;
+		return [frame?.fullName ?? "all", ...frame?.fullPlace ? [frame.fullPlace] : [],
+			`${number(total)}${share}`, ...graph.own[node] ? [`${number(graph.own[node])} end here`] : []];
+	};
+}
+
+/** The panel of the flame graph. state: {what, frames, isInverted, withImports}. */
+function flamePanel(data, tip, state, onwhat) {
+	const graphs = new Graphs(data), found = h("span", {class: "note", role: "status"}), selection = h("div", {class: "selection"});
+	let describe = describeNode(state.what);
+	const icicle = new Icicle({tip, describe: (graph, node) => describe(graph, node), onselect: (graph, node) =>
+		replace(selection, node ? describe(graph, node).join("  ·  ") : "Click a frame to zoom, arrows and Enter with the keyboard, Escape for all.")});
+	const find = () => {
+		const result = icicle.find(search.value ? matcher(search.value) : null);
+		replace(found, result && `${plural(result.n, "frame")}, ${bytes(result.total)}, ${percent(result.total / icicle.graph.total[0])}`);
+	};
+	const search = h("input", {type: "search", class: "filter", placeholder: "Search, or /expression/", "aria-label": "Search the flame graph",
+		id: "flame-search", value: state.search, oninput: find});
+	const show = () => {
+		describe = describeNode(state.what);
+		icicle.rootName = WEIGHTS.find(([what]) => what === state.what)?.[2];
+		icicle.show(graphs.get(state), state.what === "change");
+		find();
+	};
+	const set = (change) => {
+		Object.assign(state, change);
+		show();
+		onwhat(state);
+	};
+	const available = WEIGHTS.filter(([what]) => what === "change" ? data.trees.merged.weights.live : data.trees.merged.weights[what]);
+	const views = FRAMES.filter(([frames]) => frames === "python" ? data.trees.native : data.trees[frames]);
+	const panel = h("section", {class: "panel", id: "flame"},
+		h("div", {class: "controls"},
+			choice("Memory", available, state.what, (what) => set({what})),
+			choice("Frames", views, state.frames, (frames) => set({frames})),
+			choice("From", [["root", "the root"], ["leaf", "the allocation"]], state.isInverted ? "leaf" : "root", (from) => set({isInverted: from === "leaf"})),
+			h("label", {class: "labelled"}, h("input", {type: "checkbox", checked: !state.withImports,
+				onchange: (event) => set({withImports: !event.target.checked})}), "hide the import system"),
+			search, found),
+		icicle.element, selection,
+		h("div", {class: "legend"}, LEGEND.map(([category, text]) => h("span", {}, h("i", {style: {background: `var(--flame-${category})`}}), text)),
+			data.trees.merged.leftOut > 0 && h("span", {}, "Frames with less than a share of what is shown are one frame, “others”, with their total.")));
+	document.addEventListener("torsh-theme", () => icicle.draw());
+	show();
+	return {panel, set, icicle};
+}
+
+/** The curves of a process, with the moments that can be shown. */
+export function memoryChart(data, onpick, height) {
+	const list = data.curves, {peak} = data, place = h("div");
+	const show = (i) => {
+		const {points, process} = list[i], column = (k) => points.map((point) => point[k]);
+		const marks = peak.at_ns !== null && (peak.process === null || peak.process === process)
+			? [{at: peak.at_ns / 1e9, text: `peak ${bytes(peak.bytes)}`, colour: "--bad"}] : [];
+		const series = [
+			{label: "heap", values: column(1), colour: "--heap", fill: true, width: 2},
+			{label: "resident", values: column(3), colour: "--rss"},
+			{label: "mapped", values: column(2), colour: "--mapped"},
+			...(data.tensor_curves ?? []).filter((one) => one.process === process).map((one) => ({
+				label: one.name, values: alignTo(points, one.points), colour: one.is_tensors ? "--tensor" : "--device"})),
+		].filter((one) => one.values.some((value) => value));
+		replace(place, curves({label: "memory over time", times: points.map((point) => point[0] / 1e6), series, marks, height,
+			onpick: onpick && ((at) => onpick(at * 1e9))}));
+	};
+	if (!list.length)
+		return h("p", {class: "soft"}, "No samples of memory over time were recorded.");
+	show(0);
+	return h("div", {}, list.length > 1 && h("div", {class: "controls"}, h("select", {"aria-label": "Process", onchange: (event) => show(Number(event.target.value))},
+		list.map((one, i) => h("option", {value: i}, `${data.processes[one.process].name} (${data.processes[one.process].pid})`)))), place);
+}
+
+/** Another curve's values at the times of these points: the last one before each. */
+function alignTo(points, others) {
+	let k = -1;
+	return points.map(([at]) => {
+		while (k + 1 < others.length && others[k + 1][0] <= at)
+			k++;
+		return k < 0 ? 0 : others[k][1];
+	});
+}
+
+/** Steps and times of the leaks that end at the nodes of a row. */
+function stepsOf(rowsByNode, row) {
+	const rows = row.parts.flatMap((part) => rowsByNode.get(part.node) ?? []).filter((one) => one.firstStep !== null && one.lastStep !== null);
+	return rows.length ? [Math.min(...rows.map((one) => one.firstStep)), Math.max(...rows.map((one) => one.lastStep))] : null;
+}
+
+function byNode(rows) {
+	const map = new Map();
+	for (const row of rows)
+		map.set(row.node, [...map.get(row.node) ?? [], row]);
+	return map;
+}
+
+/** Rows of leaks, with the steps in which they were made and what grows each step. */
+export function leakRows(data) {
+	const leaked = byNode(data.leaks.rows), grown = byNode(data.growth.rows);
+	return charge(data.trees.merged, "leaked").map((row) => ({
+		...row, steps: stepsOf(leaked, row),
+		growth: row.parts.flatMap((part) => grown.get(part.node) ?? []).reduce((sum, one) => sum + one.bytes / (one.lateSteps || 1), 0),
+	}));
+}
+
+function leaksPanel(data) {
+	const {leaks} = data, rows = leakRows(data), kept = [...leaks.bookkeeping, ...leaks.suppressed].sort((a, b) => b[1] - a[1]);
+	const more = [
+		{title: "A step", value: (row) => row.growth || null, text: (value) => value ? bytes(value) : "", help: "what grows from step to step"},
+		{title: "Steps", value: (row) => row.steps?.[0] ?? null, text: (value, row) => row.steps ? row.steps.join(" – ") : ""},
+	].filter((column) => rows.some((row) => column.value(row) !== null));
+	return h("section", {class: "panel", id: "leaks"},
+		h("div", {class: "head"}, h("h2", {}, "Leaks"), h("span", {class: "soft"}, leaks.bytes === null ? "the heap was not recorded"
+			: `${bytes(leaks.bytes)} in ${plural(leaks.blocks, "block")} were not freed`)),
+		rows.length > 0 && chargedTable({tree: data.trees.merged, rows, total: leaks.bytes, label: "leaks", more}),
+		rows.length === 0 && leaks.bytes !== null && h("p", {}, "No leaks."),
+		kept.length > 0 && h("details", {}, h("summary", {}, `${bytes(leaks.bookkeeping_bytes + leaks.suppressed_bytes)} more are kept on purpose, by libraries and interpreters`),
+			h("div", {class: "table-scroll"}, h("table", {}, h("tbody", {}, kept.map(([what, size, blocks]) => h("tr", {},
+				h("td", {class: "number"}, bytes(size)), h("td", {class: "number"}, plural(blocks, "block")), h("td", {class: "text code"}, what))))))));
+}
+
+function growthPanel(data) {
+	const {growth} = data;
+	const perStep = (row) => row.bytes / (row.lateSteps || 1);
+	const words = !growth.steps ? "No steps are known: nothing showed where one began."
+		: !growth.is_enough ? `${plural(growth.steps, "step")} are too few to show what grows.`
+			: growth.rows.length ? `over ${plural(growth.steps, "step")}` : `Nothing grows, over ${plural(growth.steps, "step")}.`;
+	return h("section", {class: "panel", id: "growth"},
+		h("div", {class: "head"}, h("h2", {}, "Growth from step to step"), h("span", {class: "soft"}, words)),
+		growth.rows.map((row) => h("div", {}, h("p", {class: "stack-total"},
+			h("b", {}, `${bytes(perStep(row))} a step`), ` in ${plural(row.blocks / (row.lateSteps || 1), row.isOfTensors ? "tensor" : "block")}: `,
+			`${bytes(row.bytes)} over ${plural(row.lateSteps, "step")}`, row.operator && `, in ${row.operator}`, row.module && `, module ${row.module}`),
+		stackList(data.trees.merged, row.node))));
+}
+
+function sizesPanel(data) {
+	const sum = [];
+	for (const process of data.processes)
+		(process.sizes ?? []).forEach((n, i) => sum[i] = (sum[i] ?? 0) + n);
+	const first = sum.findIndex(Boolean), last = sum.findLastIndex(Boolean);
+	if (first < 0)
+		return null;
+	const rows = sum.slice(first, last + 1).map((n, k) => {
+		const i = first + k;
+		return {name: i ? `${bytes(2 ** (i - 1))} –` : "0 B", value: n, text: count(n)};
+	});
+	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Sizes of blocks"), h("span", {class: "soft"}, "blocks ever allocated, by size")), bars(rows, "--heap"));
+}
+
+/** How long what was never freed had been there at the end, and what lived only for a moment. */
+function agesPanel(data) {
+	const {rows} = data.leaks, ends = data.processes.map((process) => process.end_ns ?? data.recording.end_ns ?? 0);
+	const known = rows.filter((row) => row.firstNs !== null), allocs = data.processes.reduce((sum, process) => sum + (process.allocs ?? 0), 0);
+	const temporary = data.processes.reduce((sum, process) => sum + (process.temporary ?? 0), 0);
+	const classes = [[0, 0.25, "last quarter of the run"], [0.25, 0.5, "third quarter"], [0.5, 0.75, "second quarter"], [0.75, 1.01, "first quarter"]];
+	const share = (row) => 1 - row.firstNs / Math.max(1, ends[row.process]);
+	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Lifetimes"), h("span", {class: "soft"}, "when the leaks of each stack began")),
+		bars(classes.toReversed().map(([from, to, name]) => {
+			const size = known.filter((row) => share(row) >= from && share(row) < to).reduce((total, row) => total + row.bytes, 0);
+			return {name, value: size, text: bytes(size)};
+		}), "--tensor"),
+		allocs > 0 && h("p", {class: "soft"}, `${count(temporary)} of ${count(allocs)} blocks (${percent(temporary / allocs)}) were temporary: freed by their own thread before it allocated another.`));
+}
+
+/** The tab. parameters: what and search, from a link. */
+export function memoryTab(data, tip, parameters) {
+	const state = {what: parameters.get("what") ?? (data.trees.merged.weights.peak ? "peak" : "live"), frames: parameters.get("frames") ?? "merged",
+		isInverted: parameters.get("from") === "leaf", withImports: false, search: parameters.get("search") ?? ""};
+	const holders = h("section", {class: "panel"});
+	const showHolders = ({what}) => {
+		const [, title, text] = WEIGHTS.find(([name]) => name === what), tree = data.trees.merged;
+		const rows = what === "change" ? null : charge(tree, what), total = rows?.reduce((sum, row) => sum + row.bytes, 0);
+		replace(holders, h("div", {class: "head"}, h("h2", {}, `${title}, by line`), h("span", {class: "soft"}, text)), rows
+			? chargedTable({tree, rows, total, label: `${title}, by line`, note: `${bytes(total)} in all`})
+			: h("p", {class: "soft"}, "A difference is shown as a flame graph: red grew, green was given back."));
+	};
+	const flame = flamePanel(data, tip, state, showHolders);
+	const pick = (ns) => flame.set({what: Math.abs(ns - (data.peak.at_ns ?? 0)) < Math.abs(ns - (data.recording.end_ns ?? Infinity)) ? "peak" : "live"});
+	showHolders(state);
+	return h("div", {},
+		h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Memory over time"),
+			h("span", {class: "soft"}, data.peak.bytes === null ? "" : `peak ${bytes(data.peak.bytes)} in ${plural(data.peak.blocks, "block")} at ${time(data.peak.at_ns)}`)),
+		memoryChart(data, pick, 200)),
+		flame.panel, holders, leaksPanel(data), growthPanel(data), h("div", {class: "grid"}, sizesPanel(data), agesPanel(data)));
+}

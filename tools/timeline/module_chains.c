@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/timeline/module_chains.h"
 
-#include <search.h>
 #include <stdlib.h>
 
 #include "tools/base/die.h"
@@ -21,31 +20,22 @@ void torsh_module_chains_create(struct module_chains *chains)
 	torsh_sparse_array_create(&chains->forward, sizeof(struct forward_modules));
 }
 
-static int compare_chains(const void *a, const void *b)
-{
-	const struct module_chain *x = a, *y = b;
-
-	if (x->module != y->module)
-		return (x->module > y->module) - (x->module < y->module);
-	return ((uintptr_t)x->outer > (uintptr_t)y->outer) -
-	       ((uintptr_t)x->outer < (uintptr_t)y->outer);
-}
-
 const struct module_chain *torsh_module_chains_add(struct module_chains *chains,
 						   const struct module_chain *outer,
 						   uint32_t module)
 {
-	const struct module_chain key = {.outer = outer, .module = module};
-	struct module_chain **found, *made;
+	const uint64_t key[] = {(uintptr_t)outer, module};
+	const struct hash_entry *entry;
+	struct module_chain *made;
 
-	if (chains->last && compare_chains(chains->last, &key) == 0)
+	if (chains->last && chains->last->outer == outer && chains->last->module == module)
 		return chains->last;
-	found = tfind(&key, &chains->tree, compare_chains);
-	if (found)
-		return chains->last = *found;
+	entry = torsh_hash_map_find(&chains->map, key, sizeof(key));
+	if (entry)
+		return chains->last = (const struct module_chain *)entry->value;
 	made = torsh_need(malloc(sizeof(*made)));
-	*made = key;
-	torsh_need(tsearch(made, &chains->tree, compare_chains));
+	*made = (struct module_chain){.outer = outer, .module = module};
+	torsh_hash_map_put(&chains->map, key, sizeof(key), (uintptr_t)made);
 	return chains->last = made;
 }
 
@@ -77,7 +67,11 @@ void torsh_module_chains_place(struct module_chains *chains, struct span *span,
 
 void torsh_module_chains_free(struct module_chains *chains)
 {
-	tdestroy(chains->tree, free);
+	for (size_t i = 0; i < chains->map.n_slots; i++) {
+		if (chains->map.slots[i])
+			free((struct module_chain *)chains->map.slots[i]->value);
+	}
+	torsh_hash_map_free(&chains->map);
 	torsh_sparse_array_destroy(&chains->forward);
 	*chains = (struct module_chains){0};
 }

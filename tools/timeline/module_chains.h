@@ -6,11 +6,12 @@
 #ifndef TORSH_TIMELINE_MODULE_CHAINS_H
 #define TORSH_TIMELINE_MODULE_CHAINS_H
 
+#include "tools/base/containers/hash_map.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/timeline/spans.h"
 
 struct module_chains {
-	void *tree; /* of struct module_chain */
+	struct hash_map map; /* of struct module_chain, by what encloses it and its module */
 	const struct module_chain *last; /* that was looked up */
 	struct sparse_array forward; /* of struct forward_modules, by torsh_span_slot */
 };

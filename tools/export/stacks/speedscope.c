@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/base/containers/hash_map.h"
 #include "tools/base/die.h"
 #include "tools/base/json_writer.h"
 #include "tools/export/exporter.h"
@@ -22,12 +23,6 @@ struct seen_frame {
 	uint32_t number;
 };
 
-/* The same by where it was seen, which is found faster. */
-struct known_frame {
-	const struct frame *frame;
-	uint32_t number;
-};
-
 struct kept_sample {
 	size_t first; /* into numbers */
 	uint32_t n;
@@ -35,7 +30,8 @@ struct kept_sample {
 };
 
 struct speedscope {
-	void *tree, *known; /* of struct seen_frame, struct known_frame */
+	void *tree; /* of struct seen_frame */
+	struct hash_map known; /* numbers by struct frame's address, which is found faster */
 	struct seen_frame **seen;
 	size_t n_seen, seen_room;
 	struct kept_sample *samples;
@@ -80,28 +76,17 @@ static uint32_t number_frame(struct speedscope *state, const char *name, const c
 	return made->number;
 }
 
-static int compare_known(const void *a, const void *b)
-{
-	uintptr_t one = (uintptr_t)((const struct known_frame *)a)->frame;
-	uintptr_t other = (uintptr_t)((const struct known_frame *)b)->frame;
-
-	return (one > other) - (one < other);
-}
-
 static uint32_t number_of(struct speedscope *state, const struct frame *frame)
 {
-	struct known_frame key = {.frame = frame},
-			   **found = tfind(&key, &state->known, compare_known), *made;
+	const struct hash_entry *entry = torsh_hash_map_find(&state->known, &frame, sizeof(frame));
 	char name[256];
 
-	if (found)
-		return (*found)->number;
-	made = torsh_need(malloc(sizeof(*made)));
-	made->frame = frame;
-	made->number = number_frame(state, torsh_frame_name(frame, name, sizeof(name)), frame->file,
-				    frame->line);
-	torsh_need(tsearch(made, &state->known, compare_known));
-	return made->number;
+	if (!entry)
+		entry = torsh_hash_map_put(&state->known, &frame, sizeof(frame),
+					   number_frame(state,
+							torsh_frame_name(frame, name, sizeof(name)),
+							frame->file, frame->line));
+	return (uint32_t)entry->value;
 }
 
 static void keep_number(struct speedscope *state, struct kept_sample *kept, uint32_t number)
@@ -188,12 +173,7 @@ static void emit_profile(struct json_writer *json, const struct speedscope *stat
 
 static void free_speedscope(struct speedscope *state)
 {
-	while (state->known) {
-		struct known_frame *root = *(struct known_frame **)state->known;
-
-		tdelete(root, &state->known, compare_known);
-		free(root);
-	}
+	torsh_hash_map_free(&state->known);
 	for (size_t i = 0; i < state->n_seen; i++) {
 		tdelete(state->seen[i], &state->tree, compare_seen);
 		free((char *)state->seen[i]->name);

@@ -3,6 +3,7 @@
 #ifndef TORSH_SHIM_CPU_AARCH64_H
 #define TORSH_SHIM_CPU_AARCH64_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, long e, long f)
@@ -59,9 +60,9 @@ struct cpu_caller {
 };
 
 /* Unknown: glibc before 2.32 keeps it in a struct that no header describes. */
-static inline int torsh_cpu_has_threads(void)
+static inline bool torsh_cpu_has_threads(void)
 {
-	return 0;
+	return false;
 }
 
 /*

@@ -5,6 +5,7 @@
 #ifndef TORSH_SHIM_CPU_X86_64_H
 #define TORSH_SHIM_CPU_X86_64_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, long e, long f)
@@ -71,7 +72,7 @@ static inline uintptr_t torsh_cpu_thread_pointer(void)
  * Whether this process has had a second thread, from the word that fork of glibc before 2.32 reads:
  * multiple_threads in tcbhead_t (sysdeps/x86_64/nptl/tls.h).
  */
-static inline int torsh_cpu_has_threads(void)
+static inline bool torsh_cpu_has_threads(void)
 {
 	int multiple_threads;
 

@@ -35,6 +35,8 @@ void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry e
  * recorded. leave takes the result of enter.
  */
 void *torsh_heap_enter_allocator(void);
+
+/* Ends what torsh_heap_enter_allocator began; takes its result. */
 void torsh_heap_leave_allocator(void *outer);
 
 /*
@@ -43,8 +45,10 @@ void torsh_heap_leave_allocator(void *outer);
  */
 void torsh_heap_freeing(void *block);
 
-/* A resize begins, which is recorded as a free; and it failed: the block is live again. */
+/* A resize begins, which is recorded as a free. */
 void torsh_heap_resizing(void *block);
+
+/* The resize failed: the block is live again. */
 void torsh_heap_not_resized(void *block);
 /* The program declares a block to be no leak (LeakSanitizer's interface). */
 void torsh_heap_ignored(void *block);
@@ -103,6 +107,8 @@ void torsh_process_spawned(pid_t child, const struct child_plan *plan, char *con
 
 /* The process ends by exit, _exit or quick_exit; and by abort. */
 void torsh_process_exiting(int status, enum exit_how how);
+
+/* The process ends by abort or a failed assertion. */
 void torsh_process_aborting(void);
 /*
  * The process is about to install a seccomp filter that may kill it for the agent's system calls.
@@ -113,13 +119,15 @@ void torsh_process_forbidding(void);
  * was counted for the writer; torsh_process_filtered takes that, with the outcome.
  */
 bool torsh_process_filtering(bool is_for_all);
+
+/* The harmless filter was added, or not; only after torsh_process_filtering returned true. */
 void torsh_process_filtered(bool is_added);
 /*
  * The calling thread is about to lose most system calls, or the time stamp counter: it is not
  * recorded any more. If the result is not 0, torsh_process_not_muted is to be called when that
  * fails.
  */
-int torsh_process_muting(void);
+bool torsh_process_muting(void);
 void torsh_process_not_muted(void);
 
 /* Code was unmapped outside of dlclose: cached unwind rules may be stale. */
@@ -134,9 +142,13 @@ void torsh_process_loading_allocator(const char *path);
  * about to be freed. device as in event_tensor; allocated and reserved are the allocator's sums, 0
  * if it has none.
  */
-int torsh_torch_wants_memory(void);
+bool torsh_torch_wants_memory(void);
+
+/* A block was allocated (n_bytes above 0), or is about to be freed. */
 void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			uint32_t device, const void *frame);
+
+/* An allocation of n_bytes failed. */
 void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			       uint32_t device, const void *frame);
 void torsh_torch_loading(const char *path); /* a library is about to be opened */
@@ -147,7 +159,11 @@ void torsh_torch_found(void); /* libtorch is loaded, and its static objects are 
  * to end; and to exec.
  */
 void torsh_cuda_injected(void);
+
+/* The process is about to end: fetch the last records. Waits for a limited time. */
 void torsh_cuda_exiting(void);
+
+/* The process is about to exec: fetch the records so far. Waits for a limited time. */
 void torsh_cuda_executing(void);
 
 /*

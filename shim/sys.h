@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -133,7 +134,7 @@ static inline long torsh_sys_compare(uintptr_t address, uint32_t value)
 }
 
 /* Whether this word is writable: the kernel adds 0 to it for a futex. */
-static inline int torsh_sys_is_writable(const void *word)
+static inline bool torsh_sys_is_writable(const void *word)
 {
 	uint32_t nobodys = 0;
 
@@ -150,7 +151,7 @@ static inline int torsh_sys_is_writable(const void *word)
  * Whether no thread has this tid any more: the kernel looks up the owner of a lock. A zombie counts
  * as gone.
  */
-static inline int torsh_sys_is_gone(uint32_t tid)
+static inline bool torsh_sys_is_gone(uint32_t tid)
 {
 	uint32_t lock = tid;
 
@@ -161,7 +162,7 @@ static inline int torsh_sys_is_gone(uint32_t tid)
  * Whether the kernel's tid of the calling thread is this one: only the owner of a lock may release
  * it.
  */
-static inline int torsh_sys_is_self(uint32_t tid)
+static inline bool torsh_sys_is_self(uint32_t tid)
 {
 	uint32_t lock = tid;
 	long result = TORSH_SYS(SYS_futex, &lock, FUTEX_UNLOCK_PI_PRIVATE, 0, 0, 0, 0);

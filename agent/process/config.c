@@ -33,7 +33,7 @@ struct config torsh_config = {
 
 /* Each parse_KIND stores the value and returns 0, or stores nothing and returns -1. */
 
-static int parse_flag(const char *value, int *flag)
+static int parse_flag(const char *value, bool *flag)
 {
 	if ((value[0] != '0' && value[0] != '1') || value[1])
 		return -1;
@@ -106,7 +106,7 @@ static int parse_ring(const char *value, uint32_t *ring_bytes)
 	return 0;
 }
 
-static int parse_one_of(const char *value, const char *no, const char *yes, int *flag)
+static int parse_one_of(const char *value, const char *no, const char *yes, bool *flag)
 {
 	if (strcmp(value, no) && strcmp(value, yes))
 		return -1;
@@ -194,12 +194,12 @@ static int parse_formats(const char *value, const char **formats)
 	return 0;
 }
 
-static int parse_record(const char *value, int *is_full)
+static int parse_record(const char *value, bool *is_full)
 {
 	return parse_one_of(value, "folded", "full", is_full);
 }
 
-static int parse_allocator(const char *value, int *is_jemalloc)
+static int parse_allocator(const char *value, bool *is_jemalloc)
 {
 	return parse_one_of(value, "system", "jemalloc", is_jemalloc);
 }
@@ -294,7 +294,7 @@ static int parse_schedule(const char *value, struct schedule *schedule)
 	struct schedule parsed = {0};
 	uint32_t *const numbers[] = {&parsed.skip, &parsed.wait, &parsed.warmup, &parsed.active,
 				     &parsed.repeat};
-	uint32_t is_there = 0;
+	uint32_t seen = 0;
 
 	for (;;) {
 		size_t length = strcspn(value, ":"), i = 0;
@@ -302,9 +302,9 @@ static int parse_schedule(const char *value, struct schedule *schedule)
 
 		while (i < N_NAMES(names) && !is_name(value, length, names[i]))
 			i++;
-		if (i == N_NAMES(names) || is_there & 1u << i || value[length] != ':')
+		if (i == N_NAMES(names) || seen & 1u << i || value[length] != ':')
 			return -1;
-		is_there |= 1u << i;
+		seen |= 1u << i;
 		value += length + 1;
 		length = strcspn(value, ",");
 		if (parse_digits(value, length, &n_steps) || n_steps > UINT32_MAX)

@@ -41,9 +41,9 @@ struct counters_config {
 #define CHECKPOINT_MAX_NS UINT64_C(3600000000000)
 
 struct config {
-	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc,
+	bool enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc,
 		python_allocators;
-	int record_shapes, with_modules, operator_stacks, with_flops;
+	bool record_shapes, with_modules, operator_stacks, with_flops;
 	struct schedule schedule; /* active 0: none, every step is recorded */
 	struct counters_config counters;
 	uint32_t activities;

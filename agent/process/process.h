@@ -40,8 +40,7 @@ struct process {
 	struct producer *reserved; /* opened as the shared one on first use */
 	_Atomic bool is_shared_open; /* a thread is opening it, or has opened it */
 	_Atomic uint64_t shared_stuck; /* its state when a wait for it timed out; 0: none */
-	struct producer
-		*_Atomic kept[N_KEPT_PRODUCERS]; /* of threads that ended, for new ones */
+	struct producer *_Atomic kept[N_KEPT_PRODUCERS]; /* of threads that ended, for new ones */
 	/* small rings by slot, which stay mapped: in use by a thread, or free */
 	uint8_t *rings[N_KEPT_RINGS];
 	_Atomic bool locks_memory; /* new mappings were found locked */
@@ -74,6 +73,8 @@ bool torsh_agent_is_borrowed(void);
 void torsh_agent_forbid(void);
 /* The same, without the note in the report: the report of the child's parent has it. */
 void torsh_agent_forbid_start(void);
+
+/* Whether torsh_agent_forbid was called in this process. Any thread. */
 bool torsh_agent_is_sandboxed(void);
 
 #endif

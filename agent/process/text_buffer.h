@@ -29,8 +29,13 @@ struct text {
 struct text torsh_text_map(size_t capacity);
 void torsh_text_unmap(const struct text *text);
 
+/* Append a NUL-terminated string; what does not fit is cut. Async-signal-safe, as all of these. */
 void torsh_text_put(struct text *text, const char *string);
+
+/* Append n bytes. */
 void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n);
+
+/* Append a number in decimal. */
 void torsh_text_put_number(struct text *text, uint64_t number);
 
 /* A static description of errno or -errno. Async-signal-safe. */

@@ -104,6 +104,8 @@ void *torsh_channel_map(const struct channel *channel, uint64_t offset, size_t n
 
 /* Keep a descriptor of fd's file if one is allowed; fd stays the caller's. */
 void torsh_channel_keep(struct channel *channel, int fd);
+
+/* Close the kept descriptor, if the program did not. */
 void torsh_channel_let_go(struct channel *channel);
 
 /*
@@ -121,6 +123,7 @@ void torsh_channel_return_slot(struct channel *channel, int slot);
 int torsh_channel_map_ring(const struct channel *channel, int slot, bool is_large,
 			   struct ring *ring);
 
+/* Unmap a ring and its mirror. */
 void torsh_channel_unmap_ring(const struct ring *ring);
 
 /* Let the writer read the slot's ring from now on: head starts where its tail was left. */

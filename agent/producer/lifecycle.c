@@ -189,9 +189,9 @@ static void open_producer(struct producer *producer, uint64_t waited_ns)
 	torsh_stamp_disown(producer);
 	producer->tid = (int)torsh_channel_slot(channel, producer->slot)->tid;
 	producer->end_rounds = 0;
-	producer->has_lost = producer->is_torn = 0;
+	producer->has_lost = producer->is_torn = false;
 	producer->n_before = 0;
-	producer->may_not_grow = 0;
+	producer->may_not_grow = false;
 	memset(producer->lost, 0, sizeof(producer->lost));
 	torsh_schedule_reset(producer->open);
 	torsh_stack_reset(producer->stack);

@@ -50,7 +50,7 @@ void torsh_producer_mend(struct producer *producer)
 	bool is_lost = take_back(producer);
 
 	torsh_producer_settle_ring(producer);
-	producer->is_torn = 1;
+	producer->is_torn = true;
 	producer->ring.room_until = 0;
 	torsh_stack_invalidate(producer->stack);
 	if (producer->python)

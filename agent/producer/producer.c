@@ -60,7 +60,7 @@ static void enlarge(struct producer *producer)
 
 	if (producer->may_not_grow || small.mask + 1 > CHANNEL_RING_SMALL_BYTES)
 		return;
-	producer->may_not_grow = 1;
+	producer->may_not_grow = true;
 	if (producer->slot >= channel->header->n_large_rings || torsh_memory_lock_is_limited() ||
 	    torsh_channel_map_ring(channel, (int)producer->slot, 1, &large))
 		return;
@@ -186,7 +186,7 @@ static void put_restart(struct producer *producer)
 
 	torsh_codec_start(&producer->codec, event.restart.base_stamp);
 	put_cold(producer, EVENT_RESTART, payload, torsh_codec_pack(&event, payload));
-	producer->is_torn = 0;
+	producer->is_torn = false;
 }
 
 static void put_lost(struct producer *producer)
@@ -204,7 +204,7 @@ static void put_lost(struct producer *producer)
 
 	for (int i = 0; i < N_LOSSES; i++)
 		producer->lost[i] = 0;
-	producer->has_lost = 0;
+	producer->has_lost = false;
 	put_cold(producer, EVENT_LOST, payload, torsh_codec_pack(&event, payload));
 }
 
@@ -229,7 +229,7 @@ void torsh_producer_drop(struct producer *producer, enum producer_loss what)
 	struct thread_slot *slot = producer->ring.slot;
 
 	producer->lost[what]++;
-	producer->has_lost = 1;
+	producer->has_lost = true;
 	/* the next event takes the slow path, which reports the loss */
 	producer->ring.room_until = 0;
 	atomic_store_explicit(&slot->dropped,

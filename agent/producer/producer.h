@@ -72,11 +72,11 @@ struct producer {
 	struct producer *interrupt; /* NULL until a signal handler needs it */
 	uint64_t user; /* of the shared producer: the mark of the thread that used it last */
 	uint8_t *large; /* the slot's large ring, once mapped */
-	uint32_t may_not_grow; /* no large ring could be mapped */
+	bool may_not_grow; /* no large ring could be mapped */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
-	uint32_t has_lost;
+	bool has_lost;
 	/* the next event is a restart: the encoder's state may not match what was sent */
-	uint32_t is_torn;
+	bool is_torn;
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	int tid;
 	struct codec codec;
@@ -167,7 +167,10 @@ static inline uint64_t torsh_producer_stamp(struct producer *producer)
 
 #define PRODUCER_ROOM (CODEC_EVENT_MAX + 16)
 
+/* The slow path of torsh_producer_has_room: waits for the writer. Returns false on timeout. */
 bool torsh_producer_make_room(struct producer *producer);
+
+/* Count a dropped event; a LOST event follows before the next one that finds room. */
 void torsh_producer_drop(struct producer *producer, enum producer_loss what);
 
 /*
@@ -181,6 +184,7 @@ static inline bool torsh_producer_has_room(struct producer *producer)
 	return torsh_producer_make_room(producer);
 }
 
+/* Merge Python frames into the delta of a capture; the caller has entered the producer. */
 void torsh_producer_add_python(struct producer *producer, struct stack_delta *delta);
 
 /*
@@ -201,8 +205,7 @@ static inline void torsh_producer_capture(struct producer *producer, const void 
  */
 int torsh_producer_put_stack(struct producer *producer, const struct stack_delta *delta);
 
-static inline void torsh_producer_free(struct producer *producer, uint64_t address,
-				       uint32_t is_realloc)
+static inline void torsh_producer_free(struct producer *producer, uint64_t address, bool is_realloc)
 {
 	uint8_t *begin, *end;
 
@@ -283,7 +286,11 @@ void torsh_producer_send(const struct event *event, const void *frame);
  * After true, call exactly one of torsh_producer_event_at and torsh_producer_release.
  */
 bool torsh_producer_hold(struct producer *producer, const void *frame, uint64_t *stamp);
+
+/* Send an event with the stamp that torsh_producer_hold returned. */
 void torsh_producer_event_at(struct producer *producer, const struct event *event, uint64_t stamp);
+
+/* Release the ring without an event. */
 void torsh_producer_release(struct producer *producer);
 
 /*

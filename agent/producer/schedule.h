@@ -41,6 +41,7 @@ static inline bool torsh_schedule_is_kept(void)
 /* Identifies a call at its end; of equal keys the innermost ends first. Even, and below 2^63. */
 typedef uint64_t open_key;
 
+/* Out-of-line parts of torsh_schedule_begin and _end, for a process with a schedule. */
 bool torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key);
 bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_key key);
 
@@ -65,6 +66,8 @@ bool torsh_schedule_is_on(struct producer *producer);
  * ends with the optimizer of that label. The event that begins it is sent after this call.
  */
 void torsh_schedule_step(struct producer *producer, enum step_source by, uint64_t number);
+
+/* A call of the optimizer with this label has ended; the first label seen counts steps. */
 void torsh_schedule_optimizer(struct producer *producer, uint32_t label);
 
 /* The label of the optimizer that counts steps, 0: none yet. */

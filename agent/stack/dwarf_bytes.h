@@ -34,6 +34,7 @@ struct dwarf_bytes {
 	bool is_bad;
 };
 
+/* Read an integer of size_bytes, or a LEB128 number; 0 once the cursor is_bad. */
 uint64_t torsh_dwarf_unsigned(struct dwarf_bytes *bytes, uint32_t size_bytes);
 int64_t torsh_dwarf_signed(struct dwarf_bytes *bytes, uint32_t size_bytes);
 uint64_t torsh_dwarf_uleb(struct dwarf_bytes *bytes);

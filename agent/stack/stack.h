@@ -64,6 +64,7 @@ struct stack_view {
 
 #define STACK_IP_BITS 56
 
+/* Fill *view from the last capture of stack. */
 void torsh_stack_view(const struct stack *stack, struct stack_view *view);
 
 /* Make the next capture send every frame (STACK_POP_ALL), after a delta was dropped. */

@@ -6,10 +6,11 @@
 #include "agent/wire/codec.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 struct reader {
 	const uint8_t *at, *end;
-	int is_short; /* a read went beyond the end */
+	bool is_short; /* a read went beyond the end */
 };
 
 /* The last bytes, fewer than 8, or none. */
@@ -18,7 +19,7 @@ static uint64_t read_suffix(struct reader *in, uint32_t n)
 	uint64_t value = 0;
 
 	if ((size_t)(in->end - in->at) < n) {
-		in->is_short = 1;
+		in->is_short = true;
 		in->at = in->end;
 		return 0;
 	}
@@ -103,7 +104,7 @@ static int read_stack(const struct codec *codec, struct reader *in, uint32_t for
 	switch (form) {
 	case CODEC_STACK_RECENT:
 		stack->recent = (uint32_t)read_bytes(in, 1);
-		stack->is_repeated = 1;
+		stack->is_repeated = true;
 		use_change(stack, &codec->changes[stack->recent]);
 		break;
 	case CODEC_STACK_GIVEN:
@@ -258,7 +259,7 @@ long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_byte
 	stack->form = CODEC_STACK_SAME;
 	stack->pop = stack->n = 0;
 	stack->recent = CODEC_NOT_RECENT;
-	stack->is_repeated = 0;
+	stack->is_repeated = false;
 	switch (lead & 3) {
 	case CODEC_FREE:
 		result = decode_free(codec, &in, lead, event);

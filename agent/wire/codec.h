@@ -81,7 +81,7 @@ struct codec_stack {
 	uint32_t pop; /* CODEC_POP_ALL: everything */
 	uint32_t n;
 	uint32_t recent; /* the index of the change among the recent ones; CODEC_NOT_RECENT */
-	uint32_t is_repeated; /* the entry was equal before */
+	bool is_repeated; /* the entry was equal before */
 	uint32_t ids[CODEC_STACK_IDS];
 };
 
@@ -193,7 +193,7 @@ static inline uint8_t *torsh_codec_put_address(struct codec *codec, uint8_t *at,
 
 /* A free, or a realloc_begin. Returns the end of what was written at `at`. */
 static inline uint8_t *torsh_codec_put_free(struct codec *codec, uint8_t *at, uint64_t stamp,
-					    uint64_t address, uint32_t is_realloc)
+					    uint64_t address, bool is_realloc)
 {
 	uint8_t *lead_at = at++;
 	uint32_t lead = CODEC_FREE | is_realloc << 7;
@@ -239,7 +239,7 @@ static inline uint8_t *torsh_codec_put_stack(struct codec *codec, uint8_t *at, u
 
 /* entry is an enum alloc_entry; has_stack 0: stacks are not recorded. */
 static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, uint64_t stamp,
-					     const struct event_alloc *alloc, int has_stack,
+					     const struct event_alloc *alloc, bool has_stack,
 					     uint32_t pop, uint32_t n, const uint32_t *ids)
 {
 	uint8_t *lead_at = at;

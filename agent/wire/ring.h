@@ -81,12 +81,12 @@ static inline bool torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
  * Bytes that the producer has committed and the consumer (at ring->head) not consumed; *is_busy: an
  * event is in progress. Returns -1 for more than n_most, which no valid producer stores.
  */
-static inline int64_t torsh_ring_committed(const struct ring *ring, uint64_t n_most, int *is_busy)
+static inline int64_t torsh_ring_committed(const struct ring *ring, uint64_t n_most, bool *is_busy)
 {
 	uint64_t head = atomic_load_explicit(&ring->slot->head, memory_order_acquire);
 	uint64_t n_bytes = (head >> 1) - ring->head;
 
-	*is_busy = (int)(head & 1);
+	*is_busy = head & 1;
 	return n_bytes <= n_most ? (int64_t)n_bytes : -1;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static void send_mode(enum device_mode mode, const char *reason)
 }
 
 /* Continue without CUPTI: with times, or without them if another tool measures. */
-static void do_without(const char *reason, int may_mark)
+static void do_without(const char *reason, bool may_mark)
 {
 	static const char *const notes[] = {
 		[DEVICE_HOST_ONLY] = "cuda: of kernels and copies only the calls are recorded: ",
@@ -105,7 +106,7 @@ static void do_without_refused(int result)
 /* ---- start ----------------------------------------------------------------------------------- */
 
 /* NVIDIA's tools, which measure times themselves: the agent must not interfere. */
-static int is_measuring_tool(const char *name)
+static bool is_measuring_tool(const char *name)
 {
 	return torsh_find_text(name, "nsys") || torsh_find_text(name, "Nsight") ||
 	       torsh_find_text(name, "nsight");
@@ -234,20 +235,20 @@ static void attach(void)
 	send_mode(DEVICE_BY_CUPTI, "");
 }
 
-static int is_wanted(void)
+static bool is_wanted(void)
 {
 	return torsh_config.activities & ACTIVITY_CUDA &&
 	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	       torsh_process->pid;
 }
 
-static int is_of_another_tool(const char *path)
+static bool is_of_another_tool(const char *path)
 {
 	return path && *path && strcmp(path, torsh_agent_path());
 }
 
 /* In CUDA's own images this leads to CUPTI, which may be free or not. */
-static int is_measured_by_nvtx(void)
+static bool is_measured_by_nvtx(void)
 {
 	const char *path = getenv("NVTX_INJECTION64_PATH");
 
@@ -271,7 +272,7 @@ static const char *other_tool(void)
 bool torsh_cuda_may_call(void)
 {
 	if (torsh_agent_is_borrowed() || torsh_cuda_memory_info_is_querying)
-		return 0;
+		return false;
 	if (torsh_cuda_is_live())
 		return !torsh_cuda_is_ending() && !torsh_cuda_is_in_call();
 	return torsh_cuda_may_query();
@@ -312,17 +313,17 @@ void torsh_cuda_injected(void)
 
 void torsh_cuda_before_client(void)
 {
-	static _Thread_local int is_inside;
+	static _Thread_local bool is_inside;
 
 	/* CUPTI may start the driver, which opens the agent, which calls CUPTI. */
 	if (is_inside)
 		return;
-	is_inside = 1;
+	is_inside = true;
 	torsh_cuda_injected();
-	is_inside = 0;
+	is_inside = false;
 }
 
-int torsh_cuda_interposes_driver(void)
+bool torsh_cuda_interposes_driver(void)
 {
 	torsh_agent_start();
 	return is_wanted();

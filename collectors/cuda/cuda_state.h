@@ -46,6 +46,8 @@ bool torsh_cuda_is_ending(void);
  * without memory.
  */
 bool torsh_cuda_state_make(void);
+
+/* Set the result of torsh_cuda_is_live; after torsh_cuda_state_make succeeded. */
 void torsh_cuda_state_attach(bool is_attached);
 
 /* The last flush begins; returns true if it had begun before. Only while CUPTI is attached. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/wire/event.h"
@@ -34,7 +35,7 @@ static struct device_clock clock_errors;
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static int is_valid(const struct driver_event *event)
+static bool is_valid(const struct driver_event *event)
 {
 	return event->generation ==
 	       atomic_load_explicit(&event->slots->generation, memory_order_relaxed);
@@ -105,7 +106,7 @@ static struct driver_event *take_event(struct cuda_event_slots *slots)
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-static int is_enabled(void)
+static bool is_enabled(void)
 {
 	return torsh_driver.cuEventRecord || !torsh_driver_open();
 }

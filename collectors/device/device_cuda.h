@@ -6,6 +6,7 @@
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H
 #define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The device, context and stream of work, by CUPTI's numbers. */
@@ -29,7 +30,7 @@ int torsh_device_cuda_here(struct device_location *location);
 uint32_t torsh_device_cuda_number(void *context, int device);
 
 /* Whether the device has an active primary context. */
-int torsh_device_cuda_is_active(int device);
+bool torsh_device_cuda_is_active(int device);
 
 /* Error bounds of times from events. */
 struct device_clock {
@@ -44,6 +45,8 @@ struct device_clock {
  * stream of the agent for up to 200 µs.
  */
 int torsh_device_cuda_moment(void *event, uint64_t *moment_ns);
+
+/* The error bounds so far. */
 struct device_clock torsh_device_cuda_clock(void);
 
 /*

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "collectors/cuda/cuda_lock.h"
@@ -39,7 +40,7 @@ int torsh_cuda_visit(struct cuda_visit *visit, void *context)
 	void *current = NULL;
 	int result = torsh_cuda_check(torsh_driver.cuCtxGetCurrent(&current));
 
-	visit->is_pushed = 0;
+	visit->is_pushed = false;
 	visit->mode = DRIVER_CAPTURE_RELAXED;
 	if (!result && current != context) {
 		result = torsh_cuda_check(torsh_driver.cuCtxPushCurrent_v2(context));
@@ -176,7 +177,7 @@ int torsh_device_cuda_here(struct device_location *here)
 	return 0;
 }
 
-int torsh_device_cuda_is_active(int device)
+bool torsh_device_cuda_is_active(int device)
 {
 	int is_active = 0;
 	unsigned flags;

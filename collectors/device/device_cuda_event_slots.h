@@ -8,6 +8,7 @@
 #define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct driver_event;
@@ -50,7 +51,8 @@ static inline int torsh_cuda_check(int result)
 
 /* State of the thread while the agent calls the driver in a context of the program. */
 struct cuda_visit {
-	int is_pushed, mode;
+	bool is_pushed;
+	int mode;
 };
 
 /*
@@ -58,6 +60,8 @@ struct cuda_visit {
  * Returns 0 or -EIO; each success is followed by its end on the same thread.
  */
 int torsh_cuda_visit(struct cuda_visit *visit, void *context);
+
+/* Restore the context and capture mode of before the visit. */
 void torsh_cuda_visit_end(struct cuda_visit *visit);
 
 /*

@@ -4,6 +4,7 @@
  * stream, the current one.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/wire/event.h"
@@ -24,7 +25,7 @@ struct accelerator_event {
 static struct cuda_lock lock; /* guards blanks */
 static struct accelerator_event *blanks;
 
-static int is_enabled(void)
+static bool is_enabled(void)
 {
 	return torsh_privateuse1_stubs() != NULL;
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define MARKS_MAX 1024u
@@ -19,9 +20,9 @@ static struct mark {
 
 static _Atomic uint32_t n_marks;
 
-static int is_enabled(void)
+static bool is_enabled(void)
 {
-	return 0;
+	return false;
 }
 
 static int record(void *stream, int *device, void **event, int64_t *cpu_ns)

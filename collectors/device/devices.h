@@ -11,13 +11,14 @@
 #ifndef TORSH_COLLECTORS_DEVICE_DEVICES_H
 #define TORSH_COLLECTORS_DEVICE_DEVICES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct device_ops {
 	const char *name; /* the name of the runtime */
 
 	/* Whether its runtime is in this process and usable. May change from 0 to 1. */
-	int (*enabled)(void);
+	bool (*enabled)(void);
 
 	/*
 	 * Record a mark in a stream; NULL is the thread's current one. *event is a mark of this row
@@ -32,7 +33,7 @@ struct device_ops {
 	 * or -errno: it never will be.
 	 */
 	int (*elapsed)(void *from, void *to, double *us);
-	int may_wait;
+	bool may_wait;
 
 	/* Wait for all work of the current device. Never called by a hook. */
 	int (*synchronize)(void);

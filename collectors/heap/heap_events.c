@@ -4,13 +4,16 @@
  * in shim/libc/heap.c.
  */
 #include "agent/process/config.h"
+
+#include <stdbool.h>
+
 #include "agent/process/process.h"
 #include "agent/producer/producer.h"
 #include "agent/producer/pause.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
 
-static int is_off(void)
+static bool is_off(void)
 {
 	return !(torsh_config.activities & ACTIVITY_HEAP);
 }
@@ -20,13 +23,13 @@ static int is_off(void)
  * A forked child without a channel still reads its parent's flag: it gets a channel of its own
  * first, and that pause ends.
  */
-static int is_sent_in_pause(enum alloc_entry entry)
+static bool is_sent_in_pause(enum alloc_entry entry)
 {
 	return entry == ALLOC_REALLOC || !torsh_process->pid;
 }
 
 static inline void record_alloc(void *block, size_t size, enum alloc_entry entry, const void *frame,
-				int needs_usable_size)
+				bool needs_usable_size)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
 	struct producer *producer;
@@ -58,7 +61,7 @@ void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry e
 	record_alloc(block, size, entry, frame, 0);
 }
 
-static void record_free(void *block, uint32_t is_realloc)
+static void record_free(void *block, bool is_realloc)
 {
 	struct producer *producer;
 

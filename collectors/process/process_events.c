@@ -62,7 +62,7 @@ static void set_state(enum channel_state state)
 	atomic_store_explicit(&torsh_process->channel.header->state, state, memory_order_release);
 }
 
-static void record_exec(uint32_t has_failed)
+static void record_exec(bool has_failed)
 {
 	struct event event = {.id = EVENT_EXEC, .exec = {.failed = has_failed}};
 	struct producer *producer = torsh_producer_enter();
@@ -151,7 +151,7 @@ static pid_t number_of_self(bool is_borrowed)
 	return torsh_agent_is_sandboxed() ? 0 : torsh_sys_getpid();
 }
 
-static int is_on(void)
+static bool is_on(void)
 {
 	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	       torsh_process->pid;
@@ -170,7 +170,8 @@ enum reported { REPORTED_EXEC = 1, REPORTED_PROGRAM = 2 };
 
 int torsh_process_executing(struct child_plan *plan, char *const *argv)
 {
-	int reported = 0, is_borrowed;
+	int reported = 0;
+	bool is_borrowed;
 
 	/* In a child of a fork that the agent did not record. */
 	torsh_process_created();
@@ -232,20 +233,20 @@ void torsh_process_filtered(bool is_added)
 			 CHANNEL_FILTER_UNDER_WAY - is_added);
 }
 
-int torsh_process_muting(void)
+bool torsh_process_muting(void)
 {
 	struct producer *producer;
 
 	if (!is_on())
-		return 0;
+		return false;
 	/* Create the thread's producer, which is restored if nothing was forbidden. */
 	producer = torsh_producer_enter();
 	if (!producer)
-		return 0;
+		return false;
 	torsh_producer_leave(producer);
 	muted = torsh_producer_self;
 	torsh_producer_self = &torsh_producer_mute;
-	return 1;
+	return true;
 }
 
 void torsh_process_not_muted(void)

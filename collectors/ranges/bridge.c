@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/ranges/bridge.h"
 
+#include <stdbool.h>
+
 #include "agent/process/process.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
@@ -89,12 +91,12 @@ static void mark_nvtx(void *domain, const struct range_attributes *range)
 }
 
 /* Events of a protocol are forwarded by that protocol itself. */
-static int forwards_to_nvtx(uint32_t source)
+static bool forwards_to_nvtx(uint32_t source)
 {
 	return torsh_nvtx_has_consumer && source != RANGE_BY_NVTX;
 }
 
-static int forwards_to_itt(uint32_t source)
+static bool forwards_to_itt(uint32_t source)
 {
 	return torsh_itt_has_consumer && source != RANGE_BY_ITT;
 }

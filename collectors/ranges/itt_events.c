@@ -7,6 +7,7 @@
 #include "shim/ranges/itt.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -83,19 +84,20 @@ static void mark(const struct itt_domain *domain, struct range_text name)
  * What each function records. Functions with a result get the consumer's result and whether there
  * is a consumer, and return the final one.
  */
-static struct itt_domain *record_domain_create(struct itt_domain *theirs, int has_consumer,
+static struct itt_domain *record_domain_create(struct itt_domain *theirs, bool has_consumer,
 					       const char *name)
 {
 	return has_consumer || !name ? theirs : torsh_itt_domain(name);
 }
 
-static struct itt_string *record_string_handle_create(struct itt_string *theirs, int has_consumer,
+static struct itt_string *record_string_handle_create(struct itt_string *theirs, bool has_consumer,
 						      const char *name)
 {
 	return has_consumer || !name ? theirs : torsh_itt_string(name);
 }
 
-static struct itt_histogram *record_histogram_create(struct itt_histogram *theirs, int has_consumer,
+static struct itt_histogram *record_histogram_create(struct itt_histogram *theirs,
+						     bool has_consumer,
 						     const struct itt_domain *domain,
 						     const char *name, uint32_t x_type,
 						     uint32_t y_type)
@@ -108,7 +110,7 @@ static void record_histogram_submit(struct itt_histogram *histogram, size_t n, v
 	torsh_itt_submit_histogram(histogram, n, x, y);
 }
 
-static void *record_counter_create_typed(void *theirs, int has_consumer, const char *name,
+static void *record_counter_create_typed(void *theirs, bool has_consumer, const char *name,
 					 const char *domain, uint32_t type)
 {
 	return (has_consumer && !theirs) || !name
@@ -116,13 +118,13 @@ static void *record_counter_create_typed(void *theirs, int has_consumer, const c
 		       : torsh_itt_add_counter(theirs, name, domain, type);
 }
 
-static void *record_counter_create(void *theirs, int has_consumer, const char *name,
+static void *record_counter_create(void *theirs, bool has_consumer, const char *name,
 				   const char *domain)
 {
 	return record_counter_create_typed(theirs, has_consumer, name, domain, ITT_TYPE_U64);
 }
 
-static void *record_counter_create_v3(void *theirs, int has_consumer,
+static void *record_counter_create_v3(void *theirs, bool has_consumer,
 				      const struct itt_domain *domain, const char *name,
 				      uint32_t type)
 {
@@ -305,7 +307,7 @@ static void record_frame_submit_v3(const struct itt_domain *domain, struct itt_i
 	torsh_ranges_mark(&range);
 }
 
-static uint64_t record_get_timestamp(uint64_t theirs, int has_consumer)
+static uint64_t record_get_timestamp(uint64_t theirs, bool has_consumer)
 {
 	struct timespec now;
 
@@ -381,7 +383,7 @@ static void record_thread_set_name(const char *name)
 }
 
 /* An event is the label of its name or, with a consumer, the consumer's number. */
-static int record_event_create(int theirs, int has_consumer, const char *name, int n)
+static int record_event_create(int theirs, bool has_consumer, const char *name, int n)
 {
 	struct text text = torsh_text_map(LABEL_BUFFER_BYTES);
 	uint32_t label;
@@ -404,7 +406,7 @@ static struct itt_id event_id(int event)
 	return (struct itt_id){.d1 = (uint32_t)event, .d2 = (uintptr_t)&this_thread};
 }
 
-static int record_event_start(int theirs, int has_consumer, int event)
+static int record_event_start(int theirs, bool has_consumer, int event)
 {
 	uint32_t label = (uint32_t)torsh_key_map_find(&events, (uint64_t)(uint32_t)event + 1);
 
@@ -413,7 +415,7 @@ static int record_event_start(int theirs, int has_consumer, int event)
 	return has_consumer ? theirs : 0;
 }
 
-static int record_event_end(int theirs, int has_consumer, int event)
+static int record_event_end(int theirs, bool has_consumer, int event)
 {
 	torsh_ranges_end(number_of(KIND_EVENT, NULL, event_id(event)));
 	return has_consumer ? theirs : 0;
@@ -457,7 +459,7 @@ static void record_resume_scoped(uint32_t scope)
 #define ITT(result, name, parameters, arguments)                                              \
 	static result do_##name parameters                                                    \
 	{                                                                                     \
-		int has_consumer = torsh_itt_consumer.name != NULL;                           \
+		bool has_consumer = torsh_itt_consumer.name != NULL;                          \
 		result theirs = has_consumer ? torsh_itt_consumer.name arguments : (result)0; \
                                                                                               \
 		return record_##name(theirs, has_consumer MORE(UNPACK arguments));            \

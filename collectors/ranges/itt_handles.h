@@ -17,7 +17,11 @@ struct counter {
 
 /* The handle of a domain's name; NULL without memory. */
 struct itt_domain *torsh_itt_domain(const char *name);
+
+/* The handle of a string; NULL without memory. */
 struct itt_string *torsh_itt_string(const char *text);
+
+/* The handle of a histogram in a domain; NULL without memory. */
 struct itt_histogram *torsh_itt_histogram(const struct itt_domain *domain, const char *name,
 					  uint32_t x_type, uint32_t y_type);
 

@@ -9,6 +9,7 @@
  */
 #include "shim/ranges/nvtx.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "collectors/ranges/nvtx_events.h"
@@ -203,7 +204,7 @@ static int push_text(struct range_text message)
 	return torsh_ranges_push(&range);
 }
 
-uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, int has_consumer)
+uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, bool has_consumer)
 {
 	uint64_t id = theirs;
 
@@ -218,7 +219,7 @@ void torsh_nvtx_end(uint64_t id)
 	torsh_ranges_end(RANGE_NUMBER(id));
 }
 
-static uint64_t start(uint64_t theirs, int has_consumer, uint32_t domain,
+static uint64_t start(uint64_t theirs, bool has_consumer, uint32_t domain,
 		      const struct nvtx_event *event)
 {
 	char room[16];
@@ -227,7 +228,7 @@ static uint64_t start(uint64_t theirs, int has_consumer, uint32_t domain,
 	return torsh_nvtx_start(&range, theirs, has_consumer);
 }
 
-static uint64_t start_text(uint64_t theirs, int has_consumer, struct range_text message)
+static uint64_t start_text(uint64_t theirs, bool has_consumer, struct range_text message)
 {
 	struct range_attributes range = attributes_text(message);
 
@@ -255,18 +256,18 @@ static void record_MarkW(const wchar_t *message)
 	mark_text((struct range_text){.label = label_of_wide(message)});
 }
 
-static uint64_t record_RangeStartEx(uint64_t theirs, int has_consumer,
+static uint64_t record_RangeStartEx(uint64_t theirs, bool has_consumer,
 				    const struct nvtx_event *event)
 {
 	return start(theirs, has_consumer, 0, event);
 }
 
-static uint64_t record_RangeStartA(uint64_t theirs, int has_consumer, const char *message)
+static uint64_t record_RangeStartA(uint64_t theirs, bool has_consumer, const char *message)
 {
 	return start_text(theirs, has_consumer, (struct range_text){.bytes = message});
 }
 
-static uint64_t record_RangeStartW(uint64_t theirs, int has_consumer, const wchar_t *message)
+static uint64_t record_RangeStartW(uint64_t theirs, bool has_consumer, const wchar_t *message)
 {
 	return start_text(theirs, has_consumer,
 			  (struct range_text){.label = label_of_wide(message)});
@@ -277,28 +278,28 @@ static void record_RangeEnd(uint64_t range)
 	torsh_nvtx_end(range);
 }
 
-static int record_RangePushEx(int theirs, int has_consumer, const struct nvtx_event *event)
+static int record_RangePushEx(int theirs, bool has_consumer, const struct nvtx_event *event)
 {
 	int ours = push(0, event);
 
 	return RESULT(ours);
 }
 
-static int record_RangePushA(int theirs, int has_consumer, const char *message)
+static int record_RangePushA(int theirs, bool has_consumer, const char *message)
 {
 	int ours = push_text((struct range_text){.bytes = message});
 
 	return RESULT(ours);
 }
 
-static int record_RangePushW(int theirs, int has_consumer, const wchar_t *message)
+static int record_RangePushW(int theirs, bool has_consumer, const wchar_t *message)
 {
 	int ours = push_text((struct range_text){.label = label_of_wide(message)});
 
 	return RESULT(ours);
 }
 
-static int record_RangePop(int theirs, int has_consumer)
+static int record_RangePop(int theirs, bool has_consumer)
 {
 	int ours = torsh_ranges_pop((struct range_text){0}, RANGE_BY_NVTX);
 
@@ -331,7 +332,7 @@ static void record_DomainMarkEx(void *domain, const struct nvtx_event *event)
 	mark(torsh_nvtx_label(domain), event);
 }
 
-static uint64_t record_DomainRangeStartEx(uint64_t theirs, int has_consumer, void *domain,
+static uint64_t record_DomainRangeStartEx(uint64_t theirs, bool has_consumer, void *domain,
 					  const struct nvtx_event *event)
 {
 	return start(theirs, has_consumer, torsh_nvtx_label(domain), event);
@@ -343,7 +344,7 @@ static void record_DomainRangeEnd(void *domain, uint64_t range)
 	torsh_nvtx_end(range);
 }
 
-static int record_DomainRangePushEx(int theirs, int has_consumer, void *domain,
+static int record_DomainRangePushEx(int theirs, bool has_consumer, void *domain,
 				    const struct nvtx_event *event)
 {
 	int ours = push(torsh_nvtx_label(domain), event);
@@ -351,7 +352,7 @@ static int record_DomainRangePushEx(int theirs, int has_consumer, void *domain,
 	return RESULT(ours);
 }
 
-static int record_DomainRangePop(int theirs, int has_consumer, void *domain)
+static int record_DomainRangePop(int theirs, bool has_consumer, void *domain)
 {
 	int ours = torsh_ranges_pop((struct range_text){.label = torsh_nvtx_label(domain)},
 				    RANGE_BY_NVTX);
@@ -360,7 +361,7 @@ static int record_DomainRangePop(int theirs, int has_consumer, void *domain)
 }
 
 /* Named objects (mutexes, threads of a library) have no times to record. */
-static void *record_DomainResourceCreate(void *theirs, int has_consumer, void *domain,
+static void *record_DomainResourceCreate(void *theirs, bool has_consumer, void *domain,
 					 void *attributes)
 {
 	(void)domain;
@@ -383,7 +384,7 @@ static void record_DomainNameCategoryW(void *domain, uint32_t category, const wc
 	name_category(torsh_nvtx_label(domain), category, label_of_wide(name));
 }
 
-static void *record_DomainRegisterStringA(void *theirs, int has_consumer, void *domain,
+static void *record_DomainRegisterStringA(void *theirs, bool has_consumer, void *domain,
 					  const char *string)
 {
 	(void)domain;
@@ -391,7 +392,7 @@ static void *record_DomainRegisterStringA(void *theirs, int has_consumer, void *
 	return make_handle(theirs, torsh_ranges_label(string));
 }
 
-static void *record_DomainRegisterStringW(void *theirs, int has_consumer, void *domain,
+static void *record_DomainRegisterStringW(void *theirs, bool has_consumer, void *domain,
 					  const wchar_t *string)
 {
 	(void)domain;
@@ -399,13 +400,13 @@ static void *record_DomainRegisterStringW(void *theirs, int has_consumer, void *
 	return make_handle(theirs, label_of_wide(string));
 }
 
-static void *record_DomainCreateA(void *theirs, int has_consumer, const char *name)
+static void *record_DomainCreateA(void *theirs, bool has_consumer, const char *name)
 {
 	(void)has_consumer;
 	return make_handle(theirs, torsh_ranges_label(name));
 }
 
-static void *record_DomainCreateW(void *theirs, int has_consumer, const wchar_t *name)
+static void *record_DomainCreateW(void *theirs, bool has_consumer, const wchar_t *name)
 {
 	(void)has_consumer;
 	return make_handle(theirs, label_of_wide(name));
@@ -426,7 +427,7 @@ static void record_Initialize(const void *reserved)
 #define NVTX(module, slot, result, Name, parameters, arguments)                                \
 	static result do_##Name parameters                                                     \
 	{                                                                                      \
-		int has_consumer = torsh_nvtx_consumer.Name != NULL;                           \
+		bool has_consumer = torsh_nvtx_consumer.Name != NULL;                          \
 		result theirs = has_consumer ? torsh_nvtx_consumer.Name arguments : (result)0; \
                                                                                                \
 		return record_##Name(theirs, has_consumer MORE(UNPACK arguments));             \

@@ -3,6 +3,7 @@
 #ifndef TORSH_COLLECTORS_RANGES_NVTX_EVENTS_H
 #define TORSH_COLLECTORS_RANGES_NVTX_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "shim/ranges/ranges.h"
@@ -16,7 +17,9 @@ uint32_t torsh_nvtx_label(void *handle);
 /*
  * Record the beginning of a range, with the consumer's id if there is a consumer. Returns its id.
  */
-uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, int has_consumer);
+uint64_t torsh_nvtx_start(const struct range_attributes *range, uint64_t theirs, bool has_consumer);
+
+/* Record the end of the range with this id. */
 void torsh_nvtx_end(uint64_t id);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/config.h"
@@ -81,14 +82,14 @@ static void send(struct producer *producer, const struct event *event)
 		torsh_producer_event_at(producer, event, stamp);
 }
 
-int torsh_ranges_wanted(enum range_source source)
+bool torsh_ranges_wanted(enum range_source source)
 {
 	uint32_t activity = source == RANGE_BY_NVTX  ? ACTIVITY_NVTX
 			    : source == RANGE_BY_ITT ? ACTIVITY_ITT
 						     : 0;
 	int saved;
 	struct producer *producer = enter(&saved);
-	int is_recorded = producer != NULL;
+	bool is_recorded = producer != NULL;
 
 	leave(producer, saved);
 	return is_recorded && (!activity || torsh_config.activities & activity);

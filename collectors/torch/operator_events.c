@@ -2,6 +2,7 @@
 #include "collectors/torch/operator_events.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/agent.h"
@@ -46,7 +47,7 @@ static struct operators *operators_of(struct producer *producer)
 }
 
 /* Reads text only as far as it equals the cached one, which has no NUL. */
-static int is_text(const struct cached_text *cached, const char *text)
+static bool is_text(const struct cached_text *cached, const char *text)
 {
 	const char *there = torsh_channel_text(&torsh_process->channel, cached->text);
 
@@ -89,7 +90,7 @@ static uint32_t number_of(const void *record)
 	return (uint32_t)((uintptr_t)record >> 3);
 }
 
-static int is_calibrated(void)
+static bool is_calibrated(void)
 {
 	/* Pairs with the release in torsh_torch_calibration_finish. */
 	return atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire);
@@ -102,7 +103,7 @@ static uint64_t sequence_of(const void *record)
 	return *(const uint64_t *)((uintptr_t)record + torsh_torch_layout.sequence);
 }
 
-static int has_forward_threads(void)
+static bool has_forward_threads(void)
 {
 	return is_calibrated() && torsh_torch_layout.forward_thread != TORCH_UNKNOWN;
 }
@@ -233,13 +234,13 @@ static void end(const void *record)
 	errno = saved;
 }
 
-static int is_wanted(void)
+static bool is_wanted(void)
 {
 	return torsh_config.activities & ACTIVITY_TORCH &&
 	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON;
 }
 
-int torsh_torch_start(void)
+bool torsh_torch_start(void)
 {
 	int result =
 		is_wanted() ? torsh_torch_observe(begin, end, torsh_config.record_shapes) : -ENOENT;

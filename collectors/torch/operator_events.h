@@ -7,10 +7,11 @@
 #ifndef TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H
 #define TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Start observing operators, if libtorch is loaded. Returns whether it is. */
-int torsh_torch_start(void);
+bool torsh_torch_start(void);
 
 #define TORCH_INPUT_TOKENS 512u
 #define TORCH_INPUT_SLOTS 1024u
@@ -36,7 +37,7 @@ struct torch_inputs {
  * The label of a record's arguments, formatted as in PROTOCOL.md; 0: unavailable. may_be_none: an
  * empty list means that there are none. flags gets OP_INPUTS_CUT if the text is cut.
  */
-uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none,
+uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, bool may_be_none,
 			    uint32_t *flags);
 
 /* Add a process group. Returns its number, from 1; 0: there are too many. With the GIL. */

@@ -192,7 +192,7 @@ static void send_time(struct producer *producer, const struct operator_mark *mar
 	torsh_producer_event(producer, &event, NULL);
 }
 
-static int query_time(const struct operator_mark *mark, double *us, int may_wait)
+static int query_time(const struct operator_mark *mark, double *us, bool may_wait)
 {
 	int result = mark->row->elapsed(mark->begin, mark->end, us);
 
@@ -201,7 +201,7 @@ static int query_time(const struct operator_mark *mark, double *us, int may_wait
 	return mark->row->elapsed(mark->begin, mark->end, us);
 }
 
-static void settle(struct producer *producer, struct operator_mark *mark, int may_wait)
+static void settle(struct producer *producer, struct operator_mark *mark, bool may_wait)
 {
 	double us = 0;
 

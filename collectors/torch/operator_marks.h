@@ -21,6 +21,8 @@ struct operator_marks {
 
 /* The caller has entered the producer; key identifies the open calls of a thread. */
 void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key);
+
+/* The operator with this key ends; the caller has entered the producer. */
 void torsh_operator_marks_end(struct operator_marks *marks, struct producer *producer,
 			      uintptr_t key);
 

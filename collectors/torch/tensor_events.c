@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The tensor collector: every block that PyTorch's allocators allocate and free. */
 #include <errno.h>
+#include <stdbool.h>
 
 #include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "shim/hooks.h"
 #include "shim/torch/torch_calibration.h"
 
-int torsh_torch_wants_memory(void)
+bool torsh_torch_wants_memory(void)
 {
 	return torsh_config.activities & ACTIVITY_TORCH && torsh_config.profile_memory &&
 	       atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON;

@@ -469,7 +469,7 @@ static uint32_t label_of_none(struct torch_inputs *inputs)
 	return inputs->none;
 }
 
-uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none,
+uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, bool may_be_none,
 			    uint32_t *flags)
 {
 	const struct {

@@ -10,6 +10,7 @@
 
 struct text;
 
+/* Append an integer in decimal. Any thread. */
 void torsh_torch_put_integer(struct text *text, int64_t number);
 
 /*

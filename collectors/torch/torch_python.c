@@ -5,6 +5,7 @@
  * functions below. All runs on Python's threads, with the GIL.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ static void *call_fitted(void *self, void *unused)
 	return boolean(torsh_torch_calibration_fitted());
 }
 
-static int is_on(void)
+static bool is_on(void)
 {
 	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
 	       torsh_process->pid;
@@ -78,7 +79,7 @@ static void note_what_is_missing(void)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
 	const struct {
-		int is_missing;
+		bool is_missing;
 		const char *what;
 	} parts[] = {
 		{at->type == TORCH_UNKNOWN, "types of tensors"},
@@ -106,7 +107,7 @@ static void note_what_is_missing(void)
 
 static void *call_finish(void *self, void *unused)
 {
-	int is_known = torsh_torch_calibration_finish();
+	bool is_known = torsh_torch_calibration_finish();
 
 	(void)self;
 	(void)unused;
@@ -280,7 +281,7 @@ static struct cpython_method methods[] = {
 };
 
 /* torch/_C.cpython-311-x86_64-linux-gnu.so, and similar files. */
-static int is_extension_of_torch(const char *path)
+static bool is_extension_of_torch(const char *path)
 {
 	static const char folder[] = "torch/_C.";
 	const char *slash = strrchr(path, '/');

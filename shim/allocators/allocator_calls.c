@@ -6,6 +6,7 @@
 #include "shim/allocators/allocator_calls.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -242,7 +243,7 @@ void *torsh_allocator_calls_bound(int i)
 /* Find the functions of an allocator with which the program was started. */
 static void find_calls(enum allocator allocator)
 {
-	int is_mallocs;
+	bool is_mallocs;
 
 	if (!torsh_next_at_start(torsh_allocator_calls_leaders[allocator], NULL, &is_mallocs))
 		return;
@@ -258,7 +259,7 @@ static void find_calls(enum allocator allocator)
 
 void torsh_allocator_calls_start(void)
 {
-	int unused;
+	bool unused;
 
 	for (int i = 0; i < N_ALLOCATORS; i++)
 		find_calls((enum allocator)i);

@@ -127,7 +127,7 @@ static struct {
 	/* jemalloc's; NULL before it has started */
 	void (*prepare)(void), (*parent)(void), (*child)(void);
 } handlers;
-static int is_serving;
+static bool is_serving;
 
 /*
  * Forks of this thread: one, and those of signal handlers that interrupted it; and the locks held
@@ -140,7 +140,7 @@ static _Thread_local pthread_mutex_t *held[N_HELD];
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 
-static _Thread_local int has_streams;
+static _Thread_local bool has_streams;
 
 /*
  * The C library's variable that is not 0 while there is one thread, since glibc 2.32; NULL on older
@@ -171,7 +171,7 @@ static void take_streams(void)
 	if (!_IO_list_lock || !_IO_list_unlock || !fork_takes_streams())
 		return;
 	_IO_list_lock();
-	has_streams = 1;
+	has_streams = true;
 }
 
 static void prepare_fork(void)
@@ -195,19 +195,19 @@ static void finish_fork(void (*handler)(void))
 
 static void finish_in_parent(void)
 {
-	int is_outermost = n_forks == 1;
+	bool is_outermost = n_forks == 1;
 
 	finish_fork(handlers.parent);
 	if (!is_outermost || !has_streams)
 		return;
-	has_streams = 0;
+	has_streams = false;
 	_IO_list_unlock();
 }
 
 static void finish_in_child(void)
 {
 	if (n_forks == 1)
-		has_streams = 0;
+		has_streams = false;
 	finish_fork(handlers.child);
 }
 
@@ -359,7 +359,7 @@ int torsh_jemalloc_serve(struct torsh_next *next, bool has_single_threaded)
 	next->valloc = serve_valloc;
 	next->pvalloc = serve_pvalloc;
 	next->malloc_usable_size = torsh_je_malloc_usable_size;
-	is_serving = 1;
+	is_serving = true;
 	find_is_single(has_single_threaded);
 	register_handlers();
 	return 1;

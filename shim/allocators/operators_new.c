@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "shim/allocators/operators_new.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "shim/hooks.h"
@@ -105,16 +106,16 @@ static const union torsh_operators local = {.by_name = {
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 
-int torsh_operators_contain(const void *caller)
+bool torsh_operators_contain(const void *caller)
 {
 	const char *code = caller;
 
 	if (code >= __start_torsh_operators_text && code < __stop_torsh_operators_text)
-		return 1;
+		return true;
 	for (size_t i = 0; i <= N_OPERATORS; i++)
 		if ((uintptr_t)code - (uintptr_t)ranges[i].code < ranges[i].n_bytes)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* Two threads in a race find the same definitions. */
@@ -123,7 +124,7 @@ static void prepare(void)
 	ranges[N_OPERATORS].code = torsh_next_allocators_code(&ranges[N_OPERATORS].n_bytes);
 	for (size_t i = 0; i < N_OPERATORS; i++) {
 		size_t n_bytes = 0;
-		int records = 0;
+		bool records = false;
 		void *found = torsh_next_at_start(torsh_operator_names[i], &n_bytes, &records);
 
 		if (records) {

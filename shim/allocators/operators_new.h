@@ -14,6 +14,7 @@
 #define TORSH_SHIM_ALLOCATORS_OPERATORS_NEW_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,13 +42,14 @@ union torsh_operators {
 
 extern const char *const torsh_operator_names[N_OPERATORS];
 
-int torsh_operators_contain(const void *caller);
+/* The slow path of torsh_operators_is_inner. */
+bool torsh_operators_contain(const void *caller);
 
 /*
  * Whether this call of malloc's family, which returns to caller, is part of an operator that
  * records the block itself, or comes from the allocator.
  */
-static inline int torsh_operators_is_inner(const void *caller)
+static inline bool torsh_operators_is_inner(const void *caller)
 {
 	return __builtin_expect(torsh_heap_exceptions, 0) && torsh_operators_contain(caller);
 }

@@ -9,6 +9,7 @@
 
 #include <link.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* How to find the Python frames that one native frame of the evaluation function executes. */
@@ -55,7 +56,7 @@ struct cpython_layout {
 
 struct cpython {
 	uint32_t version; /* major << 8 | minor */
-	int is_free_threaded;
+	bool is_free_threaded;
 	struct cpython_layout at;
 	void *(*this_thread)(void); /* PyGILState_GetThisThreadState */
 	int (*is_finalizing)(void);

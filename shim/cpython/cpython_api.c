@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "shim/cpython/cpython_api.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "shim/loader/objects.h"
@@ -20,7 +21,7 @@ static int find_all(struct cpython_api *api)
 	return 0;
 }
 
-int torsh_cpython_api_is_ready(void)
+bool torsh_cpython_api_is_ready(void)
 {
 	struct cpython_api *api = &torsh_cpython_api;
 
@@ -28,7 +29,7 @@ int torsh_cpython_api_is_ready(void)
 		struct cpython_api found = {0};
 
 		if (find_all(&found))
-			return 0;
+			return false;
 		*api = found;
 	}
 	return api->PyGILState_Check() && !api->PyErr_Occurred();

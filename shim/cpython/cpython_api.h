@@ -6,6 +6,8 @@
 #ifndef TORSH_SHIM_CPYTHON_CPYTHON_API_H
 #define TORSH_SHIM_CPYTHON_CPYTHON_API_H
 
+#include <stdbool.h>
+
 typedef void *cpython_function(void *self, void *argument);
 
 /* PyMethodDef; must never be freed. */
@@ -31,7 +33,7 @@ extern struct cpython_api torsh_cpython_api;
  * Whether there is an interpreter, the calling thread holds its lock, and no exception is set.
  * Otherwise no function of torsh_cpython_api may be called. Not for hot paths.
  */
-int torsh_cpython_api_is_ready(void);
+bool torsh_cpython_api_is_ready(void);
 
 /*
  * Run source in a namespace of its own, with methods (ended by one without a name) as functions.

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "shim/find_text.h"
@@ -52,7 +53,7 @@ static int find_runtime(struct dl_phdr_info *object, size_t n_bytes, void *conte
 	return 1;
 }
 
-static int is_of_version(const char *name, const char *version)
+static bool is_of_version(const char *name, const char *version)
 {
 	const char *own = name + strlen("libcupti.so");
 	size_t n = strcspn(version, ".");

@@ -9,6 +9,7 @@
 #define TORSH_SHIM_CUDA_CUPTI_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -272,8 +273,12 @@ int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domai
  * Like torsh_driver_has and torsh_driver_instead, for the functions of CUPTI that the agent
  * interposes.
  */
-int torsh_cupti_has(const char *name);
-int torsh_cupti_lacks(const char *name);
+bool torsh_cupti_has(const char *name);
+
+/* Whether the agent interposes a function of this name without a next definition. */
+bool torsh_cupti_lacks(const char *name);
+
+/* The result of a lookup of name that found this address: the agent's function if interposed. */
 void *torsh_cupti_instead(const char *name, void *found);
 
 /*

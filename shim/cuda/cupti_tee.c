@@ -9,6 +9,7 @@
 #include "shim/cuda/cupti.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "shim/cuda/driver.h"
@@ -93,12 +94,12 @@ static const struct tee *find_tee(const char *name)
 	return NULL;
 }
 
-int torsh_cupti_has(const char *name)
+bool torsh_cupti_has(const char *name)
 {
 	return !strncmp(name, "cupti", sizeof("cupti") - 1) && find_tee(name);
 }
 
-int torsh_cupti_lacks(const char *name)
+bool torsh_cupti_lacks(const char *name)
 {
 	return !torsh_objects_find(name);
 }

@@ -10,6 +10,7 @@
 #define TORSH_SHIM_CUDA_DRIVER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -141,7 +142,7 @@ struct driver_memory_use {
 struct driver_ending {
 	void *context; /* NULL: the device's primary context */
 	int device; /* of a primary context, otherwise -1 */
-	int is_release; /* it ends only if this was the last reference */
+	bool is_release; /* it ends only if this was the last reference */
 
 	uint32_t number; /* of the context, 0: its creation was not recorded */
 };
@@ -158,12 +159,12 @@ struct driver_work {
 	uint64_t to, from, bytes;
 	/* The collector computes direction and bytes from it; NULL: not a batch. */
 	const struct driver_batch *batch;
-	int is_async;
+	bool is_async;
 
 	uint32_t label; /* of api */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC at the call, and when it returned */
 	uint32_t correlation;
-	int is_captured; /* it becomes a node of a graph and does not run */
+	bool is_captured; /* it becomes a node of a graph and does not run */
 	int problem; /* why it has no event pair: -errno */
 	struct device_pair *pair; /* the events around it, NULL: none */
 };
@@ -210,8 +211,12 @@ extern _Atomic uint32_t torsh_driver_watch;
  * Defined in collectors/cuda/cuda.c and driver/cuda_events.c. Whether the entry points are
  * interposed at all in this process; the program is about to end a context, and did.
  */
-int torsh_cuda_interposes_driver(void);
+bool torsh_cuda_interposes_driver(void);
+
+/* The program is about to end a context. Fills in the number; defined in cuda_events.c. */
 void torsh_cuda_context_ending(struct driver_ending *ending);
+
+/* The call returned result: on success the context has ended. */
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
 
 /*
@@ -221,7 +226,11 @@ void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
  * driver's function torsh_cuda_launched with its result.
  */
 struct driver_work *torsh_cuda_work(const void *frame);
+
+/* The driver's function is about to be called, with the record filled in. */
 void torsh_cuda_launching(struct driver_work *work);
+
+/* The driver's function returned result: sends the launch, with the stack above frame. */
 void torsh_cuda_launched(struct driver_work *work, int result, const void *frame);
 
 /* Defined in collectors/cuda/driver/cuda_launches.c. Work by this entry point is not recorded. */
@@ -231,7 +240,11 @@ void torsh_cuda_unrecorded(const char *name);
  * Defined in collectors/cuda/memory/cuda_memory_driver.c, in the same way, for calls about memory.
  */
 struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, const void *frame);
+
+/* The driver's function is about to be called, with the parameters filled in. */
 void torsh_cuda_memory_calling(void);
+
+/* The driver's function returned result: sends the event, with the stack above frame. */
 void torsh_cuda_memory_called(int result, const void *frame);
 
 /* The result of a lookup of name that found this address: the wrapper if it is interposed. */
@@ -240,13 +253,15 @@ void *torsh_driver_instead(const char *name, void *found);
 /*
  * Whether the agent interposes an entry point of this name; and whether it has no next definition.
  */
-int torsh_driver_has(const char *name);
-int torsh_driver_lacks(const char *name);
+bool torsh_driver_has(const char *name);
+
+/* Whether the agent interposes an entry point of this name that has no next definition. */
+bool torsh_driver_lacks(const char *name);
 
 /*
  * Whether this code belongs to the driver or its tools. They resolve each other's functions, and
  * would reach the wrappers in a circle.
  */
-int torsh_driver_is_own(const void *caller);
+bool torsh_driver_is_own(const void *caller);
 
 #endif

@@ -58,14 +58,14 @@ static struct driver_entry *find_entry(const char *name)
 	return NULL;
 }
 
-int torsh_driver_has(const char *name)
+bool torsh_driver_has(const char *name)
 {
 	return name[0] == 'c' && name[1] == 'u' && find_entry(name);
 }
 
 /* ---- look-up by name ------------------------------------------------------------------------- */
 
-int torsh_driver_is_own(const void *caller)
+bool torsh_driver_is_own(const void *caller)
 {
 	static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-",
 						 "libnvperf_", "libcudadebugger."};
@@ -73,12 +73,12 @@ int torsh_driver_is_own(const void *caller)
 	Dl_info found;
 
 	if (!dladdr(caller, &found))
-		return 0;
+		return false;
 	object = object_name(&found);
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
 		if (!strncmp(object, beginnings[i], strlen(beginnings[i])))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static struct driver_entry *find_next(const void *found)
@@ -89,15 +89,15 @@ static struct driver_entry *find_next(const void *found)
 	return NULL;
 }
 
-static int is_ours(const void *found)
+static bool is_ours(const void *found)
 {
 	for (size_t i = 0; i < N_DRIVER_ENTRIES; i++)
 		if (wrappers[i] == found)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-int torsh_driver_lacks(const char *name)
+bool torsh_driver_lacks(const char *name)
 {
 	return !torsh_driver_next((enum driver_entry_id)(find_entry(name) - torsh_driver_entries));
 }
@@ -143,7 +143,7 @@ static int second_form_since(const char *name)
  * Like the driver: the newest form of a plain name in that version, the per-thread one if
  * requested.
  */
-static struct driver_entry *find_form(const char *name, int version, int is_per_thread)
+static struct driver_entry *find_form(const char *name, int version, bool is_per_thread)
 {
 	static const char *const versions[] = {"_v2", ""};
 	static const char *const forms[] = {"_ptsz", "_ptds", ""};
@@ -171,7 +171,7 @@ static struct driver_entry *find_form(const char *name, int version, int is_per_
  * A driver may return an address other than the symbol's. One that belongs to another symbol is a
  * function with other parameters.
  */
-static int is_nameless(const void *address)
+static bool is_nameless(const void *address)
 {
 	Dl_info found;
 

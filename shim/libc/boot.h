@@ -6,6 +6,7 @@
 #ifndef TORSH_SHIM_LIBC_BOOT_H
 #define TORSH_SHIM_LIBC_BOOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,7 @@ size_t torsh_boot_size(const void *block);
 size_t torsh_boot_served(size_t *n_bytes);
 
 /* Whether the block belongs to the boot heap. */
-static inline int torsh_boot_owns(const void *block)
+static inline bool torsh_boot_owns(const void *block)
 {
 	return (uintptr_t)block - (uintptr_t)torsh_boot_heap < BOOT_BYTES;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@
 enum { LOOK_UP_NOT_BEGUN, LOOK_UP_UNDER_WAY, LOOK_UP_DONE };
 
 static _Atomic int look_up_state;
-static _Thread_local int is_looking_up;
+static _Thread_local bool is_looking_up;
 static const char *problem, *allocator_path = "";
 
 /*
@@ -26,7 +27,7 @@ static const char *problem, *allocator_path = "";
  */
 static const struct link_map *first_behind, *last_at_start, *allocators_map;
 
-int torsh_next_has_usable_size;
+bool torsh_next_has_usable_size;
 uint32_t torsh_next_is_elsewhere;
 
 static void *boot_calloc(size_t n, size_t size)
@@ -96,7 +97,7 @@ struct torsh_next torsh_next = {
 };
 
 /* Without a definition the stub stays, and fails as in next.def. */
-static void find(const char *name, void *place, int is_heaps)
+static void find(const char *name, void *place, bool is_heaps)
 {
 	void *found = is_heaps ? torsh_symbol_heap(RTLD_NEXT, name) : torsh_symbol(RTLD_NEXT, name);
 
@@ -178,7 +179,7 @@ static void inspect_allocator(const struct torsh_next *found)
 static void use_jemalloc(struct torsh_next *next)
 {
 	const char *wanted = secure_getenv("TORSH_PROFILER_ALLOCATOR");
-	int unused;
+	bool unused;
 
 	if (!wanted || strcmp(wanted, "jemalloc"))
 		return;
@@ -198,7 +199,7 @@ static void use_jemalloc(struct torsh_next *next)
 				 torsh_next_at_start("__libc_single_threaded", NULL, &unused))) {
 		allocator_path = "torsh's jemalloc";
 		torsh_next_is_elsewhere = 0;
-		torsh_next_has_usable_size = 1;
+		torsh_next_has_usable_size = true;
 	} else {
 		problem =
 			"heap: TORSH_PROFILER_ALLOCATOR=jemalloc has no effect: the agent was built without jemalloc";
@@ -227,7 +228,7 @@ static __attribute__((noinline)) int look_up_once(void)
 			torsh_cpu_pause();
 		return 1;
 	}
-	is_looking_up = 1;
+	is_looking_up = true;
 #define IS_HEAPS(name) \
 	(offsetof(struct torsh_next, name) <= offsetof(struct torsh_next, malloc_usable_size))
 #define NEXT(result, name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
@@ -241,7 +242,7 @@ static __attribute__((noinline)) int look_up_once(void)
 	use_jemalloc(&found);
 	torsh_jemalloc_leave();
 	torsh_next = found;
-	is_looking_up = 0;
+	is_looking_up = false;
 	atomic_store_explicit(&look_up_state, LOOK_UP_DONE, memory_order_release);
 	return 1;
 }
@@ -262,7 +263,7 @@ const char *torsh_next_own_path(void)
 	return path_of((const void *)&torsh_next_own_path);
 }
 
-void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators)
+void *torsh_next_at_start(const char *name, size_t *n_bytes, bool *is_allocators)
 {
 	look_up();
 	for (const struct link_map *map = first_behind; map; map = map->l_next) {
@@ -278,14 +279,14 @@ void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators)
 	return NULL;
 }
 
-int torsh_next_is_defined_before(const char *name)
+bool torsh_next_is_defined_before(const char *name)
 {
 	look_up();
 	for (const struct link_map *map = first_behind ? first_behind->l_prev : NULL; map;
 	     map = map->l_prev)
 		if (torsh_elf_symbol(map, name, NULL))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 const char *torsh_next_allocators_code(size_t *n_bytes)
@@ -311,20 +312,20 @@ const char *torsh_next_allocators_code(size_t *n_bytes)
 	return info.dli_fbase;
 }
 
-int torsh_next_is_preloaded(void)
+bool torsh_next_is_preloaded(void)
 {
 	const struct link_map *map = NULL;
 	Dl_info info;
 
 	if (!dladdr1((const void *)&torsh_next_is_preloaded, &info, (void **)&map, RTLD_DL_LINKMAP))
-		return 1;
+		return true;
 	for (map = map->l_next; map; map = map->l_next) {
 		const char *slash = strrchr(map->l_name, '/');
 
 		if (!strncmp(slash ? slash + 1 : map->l_name, "libc.so", 7))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 const char *torsh_next_problem(void)

@@ -7,6 +7,7 @@
 #define TORSH_SHIM_LIBC_NEXT_H
 
 #include <spawn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,7 +23,7 @@ struct torsh_next {
 extern struct torsh_next torsh_next;
 
 /* malloc_usable_size belongs to the allocator that serves the program, so that it may be called. */
-extern int torsh_next_has_usable_size;
+extern bool torsh_next_has_usable_size;
 
 /*
  * The functions of the aligned family, a bit for each that another library than malloc's defines.
@@ -41,13 +42,13 @@ extern uint32_t torsh_next_is_elsewhere;
  * and whether it is in the library that serves malloc. NULL: there is none. Takes no lock and
  * leaves no dlerror.
  */
-void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators);
+void *torsh_next_at_start(const char *name, size_t *n_bytes, bool *is_allocators);
 
 /*
  * Whether the program, or a library preloaded before this one, defines the name. A reference does
  * not count.
  */
-int torsh_next_is_defined_before(const char *name);
+bool torsh_next_is_defined_before(const char *name);
 
 /*
  * The code of the library that serves malloc if that is only an allocator: it defines one of
@@ -59,7 +60,7 @@ const char *torsh_next_allocators_code(size_t *n_bytes);
 const char *torsh_next_own_path(void);
 
 /* Whether this library was loaded before the C library, so that its definitions come first. */
-int torsh_next_is_preloaded(void);
+bool torsh_next_is_preloaded(void);
 
 /*
  * Look up the next definitions, as the first call of any stub does. Called before the program runs:

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -47,15 +48,15 @@ EXPORT pid_t fork(void)
 	})
 
 /* Call an exec function between the collectors' two reports: it returns only on failure. */
-#define EXECUTE(plan, argv, call)                                \
-	({                                                       \
-		int told_ = torsh_process_executing(plan, argv); \
-		int result_ = (call);                            \
-                                                                 \
-		if (told_)                                       \
-			torsh_process_not_executed(told_);       \
-		torsh_process_drop_plan(plan);                   \
-		result_;                                         \
+#define EXECUTE(plan, argv, call)                                    \
+	({                                                           \
+		int reported_ = torsh_process_executing(plan, argv); \
+		int result_ = (call);                                \
+                                                                     \
+		if (reported_)                                       \
+			torsh_process_not_executed(reported_);       \
+		torsh_process_drop_plan(plan);                       \
+		result_;                                             \
 	})
 
 typedef int exec_function(const char *program, char *const *argv, char *const *envp);

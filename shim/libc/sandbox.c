@@ -23,7 +23,7 @@ EXPORT long own_syscall(long number, long a, long b, long c, long d, long e,
 			long f) __asm__("syscall");
 
 /* Strict mode permits read, write and exit, and may disable the time stamp counter. */
-static int is_strict(long number, unsigned long a, unsigned long b)
+static bool is_strict(long number, unsigned long a, unsigned long b)
 {
 	if (number == SYS_seccomp)
 		return a == SECCOMP_SET_MODE_STRICT;

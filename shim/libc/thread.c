@@ -3,11 +3,12 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 
 #include "shim/sys.h"
 
-static int is_copy_stale; /* the C library's cached thread numbers are the parent's */
+static bool is_copy_stale; /* the C library's cached thread numbers are the parent's */
 
 /* of address space; the functions called in other libraries decide how much is touched */
 #define STACK_BYTES (1u << 20)

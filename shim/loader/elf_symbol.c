@@ -51,12 +51,12 @@ const char *torsh_elf_text(const struct torsh_elf_image *image, uintptr_t addres
 }
 
 /* Whether these are the program headers of the object with this dynamic section. */
-static int is_of(const struct torsh_elf_image *image, const void *dynamic)
+static bool is_of(const struct torsh_elf_image *image, const void *dynamic)
 {
 	for (size_t i = 0; i < image->n; i++)
 		if (image->segments[i].p_type == PT_DYNAMIC)
 			return image->bias + image->segments[i].p_vaddr == (uintptr_t)dynamic;
-	return 0;
+	return false;
 }
 
 /* Linkers lay out libraries from address 0 on, so that the file header is at the load address. */
@@ -161,7 +161,7 @@ static uint32_t find_bucket(const struct torsh_elf_image *image, const struct ta
 	return *bucket;
 }
 
-static int is_called(const struct torsh_elf_image *image, uintptr_t text, const char *name)
+static bool is_called(const struct torsh_elf_image *image, uintptr_t text, const char *name)
 {
 	size_t n_bytes = strlen(name) + 1;
 	const char *found = torsh_elf_at(image, text, n_bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The agent's dlsym, which handles the names of functions that the agent interposes. */
 #include <dlfcn.h>
+#include <stdbool.h>
 
 #include "shim/allocators/allocator_calls.h"
 #include "shim/cuda/cupti.h"
@@ -8,13 +9,13 @@
 #include "shim/hooks.h"
 #include "shim/loader/symbol.h"
 
-static int is_interposed(const char *name, const void *caller)
+static bool is_interposed(const char *name, const void *caller)
 {
 	return name && (torsh_driver_has(name) || torsh_cupti_has(name)) &&
 	       !torsh_driver_is_own(caller);
 }
 
-static int is_lacking(const char *name)
+static bool is_lacking(const char *name)
 {
 	return torsh_cupti_has(name) ? torsh_cupti_lacks(name) : torsh_driver_lacks(name);
 }

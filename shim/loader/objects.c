@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -40,14 +41,14 @@ __attribute__((constructor(101))) static void find_own_map(void)
 		own_map = map;
 }
 
-int torsh_objects_is_forked_child(void)
+bool torsh_objects_is_forked_child(void)
 {
 	return is_original && !*is_original;
 }
 
 /* ---- without a lock -------------------------------------------------------------------------- */
 
-static int is_readable(const void *at)
+static bool is_readable(const void *at)
 {
 	return at && torsh_sys_compare((uintptr_t)at & ~(uintptr_t)3, 0) != -EFAULT;
 }
@@ -56,7 +57,7 @@ static int is_readable(const void *at)
  * Whether the two are neighbours in the list. If a dlopen fails concurrently, or another thread was
  * in dlclose when the process forked, an entry may be incomplete.
  */
-static int follows(const struct link_map *map, const struct link_map *next)
+static bool follows(const struct link_map *map, const struct link_map *next)
 {
 	return is_readable(next) && is_readable(&next->l_prev) && next->l_prev == map &&
 	       is_readable(next->l_name);
@@ -93,13 +94,13 @@ static int walk(look *look, void *context)
 	return result;
 }
 
-int torsh_objects_is_linked(const struct link_map *map)
+bool torsh_objects_is_linked(const struct link_map *map)
 {
 	const struct link_map *before;
 	int result;
 
 	if (!torsh_unloading_forbid())
-		return 0;
+		return false;
 	before = is_readable(map) && is_readable(&map->l_prev) ? map->l_prev : NULL;
 	result = before ? is_readable(&before->l_next) && before->l_next == map
 			: map && map == _r_debug.r_map;
@@ -147,7 +148,7 @@ static int iterate(look *look, void *context)
 struct search {
 	const char *name;
 	const char *text; /* of the path, NULL: any */
-	int is_behind; /* start after this library */
+	bool is_behind; /* start after this library */
 	void *found;
 };
 
@@ -161,7 +162,7 @@ static int look_into(const struct link_map *map, void *context)
 	struct search *search = context;
 
 	if (own_map && map->l_ld == own_map->l_ld) {
-		search->is_behind = 0;
+		search->is_behind = false;
 		return 0;
 	}
 	if (search->is_behind || (search->text && !is_called(map, (void *)search->text)))
@@ -196,7 +197,7 @@ void *torsh_objects_find_behind(const char *name)
 	return search.found;
 }
 
-int torsh_objects_has(const char *text)
+bool torsh_objects_has(const char *text)
 {
 	return walk(is_called, (void *)text);
 }
@@ -206,7 +207,7 @@ struct place {
 	const void *address;
 };
 
-static int has_address(const struct dl_phdr_info *object, const void *address)
+static bool has_address(const struct dl_phdr_info *object, const void *address)
 {
 	uintptr_t here = (uintptr_t)address - object->dlpi_addr;
 
@@ -214,9 +215,9 @@ static int has_address(const struct dl_phdr_info *object, const void *address)
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
 
 		if (segment->p_type == PT_LOAD && here - segment->p_vaddr < segment->p_memsz)
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 static int is_there(struct dl_phdr_info *object, size_t n_bytes, void *context)
@@ -228,7 +229,7 @@ static int is_there(struct dl_phdr_info *object, size_t n_bytes, void *context)
 	       has_address(object, place->address);
 }
 
-int torsh_objects_lies_in(const char *text, const void *address)
+bool torsh_objects_lies_in(const char *text, const void *address)
 {
 	struct place place = {.text = text, .address = address};
 

@@ -6,6 +6,8 @@
 #ifndef TORSH_SHIM_LOADER_OBJECTS_H
 #define TORSH_SHIM_LOADER_OBJECTS_H
 
+#include <stdbool.h>
+
 /*
  * The first definition of name outside of this library, or NULL. Walks all objects under the
  * loader's lock: not for a hot path, nor for a function that the loader calls. In a forked child
@@ -24,13 +26,13 @@ void *torsh_objects_find_behind(const char *name);
  * Whether the address is in an object with this text in its path. Takes the lock as
  * torsh_objects_find does.
  */
-int torsh_objects_lies_in(const char *text, const void *address);
+bool torsh_objects_lies_in(const char *text, const void *address);
 
 /*
  * Whether any loaded object has this text in its path. Takes no lock, so that it also works at the
  * end of a process; 0 while another thread is in dlclose.
  */
-int torsh_objects_has(const char *text);
+bool torsh_objects_has(const char *text);
 
 struct link_map;
 
@@ -44,12 +46,12 @@ const struct link_map *torsh_objects_next(const struct link_map *map);
  * Whether this entry is still in the loader's list. Another object may have reused its memory.
  * Takes no lock, and may be called within dlclose; 0 while another thread is in dlclose.
  */
-int torsh_objects_is_linked(const struct link_map *map);
+bool torsh_objects_is_linked(const struct link_map *map);
 
 /*
  * Whether the process was forked from one that had this library, and has not executed a program
  * since.
  */
-int torsh_objects_is_forked_child(void);
+bool torsh_objects_is_forked_child(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -45,14 +46,14 @@ void *torsh_symbol(void *handle, const char *name)
 }
 
 /* Whether the object of one address precedes that of another in the loader's list. */
-static int is_before(const void *code, const void *other)
+static bool is_before(const void *code, const void *other)
 {
 	struct link_map *map = NULL, *other_map = NULL;
 	Dl_info info;
 
 	if (!dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ||
 	    !dladdr1(other, &info, (void **)&other_map, RTLD_DL_LINKMAP) || map == other_map)
-		return 0;
+		return false;
 	while (map && map != other_map)
 		map = map->l_next;
 	return map != NULL;

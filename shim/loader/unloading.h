@@ -15,12 +15,16 @@
  * Never waits.
  */
 bool torsh_unloading_forbid(void);
+
+/* Ends what torsh_unloading_forbid began. */
 void torsh_unloading_allow(void);
 
 /*
  * Around a dlclose. The first waits for readers, for a limited time: a signal may have ended one.
  */
 void torsh_unloading_begins(void);
+
+/* The dlclose has returned. */
 void torsh_unloading_ended(void);
 
 /* In a forked child: drop readers of other threads, which no longer exist. */

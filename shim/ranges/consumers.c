@@ -4,12 +4,15 @@
  * shim/ranges/{itt,nvtx}.c find them, the collectors forward recorded calls to them.
  */
 #include "shim/ranges/itt.h"
+
+#include <stdbool.h>
+
 #include "shim/ranges/nvtx.h"
 
 struct itt_functions torsh_itt_consumer;
-int torsh_itt_has_consumer;
+bool torsh_itt_has_consumer;
 
 struct nvtx_functions torsh_nvtx_consumer;
-int torsh_nvtx_has_consumer;
+bool torsh_nvtx_has_consumer;
 intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS],
 	torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];

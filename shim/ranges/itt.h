@@ -7,6 +7,7 @@
 #ifndef TORSH_SHIM_RANGES_ITT_H
 #define TORSH_SHIM_RANGES_ITT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,7 +76,7 @@ struct itt_functions {
 };
 
 extern struct itt_functions torsh_itt_consumer;
-extern int torsh_itt_has_consumer;
+extern bool torsh_itt_has_consumer;
 
 /* The agent's, in collectors/ranges/itt_events.c. */
 extern const struct itt_functions torsh_itt_functions;

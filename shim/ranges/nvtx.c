@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "shim/hooks.h"
@@ -131,15 +132,15 @@ enum { NOT_ATTACHED, ATTACHING, ATTACHED };
 void torsh_nvtx_attach_consumer(void)
 {
 	static _Atomic int state;
-	static _Thread_local int is_attaching;
+	static _Thread_local bool is_attaching;
 	int expected = NOT_ATTACHED;
 
 	if (atomic_load_explicit(&state, memory_order_acquire) == ATTACHED || is_attaching)
 		return;
 	if (atomic_compare_exchange_strong(&state, &expected, ATTACHING)) {
-		is_attaching = 1;
+		is_attaching = true;
 		attach();
-		is_attaching = 0;
+		is_attaching = false;
 		/* Pairs with the acquires above and below: the consumer's slots are visible. */
 		atomic_store_explicit(&state, ATTACHED, memory_order_release);
 	}

@@ -7,6 +7,7 @@
 #ifndef TORSH_SHIM_RANGES_NVTX_H
 #define TORSH_SHIM_RANGES_NVTX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <wchar.h>
@@ -123,7 +124,7 @@ struct nvtx_functions {
 };
 
 extern struct nvtx_functions torsh_nvtx_consumer;
-extern int torsh_nvtx_has_consumer; /* there is another consumer: handles are its own, or NULL */
+extern bool torsh_nvtx_has_consumer; /* there is another consumer: handles are its own, or NULL */
 
 /*
  * Slots of the recorded extensions, in the order of enum nvtx_extension. 0: the consumer has none.

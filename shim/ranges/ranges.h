@@ -7,6 +7,7 @@
 #ifndef TORSH_SHIM_RANGES_RANGES_H
 #define TORSH_SHIM_RANGES_RANGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +29,7 @@ struct range_attributes {
 };
 
 /* Whether this source is recorded in this process. Starts the agent if needed. */
-int torsh_ranges_wanted(enum range_source source);
+bool torsh_ranges_wanted(enum range_source source);
 
 /* The label of a text, constant for the life of the process; 0: none. */
 uint32_t torsh_ranges_label(const char *text);
@@ -38,6 +39,8 @@ uint32_t torsh_ranges_label(const char *text);
  * returns -1 if no range is open.
  */
 int torsh_ranges_push(const struct range_attributes *range);
+
+/* End the innermost range of the domain on this thread. */
 int torsh_ranges_pop(struct range_text domain, enum range_source source);
 
 /*
@@ -45,7 +48,11 @@ int torsh_ranges_pop(struct range_text domain, enum range_source source);
  * number that no other range of this process has.
  */
 uint64_t torsh_ranges_number(void);
+
+/* Begin a range with a number other than 0, which any thread may end. */
 void torsh_ranges_start(const struct range_attributes *range, uint64_t number);
+
+/* End the range with this number, on any thread. */
 void torsh_ranges_end(uint64_t number);
 
 /* Record a mark. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The entry points of torsh.h. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static struct range_attributes attributes_of(const char *name,
 /* Another NVTX tool gets these calls too, even if nothing in the process uses NVTX itself. */
 static void attach_consumer(void)
 {
-	static int is_done;
+	static bool is_done;
 
 	/* Concurrent calls are harmless. */
 	if (__atomic_load_n(&is_done, __ATOMIC_RELAXED))

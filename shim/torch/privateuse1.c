@@ -50,23 +50,23 @@ static const struct functions *functions_of(const void *stubs)
 	return &table_of(stubs)->functions;
 }
 
-static int is_base_class(const struct type *type)
+static bool is_base_class(const struct type *type)
 {
 	return type && type->name && !strcmp(type->name + (*type->name == '*'), BASE_CLASS);
 }
 
 /* The last object that was checked successfully. */
-static int is_known_class(const void *stubs)
+static bool is_known_class(const void *stubs)
 {
 	static const void *_Atomic known;
 
 	if (atomic_load_explicit(&known, memory_order_relaxed) == stubs)
-		return 1;
+		return true;
 	if (table_of(stubs)->to_top || !table_of(stubs)->type ||
 	    !is_base_class(table_of(stubs)->type->base))
-		return 0;
+		return false;
 	atomic_store_explicit(&known, stubs, memory_order_relaxed);
-	return 1;
+	return true;
 }
 
 static const void *(*find_stubs(void))(void)

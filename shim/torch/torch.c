@@ -82,7 +82,7 @@ static void finish(const void *record, void *context)
 }
 
 /* One for each set of scopes: the called function identifies the scope. */
-static void observe(enum torch_scopes scopes, int with_inputs)
+static void observe(enum torch_scopes scopes, bool with_inputs)
 {
 	static void *const starts[] = {
 		[TORCH_BACKWARD] = torsh_torch_start_backward,
@@ -106,7 +106,7 @@ static void observe(enum torch_scopes scopes, int with_inputs)
 	add_callback(callback);
 }
 
-int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs)
+int torsh_torch_observe(torch_begin *begin, torch_end *end, bool with_inputs)
 {
 	void *add = torsh_objects_find(ADD_CALLBACK), *name = torsh_objects_find(NAME_OF_RECORD);
 
@@ -137,7 +137,7 @@ const char *torsh_torch_overload(const void *record)
 	return overload_of ? overload_of(record) : NULL;
 }
 
-int torsh_torch_has_overloads(void)
+bool torsh_torch_has_overloads(void)
 {
 	return overload_of != NULL;
 }

@@ -8,6 +8,7 @@
 #define TORSH_SHIM_TORCH_TORCH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TORCH_UNKNOWN UINT16_MAX /* an offset that was not found */
@@ -72,7 +73,7 @@ typedef void torch_end(const void *record);
  * Returns 0, -ENOENT if libtorch is missing or lacks a function, or -EALREADY. Any thread, but not
  * in a wrapper that libtorch's static objects may call.
  */
-int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
+int torsh_torch_observe(torch_begin *begin, torch_end *end, bool with_inputs);
 
 /* The operator's or scope's name; valid only during the call. */
 const char *torsh_torch_name(const void *record);
@@ -84,7 +85,7 @@ const char *torsh_torch_name(const void *record);
 const char *torsh_torch_overload(const void *record);
 
 /* Whether torsh_torch_overload works; after torsh_torch_observe. */
-int torsh_torch_has_overloads(void);
+bool torsh_torch_has_overloads(void);
 
 /* torch's own number of the calling thread, from 1; 0 if it is unavailable. */
 uint64_t torsh_torch_thread(void);

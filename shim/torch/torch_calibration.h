@@ -32,6 +32,8 @@ bool torsh_torch_calibration_finish(void);
  * -EALREADY or -ENOENT.
  */
 int torsh_torch_calibration_begin_groups(void);
+
+/* Set the Python object of the group that the next step's operator gets. */
 void torsh_torch_calibration_take_group(const void *object);
 
 /* Returns whether groups can be distinguished: then torsh_torch_has_groups. */

@@ -3,6 +3,7 @@
 #include "shim/torch/torch_kineto_blocks.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "shim/sys.h"
@@ -108,7 +109,7 @@ int torsh_torch_kineto_alloc(uintptr_t block, uint64_t n_bytes, uint64_t *alloca
 int torsh_torch_kineto_free(uintptr_t block, uint64_t *allocated)
 {
 	struct entry *entry;
-	int is_known = 0;
+	bool is_known = false;
 
 	take_lock();
 	if (table.capacity) {

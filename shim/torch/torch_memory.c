@@ -10,6 +10,7 @@
  * (torch_kineto_blocks.h).
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,7 +64,7 @@ static void find_next(void)
 	torsh_torch_found();
 }
 
-static int is_cpu(uint32_t device)
+static bool is_cpu(uint32_t device)
 {
 	return (device & 0xff) == 0;
 }
@@ -84,12 +85,12 @@ _Bool torsh_torch_memory_enabled(void)
 /*
  * Whether libc10 would have reported it to its profiler. allocated becomes the sum in that report.
  */
-static int is_for_profiler(void *block, int64_t n_bytes, uint64_t *allocated, uint32_t device)
+static bool is_for_profiler(void *block, int64_t n_bytes, uint64_t *allocated, uint32_t device)
 {
 	if (!is_cpu(device) || !torsh_torch_wants_memory())
-		return 1;
+		return true;
 	if (!next.enabled || !next.enabled())
-		return 0;
+		return false;
 	return n_bytes > 0
 		       ? torsh_torch_kineto_alloc((uintptr_t)block, (uint64_t)n_bytes, allocated)
 		       : torsh_torch_kineto_free((uintptr_t)block, allocated);

@@ -4,6 +4,7 @@
  * 12 for each of those; then the payload, which ends before an unreadable page. The values of
  * ranges are not checked here.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ uint32_t torsh_nvtx_label(void *handle)
 	return (uint32_t)((uintptr_t)handle >> 1);
 }
 
-uint64_t torsh_nvtx_start(const struct range_attributes *says, uint64_t theirs, int has_consumer)
+uint64_t torsh_nvtx_start(const struct range_attributes *says, uint64_t theirs, bool has_consumer)
 {
 	(void)says;
 	(void)has_consumer;

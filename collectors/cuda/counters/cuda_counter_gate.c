@@ -14,6 +14,7 @@
 #include "collectors/cuda/counters/cuda_counter_gate.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/producer/label.h"
@@ -34,7 +35,7 @@ static struct queue {
 	_Atomic uint32_t launched, recorded, synchronised;
 } queues[N_CONTEXTS];
 
-static int has_part(const char *name)
+static bool has_part(const char *name)
 {
 	static const char *const parts[] = {
 #define COLLECTIVE(part) part,
@@ -44,8 +45,8 @@ static int has_part(const char *name)
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (torsh_find_text(name, parts[i]))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 bool torsh_counter_is_collective(const char *name)
@@ -112,7 +113,7 @@ void torsh_counter_graph_begins(uint32_t context)
 		torsh_counter_collective_begins(context);
 }
 
-static int has_collectives(void)
+static bool has_collectives(void)
 {
 	for (uint32_t i = 0; i < N_CONTEXTS; i++) {
 		uint32_t recorded = atomic_load(&queues[i].recorded),
@@ -120,9 +121,9 @@ static int has_collectives(void)
 
 		if (atomic_load(&queues[i].launched) >
 		    (recorded > synchronised ? recorded : synchronised))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 /* Wait until the measured kernel has ended. */
@@ -176,18 +177,18 @@ void torsh_counter_gate_open(void)
 	atomic_store(&gate, 0);
 }
 
-int torsh_counter_gate_close(void)
+bool torsh_counter_gate_close(void)
 {
 	uint32_t nobody = 0;
 
 	return atomic_compare_exchange_strong(&gate, &nobody, CLOSED);
 }
 
-int torsh_counter_gate_close_to_measure(void)
+bool torsh_counter_gate_close_to_measure(void)
 {
 	if (!torsh_counter_gate_close()) {
 		COUNTER_COUNT(busy);
-		return 0;
+		return false;
 	}
 	if (atomic_load(&has_waits))
 		COUNTER_COUNT(waiting);
@@ -196,7 +197,7 @@ int torsh_counter_gate_close_to_measure(void)
 	else if (has_collectives())
 		COUNTER_COUNT(collective);
 	else
-		return 1;
+		return true;
 	torsh_counter_gate_open();
-	return 0;
+	return false;
 }

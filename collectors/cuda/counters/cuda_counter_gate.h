@@ -12,8 +12,10 @@
 /* Whether a kernel of this name may wait for another device or process. */
 bool torsh_counter_is_collective(const char *name);
 
-/* A collective kernel is about to be launched on the context; and the launch failed. */
+/* A collective kernel is about to be launched on the context. */
 void torsh_counter_collective_begins(uint32_t context);
+
+/* The launch of a collective kernel on the context failed. */
 void torsh_counter_collective_failed(uint32_t context);
 
 /* A collective kernel has ended. */
@@ -28,8 +30,10 @@ void torsh_counter_collectives_ended(uint32_t context, uint32_t n);
 /* A graph is launched on the context: counts as a collective if a graph may contain one. */
 void torsh_counter_graph_begins(uint32_t context);
 
-/* A stream capture begins; and ended. Nothing is measured in between. */
+/* A stream capture begins. Nothing is measured until it has ended. */
 void torsh_counter_capture_begins(void);
+
+/* The stream capture ended. */
 void torsh_counter_capture_ended(void);
 
 /*
@@ -42,16 +46,20 @@ void torsh_counter_streams_wait(void);
  * a leave.
  */
 void torsh_counter_gate_enter(void);
+
+/* The launch that entered has been made. */
 void torsh_counter_gate_leave(void);
 
 /* Keep all other launches out. Returns 0, with the gate open, if a launch is in progress. */
-int torsh_counter_gate_close(void);
+bool torsh_counter_gate_close(void);
+
+/* Let other launches in again; the caller closed the gate. */
 void torsh_counter_gate_open(void);
 
 /*
  * Like torsh_counter_gate_close; also returns 0, and counts it, if the kernel might wait for
  * others.
  */
-int torsh_counter_gate_close_to_measure(void);
+bool torsh_counter_gate_close_to_measure(void);
 
 #endif

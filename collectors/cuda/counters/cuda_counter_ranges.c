@@ -7,6 +7,7 @@
  */
 #include "collectors/cuda/counters/cuda_counter_ranges.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/config.h"
@@ -295,15 +296,15 @@ static void fail(const char *what, int result)
 		torsh_counters_refuse(what, result);
 }
 
-int torsh_counter_range_begin(const struct cupti_call *call,
-			      const struct cupti_launch_config *shape)
+bool torsh_counter_range_begin(const struct cupti_call *call,
+			       const struct cupti_launch_config *shape)
 {
 	struct launch *launch = find_wanted(call, shape);
 	struct cupti_range start = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_range, object)};
 	int result;
 
 	if (!launch || !torsh_counter_gate_close_to_measure())
-		return 0;
+		return false;
 	launch->n_tries++;
 	now.launch = launch;
 	now.context = find_context(call->context);
@@ -311,11 +312,11 @@ int torsh_counter_range_begin(const struct cupti_call *call,
 		start.object = now.context->object;
 		result = torsh_cupti_profiler.RangeProfilerStart(&start);
 		if (!result)
-			return 1;
+			return true;
 		fail("no kernel could be measured", result);
 	}
 	torsh_counter_gate_open();
-	return 0;
+	return false;
 }
 
 static void send_values(const struct cupti_call *call, const double *values)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -414,7 +415,7 @@ static int open_new(void)
 	uint32_t seen = atomic_load(&wanted);
 
 	for (uint32_t device = 0; device < DEVICES_MAX; device++) {
-		int is_known = 0;
+		bool is_known = false;
 
 		for (uint32_t i = 0; i < n_samplers; i++)
 			is_known |= samplers[i].device == device;

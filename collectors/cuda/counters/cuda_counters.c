@@ -3,6 +3,7 @@
 #include "collectors/cuda/counters/cuda_counters.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/config.h"
@@ -39,21 +40,21 @@ static uint8_t classes[CUPTI_CALLS_MAX];
 /* A call of this thread, from its begin to its end. */
 static _Thread_local struct {
 	uint32_t depth, n_collectives;
-	uint8_t is_measured, is_collective;
+	bool is_measured, is_collective;
 } open_call;
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Whether name is plain, or another form of it. */
-static int is_form_of(const char *name, const char *plain)
+static bool is_form_of(const char *name, const char *plain)
 {
 	static const char *const suffixes[] = {"", "_v2", "_ptsz", "_v2_ptsz"};
 	size_t n = strlen(plain);
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
 		if (!strncmp(name, plain, n) && !strcmp(name + n, suffixes[i]))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static enum call_class class_of(const char *name)
@@ -91,7 +92,7 @@ static enum call_class class_of(const char *name)
 bool torsh_cuda_counters_watch(uint32_t id, const char *name)
 {
 	if (torsh_config.counters.mode == COUNTERS_OFF || id >= CUPTI_CALLS_MAX)
-		return 0;
+		return false;
 	classes[id] = (uint8_t)class_of(name);
 	return classes[id] != CALL_OTHER;
 }
@@ -118,7 +119,7 @@ static void launch_begins(const struct cupti_call *call, enum call_class class)
 		torsh_counter_collective_begins(call->context_id);
 	} else if (call->symbol && torsh_cuda_counters_are_on()) {
 		shape = shape_of(call, class);
-		open_call.is_measured = (uint8_t)torsh_counter_range_begin(call, &shape);
+		open_call.is_measured = torsh_counter_range_begin(call, &shape);
 	}
 	if (!open_call.is_measured)
 		torsh_counter_gate_enter();
@@ -132,7 +133,7 @@ static void launch_ends(const struct cupti_call *call)
 		torsh_counter_gate_leave();
 	if (open_call.is_collective && call->result && *(const int *)call->result)
 		torsh_counter_collective_failed(call->context_id);
-	open_call.is_measured = open_call.is_collective = 0;
+	open_call.is_measured = open_call.is_collective = false;
 }
 
 static void call_begins(const struct cupti_call *call, enum call_class class)
@@ -167,7 +168,7 @@ static void call_begins(const struct cupti_call *call, enum call_class class)
 
 static void call_ends(const struct cupti_call *call, enum call_class class)
 {
-	int is_done = !call->result || !*(const int *)call->result;
+	bool is_done = !call->result || !*(const int *)call->result;
 
 	switch (class) {
 	case CALL_LAUNCH:

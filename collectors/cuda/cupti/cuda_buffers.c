@@ -6,6 +6,7 @@
 #include "collectors/cuda/cupti/cuda_buffers.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/cuda_lock.h"
@@ -34,7 +35,7 @@ static uint8_t *discarded;
 static uint8_t *take_buffer(void)
 {
 	uint8_t *buffer;
-	int may_make;
+	bool may_make;
 
 	torsh_cuda_lock(&lock);
 	buffer = (uint8_t *)spares;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/config.h"
@@ -115,7 +116,7 @@ static _Thread_local struct {
 	uint32_t correlation;
 } outermost;
 
-static int is_within(const struct cupti_call *call, int domain)
+static bool is_within(const struct cupti_call *call, int domain)
 {
 	return outermost.domain &&
 	       (outermost.correlation == call->correlation ||
@@ -259,8 +260,8 @@ static void take_resource(uint32_t id, const struct cupti_resource *resource, co
 /* The agent is nearest to the call, so that the other subscriber's time is not the call's. */
 void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *data)
 {
-	int is_api = domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME;
-	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
+	bool is_api = domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME;
+	bool is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
 
 	(void)unused;
 	/* Driver calls of the agent are neither recorded nor forwarded to the other subscriber. */

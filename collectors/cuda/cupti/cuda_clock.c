@@ -9,6 +9,7 @@
 #include "collectors/cuda/cupti/cuda_clock.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "collectors/cuda/cuda_lock.h"
@@ -32,7 +33,7 @@ struct reading {
  * registered.
  */
 struct era {
-	int is_own;
+	bool is_own;
 	struct reading first; /* for the rate of a clock in other units */
 	struct reading readings[N_READINGS];
 	uint32_t n_readings; /* total; the last N_READINGS are kept */

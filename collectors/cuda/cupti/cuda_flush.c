@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "agent/process/process.h"
 #include "agent/producer/producer.h"
@@ -32,7 +33,7 @@ struct flusher {
 
 static struct flusher *flusher;
 
-static void flush(int is_last)
+static void flush(bool is_last)
 {
 	int result;
 
@@ -102,7 +103,7 @@ int torsh_cuda_flusher_start(void)
 	return result;
 }
 
-static int is_done(uint32_t number)
+static bool is_done(uint32_t number)
 {
 	return (int32_t)(atomic_load_explicit(&flusher->n_done, memory_order_acquire) - number) >=
 	       0;
@@ -134,7 +135,7 @@ static uint32_t request(void)
 	return number;
 }
 
-void torsh_cuda_flush(int is_last)
+void torsh_cuda_flush(bool is_last)
 {
 	if (!flusher || !atomic_load_explicit(&flusher->is_there, memory_order_acquire)) {
 		flush(is_last);

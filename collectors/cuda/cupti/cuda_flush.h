@@ -3,6 +3,8 @@
 #ifndef TORSH_COLLECTORS_CUDA_CUPTI_CUDA_FLUSH_H
 #define TORSH_COLLECTORS_CUDA_CUPTI_CUDA_FLUSH_H
 
+#include <stdbool.h>
+
 /*
  * Start the thread that flushes. Returns 0 or -errno: then flushes run on the calling thread,
  * without a time limit.
@@ -13,6 +15,6 @@ int torsh_cuda_flusher_start(void);
  * Fetch the records that CUPTI still holds; blocks for up to two seconds. is_last: also those of
  * activities that still run (CUPTI's forced flush).
  */
-void torsh_cuda_flush(int is_last);
+void torsh_cuda_flush(bool is_last);
 
 #endif

@@ -7,6 +7,7 @@
 #include "collectors/cuda/cupti/cuda_shadow.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/callbacks.h"
@@ -37,12 +38,12 @@ struct slot {
 static _Thread_local struct slot slots[SLOTS_MAX];
 static _Thread_local uint32_t n_slots;
 
-static int is_listed(int domain, uint32_t id)
+static bool is_listed(int domain, uint32_t id)
 {
 	return domain >= 0 && (uint32_t)domain < N_DOMAINS && id < CUPTI_CALLS_MAX;
 }
 
-static int is_enabled(int domain, uint32_t id, enum enabler by)
+static bool is_enabled(int domain, uint32_t id, enum enabler by)
 {
 	return is_listed(domain, id) &&
 	       atomic_load_explicit(&enabled[domain][id], memory_order_relaxed) & by;
@@ -51,7 +52,7 @@ static int is_enabled(int domain, uint32_t id, enum enabler by)
 /*
  * CUPTI is called when the first subscriber enables a callback, and when the last one disables it.
  */
-static int set(int domain, uint32_t id, enum enabler by, int is_on)
+static int set(int domain, uint32_t id, enum enabler by, bool is_on)
 {
 	uint8_t before;
 	int result = CUPTI_DONE;
@@ -178,7 +179,7 @@ int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *d
 }
 
 /* Whether this is the shadow. CUPTI handles, and rejects, all others. */
-static int is_shadow(const void *subscriber)
+static bool is_shadow(const void *subscriber)
 {
 	return subscriber == &shadow && torsh_cuda_is_live() &&
 	       atomic_load_explicit(&shadow.call, memory_order_relaxed);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/callbacks.h"
@@ -169,7 +170,7 @@ void torsh_cuda_tee_launch(void)
 	keep_waiting(&filling);
 }
 
-static int has_room(const struct filling *filling, size_t n)
+static bool has_room(const struct filling *filling, size_t n)
 {
 	return filling->buffer && filling->n_bytes - filling->used >= n &&
 	       (!filling->n_most || filling->n_records < filling->n_most);
@@ -192,7 +193,7 @@ static void put(struct filling *filling, const void *record, size_t n)
 /*
  * Of the agent's kinds, only those that the client enabled; others are there only for the client.
  */
-static int is_wanted(const struct cupti_record *record)
+static bool is_wanted(const struct cupti_record *record)
 {
 	uint64_t bit = KIND_BIT(record->kind);
 
@@ -204,7 +205,8 @@ void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid)
 {
 	struct filling filling;
 	struct cupti_record *record = NULL, *before = NULL;
-	int saved = errno, is_end = 0;
+	int saved = errno;
+	bool is_end = false;
 
 	if (!atomic_load_explicit(&client.complete, memory_order_acquire))
 		return;

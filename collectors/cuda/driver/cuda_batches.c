@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/driver/cuda_batches.h"
 
+#include <stdbool.h>
+
 #include "agent/wire/event.h"
 #include "collectors/cuda/memory/cuda_array.h"
 
@@ -56,7 +58,7 @@ static uint32_t direction_of_item(const struct driver_batch *batch, size_t i)
 void torsh_cuda_describe_batch(struct driver_work *work)
 {
 	const struct driver_batch *batch = work->batch;
-	int is_copy = work->direction == COPY_UNKNOWN;
+	bool is_copy = work->direction == COPY_UNKNOWN;
 
 	for (size_t i = 0; i < batch->n; i++) {
 		uint32_t direction = is_copy ? direction_of_item(batch, i) : work->direction;

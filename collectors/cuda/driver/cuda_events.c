@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "agent/process/callbacks.h"
 #include "agent/process/config.h"
@@ -48,7 +49,7 @@ static _Thread_local bool has_returned; /* the driver's function of that call ha
 /* The thread's current launch, as a pair without events, for launches that get none. */
 static _Thread_local struct device_pair untimed;
 
-static int is_on(void)
+static bool is_on(void)
 {
 	return torsh_cuda_watch &&
 	       atomic_load_explicit(&torsh_cuda_watch->is_on, memory_order_acquire);
@@ -77,7 +78,7 @@ static void send_mode(enum device_mode mode, uint32_t reason)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-int torsh_cuda_watch_driver(const char *reason, int has_marks)
+int torsh_cuda_watch_driver(const char *reason, bool has_marks)
 {
 	int result = torsh_driver_open();
 
@@ -118,7 +119,7 @@ static void give_up_marks(void)
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-static int is_captured(void *stream)
+static bool is_captured(void *stream)
 {
 	int status = 0;
 
@@ -188,16 +189,16 @@ static void hold_thread(const void *frame)
 		mend();
 }
 
-int torsh_cuda_enter_call(const void *frame)
+bool torsh_cuda_enter_call(const void *frame)
 {
 	if (torsh_cuda_memory_info_is_querying || is_inside(frame))
-		return 0;
+		return false;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
 		torsh_callbacks.device_used();
 	if (!is_on() || torsh_agent_is_borrowed())
-		return 0;
+		return false;
 	hold_thread(frame);
-	return 1;
+	return true;
 }
 
 void torsh_cuda_leave_call(void)
@@ -205,7 +206,7 @@ void torsh_cuda_leave_call(void)
 	holder = 0;
 }
 
-int torsh_cuda_call_returned(const void *frame)
+bool torsh_cuda_call_returned(const void *frame)
 {
 	has_returned = true;
 	return is_recorded(frame);
@@ -213,7 +214,8 @@ int torsh_cuda_call_returned(const void *frame)
 
 struct driver_work *torsh_cuda_work(const void *frame)
 {
-	int saved = errno, is_recorded = torsh_cuda_enter_call(frame);
+	int saved = errno;
+	bool is_recorded = torsh_cuda_enter_call(frame);
 
 	errno = saved;
 	if (!is_recorded)
@@ -302,7 +304,7 @@ void torsh_cuda_launched(struct driver_work *work, int result, const void *frame
 
 /* ---- the end of a context -------------------------------------------------------------------- */
 
-static int is_ending(void)
+static bool is_ending(void)
 {
 	return atomic_load_explicit(&torsh_cuda_watch->is_ending, memory_order_relaxed) != 0;
 }

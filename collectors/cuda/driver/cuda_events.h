@@ -12,14 +12,16 @@
  * Record driver calls from here on; has_marks: with the devices' times. reason: why CUPTI is not
  * used, or NULL. Returns 0 or -errno.
  */
-int torsh_cuda_watch_driver(const char *reason, int has_marks);
+int torsh_cuda_watch_driver(const char *reason, bool has_marks);
 
 /*
  * A driver call of the program begins in the wrapper with this frame. Returns not 0 if it is
  * recorded: then torsh_cuda_leave_call follows. A call that a signal handler or longjmp abandoned
  * is closed by the next call of the thread.
  */
-int torsh_cuda_enter_call(const void *frame);
+bool torsh_cuda_enter_call(const void *frame);
+
+/* The recorded driver call of this thread has ended. */
 void torsh_cuda_leave_call(void);
 
 /*
@@ -27,7 +29,7 @@ void torsh_cuda_leave_call(void);
  * driver. Returns 0 if the call is no longer recorded: in a child that the call forked, or if the
  * call counted as abandoned.
  */
-int torsh_cuda_call_returned(const void *frame);
+bool torsh_cuda_call_returned(const void *frame);
 
 /*
  * Whether the agent may query the driver on this thread: driver calls are recorded, no other tool

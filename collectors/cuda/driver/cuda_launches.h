@@ -27,7 +27,11 @@ void torsh_cuda_describe(struct device_pair *pair);
 
 /* Send a launch event for the call, with the stack above frame. result: the driver's. */
 void torsh_cuda_send_launch(const struct driver_work *work, int result, const void *frame);
+
+/* Send the device's side of a launch with its times, in nanoseconds of CLOCK_MONOTONIC. */
 void torsh_cuda_send_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
+
+/* Send the device's side of a launch without times. reason: a label. */
 void torsh_cuda_send_untimed(const struct device_pair *pair, uint32_t reason);
 
 /* Add a note to the report if an unrecorded entry point launched work. */

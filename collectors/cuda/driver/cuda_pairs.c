@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/cuda_lock.h"
@@ -86,13 +87,13 @@ struct blocked {
 	uint32_t contexts[BLOCKED_MAX], n;
 };
 
-static int is_blocked(const struct blocked *blocked, const struct device_pair *pair)
+static bool is_blocked(const struct blocked *blocked, const struct device_pair *pair)
 {
 	for (uint32_t i = 0; i < blocked->n; i++)
 		if (blocked->streams[i] == pair->work.stream &&
 		    blocked->contexts[i] == pair->location.context)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static void block(struct blocked *blocked, const struct device_pair *pair)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/memory/cuda_array.h"
 
+#include <stdbool.h>
+
 /* An array's format: texels of one size, or blocks of 4 by 4 texels. */
 struct shape {
 	uint64_t width, height, depth;
@@ -124,7 +126,7 @@ static uint64_t bytes_of_flat(const struct cuda_channels_array *array)
 static uint64_t bytes_of_deep(enum cuda_memory_action action,
 			      const struct cuda_channels_array_3d *array)
 {
-	int is_mipmapped = action == CUDA_CHANNELS_MIPMAPPED;
+	bool is_mipmapped = action == CUDA_CHANNELS_MIPMAPPED;
 	struct shape shape = {
 		.width = array->width,
 		.height = array->height,

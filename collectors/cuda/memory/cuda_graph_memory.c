@@ -2,6 +2,7 @@
 #include "collectors/cuda/memory/cuda_graph_memory.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "agent/process/config.h"
 #include "agent/producer/producer.h"
@@ -30,7 +31,7 @@ void torsh_cuda_graph_memory_node(const struct cupti_graph *graph)
 	atomic_store_explicit(&are_nodes_there, 1, memory_order_relaxed);
 }
 
-int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const void *frame)
+bool torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const void *frame)
 {
 	struct event event = {
 		.id = EVENT_GRAPH_MEMORY,
@@ -46,15 +47,15 @@ int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const vo
 	};
 
 	if (made.type != CUDA_NODE_ALLOC)
-		return 0;
+		return false;
 	torsh_producer_send(&event, torsh_config.with_stack ? frame : NULL);
-	return 1;
+	return true;
 }
 
-int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_recorded)
+bool torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, bool is_recorded)
 {
 	if (made.type != CUDA_NODE_FREE)
-		return 0;
+		return false;
 	torsh_cuda_send(&(struct event){
 		.id = EVENT_GRAPH_MEMORY,
 		.graph_memory =
@@ -67,7 +68,7 @@ int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_re
 				.device = DEVICE_NOT_KNOWN,
 			},
 	});
-	return 1;
+	return true;
 }
 
 void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *call, uint64_t flags)

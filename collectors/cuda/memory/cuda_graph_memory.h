@@ -7,6 +7,8 @@
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
 
+#include <stdbool.h>
+
 #include "agent/wire/event.h"
 #include "shim/cuda/cuda_memory.h"
 #include "shim/cuda/cupti.h"
@@ -21,17 +23,19 @@ void torsh_cuda_graph_memory_node(const struct cupti_graph *graph);
  * The call returned this allocation. Returns whether a node will make it: then a graph_memory event
  * was sent, with the stack above frame.
  */
-int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const void *frame);
+bool torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const void *frame);
 
 /*
  * The call freed that address. Returns whether a node will free it: then a graph_memory event was
  * sent. is_recorded: a device_free event was sent before.
  */
-int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_recorded);
+bool torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, bool is_recorded);
 
 /* An executable graph was instantiated; and launched. Sent once any graph has memory nodes. */
 void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *call,
 					  uint64_t flags);
+
+/* An executable graph (its handle) was launched. Sent once any graph has memory nodes. */
 void torsh_cuda_graph_memory_launched(uint64_t executable);
 
 #endif

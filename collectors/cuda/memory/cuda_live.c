@@ -5,6 +5,8 @@
  */
 #include "collectors/cuda/memory/cuda_live.h"
 
+#include <stdbool.h>
+
 #include "collectors/cuda/cuda_lock.h"
 #include "shim/sys.h"
 
@@ -26,7 +28,7 @@ struct live {
 static struct cuda_lock lock; /* guards the rest */
 static struct live *slots;
 static uint32_t n_slots, n_live;
-static int has_failed; /* without memory: nothing is counted any more */
+static bool has_failed; /* without memory: nothing is counted any more */
 static uint64_t sums[LIVE_DEVICES_MAX], marks[LIVE_DEVICES_MAX];
 
 /* What the thread's last free removed. */
@@ -109,7 +111,7 @@ static void put(const struct live *live)
 		drop(there);
 	}
 	if (has_failed || (2 * n_live >= n_slots && !grow())) {
-		has_failed = 1;
+		has_failed = true;
 		return;
 	}
 	slots[find(live->kind, live->key)] = *live;
@@ -135,7 +137,7 @@ static void put_name(const struct event_device_alloc *alloc)
 				   .kind = BLOCK_MAPPING});
 }
 
-static int is_of_device(const struct event_device_alloc *alloc)
+static bool is_of_device(const struct event_device_alloc *alloc)
 {
 	return (alloc->kind == BLOCK_DEVICE || alloc->kind == BLOCK_ARRAY ||
 		alloc->kind == BLOCK_PHYSICAL) &&
@@ -143,18 +145,18 @@ static int is_of_device(const struct event_device_alloc *alloc)
 	       alloc->device < LIVE_DEVICES_MAX;
 }
 
-static int is_high(uint32_t device)
+static bool is_high(uint32_t device)
 {
 	uint64_t step = marks[device] / STEP_SHARE;
 
 	if (has_failed ||
 	    sums[device] < marks[device] + (step > STEP_MIN_BYTES ? step : STEP_MIN_BYTES))
-		return 0;
+		return false;
 	marks[device] = sums[device];
-	return 1;
+	return true;
 }
 
-int torsh_cuda_live_got(const struct event_device_alloc *alloc)
+bool torsh_cuda_live_got(const struct event_device_alloc *alloc)
 {
 	int result = 0;
 

@@ -6,6 +6,8 @@
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
 
+#include <stdbool.h>
+
 #include "agent/wire/event.h"
 
 #define LIVE_DEVICES_MAX 64u
@@ -14,10 +16,12 @@
  * Count an allocation. Returns not 0 if the device holds so much more than at the last maximum that
  * the driver is to be queried.
  */
-int torsh_cuda_live_got(const struct event_device_alloc *alloc);
+bool torsh_cuda_live_got(const struct event_device_alloc *alloc);
 
 /* A free begins; and the free failed, on the same thread: the block is counted again. */
 void torsh_cuda_live_frees(uint32_t kind, uint64_t address);
+
+/* The free failed, on the same thread: the block is counted again. */
 void torsh_cuda_live_kept(uint32_t kind, uint64_t address);
 
 /* Mappings of this address range were removed (cuMemUnmap). */

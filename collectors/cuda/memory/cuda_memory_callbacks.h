@@ -17,6 +17,8 @@ bool torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t l
 
 /* Any call begins, and returns. frame: __builtin_frame_address(0) of the callback. */
 void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call);
+
+/* A call returns. frame: __builtin_frame_address(0) of the callback. */
 void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call,
 			    const void *frame);
 

@@ -7,6 +7,7 @@
 #include "collectors/cuda/memory/cuda_memory_driver.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "collectors/cuda/driver/cuda_events.h"
@@ -50,12 +51,13 @@ static void locate(void)
 
 struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, const void *frame)
 {
-	int saved = errno, is_seen = torsh_cuda_enter_call(frame);
+	int saved = errno;
+	bool is_seen = torsh_cuda_enter_call(frame);
 
 	/* The numbers exist as soon as calls are watched. */
 	if (is_seen && !numbers[call]) {
 		torsh_cuda_leave_call();
-		is_seen = 0;
+		is_seen = false;
 	}
 	errno = saved;
 	if (!is_seen)

@@ -6,6 +6,7 @@
  */
 #include "collectors/cuda/memory/cuda_memory_events.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/process/config.h"
@@ -40,13 +41,13 @@ static uint32_t labels[N_MEMORY_CALLS];
  */
 
 /* It allocates nothing itself, even if CUPTI does not report the graph's node. */
-static int is_of_node(uint8_t action)
+static bool is_of_node(uint8_t action)
 {
 	return action == CUDA_GRAPH_ALLOC || action == CUDA_GRAPH_NODE ||
 	       action == CUDA_GRAPH_EDGED_NODE;
 }
 
-static int is_of_pool(uint8_t action)
+static bool is_of_pool(uint8_t action)
 {
 	return action == CUDA_ALLOC_ASYNC || action == CUDA_ALLOC_POOL || is_of_node(action);
 }
@@ -79,7 +80,7 @@ static void send_alloc(const struct cuda_memory_call *call, const struct memory_
 		torsh_cuda_memory_info_is_high(alloc->device);
 }
 
-static int is_free(uint8_t action)
+static bool is_free(uint8_t action)
 {
 	return action == CUDA_FREE || action == CUDA_FREE_ASYNC || action == CUDA_UNMAP;
 }
@@ -184,7 +185,7 @@ static void send_refusal(const struct cuda_memory_call *call, const struct memor
 }
 
 /* Whether the action is about memory in another way, as graph nodes of other types are. */
-static int gets_memory(const struct cuda_memory_call *call, uint8_t action)
+static bool gets_memory(const struct cuda_memory_call *call, uint8_t action)
 {
 	switch (action) {
 	case CUDA_GRAPH_NODE:
@@ -194,9 +195,9 @@ static int gets_memory(const struct cuda_memory_call *call, uint8_t action)
 	case CUDA_POOL_OF_DEVICE:
 	case CUDA_POOL_OF_LOCATION:
 	case CUDA_MEM_GET_INFO:
-		return 0;
+		return false;
 	default:
-		return 1;
+		return true;
 	}
 }
 

@@ -2,6 +2,7 @@
 #include "collectors/cuda/memory/cuda_memory_info.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "agent/process/callbacks.h"
@@ -16,14 +17,14 @@ static _Atomic uint32_t is_ready; /* the driver's functions were found */
 
 static _Atomic uint64_t devices_seen, pools_seen; /* a bit for each device */
 
-_Thread_local int torsh_cuda_memory_info_is_querying;
+_Thread_local bool torsh_cuda_memory_info_is_querying;
 
 void torsh_cuda_memory_info_begin(void)
 {
 	atomic_store_explicit(&is_ready, !torsh_driver_open(), memory_order_release);
 }
 
-void torsh_cuda_memory_info_see(uint32_t device, int is_of_pool)
+void torsh_cuda_memory_info_see(uint32_t device, bool is_of_pool)
 {
 	if (device >= N_DEVICES)
 		return;
@@ -113,7 +114,7 @@ static void query_graphs(int device, struct event_device_room *info)
 }
 
 /* In a context of the device. Returns 0 or a CUresult. */
-static int query_context(int device, int has_pools, struct event_device_room *info)
+static int query_context(int device, bool has_pools, struct event_device_room *info)
 {
 	size_t free_bytes, total_bytes;
 	int result;
@@ -134,7 +135,7 @@ static int query_context(int device, int has_pools, struct event_device_room *in
  * In the device's primary context; skips a device without one. Returns 0, ROOM_NOT_ASKED or a
  * CUresult.
  */
-static int query_device(int device, int has_pools, struct event_device_room *info)
+static int query_device(int device, bool has_pools, struct event_device_room *info)
 {
 	unsigned flags;
 	int is_active = 0,
@@ -156,7 +157,7 @@ static int query_device(int device, int has_pools, struct event_device_room *inf
 }
 
 /* The same, in the current context if that belongs to the device. */
-static int query_here(int device, int has_pools, struct event_device_room *info)
+static int query_here(int device, bool has_pools, struct event_device_room *info)
 {
 	int current;
 
@@ -165,10 +166,11 @@ static int query_here(int device, int has_pools, struct event_device_room *info)
 	return query_device(device, has_pools, info);
 }
 
-int torsh_cuda_memory_info_query(uint32_t device, int is_of_pool, struct event_device_room *info)
+int torsh_cuda_memory_info_query(uint32_t device, bool is_of_pool, struct event_device_room *info)
 {
 	struct query query;
-	int has_pools, result;
+	bool has_pools;
+	int result;
 
 	if (device >= N_DEVICES || !torsh_callbacks.may_call_driver() ||
 	    (torsh_cuda_is_live() && !atomic_load_explicit(&is_ready, memory_order_acquire)))

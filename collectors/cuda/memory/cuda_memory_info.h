@@ -11,6 +11,8 @@
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_INFO_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_INFO_H
 
+#include <stdbool.h>
+
 #include "agent/wire/event.h"
 #include "shim/cuda/cuda_memory.h"
 
@@ -18,7 +20,7 @@
 void torsh_cuda_memory_info_begin(void);
 
 /* The program allocated on the device: query it at exit, including its pools if is_of_pool. */
-void torsh_cuda_memory_info_see(uint32_t device, int is_of_pool);
+void torsh_cuda_memory_info_see(uint32_t device, bool is_of_pool);
 
 /* The program's own cuMemGetInfo returned: send its result. */
 void torsh_cuda_memory_info_returned(const struct cuda_mem_get_info *info, uint32_t device);
@@ -26,13 +28,13 @@ void torsh_cuda_memory_info_returned(const struct cuda_mem_get_info *info, uint3
 /*
  * Set while the calling thread is in a driver call that the agent makes. Checked by every callback.
  */
-extern _Thread_local int torsh_cuda_memory_info_is_querying;
+extern _Thread_local bool torsh_cuda_memory_info_is_querying;
 
 /*
  * Query the device, including its pools if is_of_pool or the program has allocated from one.
  * Returns 0, ROOM_NOT_ASKED, or the driver's error.
  */
-int torsh_cuda_memory_info_query(uint32_t device, int is_of_pool, struct event_device_room *info);
+int torsh_cuda_memory_info_query(uint32_t device, bool is_of_pool, struct event_device_room *info);
 
 /* Query the device and send the result: the program holds more of it than before. */
 void torsh_cuda_memory_info_is_high(uint32_t device);

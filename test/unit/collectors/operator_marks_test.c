@@ -44,7 +44,7 @@ static bool is_refusing, is_busy;
 static uint32_t n_sent;
 static uint64_t whole_ns, own_ns, longest_ns;
 
-static int is_there(void)
+static bool is_there(void)
 {
 	return 1;
 }

@@ -153,7 +153,7 @@ static bool is_stuck(struct ring_consumer *consumer, uint64_t now_ns)
  * Bytes that are committed and not consumed, see torsh_ring_committed; at most up to the end of the
  * small ring.
  */
-static int64_t count_committed(struct ring_consumer *consumer, int *is_busy, bool *is_beyond)
+static int64_t count_committed(struct ring_consumer *consumer, bool *is_busy, bool *is_beyond)
 {
 	const struct ring *ring = &consumer->ring;
 	uint64_t n_small = ring->mask + 1;
@@ -194,7 +194,7 @@ static void follow_head(struct ring_consumer *consumer, uint64_t limit)
 
 uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns)
 {
-	int is_busy;
+	bool is_busy;
 	bool is_beyond;
 	int64_t n_there = count_committed(consumer, &is_busy, &is_beyond);
 	uint64_t n_bytes = (uint64_t)n_there;
@@ -221,7 +221,7 @@ uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit
 
 bool torsh_ring_consumer_is_dry(const struct ring_consumer *consumer)
 {
-	int is_busy;
+	bool is_busy;
 
 	if (consumer->first < consumer->n_events || consumer->begin < consumer->end)
 		return false;

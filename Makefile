@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# Builds everything into build/. `make help` lists what can be asked for.
+# Builds everything into build/. `make help` lists the targets.
 
 VERSION := 0.1.0
 BUILD ?= build
@@ -37,15 +37,15 @@ files_below = $(sort $(foreach folder,$1,$(foreach ending,$2,$(wildcard \
 
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
-# What is built here runs on every glibc from 2.28: older versions of its symbols are asked for (shim/libc/glibc.h), and the
+# The result runs on every glibc from 2.28: it requests older versions of its symbols (shim/libc/glibc.h), and the
 # parts of it that were files of their own before 2.34 are named, which are empty files since.
 GLIBC_FLAGS := -include shim/libc/glibc.h
 GLIBC_LINK := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state
 TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(call files_below,agent collectors shim,.c .S))
 TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES))) $(BUILD)/target/torch_script.o
 
-# The wrappers are called malloc, calloc and so on: the compiler may not know what these do, or it turns one into a
-# call of itself. Hidden by default: what is exported says so, and is listed in EXPORTS_MAP.
+# The wrappers are named malloc, calloc and so on: without -fno-builtin the compiler turns one into a call of itself.
+# Hidden by default: exported symbols are marked, and listed in EXPORTS_MAP.
 TARGET_FLAGS := -std=gnu11 $(COMMON) $(GLIBC_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
 	-fcf-protection=none -fno-stack-protector -fstack-usage \
 	$(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc posix_memalign memalign strdup strndup)

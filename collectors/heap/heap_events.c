@@ -3,10 +3,9 @@
  * The heap collector: every block that the program allocates, resizes and frees. The wrappers are
  * in shim/libc/heap.c.
  */
-#include "agent/process/config.h"
-
 #include <stdbool.h>
 
+#include "agent/process/config.h"
 #include "agent/process/process.h"
 #include "agent/producer/producer.h"
 #include "agent/producer/pause.h"

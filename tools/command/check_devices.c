@@ -226,7 +226,7 @@ static void see_untimed(struct device_figure *figure, const struct recorded_proc
 			uint32_t reason)
 {
 	SAY(figure, "work of pid %" PRIu32 " has no times: %s", process->pid,
-	    label_or(process, reason, "no reason is known"));
+	    label_or(process, reason, "unknown reason"));
 }
 
 static int see_timed(void *context, const struct recorded_process *process,

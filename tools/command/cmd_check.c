@@ -22,8 +22,8 @@ static const char doc[] =
 	"all processes together (as `torsh peak` shows it), the resident set that of the process with "
 	"the highest. Budgets of devices are for memory got from CUDA, as `torsh leaks` and `torsh peak --device` have it, and for "
 	"what devices did: of the device with the highest, of leaks and refusals the sum; with --device of that one alone. "
-	"What isn't known counts as broken, and a recording that lost anything fails: --allow-loss lets its figures count, and "
-	"--max-dropped says how many events may be lost.";
+	"A missing figure counts as broken, and a recording with losses fails: --allow-loss accepts its figures, and "
+	"--max-dropped is the number of events that may be lost.";
 
 /* BUDGET(name, option, argument, what is compared); the argument is also the unit */
 #define BUDGETS                                                                               \

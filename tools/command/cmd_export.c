@@ -27,11 +27,11 @@ static const char doc[] =
 #include "agent/wire/formats.def"
 #undef FORMAT
 	"\v"
-	"Weights are bytes that the program asked for. speedscope and pprof files hold all weights "
+	"Weights are requested bytes. speedscope and pprof files hold all weights "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own.\n\n"
-	"Of a timeline --from, --to and --steps choose what begins in a window of time; it is there as a whole, and what "
-	"began before isn't. With --steps there is of devices what the steps launched, whenever it ran. A file whose name ends in .gz is compressed. Stacks of operators are there where they were "
+	"--from, --to and --steps restrict a timeline to what begins in a window of time; that is included as a whole, and "
+	"nothing that began before. With --steps the device activities are those that the steps launched, whenever they ran. A file whose name ends in .gz is compressed. Stacks of operators are included if they were "
 	"recorded (TORSH_PROFILER_OPERATOR_STACKS=1). Readers of chrome take a file for one rank's: see -o and --by-rank.";
 
 enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK };

@@ -19,8 +19,8 @@
 
 static const char doc[] =
 	"Show the blocks that a recorded program had not freed when it ended, by stack.\v"
-	"DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
-	"program asked for. Blocks that the C library and the loader keep for themselves are left "
+	"DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are as "
+	"requested. Blocks that the C library and the loader keep for themselves are left "
 	"out and counted apart, and so is what was alive when a process became another program "
 	"(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
 	"step of a training, whether or not the process has ended. With --device: memory that was got "

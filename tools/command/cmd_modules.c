@@ -19,7 +19,7 @@
 
 static const char doc[] =
 	"Show the nn.Modules that were called: time in their forward, in operators of forward and of backward, FLOPs.\v"
-	"The operators of backward belong to the module whose forward made them, by their sequence numbers. Self is without "
+	"The operators of backward belong to the module with their forward operators, by sequence numbers. Self is without "
 	"the modules inside, and so is what operators took in forward; forward, backward, FLOPs and device are with those that "
 	"were called inside. FLOPs and the times of devices are those of forward and backward.";
 

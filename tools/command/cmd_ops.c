@@ -309,7 +309,7 @@ static void print_total(const struct view *view, const struct operator_total *to
 	if (total->overload && *total->overload)
 		printf("    .%s\n", total->overload);
 	if (total->inputs)
-		printf("    %s\n", *total->inputs ? total->inputs : "(inputs are not known)");
+		printf("    %s\n", *total->inputs ? total->inputs : "(unknown inputs)");
 	if (view->operators.group == OPERATORS_BY_STACK)
 		torsh_text_recorded_stack(stdout, total->process, total->stack,
 					  view->reading->symbols, view->options->view);

@@ -24,11 +24,11 @@
 
 static const char doc[] =
 	"Show which stacks held memory at the moment when the heap was largest.\v"
-	"The moment is exact: the sizes that the program asked for, summed over all live blocks of all "
+	"The moment is exact: the requested sizes, summed over all live blocks of all "
 	"processes, were never higher. With --pid it is the highest moment of that process alone; of the processes of one "
-	"--rank the one with the highest peak is shown. With --device: who held memory that was got from CUDA when most of it "
-	"was held, of a device (cuda:0), managed, pinned, registered or imported, what the driver said then, and which "
-	"allocations it refused; all: when the heap and all devices together were largest. Of several processes the one with the highest peak is shown, "
+	"--rank the one with the highest peak is shown. With --device: the holders of CUDA memory when it was "
+	"largest, of a device (cuda:0), managed, pinned, registered or imported, the driver's figure at that moment, and the "
+	"allocations that it refused; all: when the heap and all devices together were largest. Of several processes the one with the highest peak is shown, "
 	"and when all that used the same device had most of it together.";
 
 enum { KEY_DEVICE = 0x2000 };
@@ -329,7 +329,7 @@ static void print_parts(const struct view *view)
 		torsh_sites_sum(&sites, &blocks, &bytes);
 		torsh_sites_free(&sites);
 		if (bytes)
-			printf("  %10s  %s (pid %" PRIu32 "), whose own peak was %s\n",
+			printf("  %10s  %s (pid %" PRIu32 "), with an own peak of %s\n",
 			       torsh_size_human(bytes, text), torsh_recording_program_name(process),
 			       process->pid, torsh_size_human(process->heap.peak_bytes, own));
 	}

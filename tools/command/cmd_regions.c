@@ -36,7 +36,7 @@ struct region_options {
 
 static const struct argp_option options_regions[] = {
 	{"sort", KEY_SORT, "KEY", 0, "total (default), calls, avg, max or name", 0},
-	{"source", KEY_SOURCE, "SOURCE", 0, "only what was said by torsh, nvtx, itt or module", 0},
+	{"source", KEY_SOURCE, "SOURCE", 0, "only regions from torsh, nvtx, itt or module", 0},
 	{"by-thread", KEY_BY_THREAD, NULL, 0, "an entry for each thread", 0},
 	{0},
 };

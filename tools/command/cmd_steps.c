@@ -20,13 +20,13 @@
 static const char doc[] =
 	"Show the steps of a training: how long each took, in which phase, FLOPs and the peak of its tensors.\v"
 	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of torch.profiler, the "
-	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report says which. Of "
+	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report has the source. Of "
 	"several processes those are shown for which the best of these rules holds. Phases are times in operators and "
 	"modules, and other is what Python does between them: together they are the step. Where threads are in several, that "
-	"counts which began last. A loss is known by the name of its module or operator. Device is the "
+	"counts which began last. A loss is recognised by the name of its module or operator. Device is the "
 	"time of kernels, copies and memsets that the step launched, whenever they ran; busy is the share of the step's time in "
 	"which a device did anything, of several devices the busiest. Where the "
-	"recording has a schedule, or --steps or --skip-warmup choose, the other steps are left out, and the report says so.";
+	"recording has a schedule, or --steps or --skip-warmup choose, the other steps are left out, with a note in the report.";
 
 struct view {
 	const struct reading *reading;

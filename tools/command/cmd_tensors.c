@@ -18,10 +18,10 @@
 #define PROCESSES_SHOWN 12
 
 static const char doc[] =
-	"Show who held tensors at the moment when their memory on a device was largest.\v"
+	"Show the holders of tensors at the moment when their memory on a device was largest.\v"
 	"The moment is exact for what was allocated since the recording began. Operators that only make memory, such as "
 	"aten::empty, stand for the operator that called them. Reserved is what a caching allocator took from the device, as "
-	"it says itself; fragmentation is what it reserved and did not allocate.";
+	"it reports; fragmentation is what it reserved and did not allocate.";
 
 enum { KEY_GROUP = 0x2000 };
 

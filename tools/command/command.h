@@ -19,7 +19,7 @@
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \
 	COMMAND(kernels, "what devices did, and for which operators")         \
 	COMMAND(tensors, "who held tensors when most memory was theirs")      \
-	COMMAND(regions, "what the program said that it was doing")           \
+	COMMAND(regions, "the program's own ranges and marks, by name")       \
 	COMMAND(html, "write the whole recording as a page for a browser")    \
 	COMMAND(export, "write stacks or the timeline for other programs")    \
 	COMMAND(check, "compare a recording with budgets: for CI")            \

@@ -261,7 +261,7 @@ synchronize()
     expect_equal(sums_of(output)["graphs"], 1, "graphs")
     (rule,) = [rule for rule in read_report("report", output, "--no-lines")["rules"] if rule["rule"] == "latency_bound"]
     assert "CUDA graphs are not measured" in rule["reason"], rule
-    assert "1 graphs were launched, whose kernels are not measured" in torsh("kernels", output, "--counters")
+    assert "1 graphs were launched: their kernels are not measured" in torsh("kernels", output, "--counters")
 
 
 @case

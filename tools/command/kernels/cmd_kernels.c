@@ -25,7 +25,7 @@
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
 	"Something belongs to the operator that was innermost on the thread which launched it (confidence high); where there was "
-	"none, to a range of NVTX, ITT or torsh.h around the launch whose text is an operator's name, or to the operators of "
+	"none, to a range of NVTX, ITT or torsh.h around the launch that is named like an operator, or to the operators from "
 	"which torch.compile made the kernel (medium). What has none is listed with the reason, and with what its name gives "
 	"away (low). A kernel of a CUDA graph belongs to the operator that captured it, "
 	"and where there was none, to what launched the graph. Times are the device's own; without CUPTI "
@@ -255,7 +255,7 @@ static void print_operators(const struct view *view, const struct kernel_group *
 		torsh_text_function(stdout, row->reason ? torsh_kernel_reasons[row->reason]
 							: row->operator_name);
 		if (row->reason && row->family && row->what == DEVICE_KERNEL)
-			printf("; its name says %s", row->family);
+			printf("; by its name %s", row->family);
 		puts(row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
 	}
 	if (group->n > OPS_SHOWN)

@@ -212,7 +212,7 @@ static void print_losses(const struct event_counter_loss *losses)
 		{losses->capturing, "came while a stream was captured"},
 		{losses->busy, "came while another thread launched"},
 		{losses->failed, "CUPTI could not measure"},
-		{losses->graphs, "graphs were launched, whose kernels are not measured"},
+		{losses->graphs, "graphs were launched: their kernels are not measured"},
 	};
 
 	printf("; %" PRIu64 " kernels, %" PRIu64 " samples, %" PRIu64 " samples lost",

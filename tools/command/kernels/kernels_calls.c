@@ -91,7 +91,7 @@ static void emit_occupancy(struct json_writer *json, const struct launch_shape *
 	struct occupancy occupancy = {0};
 	const char *reason = shape->device
 				     ? torsh_occupancy_of(shape->device, &shape->launch, &occupancy)
-				     : "the device was not told";
+				     : "the device is unknown";
 
 	torsh_json_put_double(json, "occupancy", reason ? NAN : occupancy.share);
 	torsh_json_put_double(json, "waves", reason ? NAN : occupancy.waves);

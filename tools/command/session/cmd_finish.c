@@ -216,8 +216,7 @@ int torsh_command_finish(int argc, char **argv)
 	struct finish_options options;
 
 	if (!parse_options(&options, argc, argv)) {
-		torsh_warn(
-			"it is run by the writer, as tools/command/session/cmd_finish.c says, not by hand");
+		torsh_warn("the writer runs it; it is not for use by hand");
 		return TORSH_EXIT_UNREADABLE;
 	}
 	if (options.is_session)

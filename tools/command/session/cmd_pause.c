@@ -19,7 +19,7 @@ static const char doc_pause[] =
 	"From the moment in which this has ended no block that is allocated is recorded: none is in a report, as a leak "
 	"or otherwise. Frees are recorded all the while: a block from before that is freed in the pause is no leak. One "
 	"that is resized in it stays with the stack that allocated it. Frees of blocks from the pause are counted apart "
-	"(pause_frees). Address space (mmap, brk) is recorded on. Reports say when recording was paused.";
+	"(pause_frees). Address space (mmap, brk) is still recorded. Reports have the times of pauses.";
 
 static const char doc_resume[] =
 	"Resume the recording of the session that PID belongs to, after `torsh pause PID`. From "
@@ -28,8 +28,8 @@ static const char doc_resume[] =
 static const char doc_end[] =
 	"End the recording of the session that PID belongs to, for good: what is there is written and the writer ends. The "
 	"program runs on, and is not recorded any more.\v"
-	"Nothing else ends a writer before its processes have: it ignores the signals that end a job. Reports say that "
-	"the recording isn't complete.";
+	"Nothing else ends a writer before its processes have: it ignores the signals that end a job. Reports mark "
+	"the recording as incomplete.";
 
 static error_t parse_pid(int key, char *argument, struct argp_state *state)
 {

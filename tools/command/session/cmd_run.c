@@ -139,7 +139,7 @@ static char *take_agent(const char *given)
 	if (*given == '/')
 		return torsh_need(strdup(given));
 	if (!getcwd(directory, sizeof(directory)))
-		torsh_die("can't tell the current directory: %s", strerror(errno));
+		torsh_die("can't find the current directory: %s", strerror(errno));
 	return torsh_need_text("%s/%s", directory, given);
 }
 
@@ -156,7 +156,7 @@ static char *find_agent(const char *given)
 		return take_agent(given);
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	if (n < 0)
-		torsh_die("can't tell where this program lies: %s. Set TORSH_AGENT",
+		torsh_die("can't find this program's own path: %s. Set TORSH_AGENT",
 			  strerror(errno));
 	exe[n] = '\0';
 	directory = dirname(exe);

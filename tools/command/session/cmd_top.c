@@ -18,7 +18,7 @@
 
 static const char doc[] =
 	"Show what running sessions hold, again every second: their processes with live bytes and blocks, peak, events a "
-	"second and drops; and the lines of Python or of other source whose blocks hold most.\v"
+	"second and drops; and the lines of Python or of other source that hold most.\v"
 	"PID is that of any process of a session, or of its writer; without it all sessions of yours are shown together. "
 	"Keys: q quits, s sorts by live bytes, peak, rate or pid, p holds the view. Nothing is stopped for it.";
 

@@ -133,7 +133,7 @@ int torsh_program_check(const char *path, char *reason, size_t n_reason)
 	if (problem == PROGRAM_FINE || (problem == -EACCES && access(search.path, X_OK) == 0))
 		return 0;
 	if (problem == -ENOEXEC)
-		why = "is neither an ELF program nor a script whose #! line names an interpreter, or is cut off";
+		why = "is neither an ELF program nor a script with an interpreter in its #! line, or is cut off";
 	else if (problem == -ELOOP)
 		why = "is the end of too long a chain of #! lines";
 	else if (problem < 0)

@@ -51,7 +51,7 @@ const char *torsh_program_name(void)
 }
 
 /*
- * For "ld.so PROGRAM" the kernel's program is the loader, whose base is then 0 and which passes the
+ * For "ld.so PROGRAM" the kernel's program is the loader, with a base of 0; it passes the
  * program's headers. Without /proc the kernel still has the name by which the program was started.
  */
 void torsh_paths_find_program(void)

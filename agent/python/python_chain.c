@@ -90,7 +90,7 @@ static inline uint32_t find_link(const struct python_chain *chain, uint32_t n, u
 struct proof {
 	bool is_whole; /* they are the whole chain */
 	uint32_t last; /* the last link that was checked */
-	/* the outermost link whose instruction changed; first + 1: none */
+	/* the outermost link with a changed instruction; first + 1: none */
 	uint32_t lowest;
 	uintptr_t next; /* if not is_whole: the frame to which the last link leads */
 };

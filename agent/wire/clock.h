@@ -76,7 +76,7 @@ static inline struct clock_moment torsh_clock_read(const struct clock_reference 
 
 /*
  * How many ticks `ticks`, read at this moment, is below its minimum; 0: none, or fewer than the
- * error bound, which is stored in *doubt. known is an earlier result of torsh_clock_read.
+ * error bound, which is stored in *doubt. `known` comes from an earlier torsh_clock_read.
  */
 static inline uint64_t torsh_clock_missing(const struct clock_moment *known, uint64_t ticks,
 					   uint64_t monotonic_ns, uint64_t *doubt)

@@ -148,7 +148,7 @@ void torsh_bridge_start(const struct range_attributes *range, uint64_t number)
 
 	if (!forwards_to_itt(range->source) || !torsh_itt_consumer.task_begin_overlapped)
 		return;
-	/* The same domain for all: at the end only the number is known. */
+	/* The same domain for all: at the end there is only the number. */
 	domain = itt_domain((struct range_text){0});
 	if (domain && domain->is_enabled)
 		torsh_itt_consumer.task_begin_overlapped(domain, (struct itt_id){.d1 = number},

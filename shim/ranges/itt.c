@@ -75,7 +75,7 @@ static void attach_consumer(struct client *client, int groups)
 	if (!entry) {
 		torsh_ranges_note(
 			"ITT: what INTEL_LIBITTNOTIFY64 names can't be opened, or is no tool for ITT of version 2 "
-			"and later: it hears nothing beside the agent");
+			"and later: it gets no calls next to the agent");
 		return;
 	}
 	if (!torsh_itt_has_consumer)

@@ -94,7 +94,7 @@ def a_forked_child_without_room_is_in_its_parents_report():
     expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
     report = leaks(output)
     expect_equal([(loss["cause"], loss["count"]) for loss in report["events"]["losses"]], [("children_lost", 1)], "losses")
-    assert torsh("leaks", output).startswith("Incomplete: 1 fork whose child could not be recorded"), torsh("leaks", output)[:200]
+    assert torsh("leaks", output).startswith("Incomplete: 1 fork with a child that could not be recorded"), torsh("leaks", output)[:200]
     assert not report["recording"]["complete"]
 
 

@@ -13,7 +13,7 @@ SCREENS = BUILD / "test/screens"
 SYNTHETIC, ESCAPES = PROGRAMS.parent / "synthetic", PROGRAMS.parent / "escapes"
 # Ends its element, begins others, turns the direction around, and is longer than any name should be.
 HOSTILE = "</script><img src=x onerror=document.title='owned'><!--\"'&\u202e\u2028" + "n" * 10_000
-TABS = ("overview", "memory", "findings", "recorded")
+TABS = ("overview", "memory", "time", "findings", "recorded")
 SIZES = ((400, 800), (1280, 900), (4000, 2000))
 
 
@@ -44,6 +44,23 @@ def the_page_has_the_commands_numbers():
 
 
 @case
+def so_has_its_time():
+    recording = synthetic(4000, 2, 1)
+    document, ops, steps = data_of(written(recording)), read_report("ops", recording), read_report("steps", recording)
+    modules, kernels = read_report("modules", recording), read_report("kernels", recording)
+    expect_equal((document["operators"]["calls"], document["operators"]["self_cpu_ns"]), (ops["calls"], ops["self_cpu_ns"]), "operators")
+    expect_equal(sorted(row[1:4] for row in document["operators"]["rows"]),
+                 sorted([op["calls"], op["cpu_ns"], op["self_cpu_ns"]] for op in ops["ops"]), "calls and times of operators")
+    expect_equal([row[1:4] for row in document["steps"]["rows"]],
+                 [[step["index"], step["start_ns"], step["duration_ns"]] for step in steps["steps"]], "steps")
+    expect_equal(document["steps"]["median_ns"], steps["median_ns"], "median of the steps")
+    expect_equal(sorted(row[1:3] for row in document["modules"]["rows"]),
+                 sorted([module["calls"], module["total_ns"]] for module in modules["modules"]), "modules")
+    expect_equal((document["kernels"]["total_ns"], document["kernels"]["attributed_ns"]), (kernels["total_ns"], kernels["attributed_ns"]), "kernels")
+    expect_equal(len(document["findings"]), len(read_report("report", recording)["inefficiencies"]), "findings")
+
+
+@case
 def a_page_is_written_at_the_end_of_a_run():
     result, output = record([PROGRAMS / "entries"], env={"TORSH_PROFILER_EXPORT_FORMAT": "html"})
     expect_equal(result.returncode, 0, "status")
@@ -62,6 +79,7 @@ def names_cannot_become_markup():
     with opened(page) as report:
         for tab in TABS:
             report.open(tab, width=400)
+            expect_equal(report.js("document.querySelector('[role=tab][aria-selected=true]').id"), f"tab-{tab}", "the open tab")
             expect_equal(report.js("document.querySelectorAll('img').length"), 0, f"images in {tab}")
             assert report.js("document.title") != "owned", "a name ran as a script"
             assert "\u202e" not in report.js("document.body.innerText"), f"{tab} turns the direction around"

@@ -44,6 +44,8 @@ static char *make_document(struct html_page *page)
 	torsh_json_put_u64(json, "n_halved", page->n_halved);
 	torsh_html_overview_put(page);
 	torsh_html_memory_put(page);
+	torsh_html_time_put(page);
+	torsh_html_findings_put(page);
 	torsh_html_frames_put(&page->frames, &page->texts, json);
 	torsh_html_texts_put(&page->texts, json);
 	torsh_json_end_object(json);
@@ -83,6 +85,8 @@ static int write_html(struct trace *trace)
 
 	torsh_html_frames_create(&page.frames);
 	torsh_html_memory_collect(&page);
+	torsh_html_time_collect(&page);
+	torsh_html_findings_collect(&page);
 	do {
 		free(document);
 		document = make_document(&page);
@@ -93,6 +97,8 @@ static int write_html(struct trace *trace)
 	torsh_stream_put(trace->output, torsh_html_page_tail,
 			 (size_t)(torsh_html_page_tail_end - torsh_html_page_tail));
 	free(document);
+	torsh_html_findings_free(&page);
+	torsh_html_time_free(&page);
 	torsh_html_memory_free(&page);
 	torsh_html_frames_free(&page.frames);
 	return 0;

@@ -160,7 +160,8 @@ static void put_process(struct html_page *page, const struct recorded_process *p
 			const struct leaks_process *leaks)
 {
 	struct json_writer *json = &page->json;
-	uint32_t rank;
+	uint32_t rank = 0;
+	bool has_rank = torsh_recording_rank(process->rank, &rank);
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_u64(json, "pid", process->pid);
@@ -170,7 +171,7 @@ static void put_process(struct html_page *page, const struct recorded_process *p
 	torsh_json_put_u64(json, "executed_from", process->executed_from);
 	torsh_html_put_text(page, "program", process->program);
 	put_texts(page, "arguments", process->arguments, process->n_arguments);
-	torsh_json_put_known(json, "rank", torsh_recording_rank(process->rank, &rank), rank);
+	torsh_json_put_known(json, "rank", has_rank, rank);
 	torsh_json_put_u64(json, "start_ns", process->start_ns);
 	put_end(page, process);
 	torsh_html_put_text(page, "allocator", process->allocator);

@@ -37,6 +37,8 @@ struct html_page {
 	struct html_texts texts;
 	struct json_writer json;
 	struct html_memory memory;
+	struct html_time *time;
+	struct html_findings *findings;
 	unsigned n_halved; /* how often the limits were */
 };
 
@@ -56,6 +58,16 @@ void torsh_html_put_text(struct html_page *page, const char *name, const char *t
 void torsh_html_memory_collect(struct html_page *page);
 void torsh_html_memory_put(struct html_page *page);
 void torsh_html_memory_free(struct html_page *page);
+
+/* Operators, modules, kernels and steps. */
+void torsh_html_time_collect(struct html_page *page);
+void torsh_html_time_put(struct html_page *page);
+void torsh_html_time_free(struct html_page *page);
+
+/* What the rules of tools/analysis found. */
+void torsh_html_findings_collect(struct html_page *page);
+void torsh_html_findings_put(struct html_page *page);
+void torsh_html_findings_free(struct html_page *page);
 
 /* What ran, what is missing, and how it was recorded. */
 void torsh_html_overview_put(struct html_page *page);

@@ -42,6 +42,39 @@ function decodeSites(list, text) {
 		firstStep, lastStep, firstNs, lastNs, lateSteps, isOfTensors}));
 }
 
+const OPERATOR = ["name", "calls", "cpu", "own", "least", "half", "p99", "most", "device", "ownDevice", "flops", "allocated"];
+const MODULE = ["name", "calls", "forward", "own", "operators", "backward", "device", "flops", "allocated"];
+const KERNEL = ["what", "name", "calls", "timed", "total", "least", "most", "bytes", "operator", "confidence"];
+const STEP = ["process", "number", "start", "duration", "device", "peak", "flops", "other"];
+
+/** Rows as objects with these names; the first n of texts. */
+function named(rows, names, text, texts) {
+	return rows.map((row) => Object.fromEntries(names.map((name, i) => [name, texts.includes(name) ? text(row[i]) : row[i]])));
+}
+
+function decodeTime(data, text) {
+	data.operators.rows = named(data.operators.rows, OPERATOR, text, ["name"]);
+	data.modules.rows = named(data.modules.rows, MODULE, text, ["name"]);
+	data.kernels.rows = named(data.kernels.rows, KERNEL, text, ["what", "name", "operator", "confidence"]);
+	const {steps} = data;
+	steps.rule = text(steps.rule);
+	steps.rows = steps.rows.map((row) => ({...named([row], STEP, text, [])[0], phases: row.slice(STEP.length)}));
+	const sums = steps.phases.map((name, i) => [name, steps.rows.reduce((sum, step) => sum + step.phases[i], 0)]);
+	data.phases = steps.n
+		? {words: `of ${steps.rows.length} steps`, list: [...sums, ["other", steps.rows.reduce((sum, step) => sum + step.other, 0)]]}
+		: {words: "in operators; no steps are known", list: data.operator_phases.map(([name, ns]) => [text(name), ns])};
+}
+
+function decodeFindings(data, text) {
+	for (const finding of data.findings) {
+		finding.note = text(finding.note);
+		for (const name of ["operator", "kernel", "api", "line"])
+			finding.where[name] = text(finding.where[name]);
+	}
+	for (const rule of data.rules)
+		rule.reason = text(rule.reason);
+}
+
 /** The document of the page, as objects. */
 export function load(json) {
 	const data = JSON.parse(json), text = (i) => i ? data.texts[i] : null;
@@ -59,5 +92,7 @@ export function load(json) {
 	decodeSites(data.growth, text);
 	for (const kept of [...data.leaks.bookkeeping, ...data.leaks.suppressed])
 		kept[0] = text(kept[0]);
+	decodeTime(data, text);
+	decodeFindings(data, text);
 	return data;
 }

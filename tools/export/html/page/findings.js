@@ -5,7 +5,6 @@ import {h} from "./dom.js";
 import {bytes, count, percent, plural, time, visible} from "./format.js";
 import {leakRows} from "./memory.js";
 import {charge} from "./sites.js";
-import {table} from "./table.js";
 
 const SEVERITIES = ["Low", "Medium", "High", "Critical"];
 const LEAK_MIN = 64 * 1024;
@@ -42,14 +41,14 @@ function endFindings(data) {
 /** The evidence of a finding, as it is read. */
 export function evidenceText({name, value, unit, limit}) {
 	const format = unit === "ns" ? time : unit === "bytes" ? bytes : (number) => `${Number(number.toPrecision(4)).toLocaleString("en-US")} ${unit}`;
-	return `${name} ${format(value)}${limit ? ` (${limit.side} ${format(limit.value)})` : ""}`;
+	return `${name.replace(/_(pct|ns|bytes)$/, "").replaceAll("_", " ")} ${format(value)}${limit ? ` (${limit.side} ${format(limit.value)})` : ""}`;
 }
 
 function ruleFindings(data) {
 	return (data.findings ?? []).map((finding) => ({
 		rank: SEVERITIES.indexOf(finding.severity) + (finding.share ?? 0) / 1000, badge: finding.severity.toLowerCase(),
 		level: finding.severity === "Low" || finding.severity === "Medium" ? "warn" : "bad",
-		text: `${finding.share === null ? "" : `${percent(finding.share / 100)} of ${finding.share_of}: `}${finding.description}`,
+		text: finding.share === null ? finding.description : `${finding.description.replace(/\.$/, "")}: ${percent(finding.share / 100)} of ${finding.share_of}.`,
 		then: finding.suggestion, link: "#findings", where: "all findings",
 	}));
 }
@@ -89,19 +88,23 @@ function findingCard(data, finding) {
 		h("p", {class: "soft code"}, finding.rule));
 }
 
+/** Rules that could not be decided, by why. */
+function undecided(rules) {
+	const byReason = new Map();
+	for (const rule of rules)
+		byReason.set(rule.reason ?? "", [...byReason.get(rule.reason ?? "") ?? [], rule.description]);
+	return h("details", {}, h("summary", {}, `${plural(rules.length, "rule")} could not be decided`), [...byReason].map(([reason, list]) => [
+		h("p", {}, reason), h("ul", {class: "soft"}, list.map((text) => h("li", {}, text)))]));
+}
+
 /** The tab Findings: sentences, then each rule's, then what could not be decided. */
 export function findingsTab(data) {
-	const rules = data.rules ?? [], findings = data.findings ?? [];
-	const states = {fired: "found something", clear: "nothing found", not_judged: "could not be decided"};
+	const {rules, findings} = data, clear = rules.filter((rule) => rule.state === "clear"), open = rules.filter((rule) => rule.state === "not_judged");
 	return h("div", {},
 		h("section", {class: "panel"}, h("h2", {}, "In short"), findingList(worst(data).slice(0, 8))),
 		findings.map((finding) => findingCard(data, finding)),
-		rules.length > 0 && h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Rules"),
+		h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Rules"),
 			h("span", {class: "soft"}, `${count(rules.filter((rule) => rule.state === "fired").length)} of ${rules.length} found something`)),
-		table({rows: rules, label: "rules", sortBy: 1, filterText: (rule) => `${rule.name} ${rule.reason ?? ""}`, columns: [
-			{title: "Findings", value: (rule) => rule.n, text: (value) => value || ""},
-			{title: "State", isText: true, value: (rule) => states[rule.state] ?? rule.state},
-			{title: "Rule", isText: true, value: (rule) => rule.description},
-			{title: "Why", isText: true, value: (rule) => rule.reason ?? ""},
-		]})));
+		clear.length > 0 && [h("p", {class: "soft"}, `${plural(clear.length, "rule")} found nothing:`), h("ul", {}, clear.map((rule) => h("li", {}, rule.description)))],
+		open.length > 0 && undecided(open)));
 }

@@ -9,10 +9,12 @@ import {Tip} from "./icicle.js";
 import {memoryTab} from "./memory.js";
 import {commandOf, mainProcess, overviewTab} from "./overview.js";
 import {recordedTab} from "./recorded.js";
+import {hasTime, timeTab} from "./time.js";
 
 const TABS = [
 	{id: "overview", title: "Overview", make: overviewTab},
 	{id: "memory", title: "Memory", make: memoryTab},
+	{id: "time", title: "Time", make: timeTab, has: hasTime},
 	{id: "findings", title: "Findings", make: findingsTab, number: (data) => worst(data).length},
 	{id: "recorded", title: "How it was recorded", make: recordedTab},
 ];

@@ -9,10 +9,11 @@ const FIRST_ROWS = 100;
 /**
  * columns: {title, value(row), text(value, row), bar, sum, isText, help, cell(row)} each: value is sorted by,
  * text is shown, cell makes an element in its place; bar: a bar of the value's share of the largest.
- * options: {rows, columns, sortBy (place of a column), label, filterText(row), details(row), note}.
+ * options: {rows, columns, sortBy (place of a column), label, filterText(row), details(row), note,
+ * first (how many rows are shown before one asks for more)}.
  */
-export function table({rows, columns, sortBy = 0, label, filterText, details, note}) {
-	const state = {sortBy, isDescending: !columns[sortBy].isText, wanted: "", n: FIRST_ROWS, open: new Set()};
+export function table({rows, columns, sortBy = 0, label, filterText, details, note, first = FIRST_ROWS}) {
+	const state = {sortBy, isDescending: !columns[sortBy].isText, wanted: "", n: first, open: new Set()};
 	const body = h("tbody"), head = h("thead"), more = h("div", {class: "more"});
 	const redraw = () => drawBody(body, more, state, chosenRows(rows, columns, state, filterText), columns, details, redraw);
 	const redrawHead = () => replace(head, h("tr", {}, columns.map((column, i) => heading(column, i, state, () => {
@@ -24,7 +25,7 @@ export function table({rows, columns, sortBy = 0, label, filterText, details, no
 	return h("div", {class: "table-block"},
 		h("div", {class: "table-top"},
 			filterText && rows.length > 8 && filterBox(label, (wanted) => {
-				Object.assign(state, {wanted, n: FIRST_ROWS});
+				Object.assign(state, {wanted, n: first});
 				redraw();
 			}),
 			note && h("span", {class: "note"}, note)),

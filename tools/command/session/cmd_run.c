@@ -6,7 +6,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,13 @@
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/session/executable_report.h"
+#include "tools/command/session/python_program.h"
 
 #define AGENT_NAME "libtorshagent.so"
 
 static const char doc[] =
-	"Run a program under the agent and record what it does with memory.\v"
+	"Run a program, a Python script or a Python module under the agent and record what it does with "
+	"memory.\v"
 	"Each option sets a variable TORSH_PROFILER_NAME, which works as well. The recording is "
 	"written to a directory; read it with `torsh report DIR`.";
 
@@ -75,10 +76,11 @@ static const struct setting {
 #define N_SETTINGS (sizeof(settings) / sizeof(*settings))
 #define KEY_SETTING 0x1000
 #define KEY_AGENT (KEY_SETTING + (int)N_SETTINGS)
+#define KEY_MODULE 'm'
 
 struct run {
-	const char *agent;
-	char **command;
+	const char *agent, *module;
+	char **command; /* of a module: its arguments */
 };
 
 static void set_variable(const char *name, const char *value)
@@ -117,12 +119,18 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 	case KEY_AGENT:
 		run->agent = argument;
 		return 0;
+	case KEY_MODULE:
+		run->module = argument;
+		run->command = &state->argv[state->next];
+		state->next = state->argc;
+		return 0;
 	case ARGP_KEY_ARG:
 		run->command = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which program? Give it after --");
+		if (!run->module)
+			argp_error(state, "which program? Give it after --");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -147,26 +155,25 @@ static char *take_agent(const char *given)
 static char *find_agent(const char *given)
 {
 	static const char *const places[] = {"", "../lib/torsh/", "../lib/"};
-	char exe[PATH_MAX], *directory;
-	ssize_t n;
+	char *directory;
 
 	if (!given)
 		given = getenv("TORSH_AGENT");
 	if (given && *given)
 		return take_agent(given);
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (n < 0)
+	directory = torsh_own_directory();
+	if (!directory)
 		torsh_die("can't find this program's own path: %s. Set TORSH_AGENT",
 			  strerror(errno));
-	exe[n] = '\0';
-	directory = dirname(exe);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		char *path = torsh_need_text("%s/%s" AGENT_NAME, directory, places[i]);
 		char *real = realpath(path, NULL);
 
 		free(path);
-		if (real)
+		if (real) {
+			free(directory);
 			return real;
+		}
 	}
 	torsh_die("there is no " AGENT_NAME
 		  " in %s or %s/../lib/torsh: build it, or set TORSH_AGENT",
@@ -197,7 +204,7 @@ static void preload(const char *agent)
 
 static struct argp_option *make_options(void)
 {
-	struct argp_option *options = torsh_need_items(NULL, 0, N_SETTINGS + 2, sizeof(*options));
+	struct argp_option *options = torsh_need_items(NULL, 0, N_SETTINGS + 3, sizeof(*options));
 
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		options[i] = (struct argp_option){
@@ -209,20 +216,28 @@ static struct argp_option *make_options(void)
 	}
 	options[N_SETTINGS] = (struct argp_option){
 		.name = "agent", .key = KEY_AGENT, .arg = "FILE", .doc = "the agent to preload"};
+	options[N_SETTINGS + 1] = (struct argp_option){
+		.name = "module",
+		.key = KEY_MODULE,
+		.arg = "MODULE",
+		.doc = "run a Python module, as python3 -m does; what follows are its arguments"};
 	return options;
 }
 
 int torsh_command_run(int argc, char **argv)
 {
 	struct run run = {0};
-	struct argp argp = {.options = make_options(),
-			    .parser = parse_run,
-			    .args_doc = "-- COMMAND...",
-			    .doc = doc};
+	struct argp argp = {
+		.options = make_options(),
+		.parser = parse_run,
+		.args_doc = "-- COMMAND...\nSCRIPT.py [ARGUMENT...]\n-m MODULE [ARGUMENT...]",
+		.doc = doc};
 	char reason[PATH_MAX + 256], *agent, *program;
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
+	if (run.module || torsh_is_python_script(run.command[0]))
+		run.command = torsh_python_command(run.module, run.command);
 	program = torsh_program_find(run.command[0]);
 	if (!program)
 		torsh_die("there is no program %s", run.command[0]);

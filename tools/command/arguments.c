@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/live/live.h"
+#include "tools/recording/read.h"
 
 #define NAMES_BYTES 256
 
@@ -97,8 +99,12 @@ error_t torsh_argument_path(int key, const char *argument, struct argp_state *st
 		*path = argument;
 		return 0;
 	case ARGP_KEY_END:
+		if (*path)
+			return 0;
+		*path = torsh_recording_newest_here();
 		if (!*path)
 			argp_error(state, "which recording? Give its directory or file");
+		torsh_warn("reading %s, the newest recording here", *path);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

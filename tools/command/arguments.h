@@ -29,7 +29,8 @@ size_t torsh_argument_choice(struct argp_state *state, const char *option, const
 
 /*
  * Parse the one argument that is a recording: the case of ARGP_KEY_ARG and of ARGP_KEY_END in a
- * parser, ARGP_ERR_UNKNOWN for other keys. *path begins as NULL.
+ * parser, ARGP_ERR_UNKNOWN for other keys. *path begins as NULL. Without one it is the newest
+ * recording of the working directory, which is named on stderr.
  */
 error_t torsh_argument_path(int key, const char *argument, struct argp_state *state,
 			    const char **path);

@@ -390,8 +390,10 @@ static uint32_t kinds_left_out(const struct dump_options *options)
 
 int torsh_command_dump(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options_dump, .parser = parse_dump, .args_doc = "DIR|FILE", .doc = doc};
+	static const struct argp argp = {.options = options_dump,
+					 .parser = parse_dump,
+					 .args_doc = "[DIR|FILE]",
+					 .doc = doc};
 	struct dump_options options = {0};
 	struct recording_reader *reader;
 	Torsh__Chunk *chunk;

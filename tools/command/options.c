@@ -229,7 +229,7 @@ static void parse_options(int argc, char **argv, const char *doc,
 	const struct argp argp = {
 		.options = own_options,
 		.parser = parse_own_option,
-		.args_doc = "DIR|FILE",
+		.args_doc = "[DIR|FILE]",
 		.doc = doc,
 		.children = children,
 	};

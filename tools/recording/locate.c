@@ -103,3 +103,49 @@ char *torsh_recording_locate(const char *path, char *error, size_t n_error)
 	free(entries);
 	return found;
 }
+
+/* Default directories of recordings, torsh-NAME-PID. */
+static int is_default_name(const struct dirent *entry)
+{
+	return strncmp(entry->d_name, "torsh-", 6) == 0;
+}
+
+/* When the newest session of a directory began; 0 where it has none. */
+static uint64_t newest_start(const char *directory)
+{
+	struct dirent **entries = NULL;
+	uint64_t newest_ns = 0;
+	int n = scandir(directory, &entries, is_recording_name, NULL);
+
+	for (int i = 0; i < n; i++) {
+		char *path = torsh_need_text("%s/%s", directory, entries[i]->d_name);
+		uint64_t start_ns = started_at(path);
+
+		newest_ns = start_ns > newest_ns ? start_ns : newest_ns;
+		free(path);
+		free(entries[i]);
+	}
+	free(entries);
+	return newest_ns;
+}
+
+char *torsh_recording_newest_here(void)
+{
+	struct dirent **entries = NULL;
+	uint64_t newest_ns = 0;
+	char *newest = NULL;
+	int n = scandir(".", &entries, is_default_name, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		uint64_t start_ns = newest_start(entries[i]->d_name);
+
+		if (start_ns > newest_ns) {
+			free(newest);
+			newest = torsh_need(strdup(entries[i]->d_name));
+			newest_ns = start_ns;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return newest;
+}

@@ -16,6 +16,12 @@
 char *torsh_recording_locate(const char *path, char *error, size_t n_error);
 
 /*
+ * The directory torsh-* of the working directory that has the newest recording, as `torsh run`
+ * makes them by default; NULL where there is none. The caller frees it.
+ */
+char *torsh_recording_newest_here(void);
+
+/*
  * Read a whole recording without its events. Returns NULL with a sentence in error if nothing can
  * be read. Damaged parts are reported on stderr and skipped.
  *

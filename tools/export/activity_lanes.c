@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/export/activity_lanes.h"
 
-#include <search.h>
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/base/containers/hash_map.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
@@ -38,10 +38,9 @@ struct activity_lanes {
 	size_t heap_room, unused_room;
 	uint32_t n_slots, n_ring, first, n_heap, n_unused, n_added;
 	uint64_t n_left_out;
-	void *streams; /* tree of struct stream_lanes */
+	struct hash_map streams; /* of struct stream_lanes */
 	struct stream_lanes *last;
-	/* tree of struct device_lane, by process and device: the first lane of each */
-	void *devices;
+	struct hash_map devices; /* of struct device_lane: the first lane of each device */
 };
 
 struct activity_lanes *torsh_activity_lanes_create(const struct activity_lanes_visitor *visitor,
@@ -58,55 +57,41 @@ struct activity_lanes *torsh_activity_lanes_create(const struct activity_lanes_v
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-static int compare_devices(const void *a, const void *b)
-{
-	const struct device_lane *x = a, *y = b;
-
-	if (x->process != y->process)
-		return (x->process->number > y->process->number) -
-		       (x->process->number < y->process->number);
-	return (x->device > y->device) - (x->device < y->device);
-}
-
-static int compare_streams(const void *a, const void *b)
-{
-	const struct device_lane *x = &((const struct stream_lanes *)a)->key,
-				 *y = &((const struct stream_lanes *)b)->key;
-	int rc = compare_devices(x, y);
-
-	if (rc == 0)
-		rc = (x->context > y->context) - (x->context < y->context);
-	return rc ? rc : (x->stream > y->stream) - (x->stream < y->stream);
-}
-
 static struct stream_lanes *find_stream(struct activity_lanes *rows,
 					const struct device_activity *activity)
 {
-	const struct stream_lanes key = {.key = {.process = activity->process,
-						 .device = activity->record.device,
-						 .context = activity->record.context,
-						 .stream = activity->record.stream}};
-	struct stream_lanes **found, *made;
+	const struct activity_record *record = &activity->record;
+	const uint64_t key[] = {(uintptr_t)activity->process, record->device, record->context,
+				record->stream};
+	const struct device_lane *last = rows->last ? &rows->last->key : NULL;
+	const struct hash_entry *entry;
 
-	if (rows->last && compare_streams(rows->last, &key) == 0)
+	if (last && last->process == activity->process && last->device == record->device &&
+	    last->context == record->context && last->stream == record->stream)
 		return rows->last;
-	found = tfind(&key, &rows->streams, compare_streams);
-	if (found)
-		return rows->last = *found;
-	made = torsh_need(malloc(sizeof(*made)));
-	*made = key;
-	torsh_need(tsearch(made, &rows->streams, compare_streams));
-	return rows->last = made;
+	entry = torsh_hash_map_find(&rows->streams, key, sizeof(key));
+	if (!entry) {
+		struct stream_lanes *made = torsh_need(calloc(1, sizeof(*made)));
+
+		made->key = (struct device_lane){.process = activity->process,
+						 .device = record->device,
+						 .context = record->context,
+						 .stream = record->stream};
+		entry = torsh_hash_map_put(&rows->streams, key, sizeof(key), (uintptr_t)made);
+	}
+	return rows->last = (struct stream_lanes *)entry->value;
 }
 
 static struct device_lane *add_lane(struct activity_lanes *rows, struct stream_lanes *stream)
 {
-	struct device_lane *lane = torsh_need(malloc(sizeof(*lane))), **first;
+	const uint64_t device[] = {(uintptr_t)stream->key.process, stream->key.device};
+	struct device_lane *lane = torsh_need(malloc(sizeof(*lane)));
+	const struct hash_entry *first =
+		torsh_hash_map_put(&rows->devices, device, sizeof(device), (uintptr_t)lane);
 
 	*lane = stream->key;
 	lane->number = (uint32_t)stream->n;
-	first = torsh_need(tsearch(lane, &rows->devices, compare_devices));
-	lane->device_own = (*first)->device_own;
+	lane->device_own = ((const struct device_lane *)first->value)->device_own;
 	stream->lanes = torsh_array_reserve(stream->lanes, stream->n, &stream->capacity,
 					    sizeof(struct device_lane *));
 	stream->lanes[stream->n++] = lane;
@@ -254,11 +239,6 @@ static void free_stream(void *item)
 	free(stream);
 }
 
-static void keep_item(void *item)
-{
-	(void)item;
-}
-
 uint64_t torsh_activity_lanes_destroy(struct activity_lanes *rows)
 {
 	uint64_t n_left_out;
@@ -266,8 +246,8 @@ uint64_t torsh_activity_lanes_destroy(struct activity_lanes *rows)
 	while (rows->n_ring || rows->n_heap)
 		take_first(rows);
 	n_left_out = rows->n_left_out;
-	tdestroy(rows->devices, keep_item);
-	tdestroy(rows->streams, free_stream);
+	torsh_hash_map_free(&rows->devices);
+	torsh_hash_map_free_values(&rows->streams, free_stream);
 	torsh_sparse_array_destroy(&rows->slots);
 	torsh_sparse_array_destroy(&rows->ring);
 	free(rows->heap);

@@ -3,11 +3,12 @@
 #ifndef TORSH_TIMELINE_ASYNC_SPANS_H
 #define TORSH_TIMELINE_ASYNC_SPANS_H
 
+#include "tools/base/containers/hash_map.h"
 #include "tools/timeline/spans.h"
 
 /* Zeros are none. */
 struct async_spans {
-	void *tree; /* of struct span; owns them */
+	struct hash_map map; /* of struct span; owns them */
 };
 
 /*
@@ -23,7 +24,10 @@ struct span *torsh_async_spans_add(struct async_spans *async, struct span *span)
 struct span *torsh_async_spans_take(struct async_spans *async, enum span_kind kind,
 				    uint64_t number);
 
-/* Take any span, which the caller frees; NULL: none is left. */
-struct span *torsh_async_spans_take_any(struct async_spans *async);
+/*
+ * Take all spans, in the order of their begins. Returns the array, which the caller frees as well
+ * as the spans in it, and sets *n.
+ */
+struct span **torsh_async_spans_take_all(struct async_spans *async, size_t *n);
 
 #endif

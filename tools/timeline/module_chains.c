@@ -67,11 +67,7 @@ void torsh_module_chains_place(struct module_chains *chains, struct span *span,
 
 void torsh_module_chains_free(struct module_chains *chains)
 {
-	for (size_t i = 0; i < chains->map.n_slots; i++) {
-		if (chains->map.slots[i])
-			free((struct module_chain *)chains->map.slots[i]->value);
-	}
-	torsh_hash_map_free(&chains->map);
+	torsh_hash_map_free_values(&chains->map, free);
 	torsh_sparse_array_destroy(&chains->forward);
 	*chains = (struct module_chains){0};
 }

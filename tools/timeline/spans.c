@@ -438,15 +438,28 @@ static int take_event(void *context, const struct recorded_process *process,
 	return 0;
 }
 
+static void close_async(struct walk *walk, struct process_state *state)
+{
+	size_t n;
+	struct span **spans = torsh_async_spans_take_all(&state->async, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		spans[i]->is_cut = true;
+		finish_span(walk, spans[i], state->last_ns, spans[i]->thread);
+		free(spans[i]);
+	}
+	free(spans);
+}
+
 /* End what is open, the innermost first, and let go of everything. */
 static void close_state(struct walk *walk, struct process_state *state)
 {
 	struct open_spans *thread;
-	struct span *span;
 
 	for (size_t i = 0; (thread = torsh_sparse_array_next(&state->threads.all, &i)); i++) {
 		while (thread->n) {
-			span = thread->spans[thread->n - 1];
+			struct span *span = thread->spans[thread->n - 1];
+
 			span->is_cut = true;
 			end_span(walk, thread, thread->n - 1, state->last_ns, span->thread);
 		}
@@ -454,11 +467,7 @@ static void close_state(struct walk *walk, struct process_state *state)
 			free(thread->spans[k]);
 		free(thread->spans);
 	}
-	while ((span = torsh_async_spans_take_any(&state->async))) {
-		span->is_cut = true;
-		finish_span(walk, span, state->last_ns, span->thread);
-		free(span);
-	}
+	close_async(walk, state);
 	torsh_sparse_array_destroy(&state->threads.all);
 	free(state->threads.busy);
 	free(state->traits);

@@ -63,6 +63,55 @@ const struct hash_entry *torsh_hash_map_find(const struct hash_map *map, const v
 	return map->n ? *find_slot(map, XXH64(key, n_key, 0), key, n_key) : NULL;
 }
 
+/* Move entries back that the empty slot at i separates from their hash's slot. */
+static void close_gap(struct hash_map *map, size_t i)
+{
+	size_t mask = map->n_slots - 1;
+
+	for (size_t k = (i + 1) & mask; map->slots[k]; k = (k + 1) & mask) {
+		/* How far the entry is past its first slot, and past the gap. */
+		if (((k - map->slots[k]->hash) & mask) < ((k - i) & mask))
+			continue;
+		map->slots[i] = map->slots[k];
+		map->slots[k] = NULL;
+		i = k;
+	}
+}
+
+bool torsh_hash_map_remove(struct hash_map *map, const void *key, size_t n_key, size_t *value)
+{
+	struct hash_entry **slot = map->n ? find_slot(map, XXH64(key, n_key, 0), key, n_key) : NULL;
+
+	if (!slot || !*slot)
+		return false;
+	*value = (*slot)->value;
+	free(*slot);
+	*slot = NULL;
+	map->n--;
+	close_gap(map, (size_t)(slot - map->slots));
+	return true;
+}
+
+const struct hash_entry *torsh_hash_map_next(const struct hash_map *map, size_t *at)
+{
+	while (*at < map->n_slots) {
+		const struct hash_entry *entry = map->slots[(*at)++];
+
+		if (entry)
+			return entry;
+	}
+	return NULL;
+}
+
+void torsh_hash_map_free_values(struct hash_map *map, void (*free_value)(void *))
+{
+	const struct hash_entry *entry;
+
+	for (size_t at = 0; (entry = torsh_hash_map_next(map, &at));)
+		free_value((void *)entry->value);
+	torsh_hash_map_free(map);
+}
+
 void torsh_hash_map_free(struct hash_map *map)
 {
 	for (size_t i = 0; i < map->n_slots; i++)

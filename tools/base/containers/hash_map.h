@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A hash map from keys of any bytes to numbers, usually from a row's identity to its index in an
- * array. A zeroed map is empty. Entries do not move until the map is freed, and cannot be removed.
- * Running out of memory ends the program.
- *
- * For 64-bit keys with measured look-ups see key_index.h; for removable entries by address see
- * live_table.h.
+ * array. A zeroed map is empty. Entries do not move until they are removed or the map is freed.
+ * Running out of memory ends the program. The map of all tools; the headers of key_index,
+ * live_table, sparse_array and address_ranges give the reason for each exception.
  */
 #ifndef TORSH_BASE_CONTAINERS_HASH_MAP_H
 #define TORSH_BASE_CONTAINERS_HASH_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -37,6 +36,15 @@ const struct hash_entry *torsh_hash_map_put(struct hash_map *map, const void *ke
 const struct hash_entry *torsh_hash_map_find(const struct hash_map *map, const void *key,
 					     size_t n_key);
 
+/* Remove the key. Returns true and sets *value to its value; false: it is not there. */
+bool torsh_hash_map_remove(struct hash_map *map, const void *key, size_t n_key, size_t *value);
+
+/*
+ * Iterate over all entries, in any order, while the map does not change. Start with *at = 0;
+ * returns NULL after the last.
+ */
+const struct hash_entry *torsh_hash_map_next(const struct hash_map *map, size_t *at);
+
 /* torsh_hash_map_put for a text: the entry's key is a copy of it. */
 static inline const struct hash_entry *torsh_hash_map_put_text(struct hash_map *map,
 							       const char *text, size_t value)
@@ -46,5 +54,8 @@ static inline const struct hash_entry *torsh_hash_map_put_text(struct hash_map *
 
 /* Free all entries; the map is empty afterwards. */
 void torsh_hash_map_free(struct hash_map *map);
+
+/* The same where values are pointers from malloc: free_value frees each of them. */
+void torsh_hash_map_free_values(struct hash_map *map, void (*free_value)(void *));
 
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/device/kernels/device_calls.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/containers/array.h"
-#include "tools/base/die.h"
 
 const char *torsh_wait_name(uint32_t kind)
 {
@@ -44,56 +42,23 @@ static const char *overhead_name(uint32_t kind)
 
 /* ---- rows by what they are of ---------------------------------------------------------------- */
 
-struct known_time {
-	enum device_time_kind kind;
-	char *name, *operator_name;
-	size_t row;
-};
-
-static int compare_known_times(const void *a, const void *b)
-{
-	const struct known_time *x = a, *y = b;
-	int rc = (x->kind > y->kind) - (x->kind < y->kind);
-
-	if (rc == 0)
-		rc = strcmp(x->name, y->name);
-	return rc ? rc
-		  : strcmp(x->operator_name ? x->operator_name : "",
-			   y->operator_name ? y->operator_name : "");
-}
-
-static void free_known_time(void *known)
-{
-	free(((struct known_time *)known)->name);
-	free(((struct known_time *)known)->operator_name);
-	free(known);
-}
-
 static struct device_time *find_time(struct device_calls *calls, enum device_time_kind kind,
 				     const char *name, const char *operator_name)
 {
-	struct known_time key = {.kind = kind,
-				 .name = (char *)name,
-				 .operator_name = (char *)operator_name},
-			  *made;
-	struct known_time **found = tfind(&key, &calls->known_times, compare_known_times);
+	const char *own_name = torsh_intern(&calls->texts, name);
+	const char *own_operator = torsh_intern(&calls->texts, operator_name ? operator_name : "");
+	const uint64_t key[] = {kind, (uintptr_t)own_name, (uintptr_t)own_operator};
+	size_t row =
+		torsh_hash_map_put(&calls->known_times, key, sizeof(key), calls->n_times)->value;
 
-	if (found)
-		return &calls->times[(*found)->row];
-	made = torsh_need(malloc(sizeof(*made)));
-	*made = (struct known_time){
-		.kind = kind,
-		.name = torsh_need(strdup(name)),
-		.operator_name = operator_name ? torsh_need(strdup(operator_name)) : NULL,
-		.row = calls->n_times,
-	};
-	torsh_need(tsearch(made, &calls->known_times, compare_known_times));
+	if (row < calls->n_times)
+		return &calls->times[row];
 	calls->times = torsh_array_reserve(calls->times, calls->n_times, &calls->times_room,
 					   sizeof(*calls->times));
 	calls->times[calls->n_times] = (struct device_time){
 		.kind = kind,
-		.name = torsh_need(strdup(name)),
-		.operator_name = operator_name ? torsh_need(strdup(operator_name)) : NULL,
+		.name = own_name,
+		.operator_name = operator_name ? own_operator : NULL,
 	};
 	return &calls->times[calls->n_times++];
 }
@@ -116,56 +81,35 @@ static const char *label_or(const struct recorded_process *process, uint32_t lab
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-struct known_shape {
-	const struct recorded_process *process;
-	struct event_kernel launch;
-	size_t row;
-};
-
-static int compare_known_shapes(const void *a, const void *b)
-{
-	const struct known_shape *x = a, *y = b;
-	int rc = (x->process > y->process) - (x->process < y->process);
-
-#define BY(field)    \
-	if (rc == 0) \
-		rc = (x->launch.field > y->launch.field) - (x->launch.field < y->launch.field);
-	BY(name)
-	BY(device)
-	BY(grid_x)
-	BY(grid_y)
-	BY(grid_z)
-	BY(block_x)
-	BY(block_y)
-	BY(block_z)
-	BY(registers)
-	BY(static_shared_bytes)
-	BY(dynamic_shared_bytes)
-	BY(local_bytes)
-#undef BY
-	return rc;
-}
-
 static void add_shape(struct device_calls *calls, const struct recorded_process *process,
 		      const struct event_kernel *kernel)
 {
-	struct known_shape key = {.process = process, .launch = *kernel, .row = calls->n_shapes},
-			   *made;
-	struct known_shape **found = tfind(&key, &calls->known_shapes, compare_known_shapes);
-	struct launch_shape *shape;
+	const uint64_t key[] = {
+		(uintptr_t)process,
+		kernel->name,
+		kernel->device,
+		kernel->grid_x,
+		kernel->grid_y,
+		kernel->grid_z,
+		kernel->block_x,
+		kernel->block_y,
+		kernel->block_z,
+		kernel->registers,
+		kernel->static_shared_bytes,
+		kernel->dynamic_shared_bytes,
+		kernel->local_bytes,
+	};
+	size_t row =
+		torsh_hash_map_put(&calls->known_shapes, key, sizeof(key), calls->n_shapes)->value;
 
-	if (!found) {
-		made = torsh_need(malloc(sizeof(*made)));
-		*made = key;
-		found = torsh_need(tsearch(made, &calls->known_shapes, compare_known_shapes));
+	if (row == calls->n_shapes) {
 		calls->shapes = torsh_array_reserve(calls->shapes, calls->n_shapes,
 						    &calls->shapes_room, sizeof(*calls->shapes));
 		calls->shapes[calls->n_shapes++] =
 			(struct launch_shape){.process = process, .launch = *kernel};
 	}
-	shape = &calls->shapes[(*found)->row];
-	shape->calls++;
-	shape->total_ns += kernel->duration_ns;
+	calls->shapes[row].calls++;
+	calls->shapes[row].total_ns += kernel->duration_ns;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -257,9 +201,8 @@ static const struct event_device *device_of(const struct device_calls *calls,
 
 void torsh_device_calls_finish(struct device_calls *calls)
 {
-	tdestroy(calls->known_times, free_known_time);
-	tdestroy(calls->known_shapes, free);
-	calls->known_times = calls->known_shapes = NULL;
+	torsh_hash_map_free(&calls->known_times);
+	torsh_hash_map_free(&calls->known_shapes);
 	for (size_t i = 0; i < calls->n_shapes; i++)
 		calls->shapes[i].device = device_of(calls, &calls->shapes[i]);
 	if (calls->n_times)
@@ -270,10 +213,7 @@ void torsh_device_calls_finish(struct device_calls *calls)
 
 void torsh_device_calls_free(struct device_calls *calls)
 {
-	for (size_t i = 0; i < calls->n_times; i++) {
-		free(calls->times[i].name);
-		free(calls->times[i].operator_name);
-	}
+	torsh_intern_free(&calls->texts);
 	free(calls->times);
 	free(calls->shapes);
 	free(calls->devices);

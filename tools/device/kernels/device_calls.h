@@ -7,6 +7,8 @@
 #ifndef TORSH_DEVICE_KERNELS_DEVICE_CALLS_H
 #define TORSH_DEVICE_KERNELS_DEVICE_CALLS_H
 
+#include "tools/base/containers/hash_map.h"
+#include "tools/base/containers/intern.h"
 #include "tools/device/kernels/occupancy.h"
 #include "tools/recording/timeline.h"
 
@@ -15,8 +17,8 @@ enum device_time_kind { TIME_CALL, TIME_WAIT, TIME_OVERHEAD, N_TIME_KINDS };
 /* All calls of one name, waits of one kind by one operator, or overhead of one kind. */
 struct device_time {
 	enum device_time_kind kind;
-	char *name;
-	char *operator_name; /* of waits; NULL: unknown */
+	const char *name;
+	const char *operator_name; /* of waits; NULL: unknown */
 	uint64_t calls, failed, total_ns, max_ns;
 };
 
@@ -40,7 +42,8 @@ struct device_calls {
 	size_t n_shapes, shapes_room;
 	struct process_device *devices;
 	size_t n_devices, devices_room;
-	void *known_times, *known_shapes; /* trees of rows while they are collected */
+	struct intern texts; /* of times */
+	struct hash_map known_times, known_shapes; /* rows' indices while they are collected */
 };
 
 /* Begin without calls; torsh_device_calls_free frees them. */

@@ -11,6 +11,7 @@
 #ifndef TORSH_EXPORT_PROFILE_PROFILE_H
 #define TORSH_EXPORT_PROFILE_PROFILE_H
 
+#include "tools/base/containers/hash_map.h"
 #include "tools/base/json.h"
 #include "tools/device/kernels/attribution.h"
 #include "tools/device/kernels/counters.h"
@@ -133,7 +134,7 @@ struct profile_json {
 	struct unbound *unbound; /* likewise */
 	size_t n_unbound, unbound_room;
 	const char *model; /* class of the first module that was called, or NULL */
-	void *names; /* tree of operators' names, with their counts */
+	struct hash_map names; /* operators' names, with their counts */
 };
 
 /* Go over the timeline and put every piece of work where it belongs. Returns 0 or -errno. */

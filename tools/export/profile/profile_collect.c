@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Collects device activities and the spans that launched them, in one pass over the timeline. */
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 
 /* An operator's name, and how often it was called. */
 struct known_name {
-	char *text;
+	const char *text;
 	uint64_t n_calls;
 };
 
@@ -45,28 +44,17 @@ struct collector {
 
 /* ---- names of spans -------------------------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(((const struct known_name *)a)->text, ((const struct known_name *)b)->text);
-}
-
-static void free_name(void *name)
-{
-	free(((struct known_name *)name)->text);
-	free(name);
-}
-
 /* The same in all processes, so that a span's id is its own. */
 static struct known_name *find_name(struct profile_json *profile, const char *text)
 {
-	const struct known_name key = {.text = (char *)text};
-	struct known_name **found = tfind(&key, &profile->names, compare_names), *name;
+	const struct hash_entry *entry =
+		torsh_hash_map_find(&profile->names, text, strlen(text) + 1);
+	struct known_name *name;
 
-	if (found)
-		return *found;
+	if (entry)
+		return (struct known_name *)entry->value;
 	name = torsh_need(calloc(1, sizeof(*name)));
-	name->text = torsh_need(strdup(text));
-	torsh_need(tsearch(name, &profile->names, compare_names));
+	name->text = torsh_hash_map_put_text(&profile->names, text, (uintptr_t)name)->key;
 	return name;
 }
 
@@ -553,5 +541,5 @@ void torsh_profile_free(struct profile_json *profile)
 	free(profile->operators);
 	free(profile->work);
 	free(profile->order);
-	tdestroy(profile->names, free_name);
+	torsh_hash_map_free_values(&profile->names, free);
 }

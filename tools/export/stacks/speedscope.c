@@ -5,22 +5,21 @@
  * written without a tree of JSON values: a large program has millions of frames.
  */
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/hash_map.h"
+#include "tools/base/containers/intern.h"
 #include "tools/base/die.h"
 #include "tools/base/json_writer.h"
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
-/* A frame by what people see; file is interned. */
+/* A frame by what people see. */
 struct seen_frame {
 	const char *name, *file;
 	int line;
-	uint32_t number;
 };
 
 struct kept_sample {
@@ -30,9 +29,10 @@ struct kept_sample {
 };
 
 struct speedscope {
-	void *tree; /* of struct seen_frame */
+	struct intern texts; /* names and files */
+	struct hash_map by_text; /* numbers by a frame's interned texts and line */
 	struct hash_map known; /* numbers by struct frame's address, which is found faster */
-	struct seen_frame **seen;
+	struct seen_frame *seen; /* by number */
 	size_t n_seen, seen_room;
 	struct kept_sample *samples;
 	size_t n_samples, samples_room;
@@ -47,33 +47,25 @@ static void begin_speedscope(struct export *export)
 	export->state = torsh_need(calloc(1, sizeof(struct speedscope)));
 }
 
-static int compare_seen(const void *a, const void *b)
-{
-	const struct seen_frame *one = a, *other = b;
-	int rc = strcmp(one->name, other->name);
-
-	if (rc == 0)
-		rc = strcmp(one->file ? one->file : "", other->file ? other->file : "");
-	return rc ? rc : (one->line > other->line) - (one->line < other->line);
-}
-
 static uint32_t number_frame(struct speedscope *state, const char *name, const char *file, int line)
 {
-	struct seen_frame key = {.name = name, .file = file, .line = line}, **found, *made;
+	const struct {
+		uint64_t name, file, line;
+	} key = {
+		.name = (uintptr_t)torsh_intern(&state->texts, name),
+		.file = (uintptr_t)torsh_intern(&state->texts, file ? file : ""),
+		.line = (uint64_t)line,
+	};
+	size_t number =
+		torsh_hash_map_put(&state->by_text, &key, sizeof(key), state->n_seen)->value;
 
-	found = tfind(&key, &state->tree, compare_seen);
-	if (found)
-		return (*found)->number;
-	made = torsh_need(malloc(sizeof(*made)));
-	*made = (struct seen_frame){.name = torsh_need(strdup(name)),
-				    .file = file,
-				    .line = line,
-				    .number = (uint32_t)state->n_seen};
-	torsh_need(tsearch(made, &state->tree, compare_seen));
+	if (number < state->n_seen)
+		return (uint32_t)number;
 	state->seen =
-		torsh_array_reserve(state->seen, state->n_seen, &state->seen_room, sizeof(made));
-	state->seen[state->n_seen++] = made;
-	return made->number;
+		torsh_array_reserve(state->seen, number, &state->seen_room, sizeof(*state->seen));
+	state->seen[state->n_seen++] =
+		(struct seen_frame){.name = (const char *)key.name, .file = file, .line = line};
+	return (uint32_t)number;
 }
 
 static uint32_t number_of(struct speedscope *state, const struct frame *frame)
@@ -122,11 +114,11 @@ static void emit_shared(struct json_writer *json, const struct speedscope *state
 	torsh_json_begin_array(json, "frames");
 	for (size_t i = 0; i < state->n_seen; i++) {
 		torsh_json_begin_object(json, NULL);
-		torsh_json_put_text(json, "name", state->seen[i]->name);
-		if (state->seen[i]->file)
-			torsh_json_put_text(json, "file", state->seen[i]->file);
-		if (state->seen[i]->line)
-			torsh_json_put_u64(json, "line", (uint64_t)state->seen[i]->line);
+		torsh_json_put_text(json, "name", state->seen[i].name);
+		if (state->seen[i].file)
+			torsh_json_put_text(json, "file", state->seen[i].file);
+		if (state->seen[i].line)
+			torsh_json_put_u64(json, "line", (uint64_t)state->seen[i].line);
 		torsh_json_end_object(json);
 	}
 	torsh_json_end_array(json);
@@ -174,11 +166,8 @@ static void emit_profile(struct json_writer *json, const struct speedscope *stat
 static void free_speedscope(struct speedscope *state)
 {
 	torsh_hash_map_free(&state->known);
-	for (size_t i = 0; i < state->n_seen; i++) {
-		tdelete(state->seen[i], &state->tree, compare_seen);
-		free((char *)state->seen[i]->name);
-		free(state->seen[i]);
-	}
+	torsh_hash_map_free(&state->by_text);
+	torsh_intern_free(&state->texts);
 	free(state->seen);
 	free(state->samples);
 	free(state->numbers);

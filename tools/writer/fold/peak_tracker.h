@@ -19,9 +19,8 @@ struct peak_tracker {
 	uint64_t peak_stamp;
 	uint64_t last_stamp; /* of the last change */
 	uint32_t peak_number; /* number of new maxima so far; 0: never above 0 */
-	uint64_t window_bytes,
-		/* highest value noted since torsh_peak_tracker_mark; never above the peak */
-		window_stamp;
+	/* the highest sum since torsh_peak_tracker_mark, and when; never above the peak */
+	uint64_t window_bytes, window_stamp;
 };
 
 /*

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/frames/stack_key.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/base/die.h"
+
+bool torsh_stack_key_has(enum frame_kind kind, bool has_own)
+{
+	if (kind == FRAME_INTERPRETER || kind == FRAME_IMPORT || kind == FRAME_CUT)
+		return false;
+	return !has_own || kind == FRAME_OWN;
+}
+
+static void put_frame(FILE *out, const struct frame *frame, bool with_lines)
+{
+	const char *place = frame->file ? frame->file : frame->module;
+
+	if (frame->function)
+		fprintf(out, "%s\t%s", frame->function, place ? place : "");
+	else
+		fprintf(out, "+%llx\t%s", (unsigned long long)frame->module_offset,
+			place ? place : "");
+	if (with_lines && frame->file)
+		fprintf(out, ":%d", frame->line);
+	fputc('\n', out);
+}
+
+char *torsh_stack_key(const struct frame *const *frames, size_t n, const char *directory,
+		      bool with_lines)
+{
+	char *key = NULL;
+	size_t n_key = 0;
+	FILE *out = torsh_need(open_memstream(&key, &n_key));
+	bool has_own = false;
+
+	for (size_t i = 0; i < n; i++) {
+		enum frame_kind kind = torsh_frame_kind(frames[i], directory);
+
+		if (torsh_stack_key_has(kind, has_own))
+			put_frame(out, frames[i], with_lines);
+		has_own = has_own || kind == FRAME_OWN;
+	}
+	if (fclose(out) != 0)
+		torsh_need(NULL);
+	return key;
+}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/memory/allocation_sites.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,44 +205,64 @@ static void merge_into(struct allocation_site *to, const struct allocation_site 
 		to->last_ns = from->last_ns;
 }
 
-/*
- * Merge equal ones, as compare decides, into the first of them. Keeps the order. The tree holds
- * pointers to allocation sites that stay where they are: items only move down, to places before
- * them.
- */
-static void merge_equal(struct allocation_sites *sites, size_t n_first,
-			int (*compare)(const void *, const void *))
+/* How sites are compared to be merged: by the innermost depth frames where that matters. */
+struct merge {
+	int (*compare)(const struct allocation_site *a, const struct allocation_site *b,
+		       size_t depth);
+	size_t depth;
+};
+
+/* Equal ones in the order of their places. */
+static int compare_members(const void *a, const void *b, void *merge)
 {
-	struct allocation_site *all = torsh_need_items(NULL, 0, sites->n, sizeof(*all));
+	const struct merge *by = merge;
+	const struct allocation_site *x = *(struct allocation_site *const *)a,
+				     *y = *(struct allocation_site *const *)b;
+	int rc = by->compare(x, y, by->depth);
+
+	return rc ? rc : (x > y) - (x < y);
+}
+
+/* Returns for each of the first n sites the first one that is equal to it. */
+static struct allocation_site **find_first_equal(struct allocation_site *items, size_t n,
+						 struct merge *by)
+{
+	struct allocation_site **sorted = torsh_need_items(NULL, 0, n + 1, sizeof(items));
+	struct allocation_site **firsts = torsh_need_items(NULL, 0, n + 1, sizeof(items));
+	struct allocation_site *first = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &items[i];
+	qsort_r(sorted, n, sizeof(*sorted), compare_members, by);
+	for (size_t i = 0; i < n; i++) {
+		if (!first || by->compare(first, sorted[i], by->depth) != 0)
+			first = sorted[i];
+		firsts[sorted[i] - items] = first;
+	}
+	free(sorted);
+	return firsts;
+}
+
+/* Merge equal ones among the first n_first into the first of them. Keeps the order. */
+static void merge_equal(struct allocation_sites *sites, size_t n_first, struct merge by)
+{
+	struct allocation_site *items = sites->items, **firsts;
 	size_t n = 0;
-	void *tree = NULL;
 
 	if (n_first > sites->n)
 		n_first = sites->n;
+	firsts = find_first_equal(items, n_first, &by);
+	for (size_t i = 0; i < n_first; i++) {
+		if (firsts[i] == &items[i])
+			continue;
+		merge_into(firsts[i], &items[i]);
+		free(items[i].frames);
+	}
 	for (size_t i = 0; i < sites->n; i++) {
-		struct allocation_site **found;
-
-		all[n] = sites->items[i];
-		if (i >= n_first) {
-			n++;
-			continue;
-		}
-		found = torsh_need(tsearch(&all[n], &tree, compare));
-		if (*found == &all[n]) {
-			n++;
-			continue;
-		}
-		merge_into(*found, &all[n]);
-		free(all[n].frames);
+		if (i >= n_first || firsts[i] == &items[i])
+			items[n++] = items[i];
 	}
-	while (tree) {
-		struct allocation_site *root = *(struct allocation_site **)tree;
-
-		tdelete(root, &tree, compare);
-	}
-	free(sites->items);
-	sites->items = all;
-	sites->n_room = sites->n;
+	free(firsts);
 	sites->n = n;
 }
 
@@ -266,18 +285,16 @@ static int compare_kinds(const struct allocation_site *a, const struct allocatio
 	return (int)a->is_arena - (int)b->is_arena;
 }
 
-static _Thread_local size_t compared_depth;
-
-static int compare_stacks(const void *a, const void *b)
+static int compare_stacks(const struct allocation_site *one, const struct allocation_site *other,
+			  size_t depth)
 {
-	const struct allocation_site *one = a, *other = b;
 	const struct recorded_process *process = one->process;
 	uint32_t x = one->stack, y = other->stack;
 	int rc = compare_kinds(one, other);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < compared_depth && x != y; i++) {
+	for (size_t i = 0; i < depth && x != y; i++) {
 		const struct recorded_stack *node_x, *node_y;
 
 		if (x >= process->n_stacks)
@@ -296,11 +313,12 @@ static int compare_stacks(const void *a, const void *b)
 	return 0;
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_places(const struct allocation_site *one, const struct allocation_site *other,
+			  size_t depth)
 {
-	const struct allocation_site *one = a, *other = b;
 	int rc = compare_kinds(one, other);
 
+	(void)depth;
 	if (rc)
 		return rc;
 	return one->stack < other->stack ? -1 : one->stack > other->stack;
@@ -319,9 +337,11 @@ void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *sy
 		is_changed |= shown != site->stack;
 		site->stack = shown;
 	}
-	compared_depth = sites->depth;
 	if (sites->depth || is_changed)
-		merge_equal(sites, sites->n, sites->depth ? compare_stacks : compare_places);
+		merge_equal(
+			sites, sites->n,
+			(struct merge){.compare = sites->depth ? compare_stacks : compare_places,
+				       .depth = sites->depth});
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -405,11 +425,12 @@ static int compare_frame(const struct frame *a, const struct frame *b)
 	return compare_numbers(a->address, b->address);
 }
 
-static int compare_named(const void *a, const void *b)
+static int compare_named(const struct allocation_site *one, const struct allocation_site *other,
+			 size_t depth)
 {
-	const struct allocation_site *one = a, *other = b;
 	int rc = compare_kinds(one, other);
 
+	(void)depth;
 	if (rc)
 		return rc;
 	if (one->n_frames != other->n_frames)
@@ -448,7 +469,7 @@ void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, s
 		if (!sites->items[i].frames)
 			name_holder(&sites->items[i], symbols, sites->depth);
 	}
-	merge_equal(sites, n_first, compare_named);
+	merge_equal(sites, n_first, (struct merge){.compare = compare_named});
 }
 
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes)

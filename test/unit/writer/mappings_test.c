@@ -241,8 +241,8 @@ static void assert_same_now(const struct both *both)
 		assert_int_equal(site->total_bytes, both->pages.total_of[i]);
 	}
 	for (uint32_t i = 0; i < N_PAGES; i++) {
-		const struct range *range =
-			torsh_ranges_above(&both->mappings.ranges, address_of(i));
+		const struct address_range *range =
+			torsh_address_ranges_above(&both->mappings.ranges, address_of(i));
 		int is_mapped = range && range->start <= address_of(i);
 
 		assert_int_equal(is_mapped, both->pages.owner[i] != 0);

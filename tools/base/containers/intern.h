@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Interned strings: each text once, so that equal ones can be compared by pointer. */
+/*
+ * Interned strings: each text once, so that equal ones can be compared by pointer. A hash_map.h of
+ * texts, the values of which are not used.
+ */
 #ifndef TORSH_BASE_CONTAINERS_INTERN_H
 #define TORSH_BASE_CONTAINERS_INTERN_H
 

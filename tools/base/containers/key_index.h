@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash index from 64-bit keys to numbers, which only grows; inlined, because walks over millions
- * of events use it. Its keys are pairs (parent, address) of stacks and hashes of rows that the
- * caller compares. For other keys see hash_map.h.
+ * A hash index from 64-bit keys to numbers, which only grows. Unlike hash_map.h it has its keys in
+ * the slots, allocates nothing for an entry and is inlined, because walks over millions of events
+ * use it. Its keys are pairs (parent, address) of stacks and hashes of rows that the caller
+ * compares.
  */
 #ifndef TORSH_BASE_CONTAINERS_KEY_INDEX_H
 #define TORSH_BASE_CONTAINERS_KEY_INDEX_H

@@ -2,26 +2,22 @@
 #include "tools/device/memory/device_blocks.h"
 
 #include <inttypes.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/containers/array.h"
-#include "tools/base/die.h"
 
 #define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
 #define SCOPES_MAX 256u /* more devices than any machine has: those beyond are one */
 #define THREADS_MAX 65536u /* with their own latest frees; further threads share entries */
 
 /* What a number of an event names. */
-enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY };
+enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY, N_SPACES };
 
-/* Numbers that stand for a block; those of a tree don't overlap. */
-struct range {
-	uint64_t begin, end;
-	uint32_t block;
-};
+_Static_assert(N_SPACES ==
+		       sizeof(((struct device_blocks *)0)->ranges) / sizeof(struct address_ranges),
+	       "a set of ranges for each space");
 
 /*
  * The block that a thread's latest free ended, until the thread's next event shows that the free
@@ -31,7 +27,7 @@ struct device_undo {
 	uint32_t kind;
 	uint64_t address;
 	struct undone {
-		struct range range;
+		struct address_range range;
 		enum space space;
 		struct device_block block; /* as it was */
 		uint32_t number;
@@ -39,35 +35,20 @@ struct device_undo {
 	size_t n, n_room;
 };
 
-/* Overlapping ranges are equal: the one that holds an address is found by that. */
-static int compare_ranges(const void *a, const void *b)
+/* The first range of a space that overlaps [start, end), or NULL; its owner is the block. */
+static const struct address_range *find_range(const struct device_blocks *blocks, enum space space,
+					      uint64_t start, uint64_t end)
 {
-	const struct range *x = a, *y = b;
+	const struct address_range *range =
+		torsh_address_ranges_above(&blocks->ranges[space], start);
 
-	return x->end <= y->begin ? -1 : x->begin >= y->end;
+	return range && (range->start < end || range->start <= start) ? range : NULL;
 }
 
-static struct range *find_range(const struct device_blocks *blocks, enum space space,
-				uint64_t begin, uint64_t end)
+static void add_range(struct device_blocks *blocks, enum space space,
+		      const struct address_range *range)
 {
-	struct range wanted = {.begin = begin, .end = end > begin ? end : begin + 1}, **found;
-
-	found = tfind(&wanted, &blocks->ranges[space], compare_ranges);
-	return found ? *found : NULL;
-}
-
-static void add_range(struct device_blocks *blocks, enum space space, const struct range *range)
-{
-	struct range *added = torsh_need(malloc(sizeof(*added)));
-
-	*added = *range;
-	torsh_need(tsearch(added, &blocks->ranges[space], compare_ranges));
-}
-
-static void remove_range(struct device_blocks *blocks, enum space space, struct range *range)
-{
-	tdelete(range, &blocks->ranges[space], compare_ranges);
-	free(range);
+	torsh_address_ranges_add(&blocks->ranges[space], range->start, range->end, range->owner);
 }
 
 static enum space space_of(uint32_t kind)
@@ -80,13 +61,15 @@ static enum space space_of(uint32_t kind)
 void torsh_device_blocks_create(struct device_blocks *blocks)
 {
 	*blocks = (struct device_blocks){0};
+	for (size_t i = 0; i < N_SPACES; i++)
+		torsh_address_ranges_create(&blocks->ranges[i]);
 }
 
 void torsh_device_blocks_destroy(struct device_blocks *blocks)
 {
-	for (size_t i = 0; i < sizeof(blocks->ranges) / sizeof(*blocks->ranges); i++)
-		tdestroy(blocks->ranges[i], free);
-	tdestroy(blocks->tensor_tree, free);
+	for (size_t i = 0; i < N_SPACES; i++)
+		torsh_address_ranges_destroy(&blocks->ranges[i]);
+	torsh_hash_map_free(&blocks->live_tensors);
 	for (size_t i = 0; i < blocks->n_undo; i++)
 		free(blocks->undo[i].items);
 	free(blocks->undo);
@@ -185,11 +168,12 @@ static void end_block(struct device_blocks *blocks, uint32_t number)
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-static void drop_reference(struct device_blocks *blocks, enum space space, struct range *range)
+static void drop_reference(struct device_blocks *blocks, enum space space,
+			   const struct address_range *range)
 {
-	uint32_t number = range->block;
+	uint32_t number = range->owner;
 
-	remove_range(blocks, space, range);
+	torsh_address_ranges_drop(&blocks->ranges[space], range);
 	if (--blocks->blocks[number].n_refs == 0)
 		end_block(blocks, number);
 }
@@ -198,7 +182,7 @@ static void drop_reference(struct device_blocks *blocks, enum space space, struc
 static void end_what_was_there(struct device_blocks *blocks, enum space space, uint64_t begin,
 			       uint64_t end)
 {
-	struct range *range;
+	const struct address_range *range;
 
 	while ((range = find_range(blocks, space, begin, end))) {
 		blocks->implicit_frees++;
@@ -217,19 +201,20 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
 static void add_reference(struct device_blocks *blocks, enum space space, uint64_t handle,
 			  uint64_t begin, uint64_t end)
 {
-	struct range *of_handle = find_range(blocks, SPACE_HANDLE, handle, handle + 1);
-	struct range range;
+	const struct address_range *of_handle =
+		find_range(blocks, SPACE_HANDLE, handle, handle + 1);
+	struct address_range range;
 
 	if (!of_handle)
 		return;
-	range = (struct range){.begin = begin, .end = end, .block = of_handle->block};
+	range = (struct address_range){.start = begin, .end = end, .owner = of_handle->owner};
 	/* Before anything ends: the block may have no other name left. */
-	blocks->blocks[range.block].n_refs++;
+	blocks->blocks[range.owner].n_refs++;
 	if (space == SPACE_ADDRESS) {
 		end_what_was_there(blocks, space, begin, end);
 		add_range(blocks, space, &range);
 	} else {
-		blocks->blocks[range.block].n_retained++;
+		blocks->blocks[range.owner].n_retained++;
 	}
 }
 
@@ -266,8 +251,8 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 				    sizeof(*blocks->is_managed));
 	blocks->is_managed[blocks->n_ordinals++] = false;
 	add_range(blocks, space,
-		  &(struct range){
-			  .begin = alloc->address, .end = end, .block = put_block(blocks, &block)});
+		  &(struct address_range){
+			  .start = alloc->address, .end = end, .owner = put_block(blocks, &block)});
 }
 
 /* ---- what goes ------------------------------------------------------------------------------- */
@@ -287,19 +272,19 @@ static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thr
 	return &blocks->undo[thread];
 }
 
-static void keep_undo(struct device_undo *undo, enum space space, const struct range *range,
+static void keep_undo(struct device_undo *undo, enum space space, const struct address_range *range,
 		      const struct device_block *block)
 {
 	undo->items =
 		torsh_array_reserve(undo->items, undo->n, &undo->n_room, sizeof(*undo->items));
 	undo->items[undo->n++] = (struct undone){
-		.range = *range, .space = space, .block = *block, .number = range->block};
+		.range = *range, .space = space, .block = *block, .number = range->owner};
 }
 
 static void free_range(struct device_blocks *blocks, struct device_undo *undo, enum space space,
-		       struct range *range)
+		       const struct address_range *range)
 {
-	struct device_block *block = &blocks->blocks[range->block];
+	struct device_block *block = &blocks->blocks[range->owner];
 
 	keep_undo(undo, space, range, block);
 	blocks->scopes[block->scope].frees += block->n_refs == 1;
@@ -316,7 +301,7 @@ static void end_context(struct device_blocks *blocks, uint32_t context)
 	for (size_t i = 0; i < blocks->n_blocks; i++) {
 		const struct device_block *block = &blocks->blocks[i];
 		enum space space = space_of(block->kind);
-		struct range *range;
+		const struct address_range *range;
 
 		if (!block->is_alive || block->context != context || space == SPACE_HANDLE)
 			continue;
@@ -335,7 +320,7 @@ static void take_free(struct device_blocks *blocks, const struct event_device_fr
 	enum space space = space_of(freed->kind);
 	uint64_t end = end_of(freed->address, freed->kind == BLOCK_MAPPING ? freed->bytes : 0);
 	struct device_undo *undo;
-	struct range *range;
+	const struct address_range *range;
 
 	if (freed->kind == BLOCK_CONTEXT) {
 		end_context(blocks, freed->context);
@@ -343,7 +328,7 @@ static void take_free(struct device_blocks *blocks, const struct event_device_fr
 	}
 	undo = begin_undo(blocks, thread, freed);
 	range = find_range(blocks, space, freed->address, end);
-	if (!range || (freed->kind != BLOCK_MAPPING && range->begin != freed->address)) {
+	if (!range || (freed->kind != BLOCK_MAPPING && range->start != freed->address)) {
 		blocks->unknown_frees++;
 		return;
 	}
@@ -356,11 +341,11 @@ static void take_free(struct device_blocks *blocks, const struct event_device_fr
 static void restore(struct device_blocks *blocks, const struct undone *undone)
 {
 	const struct device_block *now = &blocks->blocks[undone->number];
-	struct range range = undone->range;
+	struct address_range range = undone->range;
 
 	bool is_same = now->is_alive && now->ordinal == undone->block.ordinal;
 
-	if (find_range(blocks, undone->space, range.begin, range.end)) {
+	if (find_range(blocks, undone->space, range.start, range.end)) {
 		/*
 		 * A handle that is still retained; otherwise nobody can have got it, and the
 		 * recording is damaged.
@@ -374,8 +359,8 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 	if (is_same) {
 		blocks->blocks[undone->number].n_refs++;
 	} else {
-		range.block = put_block(blocks, &undone->block);
-		blocks->blocks[range.block].n_refs = 1;
+		range.owner = put_block(blocks, &undone->block);
+		blocks->blocks[range.owner].n_refs = 1;
 		blocks->scopes[undone->block.scope].frees--;
 	}
 	add_range(blocks, undone->space, &range);
@@ -406,27 +391,15 @@ static void take_failure(struct device_blocks *blocks,
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-struct tensor_node {
-	uint64_t address;
-	uint32_t tensor;
-};
-
-static int compare_tensors(const void *a, const void *b)
-{
-	const struct tensor_node *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
 /* Count the tensor's bytes in the blocks that it lies in. Returns how many of them do. */
 static uint64_t count_inside(struct device_blocks *blocks, const struct device_tensor *tensor,
 			     int sign)
 {
 	uint64_t at = tensor->address, end = end_of(at, tensor->bytes), inside = 0;
-	const struct range *range;
+	const struct address_range *range;
 
 	while (at < end && (range = find_range(blocks, SPACE_ADDRESS, at, at + 1))) {
-		struct device_block *block = &blocks->blocks[range->block];
+		struct device_block *block = &blocks->blocks[range->owner];
 		uint64_t part = (range->end < end ? range->end : end) - at, change;
 
 		/* The block may be a later one than the tensor was made in. */
@@ -443,45 +416,39 @@ static uint64_t count_inside(struct device_blocks *blocks, const struct device_t
 	return tensor->bytes ? inside : 0;
 }
 
-static void end_tensor(struct device_blocks *blocks, struct tensor_node *node)
+static void end_tensor(struct device_blocks *blocks, uint32_t number)
 {
-	struct device_tensor *tensor = &blocks->tensors[node->tensor];
+	struct device_tensor *tensor = &blocks->tensors[number];
 
 	count_inside(blocks, tensor, -1);
 	tensor->is_alive = false;
 	blocks->free_tensors =
 		torsh_array_reserve(blocks->free_tensors, blocks->n_free_tensors,
 				    &blocks->free_tensors_room, sizeof(*blocks->free_tensors));
-	blocks->free_tensors[blocks->n_free_tensors++] = node->tensor;
-	tdelete(node, &blocks->tensor_tree, compare_tensors);
-	free(node);
+	blocks->free_tensors[blocks->n_free_tensors++] = number;
 }
 
 static void take_tensor(struct device_blocks *blocks, const struct event_tensor *event,
 			const struct device_origin *origin)
 {
-	struct tensor_node wanted = {.address = event->address}, *node, **found;
+	const uint64_t address = event->address;
 	struct device_tensor *tensor;
+	uint32_t number;
+	size_t older;
 
-	if (!event->address || event->device >> 8 != TENSOR_ON_CUDA)
+	if (!address || event->device >> 8 != TENSOR_ON_CUDA)
 		return;
-	found = tfind(&wanted, &blocks->tensor_tree, compare_tensors);
-	if (found)
-		end_tensor(blocks, *found);
+	if (torsh_hash_map_remove(&blocks->live_tensors, &address, sizeof(address), &older))
+		end_tensor(blocks, (uint32_t)older);
 	if (event->is_free || !event->bytes)
 		return;
 	blocks->tensors = torsh_array_reserve(blocks->tensors, blocks->n_tensors,
 					      &blocks->tensors_room, sizeof(*blocks->tensors));
-	node = torsh_need(malloc(sizeof(*node)));
-	node->address = event->address;
-	node->tensor =
-		take_number(blocks->free_tensors, &blocks->n_free_tensors, &blocks->n_tensors);
-	torsh_need(tsearch(node, &blocks->tensor_tree, compare_tensors));
-	tensor = &blocks->tensors[node->tensor];
-	*tensor = (struct device_tensor){.is_alive = true,
-					 .address = event->address,
-					 .bytes = event->bytes,
-					 .origin = *origin};
+	number = take_number(blocks->free_tensors, &blocks->n_free_tensors, &blocks->n_tensors);
+	torsh_hash_map_put(&blocks->live_tensors, &address, sizeof(address), number);
+	tensor = &blocks->tensors[number];
+	*tensor = (struct device_tensor){
+		.is_alive = true, .address = address, .bytes = event->bytes, .origin = *origin};
 	tensor->inside_bytes = count_inside(blocks, tensor, 1);
 }
 
@@ -521,9 +488,9 @@ bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *
 const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks,
 						  uint64_t address)
 {
-	const struct range *range = find_range(blocks, SPACE_ADDRESS, address, address + 1);
+	const struct address_range *range = find_range(blocks, SPACE_ADDRESS, address, address + 1);
 
-	return range ? &blocks->blocks[range->block] : NULL;
+	return range ? &blocks->blocks[range->owner] : NULL;
 }
 
 const char *torsh_device_scope_name(const struct device_scope *scope, char *out)

@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #include "agent/wire/event.h"
+#include "tools/base/containers/address_ranges.h"
+#include "tools/base/containers/hash_map.h"
 
 /* SCOPE(NAME, name): where memory lies; of devices there is one scope for each */
 #define DEVICE_SCOPES                 \
@@ -87,8 +89,9 @@ struct device_blocks {
 	uint64_t n_changes; /* events that were taken */
 
 	/* Of device_blocks.c alone. */
-	void *ranges[3]; /* trees by what a number names: an address, a handle, an array */
-	void *tensor_tree;
+	/* of blocks' numbers, by what a number names: an address, a handle, an array */
+	struct address_ranges ranges[3];
+	struct hash_map live_tensors; /* their numbers by address */
 	uint32_t *free_blocks, *free_tensors;
 	size_t n_free_blocks, free_blocks_room, n_free_tensors, free_tensors_room;
 	struct device_undo *undo; /* by thread */

@@ -23,12 +23,12 @@ void torsh_mappings_create(struct mappings *mappings)
 	*mappings = (struct mappings){.n_sites = 1, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	mappings->sites =
 		torsh_array_reserve(NULL, 0, &mappings->site_capacity, sizeof(*mappings->sites));
-	torsh_ranges_create(&mappings->ranges);
+	torsh_address_ranges_create(&mappings->ranges);
 }
 
 void torsh_mappings_destroy(struct mappings *mappings)
 {
-	torsh_ranges_destroy(&mappings->ranges);
+	torsh_address_ranges_destroy(&mappings->ranges);
 	free(mappings->sites);
 	*mappings = (struct mappings){0};
 }
@@ -70,9 +70,9 @@ static uint64_t covered_by(const struct mappings *mappings, struct span a, struc
 	struct span both = {.start = a.start > b.start ? a.start : b.start,
 			    .end = a.end < b.end ? a.end : b.end};
 
-	return torsh_ranges_covered(&mappings->ranges, a.start, a.end) +
-	       torsh_ranges_covered(&mappings->ranges, b.start, b.end) -
-	       torsh_ranges_covered(&mappings->ranges, both.start, both.end);
+	return torsh_address_ranges_covered(&mappings->ranges, a.start, a.end) +
+	       torsh_address_ranges_covered(&mappings->ranges, b.start, b.end) -
+	       torsh_address_ranges_covered(&mappings->ranges, both.start, both.end);
 }
 
 /* End the mappings in `gone` and in the way of `made`, and add `made`, as one change of the sum. */
@@ -83,10 +83,10 @@ static void replace_span(struct mappings *mappings, uint64_t stamp, struct span 
 
 	torsh_peak_tracker_change(&mappings->tracker, stamp, 0,
 				  (int64_t)(bytes - covered_by(mappings, gone, made)));
-	torsh_ranges_remove(&mappings->ranges, gone.start, gone.end, cut_site, mappings);
-	torsh_ranges_remove(&mappings->ranges, made.start, made.end, cut_site, mappings);
+	torsh_address_ranges_remove(&mappings->ranges, gone.start, gone.end, cut_site, mappings);
+	torsh_address_ranges_remove(&mappings->ranges, made.start, made.end, cut_site, mappings);
 	if (bytes) {
-		torsh_ranges_add(&mappings->ranges, made.start, made.end, site);
+		torsh_address_ranges_add(&mappings->ranges, made.start, made.end, site);
 		torsh_site_usage_change(&mappings->sites[site].live, &mappings->tracker, 0, 1,
 					(int64_t)bytes);
 	}

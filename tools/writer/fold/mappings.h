@@ -12,7 +12,7 @@
 
 #include "agent/wire/event.h"
 #include "tools/writer/fold/peak_tracker.h"
-#include "tools/writer/fold/tables/address_ranges.h"
+#include "tools/base/containers/address_ranges.h"
 #include "tools/writer/fold/tables/stack_table.h"
 
 struct map_site {
@@ -22,7 +22,7 @@ struct map_site {
 };
 
 struct mappings {
-	struct ranges ranges;
+	struct address_ranges ranges;
 	struct peak_tracker tracker;
 	struct map_site *sites; /* [0]: the empty stack */
 	uint32_t n_sites;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/tables/address_ranges.h"
+#include "tools/base/containers/address_ranges.h"
 
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"
 
 struct range_node {
-	struct range range;
+	struct address_range range;
 	uint32_t left, right;
 	uint32_t priority;
 };
 
-void torsh_ranges_create(struct ranges *ranges)
+void torsh_address_ranges_create(struct address_ranges *ranges)
 {
-	*ranges = (struct ranges){.n_nodes = 1, .random = UINT64_C(0x9e3779b97f4a7c15)};
+	*ranges = (struct address_ranges){.n_nodes = 1, .random = UINT64_C(0x9e3779b97f4a7c15)};
 	ranges->nodes = torsh_array_reserve(NULL, 0, &ranges->capacity, sizeof(*ranges->nodes));
 }
 
-void torsh_ranges_destroy(struct ranges *ranges)
+void torsh_address_ranges_destroy(struct address_ranges *ranges)
 {
 	free(ranges->nodes);
-	*ranges = (struct ranges){0};
+	*ranges = (struct address_ranges){0};
 }
 
-static uint32_t take_node(struct ranges *ranges)
+static uint32_t take_node(struct address_ranges *ranges)
 {
 	uint32_t number = ranges->free;
 
@@ -37,7 +37,7 @@ static uint32_t take_node(struct ranges *ranges)
 	return number;
 }
 
-static uint32_t next_random(struct ranges *ranges)
+static uint32_t next_random(struct address_ranges *ranges)
 {
 	ranges->random ^= ranges->random << 13;
 	ranges->random ^= ranges->random >> 7;
@@ -46,7 +46,7 @@ static uint32_t next_random(struct ranges *ranges)
 }
 
 /* Move ranges that start below `at` to *left and the others to *right. */
-static void split_tree(struct ranges *ranges, uint32_t tree, uint64_t at, uint32_t *left,
+static void split_tree(struct address_ranges *ranges, uint32_t tree, uint64_t at, uint32_t *left,
 		       uint32_t *right)
 {
 	while (tree) {
@@ -66,7 +66,7 @@ static void split_tree(struct ranges *ranges, uint32_t tree, uint64_t at, uint32
 }
 
 /* All ranges in left are below all ranges in right. */
-static uint32_t join_trees(struct ranges *ranges, uint32_t left, uint32_t right)
+static uint32_t join_trees(struct address_ranges *ranges, uint32_t left, uint32_t right)
 {
 	uint32_t tree, *place = &tree;
 
@@ -87,7 +87,8 @@ static uint32_t join_trees(struct ranges *ranges, uint32_t left, uint32_t right)
 	return tree;
 }
 
-void torsh_ranges_add(struct ranges *ranges, uint64_t start, uint64_t end, uint32_t owner)
+void torsh_address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end,
+			      uint32_t owner)
 {
 	uint32_t number = take_node(ranges), left, right;
 
@@ -100,9 +101,10 @@ void torsh_ranges_add(struct ranges *ranges, uint64_t start, uint64_t end, uint3
 	ranges->n_ranges++;
 }
 
-const struct range *torsh_ranges_above(const struct ranges *ranges, uint64_t address)
+const struct address_range *torsh_address_ranges_above(const struct address_ranges *ranges,
+						       uint64_t address)
 {
-	const struct range *found = NULL;
+	const struct address_range *found = NULL;
 	uint32_t tree = ranges->root;
 
 	while (tree) {
@@ -118,7 +120,7 @@ const struct range *torsh_ranges_above(const struct ranges *ranges, uint64_t add
 	return found;
 }
 
-static void drop_range(struct ranges *ranges, const struct range *range)
+void torsh_address_ranges_drop(struct address_ranges *ranges, const struct address_range *range)
 {
 	uint32_t left, middle, right, rest;
 
@@ -130,32 +132,35 @@ static void drop_range(struct ranges *ranges, const struct range *range)
 	ranges->n_ranges--;
 }
 
-void torsh_ranges_remove(struct ranges *ranges, uint64_t start, uint64_t end, ranges_cut_f *cut,
-			 void *context)
+void torsh_address_ranges_remove(struct address_ranges *ranges, uint64_t start, uint64_t end,
+				 address_ranges_cut_f *cut, void *context)
 {
-	const struct range *found;
+	const struct address_range *found;
 
-	while (start < end && (found = torsh_ranges_above(ranges, start)) && found->start < end) {
-		struct range whole = *found;
+	while (start < end && (found = torsh_address_ranges_above(ranges, start)) &&
+	       found->start < end) {
+		struct address_range whole = *found;
 		uint64_t from = whole.start > start ? whole.start : start,
 			 until = whole.end < end ? whole.end : end;
 
 		cut(context, whole.owner, (whole.start < from) + (until < whole.end) - 1,
 		    until - from);
-		drop_range(ranges, found);
+		torsh_address_ranges_drop(ranges, found);
 		if (whole.start < from)
-			torsh_ranges_add(ranges, whole.start, from, whole.owner);
+			torsh_address_ranges_add(ranges, whole.start, from, whole.owner);
 		if (until < whole.end)
-			torsh_ranges_add(ranges, until, whole.end, whole.owner);
+			torsh_address_ranges_add(ranges, until, whole.end, whole.owner);
 	}
 }
 
-uint64_t torsh_ranges_covered(const struct ranges *ranges, uint64_t start, uint64_t end)
+uint64_t torsh_address_ranges_covered(const struct address_ranges *ranges, uint64_t start,
+				      uint64_t end)
 {
-	const struct range *range;
+	const struct address_range *range;
 	uint64_t covered = 0;
 
-	while (start < end && (range = torsh_ranges_above(ranges, start)) && range->start < end) {
+	while (start < end && (range = torsh_address_ranges_above(ranges, start)) &&
+	       range->start < end) {
 		if (range->start > start)
 			start = range->start;
 		covered += (range->end < end ? range->end : end) - start;

@@ -260,7 +260,7 @@ def the_tools_are_clean_under_valgrind():
     need_command("valgrind")
     output = recorded(TORSH_PROFILER_RECORD="full")
     expect_clean(output, ["leaks"], ["peak"], ["leaks", "--json"], ["report"], ["dump"], ["regions"], ["check", "--max-leak", "1G"],
-                 *(["export", "--format", name] for name in ("folded", "speedscope", "pprof")))
+                 *(["export", "--format", name] for name in ("folded", "speedscope", "pprof", "html")))
 
 
 @case
@@ -273,7 +273,7 @@ def the_tools_of_timelines_are_clean_under_valgrind():
                  ["ops", "--json"], ["steps"], ["steps", "--json"], ["modules"], ["kernels"], ["tensors"],
                  ["tensors", "--group", "stack", "--json"], ["leaks", "--growth"], ["dump"],
                  *(["export", "--format", name, "-o", target / name] for name in
-                   ("chrome", "perfetto", "json", "csv", "sqlite", "tensorboard", "memory")))
+                   ("chrome", "perfetto", "json", "csv", "sqlite", "tensorboard", "memory", "html")))
 
 
 main()

@@ -13,7 +13,7 @@ SCREENS = BUILD / "test/screens"
 SYNTHETIC, ESCAPES = PROGRAMS.parent / "synthetic", PROGRAMS.parent / "escapes"
 # Ends its element, begins others, turns the direction around, and is longer than any name should be.
 HOSTILE = "</script><img src=x onerror=document.title='owned'><!--\"'&\u202e\u2028" + "n" * 10_000
-TABS = ("overview", "memory", "time", "findings", "recorded")
+TABS = ("overview", "memory", "time", "devices", "ranks", "findings", "recorded")
 SIZES = ((400, 800), (1280, 900), (4000, 2000))
 
 
@@ -117,6 +117,24 @@ def the_flame_graph_searches_zooms_and_turns_around():
         report.click("#flame [data-value=change]")
         report.click("#flame [data-value=allocated]")
         report.screenshot(SCREENS / "flame-inverted.png")
+
+
+@case
+def the_timeline_shows_steps_and_zooms():
+    recording = synthetic(2000, 1, 1)
+    slowest = max(read_report("steps", recording)["steps"], key=lambda step: step["duration_ns"])
+    with opened(written(recording)) as report:
+        report.open("time/timeline")
+        (title,) = [text for text in report.texts("#timeline [role=radio]") if text.startswith("slowest")]
+        assert f"step {slowest['index']}," in title, title
+        report.click("#timeline [role=radio]:nth-child(2)")
+        pixels = "document.querySelector('.timeline canvas').toDataURL().length"
+        whole = report.js(pixels)
+        report.js("document.querySelector('.timeline canvas').focus()")
+        report.press("w")
+        assert report.js(pixels) != whole, "w does not zoom"
+        report.press("0")
+        expect_equal(report.js(pixels), whole, "the picture of the whole step")
 
 
 @case

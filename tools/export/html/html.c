@@ -46,6 +46,8 @@ static char *make_document(struct html_page *page)
 	torsh_html_memory_put(page);
 	torsh_html_time_put(page);
 	torsh_html_findings_put(page);
+	torsh_html_timeline_put(page);
+	torsh_html_devices_put(page);
 	torsh_html_frames_put(&page->frames, &page->texts, json);
 	torsh_html_texts_put(&page->texts, json);
 	torsh_json_end_object(json);
@@ -87,6 +89,8 @@ static int write_html(struct trace *trace)
 	torsh_html_memory_collect(&page);
 	torsh_html_time_collect(&page);
 	torsh_html_findings_collect(&page);
+	torsh_html_timeline_collect(&page);
+	torsh_html_devices_collect(&page);
 	do {
 		free(document);
 		document = make_document(&page);
@@ -97,6 +101,8 @@ static int write_html(struct trace *trace)
 	torsh_stream_put(trace->output, torsh_html_page_tail,
 			 (size_t)(torsh_html_page_tail_end - torsh_html_page_tail));
 	free(document);
+	torsh_html_devices_free(&page);
+	torsh_html_timeline_free(&page);
 	torsh_html_findings_free(&page);
 	torsh_html_time_free(&page);
 	torsh_html_memory_free(&page);

@@ -39,6 +39,8 @@ struct html_page {
 	struct html_memory memory;
 	struct html_time *time;
 	struct html_findings *findings;
+	struct html_timeline *timeline;
+	struct html_devices *devices;
 	unsigned n_halved; /* how often the limits were */
 };
 
@@ -68,6 +70,16 @@ void torsh_html_time_free(struct html_page *page);
 void torsh_html_findings_collect(struct html_page *page);
 void torsh_html_findings_put(struct html_page *page);
 void torsh_html_findings_free(struct html_page *page);
+
+/* The spans of a few steps, and the memory of tensors over time. */
+void torsh_html_timeline_collect(struct html_page *page);
+void torsh_html_timeline_put(struct html_page *page);
+void torsh_html_timeline_free(struct html_page *page);
+
+/* What devices there were, and the memory that was got from them. */
+void torsh_html_devices_collect(struct html_page *page);
+void torsh_html_devices_put(struct html_page *page);
+void torsh_html_devices_free(struct html_page *page);
 
 /* What ran, what is missing, and how it was recorded. */
 void torsh_html_overview_put(struct html_page *page);

@@ -2,6 +2,7 @@
 // The document in the page, decoded: texts and frames are numbers there, trees are columns.
 
 import {describe} from "./frames.js";
+import {decodeSpan} from "./timeline.js";
 
 /** Columns of a tree: parents stand before their children; self is by weight. */
 function decodeTree(columns, frames) {
@@ -75,6 +76,15 @@ function decodeFindings(data, text) {
 		rule.reason = text(rule.reason);
 }
 
+function decodeDevices(data, text) {
+	for (const device of data.devices)
+		Object.assign(device, {name: text(device.name), uuid: text(device.uuid)});
+	for (const place of data.device_memory)
+		place[1] = text(place[1]);
+	for (const mode of data.device_modes)
+		mode.reason = text(mode.reason);
+}
+
 /** The document of the page, as objects. */
 export function load(json) {
 	const data = JSON.parse(json), text = (i) => i ? data.texts[i] : null;
@@ -94,5 +104,8 @@ export function load(json) {
 		kept[0] = text(kept[0]);
 	decodeTime(data, text);
 	decodeFindings(data, text);
+	decodeDevices(data, text);
+	for (const window of data.windows)
+		window.rows = window.rows.map((row) => decodeSpan(row, text));
 	return data;
 }

@@ -3,11 +3,13 @@
 
 import {load} from "./data.js";
 import {append, h, replace} from "./dom.js";
+import {devicesTab, hasDevices} from "./devices.js";
 import {findingsTab, worst} from "./findings.js";
 import {middle} from "./format.js";
 import {Tip} from "./icicle.js";
 import {memoryTab} from "./memory.js";
 import {commandOf, mainProcess, overviewTab} from "./overview.js";
+import {hasRanks, ranksTab} from "./ranks.js";
 import {recordedTab} from "./recorded.js";
 import {hasTime, timeTab} from "./time.js";
 
@@ -15,6 +17,8 @@ const TABS = [
 	{id: "overview", title: "Overview", make: overviewTab},
 	{id: "memory", title: "Memory", make: memoryTab},
 	{id: "time", title: "Time", make: timeTab, has: hasTime},
+	{id: "devices", title: "Devices", make: devicesTab, has: hasDevices},
+	{id: "ranks", title: "Ranks", make: ranksTab, has: hasRanks},
 	{id: "findings", title: "Findings", make: findingsTab, number: (data) => worst(data).length},
 	{id: "recorded", title: "How it was recorded", make: recordedTab},
 ];

@@ -3,7 +3,7 @@
 
 import {h} from "./dom.js";
 import {findingList, worst} from "./findings.js";
-import {bytes, count, middle, percent, plural, time, visible} from "./format.js";
+import {bytes, count, middle, plural, time, visible} from "./format.js";
 import {memoryChart} from "./memory.js";
 import {phaseStrip} from "./steps.js";
 
@@ -45,8 +45,7 @@ function factBoxes(data) {
 		peak.bytes !== null && fact("Heap peak", bytes(peak.bytes), `at ${time(peak.at_ns)}, ${plural(peak.blocks, "block")}`),
 		rss > 0 && fact("Resident peak", bytes(rss), "heap, caches of allocators, libraries, files"),
 		steps?.n > 0 && fact("Steps", count(steps.n), `median ${time(steps.median_ns)}`),
-		(data.devices?.list ?? []).slice(0, 3).map((device) => fact(device.name, device.busy === null ? bytes(device.peak_bytes) : `${percent(device.busy)} busy`,
-			device.peak_bytes === null ? null : `peak ${bytes(device.peak_bytes)}`)));
+		data.device_memory.slice(0, 2).map(([process, place, peak, at]) => fact(`Peak of ${place}`, bytes(peak), `at ${time(at)}, ${data.processes[process].pid}`)));
 }
 
 function endBadge(process) {

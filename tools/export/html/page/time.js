@@ -6,6 +6,7 @@ import {bytes, count, percent, plural, si, time} from "./format.js";
 import {shortFunction} from "./frames.js";
 import {phaseStrip, stepPanels} from "./steps.js";
 import {table} from "./table.js";
+import {timelinePanel} from "./timeline.js";
 
 /** Does the recording have anything to show there? */
 export function hasTime(data) {
@@ -99,6 +100,6 @@ function kernels(data) {
 }
 
 /** The tab. */
-export function timeTab(data) {
-	return h("div", {}, phaseStrip(data), stepPanels(data), operators(data), modules(data), kernels(data));
+export function timeTab(data, tip) {
+	return h("div", {}, phaseStrip(data), stepPanels(data), timelinePanel(data, tip), operators(data), modules(data), kernels(data));
 }

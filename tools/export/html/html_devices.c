@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include <stdlib.h>
+
+#include "tools/base/die.h"
+#include "tools/device/memory/device_memory.h"
+#include "tools/export/html/html_page.h"
+
+struct html_devices {
+	struct memory_of_devices memory;
+};
+
+void torsh_html_devices_collect(struct html_page *page)
+{
+	const struct trace *trace = page->trace;
+
+	page->devices = torsh_need(calloc(1, sizeof(*page->devices)));
+	torsh_device_memory_collect(&page->devices->memory, trace->recording, trace->processes,
+				    trace->n_processes, trace->prepass);
+}
+
+void torsh_html_devices_free(struct html_page *page)
+{
+	torsh_device_memory_free(&page->devices->memory);
+	free(page->devices);
+}
+
+/* What a device is, as it reported. */
+static void put_device(struct html_page *page, size_t process, const struct event_device *device)
+{
+	const struct recorded_process *of = page->trace->processes[process];
+	struct json_writer *json = &page->json;
+
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "process", process);
+	torsh_json_put_u64(json, "device", device->device);
+	torsh_html_put_text(page, "name", torsh_timeline_label(of, device->name));
+	torsh_html_put_text(page, "uuid", torsh_timeline_label(of, device->uuid));
+	torsh_json_put_format(json, "capability", "%u.%u", device->capability_major,
+			      device->capability_minor);
+	torsh_json_put_u64(json, "memory_bytes", device->memory_bytes);
+	torsh_json_put_u64(json, "bandwidth", device->memory_bandwidth);
+	torsh_json_put_u64(json, "multiprocessors", device->multiprocessors);
+	torsh_json_put_u64(json, "clock_khz", device->clock_khz);
+	torsh_json_end_object(json);
+}
+
+/* Memory of a process in a place: [process, place, peak, when, at the end, tensors at the peak] */
+static void put_place(struct html_page *page, size_t process, const struct device_process *of,
+		      size_t place)
+{
+	const struct device_scope *scope = &of->blocks.scopes[place];
+	const struct device_location *location = &of->places[place];
+	struct json_writer *json = &page->json;
+	char name[DEVICE_SCOPE_NAME_BYTES];
+
+	torsh_json_begin_array(json, NULL);
+	torsh_json_put_u64(json, NULL, process);
+	torsh_html_put_text(page, NULL, torsh_device_scope_name(scope, name));
+	torsh_json_put_u64(json, NULL, location->peak_bytes);
+	torsh_json_put_u64(json, NULL, location->peak.at_ns);
+	torsh_json_put_u64(json, NULL, scope->bytes);
+	torsh_json_put_u64(json, NULL, location->peak_tensor_bytes);
+	torsh_json_put_u64(json, NULL, scope->allocs);
+	torsh_json_end_array(json);
+}
+
+static void put_mode(struct html_page *page, size_t process)
+{
+	const struct device_process *of = &page->devices->memory.items[process];
+	struct json_writer *json = &page->json;
+
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "process", process);
+	torsh_json_put_u64(json, "mode", of->mode.mode);
+	torsh_html_put_text(page, "reason", torsh_timeline_label(of->process, of->mode.reason));
+	torsh_json_end_object(json);
+}
+
+void torsh_html_devices_put(struct html_page *page)
+{
+	const struct memory_of_devices *memory = &page->devices->memory;
+	const struct prepass *prepass = page->trace->prepass;
+	struct json_writer *json = &page->json;
+
+	torsh_json_begin_array(json, "devices");
+	for (size_t i = 0; i < page->trace->n_processes; i++) {
+		for (size_t k = 0; k < prepass->items[i].devices.n; k++)
+			put_device(page, i, &prepass->items[i].devices.items[k]);
+	}
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "device_memory");
+	for (size_t i = 0; i < memory->n; i++) {
+		for (size_t k = 0; k < memory->items[i].n_places; k++)
+			put_place(page, i, &memory->items[i], k);
+	}
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "device_modes");
+	for (size_t i = 0; i < memory->n; i++) {
+		if (memory->items[i].has_mode)
+			put_mode(page, i);
+	}
+	torsh_json_end_array(json);
+}

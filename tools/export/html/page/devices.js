@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The tab Devices: what there were, how busy, and what memory they gave.
+
+import {h} from "./dom.js";
+import {bytes, count, plural, time, visible} from "./format.js";
+import {table} from "./table.js";
+
+const MODES = ["Kernels were not recorded", "Devices were timed by pairs of CUDA events", "Devices were recorded by CUPTI"];
+
+/** Is anything known of devices? */
+export function hasDevices(data) {
+	return data.devices.length + data.device_memory.length + data.device_modes.length + data.kernels.rows.length > 0;
+}
+
+function card(data, device) {
+	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, h("bdi", {}, visible(device.name ?? `device ${device.device}`))),
+		h("span", {class: "soft"}, `device ${device.device} of ${data.processes[device.process].name} (${data.processes[device.process].pid})`)),
+	h("dl", {class: "list"}, [
+		["Memory", bytes(device.memory_bytes)], ["Bandwidth", device.bandwidth ? `${bytes(device.bandwidth)} a second` : null],
+		["Multiprocessors", `${count(device.multiprocessors)}, compute capability ${device.capability}`], ["Clock", device.clock_khz ? `${(device.clock_khz / 1e6).toFixed(2)} GHz` : null],
+		["UUID", device.uuid],
+	].filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, value))])));
+}
+
+function memory(data) {
+	const rows = data.device_memory.map(([process, place, peak, at, end, tensors, allocs]) => ({process, place, peak, at, end, tensors, allocs}));
+	return rows.length > 0 && h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Memory"), h("span", {class: "soft"}, "that was got from CUDA")),
+		table({rows, label: "memory of devices", filterText: (row) => row.place, columns: [
+			{title: "Peak", value: (row) => row.peak, text: bytes, bar: true},
+			{title: "At", value: (row) => row.at, text: time},
+			{title: "Tensors then", value: (row) => row.tensors, text: bytes},
+			{title: "At the end", value: (row) => row.end, text: bytes},
+			{title: "Allocations", value: (row) => row.allocs, text: count},
+			{title: "Place", isText: true, value: (row) => row.place},
+			{title: "Process", isText: true, value: (row) => `${data.processes[row.process].name} (${data.processes[row.process].pid})`},
+		]}));
+}
+
+/** The tab. */
+export function devicesTab(data) {
+	return h("div", {}, data.devices.length > 0 ? h("div", {class: "grid"}, data.devices.map((device) => card(data, device)))
+		: h("section", {class: "panel"}, h("h2", {}, "Devices"), h("p", {}, data.kernels.rows.length ? "They reported nothing of themselves." : "None was seen at work.")),
+	memory(data),
+	data.device_modes.length > 0 && h("section", {class: "panel"}, h("h2", {}, "How they were recorded"), h("ul", {}, data.device_modes.map(({process, mode, reason}) =>
+		h("li", {}, `${data.processes[process].name} (${data.processes[process].pid}): ${MODES[mode] ?? "unknown"}${reason ? `: ${reason}` : ""}.`)))),
+	data.kernels.rows.length > 0 && h("p", {}, h("a", {href: "#time/kernels"}, plural(data.kernels.rows.length, "kernel and copy", "kernels and copies"))));
+}

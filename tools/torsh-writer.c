@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "tools/base/memory.h"
-#include "tools/base/terminal.h"
+#include "tools/terminal/terminal.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/summary.h"
 #include "tools/writer/threads/control.h"

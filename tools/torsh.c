@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/base/terminal.h"
+#include "tools/terminal/terminal.h"
 #include "tools/command/command.h"
 
 #ifndef TORSH_VERSION

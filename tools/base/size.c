@@ -146,6 +146,32 @@ const char *torsh_size_grouped(uint64_t number, char *out)
 	return out;
 }
 
+/* The plural's ending; *n_cut is how many letters it replaces. */
+static const char *plural_of(const char *noun, size_t *n_cut)
+{
+	size_t n = strlen(noun);
+	char last = n ? noun[n - 1] : '\0', before = n > 1 ? noun[n - 2] : '\0';
+
+	*n_cut = 0;
+	if (last == 's' || last == 'x' || (last == 'h' && (before == 'c' || before == 's')))
+		return "es";
+	if (last != 'y' || strchr("aeiou", before))
+		return "s";
+	*n_cut = 1;
+	return "ies";
+}
+
+const char *torsh_size_counted(uint64_t number, const char *noun, char *out)
+{
+	char grouped[SIZE_TEXT_BYTES];
+	size_t n_cut = 0;
+	const char *plural = number == 1 ? "" : plural_of(noun, &n_cut);
+
+	snprintf(out, SIZE_TEXT_BYTES, "%.26s %.*s%s", torsh_size_grouped(number, grouped),
+		 (int)(strlen(noun) - n_cut), noun, plural);
+	return out;
+}
+
 const char *torsh_size_exact(uint64_t bytes, char *out)
 {
 	char human[SIZE_TEXT_BYTES], grouped[SIZE_TEXT_BYTES];

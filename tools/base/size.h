@@ -29,6 +29,12 @@ const char *torsh_size_human(uint64_t bytes, char *out);
 /* "12,345,678". Returns out, which holds SIZE_TEXT_BYTES. */
 const char *torsh_size_grouped(uint64_t number, char *out);
 
+/*
+ * "1 step", "12,345 steps", "2 processes": a number with a noun, which is given in the singular.
+ * Returns out, which holds SIZE_TEXT_BYTES.
+ */
+const char *torsh_size_counted(uint64_t number, const char *noun, char *out);
+
 /* "12.5 KiB (12,800 bytes)", or "512 bytes". Returns out, which holds SIZE_TEXT_BYTES. */
 const char *torsh_size_exact(uint64_t bytes, char *out);
 

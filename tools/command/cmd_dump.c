@@ -20,6 +20,8 @@
 #include "tools/store/events_columns.h"
 #include "tools/store/recording_read.h"
 #include "tools/store/timeline_columns.h"
+#include "tools/terminal/page.h"
+#include "tools/terminal/terminal_options.h"
 
 static const char doc[] =
 	"Print everything in a recording, one JSON object a line: the messages of "
@@ -393,7 +395,8 @@ int torsh_command_dump(int argc, char **argv)
 	static const struct argp argp = {.options = options_dump,
 					 .parser = parse_dump,
 					 .args_doc = "[DIR|FILE]",
-					 .doc = doc};
+					 .doc = doc,
+					 .children = torsh_terminal_children};
 	struct dump_options options = {0};
 	struct recording_reader *reader;
 	Torsh__Chunk *chunk;
@@ -404,6 +407,7 @@ int torsh_command_dump(int argc, char **argv)
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	torsh_page_begin(false);
 	path = torsh_recording_locate(options.path, error, sizeof(error));
 	if (!path)
 		torsh_die("%s", error);

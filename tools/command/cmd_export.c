@@ -20,6 +20,7 @@
 #include "tools/memory/peak.h"
 #include "tools/recording/losses.h"
 #include "tools/recording/progress.h"
+#include "tools/terminal/page.h"
 
 static const char doc[] =
 	"Write a recording's stacks or its timeline for other programs:\n"
@@ -289,6 +290,7 @@ int torsh_command_export(int argc, char **argv)
 	bool is_binary;
 
 	torsh_options_parse(argc, argv, doc, own_options, parse_export, &own, &options);
+	torsh_page_begin(false);
 	name = own.trace ? own.trace->name : own.exporter->name;
 	is_binary = own.trace ? own.trace->is_binary : own.exporter->is_binary;
 	if (own.trace && own.trace->needs_path && !own.output)

@@ -9,6 +9,8 @@
 #include "tools/base/die.h"
 #include "tools/command/arguments.h"
 #include "tools/recording/read.h"
+#include "tools/terminal/page.h"
+#include "tools/terminal/terminal_options.h"
 
 /*
  * Stacks that look alike once they have names are merged: so many more than are printed get names
@@ -224,7 +226,10 @@ static void parse_options(int argc, char **argv, const char *doc,
 			  const struct argp *common, const struct argp *more,
 			  struct read_options *options)
 {
-	const struct argp_child children[] = {{.argp = common}, {.argp = more}, {0}};
+	const struct argp_child children[] = {{.argp = common},
+					      {.argp = more ? more : &torsh_terminal_argp},
+					      {.argp = more ? &torsh_terminal_argp : NULL},
+					      {0}};
 	struct own_input input = {.parse = parse_own, .own = own, .options = options};
 	const struct argp argp = {
 		.options = own_options,
@@ -236,6 +241,7 @@ static void parse_options(int argc, char **argv, const char *doc,
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &input);
+	torsh_page_begin(!options->is_json);
 }
 
 void torsh_options_parse_timeline(int argc, char **argv, const char *doc,

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tools/base/die.h"
-#include "tools/base/terminal.h"
+#include "tools/terminal/terminal.h"
 
 /*
  * What is there, and can't be replaced by a file: a pipe, a terminal, /dev/null. Returns its

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/base/terminal.h"
+#include "tools/terminal/terminal.h"
 
 #define SHOW_AFTER_NS UINT64_C(1000000000)
 #define SHOW_EVERY_NS UINT64_C(100000000)

@@ -10,7 +10,7 @@
 
 #include "tools/base/json.h"
 #include "tools/base/size.h"
-#include "tools/base/terminal.h"
+#include "tools/terminal/style.h"
 #include "tools/recording/losses.h"
 
 #define FUNCTION_COLUMNS 44
@@ -18,25 +18,19 @@
 
 void torsh_text_heading(FILE *out, const char *format, ...)
 {
-	bool is_terminal = torsh_terminal_is(out);
 	va_list arguments;
 
-	if (is_terminal)
-		torsh_terminal_control(out, "\033[1m");
+	torsh_style(out, STYLE_HEADING);
 	va_start(arguments, format);
 	vfprintf(out, format, arguments);
 	va_end(arguments);
-	if (is_terminal)
-		torsh_terminal_control(out, "\033[0m");
+	torsh_style(out, STYLE_PLAIN);
 	fputc('\n', out);
 }
 
 const char *torsh_text_blocks(uint64_t blocks, char *out)
 {
-	char number[SIZE_TEXT_BYTES];
-
-	snprintf(out, 64, "%s block%s", torsh_size_grouped(blocks, number), blocks == 1 ? "" : "s");
-	return out;
+	return torsh_size_counted(blocks, "block", out);
 }
 
 static bool is_inside_character(char byte)

@@ -87,6 +87,21 @@ static void numbers_are_readable(void **state)
 	assert_string_equal(torsh_size_duration(UINT64_C(192000000000), out), "3 min 12 s");
 }
 
+static void counts_have_the_right_plural(void **state)
+{
+	char out[SIZE_TEXT_BYTES];
+
+	(void)state;
+	assert_string_equal(torsh_size_counted(1, "step", out), "1 step");
+	assert_string_equal(torsh_size_counted(0, "step", out), "0 steps");
+	assert_string_equal(torsh_size_counted(12345, "block", out), "12,345 blocks");
+	assert_string_equal(torsh_size_counted(1, "process", out), "1 process");
+	assert_string_equal(torsh_size_counted(2, "process", out), "2 processes");
+	assert_string_equal(torsh_size_counted(2, "batch", out), "2 batches");
+	assert_string_equal(torsh_size_counted(2, "entry", out), "2 entries");
+	assert_string_equal(torsh_size_counted(2, "key", out), "2 keys");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +109,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_size_is_refused),
 		cmocka_unit_test(times_are_parsed),
 		cmocka_unit_test(numbers_are_readable),
+		cmocka_unit_test(counts_have_the_right_plural),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

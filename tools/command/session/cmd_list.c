@@ -9,6 +9,7 @@
 #include "tools/command/command.h"
 #include "tools/live/live.h"
 #include "tools/report/parts.h"
+#include "tools/terminal/terminal_options.h"
 
 static const char doc[] =
 	"List the sessions that are being recorded on this machine: for each its writer, its oldest "
@@ -123,7 +124,10 @@ static void print_text(const struct live_sessions *sessions)
 
 int torsh_command_list(int argc, char **argv)
 {
-	const struct argp argp = {.options = options_list, .parser = parse_list, .doc = doc};
+	const struct argp argp = {.options = options_list,
+				  .parser = parse_list,
+				  .doc = doc,
+				  .children = torsh_terminal_children};
 	struct live_sessions sessions;
 	bool is_json = false;
 

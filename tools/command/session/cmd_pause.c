@@ -12,6 +12,7 @@
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/live/live.h"
+#include "tools/terminal/terminal_options.h"
 
 static const char doc_pause[] =
 	"Pause the recording of the session that PID belongs to, for all its processes and those that they start, until "
@@ -40,7 +41,10 @@ static error_t parse_pid(int key, char *argument, struct argp_state *state)
 static bool request_of_session(int argc, char **argv, enum request_verb verb, const char *doc,
 			       struct request_answer *reply)
 {
-	const struct argp argp = {.parser = parse_pid, .args_doc = "PID", .doc = doc};
+	const struct argp argp = {.parser = parse_pid,
+				  .args_doc = "PID",
+				  .doc = doc,
+				  .children = torsh_terminal_children};
 	struct live_sessions sessions;
 	const struct live_session *session;
 	struct live_answer answer;

@@ -17,6 +17,7 @@
 #include "tools/command/command.h"
 #include "tools/command/session/executable_report.h"
 #include "tools/command/session/python_program.h"
+#include "tools/terminal/terminal_options.h"
 
 #define AGENT_NAME "libtorshagent.so"
 
@@ -231,7 +232,8 @@ int torsh_command_run(int argc, char **argv)
 		.options = make_options(),
 		.parser = parse_run,
 		.args_doc = "-- COMMAND...\nSCRIPT.py [ARGUMENT...]\n-m MODULE [ARGUMENT...]",
-		.doc = doc};
+		.doc = doc,
+		.children = torsh_terminal_children};
 	char reason[PATH_MAX + 256], *agent, *program;
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;

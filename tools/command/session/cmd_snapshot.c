@@ -20,6 +20,7 @@
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/live/live.h"
+#include "tools/terminal/terminal_options.h"
 
 static const char doc[] =
 	"Write down what the session that PID belongs to holds now, and its peak so far, without stopping it: an "
@@ -117,7 +118,8 @@ int torsh_command_snapshot(int argc, char **argv)
 	const struct argp argp = {.options = options_snapshot,
 				  .parser = parse_snapshot,
 				  .args_doc = "PID",
-				  .doc = doc};
+				  .doc = doc,
+				  .children = torsh_terminal_children};
 	struct options options = {0};
 	struct live_sessions sessions;
 	const struct live_session *session;

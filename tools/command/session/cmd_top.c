@@ -11,6 +11,7 @@
 #include "tools/command/arguments.h"
 #include "tools/command/options.h"
 #include "tools/live/top/screen.h"
+#include "tools/terminal/terminal_options.h"
 
 #define INTERVAL_MS 1000
 #define INTERVAL_MAX_MS 3600000
@@ -75,8 +76,11 @@ static void print_once(struct top *top, uint64_t interval_ms)
 
 int torsh_command_top(int argc, char **argv)
 {
-	const struct argp argp = {
-		.options = options_top, .parser = parse_top, .args_doc = "[PID]", .doc = doc};
+	const struct argp argp = {.options = options_top,
+				  .parser = parse_top,
+				  .args_doc = "[PID]",
+				  .doc = doc,
+				  .children = torsh_terminal_children};
 	struct options options = {.interval_ms = INTERVAL_MS};
 	struct top top = {0};
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "tools/base/die.h"
-#include "tools/base/terminal.h"
+#include "tools/terminal/terminal.h"
 
 #define LINES_BESIDE 9 /* of a frame, that are no processes and no allocation sites */
 #define KEYS "q quit   s sort   p hold the view"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tools/base/memory.h"
-#include "tools/base/terminal.h"
+#include "tools/terminal/terminal.h"
 #include "tools/writer/input/process_info.h"
 
 static void put_messages(FILE *out, int fd)

@@ -5,8 +5,8 @@
  * terminal, or make it send input. After torsh_terminal_guard() every byte on stdout or stderr
  * passes through the filter, which replaces control sequences and invalid UTF-8 by '?'.
  */
-#ifndef TORSH_BASE_TERMINAL_H
-#define TORSH_BASE_TERMINAL_H
+#ifndef TORSH_TERMINAL_TERMINAL_H
+#define TORSH_TERMINAL_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +22,15 @@ void torsh_terminal_clean(char *text);
  * other files.
  */
 bool torsh_terminal_is(FILE *out);
+
+/* Returns true for stdout and stderr once they are guarded. */
+bool torsh_terminal_is_guarded(FILE *out);
+
+/* From now on pass the filtered bytes of stdout to this function: 0, or -1 where they are refused. */
+void torsh_terminal_pass(int (*pass)(const char *bytes, size_t n));
+
+/* Write all bytes to fd. Returns 0, or -1 with errno. */
+int torsh_terminal_write_all(int fd, const char *bytes, size_t n);
 
 /* Print escape sequences of our own to out, in order with the other text. */
 void torsh_terminal_control(FILE *out, const char *bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/base/terminal.h"
+#include "tools/terminal/terminal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +17,15 @@ struct guard {
 	FILE *file; /* what stdout or stderr is from now on */
 	int fd;
 	bool is_trusted; /* what comes is the command's own */
+	bool is_terminal;
+	int (*pass)(const char *bytes, size_t n); /* NULL: to fd */
 	char cut[4]; /* the start of an incomplete character */
 	size_t n_cut;
 };
 
 static struct guard output = {.fd = STDOUT_FILENO}, errors = {.fd = STDERR_FILENO};
 
-static int write_all(int fd, const char *bytes, size_t n)
+int torsh_terminal_write_all(int fd, const char *bytes, size_t n)
 {
 	while (n) {
 		ssize_t n_written = write(fd, bytes, n);
@@ -36,6 +38,11 @@ static int write_all(int fd, const char *bytes, size_t n)
 		n -= (size_t)n_written;
 	}
 	return 0;
+}
+
+static int put(const struct guard *guard, const char *bytes, size_t n)
+{
+	return guard->pass ? guard->pass(bytes, n) : torsh_terminal_write_all(guard->fd, bytes, n);
 }
 
 /*
@@ -96,11 +103,11 @@ static int write_clean(struct guard *guard, const char *text, size_t n)
 		n_clean += n_one;
 		if (n_clean <= sizeof(clean) - sizeof(guard->cut))
 			continue;
-		if (write_all(guard->fd, clean, n_clean))
+		if (put(guard, clean, n_clean))
 			return -1;
 		n_clean = 0;
 	}
-	return write_all(guard->fd, clean, n_clean);
+	return put(guard, clean, n_clean);
 }
 
 /*
@@ -130,7 +137,7 @@ static ssize_t write_guarded(void *cookie, const char *text, size_t n)
 	size_t n_taken;
 
 	if (guard->is_trusted)
-		return write_all(guard->fd, text, n) ? 0 : (ssize_t)n;
+		return put(guard, text, n) ? 0 : (ssize_t)n;
 	n_taken = finish_cut(guard, text, n, &failed);
 	if (failed || write_clean(guard, text + n_taken, n - n_taken))
 		return 0;
@@ -139,6 +146,7 @@ static ssize_t write_guarded(void *cookie, const char *text, size_t n)
 
 static FILE *open_guarded(struct guard *guard, int mode)
 {
+	guard->is_terminal = isatty(guard->fd);
 	guard->file = fopencookie(guard, "w", (cookie_io_functions_t){.write = write_guarded});
 	if (!guard->file)
 		torsh_die("out of memory");
@@ -161,7 +169,18 @@ bool torsh_terminal_is(FILE *out)
 {
 	struct guard *guard = out ? guard_of(out) : NULL;
 
-	return guard && isatty(guard->fd);
+	return guard && guard->is_terminal;
+}
+
+bool torsh_terminal_is_guarded(FILE *out)
+{
+	return out && guard_of(out);
+}
+
+void torsh_terminal_pass(int (*pass)(const char *bytes, size_t n))
+{
+	fflush(stdout);
+	output.pass = pass;
 }
 
 void torsh_terminal_control(FILE *out, const char *bytes)

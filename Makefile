@@ -20,7 +20,7 @@ MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 .PHONY: all agent tools help needs deps deps-test deps-bench unit test check demo bench lint layering exports fuzz \
-	test-tools test-programs install man man-check clean FORCE
+	test-tools test-programs man man-check install clean FORCE
 
 # STRICT=1 makes warnings errors: for CI, and for who changes the code. Another compiler warns of other things.
 STRICT ?=
@@ -97,8 +97,8 @@ TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib ncurs
 TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL $(GEN_INCLUDE) $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
 # Not all of them need all of these: the writer draws nothing.
-TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm $(GLIBC_LINK) \
-	$(addprefix -Wl$(comma)--wrap=,stat fstat lstat __libc_start_main)
+TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm $(GLIBC_LINK) $(TOOL_WRAPS)
+TOOL_WRAPS = $(addprefix -Wl$(comma)--wrap=,stat fstat lstat __libc_start_main)
 
 # A command is shown in short; V=1 shows it whole.
 say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )
@@ -186,6 +186,7 @@ $(TOOL_BINARIES): $(BUILD)/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB)
 
 include tools/export/html/html.mk
 include tools/man/man.mk
+include tools/package/package.mk
 include test/test.mk
 
 # ---- packages -----------------------------------------------------------------------------------------------------
@@ -197,18 +198,6 @@ deps-bench:
 	.ci/deps build bench
 
 # ---- the rest -----------------------------------------------------------------------------------------------------
-
-INSTALLED := "$(DESTDIR)$(PREFIX)"
-install: all ## install below PREFIX (DESTDIR is honoured)
-	install -d $(INSTALLED)/bin $(INSTALLED)/lib/torsh
-	install -m 755 $(BUILD)/torsh $(INSTALLED)/bin/torsh
-	install -m 644 tools/memory/leaks/default.suppressions $(INSTALLED)/lib/torsh/
-	install -m 755 $(AGENT) $(BUILD)/torsh-writer $(INSTALLED)/lib/torsh/
-	ln -sf torsh/libtorshagent.so $(INSTALLED)/lib/libtorshagent.so
-	$(install_man)
-	install -d $(INSTALLED)/include $(INSTALLED)/lib/torsh/python
-	install -m 644 shim/ranges/torsh.h $(INSTALLED)/include/
-	install -m 644 tools/python/torsh.py $(INSTALLED)/lib/torsh/python/
 
 clean: ## remove what was built; the environments build/*venv* stay
 	@if [ -d $(BUILD) ]; then \

@@ -23,14 +23,3 @@ $(BUILD)/completions/%: $(MAN)/tables $(GENERATE)/completions.awk
 
 man-check: man ## every manual page renders without a warning, and the completions are correct shell
 	@$(GENERATE)/check $(MAN) $(BUILD)/completions
-
-# The part of `make install` for these.
-define install_man
-	install -d $(foreach section,1 5 7,$(INSTALLED)/share/man/man$(section))
-	$(foreach section,1 5 7,install -m 644 $(filter %.$(section),$(MAN_PAGES)) $(INSTALLED)/share/man/man$(section)/ &&) :
-	install -d $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions \
-		$(INSTALLED)/share/fish/vendor_completions.d
-	install -m 644 $(BUILD)/completions/bash $(INSTALLED)/share/bash-completion/completions/torsh
-	install -m 644 $(BUILD)/completions/zsh $(INSTALLED)/share/zsh/site-functions/_torsh
-	install -m 644 $(BUILD)/completions/fish $(INSTALLED)/share/fish/vendor_completions.d/torsh.fish
-endef

@@ -225,6 +225,6 @@ def _find_command():
     import os
 
     here = os.path.dirname(os.path.abspath(__file__))
-    # PREFIX/lib/torsh/python/torsh.py, and tools/python/torsh.py of the source.
+    # PREFIX/lib/torsh/python/torsh.py or PREFIX/lib/python3.N/site-packages/torsh.py, and tools/python/torsh.py of the source.
     places = (os.environ.get("TORSH"), os.path.join(here, "../../../bin/torsh"), os.path.join(here, "../../build/torsh"))
     return next((place for place in places if place and os.access(place, os.X_OK)), "torsh")

@@ -78,4 +78,30 @@ def manual_pages_and_completions_are_installed():
         assert "perfetto" in (prefix / "share" / path).read_text(), path
 
 
+@case
+def make_uninstall_removes_what_make_install_puts():
+    prefix = scratch("prefix")
+    (prefix / "usr/lib").mkdir(parents=True)
+    (prefix / "usr/lib/other").write_text("stays")
+    install(f"DESTDIR={prefix}", "PREFIX=/usr")
+    result = run(["make", "-s", f"BUILD={os.environ.get('BUILD', 'build')}", f"DESTDIR={prefix}", "PREFIX=/usr", "uninstall"], cwd=ROOT)
+    expect_equal(result.returncode, 0, f"status of make uninstall ({result.stderr.decode()})")
+    left = [path for path in prefix.rglob("*") if not path.is_dir() or "torsh" in path.name]
+    expect_equal(left, [prefix / "usr/lib/other"], "what is left")
+
+
+@case
+def pkg_config_finds_the_header():
+    need_command("pkg-config")
+    prefix, folder = scratch("prefix"), scratch("built")
+    install(f"DESTDIR={prefix}", "PREFIX=/opt")
+    env = dict(clean_environment(), PKG_CONFIG_PATH=str(prefix / "opt/share/pkgconfig"))
+    expect_equal(run(["pkg-config", "--modversion", "torsh"], env).stdout.decode().strip(), torsh("--version").split()[-1], "version")
+    flags = run(["pkg-config", "--cflags", "--libs", "torsh"], env).stdout.decode().split()
+    (folder / "marks.c").write_text('#include <torsh.h>\nint main(void) { torsh_mark("by C"); return 0; }\n')
+    made = run(["gcc", *flags, "-o", folder / "marks", folder / "marks.c"])
+    expect_equal((made.returncode, made.stderr), (0, b""), "status and stderr of the compiler")
+    expect_equal(run([folder / "marks"]).returncode, 0, "status without the agent")
+
+
 main()

@@ -205,6 +205,6 @@ clean: ## remove what was built; the environments build/*venv* stay
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
-	@echo "Variables: CC, BUILD, PREFIX, DESTDIR, T=name of a test, J=tests at a time, NEEDS, TORCH, FUZZ_SECONDS, SANITIZE, PYTHON, STRICT=1, V=1."
+	@echo "Variables: CC, BUILD, PREFIX, DESTDIR, DIST, T=name of a test, J=tests at a time, NEEDS, TORCH, FUZZ_SECONDS, SANITIZE, PYTHON, STRICT=1, V=1."
 
 -include $(TARGET_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(TOOL_BINARIES:$(BUILD)/%=$(BUILD)/tool/tools/%.d)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# make install and uninstall; included by the Makefile.
+# make install and uninstall, the Python wheel and the Debian package; included by the Makefile.
 
-BINARIES := $(BUILD)
+PACKAGE := $(BUILD)/package
+DIST ?= dist
+# Where the command and the writer that are installed were linked: the wheel has its own.
+BINARIES ?= $(BUILD)
 INSTALLED := "$(DESTDIR)$(PREFIX)"
 PYTHON_MODULES := $(call files_below,tools/python,.py .pyi .typed)
 
@@ -41,4 +44,45 @@ uninstall: ## remove what make install puts below PREFIX
 	rm -f $(INSTALLED)/$(INSTALLED_LINK) $(foreach entry,$(INSTALLS),$(call place_of,$(entry)))
 	if [ -d $(INSTALLED)/lib/torsh ]; then find $(INSTALLED)/lib/torsh -depth \( -name '*.pyc' -o -type d -empty \) -delete; fi
 
-.PHONY: uninstall
+# ---- programs that run without the libraries that are linked here --------------------------------------------------
+
+STATIC := $(PACKAGE)/static
+STATIC_LIBRARIES := libprotobuf-c libzstd libxxhash libcjson libdw libelf libz libncursesw libtinfo liblzma libbz2 libstdc++
+STATIC_BINARIES := $(patsubst $(BUILD)/%,$(PACKAGE)/bin/%,$(TOOL_BINARIES))
+
+$(STATIC)/words: tools/package/archives shim/libc/glibc.def
+	@$< $(STATIC) '$(CC)' $(ARCH) $(STATIC_LIBRARIES)
+
+# A library without an archive lies beside the agent: found from PREFIX/bin, and from the wheel before it is installed.
+$(STATIC_BINARIES): $(PACKAGE)/bin/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB) $(STATIC)/words
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) -s -static-libgcc -o $@ $< $(TOOL_LIB) -Wl,--as-needed @$(STATIC)/words -lm $(TOOL_WRAPS) \
+		$(GLIBC_LINK) -Wl,-rpath,'$$ORIGIN/../lib/torsh:$$ORIGIN/../data/lib/torsh'
+
+# ---- the wheel ------------------------------------------------------------------------------------------------------
+
+WHEEL_STAGE := $(PACKAGE)/wheel
+stage = +@$(MAKE) --no-print-directory -s -o all install PREFIX=$(2) DESTDIR=$(CURDIR)/$(1) BINARIES=$(3) >/dev/null
+
+# The tag is a claim: test/check/glibc compares it with what the files need.
+wheel: all package-needs $(STATIC_BINARIES) ## make dist/torsh-VERSION-py3-none-manylinux_2_28_ARCH.whl for pip
+	@rm -rf $(WHEEL_STAGE)
+	$(call stage,$(WHEEL_STAGE),,$(PACKAGE)/bin)
+	@find $(STATIC)/shared -type f -exec install -m 644 {} $(WHEEL_STAGE)/lib/torsh/ \;
+	@strip --strip-unneeded $(WHEEL_STAGE)/lib/torsh/libtorshagent.so
+	@test/check/glibc 2.28 $(WHEEL_STAGE)/bin/torsh $(WHEEL_STAGE)/lib/torsh/torsh-writer $(WHEEL_STAGE)/lib/torsh/*.so*
+	@$(PYTHON) tools/package/wheel.py $(VERSION) manylinux_2_28_$(ARCH) $(WHEEL_STAGE) $(STATIC)/licences $(DIST)
+
+# ---- the Debian package ---------------------------------------------------------------------------------------------
+
+DEB_STAGE := $(PACKAGE)/deb
+deb: all package-needs ## make dist/torsh_VERSION_ARCH.deb for apt
+	@rm -rf $(DEB_STAGE)
+	$(call stage,$(DEB_STAGE),/usr,$(BUILD))
+	@tools/package/deb $(VERSION) $(DEB_STAGE) $(DIST)
+
+package-needs:
+	@.ci/deps --check package
+$(STATIC)/words: | package-needs
+
+.PHONY: uninstall wheel deb package-needs

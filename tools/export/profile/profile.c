@@ -2,80 +2,72 @@
 /* Writes the operator profile. See tools/export/profile/profile.h. */
 #include "tools/export/profile/profile.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "tools/base/die.h"
-
-/* "name":value, and what follows. */
-static void put_member(struct output_stream *output, const char *name, cJSON *value,
-		       const char *end)
-{
-	char *text = torsh_need(cJSON_PrintUnformatted(value));
-
-	torsh_stream_print(output, "\"%s\":", name);
-	torsh_stream_text(output, text);
-	torsh_stream_text(output, end);
-	cJSON_free(text);
-	cJSON_Delete(value);
-}
-
 static void put_operators(struct profile_json *profile)
 {
-	bool has_items = false;
-
-	torsh_stream_text(profile->output, "\"operators\":[");
+	torsh_json_begin_lines(&profile->json, "operators");
 	for (size_t i = 0; i < profile->n_operators; i++) {
-		if (!profile->operators[i].n)
-			continue;
-		torsh_stream_text(profile->output, has_items ? ",\n" : "\n");
-		has_items = true;
-		torsh_profile_put_operator(profile, &profile->operators[i]);
+		if (profile->operators[i].n)
+			torsh_profile_put_operator(profile, &profile->operators[i]);
 	}
-	torsh_stream_text(profile->output, "],\n");
+	torsh_json_end_array(&profile->json);
 }
 
-static void put_unattributed(struct profile_json *profile, const char *name, bool are_kernels)
+static void put_unattributed(struct profile_json *profile)
 {
-	torsh_stream_print(profile->output, "\"%s\":[", name);
-	torsh_profile_put_list(profile, profile->order + profile->n_work - profile->n_unattributed,
-			       profile->n_unattributed, are_kernels);
-	torsh_stream_text(profile->output, "],\n");
+	const uint32_t *order = profile->order + profile->n_work - profile->n_unattributed;
+
+	torsh_profile_put_list(profile, "unattributed_kernels", order, profile->n_unattributed,
+			       true);
+	torsh_profile_put_list(profile, "unattributed_copies", order, profile->n_unattributed,
+			       false);
 }
 
 static void put_profile(struct profile_json *profile)
 {
-	torsh_stream_text(profile->output, "{\"schema_version\":\"1.0\",\n");
-	put_member(profile->output, "capture_metadata", torsh_profile_metadata(profile), ",\n");
+	struct json_writer *json = &profile->json;
+
+	torsh_json_begin_report(json);
+	torsh_json_put_text(json, "schema_version", "1.0");
+	torsh_profile_put_metadata(profile);
 	put_operators(profile);
-	put_unattributed(profile, "unattributed_kernels", true);
-	put_unattributed(profile, "unattributed_copies", false);
-	put_member(profile->output, "warnings", torsh_profile_warnings(profile), ",\n");
-	put_member(profile->output, "layers", torsh_profile_layers(profile), ",\n");
-	put_member(profile->output, "analysis", torsh_profile_analysis(profile), ",\n");
-	put_member(profile->output, "unmeasured", torsh_profile_unmeasured(profile), "}\n");
+	put_unattributed(profile);
+	torsh_profile_put_warnings(profile);
+	torsh_json_begin_object(json, "layers");
+	torsh_profile_put_layers(profile);
+	torsh_json_end_object(json);
+	torsh_profile_put_analysis(profile);
+	torsh_profile_put_unmeasured(profile);
+	torsh_json_end_object(json);
 }
 
-static int collect(struct profile_json *profile, struct trace *trace)
+static void put_part(struct profile_json *profile)
 {
-	int rc;
+	static const struct json_layout indented = {
+		{"\n\t", 2}, {",\n\t", 3}, {"\n", 1}, {":\t", 2}};
 
-	*profile = (struct profile_json){.trace = trace, .output = trace->output};
-	rc = torsh_profile_collect(profile);
-	if (rc == 0)
-		torsh_profile_find_layers(profile);
+	torsh_json_begin_with(&profile->json, NULL, true, &indented);
+	torsh_profile_put_layers(profile);
+	torsh_json_end_object(&profile->json);
+}
+
+static int write_with(struct trace *trace, void (*put)(struct profile_json *profile))
+{
+	struct profile_json profile = {.trace = trace};
+	int rc = torsh_profile_collect(&profile);
+
+	if (rc == 0) {
+		torsh_profile_find_layers(&profile);
+		torsh_stream_begin_json(trace->output, &profile.json);
+		put(&profile);
+		torsh_stream_end_json(trace->output, &profile.json);
+	}
+	torsh_profile_free(&profile);
 	return rc;
 }
 
 static int write_profile(struct trace *trace)
 {
-	struct profile_json profile;
-	int rc = collect(&profile, trace);
-
-	if (rc == 0)
-		put_profile(&profile);
-	torsh_profile_free(&profile);
-	return rc;
+	return write_with(trace, put_profile);
 }
 
 /*
@@ -84,20 +76,7 @@ static int write_profile(struct trace *trace)
  */
 static int write_part(struct trace *trace)
 {
-	struct profile_json profile;
-	int rc = collect(&profile, trace);
-
-	if (rc == 0) {
-		cJSON *layers = torsh_profile_layers(&profile);
-		char *text = torsh_need(cJSON_Print(layers));
-
-		torsh_stream_text(trace->output, text);
-		torsh_stream_text(trace->output, "\n");
-		cJSON_free(text);
-		cJSON_Delete(layers);
-	}
-	torsh_profile_free(&profile);
-	return rc;
+	return write_with(trace, put_part);
 }
 
 const struct trace_format torsh_trace_profile = {.name = "profile",

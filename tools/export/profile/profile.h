@@ -12,7 +12,6 @@
 #define TORSH_EXPORT_PROFILE_PROFILE_H
 
 #include "tools/base/containers/hash_map.h"
-#include "tools/base/json.h"
 #include "tools/device/kernels/attribution.h"
 #include "tools/device/kernels/counters.h"
 #include "tools/device/kernels/kernel_metrics.h"
@@ -112,7 +111,7 @@ struct unbound {
 
 struct profile_json {
 	const struct trace *trace;
-	struct output_stream *output;
+	struct json_writer json; /* into the trace's output */
 	struct attributor *attributor;
 	struct profile_operator *operators;
 	size_t n_operators, operators_room;
@@ -196,23 +195,17 @@ const char *torsh_profile_line(struct profile_json *profile, const struct record
 const char *torsh_profile_phase(const struct profile_json *profile,
 				const struct recorded_process *process, uint64_t at_ns);
 
-/* ---- writers: one item each, without commas around it ---------------------------------------- */
+/* ---- writers into profile->json -------------------------------------------------------------- */
 
-/* A kernel. */
-void torsh_profile_put_kernel(struct profile_json *profile, const struct profile_work *work);
-
-/* A copy or a memset. */
-void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work);
-
-/* A range of the program. */
+/* Put "nvtx_range": the range of the program that the operator stands for; op may be NULL. */
 void torsh_profile_put_range(struct profile_json *profile, const struct profile_operator *op);
 
-/* An operator with the work that it launched. */
+/* Put an operator with the work that it launched, as an item. */
 void torsh_profile_put_operator(struct profile_json *profile, const struct profile_operator *op);
 
-/* Those work items of a list that are kernels, or those that aren't, with commas between. */
-void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n,
-			    bool are_kernels);
+/* Put an array of those work items that are kernels, or of those that are copies and memsets. */
+void torsh_profile_put_list(struct profile_json *profile, const char *name, const uint32_t *order,
+			    size_t n, bool are_kernels);
 
 /* Returns what bounds an operator, and counts it for its device: call once per operator. */
 struct operator_roofline torsh_profile_bind(struct profile_json *profile,
@@ -220,22 +213,22 @@ struct operator_roofline torsh_profile_bind(struct profile_json *profile,
 					    const struct kernel_sums *sums,
 					    const struct flops *flops);
 
-/* The value of analysis.roofline, when all operators have been written. Once. */
-cJSON *torsh_profile_roofline(struct profile_json *profile);
+/* Put "roofline" of the analysis, once, after all operators. */
+void torsh_profile_put_roofline(struct profile_json *profile);
 
-/* Returns the value of capture_metadata. */
-cJSON *torsh_profile_metadata(const struct profile_json *profile);
+/* Put "capture_metadata". */
+void torsh_profile_put_metadata(struct profile_json *profile);
 
-/* Returns the value of analysis. */
-cJSON *torsh_profile_analysis(struct profile_json *profile);
+/* Put "analysis", after all operators. */
+void torsh_profile_put_analysis(struct profile_json *profile);
 
-/* Returns the value of layers. */
-cJSON *torsh_profile_layers(const struct profile_json *profile);
+/* Put the members "duplicate": "representative", one per layer that has a representative. */
+void torsh_profile_put_layers(struct profile_json *profile);
 
-/* Returns the value of warnings. */
-cJSON *torsh_profile_warnings(struct profile_json *profile);
+/* Put "warnings". */
+void torsh_profile_put_warnings(struct profile_json *profile);
 
-/* Returns the value of unmeasured: the fields that could not be measured, with the reasons. */
-cJSON *torsh_profile_unmeasured(const struct profile_json *profile);
+/* Put "unmeasured": the fields that could not be measured, with the reasons. */
+void torsh_profile_put_unmeasured(struct profile_json *profile);
 
 #endif

@@ -422,10 +422,11 @@ void torsh_profile_find_layers(struct profile_json *profile)
 	torsh_key_index_destroy(&groups.index);
 }
 
+/* Returns the label of the layer that the layer repeats, or NULL: it is one itself. */
 static const char *find_representative(const struct profile_json *profile,
 				       const struct profile_layer *layer)
 {
-	for (size_t i = 0; i < profile->n_layers; i++) {
+	for (size_t i = 0; i < profile->n_layers && !layer->is_representative; i++) {
 		if (profile->layers[i].group == layer->group &&
 		    profile->layers[i].is_representative)
 			return profile->layers[i].label;
@@ -433,18 +434,25 @@ static const char *find_representative(const struct profile_json *profile,
 	return NULL;
 }
 
-/* {"duplicate": "representative"}, those that have one. */
-cJSON *torsh_profile_layers(const struct profile_json *profile)
+/* Does an earlier duplicate have the label, in another group? */
+static bool is_repeated(const struct profile_json *profile, size_t number)
 {
-	cJSON *object = torsh_json_object();
-
-	for (size_t i = 0; i < profile->n_layers; i++) {
-		const struct profile_layer *layer = &profile->layers[i];
-		const char *representative = find_representative(profile, layer);
-
-		if (representative && !layer->is_representative &&
-		    !cJSON_GetObjectItemCaseSensitive(object, layer->label))
-			torsh_json_set(object, layer->label, torsh_json_text(representative));
+	for (size_t i = 0; i < number; i++) {
+		if (strcmp(profile->layers[i].label, profile->layers[number].label) == 0 &&
+		    find_representative(profile, &profile->layers[i]))
+			return true;
 	}
-	return object;
+	return false;
+}
+
+void torsh_profile_put_layers(struct profile_json *profile)
+{
+	for (size_t i = 0; i < profile->n_layers; i++) {
+		const char *representative = find_representative(profile, &profile->layers[i]);
+
+		if (!representative || is_repeated(profile, i))
+			continue;
+		torsh_json_put_name(&profile->json, profile->layers[i].label);
+		torsh_json_put_text(&profile->json, NULL, representative);
+	}
 }

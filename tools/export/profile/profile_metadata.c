@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The metadata of an operator profile: its source, what is missing, where the time went. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,11 +12,6 @@
 
 #define BOTTLENECKS_MAX 10u
 #define NS_PER_S UINT64_C(1000000000)
-
-static cJSON *make_number(bool is_known, uint64_t number)
-{
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
 
 /* ---- capture_metadata ------------------------------------------------------------------------ */
 
@@ -38,12 +34,11 @@ static const char *find_fact(const struct profile_json *profile, const char *nam
 }
 
 /* The class of its outermost module; else what the program is called. */
-static cJSON *make_model(const struct profile_json *profile)
+static const char *find_model(const struct profile_json *profile)
 {
 	const char *class = profile->model ? strrchr(profile->model, ':') : NULL;
 
-	return torsh_json_text(class ? class + 1
-				     : torsh_recording_program_name(main_process(profile)));
+	return class ? class + 1 : torsh_recording_program_name(main_process(profile));
 }
 
 /* By the surest sign of it. */
@@ -62,7 +57,7 @@ static const char *compile_mode(const struct profile_json *profile)
 	return has_graphs ? "cudagraphs" : "eager";
 }
 
-static cJSON *make_time(uint64_t realtime_ns)
+static void put_time(struct json_writer *json, const char *name, uint64_t realtime_ns)
 {
 	time_t seconds = (time_t)(realtime_ns / NS_PER_S);
 	struct tm utc;
@@ -70,9 +65,8 @@ static cJSON *make_time(uint64_t realtime_ns)
 
 	if (gmtime_r(&seconds, &utc))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(text + strlen(text), sizeof(text) - strlen(text), ".%06" PRIu64 "+00:00",
-		 realtime_ns % NS_PER_S / 1000);
-	return torsh_json_text(text);
+	torsh_json_put_format(json, name, "%s.%06" PRIu64 "+00:00", text,
+			      realtime_ns % NS_PER_S / 1000);
 }
 
 /* Of the first device that did anything. */
@@ -86,39 +80,37 @@ static const char *find_device_name(const struct profile_json *profile)
 }
 
 /* What the published models have. */
-static void set_published(cJSON *object, const struct profile_json *profile)
+static void put_published(struct profile_json *profile)
 {
 	const char *torch = find_fact(profile, "torch_version");
+	struct json_writer *json = &profile->json;
 
-	torsh_json_set(object, "model_name", make_model(profile));
-	torsh_json_set(object, "torch_version", torsh_json_text(torch ? torch : "unknown"));
-	torsh_json_set(object, "cuda_version",
-		       torsh_json_text(find_fact(profile, "torch_cuda_version")));
-	torsh_json_set(object, "compile_mode", torsh_json_text(compile_mode(profile)));
-	torsh_json_set(object, "nsys_report_path", torsh_json_text(NULL));
-	torsh_json_set(object, "ncu_report_path", torsh_json_text(NULL));
-	torsh_json_set(object, "capture_timestamp_utc",
-		       make_time(profile->trace->recording->start_realtime_ns));
-	torsh_json_set(object, "device_name", torsh_json_text(find_device_name(profile)));
+	torsh_json_put_text(json, "model_name", find_model(profile));
+	torsh_json_put_text(json, "torch_version", torch ? torch : "unknown");
+	torsh_json_put_text(json, "cuda_version", find_fact(profile, "torch_cuda_version"));
+	torsh_json_put_text(json, "compile_mode", compile_mode(profile));
+	torsh_json_put_null(json, "nsys_report_path");
+	torsh_json_put_null(json, "ncu_report_path");
+	put_time(json, "capture_timestamp_utc", profile->trace->recording->start_realtime_ns);
+	torsh_json_put_text(json, "device_name", find_device_name(profile));
 }
 
-static void set_process(cJSON *object, const struct profile_json *profile)
+static void put_process(struct profile_json *profile)
 {
 	const struct recorded_process *process = main_process(profile);
 	const struct prepass_process *of = torsh_prepass_of(profile->trace->prepass, process);
-	uint32_t rank;
+	bool has_steps = of && of->steps.rule != STEPS_BY_NONE;
+	struct json_writer *json = &profile->json;
+	uint32_t rank = 0;
 	bool has_rank = torsh_recording_rank(process->rank, &rank);
 
-	torsh_json_set(object, "agent_version",
-		       torsh_json_text(profile->trace->recording->agent_version));
-	torsh_json_set(object, "host", torsh_json_text(profile->trace->recording->host));
-	torsh_json_set(object, "pid", torsh_json_u64(process->pid));
-	torsh_json_set(object, "rank", make_number(has_rank, has_rank ? rank : 0));
-	torsh_json_set(object, "world_size", torsh_json_text(NULL));
-	torsh_json_set(object, "batch", torsh_json_text(NULL));
-	torsh_json_set(object, "steps",
-		       of && of->steps.rule != STEPS_BY_NONE ? torsh_json_u64(of->steps.n)
-							     : torsh_json_text(NULL));
+	torsh_json_put_text(json, "agent_version", profile->trace->recording->agent_version);
+	torsh_json_put_text(json, "host", profile->trace->recording->host);
+	torsh_json_put_u64(json, "pid", process->pid);
+	torsh_json_put_known(json, "rank", has_rank, rank);
+	torsh_json_put_null(json, "world_size");
+	torsh_json_put_null(json, "batch");
+	torsh_json_put_known(json, "steps", has_steps, has_steps ? of->steps.n : 0);
 }
 
 /* Of all processes: what is missing, and the widest bracket around a reading of a clock. */
@@ -142,7 +134,7 @@ static struct losses sum_losses(const struct profile_json *profile)
 	return sums;
 }
 
-static void set_capture(cJSON *object, const struct profile_json *profile)
+static void put_capture(struct profile_json *profile)
 {
 	static const char *const modes[] = {[DEVICE_HOST_ONLY] = "HOST_ONLY",
 					    [DEVICE_BY_EVENTS] = "EVENTS",
@@ -154,31 +146,29 @@ static void set_capture(cJSON *object, const struct profile_json *profile)
 	const char *mode = of && profile->mode.mode < sizeof(modes) / sizeof(*modes)
 				   ? modes[profile->mode.mode]
 				   : NULL;
+	struct json_writer *json = &profile->json;
 
-	torsh_json_set(object, "clock_source", torsh_json_text(main_process(profile)->clock));
-	torsh_json_set(object, "clock_uncertainty_ns",
-		       make_number(losses.is_known, losses.clock_width_ns));
-	torsh_json_set(object, "capture_mode", torsh_json_text(mode));
-	torsh_json_set(object, "capture_mode_reason",
-		       torsh_json_text(of ? torsh_timeline_label(of, profile->mode.reason)
-					  : "no device was seen in the process"));
-	torsh_json_set(object, "counter_mode",
-		       torsh_json_text(torsh_counter_mode_name(counters.mode)));
-	torsh_json_set(object, "chip",
-		       torsh_json_text(torsh_timeline_label(main_process(profile), counters.chip)));
-	torsh_json_set(object, "driver_version", torsh_json_text(NULL));
-	torsh_json_set(object, "dropped_events", make_number(losses.is_known, losses.dropped));
-	torsh_json_set(object, "overhead_ns", torsh_json_text(NULL));
+	torsh_json_put_text(json, "clock_source", main_process(profile)->clock);
+	torsh_json_put_known(json, "clock_uncertainty_ns", losses.is_known, losses.clock_width_ns);
+	torsh_json_put_text(json, "capture_mode", mode);
+	torsh_json_put_text(json, "capture_mode_reason",
+			    of ? torsh_timeline_label(of, profile->mode.reason)
+			       : "no device was seen in the process");
+	torsh_json_put_text(json, "counter_mode", torsh_counter_mode_name(counters.mode));
+	torsh_json_put_text(json, "chip",
+			    torsh_timeline_label(main_process(profile), counters.chip));
+	torsh_json_put_null(json, "driver_version");
+	torsh_json_put_known(json, "dropped_events", losses.is_known, losses.dropped);
+	torsh_json_put_null(json, "overhead_ns");
 }
 
-cJSON *torsh_profile_metadata(const struct profile_json *profile)
+void torsh_profile_put_metadata(struct profile_json *profile)
 {
-	cJSON *object = torsh_json_object();
-
-	set_published(object, profile);
-	set_process(object, profile);
-	set_capture(object, profile);
-	return object;
+	torsh_json_begin_object(&profile->json, "capture_metadata");
+	put_published(profile);
+	put_process(profile);
+	put_capture(profile);
+	torsh_json_end_object(&profile->json);
 }
 
 /* ---- analysis -------------------------------------------------------------------------------- */
@@ -195,12 +185,12 @@ static void add_busy(struct busy *busy, uint64_t begin_ns, uint64_t end_ns)
 	busy->until_ns = end_ns > busy->until_ns ? end_ns : busy->until_ns;
 }
 
-static cJSON *make_devices(const struct profile_json *profile, uint32_t n_devices)
+static void put_devices(struct profile_json *profile, uint32_t n_devices)
 {
-	cJSON *list = torsh_json_list();
+	struct json_writer *json = &profile->json;
 
+	torsh_json_begin_array(json, "devices");
 	for (uint32_t device = 0; device < n_devices; device++) {
-		cJSON *object;
 		struct busy busy = {0};
 
 		for (size_t i = 0; i < profile->n_work; i++) {
@@ -212,12 +202,12 @@ static cJSON *make_devices(const struct profile_json *profile, uint32_t n_device
 		}
 		if (!busy.busy_ns)
 			continue;
-		object = torsh_json_object();
-		torsh_json_set(object, "device_id", torsh_json_u64(device));
-		torsh_json_set(object, "busy_ns", torsh_json_u64(busy.busy_ns));
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "device_id", device);
+		torsh_json_put_u64(json, "busy_ns", busy.busy_ns);
+		torsh_json_end_object(json);
 	}
-	return list;
+	torsh_json_end_array(json);
 }
 
 struct budget {
@@ -244,28 +234,28 @@ static void add_budget(struct budget *budget, const struct profile_work *work,
 	budget->has_streams = budget->has_streams || record->stream != first->record.stream;
 }
 
-static cJSON *make_budget(const struct profile_json *profile, const struct budget *budget)
+static void put_budget(struct profile_json *profile, const struct budget *budget)
 {
-	cJSON *object = torsh_json_object();
+	struct json_writer *json = &profile->json;
 
-	torsh_json_set(object, "window_ns", torsh_json_u64(budget->last_ns - budget->first_ns));
-	torsh_json_set(object, "kernels_ns", torsh_json_u64(budget->ns[DEVICE_KERNEL]));
-	torsh_json_set(object, "copies_ns", torsh_json_u64(budget->ns[DEVICE_COPY]));
-	torsh_json_set(object, "memsets_ns", torsh_json_u64(budget->ns[DEVICE_MEMSET]));
-	torsh_json_set(object, "attributed_ns", torsh_json_u64(budget->attributed_ns));
-	torsh_json_set(object, "devices", make_devices(profile, budget->n_devices));
-	return object;
+	torsh_json_begin_object(json, "time_budget");
+	torsh_json_put_u64(json, "window_ns", budget->last_ns - budget->first_ns);
+	torsh_json_put_u64(json, "kernels_ns", budget->ns[DEVICE_KERNEL]);
+	torsh_json_put_u64(json, "copies_ns", budget->ns[DEVICE_COPY]);
+	torsh_json_put_u64(json, "memsets_ns", budget->ns[DEVICE_MEMSET]);
+	torsh_json_put_u64(json, "attributed_ns", budget->attributed_ns);
+	put_devices(profile, budget->n_devices);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_flags(const struct budget *budget)
+static void put_flags(struct json_writer *json, const struct budget *budget)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "has_cuda_graphs", torsh_json_bool(budget->has_graphs));
-	torsh_json_set(object, "has_several_streams", torsh_json_bool(budget->has_streams));
-	torsh_json_set(object, "has_several_devices", torsh_json_bool(budget->n_devices > 1));
-	torsh_json_set(object, "has_fused_kernels", torsh_json_bool(budget->has_fused));
-	return object;
+	torsh_json_begin_object(json, "flags");
+	torsh_json_put_bool(json, "has_cuda_graphs", budget->has_graphs);
+	torsh_json_put_bool(json, "has_several_streams", budget->has_streams);
+	torsh_json_put_bool(json, "has_several_devices", budget->n_devices > 1);
+	torsh_json_put_bool(json, "has_fused_kernels", budget->has_fused);
+	torsh_json_end_object(json);
 }
 
 /* Of all spans of a name. */
@@ -326,40 +316,29 @@ static size_t total_names(const struct profile_json *profile, struct name_total 
 }
 
 /* The operators that devices were at work for longest. */
-static cJSON *make_bottlenecks(const struct profile_json *profile, uint64_t all_ns)
+static void put_bottlenecks(struct profile_json *profile, uint64_t all_ns)
 {
 	struct name_total *totals =
 		torsh_need_items(NULL, 0, profile->n_operators + 1, sizeof(*totals));
 	size_t n = total_names(profile, totals);
-	cJSON *list = torsh_json_list();
+	struct json_writer *json = &profile->json;
 
+	torsh_json_begin_array(json, "bottlenecks");
 	for (size_t i = 0; i < n && i < BOTTLENECKS_MAX; i++) {
-		cJSON *object = torsh_json_object();
-
-		torsh_json_set(object, "operator_name", torsh_json_text(totals[i].name));
-		torsh_json_set(object, "calls", torsh_json_u64(totals[i].n_calls));
-		torsh_json_set(object, "total_ns", torsh_json_u64(totals[i].total_ns));
-		torsh_json_set(object, "share_pct",
-			       all_ns ? torsh_json_double(100.0 * (double)totals[i].total_ns /
-							  (double)all_ns)
-				      : torsh_json_text(NULL));
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "operator_name", totals[i].name);
+		torsh_json_put_u64(json, "calls", totals[i].n_calls);
+		torsh_json_put_u64(json, "total_ns", totals[i].total_ns);
+		torsh_json_put_double(json, "share_pct",
+				      all_ns ? 100.0 * (double)totals[i].total_ns / (double)all_ns
+					     : NAN);
+		torsh_json_end_object(json);
 	}
+	torsh_json_end_array(json);
 	free(totals);
-	return list;
 }
 
-/* The value of the one member that was written. */
-static cJSON *take_member(struct json_writer *json)
-{
-	char *text = torsh_json_close_memory(json);
-	cJSON *value = torsh_need(cJSON_CreateRaw(strchr(text, ':') + 1));
-
-	free(text);
-	return value;
-}
-
-static void set_findings(cJSON *object, const struct trace *trace)
+static void put_findings(struct json_writer *json, const struct trace *trace)
 {
 	const struct analysis_request request = {.recording = trace->recording,
 						 .processes = trace->processes,
@@ -368,48 +347,42 @@ static void set_findings(cJSON *object, const struct trace *trace)
 						 .from_ns = trace->from_ns,
 						 .to_ns = trace->to_ns};
 	struct analysis analysis;
-	struct json_writer json;
 
 	torsh_analysis_make(&analysis, &request);
-	torsh_json_open_members(&json);
-	torsh_findings_json(&json, &analysis, trace->symbols);
-	torsh_json_set(object, "inefficiencies", take_member(&json));
-	torsh_json_open_members(&json);
-	torsh_rules_json(&json, &analysis);
-	torsh_json_set(object, "rules", take_member(&json));
+	torsh_findings_json(json, &analysis, trace->symbols);
+	torsh_rules_json(json, &analysis);
 	torsh_analysis_free(&analysis);
 }
 
-cJSON *torsh_profile_analysis(struct profile_json *profile)
+void torsh_profile_put_analysis(struct profile_json *profile)
 {
 	struct budget budget = {.first_ns = profile->n_work ? profile->work[0].record.begin_ns : 0};
-	cJSON *object = torsh_json_object();
 
 	budget.last_ns = budget.first_ns;
 	for (size_t i = 0; i < profile->n_work; i++)
 		add_budget(&budget, &profile->work[i], &profile->work[0]);
-	torsh_json_set(object, "flags", make_flags(&budget));
-	torsh_json_set(object, "time_budget", make_budget(profile, &budget));
-	torsh_json_set(object, "bottlenecks",
-		       make_bottlenecks(profile, budget.ns[DEVICE_KERNEL] + budget.ns[DEVICE_COPY] +
-							 budget.ns[DEVICE_MEMSET]));
-	set_findings(object, profile->trace);
-	torsh_json_set(object, "roofline", torsh_profile_roofline(profile));
-	return object;
+	torsh_json_begin_object(&profile->json, "analysis");
+	put_flags(&profile->json, &budget);
+	put_budget(profile, &budget);
+	put_bottlenecks(profile, budget.ns[DEVICE_KERNEL] + budget.ns[DEVICE_COPY] +
+					 budget.ns[DEVICE_MEMSET]);
+	put_findings(&profile->json, profile->trace);
+	torsh_profile_put_roofline(profile);
+	torsh_json_end_object(&profile->json);
 }
 
 /* ---- what is missing ------------------------------------------------------------------------- */
 
 /* One sentence for each reason, with how many and an example. */
-cJSON *torsh_profile_warnings(struct profile_json *profile)
+void torsh_profile_put_warnings(struct profile_json *profile)
 {
 	uint64_t dropped = sum_losses(profile).dropped;
-	cJSON *list = torsh_json_list();
+	struct json_writer *json = &profile->json;
 
+	torsh_json_begin_array(json, "warnings");
 	for (int reason = KERNEL_NONE + 1; reason < N_KERNEL_REASONS; reason++) {
 		const struct profile_work *example = NULL;
 		uint64_t n = 0;
-		char *text;
 
 		for (size_t i = 0; i < profile->n_work; i++) {
 			if (profile->work[i].record.what != DEVICE_KERNEL ||
@@ -418,36 +391,29 @@ cJSON *torsh_profile_warnings(struct profile_json *profile)
 			example = example ? example : &profile->work[i];
 			n++;
 		}
-		if (!n)
-			continue;
-		text = torsh_need_text(
-			"%" PRIu64 " kernels have no operator: %s (%s)", n,
-			torsh_kernel_reasons[reason],
-			torsh_timeline_label(example->process, example->record.name));
-		torsh_json_add(list, torsh_json_text(text));
-		free(text);
+		if (n)
+			torsh_json_put_format(
+				json, NULL, "%" PRIu64 " kernels have no operator: %s (%s)", n,
+				torsh_kernel_reasons[reason],
+				torsh_timeline_label(example->process, example->record.name));
 	}
-	if (dropped) {
-		char *text = torsh_need_text("%" PRIu64 " records of devices are missing", dropped);
-
-		torsh_json_add(list, torsh_json_text(text));
-		free(text);
-	}
-	return list;
+	if (dropped)
+		torsh_json_put_format(json, NULL, "%" PRIu64 " records of devices are missing",
+				      dropped);
+	torsh_json_end_array(json);
 }
 
 struct missing {
 	const char *what, *reason;
 };
 
-static void add_missing(cJSON *list, const struct missing *missing, size_t n)
+static void put_missing(struct json_writer *json, const struct missing *missing, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		cJSON *object = torsh_json_object();
-
-		torsh_json_set(object, "what", torsh_json_text(missing[i].what));
-		torsh_json_set(object, "reason", torsh_json_text(missing[i].reason));
-		torsh_json_add(list, object);
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "what", missing[i].what);
+		torsh_json_put_text(json, "reason", missing[i].reason);
+		torsh_json_end_object(json);
 	}
 }
 
@@ -460,7 +426,7 @@ static bool has_devices(const struct trace *trace)
 	return false;
 }
 
-cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
+void torsh_profile_put_unmeasured(struct profile_json *profile)
 {
 	static const struct missing always[] = {
 		{"capture_metadata.driver_version", "it was not recorded"},
@@ -485,16 +451,17 @@ cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 	};
 	static const struct missing without_torch = {
 		"capture_metadata.torch_version", "no PyTorch with Python was seen in the process"};
-	cJSON *list = torsh_json_list();
+	struct json_writer *json = &profile->json;
 
-	add_missing(list, always, sizeof(always) / sizeof(*always));
+	torsh_json_begin_array(json, "unmeasured");
+	put_missing(json, always, sizeof(always) / sizeof(*always));
 	if (torsh_profile_counter_mode(profile, main_process(profile)).mode !=
 	    COUNTERS_OF_OPERATORS)
-		add_missing(list, without_counters,
+		put_missing(json, without_counters,
 			    sizeof(without_counters) / sizeof(*without_counters));
 	if (!has_devices(profile->trace))
-		add_missing(list, without_device, sizeof(without_device) / sizeof(*without_device));
+		put_missing(json, without_device, sizeof(without_device) / sizeof(*without_device));
 	if (!find_fact(profile, "torch_version"))
-		add_missing(list, &without_torch, 1);
-	return list;
+		put_missing(json, &without_torch, 1);
+	torsh_json_end_array(json);
 }

@@ -4,9 +4,11 @@
  * tools/export/profile/profile.h.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/export/profile/profile.h"
 #include "tools/timeline/inputs.h"
@@ -46,138 +48,121 @@ static void sum_work(struct profile_json *profile, const struct profile_operator
 	}
 }
 
-static cJSON *make_metric(const struct kernel_sums *sums, enum kernel_metric metric)
+/* What is below 0 or beyond the numbers of that type can't be a count. */
+static void put_count(struct json_writer *json, const char *name, double value)
 {
-	enum metric_form form = torsh_metric_fields[metric].form;
+	bool is_count = value >= 0 && value < 0x1p63;
+
+	torsh_json_put_known(json, name, is_count, is_count ? (uint64_t)value : 0);
+}
+
+static void put_metric(struct json_writer *json, const struct kernel_sums *sums,
+		       enum kernel_metric metric)
+{
+	const struct metric_field *field = &torsh_metric_fields[metric];
 	double value;
 
 	if (!torsh_metrics_value(sums, metric, &value))
-		return form == METRIC_count ? torsh_json_u64(0) : torsh_json_text(NULL);
-	/* What is below 0 or beyond the numbers of that type can't be a count. */
-	if (form != METRIC_number)
-		return value >= 0 && value < 0x1p63 ? torsh_json_i64((int64_t)value)
-						    : torsh_json_text(NULL);
-	return torsh_json_double(value);
+		torsh_json_put_known(json, field->name, field->form == METRIC_count, 0);
+	else if (field->form == METRIC_number)
+		torsh_json_put_double(json, field->name, value);
+	else
+		put_count(json, field->name, value);
 }
 
-static cJSON *make_aggregated(const struct sums *sums)
+static void put_aggregated(struct json_writer *json, const struct sums *sums)
 {
 	const struct kernel_sums *kernels = &sums->kernels;
-	cJSON *object = torsh_json_object();
-	char *dominant =
-		kernels->n_kernels ? torsh_need_text("k_%05" PRIu64, sums->dominant_id) : NULL;
 
-	torsh_json_set(object, "total_duration_ns", torsh_json_u64(kernels->total_ns));
-	torsh_json_set(object, "kernel_count", torsh_json_u64(kernels->n_kernels));
-	torsh_json_set(object, "dominant_kernel_id", torsh_json_text(dominant));
+	torsh_json_begin_object(json, "aggregated");
+	torsh_json_put_u64(json, "total_duration_ns", kernels->total_ns);
+	torsh_json_put_u64(json, "kernel_count", kernels->n_kernels);
+	if (kernels->n_kernels)
+		torsh_json_put_format(json, "dominant_kernel_id", "k_%05" PRIu64,
+				      sums->dominant_id);
+	else
+		torsh_json_put_null(json, "dominant_kernel_id");
 	for (int metric = 0; metric < N_KERNEL_METRICS; metric++)
-		torsh_json_set(object, torsh_metric_fields[metric].name,
-			       make_metric(kernels, metric));
-	free(dominant);
-	return object;
+		put_metric(json, kernels, metric);
+	torsh_json_end_object(json);
 }
 
 /* ---- attributes of the span ------------------------------------------------------------- */
 
-static cJSON *make_id(const struct span_id *id)
+static void put_id(struct json_writer *json, const char *name, const struct span_id *id)
 {
-	char *text = id->name ? torsh_need_text("%s_%" PRIu64, id->name, id->index) : NULL;
-	cJSON *value = torsh_json_text(text);
-
-	free(text);
-	return value;
-}
-
-static cJSON *make_sizes(const struct input *tensor)
-{
-	cJSON *list = torsh_json_list();
-
-	for (uint32_t i = 0; i < tensor->n_dims; i++)
-		torsh_json_add(list, torsh_json_i64(tensor->dims[i]));
-	return list;
-}
-
-static cJSON *make_type(const struct input *tensor)
-{
-	char *text = torsh_need(strndup(tensor->text, tensor->n_type));
-	cJSON *value = torsh_json_text(text);
-
-	free(text);
-	return value;
+	if (id->name)
+		torsh_json_put_format(json, name, "%s_%" PRIu64, id->name, id->index);
+	else
+		torsh_json_put_null(json, name);
 }
 
 /* Of its tensors, those in lists too. */
-static void set_shapes(cJSON *object, const struct inputs *inputs, bool is_known)
+static void put_shapes(struct json_writer *json, const struct inputs *inputs)
 {
-	cJSON *shapes = is_known ? torsh_json_list() : torsh_json_text(NULL);
-	cJSON *types = is_known ? torsh_json_list() : torsh_json_text(NULL);
+	torsh_json_begin_array(json, "input_shapes");
+	for (uint32_t i = 0; i < inputs->n_items; i++) {
+		const struct input *input = &inputs->items[i];
 
-	for (uint32_t i = 0; is_known && i < inputs->n_items; i++) {
-		if (inputs->items[i].kind != INPUT_TENSOR)
+		if (input->kind != INPUT_TENSOR)
 			continue;
-		torsh_json_add(shapes, make_sizes(&inputs->items[i]));
-		torsh_json_add(types, make_type(&inputs->items[i]));
+		torsh_json_begin_array(json, NULL);
+		for (uint32_t k = 0; k < input->n_dims; k++)
+			torsh_json_put_i64(json, NULL, input->dims[k]);
+		torsh_json_end_array(json);
 	}
-	torsh_json_set(object, "input_shapes", shapes);
-	torsh_json_set(object, "dtypes", types);
-}
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "dtypes");
+	for (uint32_t i = 0; i < inputs->n_items; i++) {
+		const struct input *input = &inputs->items[i];
 
-static cJSON *make_number(bool is_known, uint64_t number)
-{
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+		if (input->kind == INPUT_TENSOR)
+			torsh_json_put_text_n(json, NULL, input->text, input->n_type);
+	}
+	torsh_json_end_array(json);
 }
 
 /*
  * By its name and inputs: what the operators around and inside of it are worth is not subtracted.
  */
-static void set_flops(cJSON *object, const struct flops *flops, uint64_t total_ns)
+static void put_flops(struct json_writer *json, const struct flops *flops, uint64_t total_ns)
 {
 	bool is_known = flops->status == FLOPS_COUNTED || flops->status == FLOPS_NONE;
 
-	torsh_json_set(object, "flops", make_number(is_known, flops->all));
-	torsh_json_set(object, "flops_source", torsh_json_text(is_known ? "analytic" : NULL));
-	torsh_json_set(object, "gflops_per_s",
-		       is_known && total_ns
-			       ? torsh_json_double((double)flops->all / (double)total_ns)
-			       : torsh_json_text(NULL));
+	torsh_json_put_known(json, "flops", is_known, flops->all);
+	torsh_json_put_text(json, "flops_source", is_known ? "analytic" : NULL);
+	torsh_json_put_double(json, "gflops_per_s",
+			      is_known && total_ns ? (double)flops->all / (double)total_ns : NAN);
 }
 
-static void set_roofline(cJSON *object, const struct operator_roofline *found)
+static void put_roofline(struct json_writer *json, const struct operator_roofline *found)
 {
 	static const char *const classes[] = {
 		[BOUND_BY_MEMORY] = "memory_bound", [BOUND_BY_COMPUTING] = "compute_bound"};
 	const struct roofline *roofline = &found->roofline;
 	bool is_known = found->bound != BOUND_UNKNOWN;
-	cJSON *value = torsh_json_object();
 
-	torsh_json_set(value, "ai",
-		       is_known ? torsh_json_double(roofline->intensity) : torsh_json_text(NULL));
-	torsh_json_set(value, "class", torsh_json_text(classes[found->bound]));
-	torsh_json_set(value, "ceiling",
-		       is_known ? torsh_json_double(roofline->ceiling_gflops)
-				: torsh_json_text(NULL));
-	torsh_json_set(value, "efficiency_pct",
-		       is_known ? torsh_json_double(roofline->efficiency_pct)
-				: torsh_json_text(NULL));
-	torsh_json_set(value, "reason", torsh_json_text(found->reason));
-	torsh_json_set(object, "roofline", value);
+	torsh_json_begin_object(json, "roofline");
+	torsh_json_put_double(json, "ai", is_known ? roofline->intensity : NAN);
+	torsh_json_put_text(json, "class", classes[found->bound]);
+	torsh_json_put_double(json, "ceiling", is_known ? roofline->ceiling_gflops : NAN);
+	torsh_json_put_double(json, "efficiency_pct", is_known ? roofline->efficiency_pct : NAN);
+	torsh_json_put_text(json, "reason", found->reason);
+	torsh_json_end_object(json);
 }
 
 /* What its kernels moved. */
-static void set_bytes(cJSON *object, const struct sums *sums)
+static void put_bytes(struct json_writer *json, const struct sums *sums)
 {
 	double read, written;
 	bool is_known = torsh_metrics_value(&sums->kernels, METRIC_DRAM_READ, &read) &&
 			torsh_metrics_value(&sums->kernels, METRIC_DRAM_WRITTEN, &written);
 
-	torsh_json_set(object, "mem_bytes",
-		       is_known && read + written >= 0 && read + written < 0x1p63
-			       ? torsh_json_u64((uint64_t)(read + written))
-			       : torsh_json_text(NULL));
+	put_count(json, "mem_bytes", is_known ? read + written : NAN);
 }
 
-static void set_inputs(cJSON *object, struct profile_json *profile,
-		       const struct profile_operator *op, const struct sums *sums)
+static void put_inputs(struct profile_json *profile, const struct profile_operator *op,
+		       const struct sums *sums)
 {
 	const char *text = op->inputs ? torsh_timeline_label(op->process, op->inputs) : NULL;
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
@@ -187,145 +172,134 @@ static void set_inputs(cJSON *object, struct profile_json *profile,
 	torsh_inputs_parse(inputs, text);
 	if (op->is_operator && !profile->trace->recording->without_flops)
 		flops = torsh_flops_of(op->id.name, inputs);
-	set_shapes(object, inputs, text);
-	set_flops(object, &flops, sums->kernels.total_ns);
-	set_bytes(object, sums);
+	if (text) {
+		put_shapes(&profile->json, inputs);
+	} else {
+		torsh_json_put_null(&profile->json, "input_shapes");
+		torsh_json_put_null(&profile->json, "dtypes");
+	}
+	put_flops(&profile->json, &flops, sums->kernels.total_ns);
+	put_bytes(&profile->json, sums);
 	roofline = torsh_profile_bind(profile, op, &sums->kernels, &flops);
-	set_roofline(object, &roofline);
+	put_roofline(&profile->json, &roofline);
 	free(inputs);
 }
 
-static void set_operator(cJSON *object, struct profile_json *profile,
-			 const struct profile_operator *op, const struct sums *sums)
+static void put_span(struct profile_json *profile, const struct profile_operator *op,
+		     const struct sums *sums)
 {
 	const char *module = op->module ? torsh_timeline_label(op->process, op->module) : NULL;
+	struct json_writer *json = &profile->json;
 
-	torsh_json_set(object, "self_wall_ns", torsh_json_u64(sums->wall_ns));
-	torsh_json_set(object, "cpu_time_ns",
-		       make_number(op->is_operator, op->end_ns - op->start_ns));
-	set_inputs(object, profile, op, sums);
-	torsh_json_set(object, "host_alloc_bytes", make_number(op->is_operator, op->host_bytes));
-	torsh_json_set(object, "device_alloc_bytes",
-		       make_number(op->is_operator, op->device_bytes));
-	torsh_json_set(object, "seq", make_number(op->sequence != OP_NO_SEQUENCE, op->sequence));
-	torsh_json_set(object, "fwd_op_id", make_id(&op->forward));
-	torsh_json_set(object, "module_path", torsh_json_text(module));
-	torsh_json_set(object, "training_phase",
-		       torsh_json_text(op->is_operator ? torsh_phase_names[op->phase] : NULL));
-	torsh_json_set(object, "pid", torsh_json_u64(op->process->pid));
+	torsh_json_put_u64(json, "self_wall_ns", sums->wall_ns);
+	torsh_json_put_known(json, "cpu_time_ns", op->is_operator, op->end_ns - op->start_ns);
+	put_inputs(profile, op, sums);
+	torsh_json_put_known(json, "host_alloc_bytes", op->is_operator, op->host_bytes);
+	torsh_json_put_known(json, "device_alloc_bytes", op->is_operator, op->device_bytes);
+	torsh_json_put_known(json, "seq", op->sequence != OP_NO_SEQUENCE, op->sequence);
+	put_id(json, "fwd_op_id", &op->forward);
+	torsh_json_put_text(json, "module_path", module);
+	torsh_json_put_text(json, "training_phase",
+			    op->is_operator ? torsh_phase_names[op->phase] : NULL);
+	torsh_json_put_u64(json, "pid", op->process->pid);
 }
 
-static void set_layer(cJSON *object, const struct profile_operator *op)
+static void put_layer(struct json_writer *json, const struct profile_operator *op)
 {
 	bool has_layer = op->layer_group;
 
-	torsh_json_set(object, "layer_group", torsh_json_text(op->layer_group));
-	torsh_json_set(object, "layer_instance", make_number(has_layer, op->layer_instance));
-	torsh_json_set(object, "is_representative",
-		       has_layer ? torsh_json_bool(op->is_representative) : torsh_json_text(NULL));
+	torsh_json_put_text(json, "layer_group", op->layer_group);
+	torsh_json_put_known(json, "layer_instance", has_layer, op->layer_instance);
+	if (has_layer)
+		torsh_json_put_bool(json, "is_representative", op->is_representative);
+	else
+		torsh_json_put_null(json, "is_representative");
 }
 
-static bool is_in(const cJSON *list, const char *text)
+static bool is_in(const char *const *names, size_t n, const char *name)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, list)
-	{
-		if (strcmp(item->valuestring, text) == 0)
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(names[i], name) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* What its kernels were made of beside the operator itself. */
-static cJSON *make_fused_with(const struct profile_json *profile, const struct profile_operator *op)
+/* What its kernels were made of beside the operator itself, each name once. */
+static void put_fused_with(struct profile_json *profile, const struct profile_operator *op)
 {
-	cJSON *list = torsh_json_list();
+	const char **names = NULL;
+	size_t n = 0, capacity = 0;
 
+	torsh_json_begin_array(&profile->json, "fused_with");
 	for (size_t i = 0; i < op->n; i++) {
 		const struct inductor_kernel *fused =
 			profile->work[profile->order[op->first + i]].by.fused;
 
 		for (size_t k = 0; fused && k < fused->n_operators; k++) {
-			if (strcmp(fused->operators[k], op->id.name) != 0 &&
-			    !is_in(list, fused->operators[k]))
-				torsh_json_add(list, torsh_json_text(fused->operators[k]));
+			const char *name = fused->operators[k];
+
+			if (strcmp(name, op->id.name) == 0 || is_in(names, n, name))
+				continue;
+			names = torsh_array_reserve(names, n, &capacity, sizeof(*names));
+			names[n++] = name;
+			torsh_json_put_text(&profile->json, NULL, name);
 		}
 	}
-	return list;
+	torsh_json_end_array(&profile->json);
+	free(names);
 }
 
-/* The first members, with a comma behind. */
-static cJSON *make_head(struct profile_json *profile, const struct profile_operator *op,
-			const struct sums *sums)
+/* Why fields of aggregated are null: the reason of its first kernel. */
+static void put_status(struct profile_json *profile, const struct profile_operator *op)
 {
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "operator_id", make_id(&op->id));
-	torsh_json_set(object, "operator_name", torsh_json_text(op->id.name));
-	torsh_json_set(object, "call_index", torsh_json_u64(op->id.index));
-	torsh_json_set(object, "is_fused", torsh_json_bool(sums->is_fused));
-	torsh_json_set(object, "fused_with", make_fused_with(profile, op));
-	torsh_json_set(object, "aggregated", make_aggregated(sums));
-	set_operator(object, profile, op, sums);
-	set_layer(object, op);
-	return object;
-}
-
-/*
- * The reason why fields of aggregated are null, or 0 if they cannot be null: that of its first
- * kernel.
- */
-static void set_status(cJSON *object, const struct profile_json *profile,
-		       const struct profile_operator *op)
-{
-	cJSON *status = torsh_json_object();
 	const char *reason = op->n ? torsh_profile_uncounted_work(
 					     profile, &profile->work[profile->order[op->first]])
 				   : torsh_profile_uncounted(profile, op->process);
 
-	torsh_json_set(status, "*", torsh_json_text(reason));
-	torsh_json_set(object, "metrics_status", status);
+	torsh_json_begin_object(&profile->json, "metrics_status");
+	torsh_json_put_text(&profile->json, "*", reason);
+	torsh_json_end_object(&profile->json);
 }
 
 void torsh_profile_put_range(struct profile_json *profile, const struct profile_operator *op)
 {
+	struct json_writer *json = &profile->json;
+
 	if (!op || !op->range) {
-		torsh_stream_text(profile->output, "null");
+		torsh_json_put_null(json, "nvtx_range");
 		return;
 	}
-	torsh_stream_text(profile->output, "{\"text\":\"");
-	torsh_stream_text(profile->output, torsh_profile_text(profile, op->process, op->range));
-	torsh_stream_print(profile->output,
-			   "\",\"depth\":%" PRIu32 ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
-			   op->depth, op->start_ns, op->end_ns);
-	torsh_stream_text(profile->output, ",\"domain\":\"");
-	torsh_stream_text(profile->output,
-			  op->domain ? torsh_profile_text(profile, op->process, op->domain)
-				     : "default");
-	torsh_stream_text(profile->output, "\"}");
+	torsh_json_begin_object(json, "nvtx_range");
+	torsh_json_put_escaped(json, "text", torsh_profile_text(profile, op->process, op->range));
+	torsh_json_put_u64(json, "depth", op->depth);
+	torsh_json_put_u64(json, "start_ns", op->start_ns);
+	torsh_json_put_u64(json, "end_ns", op->end_ns);
+	torsh_json_put_escaped(json, "domain",
+			       op->domain ? torsh_profile_text(profile, op->process, op->domain)
+					  : "default");
+	torsh_json_end_object(json);
 }
 
 void torsh_profile_put_operator(struct profile_json *profile, const struct profile_operator *op)
 {
 	const uint32_t *order = profile->order + op->first;
+	struct json_writer *json = &profile->json;
 	struct sums sums;
-	cJSON *head;
-	char *text;
 
 	sum_work(profile, op, &sums);
-	head = make_head(profile, op, &sums);
-	set_status(head, profile, op);
-	text = torsh_need(cJSON_PrintUnformatted(head));
-	/* Its last brace is left to what follows. */
-	torsh_stream_put(profile->output, text, strlen(text) - 1);
-	cJSON_free(text);
-	cJSON_Delete(head);
-	torsh_stream_text(profile->output, ",\"nvtx_range\":");
+	torsh_json_begin_object(json, NULL);
+	put_id(json, "operator_id", &op->id);
+	torsh_json_put_text(json, "operator_name", op->id.name);
+	torsh_json_put_u64(json, "call_index", op->id.index);
+	torsh_json_put_bool(json, "is_fused", sums.is_fused);
+	put_fused_with(profile, op);
+	put_aggregated(json, &sums);
+	put_span(profile, op, &sums);
+	put_layer(json, op);
+	put_status(profile, op);
 	torsh_profile_put_range(profile, op);
-	torsh_stream_text(profile->output, ",\"kernels\":[");
-	torsh_profile_put_list(profile, order, op->n, true);
-	torsh_stream_text(profile->output, "],\"copies\":[");
-	torsh_profile_put_list(profile, order, op->n, false);
-	torsh_stream_text(profile->output, "]}");
+	torsh_profile_put_list(profile, "kernels", order, op->n, true);
+	torsh_profile_put_list(profile, "copies", order, op->n, false);
+	torsh_json_end_object(json);
 }

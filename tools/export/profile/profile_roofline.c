@@ -3,6 +3,7 @@
  * What bounds the operators of an operator profile, and how their time on each device falls. See
  * tools/export/profile/profile.h.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,61 +120,46 @@ struct operator_roofline torsh_profile_bind(struct profile_json *profile,
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static cJSON *make_device(const struct profile_json *profile, const struct device_bounds *bounds)
+static void put_device(struct profile_json *profile, const struct device_bounds *bounds)
 {
 	const struct event_device *device =
 		torsh_profile_device(profile, bounds->process, bounds->device);
-	struct device_peaks peaks;
+	/* put_double makes null of NAN. */
+	struct device_peaks peaks = {.gflops = NAN, .gb_per_s = NAN, .ridge = NAN};
 	const char *reason = torsh_device_peaks(device, &peaks);
-	cJSON *object = torsh_json_object();
+	struct json_writer *json = &profile->json;
 
-	torsh_json_set(object, "pid", torsh_json_u64(bounds->process->pid));
-	torsh_json_set(object, "device_id", torsh_json_u64(bounds->device));
-	torsh_json_set(object, "device_name",
-		       torsh_json_text(device ? torsh_timeline_label(bounds->process, device->name)
-					      : NULL));
-#define SET(name, value) torsh_json_set(object, name, reason ? torsh_json_text(NULL) : (value))
-	SET("peak_gflops", torsh_json_double(peaks.gflops));
-	SET("peak_gflops_source", torsh_json_text(PEAK_GFLOPS_SOURCE));
-	SET("peak_gb_per_s", torsh_json_double(peaks.gb_per_s));
-	SET("peak_gb_per_s_source", torsh_json_text(PEAK_BANDWIDTH_SOURCE));
-	SET("ridge_flop_per_byte", torsh_json_double(peaks.ridge));
-#undef SET
-	torsh_json_set(object, "reason", torsh_json_text(reason));
-	torsh_json_set(object, "memory_bound_ns", torsh_json_u64(bounds->ns[BOUND_BY_MEMORY]));
-	torsh_json_set(object, "compute_bound_ns", torsh_json_u64(bounds->ns[BOUND_BY_COMPUTING]));
-	torsh_json_set(object, "unknown_ns", torsh_json_u64(bounds->ns[BOUND_UNKNOWN]));
-	return object;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "pid", bounds->process->pid);
+	torsh_json_put_u64(json, "device_id", bounds->device);
+	torsh_json_put_text(json, "device_name",
+			    device ? torsh_timeline_label(bounds->process, device->name) : NULL);
+	torsh_json_put_double(json, "peak_gflops", peaks.gflops);
+	torsh_json_put_text(json, "peak_gflops_source", reason ? NULL : PEAK_GFLOPS_SOURCE);
+	torsh_json_put_double(json, "peak_gb_per_s", peaks.gb_per_s);
+	torsh_json_put_text(json, "peak_gb_per_s_source", reason ? NULL : PEAK_BANDWIDTH_SOURCE);
+	torsh_json_put_double(json, "ridge_flop_per_byte", peaks.ridge);
+	torsh_json_put_text(json, "reason", reason);
+	torsh_json_put_u64(json, "memory_bound_ns", bounds->ns[BOUND_BY_MEMORY]);
+	torsh_json_put_u64(json, "compute_bound_ns", bounds->ns[BOUND_BY_COMPUTING]);
+	torsh_json_put_u64(json, "unknown_ns", bounds->ns[BOUND_UNKNOWN]);
+	torsh_json_end_object(json);
 }
 
-static cJSON *make_unbound(const struct profile_json *profile, uint64_t without_operator_ns)
+static void put_unbound(struct json_writer *json, const char *reason, uint64_t n_operators,
+			uint64_t total_ns)
 {
-	cJSON *list = torsh_json_list();
-
-	for (size_t i = 0; i <= profile->n_unbound; i++) {
-		bool is_last = i == profile->n_unbound;
-		cJSON *object;
-
-		if (is_last && !without_operator_ns)
-			break;
-		object = torsh_json_object();
-		torsh_json_set(object, "reason",
-			       torsh_json_text(is_last ? "kernels without an operator"
-						       : profile->unbound[i].reason));
-		torsh_json_set(object, "operators",
-			       torsh_json_u64(is_last ? 0 : profile->unbound[i].operators));
-		torsh_json_set(
-			object, "total_ns",
-			torsh_json_u64(is_last ? without_operator_ns : profile->unbound[i].ns));
-		torsh_json_add(list, object);
-	}
-	return list;
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "reason", reason);
+	torsh_json_put_u64(json, "operators", n_operators);
+	torsh_json_put_u64(json, "total_ns", total_ns);
+	torsh_json_end_object(json);
 }
 
-cJSON *torsh_profile_roofline(struct profile_json *profile)
+void torsh_profile_put_roofline(struct profile_json *profile)
 {
 	const uint32_t *unattributed = profile->order + profile->n_work - profile->n_unattributed;
-	cJSON *object = torsh_json_object(), *devices = torsh_json_list();
+	struct json_writer *json = &profile->json;
 	uint64_t without_operator_ns = 0;
 
 	add_kernels(profile, unattributed, profile->n_unattributed, BOUND_UNKNOWN);
@@ -182,9 +168,17 @@ cJSON *torsh_profile_roofline(struct profile_json *profile)
 
 		without_operator_ns += record->what == DEVICE_KERNEL ? record->duration_ns : 0;
 	}
+	torsh_json_begin_object(json, "roofline");
+	torsh_json_begin_array(json, "devices");
 	for (size_t i = 0; i < profile->n_bounds; i++)
-		torsh_json_add(devices, make_device(profile, &profile->bounds[i]));
-	torsh_json_set(object, "devices", devices);
-	torsh_json_set(object, "unknown", make_unbound(profile, without_operator_ns));
-	return object;
+		put_device(profile, &profile->bounds[i]);
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "unknown");
+	for (size_t i = 0; i < profile->n_unbound; i++)
+		put_unbound(json, profile->unbound[i].reason, profile->unbound[i].operators,
+			    profile->unbound[i].ns);
+	if (without_operator_ns)
+		put_unbound(json, "kernels without an operator", 0, without_operator_ns);
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }

@@ -93,7 +93,7 @@ TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
 TOOL_LIB := $(BUILD)/libtorshtools.a
 TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
 
-TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib ncursesw
+TOOL_MODULES := libprotobuf-c libzstd libxxhash libdw libelf zlib ncursesw
 TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL $(GEN_INCLUDE) $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
 # Not all of them need all of these: the writer draws nothing.

@@ -38,7 +38,7 @@ PROGRAM_FLAGS := -g -O1 $(WARNINGS) -fno-builtin -fno-inline -fno-optimize-sibli
 
 $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka $(TOOL_LIBS)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka -lcjson $(TOOL_LIBS)
 
 # Compare with headers that are not needed to build: without them they are skipped.
 $(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)

@@ -17,16 +17,9 @@
 #define DOUBLE_BYTES_MAX 32 /* of %.17g */
 #define DIGITS_EXACT 17 /* of a double: these give the same one again */
 
-#define MARK(literal)                        \
-	{                                    \
-		literal, sizeof(literal) - 1 \
-	}
-
-const struct json_layout torsh_json_compact = {MARK(""), MARK(","), MARK(""), MARK(":")},
-			 torsh_json_member_lines = {MARK(""), MARK(",\n"), MARK(""), MARK(":")},
-			 torsh_json_item_lines = {MARK("\n"), MARK(",\n"), MARK(""), MARK(":")};
-
-#undef MARK
+const struct json_layout torsh_json_compact = JSON_LAYOUT("", ",", "", ":");
+const struct json_layout torsh_json_member_lines = JSON_LAYOUT("", ",\n", "", ":");
+const struct json_layout torsh_json_item_lines = JSON_LAYOUT("\n", ",\n", "", ":");
 
 /* ---- room ------------------------------------------------------------------------------------ */
 

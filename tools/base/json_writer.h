@@ -52,6 +52,13 @@ struct json_layout {
 	struct json_mark colon;
 };
 
+/* A layout of four literals, each of at most JSON_MARK_MAX bytes. */
+/* clang-format off */
+#define JSON_LAYOUT(start, separator, end, colon) \
+	{{start, sizeof(start) - 1}, {separator, sizeof(separator) - 1}, \
+	 {end, sizeof(end) - 1}, {colon, sizeof(colon) - 1}}
+/* clang-format on */
+
 /* All in one line; each member, or each item, on a line of its own. */
 extern const struct json_layout torsh_json_compact, torsh_json_member_lines, torsh_json_item_lines;
 

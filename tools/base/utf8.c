@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/base/utf8.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/die.h"
+
 /* By the first byte: how many there are, and what the second may be. */
 static const struct form {
 	unsigned char first, last, second_first, second_last;
@@ -72,4 +77,24 @@ bool torsh_utf8_is_obeyed(uint32_t character)
 		if (character >= obeyed[i].first && character <= obeyed[i].last)
 			return true;
 	return false;
+}
+
+char *torsh_utf8_clean(const char *text)
+{
+	const char *end = text + strlen(text);
+	char *clean = torsh_need(malloc((size_t)(end - text) * 3 + 1)), *to = clean;
+
+	while (text < end) {
+		size_t n = torsh_utf8_bytes(text, (size_t)(end - text));
+
+		if (n) {
+			to = mempcpy(to, text, n);
+			text += n;
+		} else {
+			to = stpcpy(to, "\xef\xbf\xbd");
+			text++;
+		}
+	}
+	*to = '\0';
+	return clean;
 }

@@ -28,4 +28,7 @@ uint32_t torsh_utf8_character(const char *text, size_t n_bytes);
  */
 bool torsh_utf8_is_obeyed(uint32_t character);
 
+/* Returns a copy with U+FFFD for each byte that is not part of a character; the caller frees it. */
+char *torsh_utf8_clean(const char *text);
+
 #endif

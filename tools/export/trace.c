@@ -9,7 +9,6 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
-#include "tools/base/json.h"
 #include "tools/export/output.h"
 
 /* Forward spans are looked for among the latest of each process: a power of two. */
@@ -183,18 +182,6 @@ uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread
 	return thread < process->n_threads && process->threads[thread].tid
 		       ? process->threads[thread].tid
 		       : process->pid;
-}
-
-char *torsh_trace_escape(const char *text)
-{
-	cJSON *value = torsh_json_text(text ? text : "");
-	char *quoted = torsh_need(cJSON_PrintUnformatted(value)), *inside;
-	size_t n = strlen(quoted);
-
-	inside = torsh_need(strndup(quoted + 1, n - 2));
-	cJSON_free(quoted);
-	cJSON_Delete(value);
-	return inside;
 }
 
 bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number)

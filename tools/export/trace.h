@@ -82,9 +82,6 @@ static inline void torsh_trace_add_tensor(struct span *innermost, const struct e
 /* The id that the system gave a thread, or the pid where the row is not there. */
 uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread);
 
-/* Text as the inside of a JSON string: escaped, bad UTF-8 replaced. The caller frees it. */
-char *torsh_trace_escape(const char *text);
-
 /*
  * A number that JSON and viewers can take from a payload; false: there is none, or it is infinite
  * or no number.

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/base/json.h"
 #include "tools/base/size.h"
-#include "tools/terminal/style.h"
+#include "tools/base/utf8.h"
 #include "tools/recording/losses.h"
+#include "tools/terminal/style.h"
 
 #define FUNCTION_COLUMNS 44
 #define FUNCTION_LONGEST 150 /* templates of C++ are cut here; JSON has them whole */
@@ -76,7 +76,7 @@ static void print_place(FILE *out, const struct frame *frame)
 
 void torsh_text_function(FILE *out, const char *function)
 {
-	char *text = torsh_json_utf8(function);
+	char *text = torsh_utf8_clean(function);
 	size_t n = strlen(text), n_shown = n;
 
 	if (n > FUNCTION_LONGEST) {

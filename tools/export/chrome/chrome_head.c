@@ -142,20 +142,12 @@ void torsh_chrome_put_process(struct json_writer *json, const struct trace *trac
 /* ---- layouts --------------------------------------------------------------------------------- */
 
 /* Kineto's: blanks in the head, which HTA looks for; none in events. */
-#define MARK(literal)                        \
-	{                                    \
-		literal, sizeof(literal) - 1 \
-	}
-
-static const struct json_layout head = {MARK("\n"), MARK(",\n"), MARK("\n"), MARK(": ")};
-static const struct json_layout tail = {MARK("\n"), MARK(",\n"), MARK("\n"), MARK(":")};
-static const struct json_layout events = {MARK("\n"), MARK(",\n"), MARK("\n"), MARK(":")};
-static const struct json_layout devices = {MARK(""), MARK(",\n"), MARK(""), MARK(":")};
-static const struct json_layout unknown_devices = {MARK(""), MARK(", "), MARK(""), MARK(":")};
-static const struct json_layout device_members = {MARK(""), MARK(", "), MARK(""), MARK(": ")};
-static const struct json_layout rank_member = {MARK(""), MARK(","), MARK(""), MARK(": ")};
-
-#undef MARK
+static const struct json_layout head = JSON_LAYOUT("\n", ",\n", "\n", ": ");
+static const struct json_layout lines = JSON_LAYOUT("\n", ",\n", "\n", ":");
+static const struct json_layout devices = JSON_LAYOUT("", ",\n", "", ":");
+static const struct json_layout unknown_devices = JSON_LAYOUT("", ", ", "", ":");
+static const struct json_layout device_members = JSON_LAYOUT("", ", ", "", ": ");
+static const struct json_layout rank_member = JSON_LAYOUT("", ",", "", ": ");
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -276,8 +268,8 @@ void torsh_chrome_put_header(struct json_writer *json, const struct trace *trace
 	torsh_json_put_text(json, "host_name", recording->host ? recording->host : "");
 	torsh_json_put_escaped(json, "displayTimeUnit", "ms");
 	torsh_json_put_u64(json, "baseTimeNanoseconds", recording->start_realtime_ns);
-	torsh_json_set_layout(json, &tail);
-	torsh_json_begin_with(json, "traceEvents", false, &events);
+	torsh_json_set_layout(json, &lines);
+	torsh_json_begin_with(json, "traceEvents", false, &lines);
 	begin_metadata(json, "torsh", 0, 0);
 	end_metadata(json);
 }

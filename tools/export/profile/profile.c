@@ -42,8 +42,7 @@ static void put_profile(struct profile_json *profile)
 
 static void put_part(struct profile_json *profile)
 {
-	static const struct json_layout indented = {
-		{"\n\t", 2}, {",\n\t", 3}, {"\n", 1}, {":\t", 2}};
+	static const struct json_layout indented = JSON_LAYOUT("\n\t", ",\n\t", "\n", ":\t");
 
 	torsh_json_begin_with(&profile->json, NULL, true, &indented);
 	torsh_profile_put_layers(profile);

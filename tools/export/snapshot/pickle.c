@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/base/json.h"
+#include "tools/base/utf8.h"
 
 /* Names and values as of Python's pickletools. Numbers are little endian. */
 enum opcode {
@@ -74,7 +74,7 @@ void torsh_pickle_number(struct pickle *pickle, uint64_t number)
 
 void torsh_pickle_text(struct pickle *pickle, const char *text)
 {
-	char *clean = torsh_json_utf8(text);
+	char *clean = torsh_utf8_clean(text);
 	size_t n = strlen(clean);
 
 	if (n <= UINT8_MAX)

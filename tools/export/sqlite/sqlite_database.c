@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
-#include "tools/base/json.h"
+#include "tools/base/utf8.h"
 
 #define SQLITE_DONE 101
 
@@ -59,7 +59,7 @@ void torsh_database_word(struct database *database, const char *word)
 void torsh_database_text(struct database *database, const char *text)
 {
 	if (text)
-		database->bind_text(database->at, ++database->n, torsh_json_utf8(text), -1, free);
+		database->bind_text(database->at, ++database->n, torsh_utf8_clean(text), -1, free);
 	else
 		database->bind_null(database->at, ++database->n);
 }

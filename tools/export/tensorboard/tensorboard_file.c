@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
-#include "tools/base/json.h"
+#include "tools/base/utf8.h"
 
 #define CRC_POLYNOMIAL 0x82f63b78u /* Castagnoli's, reflected */
 #define CRC_MASK 0xa282ead8u
@@ -66,7 +66,7 @@ static void put_value(struct tensorboard_file *tensorboard, const char *tag, uin
 	Tensorboard__Event event = make_event(tensorboard, at_ns);
 	Tensorboard__Summary summary = TENSORBOARD__SUMMARY__INIT;
 
-	value->tag = torsh_json_utf8(tag);
+	value->tag = torsh_utf8_clean(tag);
 	summary.n_value = 1;
 	summary.value = &value;
 	event.has_step = 1;

@@ -7,7 +7,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
-#include "tools/base/json.h"
+#include "tools/base/utf8.h"
 
 #define NODES_MAX 10000u /* more than the graph's page can lay out */
 #define PRODUCER 22 /* version of graphs, as in PyTorch's own writer */
@@ -125,7 +125,7 @@ static struct node *add_node(struct tensorboard_graph *graph, const struct span 
 
 	tensorboard__node_def__init(&node->message);
 	node->message.name = make_name(span, graph->n);
-	node->message.op = torsh_json_utf8(torsh_span_name(span));
+	node->message.op = torsh_utf8_clean(torsh_span_name(span));
 	node->message.input = node->inputs;
 	node->message.attr = node->all_attributes;
 	node->thread = span->thread;

@@ -135,6 +135,27 @@ static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
 	torsh_json_end_object(json);
 }
 
+/* What the imports of packages keep; suppressed_bytes: of that what a rule has taken. */
+static void emit_imports(struct json_writer *json, const struct kept_imports *imports)
+{
+	torsh_json_begin_object(json, "kept_by_imports");
+	torsh_json_put_u64(json, "bytes", imports->bytes);
+	torsh_json_put_u64(json, "blocks", imports->blocks);
+	torsh_json_put_u64(json, "suppressed_bytes", imports->suppressed_bytes);
+	torsh_json_begin_array(json, "by");
+	for (size_t i = 0; i < imports->n; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "package", imports->items[i].package);
+		torsh_json_put_u64(json, "bytes", imports->items[i].bytes);
+		torsh_json_put_u64(json, "blocks", imports->items[i].blocks);
+		torsh_json_put_u64(json, "suppressed_bytes", imports->items[i].suppressed_bytes);
+		torsh_json_put_u64(json, "suppressed_blocks", imports->items[i].suppressed_blocks);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
 static void emit_processes(struct json_writer *json, const struct view *view)
 {
 	static const char *const measured[] = {"leaked_bytes", "leaked_blocks", "at_exec_bytes",
@@ -224,6 +245,7 @@ static void print_json(const struct view *view)
 	torsh_parts_emit_omitted(&json, &leaks->found, view->n_shown);
 	emit_bookkeeping(&json, leaks);
 	emit_suppressed(&json, leaks, &view->options->suppress);
+	emit_imports(&json, &leaks->imports);
 	emit_amount(&json, "inherited", true, leaks->inherited_bytes, leaks->inherited_blocks);
 	emit_amount(&json, "at_exec", true, leaks->exec_bytes, leaks->exec_blocks);
 	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
@@ -354,6 +376,7 @@ static void show_growth(const struct read_options *options, const struct reading
 
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
 	torsh_sites_merge_stacks(&growth.found, reading->symbols);
+	torsh_sites_merge_alike(&growth.found, reading->symbols);
 	view.n_shown = torsh_options_choose(options, &growth.found, reading->symbols, TEXT_LIMIT);
 	if (options->is_json)
 		torsh_growth_json(&view);
@@ -379,7 +402,9 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	struct view view = {
 		.options = options,
 		.reading = reading,
-		.leaks = {.at_exec = choice->is_at_exec, .device = choice->device},
+		.leaks = {.at_exec = choice->is_at_exec,
+			  .device = choice->device,
+			  .without_imports = options->without_defaults},
 	};
 	struct device_reading devices;
 

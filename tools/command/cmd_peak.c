@@ -433,6 +433,8 @@ int torsh_command_peak(int argc, char **argv)
 	torsh_sites_mark_arenas(&view.mapped, reading.symbols);
 	torsh_sites_merge_stacks(&view.heap, reading.symbols);
 	torsh_sites_merge_stacks(&view.mapped, reading.symbols);
+	torsh_sites_merge_alike(&view.heap, reading.symbols);
+	torsh_sites_merge_alike(&view.mapped, reading.symbols);
 	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);
 	view.n_mapped =
 		torsh_options_choose(&options, &view.mapped, reading.symbols, TEXT_LIMIT_MAPPED);

@@ -144,7 +144,7 @@ char *torsh_short_frame(const struct frame *frame)
 				: torsh_short_function(frame->function);
 }
 
-const char *torsh_short_path(const char *path, const char *directory)
+const char *torsh_frame_path(const char *path, const char *directory)
 {
 	size_t n = directory ? strlen(directory) : 0;
 	const char *inside = torsh_path_in_package(path);
@@ -162,10 +162,10 @@ char *torsh_short_place(const struct frame *frame, const char *directory)
 	const char *module = slash ? slash + 1 : frame->module;
 
 	if (frame->file && frame->line)
-		return torsh_need_text("%s:%d", torsh_short_path(frame->file, directory),
+		return torsh_need_text("%s:%d", torsh_frame_path(frame->file, directory),
 				       frame->line);
 	if (frame->is_python)
-		return torsh_need_text("%s", frame->file ? torsh_short_path(frame->file, directory)
+		return torsh_need_text("%s", frame->file ? torsh_frame_path(frame->file, directory)
 							 : "?");
 	if (module && frame->function)
 		return torsh_need_text("%s", module);

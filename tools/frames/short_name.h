@@ -18,7 +18,7 @@ char *torsh_short_frame(const struct frame *frame);
  * A path relative to directory, to the folder that packages are installed in, or to the standard
  * library's: "train.py", "torch/_ops.py", "json/encoder.py". Returns a part of path.
  */
-const char *torsh_short_path(const char *path, const char *directory);
+const char *torsh_frame_path(const char *path, const char *directory);
 
 /*
  * Where a frame is: "torch/_ops.py:1318", "leaky.c:24" with the path shortened, else

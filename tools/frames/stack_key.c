@@ -5,12 +5,17 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
+#include "tools/frames/blamed_line.h"
 
-bool torsh_stack_key_has(enum frame_kind kind, bool has_own)
+bool torsh_stack_key_has(enum frame_kind kind, bool is_outer, bool has_own)
 {
-	if (kind == FRAME_INTERPRETER || kind == FRAME_IMPORT || kind == FRAME_CUT)
+	if (kind == FRAME_CUT)
 		return false;
-	return !has_own || kind == FRAME_OWN;
+	if (!has_own)
+		return true;
+	if (kind == FRAME_INTERPRETER || kind == FRAME_IMPORT)
+		return false;
+	return !is_outer || kind == FRAME_OWN;
 }
 
 static void put_frame(FILE *out, const struct frame *frame, bool with_lines)
@@ -33,14 +38,14 @@ char *torsh_stack_key(const struct frame *const *frames, size_t n, const char *d
 	char *key = NULL;
 	size_t n_key = 0;
 	FILE *out = torsh_need(open_memstream(&key, &n_key));
-	bool has_own = false;
+	bool is_outer = false, has_own = torsh_blamed_line(frames, n, directory).is_own;
 
 	for (size_t i = 0; i < n; i++) {
 		enum frame_kind kind = torsh_frame_kind(frames[i], directory);
 
-		if (torsh_stack_key_has(kind, has_own))
+		if (torsh_stack_key_has(kind, is_outer, has_own))
 			put_frame(out, frames[i], with_lines);
-		has_own = has_own || kind == FRAME_OWN;
+		is_outer = is_outer || kind == FRAME_OWN;
 	}
 	if (fclose(out) != 0)
 		torsh_need(NULL);

@@ -16,9 +16,9 @@ char *torsh_stack_key(const struct frame *const *frames, size_t n, const char *d
 		      bool with_lines);
 
 /*
- * Returns true if a frame of this kind is part of the key. has_own: an own frame stands inside of
- * it.
+ * Returns true if a frame of this kind is part of the key. is_outer: an own frame stands inside of
+ * it; has_own: the stack has an own frame. Without one all frames are part of it.
  */
-bool torsh_stack_key_has(enum frame_kind kind, bool has_own);
+bool torsh_stack_key_has(enum frame_kind kind, bool is_outer, bool has_own);
 
 #endif

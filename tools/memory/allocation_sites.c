@@ -266,6 +266,13 @@ static void merge_equal(struct allocation_sites *sites, size_t n_first, struct m
 	sites->n = n;
 }
 
+void torsh_sites_merge_equal(struct allocation_sites *sites,
+			     int (*compare)(const struct allocation_site *a,
+					    const struct allocation_site *b, size_t depth))
+{
+	merge_equal(sites, sites->n, (struct merge){.compare = compare});
+}
+
 void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *symbols)
 {
 	for (size_t i = 0; i < sites->n; i++) {
@@ -275,8 +282,7 @@ void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *sym
 	}
 }
 
-/* By what is never merged, whatever the stacks. */
-static int compare_kinds(const struct allocation_site *a, const struct allocation_site *b)
+int torsh_sites_compare_kinds(const struct allocation_site *a, const struct allocation_site *b)
 {
 	if (a->process != b->process)
 		return a->process->number < b->process->number ? -1 : 1;
@@ -290,7 +296,7 @@ static int compare_stacks(const struct allocation_site *one, const struct alloca
 {
 	const struct recorded_process *process = one->process;
 	uint32_t x = one->stack, y = other->stack;
-	int rc = compare_kinds(one, other);
+	int rc = torsh_sites_compare_kinds(one, other);
 
 	if (rc)
 		return rc;
@@ -316,7 +322,7 @@ static int compare_stacks(const struct allocation_site *one, const struct alloca
 static int compare_places(const struct allocation_site *one, const struct allocation_site *other,
 			  size_t depth)
 {
-	int rc = compare_kinds(one, other);
+	int rc = torsh_sites_compare_kinds(one, other);
 
 	(void)depth;
 	if (rc)
@@ -428,7 +434,7 @@ static int compare_frame(const struct frame *a, const struct frame *b)
 static int compare_named(const struct allocation_site *one, const struct allocation_site *other,
 			 size_t depth)
 {
-	int rc = compare_kinds(one, other);
+	int rc = torsh_sites_compare_kinds(one, other);
 
 	(void)depth;
 	if (rc)

@@ -45,6 +45,7 @@ struct allocation_site {
 	uint32_t operator, module;
 	/* Steps of the first and the last allocation, each + 1; 0: none or unknown. */
 	uint32_t first_step, last_step;
+	uint32_t entry; /* equal for what torsh_sites_merge_alike merges */
 	const struct frame **frames; /* set by torsh_sites_name */
 	size_t n_frames;
 };
@@ -71,6 +72,20 @@ void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *sym
 
 /* Merge sites of equal stacks, as sites->view shows them, by the innermost sites->depth frames. */
 void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *symbols);
+
+/*
+ * Merge sites whose stacks differ only in how their lines were reached, as torsh_stack_key defines;
+ * after torsh_sites_merge_stacks. Does nothing if a depth is set, or the view isn't merged.
+ */
+void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *symbols);
+
+/* Merge equal sites, as compare decides, into the first of them; depth is 0. Keeps the order. */
+void torsh_sites_merge_equal(struct allocation_sites *sites,
+			     int (*compare)(const struct allocation_site *a,
+					    const struct allocation_site *b, size_t depth));
+
+/* Compare what is never merged, whatever the stacks: process, and what the blocks are. */
+int torsh_sites_compare_kinds(const struct allocation_site *a, const struct allocation_site *b);
 
 /* Sort the largest first (ORDER_FIRST: oldest first); ties by bytes, process and stack. */
 void torsh_sites_sort(struct allocation_sites *sites, enum sites_order order);

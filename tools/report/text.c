@@ -286,6 +286,9 @@ void torsh_text_alive(FILE *out, const struct leaks *leaks)
 	if (leaks->suppressed_blocks)
 		fprintf(out, ", %s are kept on purpose or suppressed by a rule",
 			torsh_size_human(leaks->suppressed_bytes, kept));
+	if (leaks->imports.blocks)
+		fprintf(out, ", %s are kept by imports of packages",
+			torsh_size_human(leaks->imports.bytes, kept));
 	fputc('\n', out);
 }
 

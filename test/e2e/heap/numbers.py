@@ -64,7 +64,8 @@ def what_was_alive_is_what_leaked_and_what_was_kept():
     _, _, output = recorded()
     report, overview = leaks(output), read_report("report", output)
     for unit in ("bytes", "blocks"):
-        parts = (report[f"leaked_{unit}"], report["bookkeeping"][unit], report["suppressed"][unit])
+        parts = (report[f"leaked_{unit}"], report["bookkeeping"][unit], report["suppressed"][unit],
+                 report["kept_by_imports"][unit])
         expect_equal(sum(parts), report["alive"][unit], f"{unit} alive")
         expect_equal(total(report["leaks"], unit), report[f"leaked_{unit}"], f"{unit} of the leaks")
         expect_equal(overview["leaks"][f"leaked_{unit}"], report[f"leaked_{unit}"], f"{unit} that the report says leaked")

@@ -102,16 +102,6 @@ static long match_address(struct rules *rules, enum suppress_kind kind, uint32_t
 	return *known;
 }
 
-/* Does Python's import system look for a module there and run it? */
-static bool is_import(const struct recorded_process *process, uint32_t address)
-{
-	const struct recorded_function *function = torsh_recording_function(process, address);
-
-	return function && function->file &&
-	       !strcmp(function->file, "<frozen importlib._bootstrap>") &&
-	       !strcmp(function->name, "_find_and_load");
-}
-
 /* The rule of kinds that look at native frames inside of the innermost line of Python only. */
 static long match_inside(struct rules *rules, uint32_t address, struct ruling *imported)
 {
@@ -138,7 +128,7 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 			rule = match_inside(rules, address, &imported);
 		if (rule >= 0)
 			return (struct ruling){.rule = rule};
-		if (!imported.import && is_import(process, address))
+		if (!imported.import && torsh_is_import(process, address))
 			imported.import = stack;
 	}
 	return imported.import ? imported : (struct ruling){.rule = NO_RULE};
@@ -282,40 +272,81 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 	return found;
 }
 
-static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
-			    struct leaks_process *sum, struct symbols *symbols,
-			    struct suppress *suppress)
-{
-	struct rules rules = {.suppress = suppress, .symbols = symbols, .process = process};
-	struct ruling *rulings = NULL;
-	const char **kept = NULL;
-	size_t first = leaks->found.n, n = first;
+/* What decides about the sites of a process; the lists are NULL where nothing is to be decided. */
+struct decisions {
+	struct rules rules;
+	struct ruling *rulings;
+	const char **kept;
+	char **packages; /* of the imports that keep them */
+	size_t n;
+};
 
-	collect_alive(leaks, process);
+static void decide(struct decisions *decisions, const struct leaks *leaks,
+		   const struct recorded_process *process, struct symbols *symbols,
+		   struct suppress *suppress, size_t first)
+{
+	const struct allocation_site *sites = leaks->found.items + first;
+	size_t n = leaks->found.n - first;
+
+	*decisions = (struct decisions){
+		.rules = {.suppress = suppress, .symbols = symbols, .process = process},
+		.n = n,
+	};
 	if (suppress)
 		torsh_suppress_add_own(suppress, process->number, process->program,
 				       process->lsan_suppressions);
 	if (suppress && suppress->n) {
-		start_rules(&rules);
-		rulings = find_rulings(&rules, leaks->found.items + first, leaks->found.n - first);
+		start_rules(&decisions->rules);
+		decisions->rulings = find_rulings(&decisions->rules, sites, n);
 	}
+	if (leaks->devices)
+		return;
+	decisions->kept = find_bookkeeping(process, symbols, sites, n);
+	if (!leaks->without_imports && process->has_python)
+		decisions->packages = torsh_kept_imports_find(process, symbols, sites, n);
+}
+
+static void end_decisions(struct decisions *decisions)
+{
+	free(decisions->rulings);
+	free(decisions->kept);
+	torsh_kept_imports_free_packages(decisions->packages, decisions->n);
+	end_rules(&decisions->rules);
+}
+
+/* Returns true if site number i of the process is no leak; then it is counted for what it is. */
+static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, size_t i,
+			const struct allocation_site *site)
+{
+	const char *package = decisions->packages ? decisions->packages[i] : NULL;
+	bool is_suppressed;
+
+	if (decisions->kept && decisions->kept[i]) {
+		keep_book(leaks, decisions->kept[i], site);
+		return true;
+	}
+	is_suppressed = decisions->rulings &&
+			suppress_holder(leaks, &decisions->rules, &decisions->rulings[i], site);
+	if (package)
+		torsh_kept_imports_add(&leaks->imports, site, package, is_suppressed);
+	return is_suppressed || package;
+}
+
+static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
+			    struct leaks_process *sum, struct symbols *symbols,
+			    struct suppress *suppress)
+{
+	size_t first = leaks->found.n, n = first;
+	struct decisions decisions;
+
+	collect_alive(leaks, process);
+	decide(&decisions, leaks, process, symbols, suppress, first);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct allocation_site *site = &leaks->found.items[i];
 
 		leaks->alive_blocks += site->blocks;
 		leaks->alive_bytes += site->bytes;
-	}
-	if (!leaks->devices)
-		kept = find_bookkeeping(process, symbols, leaks->found.items + first,
-					leaks->found.n - first);
-	for (size_t i = first; i < leaks->found.n; i++) {
-		const struct allocation_site *site = &leaks->found.items[i];
-
-		if (kept && kept[i - first]) {
-			keep_book(leaks, kept[i - first], site);
-			continue;
-		}
-		if (rulings && suppress_holder(leaks, &rules, &rulings[i - first], site))
+		if (is_left_out(leaks, &decisions, i - first, site))
 			continue;
 		sum->blocks += site->blocks;
 		sum->bytes += site->bytes;
@@ -324,9 +355,7 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 		leaks->found.items[n++] = *site;
 	}
 	leaks->found.n = n;
-	free(rulings);
-	free(kept);
-	end_rules(&rules);
+	end_decisions(&decisions);
 	if (!leaks->devices)
 		count_inherited(leaks, process);
 }
@@ -348,7 +377,9 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 		leaks->blocks += leaks->processes[i].blocks;
 		leaks->bytes += leaks->processes[i].bytes;
 	}
+	torsh_kept_imports_sort(&leaks->imports);
 	torsh_sites_merge_stacks(&leaks->found, symbols);
+	torsh_sites_merge_alike(&leaks->found, symbols);
 }
 
 void torsh_leaks_free(struct leaks *leaks)
@@ -356,5 +387,6 @@ void torsh_leaks_free(struct leaks *leaks)
 	torsh_sites_free(&leaks->found);
 	free(leaks->processes);
 	free(leaks->bookkeeping);
+	free(leaks->imports.items);
 	*leaks = (struct leaks){0};
 }

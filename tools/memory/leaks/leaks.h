@@ -12,6 +12,8 @@
  * What was alive when a process became another program is no leak: exec gives all memory back, and
  * a program that is about to call it has no reason to free anything.
  *
+ * What the import of an installed package leaves for ever is counted apart, by package.
+ *
  * Of a device likewise: what was not freed when the process ended. What nobody freed before its
  * context was destroyed is a leak too, and also counted apart. Memory that a framework's allocator
  * has got and not given out is bookkeeping.
@@ -21,6 +23,7 @@
 
 #include "tools/device/memory/device_memory.h"
 #include "tools/memory/allocation_sites.h"
+#include "tools/memory/leaks/kept_imports.h"
 #include "tools/memory/leaks/suppress.h"
 
 #define LEAKS_KEPT_BYTES (UINT64_C(4) << 20)
@@ -52,7 +55,10 @@ struct leaks {
 	size_t n_bookkeeping, bookkeeping_room;
 	uint64_t bookkeeping_blocks, bookkeeping_bytes;
 	uint64_t suppressed_blocks, suppressed_bytes; /* by which rules: in suppress */
-	/* when their process ended, or at an exec: found, bookkeeping and suppressed */
+	/* set before: what the imports of packages keep is a leak */
+	bool without_imports;
+	struct kept_imports imports; /* sorted */
+	/* when their process ended, or at an exec: found, bookkeeping, suppressed, of imports */
 	uint64_t alive_blocks, alive_bytes;
 	uint64_t exec_blocks, exec_bytes; /* of all processes */
 	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The kinds of a process's recorded addresses, without DWARF: for lists with thousands of stacks,
+ * of which few are printed.
+ */
+#ifndef TORSH_FRAMES_ADDRESS_KINDS_H
+#define TORSH_FRAMES_ADDRESS_KINDS_H
+
+#include "tools/frames/frame_kind.h"
+
+struct address_kinds {
+	const struct recorded_process *process;
+	struct symbols *symbols;
+	const char *directory;
+	uint8_t *kinds; /* by address: a kind + 1, 0: not looked up */
+};
+
+/* Start; symbols may be NULL. The caller ends it. */
+void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorded_process *process,
+			       struct symbols *symbols);
+
+/* Free what is cached. */
+void torsh_address_kinds_end(struct address_kinds *kinds);
+
+/* The kind of an address; FRAME_CUT for what is no frame. */
+enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address);
+
+/* As torsh_frame_package, for an address. */
+bool torsh_address_package(const struct recorded_process *process, uint32_t address, char *out,
+			   size_t n_out);
+
+#endif

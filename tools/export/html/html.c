@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The export html: the page of page/ with the recording's data in it, in one file. Whatever the run,
- * the file is no larger than HTML_BYTES_MAX.
+ * The export html: the page of page/ with the recording's data in it, in one file. Whatever the
+ * run, the file is no larger than HTML_BYTES_MAX.
  */
 #include <stdlib.h>
 
@@ -13,9 +13,9 @@
 #define HALVINGS_MAX 12u
 #define TEXT_BYTES_MAX 1000u
 
-/* The page in two halves, made by tools/export/html/html.mk: what is before the data, and after. */
-extern const char torsh_html_page_head[], torsh_html_page_head_end[];
-extern const char torsh_html_page_tail[], torsh_html_page_tail_end[];
+/* The page in two halves, embedded by html_page.S: what is before the data, and after. */
+extern const char torsh_html_page_head[], torsh_html_page_tail[];
+extern const uint64_t torsh_html_page_head_bytes, torsh_html_page_tail_bytes;
 
 size_t torsh_html_process(const struct html_page *page, const struct recorded_process *process)
 {
@@ -65,7 +65,7 @@ static size_t count_bytes(const char *document)
 	return n;
 }
 
-/* In a script element nothing but "<" can end it or begin a comment; in JSON it is in texts only. */
+/* Nothing but "<" can end a script element or begin a comment in it; in JSON only texts have it. */
 static void put_document(struct output_stream *output, const char *document)
 {
 	while (*document) {
@@ -95,11 +95,9 @@ static int write_html(struct trace *trace)
 		free(document);
 		document = make_document(&page);
 	} while (count_bytes(document) > DATA_BYTES_MAX && page.n_halved++ < HALVINGS_MAX);
-	torsh_stream_put(trace->output, torsh_html_page_head,
-			 (size_t)(torsh_html_page_head_end - torsh_html_page_head));
+	torsh_stream_put(trace->output, torsh_html_page_head, torsh_html_page_head_bytes);
 	put_document(trace->output, document);
-	torsh_stream_put(trace->output, torsh_html_page_tail,
-			 (size_t)(torsh_html_page_tail_end - torsh_html_page_tail));
+	torsh_stream_put(trace->output, torsh_html_page_tail, torsh_html_page_tail_bytes);
 	free(document);
 	torsh_html_devices_free(&page);
 	torsh_html_timeline_free(&page);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What is drawn over time, of one pass: the spans of a few steps (the median one, the slowest and
- * the last), or of the whole run where no steps are known, and the memory of tensors of each device.
+ * What is drawn over time, from one pass: the spans of a few steps (the median one, the slowest and
+ * the last), or of the whole run if no steps are known, and the memory of tensors of each device.
  */
 #include <stdlib.h>
 

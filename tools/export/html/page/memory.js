@@ -234,7 +234,7 @@ export function memoryTab(data, tip, parameters) {
 		const rows = what === "change" ? null : charge(tree, what), total = rows?.reduce((sum, row) => sum + row.bytes, 0);
 		replace(holders, h("div", {class: "head"}, h("h2", {}, `${title}, by line`), h("span", {class: "soft"}, text)), rows
 			? chargedTable({tree, rows, total, label: `${title}, by line`, note: `${bytes(total)} in all`})
-			: h("p", {class: "soft"}, "A difference is shown as a flame graph: red grew, green was given back."));
+			: h("p", {class: "soft"}, "A difference is shown as a flame graph: red was held at the peak and is gone at the end, green came after the peak."));
 	};
 	const flame = flamePanel(data, tip, state, showHolders);
 	const pick = (ns) => flame.set({what: Math.abs(ns - (data.peak.at_ns ?? 0)) < Math.abs(ns - (data.recording.end_ns ?? Infinity)) ? "peak" : "live"});

@@ -121,8 +121,8 @@ export function chargedTable({tree, rows, total, label, more = [], note}) {
 		rows, label, note, filterText: chargedText, details: (row) => stacks(tree, row),
 		columns: [
 			{title: "Bytes", value: (row) => row.bytes, text: bytes, bar: true},
-			{title: "Share", value: (row) => row.bytes / total, text: percent},
-			{title: "Blocks", value: (row) => row.blocks, text: count},
+			{title: "Share", isMinor: true, value: (row) => row.bytes / total, text: percent},
+			{title: "Blocks", isMinor: true, value: (row) => row.blocks, text: count},
 			...more,
 			{title: "Where", isText: true, value: chargedText, cell: chargedElement},
 		],

@@ -40,17 +40,17 @@ function distribution(durations) {
 
 function stepTable(data, median) {
 	const {rows} = data.steps, hasMany = new Set(rows.map((step) => step.process)).size > 1;
-	const phases = data.steps.phases.map((name, i) => ({title: name, value: (step) => step.phases[i], text: (ns) => ns ? time(ns) : ""}))
+	const phases = data.steps.phases.map((name, i) => ({title: name, isMinor: true, value: (step) => step.phases[i], text: (ns) => ns ? time(ns) : ""}))
 		.filter((column) => rows.some((step) => column.value(step)));
 	return table({rows, label: "steps", sortBy: 1, first: 12, filterText: (step) => String(step.number), note: data.steps.omitted ? `${plural(data.steps.omitted, "more step")} not on this page` : null, columns: [
 		{title: "Step", value: (step) => step.number},
 		{title: "Time", value: (step) => step.duration, text: time, bar: true},
 		{title: "× median", value: (step) => step.duration / median, text: (value) => value.toFixed(2)},
 		...phases,
-		{title: "other", value: (step) => step.other, text: (ns) => ns ? time(ns) : ""},
+		{title: "other", isMinor: true, value: (step) => step.other, text: (ns) => ns ? time(ns) : ""},
 		...rows.some((step) => step.device) ? [{title: "Device", value: (step) => step.device, text: time}] : [],
-		...rows.some((step) => step.peak) ? [{title: "Tensors' peak", value: (step) => step.peak, text: bytes}] : [],
-		...rows.some((step) => step.flops) ? [{title: "FLOPs", value: (step) => step.flops, text: si}] : [],
+		...rows.some((step) => step.peak) ? [{title: "Tensors' peak", isMinor: true, value: (step) => step.peak, text: bytes}] : [],
+		...rows.some((step) => step.flops) ? [{title: "FLOPs", isMinor: true, value: (step) => step.flops, text: si}] : [],
 		...hasMany ? [{title: "Process", value: (step) => data.processes[step.process].pid}] : [],
 	]});
 }

@@ -7,7 +7,7 @@ import {count} from "./format.js";
 const FIRST_ROWS = 100;
 
 /**
- * columns: {title, value(row), text(value, row), bar, sum, isText, help, cell(row)} each: value is sorted by,
+ * columns: {title, value(row), text(value, row), bar, sum, isText, isMinor, help, cell(row)} each: value is sorted by,
  * text is shown, cell makes an element in its place; bar: a bar of the value's share of the largest.
  * options: {rows, columns, sortBy (place of a column), label, filterText(row), details(row), note,
  * first (how many rows are shown before one asks for more)}.
@@ -39,6 +39,11 @@ function filterBox(label, onchange) {
 		oninput: (event) => onchange(event.target.value.toLowerCase())});
 }
 
+/** Minor columns are left out where there is little room. */
+function classOf(column) {
+	return `${column.isText ? "text" : "number"}${column.isMinor ? " minor" : ""}`;
+}
+
 function heading(column, i, state, redraw) {
 	const isSorted = state.sortBy === i, direction = isSorted ? state.isDescending ? "descending" : "ascending" : "none";
 	const sort = () => {
@@ -46,7 +51,7 @@ function heading(column, i, state, redraw) {
 		state.sortBy = i;
 		redraw();
 	};
-	return h("th", {class: column.isText ? "text" : "number", "aria-sort": direction, scope: "col", title: column.help},
+	return h("th", {class: classOf(column), "aria-sort": direction, scope: "col", title: column.help},
 		h("button", {type: "button", onclick: sort}, column.title,
 			h("span", {class: "arrow", "aria-hidden": "true"}, isSorted ? state.isDescending ? "▾" : "▴" : "")));
 }
@@ -100,6 +105,6 @@ function opener(isOpen, toggle) {
 function drawCell(row, column, largest, before) {
 	const value = column.value(row), text = column.cell ? column.cell(row) : column.text ? column.text(value, row) : value ?? "–";
 	const width = column.bar && largest ? Math.abs(value ?? 0) / largest * 100 : 0;
-	return h("td", {class: column.isText ? "text" : "number"}, before,
+	return h("td", {class: classOf(column)}, before,
 		column.bar ? h("span", {class: "with-bar"}, h("span", {class: "bar", style: {width: `${width}%`}}), h("span", {}, text)) : text);
 }

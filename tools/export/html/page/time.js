@@ -38,14 +38,14 @@ function operators(data) {
 		table({rows, label: "operators", first: 25, note: omitted(data.operators, "operator"), filterText: (row) => row.name ?? "", columns: [
 			{title: "Own time", value: (row) => row.own, text: time, bar: true, help: "on the host, without the operators inside"},
 			{title: "Share", value: (row) => row.own / all, text: percent},
-			{title: "Time", value: (row) => row.cpu, text: time, help: "on the host, with the operators inside"},
-			{title: "Calls", value: (row) => row.calls, text: count},
-			{title: "Median", value: (row) => row.half, text: time},
-			{title: "99 %", value: (row) => row.p99, text: time},
-			{title: "Longest", value: (row) => row.most, text: time},
+			{title: "Time", isMinor: true, value: (row) => row.cpu, text: time, help: "on the host, with the operators inside"},
+			{title: "Calls", isMinor: true, value: (row) => row.calls, text: count},
+			{title: "Median", isMinor: true, value: (row) => row.half, text: time},
+			{title: "99 %", isMinor: true, value: (row) => row.p99, text: time},
+			{title: "Longest", isMinor: true, value: (row) => row.most, text: time},
 			...where(rows, {title: "Own device time", value: (row) => row.ownDevice, text: time, bar: true},
-				{title: "FLOPs", value: (row) => row.flops, text: (value) => value ? si(value) : ""},
-				{title: "Allocated", value: (row) => row.allocated, text: (value) => value ? bytes(value) : ""}),
+				{title: "FLOPs", isMinor: true, value: (row) => row.flops, text: (value) => value ? si(value) : ""},
+				{title: "Allocated", isMinor: true, value: (row) => row.allocated, text: (value) => value ? bytes(value) : ""}),
 			{title: "Operator", isText: true, value: (row) => row.name ?? "", cell: (row) => name(row)},
 		]}));
 }
@@ -73,12 +73,12 @@ function modules(data) {
 	return panel("modules", "Modules", "forward, backward, FLOPs and device with the modules inside", table({rows, label: "modules", sortBy: 0, first: 40, note: omitted(data.modules, "module"), filterText: (row) => row.name ?? "", columns: [
 		{title: "Module", isText: true, value: (row) => byPath.get(row), cell: label},
 		{title: "Forward", value: (row) => row.forward, text: time, bar: true},
-		{title: "Own", value: (row) => row.own, text: time, help: "without the modules inside"},
+		{title: "Own", isMinor: true, value: (row) => row.own, text: time, help: "without the modules inside"},
 		{title: "Backward", value: (row) => row.backward, text: time, bar: true},
-		{title: "Calls", value: (row) => row.calls, text: count},
+		{title: "Calls", isMinor: true, value: (row) => row.calls, text: count},
 		...where(rows, {title: "Device", value: (row) => row.device, text: time, bar: true},
-			{title: "FLOPs", value: (row) => row.flops, text: (value) => value ? si(value) : ""},
-			{title: "Allocated", value: (row) => row.allocated, text: (value) => value ? bytes(value) : "", help: "without the modules inside"}),
+			{title: "FLOPs", isMinor: true, value: (row) => row.flops, text: (value) => value ? si(value) : ""},
+			{title: "Allocated", isMinor: true, value: (row) => row.allocated, text: (value) => value ? bytes(value) : "", help: "without the modules inside"}),
 	]}));
 }
 
@@ -90,10 +90,10 @@ function kernels(data) {
 		table({rows, label: "kernels", first: 25, note: omitted(data.kernels, "kernel"), filterText: (row) => `${row.name} ${row.operator ?? ""} ${row.what}`, columns: [
 			{title: "Time", value: (row) => row.total, text: time, bar: true},
 			{title: "Share", value: (row) => row.total / total, text: percent},
-			{title: "Calls", value: (row) => row.calls, text: count},
-			{title: "Average", value: (row) => row.timed ? row.total / row.timed : null, text: time},
-			{title: "Longest", value: (row) => row.most, text: time},
-			...where(rows, {title: "Bytes", value: (row) => row.bytes, text: (value) => value ? bytes(value) : ""}),
+			{title: "Calls", isMinor: true, value: (row) => row.calls, text: count},
+			{title: "Average", isMinor: true, value: (row) => row.timed ? row.total / row.timed : null, text: time},
+			{title: "Longest", isMinor: true, value: (row) => row.most, text: time},
+			...where(rows, {title: "Bytes", isMinor: true, value: (row) => row.bytes, text: (value) => value ? bytes(value) : ""}),
 			{title: "Operator", isText: true, value: (row) => row.operator ?? "", cell: (row) => row.operator ? h("span", {}, h("bdi", {class: "code"}, row.operator), h("span", {class: "soft"}, ` ${row.confidence}`)) : ""},
 			{title: "Name", isText: true, value: (row) => row.name, cell: (row) => name(row, `${row.what === "kernel" ? "" : `${row.what} `}${shortFunction(row.name)}`)},
 		]}));

@@ -56,8 +56,8 @@ $(STATIC)/words: tools/package/archives shim/libc/glibc.def
 # A library without an archive lies beside the agent: found from PREFIX/bin, and from the wheel before it is installed.
 $(STATIC_BINARIES): $(PACKAGE)/bin/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB) $(STATIC)/words
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) -s -static-libgcc -o $@ $< $(TOOL_LIB) -Wl,--as-needed @$(STATIC)/words -lm $(TOOL_WRAPS) \
-		$(GLIBC_LINK) -Wl,-rpath,'$$ORIGIN/../lib/torsh:$$ORIGIN/../data/lib/torsh'
+	$(call say,link,$@)$(CC) -s -static-libgcc -o $@ $< $(TOOL_LIB) -Wl,--as-needed -Wl,--start-group @$(STATIC)/words -Wl,--end-group \
+		-lm $(TOOL_WRAPS) $(GLIBC_LINK) -Wl,-rpath,'$$ORIGIN/../lib/torsh:$$ORIGIN/../data/lib/torsh'
 
 # ---- the wheel ------------------------------------------------------------------------------------------------------
 

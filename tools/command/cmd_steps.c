@@ -37,24 +37,11 @@ struct view {
 	size_t n_steps; /* of all that are shown */
 };
 
-static enum step_rule best_rule(const struct prepass *prepass)
-{
-	enum step_rule best = STEPS_BY_NONE;
-
-	for (size_t i = 0; i < prepass->n; i++) {
-		enum step_rule rule = prepass->items[i].steps.rule;
-
-		if (rule != STEPS_BY_NONE && (best == STEPS_BY_NONE || rule < best))
-			best = rule;
-	}
-	return best;
-}
-
 static void collect(struct view *view)
 {
 	const struct reading *reading = view->reading;
 
-	view->rule = best_rule(&view->prepass);
+	view->rule = torsh_prepass_step_rule(&view->prepass);
 	view->totals = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*view->totals));
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		const struct steps *steps = &view->prepass.items[i].steps;

@@ -122,6 +122,19 @@ bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_proc
 	return torsh_steps_have(&torsh_prepass_of(prepass, process)->steps, at_ns);
 }
 
+enum step_rule torsh_prepass_step_rule(const struct prepass *prepass)
+{
+	enum step_rule best = STEPS_BY_NONE;
+
+	for (size_t i = 0; i < prepass->n; i++) {
+		enum step_rule rule = prepass->items[i].steps.rule;
+
+		if (rule != STEPS_BY_NONE && (best == STEPS_BY_NONE || rule < best))
+			best = rule;
+	}
+	return best;
+}
+
 bool torsh_prepass_has_operators(const struct prepass *prepass)
 {
 	for (size_t i = 0; i < prepass->n; i++) {

@@ -50,6 +50,9 @@ size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *
 bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,
 		       uint64_t at_ns);
 
+/* The best rule by which some process has steps: those of this rule are reported. */
+enum step_rule torsh_prepass_step_rule(const struct prepass *prepass);
+
 /* Did some process run operators? */
 bool torsh_prepass_has_operators(const struct prepass *prepass);
 

@@ -22,6 +22,7 @@
 	COMMAND(regions, "the program's own ranges and marks, by name")       \
 	COMMAND(html, "write the whole recording as a page for a browser")    \
 	COMMAND(export, "write stacks or the timeline for other programs")    \
+	COMMAND(diff, "what changed between two recordings, or sets of them") \
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \
 	COMMAND(snapshot, "what a running session holds now, as a recording") \

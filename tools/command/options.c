@@ -54,6 +54,11 @@ static const struct argp_option options_sites[] = {
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
 	{"depth", KEY_DEPTH, "N", 0,
 	 "only the N innermost frames count; stacks that are alike then are one", 1},
+	{0},
+};
+
+/* Of those that report leaks. */
+static const struct argp_option options_leaks[] = {
 	{"suppress", KEY_SUPPRESS, "FILE", 0, "leaks not to report: lines leak:PATTERN", 1},
 	{"no-default-suppressions", KEY_NO_DEFAULTS, NULL, 0,
 	 "also report what CPython, numpy and PyTorch keep on purpose", 1},
@@ -139,6 +144,16 @@ static error_t parse_sites(int key, char *argument, struct argp_state *state)
 	case KEY_DEPTH:
 		options->depth = torsh_argument_number(state, "depth", argument);
 		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_leaks(int key, char *argument, struct argp_state *state)
+{
+	struct read_options *options = state->input;
+
+	switch (key) {
 	case KEY_SUPPRESS:
 		if (!read_suppressions(&options->suppress, argument))
 			exit(TORSH_EXIT_UNREADABLE);
@@ -160,8 +175,9 @@ static void share_input(const struct argp_child *children, struct argp_state *st
 
 static const struct argp reading_argp = {.options = options_reading, .parser = parse_reading};
 static const struct argp sites_argp = {.options = options_sites, .parser = parse_sites};
+static const struct argp leaks_argp = {.options = options_leaks, .parser = parse_leaks};
 static const struct argp_child read_children[] = {
-	{.argp = &reading_argp}, {.argp = &sites_argp}, {0}};
+	{.argp = &reading_argp}, {.argp = &sites_argp}, {.argp = &leaks_argp}, {0}};
 
 static error_t parse_read(int key, char *argument, struct argp_state *state)
 {
@@ -171,6 +187,20 @@ static error_t parse_read(int key, char *argument, struct argp_state *state)
 	share_input(read_children, state, state->input);
 	return 0;
 }
+
+static const struct argp_child several_children[] = {
+	{.argp = &reading_argp}, {.argp = &leaks_argp}, {0}};
+
+static error_t parse_several(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	share_input(several_children, state, state->input);
+	return 0;
+}
+
+static const struct argp several_argp = {.parser = parse_several, .children = several_children};
 
 const struct argp torsh_read_argp = {.parser = parse_read, .children = read_children};
 
@@ -259,19 +289,44 @@ void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 		      options);
 }
 
-void torsh_options_parse(int argc, char **argv, const char *doc,
-			 const struct argp_option *own_options, argp_parser_t parse_own, void *own,
-			 struct read_options *options)
+/* The rules of the environment and those that are built in. */
+static void add_suppressions(struct read_options *options)
 {
 	const char *file = getenv("TORSH_PROFILER_SUPPRESS");
 
-	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, NULL,
-		      options);
 	if (file && *file && !read_suppressions(&options->suppress, file))
 		exit(TORSH_EXIT_UNREADABLE);
 	/* Behind the user's: what two rules match is counted for the first. */
 	if (!options->without_defaults)
 		torsh_suppress_add_built_in(&options->suppress);
+}
+
+void torsh_options_parse(int argc, char **argv, const char *doc,
+			 const struct argp_option *own_options, argp_parser_t parse_own, void *own,
+			 struct read_options *options)
+{
+	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, NULL,
+		      options);
+	add_suppressions(options);
+}
+
+void torsh_options_parse_several(int argc, char **argv, const char *args_doc, const char *doc,
+				 const struct argp_option *own_options, argp_parser_t parse_own,
+				 void *own, struct read_options *options)
+{
+	const struct argp_child children[] = {{.argp = &several_argp}, {.argp = &steps_argp}, {0}};
+	struct own_input input = {.parse = parse_own, .own = own, .options = options};
+	const struct argp argp = {
+		.options = own_options,
+		.parser = parse_own_option,
+		.args_doc = args_doc,
+		.doc = doc,
+		.children = children,
+	};
+
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &input);
+	add_suppressions(options);
 }
 
 static bool is_wanted(const struct recorded_process *process, const struct read_options *options)

@@ -65,6 +65,15 @@ void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       void *own, struct read_options *options);
 
 /*
+ * Likewise for commands that read several recordings, without --sort, --min-bytes and --depth.
+ * parse_own gets each argument, in order, with "--" between sets (state->quoted), and sets
+ * options->path to one of them.
+ */
+void torsh_options_parse_several(int argc, char **argv, const char *args_doc, const char *doc,
+				 const struct argp_option *own_options, argp_parser_t parse_own,
+				 void *own, struct read_options *options);
+
+/*
  * Returns the number of n entries to print: --limit, else READ_LIMIT_JSON for JSON and text_limit
  * for text.
  */

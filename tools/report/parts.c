@@ -41,6 +41,14 @@ static void emit_frame(struct json_writer *json, const struct frame *frame)
 	torsh_json_end_object(json);
 }
 
+void torsh_parts_emit_user_frame(struct json_writer *json, const struct frame *frame)
+{
+	if (frame)
+		emit_frame(json, frame);
+	else
+		torsh_json_put_null(json, NULL);
+}
+
 void torsh_parts_emit_stack(struct json_writer *json, const struct frame *const *frames, size_t n)
 {
 	torsh_json_begin_array(json, "stack");

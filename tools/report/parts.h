@@ -13,6 +13,9 @@
 /* "stack": a list of frames, innermost first. */
 void torsh_parts_emit_stack(struct json_writer *json, const struct frame *const *frames, size_t n);
 
+/* A frame as an item or after torsh_json_put_name; NULL becomes null. */
+void torsh_parts_emit_user_frame(struct json_writer *json, const struct frame *frame);
+
 /* "stack": the frames of a recorded stack, innermost first. */
 void torsh_parts_emit_recorded_stack(struct json_writer *json,
 				     const struct recorded_process *process, uint32_t stack,

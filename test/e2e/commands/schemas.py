@@ -71,6 +71,7 @@ def documents():
     found = {name: [json.loads(torsh(name, output, "--json")) for output in (heap, steps)]
              for name in ("report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions")}
     found["leaks-growth"] = [json.loads(torsh("leaks", "--growth", "--json", output)) for output in (heap, steps)]
+    found["diff"] = [json.loads(torsh("diff", before, after, "--json")) for before, after in ((heap, heap), (heap, steps))]
     found["check"] = [json.loads(torsh("check", heap, "--max-leak", "1G", "--max-peak", "1T", "--json"))]
     found["list"] = [json.loads(torsh("list", "--json"))]
     found["dump"] = [json.loads(line) for line in torsh("dump", heap).splitlines()]

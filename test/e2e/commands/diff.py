@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+torsh diff and torsh check --baseline on pairs of programs that differ in one thing: what is called a change, where it is said to
+be, and that each figure is the one that the other commands print of each recording.
+"""
+
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+from exported import made  # noqa: E402
+from schema import expect_fits  # noqa: E402
+
+# %(above)s lines stand above; parse leaks %(leaked)s bytes of each call.
+SERVER = """#include <stdlib.h>
+#include <string.h>
+static void *volatile sink;
+%(above)s
+__attribute__((noinline)) char *%(parse)s(int n) {
+	char *p = malloc(n);
+	memset(p, 1, n);
+	return p;
+}
+__attribute__((noinline)) void handle(void) { sink = %(parse)s(4096); if (%(frees)s) free(sink); sink = %(parse)s(%(leaked)s); }
+__attribute__((noinline)) void cache(void) { sink = calloc(1, 20000); memset(sink, 1, 10); }
+int main(void) {
+	for (int i = 0; i < 50; i++) handle();
+	cache();
+	return 0;
+}
+"""
+PLAIN = {"above": "", "parse": "parse", "frees": 0, "leaked": 1}
+
+
+def server(name, flags=(), env=None, **parts):
+    """The recording of such a program, built in a folder of its own."""
+    folder = scratch(f"{name}/source")
+    (folder / "srv.c").write_text(SERVER % {**PLAIN, **parts})
+    built = run(["gcc", "-g", "-O1", "-fno-optimize-sibling-calls", *flags, "-o", folder / "srv", folder / "srv.c"])
+    expect_equal(built.returncode, 0, built.stderr.decode())
+    result, output = record([folder / "srv"], scratch(f"{name}/out"), env=env)
+    expect_equal(result.returncode, 0, "status")
+    return output
+
+
+def diff(*arguments, expect=0):
+    document = json.loads(torsh("diff", "--json", "--limit", "0", *arguments, expect=expect))
+    expect_fits("diff", document)
+    return document
+
+
+def pair(change):
+    return change["before"], change["after"]
+
+
+def sites(document, status):
+    return [(pathlib.Path(site["user_frame"]["file"]).name, site["user_frame"]["line"], *pair(site["bytes"]))
+            for site in document["sites"] if site["status"] == status]
+
+
+def expect_totals(document, before, after):
+    """The totals are those of torsh leaks and torsh peak."""
+    expect_equal([pair(document["totals"][name]) for name in ("leaked_bytes", "leaked_blocks", "peak_bytes")],
+                 [(leaks(before)["leaked_bytes"], leaks(after)["leaked_bytes"]),
+                  (leaks(before)["leaked_blocks"], leaks(after)["leaked_blocks"]),
+                  (peak(before)["peak_bytes"], peak(after)["peak_bytes"])], "totals")
+    for total in document["totals"].values():
+        expect_equal(total["change"], None if total["before"] is None else total["after"] - total["before"], "change")
+    for side, recording in (("before", before), ("after", after)):
+        expect_equal(sum(site["bytes"][side] for site in document["sites"]), leaks(recording)["leaked_bytes"], f"bytes of all sites {side}")
+
+
+@case
+def a_fixed_leak_is_fixed_and_the_rest_the_same():
+    before, after = server("before"), server("after", frees=1)
+    document = diff(before, after)
+    expect_totals(document, before, after)
+    expect_equal(sites(document, "better"), [("srv.c", 6, 50 * 4097, 50)], "better")
+    expect_equal((sites(document, "same"), sites(document, "new"), sites(document, "fixed")),
+                 ([("srv.c", 11, 20000, 20000)], [], []), "the same, new and fixed")
+    expect_equal(sites(diff(before, after, "--min-bytes", "300K"), "better"), [], "what changed by 300 KiB")
+    text = torsh("diff", before, after)
+    assert "Better" in text and "srv.c:6 parse ‹ handle ‹ main" in text and "-200 KiB" in text, text
+
+
+@case
+def a_leak_that_is_gone_or_made_is_fixed_or_new():
+    empty = server("empty", frees=1, above="static char room[8192];\n#define malloc(n) ((void)(n), (void *)room)\n#define free(p) (void)(p)")
+    full = server("full")
+    expect_equal((sites(diff(full, empty), "fixed"), sites(diff(full, empty), "new")), ([("srv.c", 6, 50 * 4097, 0)], []), "fixed")
+    expect_equal((sites(diff(empty, full), "new"), sites(diff(empty, full), "fixed")), ([("srv.c", 6, 0, 50 * 4097)], []), "new")
+
+
+@case
+def a_worse_leak_is_over_its_limit():
+    before, after = server("before"), server("after", leaked=100)
+    document = diff(before, after)
+    expect_equal(sites(document, "worse"), [("srv.c", 6, 50 * 4097, 50 * 4196)], "worse")
+    expect_equal(document["passed"], True, "without a limit all passes")
+    for status, *arguments in ((1, "--max-leak", "2%"), (0, "--max-leak", "3%"), (1, "--max-leak", "4K"), (0, "--max-leak", "5K"),
+                               (1, "--max-growth", "2%"), (0, "--max-growth", "3%"), (1, "--max-peak", "1%"), (0, "--max-leak", "1M")):
+        expect_equal(diff(before, after, *arguments, expect=status)["passed"], status == 0, f"passed with {arguments}")
+    diff(after, before, "--max-growth", "0%")
+
+
+@case
+def moved_and_renamed_lines_are_one():
+    before, after = server("before"), server("after", above="\n" * 10, parse="parse_line")
+    document = diff(before, after)
+    expect_equal(sites(document, "same"), [("srv.c", 16, 50 * 4097, 50 * 4097), ("srv.c", 21, 20000, 20000)], "the same")
+    expect_equal(len(document["sites"]), 2, "sites")
+    renamed, moved = document["sites"]
+    expect_equal((renamed["renamed"], renamed["moved_from"]["line"]), ({"from": "parse", "to": "parse_line"}, 6), "renamed and moved")
+    expect_equal((moved["renamed"], moved["moved_from"]["line"]), (None, 11), "moved")
+    assert "srv.c:16 parse_line" in torsh("diff", before, after) and "was at srv.c:6, parse_line was parse" in torsh("diff", before, after)
+
+
+@case
+def another_address_and_another_path_are_the_same():
+    before = server("before", flags=["-no-pie"])
+    for name, flags in (("pie", ["-pie", "-fPIE"]), ("far", ["-no-pie", "-Wl,-Ttext-segment=0x10000000"])):
+        document = diff(before, server(name, flags=flags))
+        expect_equal({(site["status"], site["moved_from"]) for site in document["sites"]}, {("same", None)}, name)
+        expect_equal([total["is_change"] for total in document["totals"].values()], [False] * 4, "totals that changed")
+
+
+@case
+def equal_runs_have_no_change():
+    runs = [server(f"run{i}") for i in range(4)]
+    document = diff(*runs[:2], "--", *runs[2:])
+    expect_equal(document["runs"], {"before": 2, "after": 2}, "runs")
+    expect_equal({site["status"] for site in document["sites"]}, {"same"}, "statuses")
+    expect_equal(document["totals"]["leaked_bytes"], {"before": 50 * 4097 + 20000, "after": 50 * 4097 + 20000, "change": 0, "spread": 0,
+                                                      "is_change": False}, "leaked bytes")
+    diff("--max-growth", "0%", *runs[:2], "--", *runs[2:])
+
+
+@case
+def runs_that_differ_among_themselves_show_their_spread():
+    sizes = (100, 120, 140, 121, 119, 122, 160, 161, 162)
+    runs = [server(f"run{i}", leaked=size * 100) for i, size in enumerate(sizes)]
+    [noisy] = [site for site in diff(*runs[:3], "--", *runs[3:6])["sites"] if site["user_frame"]["line"] == 6]
+    expect_equal((noisy["status"], noisy["bytes"]["spread"], noisy["bytes"]["is_change"]), ("same", 50 * 4000, False), "within the spread")
+    [worse] = [site for site in diff(*runs[3:6], "--", *runs[6:])["sites"] if site["user_frame"]["line"] == 6]
+    expect_equal((worse["status"], worse["bytes"]["spread"], pair(worse["bytes"])),
+                 ("worse", 50 * 300, (50 * (4096 + 12100), 50 * (4096 + 16100))), "beyond the spread")
+
+
+@case
+def what_can_not_be_compared_is_a_sentence():
+    heap, (timeline, _) = server("heap"), made(ranks=2, operators=202)
+    without = server("without", env={"TORSH_PROFILER_ACTIVITIES": "torch"})
+    document = diff(heap, without)
+    expect_equal([document["totals"][name]["after"] for name in ("leaked_bytes", "peak_bytes")], [None, None], "totals without a heap")
+    expect_equal(document["notes"], ["AFTER has no recorded heap: not compared", "neither BEFORE nor AFTER has steps: not compared"], "notes")
+    expect_equal(diff(heap, without, "--max-leak", "1%", expect=1)["passed"], False, "passed with what is not known")
+    diff(heap, without, "--max-growth", "1%")
+    notes = diff(timeline, heap)["notes"]
+    assert any(note.startswith("BEFORE ran ") and "AFTER ran srv:" in note for note in notes) and "AFTER has steps" not in notes, notes
+
+
+def by_name(report, table):
+    return {row["name"]: row for row in report[table]}
+
+
+@case
+def operators_modules_and_steps_are_those_of_the_other_commands():
+    (before, _), (after, _) = made(ranks=2, operators=202), (None, None)
+    kept = scratch("kept") / "before.torsh"
+    kept.write_bytes(pathlib.Path(before).read_bytes())
+    before, (after, _) = kept, made(ranks=2, operators=404)
+    document = diff(before, after)
+    for table, fields in (("ops", ("self_cpu_ns", "self_flops_all")), ("modules", ("total_ns", "flops_all"))):
+        reports = [by_name(read_report(table, recording, "--limit", "0"), table) for recording in (before, after)]
+        rows = by_name(document, table)
+        expect_equal(set(rows), set().union(*reports) - {None}, f"names of {table}")
+        for name, row in rows.items():
+            for field in fields:
+                expected = tuple((report.get(name) or {}).get(field) or 0 for report in reports)
+                expect_equal(pair(row[field]), expected, f"{field} of {name}")
+    expect_equal(pair(document["steps"]["median_ns"]), tuple(read_report("steps", path)["median_ns"] for path in (before, after)), "median")
+
+
+@case
+def wrong_usage_is_status_2():
+    output = server("one")
+    for said, *arguments in (("one from before", output), ("Put --", output, output, output), ("percentage", output, output, "--max-growth", "2"),
+                             ("No such file", output, "/nonexistent"), ("not \"much\"", output, output, "--max-leak", "much")):
+        result = run([TORSH, "diff", *arguments])
+        expect_equal(result.returncode, 2, f"status of torsh diff {arguments}")
+        assert said.encode() in result.stderr, (said, result.stderr)
+
+
+main()

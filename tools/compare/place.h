@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Where memory or time of a run belongs, in a form that another build of the same program has too:
+ * functions and file names, without addresses, folders and line numbers.
+ */
+#ifndef TORSH_COMPARE_PLACE_H
+#define TORSH_COMPARE_PLACE_H
+
+#include "tools/symbols/symbols.h"
+
+/* The frames belong to the symbols of a run, which outlive the place. */
+struct place {
+	const struct frame **frames; /* innermost first; the place owns the array */
+	size_t n_frames;
+	const struct frame *user; /* the user's line; NULL: none */
+	char *shape; /* a line for each frame: function and file name */
+	char *files; /* likewise without the functions */
+};
+
+/* Fill a place from frames, which are copied. */
+void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames);
+
+/* Fill a place with the user's line of these frames alone; returns false if there is none. */
+bool torsh_place_make_line(struct place *place, const struct frame *const *frames, size_t n_frames);
+
+/* Free what the place owns. */
+void torsh_place_free(struct place *place);
+
+/* The line number of the user's line; 0: unknown. */
+int torsh_place_line(const struct place *place);
+
+/* The last component of a path. */
+const char *torsh_place_file(const char *path);
+
+#endif

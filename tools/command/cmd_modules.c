@@ -12,10 +12,9 @@
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
+#include "tools/terminal/table.h"
 
 #define TEXT_LIMIT 40
-#define PROCESSES_SHOWN 12
-#define NAME_COLUMNS 48
 
 static const char doc[] =
 	"Show the nn.Modules that were called: time in their forward, in operators of forward and of backward, FLOPs.\v"
@@ -95,26 +94,76 @@ static void print_json(const struct view *view)
 	torsh_json_close(&json);
 }
 
-static void print_total(const struct view *view, const struct module_total *total)
+enum { COLUMN_DEVICE_SELF = 7, COLUMN_DEVICE = 8 };
+
+static const struct table_column columns[] = {
+	{"module", TABLE_NAME, .cut = CUT_START}, {"calls", TABLE_NUMBER, .drop = 0},
+	{"forward", TABLE_NUMBER, .drop = 0},	  {"", TABLE_BAR, .drop = 6},
+	{"backward", TABLE_NUMBER, .drop = 0},	  {"self", TABLE_NUMBER, .drop = 1},
+	{"operators", TABLE_NUMBER, .drop = 4},	  {"self device", TABLE_NUMBER, .drop = 3},
+	{"device", TABLE_NUMBER, .drop = 1},	  {"self memory", TABLE_NUMBER, .drop = 3},
+	{"self FLOPs", TABLE_NUMBER, .drop = 5},  {"FLOPs", TABLE_NUMBER, .drop = 2},
+};
+
+#define N_COLUMNS (sizeof(columns) / sizeof(*columns))
+
+static void put_flops(struct table *table, const struct view *view, uint64_t flops)
 {
-	bool has_flops = !view->reading->recording->without_flops;
 	char text[SIZE_TEXT_BYTES];
 
-	printf("%-*s", NAME_COLUMNS, *total->name ? total->name : "(operators in no module)");
-	torsh_text_cell(stdout, torsh_size_grouped(total->calls, text));
-	torsh_text_cell(stdout, torsh_size_duration(total->total_ns, text));
-	torsh_text_cell(stdout, torsh_size_duration(total->self_ns, text));
-	torsh_text_cell(stdout, torsh_size_duration(total->operators_ns, text));
-	torsh_text_cell(stdout, torsh_size_duration(total->whole_backward_ns, text));
-	if (view->totals.has_devices) {
-		torsh_text_cell(stdout, torsh_size_duration(total->device_ns, text));
-		torsh_text_cell(stdout, torsh_size_duration(total->whole_device_ns, text));
+	if (view->reading->recording->without_flops)
+		torsh_table_unknown(table);
+	else
+		torsh_table_cell(table, "%s", torsh_size_si(flops, text));
+}
+
+/* "BertModel:BertModel" is a module by its class alone: "BertModel". */
+static void put_name(struct table *table, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+	size_t n = colon ? (size_t)(colon - name) : 0;
+
+	if (colon && strlen(colon + 1) == n && strncmp(name, colon + 1, n) == 0)
+		name = colon + 1;
+	torsh_table_cell(table, "%s", *name ? name : "(operators in no module)");
+}
+
+static void put_total(struct table *table, const struct view *view,
+		      const struct module_total *total, uint64_t most_ns)
+{
+	put_name(table, total->name);
+	torsh_table_count(table, total->calls);
+	torsh_table_time(table, total->total_ns);
+	torsh_table_bar(table, most_ns ? (double)total->total_ns / (double)most_ns : 0);
+	torsh_table_time(table, total->whole_backward_ns);
+	torsh_table_time(table, total->self_ns);
+	torsh_table_time(table, total->operators_ns);
+	torsh_table_time(table, total->device_ns);
+	torsh_table_time(table, total->whole_device_ns);
+	if (view->has_tensors)
+		torsh_table_bytes(table, total->allocated_bytes);
+	else
+		torsh_table_unknown(table);
+	put_flops(table, view, total->flops_all);
+	put_flops(table, view, total->whole_flops_all);
+}
+
+static void print_totals(const struct view *view)
+{
+	struct table *table = torsh_table_create(columns, N_COLUMNS);
+	uint64_t most_ns = 0;
+
+	for (size_t i = 0; i < view->totals.n; i++) {
+		if (view->totals.items[i].total_ns > most_ns)
+			most_ns = view->totals.items[i].total_ns;
 	}
-	torsh_text_cell(stdout,
-			view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
-	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->flops_all, text) : "-");
-	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->whole_flops_all, text) : "-");
-	putchar('\n');
+	if (!view->totals.has_devices) {
+		torsh_table_hide(table, COLUMN_DEVICE_SELF);
+		torsh_table_hide(table, COLUMN_DEVICE);
+	}
+	for (size_t i = 0; i < view->n; i++)
+		put_total(table, view, &view->totals.items[i], most_ns);
+	torsh_table_print(table, stdout);
 }
 
 static void print_text(const struct view *view)
@@ -124,24 +173,14 @@ static void print_text(const struct view *view)
 
 	for (size_t i = 0; i < view->prepass.n; i++)
 		n_modules += view->prepass.items[i].n_modules;
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
-			 PROCESSES_SHOWN);
-	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	if (!n_modules) {
 		puts("No calls of modules were recorded.");
 		return;
 	}
-	printf("\n%-*s %10s %10s %10s %10s %10s", NAME_COLUMNS, "module", "calls", "forward",
-	       "self", "operators", "backward");
-	if (view->totals.has_devices)
-		printf(" %10s %10s", "self dev", "device");
-	printf(" %10s %10s %10s\n", "self mem", "self FLOPs", "FLOPs");
-	for (size_t i = 0; i < view->n; i++)
-		print_total(view, &view->totals.items[i]);
-	if (view->n < view->totals.n)
-		printf("... and %zu more; --limit 0 shows all\n", view->totals.n - view->n);
+	print_totals(view);
+	torsh_text_more(stdout, view->totals.n - view->n);
 }
 
 int torsh_command_modules(int argc, char **argv)

@@ -17,11 +17,10 @@
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
+#include "tools/terminal/table.h"
 
 #define TEXT_LIMIT 30
 #define UNKNOWN_SHOWN 8
-#define PROCESSES_SHOWN 12
-#define NAME_COLUMNS 44
 
 static const char doc[] =
 	"Show the operators that PyTorch executed: calls, CPU time, tensor memory and floating point operations.\v"
@@ -267,52 +266,111 @@ static void print_json(const struct view *view)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void print_name(const struct view *view, const struct operator_total *total)
+enum { COLUMN_DEVICE_SELF = 7, COLUMN_DEVICE = 8 };
+
+static const struct table_column columns[] = {
+	{"", TABLE_NAME, .cut = CUT_MIDDLE}, /* the heading is the group's name */
+	{"calls", TABLE_NUMBER, .drop = 0},	  {"self CPU", TABLE_NUMBER, .drop = 0},
+	{"share", TABLE_NUMBER, .drop = 0},	  {"", TABLE_BAR, .drop = 2},
+	{"total", TABLE_NUMBER, .drop = 0},	  {"average", TABLE_NUMBER, .drop = 4},
+	{"self device", TABLE_NUMBER, .drop = 1}, {"device", TABLE_NUMBER, .drop = 5},
+	{"p50", TABLE_NUMBER, .drop = 7},	  {"p99", TABLE_NUMBER, .drop = 6},
+	{"self memory", TABLE_NUMBER, .drop = 3}, {"memory", TABLE_NUMBER, .drop = 8},
+	{"FLOPs", TABLE_NUMBER, .drop = 5},
+};
+
+#define N_COLUMNS (sizeof(columns) / sizeof(*columns))
+
+static void put_name(struct table *table, const struct view *view,
+		     const struct operator_total *total)
 {
 	const char *name = total->name && *total->name ? total->name : NULL;
-	size_t n = name ? strlen(name) : 0;
 
 	if (view->operators.group == OPERATORS_BY_STEP && name)
-		printf("step %-*" PRIu64, NAME_COLUMNS - 5, total->step);
-	else if (!name)
-		printf("%-*s", NAME_COLUMNS, "(none)");
-	else if (n <= NAME_COLUMNS)
-		printf("%-*s", NAME_COLUMNS, name);
-	else /* the end of a long name is more specific than its middle */
-		printf("%.20s...%s", name, name + n - (NAME_COLUMNS - 23));
+		torsh_table_cell(table, "step %" PRIu64, total->step);
+	else
+		torsh_table_cell(table, "%s", name ? name : "(none)");
 }
 
-static void print_total(const struct view *view, const struct operator_total *total)
+struct below {
+	const struct view *view;
+	const struct operator_total *total;
+};
+
+static void print_stack(void *context, FILE *out)
 {
-	uint64_t all_ns = view->operators.self_cpu_ns;
+	const struct below *below = context;
+
+	torsh_text_recorded_stack(out, below->total->process, below->total->stack,
+				  below->view->reading->symbols, below->view->options->view);
+}
+
+/* What the row is about where its name is not enough. */
+static void put_notes(struct table *table, const struct view *view,
+		      const struct operator_total *total, struct below *below)
+{
+	if (total->overload && *total->overload)
+		torsh_table_note(table, ".%s", total->overload);
+	if (total->inputs)
+		torsh_table_note(table, "%s",
+				 *total->inputs ? total->inputs : "(inputs are not known)");
+	*below = (struct below){.view = view, .total = total};
+	if (view->operators.group == OPERATORS_BY_STACK)
+		torsh_table_below(table, print_stack, below);
+}
+
+static void put_optional(struct table *table, bool is_known, uint64_t value,
+			 void put(struct table *table, uint64_t value))
+{
+	if (is_known)
+		put(table, value);
+	else
+		torsh_table_unknown(table);
+}
+
+static void put_total(struct table *table, const struct view *view,
+		      const struct operator_total *total)
+{
+	double self = (double)total->self_cpu_ns, all = (double)view->operators.self_cpu_ns;
 	char text[SIZE_TEXT_BYTES];
 
-	print_name(view, total);
-	torsh_text_cell(stdout, torsh_size_grouped(total->calls, text));
-	torsh_text_cell(stdout, torsh_size_duration(total->self_cpu_ns, text));
-	printf(" %5.1f%%", all_ns ? 100.0 * (double)total->self_cpu_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout, torsh_size_duration(total->cpu_ns, text));
-	torsh_text_cell(stdout, torsh_size_duration(average_ns(total), text));
-	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.5), text));
-	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.99), text));
-	if (view->operators.has_devices) {
-		torsh_text_cell(stdout, torsh_size_duration(total->self_device_ns, text));
-		torsh_text_cell(stdout, torsh_size_duration(total->device_ns, text));
+	put_name(table, view, total);
+	torsh_table_count(table, total->calls);
+	torsh_table_time(table, total->self_cpu_ns);
+	torsh_table_percent(table, self, all);
+	torsh_table_bar(table, all > 0 ? self / all : 0);
+	torsh_table_time(table, total->cpu_ns);
+	torsh_table_time(table, average_ns(total));
+	torsh_table_time(table, total->self_device_ns);
+	torsh_table_time(table, total->device_ns);
+	torsh_table_time(table, percentile(total, 0.5));
+	torsh_table_time(table, percentile(total, 0.99));
+	put_optional(table, view->has_tensors, total->self_allocated_bytes, torsh_table_bytes);
+	put_optional(table, view->has_tensors, total->allocated_bytes, torsh_table_bytes);
+	torsh_table_cell(table, "%s",
+			 total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
+}
+
+static void print_totals(const struct view *view)
+{
+	struct below *below = torsh_need_items(NULL, 0, view->n, sizeof(*below));
+	struct table_column named[N_COLUMNS];
+	struct table *table;
+
+	memcpy(named, columns, sizeof(named));
+	named[0].heading = torsh_operator_group_names[view->operators.group];
+	table = torsh_table_create(named, N_COLUMNS);
+	if (!view->operators.has_devices) {
+		torsh_table_hide(table, COLUMN_DEVICE_SELF);
+		torsh_table_hide(table, COLUMN_DEVICE);
 	}
-	torsh_text_cell(stdout, view->has_tensors
-					? torsh_size_human(total->self_allocated_bytes, text)
-					: "-");
-	torsh_text_cell(stdout,
-			view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
-	torsh_text_cell(stdout, total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
+	for (size_t i = 0; i < view->n; i++) {
+		put_total(table, view, &view->operators.items[i]);
+		put_notes(table, view, &view->operators.items[i], &below[i]);
+	}
 	putchar('\n');
-	if (total->overload && *total->overload)
-		printf("    .%s\n", total->overload);
-	if (total->inputs)
-		printf("    %s\n", *total->inputs ? total->inputs : "(unknown inputs)");
-	if (view->operators.group == OPERATORS_BY_STACK)
-		torsh_text_recorded_stack(stdout, total->process, total->stack,
-					  view->reading->symbols, view->options->view);
+	torsh_table_print(table, stdout);
+	free(below);
 }
 
 static void print_merged(const struct operators *operators)
@@ -385,10 +443,7 @@ static void print_text(const struct view *view)
 	const struct reading *reading = view->reading;
 	const struct operators *operators = &view->operators;
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
-			 PROCESSES_SHOWN);
-	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	if (view->prepass.counts.n_too_deep)
 		printf("%" PRIu64
@@ -403,16 +458,8 @@ static void print_text(const struct view *view)
 	if (view->prepass.counts.n_cut)
 		printf("%" PRIu64 " calls had no end when the recording ended, and end there\n",
 		       view->prepass.counts.n_cut);
-	printf("\n%-*s %10s %10s %6s %10s %10s %10s %10s", NAME_COLUMNS,
-	       torsh_operator_group_names[operators->group], "calls", "self CPU", "", "CPU total",
-	       "average", "p50", "p99");
-	if (operators->has_devices)
-		printf(" %10s %10s", "self dev", "device");
-	printf(" %10s %10s %10s\n", "self mem", "memory", "FLOPs");
-	for (size_t i = 0; i < view->n; i++)
-		print_total(view, &operators->items[i]);
-	if (view->n < operators->n)
-		printf("... and %zu more; --limit 0 shows all\n", operators->n - view->n);
+	print_totals(view);
+	torsh_text_more(stdout, operators->n - view->n);
 	print_unknown(operators);
 	print_groups(&operators->groups);
 }

@@ -13,11 +13,10 @@
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
+#include "tools/terminal/table.h"
 
 #define TEXT_LIMIT 40
-#define NAME_COLUMNS 40
 #define NAME_BYTES_MAX 100
-#define NUMBER_COLUMNS 10
 
 static const char doc[] =
 	"Show the regions that a recorded program named, by torsh.h, torsh.py, NVTX or ITT: how often it "
@@ -257,15 +256,28 @@ static void print_json(const struct view *view)
 	torsh_json_close(&json);
 }
 
-/* A text in a column of its own, at its right: by characters, not by bytes. */
-static void print_right(const char *text)
-{
-	int n = 0;
+static const struct table_column range_columns[] = {
+	{"calls", TABLE_NUMBER, .drop = 0},   {"total", TABLE_NUMBER, .drop = 0},
+	{"average", TABLE_NUMBER, .drop = 0}, {"shortest", TABLE_NUMBER, .drop = 2},
+	{"longest", TABLE_NUMBER, .drop = 1}, {"region", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"from", TABLE_TEXT, .drop = 3},      {"thread", TABLE_TEXT, .drop = 0},
+};
 
-	for (const char *c = text; *c; c++)
-		n += (*c & 0xc0) != 0x80;
-	printf("%*s%s ", n < NUMBER_COLUMNS ? NUMBER_COLUMNS - n : 0, "", text);
-}
+static const struct table_column mark_columns[] = {
+	{"marks", TABLE_NUMBER, .drop = 0},
+	{"mark", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"from", TABLE_TEXT, .drop = 1},
+	{"thread", TABLE_TEXT, .drop = 0},
+};
+
+static const struct table_column value_columns[] = {
+	{"values", TABLE_NUMBER, .drop = 0},  {"last", TABLE_NUMBER, .drop = 0},
+	{"mean", TABLE_NUMBER, .drop = 0},    {"minimum", TABLE_NUMBER, .drop = 1},
+	{"maximum", TABLE_NUMBER, .drop = 1}, {"value", TABLE_NAME, .cut = CUT_MIDDLE},
+	{"from", TABLE_TEXT, .drop = 2},      {"thread", TABLE_TEXT, .drop = 0},
+};
+
+#define N_ITEMS(array) (sizeof(array) / sizeof(*(array)))
 
 /* How many bytes of a name are printed; a character is not cut. */
 static int name_bytes(const char *name)
@@ -279,75 +291,78 @@ static int name_bytes(const char *name)
 	return (int)n;
 }
 
-/* "domain/name", followed by its owner if that is selected. */
-static void print_name(const struct view *view, const struct region *region)
+/* "domain/name", who named it, and its owner if that is selected. */
+static void put_name(struct table *table, const struct view *view, const struct region *region)
 {
 	const char *domain = region->domain ? region->domain : "",
-		   *name = region->name ? region->name : "(no name)";
-	int n = printf("%s%s%.*s%s", domain, *domain ? "/" : "", name_bytes(name), name,
-		       strlen(name) > NAME_BYTES_MAX ? "..." : "");
+		   *name = region->name ? region->name : "(no name)", *thread;
 
-	printf("%*s  %-6s", n < NAME_COLUMNS ? NAME_COLUMNS - n : 0, "",
-	       torsh_regions_source(region->source));
-	if (region->process) {
-		const char *thread = torsh_regions_thread_name(&view->options->regions,
-							       region->process, region->thread);
-
-		printf("  %s (pid %u)", thread ? thread : "?", region->process->pid);
+	torsh_table_cell(table, "%s%s%.*s%s", domain, *domain ? "/" : "", name_bytes(name), name,
+			 strlen(name) > NAME_BYTES_MAX ? "..." : "");
+	torsh_table_cell(table, "%s", torsh_regions_source(region->source));
+	if (!region->process) {
+		torsh_table_cell(table, "%s", "");
+		return;
 	}
-	putchar('\n');
+	thread =
+		torsh_regions_thread_name(&view->options->regions, region->process, region->thread);
+	torsh_table_cell(table, "%s (pid %u)", thread ? thread : "?", region->process->pid);
 }
 
-static void print_range(const struct view *view, const struct region *region)
+static void put_range(struct table *table, const struct view *view, const struct region *region)
 {
-	char total[SIZE_TEXT_BYTES], average[SIZE_TEXT_BYTES], shortest[SIZE_TEXT_BYTES],
-		longest[SIZE_TEXT_BYTES];
-	char calls[SIZE_TEXT_BYTES];
-
-	print_right(torsh_size_grouped(region->n, calls));
-	print_right(torsh_size_duration(region->total_ns, total));
-	print_right(torsh_size_duration(average_ns(region), average));
-	print_right(torsh_size_duration(region->min_ns, shortest));
-	print_right(torsh_size_duration(region->max_ns, longest));
-	putchar(' ');
-	print_name(view, region);
+	torsh_table_count(table, region->n);
+	torsh_table_time(table, region->total_ns);
+	torsh_table_time(table, average_ns(region));
+	torsh_table_time(table, region->min_ns);
+	torsh_table_time(table, region->max_ns);
+	put_name(table, view, region);
 }
 
-static void print_value(const struct view *view, const struct region *region)
+static void put_value(struct table *table, const struct view *view, const struct region *region)
 {
-	char values[SIZE_TEXT_BYTES];
-
-	printf("%10s %10.4g %10.4g %10.4g %10.4g  ", torsh_size_grouped(region->n, values),
-	       region->last, region->sum / (double)region->n, region->min, region->max);
-	print_name(view, region);
+	torsh_table_count(table, region->n);
+	torsh_table_cell(table, "%.4g", region->last);
+	torsh_table_cell(table, "%.4g", region->sum / (double)region->n);
+	torsh_table_cell(table, "%.4g", region->min);
+	torsh_table_cell(table, "%.4g", region->max);
+	put_name(table, view, region);
 }
 
-static void print_mark(const struct view *view, const struct region *region)
+static void put_mark(struct table *table, const struct view *view, const struct region *region)
 {
-	char marks[SIZE_TEXT_BYTES];
-
-	printf("%10s  ", torsh_size_grouped(region->n, marks));
-	print_name(view, region);
+	torsh_table_count(table, region->n);
+	put_name(table, view, region);
 }
 
-/* Lines of kinds that have the same columns. */
+/* Rows of kinds that have the same columns, of which the last is the owner. */
 static void print_table(const struct view *view, enum region_kind first, enum region_kind last,
-			const char *columns,
-			void print(const struct view *view, const struct region *region))
+			const struct table_column *columns, size_t n_columns,
+			void put(struct table *table, const struct view *view,
+				 const struct region *region))
 {
+	const struct region *items = view->options->regions.items;
+	struct table *table;
 	size_t n_left = 0;
+	bool has_owners = false;
 
 	if (view->first[first] == view->first[last + 1])
 		return;
-	putchar('\n');
-	torsh_text_heading(stdout, "%s", columns);
+	table = torsh_table_create(columns, n_columns);
 	for (enum region_kind kind = first; kind <= last; kind++) {
-		for (size_t i = 0; i < n_shown(view, kind); i++)
-			print(view, &view->options->regions.items[view->first[kind] + i]);
+		for (size_t i = 0; i < n_shown(view, kind); i++) {
+			const struct region *region = &items[view->first[kind] + i];
+
+			has_owners = has_owners || region->process;
+			put(table, view, region);
+		}
 		n_left += view->first[kind + 1] - view->first[kind] - n_shown(view, kind);
 	}
-	if (n_left)
-		printf("... and %zu more; --limit 0 shows all\n", n_left);
+	if (!has_owners)
+		torsh_table_hide(table, n_columns - 1);
+	putchar('\n');
+	torsh_table_print(table, stdout);
+	torsh_text_more(stdout, n_left);
 }
 
 static void print_text(const struct view *view)
@@ -358,7 +373,6 @@ static void print_text(const struct view *view)
 
 	for (size_t i = 0; i < regions->n; i++)
 		n_left_open += regions->items[i].n_left_open;
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, 10);
 	if (!regions->n)
 		torsh_text_heading(stdout, "The program named no regions.");
 	if (regions->n_steps)
@@ -368,14 +382,13 @@ static void print_text(const struct view *view)
 		       n_left_open);
 	if (regions->n_unpaired_ends)
 		printf("ends without a region to end: %" PRIu64 "\n", regions->n_unpaired_ends);
-	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
-	print_table(view, REGION_RANGE, REGION_RANGE,
-		    "     calls      total    average   shortest    longest  region", print_range);
-	print_table(view, REGION_MARK, REGION_MARK, "     marks  mark", print_mark);
-	print_table(view, REGION_SCALAR, REGION_SAMPLE,
-		    "    values       last       mean    minimum    maximum  value", print_value);
+	print_table(view, REGION_RANGE, REGION_RANGE, range_columns, N_ITEMS(range_columns),
+		    put_range);
+	print_table(view, REGION_MARK, REGION_MARK, mark_columns, N_ITEMS(mark_columns), put_mark);
+	print_table(view, REGION_SCALAR, REGION_SAMPLE, value_columns, N_ITEMS(value_columns),
+		    put_value);
 }
 
 int torsh_command_regions(int argc, char **argv)

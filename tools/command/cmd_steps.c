@@ -12,13 +12,23 @@
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
+#include "tools/terminal/bar.h"
+#include "tools/terminal/table.h"
+#include "tools/terminal/width.h"
 
-#define TEXT_LIMIT 30
-#define PROCESSES_SHOWN 12
+#define TEXT_LIMIT 10
+#define CURVE_LEAST 20 /* fewer steps are no distribution */
+#define CURVE_COLUMNS 60
+#define CURVE_MARGIN 30 /* of the text beside it */
+#define DURATION_ROWS 6
+#define DURATION_COLUMNS 24
 #define SLOW_MEDIANS 2u /* what of the first steps takes longer is a warm-up */
 
+enum { KEY_ALL = 0x2000 };
+
 static const char doc[] =
-	"Show the steps of a training: how long each took, in which phase, FLOPs and the peak of its tensors.\v"
+	"Show the steps of a training: how their times are distributed, and the slowest: in which phase, FLOPs and the peak of "
+	"its tensors.\v"
 	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of torch.profiler, the "
 	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report has the source. Of "
 	"several processes those are shown for which the best of these rules holds. Phases are times in operators and "
@@ -171,10 +181,16 @@ static void add_duration(void *context, const struct view *view, const struct sh
 
 /* The totals over all steps. */
 struct durations {
-	uint64_t median_ns, longest_ns;
+	uint64_t median_ns, p90_ns, p99_ns, longest_ns;
 	/* of some process: the steps at its beginning that took SLOW_MEDIANS medians or more */
 	size_t n_slow_first;
 };
+
+/* Of n durations in order the smallest that so many percent don't exceed; n > 0. */
+static uint64_t percentile(const uint64_t *sorted, size_t n, size_t percent)
+{
+	return sorted[(n * percent + 99) / 100 - 1];
+}
 
 static size_t count_slow_first(const struct steps *steps, uint64_t median_ns)
 {
@@ -195,6 +211,8 @@ static struct durations find_durations(const struct view *view)
 	if (view->n_steps) {
 		qsort(all, view->n_steps, sizeof(*all), compare_numbers);
 		durations.median_ns = all[view->n_steps / 2];
+		durations.p90_ns = percentile(all, view->n_steps, 90);
+		durations.p99_ns = percentile(all, view->n_steps, 99);
 		durations.longest_ns = all[view->n_steps - 1];
 	}
 	free(all);
@@ -238,105 +256,292 @@ static void print_json(const struct view *view, size_t n_limit)
 	torsh_json_close(&json);
 }
 
-static void print_flops(const struct view *view, const struct step_total *total,
-			uint64_t duration_ns)
+/* The columns of the table; those without a value in any step are hidden. */
+enum {
+	COLUMN_STEP,
+	COLUMN_TIME,
+	COLUMN_BAR,
+	COLUMN_PHASES,
+	COLUMN_OTHER = COLUMN_PHASES + N_PHASES,
+	COLUMN_FLOPS,
+	COLUMN_RATE,
+	COLUMN_DEVICE,
+	COLUMN_BUSY,
+	COLUMN_PEAK,
+	COLUMN_PID,
+	N_COLUMNS
+};
+
+static const enum span_phase order[] = {PHASE_SETUP, PHASE_DATA,     PHASE_FORWARD,
+					PHASE_LOSS,  PHASE_BACKWARD, PHASE_OPTIMIZER};
+
+static const struct table_column columns[N_COLUMNS] = {
+	[COLUMN_STEP] = {"step", TABLE_NUMBER, .drop = 0},
+	[COLUMN_TIME] = {"time", TABLE_NUMBER, .drop = 0},
+	[COLUMN_BAR] = {"", TABLE_BAR, .drop = 4},
+	{"setup", TABLE_NUMBER, .drop = 3},
+	{"data", TABLE_NUMBER, .drop = 1},
+	{"forward", TABLE_NUMBER, .drop = 1},
+	{"loss", TABLE_NUMBER, .drop = 3},
+	{"backward", TABLE_NUMBER, .drop = 1},
+	{"optimizer", TABLE_NUMBER, .drop = 1},
+	[COLUMN_OTHER] = {"other", TABLE_NUMBER, .drop = 1},
+	[COLUMN_FLOPS] = {"FLOPs", TABLE_NUMBER, .drop = 6},
+	[COLUMN_RATE] = {"GFLOP/s", TABLE_NUMBER, .drop = 5},
+	[COLUMN_DEVICE] = {"device", TABLE_NUMBER, .drop = 2},
+	[COLUMN_BUSY] = {"busy", TABLE_NUMBER, .drop = 2},
+	[COLUMN_PEAK] = {"peak", TABLE_NUMBER, .drop = 4},
+	[COLUMN_PID] = {"pid", TABLE_NUMBER, .drop = 1},
+};
+
+static uint64_t duration_of(const struct shown *shown)
 {
+	return shown->step->end_ns - shown->step->start_ns;
+}
+
+static void add_shown(void *context, const struct view *view, const struct shown *shown)
+{
+	struct shown **next = context;
+
+	(void)view;
+	*(*next)++ = *shown;
+}
+
+/* The slowest first; of equal ones the earlier. */
+static int compare_shown(const void *a, const void *b)
+{
+	const struct shown *x = a, *y = b;
+	uint64_t one = duration_of(x), other = duration_of(y);
+
+	if (one != other)
+		return one < other ? 1 : -1;
+	return (x->step->start_ns > y->step->start_ns) - (x->step->start_ns < y->step->start_ns);
+}
+
+static void put_flops(struct table *table, const struct view *view, const struct shown *shown)
+{
+	uint64_t duration_ns = duration_of(shown);
+	double flops = (double)shown->total->flops_all;
 	char text[SIZE_TEXT_BYTES];
 
 	if (view->reading->recording->without_flops) {
-		torsh_text_cell(stdout, "-");
-		torsh_text_cell(stdout, "-");
+		torsh_table_unknown(table);
+		torsh_table_unknown(table);
 		return;
 	}
-	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
-	snprintf(text, sizeof(text), "%.3g",
-		 duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
-	torsh_text_cell(stdout, text);
-}
-
-static void print_phase(uint64_t ns)
-{
-	char text[SIZE_TEXT_BYTES];
-
-	torsh_text_cell(stdout, ns ? torsh_size_duration(ns, text) : "-");
+	torsh_table_cell(table, "%s", torsh_size_si(shown->total->flops_all, text));
+	torsh_table_cell(table, "%.3g", duration_ns ? flops / (double)duration_ns : 0);
 }
 
 /* Of several devices the busiest. */
-static void print_devices(const struct view *view, const struct shown *shown)
+static void put_devices(struct table *table, const struct shown *shown)
 {
-	char text[SIZE_TEXT_BYTES];
 	double most = 0;
 
-	if (!view->has_devices)
-		return;
 	for (size_t i = 0; i < shown->totals->n_devices; i++)
 		most = busy_share(shown, i) > most ? busy_share(shown, i) : most;
-	torsh_text_cell(stdout, shown->totals->has_devices
-					? torsh_size_duration(shown->total->device_ns, text)
-					: "-");
-	snprintf(text, sizeof(text), "%.1f %%", 100 * most);
-	torsh_text_cell(stdout, shown->totals->n_devices ? text : "-");
+	if (shown->totals->has_devices)
+		torsh_table_time(table, shown->total->device_ns);
+	else
+		torsh_table_unknown(table);
+	if (shown->totals->n_devices)
+		torsh_table_percent(table, most, 1);
+	else
+		torsh_table_unknown(table);
 }
 
-static void print_line(void *context, const struct view *view, const struct shown *shown)
+static void put_phase(struct table *table, uint64_t ns)
 {
-	const struct step *step = shown->step;
-	const struct step_total *total = shown->total;
-	static const enum span_phase order[] = {PHASE_SETUP, PHASE_DATA,     PHASE_FORWARD,
-						PHASE_LOSS,  PHASE_BACKWARD, PHASE_OPTIMIZER};
-	uint64_t duration_ns = step->end_ns - step->start_ns;
-	char text[SIZE_TEXT_BYTES];
-
-	(void)context;
-	printf("%8" PRIu64, step->number);
-	torsh_text_cell(stdout, torsh_size_duration(duration_ns, text));
-	for (size_t i = 0; i < N_PHASES; i++)
-		print_phase(total->spent.phase_ns[order[i]]);
-	print_phase(total->spent.other_ns);
-	print_flops(view, total, duration_ns);
-	print_devices(view, shown);
-	torsh_text_cell(stdout,
-			shown->of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
-	printf(" %8" PRIu32 "\n", shown->of->process->pid);
+	if (ns)
+		torsh_table_time(table, ns);
+	else
+		torsh_table_unknown(table);
 }
 
-static void print_durations(const struct view *view)
+static void put_step(struct table *table, const struct view *view, const struct shown *shown,
+		     uint64_t longest_ns)
+{
+	const struct step_total *total = shown->total;
+	uint64_t duration_ns = duration_of(shown);
+
+	torsh_table_cell(table, "%" PRIu64, shown->step->number);
+	torsh_table_time(table, duration_ns);
+	torsh_table_bar(table, longest_ns ? (double)duration_ns / (double)longest_ns : 0);
+	for (size_t i = 0; i < N_PHASES; i++)
+		put_phase(table, total->spent.phase_ns[order[i]]);
+	put_phase(table, total->spent.other_ns);
+	put_flops(table, view, shown);
+	put_devices(table, shown);
+	if (shown->of->n_tensors)
+		torsh_table_bytes(table, total->peak_bytes);
+	else
+		torsh_table_unknown(table);
+	torsh_table_cell(table, "%" PRIu32, shown->of->process->pid);
+}
+
+static bool has_phase(const struct shown *steps, size_t n, enum span_phase phase)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (steps[i].total->spent.phase_ns[phase])
+			return true;
+	}
+	return false;
+}
+
+static void hide_columns(struct table *table, const struct view *view, const struct shown *steps,
+			 size_t n)
+{
+	bool has_others = false;
+
+	for (size_t i = 0; i < N_PHASES; i++) {
+		if (!has_phase(steps, n, order[i]))
+			torsh_table_hide(table, COLUMN_PHASES + i);
+	}
+	for (size_t i = 1; i < n; i++)
+		has_others = has_others || steps[i].of != steps[0].of;
+	if (!has_others)
+		torsh_table_hide(table, COLUMN_PID);
+	if (view->has_devices)
+		return;
+	torsh_table_hide(table, COLUMN_DEVICE);
+	torsh_table_hide(table, COLUMN_BUSY);
+}
+
+/*
+ * A curve of the durations in the order of the steps: where they are more than its columns, of some
+ * steps the longest. What takes longer than the 99th percentile has the height of that.
+ */
+static void print_curve(const struct shown *steps, size_t n, const struct durations *durations)
+{
+	double heights[BAR_COLUMNS_MAX] = {0}, most = (double)durations->p99_ns;
+	size_t columns = torsh_width_columns() - CURVE_MARGIN;
+	char curve[BAR_TEXT_BYTES], top[SIZE_TEXT_BYTES];
+
+	columns = columns > CURVE_COLUMNS ? CURVE_COLUMNS : columns;
+	columns = columns > n ? n : columns;
+	for (size_t i = 0; i < n; i++) {
+		double duration = (double)duration_of(&steps[i]);
+		size_t column = i * columns / n;
+
+		duration = duration > most ? most : duration;
+		heights[column] = duration > heights[column] ? duration : heights[column];
+	}
+	printf("  in order  ");
+	torsh_style_print(stdout, STYLE_BAR, "%s", torsh_bar_curve(heights, columns, curve));
+	printf("  0 to %s\n", torsh_size_duration(durations->p99_ns, top));
+}
+
+/* Print how many of the steps took how long, in ranges of the same length up to p99. */
+static void print_histogram(const struct shown *steps, size_t n, const struct durations *durations)
+{
+	uint64_t least = UINT64_MAX, width;
+	size_t counts[DURATION_ROWS + 1] = {0}, most = 1;
+	char from[SIZE_TEXT_BYTES], to[SIZE_TEXT_BYTES], bar[BAR_TEXT_BYTES];
+
+	for (size_t i = 0; i < n; i++)
+		least = duration_of(&steps[i]) < least ? duration_of(&steps[i]) : least;
+	width = (durations->p99_ns - least) / DURATION_ROWS + 1;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t row = (duration_of(&steps[i]) - least) / width;
+
+		counts[row < DURATION_ROWS ? row : DURATION_ROWS]++;
+	}
+	for (size_t i = 0; i <= DURATION_ROWS; i++)
+		most = counts[i] > most ? counts[i] : most;
+	for (size_t i = 0; i <= DURATION_ROWS; i++) {
+		torsh_size_duration(least + i * width, from);
+		torsh_size_duration(
+			i < DURATION_ROWS ? least + (i + 1) * width : durations->longest_ns, to);
+		if (!counts[i])
+			continue;
+		printf("%*s to %*s %6zu  ", (int)(12 + strlen(from) - torsh_columns_of(from)), from,
+		       (int)(9 + strlen(to) - torsh_columns_of(to)), to, counts[i]);
+		torsh_style_print(
+			stdout, STYLE_BAR, "%s",
+			torsh_bar((double)counts[i] / (double)most, DURATION_COLUMNS, bar));
+		putchar('\n');
+	}
+}
+
+static void print_durations(const struct view *view, const struct shown *steps)
 {
 	struct durations durations = find_durations(view);
-	char median[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES];
+	char count[SIZE_TEXT_BYTES], median[SIZE_TEXT_BYTES], p90[SIZE_TEXT_BYTES],
+		p99[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES];
 
-	torsh_text_heading(stdout, "%zu steps, median %s, longest %s: %s", view->n_steps,
+	torsh_text_heading(stdout, "%s, median %s, p90 %s, p99 %s, longest %s",
+			   torsh_size_counted(view->n_steps, "step", count),
 			   torsh_size_duration(durations.median_ns, median),
-			   torsh_size_duration(durations.longest_ns, longest),
-			   torsh_step_rule_texts[view->rule]);
+			   torsh_size_duration(durations.p90_ns, p90),
+			   torsh_size_duration(durations.p99_ns, p99),
+			   torsh_size_duration(durations.longest_ns, longest));
+	printf("  a step is %s\n", torsh_step_rule_texts[view->rule]);
 	if (durations.n_slow_first)
-		printf("the first %zu took more than %u times the median: --skip-warmup %zu leaves them out\n",
-		       durations.n_slow_first, SLOW_MEDIANS, durations.n_slow_first);
+		printf("  the first %s took more than %u times the median: --skip-warmup %zu %s\n",
+		       torsh_size_counted(durations.n_slow_first, "step", count), SLOW_MEDIANS,
+		       durations.n_slow_first,
+		       durations.n_slow_first == 1 ? "leaves it out" : "leaves them out");
+	if (view->n_steps < CURVE_LEAST)
+		return;
+	print_curve(steps, view->n_steps, &durations);
+	print_histogram(steps, view->n_steps, &durations);
+}
+
+/* All in their order, or the slowest. */
+static void print_steps(const struct view *view, struct shown *steps, size_t n)
+{
+	struct table *table = torsh_table_create(columns, N_COLUMNS);
+	uint64_t longest_ns = 0;
+	bool is_all = n == view->n_steps;
+
+	hide_columns(table, view, steps, view->n_steps);
+	for (size_t i = 0; i < view->n_steps; i++) {
+		if (duration_of(&steps[i]) > longest_ns)
+			longest_ns = duration_of(&steps[i]);
+	}
+	if (!is_all)
+		qsort(steps, view->n_steps, sizeof(*steps), compare_shown);
+	for (size_t i = 0; i < n; i++)
+		put_step(table, view, &steps[i], longest_ns);
+	putchar('\n');
+	if (!is_all)
+		printf("the %zu slowest; --all lists all\n", n);
+	torsh_table_print(table, stdout);
 }
 
 static void print_text(const struct view *view, size_t n_limit)
 {
 	const struct reading *reading = view->reading;
-	size_t n_left;
+	struct shown *steps, *next;
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
-			 PROCESSES_SHOWN);
-	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	if (!view->n_steps) {
 		printf("No steps: %s.\n", torsh_step_rule_texts[STEPS_BY_NONE]);
 		return;
 	}
-	print_durations(view);
-	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "setup",
-	       "data", "forward", "loss", "backward", "optimizer", "other", "FLOPs", "GFLOP/s");
-	if (view->has_devices)
-		printf(" %10s %10s", "device", "busy");
-	printf(" %10s %8s\n", "peak", "pid");
-	n_left = for_each_step(view, n_limit, NULL, print_line);
-	if (n_left)
-		printf("... and %zu more; --limit 0 shows all\n", n_left);
+	next = steps = torsh_need_items(NULL, 0, view->n_steps, sizeof(*steps));
+	for_each_step(view, view->n_steps, &next, add_shown);
+	print_durations(view, steps);
+	print_steps(view, steps, n_limit);
+	free(steps);
+}
+
+static const struct argp_option own_options[] = {
+	{"all", KEY_ALL, NULL, 0, "list all steps in their order, not the slowest: --limit 0", 0},
+	{0},
+};
+
+static error_t parse_own(int key, char *argument, struct argp_state *state)
+{
+	struct read_options *options = state->input;
+
+	(void)argument;
+	if (key != KEY_ALL)
+		return ARGP_ERR_UNKNOWN;
+	options->has_limit = true;
+	options->limit = 0;
+	return 0;
 }
 
 int torsh_command_steps(int argc, char **argv)
@@ -346,7 +551,7 @@ int torsh_command_steps(int argc, char **argv)
 	struct view view = {.reading = &reading};
 	size_t n_limit;
 
-	torsh_options_parse_steps(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_steps(argc, argv, doc, own_options, parse_own, &options, &options);
 	torsh_reading_open(&reading, &options);
 	torsh_reading_prepass(&view.prepass, &reading, &options);
 	collect(&view);

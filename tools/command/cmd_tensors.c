@@ -13,9 +13,9 @@
 #include "tools/memory/tensors.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
+#include "tools/terminal/table.h"
 
 #define TEXT_LIMIT 20
-#define PROCESSES_SHOWN 12
 
 static const char doc[] =
 	"Show the holders of tensors at the moment when their memory on a device was largest.\v"
@@ -172,25 +172,60 @@ static void print_json(const struct view *view)
 	torsh_json_close(&json);
 }
 
-static void print_site(const struct view *view, const struct tensor_device *device,
-		       const struct tensor_site *site)
-{
-	char bytes[SIZE_TEXT_BYTES], blocks[64];
+static const struct table_column columns[] = {
+	{"bytes", TABLE_NUMBER, .drop = 0},
+	{"share", TABLE_NUMBER, .drop = 0},
+	{"", TABLE_BAR, .drop = 1},
+	{"blocks", TABLE_NUMBER, .drop = 0},
+	{"allocated by", TABLE_NAME, .cut = CUT_MIDDLE},
+};
 
-	printf("  %10s  %5.1f%%  %-14s", torsh_size_human(site->bytes, bytes),
-	       device->peak_bytes ? 100.0 * (double)site->bytes / (double)device->peak_bytes : 0,
-	       torsh_text_blocks(site->blocks, blocks));
-	if (view->group == TENSORS_BY_OPERATOR) {
-		printf("  %s%s%s%s%s\n",
-		       site->operator_name ? site->operator_name : "(in no operator)",
-		       site->module ? " in " : "", site->module ? site->module : "",
-		       site->operator_name ? ", " : "",
-		       site->operator_name ? torsh_phase_names[site->phase] : "");
+struct below {
+	const struct view *view;
+	const struct tensor_device *device;
+	const struct tensor_site *site;
+};
+
+static void print_stack(void *context, FILE *out)
+{
+	const struct below *below = context;
+
+	torsh_text_recorded_stack(out, below->device->process, below->site->stack,
+				  below->view->reading->symbols, below->view->options->view);
+}
+
+static void put_site(struct table *table, struct below *below)
+{
+	const struct tensor_site *site = below->site;
+	double peak = (double)below->device->peak_bytes, bytes = (double)site->bytes;
+
+	torsh_table_bytes(table, site->bytes);
+	torsh_table_percent(table, bytes, peak);
+	torsh_table_bar(table, peak > 0 ? bytes / peak : 0);
+	torsh_table_count(table, site->blocks);
+	if (below->view->group == TENSORS_BY_OPERATOR) {
+		torsh_table_cell(table, "%s%s%s%s%s",
+				 site->operator_name ? site->operator_name : "(in no operator)",
+				 site->module ? " in " : "", site->module ? site->module : "",
+				 site->operator_name ? ", " : "",
+				 site->operator_name ? torsh_phase_names[site->phase] : "");
 		return;
 	}
-	putchar('\n');
-	torsh_text_recorded_stack(stdout, device->process, site->stack, view->reading->symbols,
-				  view->options->view);
+	torsh_table_cell(table, "(the stack below)");
+	torsh_table_below(table, print_stack, below);
+}
+
+static void print_sites(const struct view *view, const struct tensor_device *device, size_t n)
+{
+	struct table *table = torsh_table_create(columns, sizeof(columns) / sizeof(*columns));
+	struct below *below = torsh_need_items(NULL, 0, n, sizeof(*below));
+
+	for (size_t i = 0; i < n; i++) {
+		below[i] = (struct below){view, device, &device->sites[i]};
+		put_site(table, &below[i]);
+	}
+	torsh_table_print(table, stdout);
+	free(below);
 }
 
 static void print_sums(const char *when, const struct tensor_sums *sums)
@@ -222,7 +257,8 @@ static void print_device(const struct view *view, struct tensor_device *device)
 {
 	size_t n_all = sort_sites(device),
 	       n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
-	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[DEVICE_NAME_BYTES];
+	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[DEVICE_NAME_BYTES],
+		count[SIZE_TEXT_BYTES];
 
 	putchar('\n');
 	torsh_text_heading(stdout,
@@ -233,27 +269,23 @@ static void print_device(const struct view *view, struct tensor_device *device)
 			   torsh_size_duration(device->peak_ns, other));
 	if (device->largest_reserved)
 		print_allocator(device);
-	printf("%" PRIu64 " allocations; %s held at the end\n", device->allocs,
+	printf("%s; %s held at the end\n", torsh_size_counted(device->allocs, "allocation", count),
 	       torsh_size_exact(device->held_bytes, bytes));
 	if (device->unknown_frees)
-		printf("%" PRIu64 " frees of what was allocated before the recording began\n",
-		       device->unknown_frees);
+		printf("%s of what was allocated before the recording began\n",
+		       torsh_size_counted(device->unknown_frees, "free", count));
 	if (device->out_of_memory)
-		printf("out of memory %" PRIu64 " times\n", device->out_of_memory);
-	for (size_t i = 0; i < n; i++)
-		print_site(view, device, &device->sites[i]);
-	if (n < n_all)
-		printf("  ... and %zu more; --limit 0 shows all\n", n_all - n);
+		printf("out of memory %s\n",
+		       torsh_size_counted(device->out_of_memory, "time", count));
+	print_sites(view, device, n);
+	torsh_text_more(stdout, n_all - n);
 }
 
 static void print_text(const struct view *view)
 {
 	const struct reading *reading = view->reading;
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
-			 PROCESSES_SHOWN);
-	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	if (!view->tensors.n)
 		puts("No tensors were recorded.");
 	for (size_t i = 0; i < view->tensors.n; i++)

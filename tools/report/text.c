@@ -217,9 +217,31 @@ void torsh_text_missing(FILE *out, const struct recording *recording,
 {
 	char *sentence = torsh_losses_sentence(recording, processes, n);
 
-	if (sentence)
-		torsh_text_heading(out, "%s", sentence);
+	if (sentence) {
+		torsh_style_print(out, STYLE_BAD, "%s", sentence);
+		fputc('\n', out);
+	}
 	free(sentence);
+}
+
+void torsh_text_caveats(FILE *out, const struct recording *recording,
+			struct recorded_process *const *processes, size_t n)
+{
+	char *sentence = torsh_losses_sentence(recording, processes, n);
+
+	torsh_text_missing(out, recording, processes, n);
+	if (sentence)
+		torsh_text_events(out, processes, n);
+	free(sentence);
+	torsh_text_notes(out, recording, processes, n);
+}
+
+void torsh_text_more(FILE *out, size_t n_left)
+{
+	if (!n_left)
+		return;
+	torsh_style_print(out, STYLE_DIM, "... and %zu more; --limit 0 shows all", n_left);
+	fputc('\n', out);
 }
 
 void torsh_text_begin(FILE *out, const struct recording *recording,

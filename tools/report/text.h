@@ -49,7 +49,17 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 void torsh_text_missing(FILE *out, const struct recording *recording,
 			struct recorded_process *const *processes, size_t n);
 
-/* That, and the processes, a line for each; at most n_lines. */
+/*
+ * Print what a reader has to consider: that line with the events, and the notes. Processes are
+ * listed by `torsh report` only.
+ */
+void torsh_text_caveats(FILE *out, const struct recording *recording,
+			struct recorded_process *const *processes, size_t n);
+
+/* "... and 12 more; --limit 0 shows all" if n_left isn't 0. */
+void torsh_text_more(FILE *out, size_t n_left);
+
+/* That line, and the processes, a line for each; at most n_lines. */
 void torsh_text_begin(FILE *out, const struct recording *recording,
 		      struct recorded_process *const *processes, size_t n, size_t n_lines);
 

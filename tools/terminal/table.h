@@ -5,7 +5,7 @@
  *
  *	static const struct table_column columns[] = {
  *		{"operator", TABLE_NAME, .cut = CUT_MIDDLE},
- *		{"self CPU", TABLE_NUMBER},
+ *		{"self CPU", TABLE_NUMBER, .drop = 0},
  *		{"", TABLE_BAR, .drop = 1},
  *		{"p99", TABLE_NUMBER, .drop = 3},
  *	};
@@ -46,7 +46,7 @@ struct table;
 /* columns stay the caller's until the table is printed. Free with torsh_table_print. */
 struct table *torsh_table_create(const struct table_column *columns, size_t n);
 
-/* Leave a column out: it has no values in this recording. Before the first cell. */
+/* Leave a column out: it has no values in this recording. */
 void torsh_table_hide(struct table *table, size_t column);
 
 /* Fill the next cell; after the last column the next row begins. Hidden columns take cells, too. */

@@ -20,7 +20,6 @@
 
 #define TEXT_LIMIT 30
 #define OPS_SHOWN 3
-#define PROCESSES_SHOWN 12
 
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
@@ -292,10 +291,8 @@ static void print_text(const struct view *view)
 	size_t n = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT);
 	char total[SIZE_TEXT_BYTES];
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
-			 PROCESSES_SHOWN);
-	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_text_caveats(stdout, reading->recording, reading->processes,
+			   reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
 		torsh_device_mode_text(stdout, &view->kernels.processes[i]);
@@ -315,8 +312,7 @@ static void print_text(const struct view *view)
 	       "average", "bytes");
 	for (size_t i = 0; i < n; i++)
 		print_group(view, &view->groups[i]);
-	if (n < view->n_groups)
-		printf("... and %zu more; --limit 0 shows all\n", view->n_groups - n);
+	torsh_text_more(stdout, view->n_groups - n);
 	torsh_kernels_show_calls(&view->kernels.calls);
 }
 

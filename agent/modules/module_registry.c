@@ -154,16 +154,25 @@ static uint32_t module_of(uintptr_t ip)
 	return index;
 }
 
+/*
+ * Returns the next place of a table of n places, or one past its end. A full table's count is set
+ * back to n: it must not wrap around.
+ */
+static uint32_t claim_place(_Atomic uint32_t *n_used, uint32_t n)
+{
+	uint32_t index = atomic_fetch_add_explicit(n_used, 1, memory_order_relaxed);
+
+	if (index >= n)
+		atomic_store_explicit(n_used, n, memory_order_relaxed);
+	return index;
+}
+
 static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 {
 	struct channel *channel = &torsh_process->channel;
-	uint32_t index =
-		atomic_fetch_add_explicit(&channel->header->n_addresses, 1, memory_order_relaxed);
+	uint32_t index = claim_place(&channel->header->n_addresses, channel->addresses.n);
 	struct channel_address *address = torsh_channel_address(channel, index);
 
-	if (index >= channel->addresses.n)
-		atomic_store_explicit(&channel->header->n_addresses, channel->addresses.n,
-				      memory_order_relaxed);
 	if (!address) {
 		torsh_count(COUNTER_addresses_lost);
 		return REGISTRY_FULL;
@@ -188,13 +197,9 @@ uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text f
 				 uint32_t first_line)
 {
 	struct channel *channel = &torsh_process->channel;
-	uint32_t index =
-		atomic_fetch_add_explicit(&channel->header->n_codes, 1, memory_order_relaxed);
+	uint32_t index = claim_place(&channel->header->n_codes, channel->codes.n);
 	struct channel_code *code = torsh_channel_code(channel, index);
 
-	if (index >= channel->codes.n)
-		atomic_store_explicit(&channel->header->n_codes, channel->codes.n,
-				      memory_order_relaxed);
 	if (!code) {
 		torsh_count(COUNTER_names_lost);
 		return REGISTRY_NO_CODE;

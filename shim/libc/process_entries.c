@@ -175,17 +175,25 @@ EXPORT int execle(const char *path, const char *first, ...)
 	return execute(torsh_next.execve, path, argv, envp);
 }
 
-EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-		       const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
+typedef int spawn_function(pid_t *pid, const char *program,
+			   const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attributes, char *const *argv,
+			   char *const *envp);
+
+/* Not inlined, as execute. */
+static __attribute__((noinline)) int spawn(spawn_function *next, pid_t *pid, const char *program,
+					   const posix_spawn_file_actions_t *actions,
+					   const posix_spawnattr_t *attributes, char *const *argv,
+					   char *const *envp)
 {
 	char *const *environment;
 	struct child_plan plan;
 	pid_t child;
 	int error;
 
-	torsh_process_plan(&plan, path, envp);
+	torsh_process_plan(&plan, program, envp);
 	environment = CHILD_ENVIRONMENT(&plan);
-	error = torsh_next.posix_spawn(&child, path, actions, attributes, argv, environment);
+	error = next(&child, program, actions, attributes, argv, environment);
 	if (!error) {
 		if (pid)
 			*pid = child;
@@ -196,25 +204,16 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 	return error;
 }
 
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
+{
+	return spawn(torsh_next.posix_spawn, pid, path, actions, attributes, argv, envp);
+}
+
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
 {
-	char *const *environment;
-	struct child_plan plan;
-	pid_t child;
-	int error;
-
-	torsh_process_plan(&plan, file, envp);
-	environment = CHILD_ENVIRONMENT(&plan);
-	error = torsh_next.posix_spawnp(&child, file, actions, attributes, argv, environment);
-	if (!error) {
-		if (pid)
-			*pid = child;
-		torsh_process_forked(child);
-		torsh_process_spawned(child, &plan, argv);
-	}
-	torsh_process_drop_plan(&plan);
-	return error;
+	return spawn(torsh_next.posix_spawnp, pid, file, actions, attributes, argv, envp);
 }
 
 EXPORT void _exit(int status)

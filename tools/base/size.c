@@ -88,46 +88,38 @@ int torsh_duration_parse(const char *text, uint64_t *ns)
 	return -EINVAL;
 }
 
-const char *torsh_size_human(uint64_t bytes, char *out)
+/* Three digits and the letter of a power of base, which number is not below. */
+static const char *put_scaled(uint64_t number, unsigned base, const char *letters,
+			      const char *suffix, char *out)
 {
-	double value = (double)bytes;
+	double value = (double)number;
 	int power = 0;
 
-	if (bytes < 1024) {
-		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " B", bytes);
-		return out;
-	}
-	while (value >= 1023.5 && units[power]) {
-		value /= 1024;
+	while (value >= base - 0.5 && letters[power]) {
+		value /= base;
 		power++;
 	}
-	snprintf(out, SIZE_TEXT_BYTES, "%.*f %ciB",
+	snprintf(out, SIZE_TEXT_BYTES, "%.*f %c%s",
 		 value < 9.995	 ? 2
 		 : value < 99.95 ? 1
 				 : 0,
-		 value, units[power - 1]);
+		 value, letters[power - 1], suffix);
+	return out;
+}
+
+const char *torsh_size_human(uint64_t bytes, char *out)
+{
+	if (bytes >= 1024)
+		return put_scaled(bytes, 1024, units, "iB", out);
+	snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " B", bytes);
 	return out;
 }
 
 const char *torsh_size_si(uint64_t number, char *out)
 {
-	static const char powers[] = "kMGTPE";
-	double value = (double)number;
-	int power = 0;
-
-	if (number < 1000) {
-		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64, number);
-		return out;
-	}
-	while (value >= 999.5 && powers[power]) {
-		value /= 1000;
-		power++;
-	}
-	snprintf(out, SIZE_TEXT_BYTES, "%.*f %c",
-		 value < 9.995	 ? 2
-		 : value < 99.95 ? 1
-				 : 0,
-		 value, powers[power - 1]);
+	if (number >= 1000)
+		return put_scaled(number, 1000, "kMGTPE", "", out);
+	snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64, number);
 	return out;
 }
 

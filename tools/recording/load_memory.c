@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Chunks into a recording's tables: what memory there was, by stack and over time. */
+/*
+ * Chunks into a recording's tables: what memory there was, by stack and over time. The functions
+ * are alike, but each checks and copies the columns of a message type of its own.
+ */
 #include "tools/recording/load_parts.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Chunks into a recording's tables: those that others point to, modules, functions, addresses and
- * stacks.
+ * stacks. The functions are alike, but each checks and copies the columns of a message type of its
+ * own.
  */
 #include "tools/base/containers/array.h"
 #include "tools/recording/load_parts.h"

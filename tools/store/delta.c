@@ -96,34 +96,37 @@ static void decode_live(Torsh__Live *row)
 	}
 }
 
+/* COLUMN(table, plain, step, bits): columns that are encoded on their own */
+#define COLUMNS                                     \
+	COLUMN(addresses, ip, ip_step, 64)          \
+	COLUMN(symbols, address, address_step, 32)  \
+	COLUMN(stack_totals, stack, stack_step, 32) \
+	COLUMN(threads, number, number_step, 32)
+
 void torsh_delta_encode(Torsh__Chunk *chunk)
 {
-	for (size_t i = 0; i < chunk->n_addresses; i++)
-		ENCODE(chunk->addresses[i], ip, ip_step, 64);
-	for (size_t i = 0; i < chunk->n_symbols; i++)
-		ENCODE(chunk->symbols[i], address, address_step, 32);
+#define COLUMN(table, plain, step, bits)              \
+	for (size_t i = 0; i < chunk->n_##table; i++) \
+		ENCODE(chunk->table[i], plain, step, bits);
+	COLUMNS
+#undef COLUMN
 	for (size_t i = 0; i < chunk->n_stacks; i++)
 		encode_stacks(chunk->stacks[i]);
-	for (size_t i = 0; i < chunk->n_stack_totals; i++)
-		ENCODE(chunk->stack_totals[i], stack, stack_step, 32);
 	for (size_t i = 0; i < chunk->n_live; i++)
 		encode_live(chunk->live[i]);
-	for (size_t i = 0; i < chunk->n_threads; i++)
-		ENCODE(chunk->threads[i], number, number_step, 32);
 }
 
 void torsh_delta_decode(Torsh__Chunk *chunk)
 {
-	for (size_t i = 0; i < chunk->n_addresses; i++)
-		DECODE(chunk->addresses[i], ip, ip_step, 64);
-	for (size_t i = 0; i < chunk->n_symbols; i++)
-		DECODE(chunk->symbols[i], address, address_step, 32);
+#define COLUMN(table, plain, step, bits)              \
+	for (size_t i = 0; i < chunk->n_##table; i++) \
+		DECODE(chunk->table[i], plain, step, bits);
+	COLUMNS
+#undef COLUMN
 	for (size_t i = 0; i < chunk->n_stacks; i++)
 		decode_stacks(chunk->stacks[i]);
-	for (size_t i = 0; i < chunk->n_stack_totals; i++)
-		DECODE(chunk->stack_totals[i], stack, stack_step, 32);
 	for (size_t i = 0; i < chunk->n_live; i++)
 		decode_live(chunk->live[i]);
-	for (size_t i = 0; i < chunk->n_threads; i++)
-		DECODE(chunk->threads[i], number, number_step, 32);
 }
+
+#undef COLUMNS

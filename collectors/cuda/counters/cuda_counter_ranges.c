@@ -4,6 +4,9 @@
  * are measured, from begin to end of the launching call: CUPTI's range profiler is started, the
  * kernel runs alone, its values are read and sent. All others run as without the agent. Everything
  * here runs with the gate closed, so on one thread at a time, except the look-up of a launch.
+ *
+ * A context is set up in the steps of a sampler in cuda_counter_samples.c, but each step calls
+ * another function of CUPTI with a struct of its own.
  */
 #include "collectors/cuda/counters/cuda_counter_ranges.h"
 

@@ -3,7 +3,7 @@
  * Measures devices at intervals, on a thread of the agent: PM sampling writes samples to a buffer
  * of the device, from which they are fetched some ten times a second. Their times are on a clock of
  * the device that can't be read otherwise: the moments at which samples were fetched locate that
- * clock.
+ * clock. See cuda_counter_ranges.c for why the set-up has no code in common with it.
  */
 #include "collectors/cuda/counters/cuda_counter_samples.h"
 

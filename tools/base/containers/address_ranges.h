@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Disjoint address ranges, each with the number of its owner: a treap ordered by start. Look-ups are
- * by any address inside of a range, which a hash map can't do. Removal splits ranges at the
+ * Disjoint address ranges, each with the number of its owner: a treap ordered by start. Look-ups
+ * are by any address inside of a range, which a hash map can't do. Removal splits ranges at the
  * boundaries. Adjacent ranges are never merged.
  */
 #ifndef TORSH_BASE_CONTAINERS_ADDRESS_RANGES_H
@@ -45,7 +45,9 @@ void torsh_address_ranges_destroy(struct address_ranges *ranges);
 void torsh_address_ranges_remove(struct address_ranges *ranges, uint64_t start, uint64_t end,
 				 address_ranges_cut_f *cut, void *context);
 
-/* Add [start, end), end > start. No range may overlap it: call torsh_address_ranges_remove first. */
+/*
+ * Add [start, end), end > start. No range may overlap it: call torsh_address_ranges_remove first.
+ */
 void torsh_address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end,
 			      uint32_t owner);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The live blocks of a process by address: a hash map for the fold's hot path, where hash_map.h's
- * allocation and pointer for each entry would cost more than all else. A block is in the cache line that its address's hash selects or, if two others are there,
- * in one of the next lines: one cache miss per look-up in a large heap, and hardly a mispredicted
- * branch. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots grow by 2 MiB in place and
- * split in two, at 37 to 46 bytes per block; growing never stops the fold for more than the copy of
- * one page.
+ * allocation and pointer for each entry would cost more than all else. A block is in the cache
+ * line that its address's hash selects or, if two others are there, in one of the next lines: one
+ * cache miss per look-up in a large heap, and hardly a mispredicted branch. Extendible hashing:
+ * pages of at most LIVE_PAGE_SLOTS slots grow by 2 MiB in place and split in two, at 37 to 46
+ * bytes per block; growing never stops the fold for more than the copy of one page.
  */
 #ifndef TORSH_BASE_CONTAINERS_LIVE_TABLE_H
 #define TORSH_BASE_CONTAINERS_LIVE_TABLE_H

@@ -8,34 +8,7 @@
 
 #include "tools/base/die.h"
 #include "tools/base/json_writer.h"
-
-/* c10::toString of a type. */
-static const char *type_name(const struct input *tensor)
-{
-	static const struct {
-		const char *torch, *name;
-	} types[] = {
-		{"float32", "Float"},
-		{"float64", "Double"},
-		{"float16", "Half"},
-		{"bfloat16", "BFloat16"},
-		{"int64", "Long"},
-		{"int32", "Int"},
-		{"int16", "Short"},
-		{"int8", "Char"},
-		{"uint8", "Byte"},
-		{"bool", "Bool"},
-		{"complex64", "ComplexFloat"},
-		{"complex128", "ComplexDouble"},
-	};
-
-	for (size_t i = 0; tensor && i < sizeof(types) / sizeof(*types); i++) {
-		if (strlen(types[i].torch) == tensor->n_type &&
-		    !strncmp(types[i].torch, tensor->text, tensor->n_type))
-			return types[i].name;
-	}
-	return NULL;
-}
+#include "tools/export/chrome/chrome_inputs.h"
 
 /* "0,1" as "[0, 1]"; the caller's. Whatever else the text has is left out. */
 static char *list_ranks(const char *ranks)
@@ -60,7 +33,8 @@ static char *list_ranks(const char *ranks)
 char *torsh_chrome_collective(const struct collective *collective)
 {
 	const struct process_group *group = collective->group;
-	const char *type = type_name(collective->tensor);
+	const struct chrome_type *type =
+		collective->tensor ? torsh_chrome_type(collective->tensor) : NULL;
 	char *ranks = list_ranks(group->ranks ? group->ranks : "");
 	struct json_writer json;
 
@@ -69,7 +43,7 @@ char *torsh_chrome_collective(const struct collective *collective)
 	torsh_json_put_u64(&json, "In msg nelems", collective->in_elements);
 	torsh_json_put_u64(&json, "Out msg nelems", collective->out_elements);
 	if (type)
-		torsh_json_put_escaped(&json, "dtype", type);
+		torsh_json_put_escaped(&json, "dtype", type->c10);
 	torsh_json_put_u64(&json, "Group size", group->n_ranks);
 	torsh_json_put_text(&json, "Process Group Name", group->name ? group->name : "");
 	torsh_json_put_text(&json, "Process Group Description",

@@ -5,23 +5,30 @@
 
 #include "tools/base/json_writer.h"
 
-/* What C++ calls PyTorch's types. */
-static const struct {
-	const char *torch, *cpp;
-} types[] = {
-	{"float32", "float"},
-	{"float64", "double"},
-	{"float16", "c10::Half"},
-	{"bfloat16", "c10::BFloat16"},
-	{"int64", "long int"},
-	{"int32", "int"},
-	{"int16", "short int"},
-	{"int8", "signed char"},
-	{"uint8", "unsigned char"},
-	{"bool", "bool"},
-	{"complex64", "c10::complex<float>"},
-	{"complex128", "c10::complex<double>"},
-};
+const struct chrome_type *torsh_chrome_type(const struct input *tensor)
+{
+	static const struct chrome_type types[] = {
+		{"float32", "float", "Float"},
+		{"float64", "double", "Double"},
+		{"float16", "c10::Half", "Half"},
+		{"bfloat16", "c10::BFloat16", "BFloat16"},
+		{"int64", "long int", "Long"},
+		{"int32", "int", "Int"},
+		{"int16", "short int", "Short"},
+		{"int8", "signed char", "Char"},
+		{"uint8", "unsigned char", "Byte"},
+		{"bool", "bool", "Bool"},
+		{"complex64", "c10::complex<float>", "ComplexFloat"},
+		{"complex128", "c10::complex<double>", "ComplexDouble"},
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		if (strlen(types[i].torch) == tensor->n_type &&
+		    strncmp(types[i].torch, tensor->text, tensor->n_type) == 0)
+			return &types[i];
+	}
+	return NULL;
+}
 
 /* PyTorch omits these. */
 static bool holds_lists(const struct input *input)
@@ -32,6 +39,8 @@ static bool holds_lists(const struct input *input)
 /* "" where PyTorch names none. */
 static void put_type(struct json_writer *json, const struct input *input)
 {
+	const struct chrome_type *type;
+
 	if (holds_lists(input)) {
 		torsh_json_put_escaped(json, NULL, "");
 		return;
@@ -49,14 +58,11 @@ static void put_type(struct json_writer *json, const struct input *input)
 		torsh_json_put_escaped(json, NULL, is_number ? "Scalar" : "");
 		return;
 	}
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		if (strlen(types[i].torch) == input->n_type &&
-		    strncmp(types[i].torch, input->text, input->n_type) == 0) {
-			torsh_json_put_escaped(json, NULL, types[i].cpp);
-			return;
-		}
-	}
-	torsh_json_put_text_n(json, NULL, input->text, input->n_type);
+	type = torsh_chrome_type(input);
+	if (type)
+		torsh_json_put_escaped(json, NULL, type->cpp);
+	else
+		torsh_json_put_text_n(json, NULL, input->text, input->n_type);
 }
 
 static void put_numbers(struct json_writer *json, const int64_t *numbers, uint32_t n)

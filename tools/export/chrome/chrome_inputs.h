@@ -5,6 +5,14 @@
 
 #include "tools/timeline/inputs.h"
 
+/* A type of tensors: torch's name, that of the C++ type and c10::toString's. */
+struct chrome_type {
+	const char *torch, *cpp, *c10;
+};
+
+/* Returns the type of a tensor, or NULL for one that is not in the table. */
+const struct chrome_type *torsh_chrome_type(const struct input *tensor);
+
 /*
  * Returns "\"Input Dims\": [[2, 3], []], \"Input type\": [\"float\", \"Scalar\"], ...", or ""
  * without inputs. The caller frees it.

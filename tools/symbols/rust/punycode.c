@@ -55,6 +55,7 @@ static bool read_delta(const char **at, const char *end, uint32_t bias, uint32_t
 	}
 }
 
+/* agent/python has the same, which the tools can't share: they include only agent/wire. */
 static size_t put_utf8(uint32_t point, char *out)
 {
 	if (point < 0x80) {

@@ -60,21 +60,26 @@ static void put_chunk(const struct totals *totals, Torsh__Chunk *chunk)
 	state->extents[state->n_extents++] = extent;
 }
 
+/* Put the rows of one table into a chunk of their own, and begin with none again. */
+#define PUT_TABLE(totals, table, row, memory)             \
+	do {                                              \
+		Torsh__Chunk chunk_ = TORSH__CHUNK__INIT; \
+                                                          \
+		chunk_.n_##table = 1;                     \
+		chunk_.table = &(row);                    \
+		put_chunk(totals, &chunk_);               \
+		torsh_rows_free(memory);                  \
+		torsh__##table##__init(row);              \
+	} while (0)
+
 static void put_sites(struct totals *totals)
 {
 	Torsh__StackTotals *row = &totals->sites;
 	uint32_t site = 0;
 
 	while (torsh_rows_put_stack_totals(row, &totals->sites_memory, totals->target, &site) &&
-	       site < totals->target->state.heap.n_sites) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
-		chunk.n_stack_totals = 1;
-		chunk.stack_totals = &row;
-		put_chunk(totals, &chunk);
-		torsh_rows_free(&totals->sites_memory);
-		torsh__stack_totals__init(row);
-	}
+	       site < totals->target->state.heap.n_sites)
+		PUT_TABLE(totals, stack_totals, row, &totals->sites_memory);
 }
 
 static void put_threads(struct totals *totals)
@@ -84,16 +89,10 @@ static void put_threads(struct totals *totals)
 
 	torsh_rows_refresh_threads(totals->target);
 	for (;;) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
 		torsh_rows_put_threads(row, &totals->threads_memory, totals->target, &next);
 		if (next >= totals->target->state.n_threads)
 			return;
-		chunk.n_threads = 1;
-		chunk.threads = &row;
-		put_chunk(totals, &chunk);
-		torsh_rows_free(&totals->threads_memory);
-		torsh__threads__init(row);
+		PUT_TABLE(totals, threads, row, &totals->threads_memory);
 	}
 }
 
@@ -105,16 +104,10 @@ static void put_live(struct totals *totals)
 	uint32_t site = 0;
 
 	for (;;) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
 		torsh_rows_put_live(row, &totals->live_memory, totals->target, sums, &site);
 		if (site >= totals->target->state.heap.n_sites)
 			break;
-		chunk.n_live = 1;
-		chunk.live = &row;
-		put_chunk(totals, &chunk);
-		torsh_rows_free(&totals->live_memory);
-		torsh__live__init(row);
+		PUT_TABLE(totals, live, row, &totals->live_memory);
 	}
 	free(sums);
 }
@@ -125,16 +118,10 @@ static void put_mappings(struct totals *totals)
 	uint32_t site = 0;
 
 	for (;;) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
 		torsh_rows_put_mappings(row, &totals->mappings_memory, totals->target, &site);
 		if (site >= totals->target->state.mappings.n_sites)
 			return;
-		chunk.n_mappings = 1;
-		chunk.mappings = &row;
-		put_chunk(totals, &chunk);
-		torsh_rows_free(&totals->mappings_memory);
-		torsh__mappings__init(row);
+		PUT_TABLE(totals, mappings, row, &totals->mappings_memory);
 	}
 }
 
@@ -146,19 +133,15 @@ static void put_growth(struct totals *totals)
 
 	totals->has_growth = sum != NULL;
 	while (sum) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
 		torsh_rows_put_growth(row, &totals->growth_memory, totals->target, sum, &site);
 		if (site >= totals->target->state.heap.n_sites)
 			break;
-		chunk.n_growth = 1;
-		chunk.growth = &row;
-		put_chunk(totals, &chunk);
-		torsh_rows_free(&totals->growth_memory);
-		torsh__growth__init(row);
+		PUT_TABLE(totals, growth, row, &totals->growth_memory);
 	}
 	free(sum);
 }
+
+#undef PUT_TABLE
 
 /* The last rows of the tables, and everything that is not a table. */
 static void put_rest(struct totals *totals)

@@ -102,6 +102,8 @@ export function load(json) {
 	decodeSites(data.growth, text);
 	for (const kept of [...data.leaks.bookkeeping, ...data.leaks.suppressed])
 		kept[0] = text(kept[0]);
+	for (const kept of data.leaks.imports)
+		kept[0] = `import ${text(kept[0])}`;
 	decodeTime(data, text);
 	decodeFindings(data, text);
 	decodeDevices(data, text);

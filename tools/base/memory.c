@@ -27,10 +27,15 @@ void *torsh_memory_or_die(void *p)
 	_exit(1);
 }
 
+/*
+ * The first and the last page are advised whole: the kernel moves a mapping only if all of it was
+ * advised alike, and a block of malloc's begins a header behind its mapping.
+ */
 void torsh_memory_advise(void *items, size_t n_bytes)
 {
-	uintptr_t start = ((uintptr_t)items + SMALL_PAGE - 1) & ~(uintptr_t)(SMALL_PAGE - 1);
-	uintptr_t end = ((uintptr_t)items + n_bytes) & ~(uintptr_t)(SMALL_PAGE - 1);
+	uintptr_t start = (uintptr_t)items & ~(uintptr_t)(SMALL_PAGE - 1);
+	uintptr_t end =
+		((uintptr_t)items + n_bytes + SMALL_PAGE - 1) & ~(uintptr_t)(SMALL_PAGE - 1);
 
 	if (n_bytes >= HUGE_PAGE)
 		madvise((void *)start, end - start, MADV_HUGEPAGE);

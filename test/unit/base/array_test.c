@@ -4,8 +4,11 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,12 +80,35 @@ static void what_no_memory_can_hold_changes_nothing(void **state)
 	free(items);
 }
 
+/* The kernel can move it without a copy only then. */
+static void a_large_array_lies_in_one_mapping(void **state)
+{
+	uintptr_t page = 4096, start, end, from, to;
+	bool is_found = false;
+	size_t n_room = 0;
+	char line[512], *items = torsh_array_extend(NULL, (size_t)8 << 20, &n_room, 1);
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	(void)state;
+	assert_non_null(maps);
+	start = (uintptr_t)items / page * page;
+	end = (uintptr_t)items + n_room;
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 && from <= start &&
+		    end <= to)
+			is_found = true;
+	fclose(maps);
+	assert_true(is_found);
+	free(items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_reserved_is_zeroed_and_the_rest_stays),
 		cmocka_unit_test(what_is_extended_is_zero_up_to_its_room),
 		cmocka_unit_test(what_no_memory_can_hold_changes_nothing),
+		cmocka_unit_test(a_large_array_lies_in_one_mapping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,10 @@
 
 #define FILE_BYTES (1u << 16)
 #define MEMORY_BYTES 64u /* at first: most texts are short */
+#define END_BYTES_MAX (sizeof(struct json_mark) + 2) /* with its brace and a line feed */
 #define ESCAPE_BYTES_MAX 6 /* \u0000 */
 #define DOUBLE_BYTES_MAX 32 /* of %.17g */
+#define EXACT_BELOW 1e15 /* an integer below has at most DBL_DIG digits */
 #define DIGITS_EXACT 17 /* of a double: these give the same one again */
 
 const struct json_layout torsh_json_compact = JSON_LAYOUT("", ",", "", ":");
@@ -150,15 +152,21 @@ void torsh_json_begin_with(struct json_writer *json, const char *name, bool is_o
 
 static void end(struct json_writer *json, bool is_object)
 {
+	const struct json_mark *last = &json->level->layout->last;
+	char *at;
+
 	assert(json->level > json->levels && json->level->is_object == is_object);
 	assert(!json->has_name);
-	append_mark(json, json->level->layout->last);
-	torsh_json_append(json, is_object ? "}" : "]", 1);
-	if (--json->level != json->levels || !json->ends_lines)
-		return;
-	torsh_json_append(json, "\n", 1);
-	/* The next line is a value of its own. */
-	json->level->separator = json->level->layout->first;
+	at = torsh_json_room(json, END_BYTES_MAX);
+	memcpy(at, last, sizeof(*last));
+	at += last->n;
+	*at++ = is_object ? '}' : ']';
+	if (--json->level == json->levels && json->ends_lines) {
+		*at++ = '\n';
+		/* The next line is a value of its own. */
+		json->level->separator = json->level->layout->first;
+	}
+	json->at = at;
 }
 
 void torsh_json_begin_report(struct json_writer *json)
@@ -339,15 +347,27 @@ void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t num
 	json->at = at + sprintf(at, "\"0x%" PRIx64 "\"", number);
 }
 
+/* Is the number an integer that %.15g prints with all its digits and nothing else? */
+static bool is_plain_integer(double number)
+{
+	return fabs(number) < EXACT_BELOW && number == (double)(int64_t)number &&
+	       !(signbit(number) && number == 0);
+}
+
 void torsh_json_put_rounded(struct json_writer *json, const char *name, double number, int n_digits)
 {
 	char *at;
 
+	assert(n_digits <= DIGITS_EXACT);
 	if (!isfinite(number)) {
 		torsh_json_put_null(json, name);
 		return;
 	}
-	assert(n_digits <= DIGITS_EXACT);
+	/* printf takes ten times as long. */
+	if (n_digits >= DBL_DIG && is_plain_integer(number)) {
+		torsh_json_put_i64(json, name, (int64_t)number);
+		return;
+	}
 	at = torsh_json_begin_value(json, name, DOUBLE_BYTES_MAX);
 	json->at = at + sprintf(at, "%.*g", n_digits, number);
 }
@@ -357,6 +377,10 @@ void torsh_json_put_double(struct json_writer *json, const char *name, double nu
 	char digits[DOUBLE_BYTES_MAX];
 	double again, larger;
 
+	if (is_plain_integer(number)) {
+		torsh_json_put_i64(json, name, (int64_t)number);
+		return;
+	}
 	snprintf(digits, sizeof(digits), "%.*g", DBL_DIG, number);
 	again = strtod(digits, NULL);
 	larger = fmax(fabs(again), fabs(number));

@@ -117,14 +117,22 @@ void torsh_json_open_buffer(struct json_writer *json, char *buffer, size_t capac
 
 /* ---- objects and arrays ---------------------------------------------------------------------- */
 
-/* The outermost object of a report: a member on each line. */
+/* Begin the outermost object of a report: a member on each line. */
 void torsh_json_begin_report(struct json_writer *json);
+
+/* Begin an object in one line. */
 void torsh_json_begin_object(struct json_writer *json, const char *name);
+
+/* End the innermost object. */
 void torsh_json_end_object(struct json_writer *json);
 
+/* Begin an array in one line. */
 void torsh_json_begin_array(struct json_writer *json, const char *name);
-/* An array with an item on each line. */
+
+/* Begin an array with an item on each line. */
 void torsh_json_begin_lines(struct json_writer *json, const char *name);
+
+/* End the innermost array. */
 void torsh_json_end_array(struct json_writer *json);
 
 /* An object or an array with a layout of the caller's, which outlives it. */
@@ -139,8 +147,11 @@ void torsh_json_set_layout(struct json_writer *json, const struct json_layout *l
 /* Escape the name of the next value, which is put with the name NULL. */
 void torsh_json_put_name(struct json_writer *json, const char *name);
 
+/* Put a signed number. */
 void torsh_json_put_i64(struct json_writer *json, const char *name, int64_t number);
-void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t number); /* "0x7f" */
+
+/* Put a number as a text, "0x7f". */
+void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t number);
 
 /*
  * With as many digits as give the same number again to within one part in 2^52, as cJSON does; null
@@ -159,10 +170,16 @@ void torsh_json_put_text_n(struct json_writer *json, const char *name, const cha
 void torsh_json_put_format(struct json_writer *json, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A text of several pieces. */
+/* Begin a text of several pieces. */
 void torsh_json_begin_text(struct json_writer *json, const char *name);
+
+/* Escape and append a piece of whole characters. */
 void torsh_json_add_text(struct json_writer *json, const char *text);
+
+/* Append the first n bytes of a piece, or fewer where it ends before. */
 void torsh_json_add_text_n(struct json_writer *json, const char *text, size_t n);
+
+/* End a text of several pieces. */
 void torsh_json_end_text(struct json_writer *json);
 
 /* The text as the inside of a JSON string, for torsh_json_put_escaped; the caller frees it. */
@@ -184,6 +201,7 @@ static inline char *torsh_json_room(struct json_writer *json, size_t n)
 	return json->at;
 }
 
+/* Append bytes that are JSON already, of any number. */
 static inline void torsh_json_append(struct json_writer *json, const char *bytes, size_t n)
 {
 	if ((size_t)(json->end - json->at) < n) {
@@ -220,6 +238,7 @@ static inline char *torsh_json_begin_value(struct json_writer *json, const char 
 	return at + level->layout->colon.n;
 }
 
+/* Put an unsigned number. */
 static inline void torsh_json_put_u64(struct json_writer *json, const char *name, uint64_t number)
 {
 	json->at = torsh_digits(torsh_json_begin_value(json, name, DIGITS_MAX), number);
@@ -241,6 +260,7 @@ static inline void torsh_json_put_us(struct json_writer *json, const char *name,
 	json->at = torsh_digits_us(torsh_json_begin_value(json, name, DIGITS_US_MAX), ns);
 }
 
+/* Put null. */
 static inline void torsh_json_put_null(struct json_writer *json, const char *name)
 {
 	char *at = torsh_json_begin_value(json, name, 4);
@@ -259,6 +279,7 @@ static inline void torsh_json_put_known(struct json_writer *json, const char *na
 		torsh_json_put_null(json, name);
 }
 
+/* Put true or false. */
 static inline void torsh_json_put_bool(struct json_writer *json, const char *name, bool is_true)
 {
 	char *at = torsh_json_begin_value(json, name, 5);
@@ -280,6 +301,7 @@ static inline void torsh_json_put_escaped_n(struct json_writer *json, const char
 	json->at++;
 }
 
+/* The same of a whole text. */
 static inline void torsh_json_put_escaped(struct json_writer *json, const char *name,
 					  const char *text)
 {

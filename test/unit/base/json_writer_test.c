@@ -168,6 +168,28 @@ static void doubles_are_cjsons(void **state)
 	}
 }
 
+static void rounded_numbers_are_printfs(void **state)
+{
+	static const double numbers[] = {
+		0,    -0.0,	  1,	  -1,	   42,	   0.5,	  999999999999999.0,
+		1e15, 12345678e8, 0x1p53, -0x1p53, 0x1p63, 1e300, -999999999999999.0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		for (int n_digits = 9; n_digits <= 17; n_digits++) {
+			struct written written;
+			struct json_writer *json = begin(&written);
+			char line[64];
+
+			snprintf(line, sizeof(line), "[%.*g]\n", n_digits, numbers[i]);
+			torsh_json_begin_array(json, NULL);
+			torsh_json_put_rounded(json, NULL, numbers[i], n_digits);
+			torsh_json_end_array(json);
+			expect(&written, line);
+		}
+	}
+}
+
 static void texts_are_escaped(void **state)
 {
 	struct written written;
@@ -365,6 +387,7 @@ int main(void)
 		cmocka_unit_test(numbers_keep_all_their_digits),
 		cmocka_unit_test(digits_are_printfs),
 		cmocka_unit_test(doubles_are_cjsons),
+		cmocka_unit_test(rounded_numbers_are_printfs),
 		cmocka_unit_test(texts_are_escaped),
 		cmocka_unit_test(what_a_terminal_obeys_is_escaped_for_a_file_only),
 		cmocka_unit_test(members_are_cached_and_put_again),

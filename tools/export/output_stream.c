@@ -25,11 +25,6 @@ int torsh_stream_close(struct output_stream *output)
 	return torsh_stream_writer_end(output->writer, output->n);
 }
 
-void torsh_stream_overrun(void)
-{
-	torsh_die("an exported event is larger than %u bytes", STREAM_RESERVE_MAX);
-}
-
 void torsh_stream_put(struct output_stream *output, const void *bytes, size_t n)
 {
 	while (n) {

@@ -7,6 +7,7 @@
 #ifndef TORSH_EXPORT_OUTPUT_STREAM_H
 #define TORSH_EXPORT_OUTPUT_STREAM_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,25 +40,10 @@ void torsh_stream_flush(struct output_stream *output);
 /* Room for n bytes, at most STREAM_RESERVE_MAX: what is written there counts with output->n. */
 static inline char *torsh_stream_reserve(struct output_stream *output, size_t n)
 {
+	assert(n <= STREAM_RESERVE_MAX);
 	if (output->n + n > output->capacity)
 		torsh_stream_flush(output);
 	return output->buffer + output->n;
-}
-
-/* End the program: more was written than was reserved. */
-_Noreturn void torsh_stream_overrun(void);
-
-/*
- * Count what was written from the start of the reservation up to end. Ends the program where that
- * is more than was reserved: STREAM_RESERVE_MAX and string_cache.c's assertion keep events within.
- */
-static inline void torsh_stream_commit(struct output_stream *output, const char *end)
-{
-	size_t n = (size_t)(end - output->buffer);
-
-	if (n > output->capacity)
-		torsh_stream_overrun();
-	output->n = n;
 }
 
 /* Append any number of bytes. */
@@ -78,6 +64,8 @@ __attribute__((format(printf, 2, 3))) void torsh_stream_print(struct output_stre
  * torsh_stream_end_json.
  */
 void torsh_stream_begin_json(struct output_stream *output, struct json_writer *json);
+
+/* Count what the JSON has put into the buffer. */
 void torsh_stream_end_json(struct output_stream *output, const struct json_writer *json);
 
 #endif

@@ -163,10 +163,19 @@ struct perfetto {
 	uint64_t n_tracks;
 };
 
+#define VARINT_BYTES_MAX 10 /* of 64 bits */
+#define FIELD_BYTES_MAX (2 * VARINT_BYTES_MAX)
+
 /* An event under way: what is in its message so far. */
 struct event_bytes {
 	uint8_t bytes[EVENT_BYTES_MAX], *at;
 };
+
+/* Checked before a field is written. */
+static inline void perfetto_check_room(const struct event_bytes *event)
+{
+	assert(event->at <= event->bytes + EVENT_BYTES_MAX - FIELD_BYTES_MAX);
+}
 
 static inline uint8_t *perfetto_varint(uint8_t *at, uint64_t value)
 {
@@ -180,11 +189,13 @@ static inline uint8_t *perfetto_varint(uint8_t *at, uint64_t value)
 
 static inline void perfetto_field(struct event_bytes *event, enum tag tag, uint64_t value)
 {
+	perfetto_check_room(event);
 	event->at = perfetto_varint(perfetto_varint(event->at, tag), value);
 }
 
 static inline void perfetto_eight(struct event_bytes *event, enum tag tag, uint64_t value)
 {
+	perfetto_check_room(event);
 	event->at = perfetto_varint(event->at, tag);
 	memcpy(event->at, &value, 8);
 	event->at += 8;

@@ -5,6 +5,8 @@
 #include "tools/base/die.h"
 #include "tools/export/perfetto/perfetto.h"
 
+#define PACKET_BYTES_MAX 64 /* of a packet's own fields: five tags of a byte and numbers */
+
 void torsh_perfetto_packet(struct output_stream *output, const Perfetto__TracePacket *packet)
 {
 	size_t n = perfetto__trace_packet__get_packed_size(packet);
@@ -32,6 +34,7 @@ void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, en
 {
 	uint8_t *length;
 
+	perfetto_check_room(event);
 	event->at = perfetto_varint(event->at, EVENT_ANNOTATION);
 	length = event->at++;
 	perfetto_field(event, ANNOTATION_NAME, name);
@@ -45,24 +48,26 @@ void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, en
 static void put_event(struct perfetto *perfetto, const struct sequence *sequence,
 		      const struct event_bytes *event, uint64_t at, bool is_whole)
 {
-	size_t n_event = (size_t)(event->at - event->bytes);
-	uint8_t packet[64], *end = packet, *out;
+	size_t n_event = (size_t)(event->at - event->bytes), n;
+	uint8_t packet[PACKET_BYTES_MAX], *end = packet, *out;
 
+	assert(n_event <= EVENT_BYTES_MAX);
 	end = perfetto_varint(perfetto_varint(end, PACKET_TIMESTAMP), at);
 	end = perfetto_varint(perfetto_varint(end, PACKET_SEQUENCE), sequence->id);
 	end = perfetto_varint(perfetto_varint(end, PACKET_FLAGS), STATE_NEEDED);
 	if (is_whole)
 		end = perfetto_varint(perfetto_varint(end, PACKET_CLOCK), CLOCK_ID_BOOTTIME);
 	end = perfetto_varint(perfetto_varint(end, PACKET_EVENT), n_event);
-	out = (uint8_t *)torsh_stream_reserve(perfetto->output,
-					      sizeof(packet) + 16 + EVENT_BYTES_MAX);
+	/* Its bytes, with their length before them. */
+	n = (size_t)(end - packet) + n_event;
+	out = (uint8_t *)torsh_stream_reserve(perfetto->output, 1 + VARINT_BYTES_MAX + n);
 	*out++ = TRACE_PACKET;
-	out = perfetto_varint(out, (size_t)(end - packet) + n_event);
+	out = perfetto_varint(out, n);
 	memcpy(out, packet, (size_t)(end - packet));
 	out += end - packet;
 	memcpy(out, event->bytes, n_event);
 	out += n_event;
-	torsh_stream_commit(perfetto->output, (char *)out);
+	perfetto->output->n = (size_t)((char *)out - perfetto->output->buffer);
 }
 
 void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,

@@ -4,7 +4,7 @@
 import {h} from "./dom.js";
 import {bytes, count, percent, plural, time, visible} from "./format.js";
 import {leakRows} from "./memory.js";
-import {charge} from "./sites.js";
+import {blame, charge} from "./sites.js";
 
 const SEVERITIES = ["Low", "Medium", "High", "Critical"];
 const LEAK_MIN = 64 * 1024;
@@ -24,8 +24,8 @@ function leakFindings(data) {
 
 /** Growth that is no leak, as a list that is freed at the end keeps it. */
 function growthFindings(data) {
-	const leaked = new Set(data.leaks.rows.map((row) => row.node));
-	return data.growth.rows.filter((row) => !leaked.has(row.node)).slice(0, 2).map((row) => ({
+	const leaked = new Set(leakRows(data).map((row) => row.key));
+	return data.growth.rows.filter((row) => !leaked.has(blame(data.trees.merged, row.node).key)).slice(0, 2).map((row) => ({
 		rank: 2.5, badge: "growth", level: "warn", link: "#memory/growth", where: "growth",
 		text: `${bytes(row.bytes / (row.lateSteps || 1))} more are held after each step, though they are freed in the end.`,
 	}));

@@ -5,7 +5,7 @@ import {bars, curves} from "./chart.js";
 import {choice, h, replace} from "./dom.js";
 import {bytes, count, percent, plural, signedBytes, time} from "./format.js";
 import {Icicle} from "./icicle.js";
-import {charge, chargedTable, stackList} from "./sites.js";
+import {blame, charge, chargedTable, stackList} from "./sites.js";
 import {FILTERS, graphOf, inverted, matcher} from "./tree.js";
 
 const WEIGHTS = [
@@ -158,11 +158,13 @@ function byNode(rows) {
 
 /** Rows of leaks, with the steps in which they were made and what grows each step. */
 export function leakRows(data) {
-	const leaked = byNode(data.leaks.rows), grown = byNode(data.growth.rows);
-	return charge(data.trees.merged, "leaked").map((row) => ({
-		...row, steps: stepsOf(leaked, row),
-		growth: row.parts.flatMap((part) => grown.get(part.node) ?? []).reduce((sum, one) => sum + one.bytes / (one.lateSteps || 1), 0),
-	}));
+	const leaked = byNode(data.leaks.rows), grown = new Map();
+	/* Stacks that are alike are one leak: what grows is matched by who is charged. */
+	for (const one of data.growth.rows) {
+		const {key} = blame(data.trees.merged, one.node);
+		grown.set(key, (grown.get(key) ?? 0) + one.bytes / (one.lateSteps || 1));
+	}
+	return charge(data.trees.merged, "leaked").map((row) => ({...row, steps: stepsOf(leaked, row), growth: grown.get(row.key) ?? 0}));
 }
 
 function leaksPanel(data) {

@@ -8,6 +8,7 @@
 #include "tools/base/die.h"
 #include "tools/base/json_writer.h"
 #include "tools/base/size.h"
+#include "tools/command/check/outcomes.h"
 #include "tools/command/check_devices.h"
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
@@ -57,11 +58,19 @@ struct budgets {
 	bool may_lack; /* what was lost doesn't matter */
 	char *missing; /* the sentence about it; NULL: nothing */
 	bool is_lacking; /* more than may be */
+	const char *baseline, *junit; /* paths; NULL: none */
+	bool is_github;
+	struct growth_limits limits;
+	struct outcomes outcomes;
 };
 
 #define KEY_BUDGET 0x2000
 #define KEY_DEVICE (KEY_BUDGET + N_BUDGETS)
 #define KEY_ALLOW_LOSS (KEY_DEVICE + 1)
+#define KEY_BASELINE (KEY_DEVICE + 2)
+#define KEY_MAX_GROWTH (KEY_DEVICE + 3)
+#define KEY_GITHUB (KEY_DEVICE + 4)
+#define KEY_JUNIT (KEY_DEVICE + 5)
 
 static const struct argp_option own_options[] = {
 #define BUDGET(name, option, argument, text) \
@@ -72,6 +81,13 @@ static const struct argp_option own_options[] = {
 	 "budgets of devices are for this one: cuda:0, managed, pinned, registered or imported", 0},
 	{"allow-loss", KEY_ALLOW_LOSS, NULL, 0, "compare also where the recording lost something",
 	 0},
+	{"baseline", KEY_BASELINE, "OLD", 0, "an earlier recording, for --max-growth", 0},
+	{"max-growth", KEY_MAX_GROWTH, "PERCENT", 0,
+	 "with --baseline: leaks, peak, growth a step and step time may be so much above it: 2%",
+	 0},
+	{"github", KEY_GITHUB, NULL, 0, "print what is broken as annotations of a GitHub workflow",
+	 0},
+	{"junit", KEY_JUNIT, "FILE", 0, "write the results as a JUnit file too", 0},
 	{0},
 };
 
@@ -96,7 +112,9 @@ static uint64_t parse_limit(struct argp_state *state, const struct budget *budge
 
 static void check_budgets(struct argp_state *state, const struct budgets *budgets)
 {
-	if (!is_set(budgets, 0, N_BUDGETS - 1))
+	if (!budgets->baseline != !budgets->limits.of_all.is_set)
+		argp_error(state, "--baseline and --max-growth belong together");
+	if (!is_set(budgets, 0, N_BUDGETS - 1) && !budgets->baseline)
 		argp_error(state, "no budget is given: nothing to check");
 	if (budgets->device && !is_set(budgets, BUDGET_device_peak, BUDGET_device_time))
 		argp_error(state, "--device is for budgets of devices, and none is given");
@@ -104,6 +122,31 @@ static void check_budgets(struct argp_state *state, const struct budgets *budget
 	    strncmp(budgets->device, "cuda:", 5) != 0)
 		argp_error(state, "--max-device-time is of a device like cuda:0, not \"%s\"",
 			   budgets->device);
+}
+
+static error_t parse_form(int key, char *argument, struct argp_state *state)
+{
+	struct budgets *budgets = state->input;
+
+	switch (key) {
+	case KEY_ALLOW_LOSS:
+		budgets->may_lack = true;
+		return 0;
+	case KEY_BASELINE:
+		budgets->baseline = argument;
+		return 0;
+	case KEY_MAX_GROWTH:
+		budgets->limits.of_all = torsh_growth_percent(state, "max-growth", argument);
+		return 0;
+	case KEY_GITHUB:
+		budgets->is_github = true;
+		return 0;
+	case KEY_JUNIT:
+		budgets->junit = argument;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }
 
 static error_t parse_budget(int key, char *argument, struct argp_state *state)
@@ -117,10 +160,8 @@ static error_t parse_budget(int key, char *argument, struct argp_state *state)
 		budgets->device = argument;
 		return 0;
 	}
-	if (key == KEY_ALLOW_LOSS) {
-		budgets->may_lack = true;
-		return 0;
-	}
+	if (key > KEY_DEVICE)
+		return parse_form(key, argument, state);
 	if (key < KEY_BUDGET || key >= KEY_BUDGET + N_BUDGETS)
 		return ARGP_ERR_UNKNOWN;
 	budget = &budgets->items[key - KEY_BUDGET];
@@ -254,7 +295,32 @@ static bool are_all_kept(const struct budgets *of)
 		if (of->items[i].is_set && !is_kept(&of->items[i]))
 			return false;
 	}
-	return !of->is_lacking;
+	return !of->is_lacking && torsh_outcomes_are_kept(&of->outcomes);
+}
+
+/* Each budget as a sentence, and the comparison with the baseline. */
+static void collect_outcomes(struct budgets *of, const struct reading *reading,
+			     struct read_options *options)
+{
+	char value[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < N_BUDGETS; i++) {
+		const struct budget *budget = &of->items[i];
+
+		if (budget->is_set)
+			torsh_outcomes_add(
+				&of->outcomes, budget->name, is_kept(budget),
+				torsh_need_text("%s: %s, budget %s", budget->text,
+						budget->is_known
+							? text_of(budget, budget->value, value)
+							: "not known",
+						text_of(budget, budget->limit, limit)));
+	}
+	if (of->missing)
+		torsh_outcomes_add(&of->outcomes, "recording", !of->is_lacking,
+				   torsh_need_text("%s", of->missing));
+	if (of->baseline)
+		torsh_outcomes_compare(&of->outcomes, &of->limits, of->baseline, reading, options);
 }
 
 static void print_checks(const struct budgets *of)
@@ -265,6 +331,7 @@ static void print_checks(const struct budgets *of)
 		if (of->items[i].is_set)
 			print_text(&of->items[i]);
 	}
+	torsh_outcomes_print(&of->outcomes);
 }
 
 static void print_json(const struct budgets *of, const struct reading *reading)
@@ -284,6 +351,7 @@ static void print_json(const struct budgets *of, const struct reading *reading)
 			emit_check(&json, &of->items[i]);
 	}
 	torsh_json_end_array(&json);
+	torsh_outcomes_emit(&json, &of->outcomes);
 	torsh_json_end_object(&json);
 	torsh_json_close(&json);
 }
@@ -315,11 +383,17 @@ int torsh_command_check(int argc, char **argv)
 	if (reading.n_unfollowed)
 		torsh_warn(
 			"budgets are compared with what was recorded, not of programs that were not followed");
+	collect_outcomes(&budgets, &reading, &options);
 	if (options.is_json)
 		print_json(&budgets, &reading);
+	else if (budgets.is_github)
+		torsh_outcomes_print_github(&budgets.outcomes);
 	else
 		print_checks(&budgets);
+	if (budgets.junit)
+		torsh_outcomes_write_junit(&budgets.outcomes, budgets.junit);
 	are_kept = are_all_kept(&budgets);
+	torsh_outcomes_free(&budgets.outcomes);
 	free(budgets.missing);
 	torsh_reading_close(&reading, &options);
 	return are_kept ? TORSH_EXIT_DONE : TORSH_EXIT_FAILED;

@@ -5,9 +5,9 @@ torsh diff and torsh check --baseline on pairs of programs that differ in one th
 be, and that each figure is the one that the other commands print of each recording.
 """
 
-import os
 import pathlib
 import sys
+import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
@@ -182,6 +182,29 @@ def operators_modules_and_steps_are_those_of_the_other_commands():
                 expected = tuple((report.get(name) or {}).get(field) or 0 for report in reports)
                 expect_equal(pair(row[field]), expected, f"{field} of {name}")
     expect_equal(pair(document["steps"]["median_ns"]), tuple(read_report("steps", path)["median_ns"] for path in (before, after)), "median")
+
+
+@case
+def check_compares_with_a_baseline():
+    old, new = server("old"), server("new", leaked=200)
+    document = json.loads(torsh("check", new, "--baseline", old, "--max-growth", "2%", "--json", expect=1))
+    expect_fits("check", document)
+    expect_equal([(one["name"], one["before"], one["after"], one["passed"]) for one in document["baseline"] if one["name"] == "leaked_bytes"],
+                 [("leaked_bytes", leaks(old)["leaked_bytes"], leaks(new)["leaked_bytes"], False)], "leaks")
+    torsh("check", new, "--baseline", old, "--max-growth", "10%")
+    torsh("check", old, "--baseline", new, "--max-growth", "0%")
+    expect_equal(run([TORSH, "check", new, "--baseline", old]).returncode, 2, "status without a limit")
+
+
+@case
+def check_prints_annotations_and_junit():
+    old, new, junit = server("old"), server("new", leaked=200), scratch("junit") / "torsh.xml"
+    printed = torsh("check", new, "--baseline", old, "--max-growth", "2%", "--max-leak", "1G", "--github", "--junit", junit, expect=1)
+    assert all(line.startswith("::error file=") and "srv.c,line=6,title=torsh check::" in line for line in printed.splitlines()), printed
+    suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
+    tests = {test.get("name"): test.find("failure") is None for test in suite.findall("testcase")}
+    expect_equal((tests["leak"], tests["leaked_bytes"]), (True, False), "what passed")
+    expect_equal((int(suite.get("tests")), int(suite.get("failures"))), (len(tests), len(printed.splitlines())), "counts")
 
 
 @case

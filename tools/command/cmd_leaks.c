@@ -11,11 +11,14 @@
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
 #include "tools/report/growth_report.h"
+#include "tools/frames/folded_stack.h"
 #include "tools/report/parts.h"
+#include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
 #define TEXT_LIMIT 20
 #define PROCESSES_SHOWN 10
+#define IMPORTS_SHOWN 4
 
 static const char doc[] =
 	"Show the blocks that a recorded program had not freed when it ended, by stack.\v"
@@ -27,16 +30,18 @@ static const char doc[] =
 	"from CUDA, of a device (cuda:0), managed, pinned, registered or imported; what was not freed "
 	"before its context was destroyed is among the leaks.";
 
-enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE };
+enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT };
 
 struct own_choice {
-	bool is_at_exec, is_growth;
+	bool is_at_exec, is_growth, shows_kept;
 	const char *device;
 };
 
 static const struct argp_option own_options[] = {
 	{"at-exec", KEY_AT_EXEC, NULL, 0,
 	 "show in place of leaks what was alive when a process became another program", 0},
+	{"kept", KEY_KEPT, NULL, 0,
+	 "list what imports, interpreters and libraries keep, and what rules suppressed", 0},
 	{"growth", KEY_GROWTH, NULL, 0, "show what grows from step to step, in bytes a step", 0},
 	{"device", KEY_DEVICE, "NAME", 0,
 	 "memory of this device: cuda:0, managed, pinned, registered, imported", 0},
@@ -53,6 +58,9 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_AT_EXEC:
 		choice->is_at_exec = true;
+		return 0;
+	case KEY_KEPT:
+		choice->shows_kept = true;
 		return 0;
 	case KEY_GROWTH:
 		choice->is_growth = true;
@@ -72,6 +80,7 @@ struct view {
 	const struct reading *reading;
 	struct leaks leaks;
 	size_t n_shown; /* allocation sites that are printed */
+	bool shows_kept;
 };
 
 static void emit_leak(struct json_writer *json, const struct allocation_site *site)
@@ -257,6 +266,17 @@ static void print_json(const struct view *view)
 	torsh_json_close(&json);
 }
 
+static void print_imports(const struct kept_imports *imports)
+{
+	char bytes[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < imports->n; i++)
+		printf("kept by the import of %s: %s\n", imports->items[i].package,
+		       torsh_size_exact(imports->items[i].bytes +
+						imports->items[i].suppressed_bytes,
+					bytes));
+}
+
 static void print_left_out(const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -292,6 +312,63 @@ static void print_left_out(const struct view *view)
 	}
 }
 
+/* By rules that are built in, less what these took of imports; by others into *own_bytes. */
+static uint64_t interpreter_bytes(const struct view *view, uint64_t *own_bytes)
+{
+	const struct suppress *suppress = &view->options->suppress;
+	uint64_t bytes = 0;
+
+	*own_bytes = 0;
+	for (size_t i = 0; i < suppress->n; i++)
+		*(suppress->rules[i].is_built_in ? &bytes : own_bytes) += suppress->rules[i].bytes;
+	return bytes > view->leaks.imports.suppressed_bytes
+		       ? bytes - view->leaks.imports.suppressed_bytes
+		       : 0;
+}
+
+static void print_part(bool *is_first, const char *what, uint64_t bytes)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	if (!bytes)
+		return;
+	printf("%s%s %s", *is_first ? "" : ", ", what, torsh_size_human(bytes, text));
+	*is_first = false;
+}
+
+/* One line: "Kept by imports: torch 15.0 MiB; by the interpreter 640 KiB, ... (--kept)". */
+static void print_kept(const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct kept_imports *imports = &leaks->imports;
+	uint64_t own_bytes, rule_bytes = interpreter_bytes(view, &own_bytes), others = 0;
+	bool is_first = true;
+
+	if (!leaks->suppressed_blocks && !imports->blocks && !leaks->bookkeeping_blocks &&
+	    !leaks->inherited_blocks)
+		return;
+	fputs(imports->n ? "Kept by imports: " : "Kept: ", stdout);
+	for (size_t i = 0; i < imports->n; i++) {
+		uint64_t bytes = imports->items[i].bytes + imports->items[i].suppressed_bytes;
+
+		if (i < IMPORTS_SHOWN)
+			print_part(&is_first, imports->items[i].package, bytes);
+		else
+			others += bytes;
+	}
+	print_part(&is_first, "others", others);
+	if (imports->n && !is_first)
+		fputs("; kept", stdout);
+	is_first = true;
+	print_part(&is_first, imports->n ? " by the interpreter" : "by the interpreter",
+		   rule_bytes);
+	print_part(&is_first, is_first && imports->n ? " by libraries" : "by libraries",
+		   leaks->bookkeeping_bytes);
+	print_part(&is_first, "from before a fork", leaks->inherited_bytes);
+	print_part(&is_first, "suppressed by rules", own_bytes);
+	puts("  (--kept)");
+}
+
 static void print_device_text(const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -315,20 +392,21 @@ static void print_device_text(const struct view *view)
 	}
 }
 
-static void print_text(const struct view *view)
+static void print_heading(const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
 	const struct reading *reading = view->reading;
-	char bytes[SIZE_TEXT_BYTES], blocks[64], usable[SIZE_TEXT_BYTES];
-	size_t n_left = leaks->found.n - view->n_shown;
+	const char *of = leaks->device ? " of " : "", *device = leaks->device ? leaks->device : "";
+	size_t n_lines = torsh_site_rows_lines(leaks->found.items, view->n_shown);
+	char bytes[SIZE_TEXT_BYTES], blocks[64], at[64] = "";
 
-	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes,
-			 PROCESSES_SHOWN);
-	torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed, PROCESSES_SHOWN);
+	if (n_lines && view->n_shown == leaks->found.n)
+		snprintf(at, sizeof(at), ", at %zu line%s of yours", n_lines,
+			 n_lines == 1 ? "" : "s");
 	if (leaks->at_exec)
 		torsh_text_heading(stdout,
 				   "%s in %s were alive when a process became another program",
-				   torsh_size_exact(leaks->bytes, bytes),
+				   torsh_size_human(leaks->bytes, bytes),
 				   torsh_text_blocks(leaks->blocks, blocks));
 	else if (!leaks->device &&
 		 !torsh_recording_has_heaps(reading->processes, reading->n_processes))
@@ -338,40 +416,106 @@ static void print_text(const struct view *view)
 					     reading->n_processes))
 		torsh_text_heading(stdout, "Nothing that leaked is among what was recorded.");
 	else if (!leaks->blocks)
-		torsh_text_heading(stdout, "No leaks%s%s.", leaks->device ? " of " : "",
-				   leaks->device ? leaks->device : "");
+		torsh_text_heading(stdout, "No leaks%s%s.", of, device);
 	else
-		torsh_text_heading(stdout, "%s%s%s not freed, %s",
-				   torsh_size_exact(leaks->bytes, bytes),
-				   leaks->device ? " of " : "", leaks->device ? leaks->device : "",
-				   torsh_text_blocks(leaks->blocks, blocks));
-	if (!leaks->device && !leaks->at_exec && leaks->alive_blocks)
-		torsh_text_alive(stdout, leaks);
+		torsh_text_heading(stdout, "%s%s%s leaked in %s%s",
+				   torsh_size_human(leaks->bytes, bytes), of, device,
+				   torsh_text_blocks(leaks->blocks, blocks), at);
+}
+
+/* A line for each process that leaks, where several do. */
+static void print_leaking(const struct view *view)
+{
+	const struct reading *reading = view->reading;
+	const struct leaks_process *of = view->leaks.processes;
+	size_t n = 0;
+	char bytes[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < reading->n_processes; i++)
+		n += of[i].blocks != 0;
+	for (size_t i = 0, k = 0; n > 1 && i < reading->n_processes && k < PROCESSES_SHOWN; i++) {
+		if (!of[i].blocks)
+			continue;
+		printf("%10s  %s (pid %" PRIu32 ")\n", torsh_size_human(of[i].bytes, bytes),
+		       torsh_recording_program_name(reading->processes[i]),
+		       reading->processes[i]->pid);
+		k++;
+	}
+	if (n > PROCESSES_SHOWN)
+		printf("... and %zu more processes with leaks\n", n - PROCESSES_SHOWN);
+}
+
+/* What --verbose shows besides, and losses always. */
+static void print_details(const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	char usable[SIZE_TEXT_BYTES], bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (view->options->is_verbose) {
+		torsh_text_processes(stdout, reading->processes, reading->n_processes,
+				     PROCESSES_SHOWN);
+		torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed,
+				      PROCESSES_SHOWN);
+		if (!leaks->device && !leaks->at_exec && leaks->alive_blocks)
+			torsh_text_alive(stdout, leaks);
+		if (leaks->blocks && leaks->usable_is_known)
+			printf("the allocator took %s for them\n",
+			       torsh_size_exact(leaks->usable_bytes, usable));
+	}
+	if (!view->shows_kept && leaks->exec_blocks && !leaks->at_exec)
+		printf("no leaks: %s in %s, alive when a process became another program; --at-exec shows them\n",
+		       torsh_size_human(leaks->exec_bytes, bytes),
+		       torsh_text_blocks(leaks->exec_blocks, blocks));
+	torsh_text_losses(stdout, reading->processes, reading->n_processes,
+			  view->options->is_verbose);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+}
+
+static void print_text(const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	size_t n_left = leaks->found.n - view->n_shown;
+
+	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
+	print_heading(view);
+	print_leaking(view);
 	if (!leaks->device)
 		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes,
 					 PROCESSES_SHOWN);
 	print_device_text(view);
-	if (leaks->blocks && leaks->usable_is_known)
-		printf("the allocator took %s for them\n",
-		       torsh_size_exact(leaks->usable_bytes, usable));
-	print_left_out(view);
-	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
-	for (size_t i = 0; i < view->n_shown; i++)
-		torsh_text_site(stdout, i + 1, &leaks->found.items[i], leaks->bytes,
-				reading->n_processes > 1);
+	torsh_site_rows_print(stdout,
+			      &(struct site_rows){
+				      .heading = leaks->at_exec ? "ALIVE" : "LEAKED",
+				      .items = leaks->found.items,
+				      .n = view->n_shown,
+				      .whole_bytes = leaks->bytes,
+				      .with_pid = reading->n_processes > 1,
+				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
+			      });
 	if (n_left)
-		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
+		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+	if (view->shows_kept) {
+		print_imports(&leaks->imports);
+		print_left_out(view);
+	} else {
+		print_kept(view);
+	}
+	print_details(view);
 }
 
 static void show_growth(const struct read_options *options, const struct reading *reading)
 {
-	struct growth growth = {.found.depth = options->depth, .found.view = options->view};
+	struct growth growth = {.found.depth = options->depth,
+				.found.view = options->view,
+				.found.is_unmerged = options->has_depth};
 	struct growth_view view = {
 		.recording = reading->recording,
 		.processes = reading->processes,
 		.n_processes = reading->n_processes,
 		.growth = &growth,
+		.max_rows = options->has_depth ? 0 : FOLDED_ROWS,
 	};
 
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
@@ -402,6 +546,7 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	struct view view = {
 		.options = options,
 		.reading = reading,
+		.shows_kept = choice->shows_kept || options->is_verbose,
 		.leaks = {.at_exec = choice->is_at_exec,
 			  .device = choice->device,
 			  .without_imports = options->without_defaults},
@@ -414,6 +559,7 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	}
 	view.leaks.found.depth = options->depth;
 	view.leaks.found.view = options->view;
+	view.leaks.found.is_unmerged = options->has_depth;
 	torsh_leaks_find(&view.leaks, reading->processes, reading->n_processes, reading->symbols,
 			 &options->suppress);
 	view.n_shown =

@@ -15,7 +15,9 @@
 #include "tools/report/device_refusals_report.h"
 #include "tools/report/device_report.h"
 #include "tools/report/device_shared_report.h"
+#include "tools/frames/folded_stack.h"
 #include "tools/report/parts.h"
+#include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
 #define TEXT_LIMIT 20
@@ -67,6 +69,9 @@ struct view {
 	const struct recorded_process *mapper;
 	struct allocation_sites heap, mapped;
 	size_t n_heap, n_mapped; /* that are printed */
+	uint64_t arena_bytes; /* CPython's, of all that was mapped */
+	bool is_verbose;
+	size_t max_rows; /* of frames per site; 0: all */
 };
 
 static const struct recorded_process *choose_mapper(const struct reading *reading)
@@ -90,6 +95,7 @@ static void emit_mappings(struct json_writer *json, const struct view *view)
 	torsh_json_put_known(json, "at_ns", vm->is_there, vm->peak_ns);
 	torsh_json_put_known(json, "current_bytes", vm->is_there, vm->current_bytes);
 	torsh_json_put_known(json, "advised_bytes", vm->is_there, vm->advised_bytes);
+	torsh_json_put_known(json, "arena_bytes", vm->is_there, view->arena_bytes);
 	torsh_json_begin_array(json, "holders");
 	for (size_t i = 0; i < view->n_mapped; i++) {
 		const struct allocation_site *site = &view->mapped.items[i];
@@ -335,14 +341,61 @@ static void print_parts(const struct view *view)
 	}
 }
 
+static void print_sites(const struct view *view, const struct allocation_site *items, size_t n,
+			uint64_t whole_bytes, const char *heading)
+{
+	torsh_site_rows_print(stdout, &(struct site_rows){
+					      .heading = heading,
+					      .items = items,
+					      .n = n,
+					      .whole_bytes = whole_bytes,
+					      .with_pid = !view->peak.process,
+					      .max_rows = view->max_rows,
+				      });
+}
+
+static void print_mapped(const struct view *view)
+{
+	char bytes[SIZE_TEXT_BYTES];
+
+	if (!view->n_mapped || view->device.name)
+		return;
+	if (view->arena_bytes)
+		torsh_text_heading(
+			stdout,
+			"Python's objects: %s of CPython's arenas when most was mapped, by the lines that made them grow",
+			torsh_size_human(view->arena_bytes, bytes));
+	else
+		torsh_text_heading(stdout, "Address space of pid %" PRIu32 " when most was mapped",
+				   view->mapper->pid);
+	print_sites(view, view->mapped.items, view->n_mapped, view->mapper->vm.peak_bytes,
+		    "MAPPED");
+}
+
+static void print_held(const struct view *view)
+{
+	size_t n_left = view->heap.n - view->n_heap;
+
+	print_sites(view, view->heap.items, view->n_heap, view->peak.bytes, "HELD");
+	if (n_left)
+		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+}
+
+/* What held most is first. */
 static void print_text(const struct view *view)
 {
 	struct recorded_process *one[1], *const *shown;
-	size_t n_shown = shown_processes(view, one, &shown), n_left = view->heap.n - view->n_heap;
+	size_t n_shown = shown_processes(view, one, &shown);
+	bool arenas_lead =
+		!view->device.name && view->n_heap && view->arena_bytes > view->heap.items[0].bytes;
 
-	torsh_text_begin(stdout, view->reading->recording, shown, n_shown, PROCESSES_SHOWN);
+	torsh_text_missing(stdout, view->reading->recording, shown, n_shown);
+	if (view->is_verbose)
+		torsh_text_processes(stdout, shown, n_shown, PROCESSES_SHOWN);
 	if (view->peak.process && view->reading->n_processes > 1)
-		printf("of %zu processes this has the highest peak; --pid shows another\n",
+		printf("%s (pid %" PRIu32
+		       "): of %zu processes this has the highest peak; --pid shows another\n",
+		       torsh_recording_program_name(view->peak.process), view->peak.process->pid,
 		       view->reading->n_processes);
 	if (view->device.name)
 		print_device_heading(view);
@@ -350,21 +403,31 @@ static void print_text(const struct view *view)
 		print_heading(view);
 	if (!view->peak.process)
 		print_parts(view);
-	torsh_text_events(stdout, shown, n_shown);
+	torsh_text_losses(stdout, shown, n_shown, view->is_verbose);
 	torsh_text_notes(stdout, view->reading->recording, shown, n_shown);
-	for (size_t i = 0; i < view->n_heap; i++)
-		torsh_text_site(stdout, i + 1, &view->heap.items[i], view->peak.bytes,
-				!view->peak.process);
-	if (n_left)
-		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
-	if (!view->n_mapped || view->device.name)
-		return;
-	putchar('\n');
-	torsh_text_heading(stdout, "address space of pid %" PRIu32 " when most was mapped",
-			   view->mapper->pid);
-	for (size_t i = 0; i < view->n_mapped; i++)
-		torsh_text_site(stdout, i + 1, &view->mapped.items[i], view->mapper->vm.peak_bytes,
-				false);
+	if (arenas_lead)
+		print_mapped(view);
+	print_held(view);
+	if (!arenas_lead)
+		print_mapped(view);
+}
+
+/* CPython's arenas first, which hold most objects of Python; the order is kept otherwise. */
+static void put_arenas_first(struct view *view)
+{
+	struct allocation_sites *sites = &view->mapped;
+	struct allocation_site *all = torsh_need_items(NULL, 0, sites->n, sizeof(*all));
+	size_t n = 0;
+
+	for (int is_arena = 1; is_arena >= 0; is_arena--)
+		for (size_t i = 0; i < view->n_mapped; i++)
+			if (sites->items[i].is_arena == is_arena)
+				all[n++] = sites->items[i];
+	for (; n < sites->n; n++)
+		all[n] = sites->items[n];
+	free(sites->items);
+	sites->items = all;
+	sites->n_room = sites->n;
 }
 
 /* Returns the process with the highest peak of the selected device. */
@@ -425,6 +488,7 @@ int torsh_command_peak(int argc, char **argv)
 	view.mapper = view.peak.process ? view.peak.process : choose_mapper(&reading);
 	view.heap.depth = view.mapped.depth = options.depth;
 	view.heap.view = view.mapped.view = options.view;
+	view.heap.is_unmerged = view.mapped.is_unmerged = options.has_depth;
 	if (view.device.name)
 		collect_device(&view);
 	else
@@ -435,13 +499,19 @@ int torsh_command_peak(int argc, char **argv)
 	torsh_sites_merge_stacks(&view.mapped, reading.symbols);
 	torsh_sites_merge_alike(&view.heap, reading.symbols);
 	torsh_sites_merge_alike(&view.mapped, reading.symbols);
+	view.is_verbose = options.is_verbose;
+	view.max_rows = options.has_depth ? 0 : FOLDED_ROWS;
+	for (size_t i = 0; i < view.mapped.n; i++)
+		view.arena_bytes += view.mapped.items[i].is_arena ? view.mapped.items[i].bytes : 0;
 	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);
 	view.n_mapped =
 		torsh_options_choose(&options, &view.mapped, reading.symbols, TEXT_LIMIT_MAPPED);
-	if (options.is_json)
+	if (options.is_json) {
 		print_json(&view);
-	else
+	} else {
+		put_arenas_first(&view);
 		print_text(&view);
+	}
 	torsh_sites_free(&view.heap);
 	torsh_sites_free(&view.mapped);
 	if (view.device.name)

@@ -31,7 +31,8 @@ enum {
 	KEY_STACKS,
 	KEY_NO_DEFAULTS,
 	KEY_STEPS,
-	KEY_SKIP_WARMUP
+	KEY_SKIP_WARMUP,
+	KEY_VERBOSE = 'v'
 };
 
 /* Of all commands that read a recording. */
@@ -53,7 +54,10 @@ static const struct argp_option options_sites[] = {
 	{"sort", KEY_SORT, "KEY", 0, "bytes (default), blocks, usable, first or last", 1},
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
 	{"depth", KEY_DEPTH, "N", 0,
-	 "only the N innermost frames count; stacks that are alike then are one", 1},
+	 "only the N innermost frames count; stacks that are alike then are one; 0: all stacks, with "
+	 "all frames",
+	 1},
+	{"verbose", KEY_VERBOSE, NULL, 0, "also show processes, events and what is left out", 1},
 	{0},
 };
 
@@ -143,6 +147,10 @@ static error_t parse_sites(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_DEPTH:
 		options->depth = torsh_argument_number(state, "depth", argument);
+		options->has_depth = true;
+		return 0;
+	case KEY_VERBOSE:
+		options->is_verbose = true;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -26,6 +26,7 @@ struct read_options {
 	uint32_t pid, rank;
 	uint64_t min_bytes;
 	size_t depth; /* 0: all frames */
+	bool has_depth, is_verbose;
 	enum sites_order order;
 	enum stack_view view;
 	struct suppress suppress;

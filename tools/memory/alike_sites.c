@@ -37,10 +37,11 @@ static bool has_own_frame(struct key_trie *trie, uint32_t stack)
 	return false;
 }
 
-static uint32_t entry_of(struct key_trie *trie, uint32_t stack)
+/* Arenas are what the user's lines filled, however these reached the allocator. */
+static uint32_t entry_of(struct key_trie *trie, uint32_t stack, bool is_arena)
 {
 	const struct recorded_process *process = trie->kinds.process;
-	bool is_outer = false, has_own = has_own_frame(trie, stack);
+	bool is_outer = is_arena, has_own = is_arena || has_own_frame(trie, stack);
 	uint32_t node = 0;
 
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
@@ -83,7 +84,7 @@ void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *sym
 {
 	struct key_trie trie = {0};
 
-	if (sites->depth || sites->view != STACK_VIEW_MERGED)
+	if (sites->is_unmerged || sites->depth || sites->view != STACK_VIEW_MERGED)
 		return;
 	/* Sites of a process follow each other: they were collected so. */
 	for (size_t i = 0; i < sites->n; i++) {
@@ -94,7 +95,7 @@ void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *sym
 				end_trie(&trie);
 			start_trie(&trie, site->process, symbols);
 		}
-		site->entry = entry_of(&trie, site->stack);
+		site->entry = entry_of(&trie, site->stack, site->is_arena);
 	}
 	if (trie.kinds.process)
 		end_trie(&trie);

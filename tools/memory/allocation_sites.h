@@ -55,6 +55,7 @@ struct allocation_sites {
 	size_t n, n_room;
 	enum stack_view view;
 	size_t depth; /* frames that count; 0: all */
+	bool is_unmerged; /* stacks that differ only in how they were reached are not merged */
 };
 
 /* Add a site unless it is empty; looks up the scope of its allocations. */
@@ -75,7 +76,7 @@ void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *sy
 
 /*
  * Merge sites whose stacks differ only in how their lines were reached, as torsh_stack_key defines;
- * after torsh_sites_merge_stacks. Does nothing if a depth is set, or the view isn't merged.
+ * after torsh_sites_merge_stacks. Does nothing if is_unmerged or a depth is set, or the view isn't merged.
  */
 void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *symbols);
 

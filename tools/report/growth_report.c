@@ -6,6 +6,7 @@
 
 #include "tools/base/size.h"
 #include "tools/report/parts.h"
+#include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
 static double a_step(const struct allocation_site *site, uint64_t sum)
@@ -85,27 +86,11 @@ static void print_heading(const struct growth *growth)
 				   torsh_size_grouped(growth->n_steps, steps));
 }
 
-static void print_grown(size_t rank, const struct allocation_site *site)
-{
-	char bytes[SIZE_TEXT_BYTES], sum[SIZE_TEXT_BYTES], blocks[64];
-	double blocks_a_step = a_step(site, site->blocks);
-
-	printf("\n#%-3zu %s a step in %.3g %s%s: %s in %s over %" PRIu64 " steps, pid %" PRIu32
-	       "\n",
-	       rank, torsh_size_human((uint64_t)(a_step(site, site->bytes) + 0.5), bytes),
-	       blocks_a_step, site->is_of_tensors ? "tensor" : "block",
-	       site->blocks == site->process->steps.late_steps ? "" : "s",
-	       torsh_size_exact(site->bytes, sum), torsh_text_blocks(site->blocks, blocks),
-	       site->process->steps.late_steps, site->process->pid);
-	torsh_text_scope(stdout, site);
-	torsh_text_stack(stdout, site->frames, site->n_frames);
-}
-
 void torsh_growth_text(const struct growth_view *view)
 {
 	const struct growth *growth = view->growth;
 
-	torsh_text_begin(stdout, view->recording, view->processes, view->n_processes, 10);
+	torsh_text_missing(stdout, view->recording, view->processes, view->n_processes);
 	print_heading(growth);
 	for (size_t i = 0; i < view->n_processes; i++) {
 		if (torsh_growth_rule(view->processes[i]))
@@ -114,9 +99,15 @@ void torsh_growth_text(const struct growth_view *view)
 			       torsh_growth_rule(view->processes[i]));
 	}
 	torsh_text_notes(stdout, view->recording, view->processes, view->n_processes);
-	for (size_t i = 0; i < view->n_shown; i++)
-		print_grown(i + 1, &growth->found.items[i]);
+	torsh_site_rows_print(stdout, &(struct site_rows){
+					      .heading = "GREW",
+					      .items = growth->found.items,
+					      .n = view->n_shown,
+					      .with_pid = view->n_processes > 1,
+					      .has_growth = true,
+					      .max_rows = view->max_rows,
+				      });
 	if (growth->found.n > view->n_shown)
-		printf("\n... and %zu smaller ones; --limit 0 shows all\n",
+		printf("... and %zu smaller ones; --limit 0 shows all\n",
 		       growth->found.n - view->n_shown);
 }

@@ -11,6 +11,7 @@ struct growth_view {
 	size_t n_processes;
 	const struct growth *growth;
 	size_t n_shown; /* allocation sites, named */
+	size_t max_rows; /* of frames per site; 0: all */
 };
 
 /* Print what grew on stdout, for people. */

@@ -337,6 +337,19 @@ void torsh_text_events(FILE *out, struct recorded_process *const *processes, siz
 	torsh_losses_free(&losses);
 }
 
+void torsh_text_losses(FILE *out, struct recorded_process *const *processes, size_t n,
+		       bool is_verbose)
+{
+	struct losses losses;
+	bool is_shown;
+
+	torsh_losses_sum(&losses, processes, n);
+	is_shown = is_verbose || losses.dropped || losses.uncommitted || losses.n;
+	torsh_losses_free(&losses);
+	if (is_shown)
+		torsh_text_events(out, processes, n);
+}
+
 static bool was_said(struct recorded_process *const *processes, size_t process, const char *note)
 {
 	for (size_t i = 0; i < process; i++) {

@@ -83,6 +83,10 @@ void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed
  */
 void torsh_text_events(FILE *out, struct recorded_process *const *processes, size_t n);
 
+/* The same, unless nothing was lost and is_verbose is false. */
+void torsh_text_losses(FILE *out, struct recorded_process *const *processes, size_t n,
+		       bool is_verbose);
+
 /* Print the notes of the recording and of these processes. */
 void torsh_text_notes(FILE *out, const struct recording *recording,
 		      struct recorded_process *const *processes, size_t n);

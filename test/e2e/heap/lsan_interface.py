@@ -136,7 +136,7 @@ def program_with_rules(*flags):
     expect_equal(leaks_by_function(output), {"leak_unknown"}, "leaks")
     rules = {rule["rule"]: (rule["bytes"], rule["blocks"]) for rule in leaks(output)["suppressed"]["by"]}
     expect_equal((rules.get("leak_known"), rules.get("^leak_also_*$")), ((1001, 1), (1002, 1)), "rules")
-    said = torsh("leaks", output)
+    said = torsh("leaks", output, "--kept")
     assert "by leak:leak_known (the program's own)" in said, said
 
 

@@ -64,7 +64,7 @@ def static_started(way, is_exact):
         expect_equal(row["end"], f"exit {STATUS}", "its end")
         assert row["start_ns"] <= row["end_ns"], row
     assert starter["start_ns"] <= row["start_ns"], row
-    for command in (("leaks",), ("report",), ("report", "--tree")):
+    for command in (("leaks", "--verbose"), ("report",), ("report", "--tree")):
         text = torsh(command[0], output, *command[1:])
         line = next((line for line in text.splitlines() if f"pid {row['pid']})" in line and "not followed" in line), "")
         assert "it is statically linked" in line and program.name in line, f"{command}: {text}"

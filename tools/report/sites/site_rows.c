@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/report/sites/site_rows.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/die.h"
+#include "tools/base/size.h"
+#include "tools/frames/folded_stack.h"
+#include "tools/frames/short_name.h"
+#include "tools/terminal/columns.h"
+#include "tools/terminal/style.h"
+#include "tools/terminal/width.h"
+
+#define NUMBERS_COLUMNS 53 /* before WHERE */
+#define FUNCTION_COLUMNS 32
+#define PLACE_COLUMNS 24 /* at least that many, if the terminal has them */
+#define INDENT_COLUMNS 8
+
+/* A text that fits columns, 0: any number; the caller frees it. */
+static char *fit(char *text, size_t columns, enum text_cut cut)
+{
+	char *fitted = torsh_columns_cut(text, columns, cut);
+
+	free(text);
+	return fitted;
+}
+
+/* Bytes per step of a site that allocates in most of the steps from its first to its last. */
+static bool grows(const struct allocation_site *site, uint64_t *bytes)
+{
+	uint64_t steps;
+
+	if (!site->first_step || site->last_step <= site->first_step)
+		return false;
+	steps = (uint64_t)site->last_step - site->first_step + 1;
+	*bytes = (site->bytes + steps / 2) / steps;
+	return site->blocks >= steps / 2;
+}
+
+static void print_numbers(FILE *out, const struct site_rows *rows, size_t i)
+{
+	const struct allocation_site *site = &rows->items[i];
+	uint64_t steps = site->process->steps.late_steps, step_bytes = 0;
+	bool is_growing = rows->has_growth ? steps != 0 : grows(site, &step_bytes);
+	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], text[SIZE_TEXT_BYTES];
+	char share[16] = "", growth[SIZE_TEXT_BYTES + 8] = "";
+
+	if (rows->has_growth && steps)
+		step_bytes = (site->bytes + steps / 2) / steps;
+	if (rows->whole_bytes)
+		snprintf(share, sizeof(share), "%.1f%%",
+			 100.0 * (double)site->bytes / (double)rows->whole_bytes);
+	if (is_growing)
+		snprintf(growth, sizeof(growth), "%s/step", torsh_size_human(step_bytes, text));
+	fprintf(out, "%3zu %9s %7s %9s %14s   ", i + 1, torsh_size_human(site->bytes, bytes), share,
+		torsh_size_grouped(site->blocks, blocks), growth);
+}
+
+static void print_steps(FILE *out, const struct allocation_site *site)
+{
+	if (!site->last_step)
+		return;
+	if (!site->first_step)
+		fprintf(out, "  up to step %" PRIu32, site->last_step - 1);
+	else if (site->first_step == site->last_step)
+		fprintf(out, "  in step %" PRIu32, site->last_step - 1);
+	else
+		fprintf(out, "  in steps %" PRIu32 " to %" PRIu32, site->first_step - 1,
+			site->last_step - 1);
+}
+
+static void print_where(FILE *out, const struct site_rows *rows, const struct allocation_site *site,
+			const struct folded_stack *stack)
+{
+	const char *directory = torsh_working_directory();
+	size_t limit = torsh_width_limit();
+	size_t columns = limit > NUMBERS_COLUMNS + 16 ? limit - NUMBERS_COLUMNS : limit ? 16 : 0;
+	const struct frame *frame;
+	char *place, *function;
+
+	if (stack->blamed.where == FRAME_NONE) {
+		fputs("(no stack was recorded)", out);
+	} else {
+		frame = site->frames[stack->blamed.where];
+		place = fit(torsh_short_place(frame, directory), columns, CUT_START);
+		function = fit(torsh_short_frame(frame), limit ? FUNCTION_COLUMNS : 0, CUT_MIDDLE);
+		torsh_style_print(out, STYLE_PLACE, "%s", place);
+		if (!columns || torsh_columns_of(place) + torsh_columns_of(function) < columns)
+			fprintf(out, " %s", function);
+		free(place);
+		free(function);
+	}
+	print_steps(out, site);
+	if (rows->with_pid)
+		fprintf(out, ", pid %" PRIu32, site->process->pid);
+	fputc('\n', out);
+}
+
+/* What the blocks are, and in which operator and module they were allocated. */
+static void print_scope(FILE *out, const struct allocation_site *site)
+{
+	const char *operator= torsh_site_operator(site), *module = torsh_site_module(site);
+
+	if (site->what == SITE_OF_TENSORS)
+		fputs("      tensors\n", out);
+	if (site->what == SITE_OF_CACHE)
+		fputs("      kept by the framework's allocator and not given out\n", out);
+	if (site->is_arena)
+		fputs("      CPython arena: the line that made it grow is shown\n", out);
+	if (operator|| module)
+		fprintf(out, "      in %s%s%s\n", operator ? operator : "",
+			operator && module ? ", " : "", module ? module : "");
+}
+
+static void print_frame(FILE *out, const struct frame *frame, bool is_marked)
+{
+	const char *directory = torsh_working_directory();
+	size_t limit = torsh_width_limit(), n;
+	char *function, *place;
+
+	if (frame->cut) {
+		fprintf(out, "        ... cut here: %s\n", frame->cut);
+		return;
+	}
+	function = fit(torsh_short_frame(frame),
+		       limit > INDENT_COLUMNS + PLACE_COLUMNS + 16
+			       ? limit - INDENT_COLUMNS - PLACE_COLUMNS - 1
+			       : 0,
+		       CUT_MIDDLE);
+	n = torsh_columns_of(function);
+	if (n < FUNCTION_COLUMNS)
+		n = FUNCTION_COLUMNS;
+	place = fit(torsh_short_place(frame, directory),
+		    limit > INDENT_COLUMNS + n + 9 ? limit - INDENT_COLUMNS - n - 1 : 0, CUT_START);
+	fprintf(out, "      %s", is_marked ? torsh_width_has_utf8() ? "▶ " : "> " : "  ");
+	fprintf(out, "%s%*s ", function, (int)(n - torsh_columns_of(function)), "");
+	torsh_style_print(out, STYLE_PLACE, "%s", place);
+	fprintf(out, "%s%s\n", frame->is_inlined ? "  (inlined)" : "",
+		frame->is_signal_frame ? "  (signal handler's caller)" : "");
+	free(function);
+	free(place);
+}
+
+static void print_site(FILE *out, const struct site_rows *rows, size_t i)
+{
+	const struct allocation_site *site = &rows->items[i];
+	const struct frame *const *frames = site->frames;
+	const char *directory = torsh_working_directory();
+	struct folded_stack stack;
+
+	torsh_folded_stack(&stack, frames, site->n_frames, rows->max_rows, directory);
+	print_numbers(out, rows, i);
+	print_where(out, rows, site, &stack);
+	print_scope(out, site);
+	for (size_t k = 0; k < stack.n; k++) {
+		const struct folded_row *row = &stack.rows[k];
+		char *text;
+
+		if (!row->is_folded) {
+			print_frame(out, frames[row->first], row->is_marked);
+			continue;
+		}
+		text = torsh_folded_text(row, frames, directory);
+		torsh_style_print(out, STYLE_DIM, "        %s", text);
+		fputc('\n', out);
+		free(text);
+	}
+	fputc('\n', out);
+	torsh_folded_stack_free(&stack);
+}
+
+void torsh_site_rows_print(FILE *out, const struct site_rows *rows)
+{
+	if (!rows->n)
+		return;
+	fprintf(out, "\n%13s %7s %9s %14s   WHERE\n", rows->heading,
+		rows->whole_bytes ? "SHARE" : "", "BLOCKS", "GROWTH");
+	for (size_t i = 0; i < rows->n; i++)
+		print_site(out, rows, i);
+}
+
+static bool is_same_line(const struct frame *a, const struct frame *b)
+{
+	return a->function == b->function && a->file == b->file && a->line == b->line;
+}
+
+size_t torsh_site_rows_lines(const struct allocation_site *sites, size_t n)
+{
+	const struct frame **lines = torsh_need_items(NULL, 0, n, sizeof(*lines));
+	size_t n_lines = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct blamed_line blamed = torsh_blamed_line(sites[i].frames, sites[i].n_frames,
+							      torsh_working_directory());
+		size_t k = 0;
+
+		if (!blamed.is_own)
+			continue;
+		while (k < n_lines && !is_same_line(lines[k], sites[i].frames[blamed.where]))
+			k++;
+		if (k == n_lines)
+			lines[n_lines++] = sites[i].frames[blamed.where];
+	}
+	free(lines);
+	return n_lines;
+}

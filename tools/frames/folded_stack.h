@@ -22,8 +22,8 @@ struct folded_stack {
 };
 
 /*
- * Fold frames, innermost first, into at most max_rows (at least 5); 0: a row per frame. The lines to
- * blame are always rows of their own. The caller frees with torsh_folded_stack_free.
+ * Fold frames, innermost first, into at most max_rows (at least 5); 0: a row per frame. The lines
+ * to blame are always rows of their own. The caller frees with torsh_folded_stack_free.
  */
 void torsh_folded_stack(struct folded_stack *stack, const struct frame *const *frames, size_t n,
 			size_t max_rows, const char *directory);

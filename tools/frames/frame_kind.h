@@ -29,7 +29,7 @@ enum frame_kind {
  */
 enum frame_kind torsh_frame_kind(const struct frame *frame, const char *directory);
 
-/* Returns true for what a reader skips: imports, the interpreter, C++ and C libraries, the agent. */
+/* Returns true for what a reader skips: imports, the interpreter, C and C++, the agent. */
 bool torsh_frame_is_plumbing(enum frame_kind kind);
 
 /*

@@ -148,9 +148,11 @@ static void print_site(FILE *out, const struct site_rows *rows, size_t i)
 	const struct allocation_site *site = &rows->items[i];
 	const struct frame *const *frames = site->frames;
 	const char *directory = torsh_working_directory();
+	/* Many stacks filled an arena: only the user's frames are those of all. */
+	size_t max_rows = site->is_arena && rows->max_rows ? 1 : rows->max_rows;
 	struct folded_stack stack;
 
-	torsh_folded_stack(&stack, frames, site->n_frames, rows->max_rows, directory);
+	torsh_folded_stack(&stack, frames, site->n_frames, max_rows, directory);
 	print_numbers(out, rows, i);
 	print_where(out, rows, site, &stack);
 	print_scope(out, site);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/command/leaks/leaks_view.h"
+#include "tools/recording/losses.h"
+#include "tools/report/device_report.h"
+#include "tools/report/parts.h"
+
+static void emit_leak(struct json_writer *json, const struct allocation_site *site)
+{
+	torsh_parts_begin_site(json, site);
+	torsh_json_put_known(json, "usable_bytes", site->usable_is_known, site->usable_bytes);
+	torsh_json_put_known(json, "first_ns", site->has_times, site->first_ns);
+	torsh_json_put_known(json, "last_ns", site->has_times, site->last_ns);
+	torsh_parts_emit_stack(json, site->frames, site->n_frames);
+	torsh_json_end_object(json);
+}
+
+/* {"bytes", "blocks"} */
+static void emit_amount(struct json_writer *json, const char *name, bool is_known, uint64_t bytes,
+			uint64_t blocks)
+{
+	torsh_json_begin_object(json, name);
+	torsh_json_put_known(json, "bytes", is_known, bytes);
+	torsh_json_put_known(json, "blocks", is_known, blocks);
+	torsh_json_end_object(json);
+}
+
+static void emit_bookkeeping(struct json_writer *json, const struct leaks *leaks)
+{
+	torsh_json_begin_object(json, "bookkeeping");
+	torsh_json_put_u64(json, "bytes", leaks->bookkeeping_bytes);
+	torsh_json_put_u64(json, "blocks", leaks->bookkeeping_blocks);
+	torsh_json_begin_array(json, "by");
+	for (size_t i = 0; i < leaks->n_bookkeeping; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "what", leaks->bookkeeping[i].what);
+		torsh_json_put_u64(json, "bytes", leaks->bookkeeping[i].bytes);
+		torsh_json_put_u64(json, "blocks", leaks->bookkeeping[i].blocks);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
+static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
+			    const struct suppress *suppress)
+{
+	torsh_json_begin_object(json, "suppressed");
+	torsh_json_put_u64(json, "bytes", leaks->suppressed_bytes);
+	torsh_json_put_u64(json, "blocks", leaks->suppressed_blocks);
+	torsh_json_begin_array(json, "by");
+	for (size_t i = 0; i < suppress->n; i++) {
+		if ((suppress->rules[i].is_built_in || suppress->rules[i].process) &&
+		    !suppress->rules[i].n_stacks)
+			continue;
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "rule", suppress->rules[i].pattern);
+		torsh_json_put_text(json, "kind", torsh_suppress_kind(&suppress->rules[i]));
+		torsh_json_put_bool(json, "built_in", suppress->rules[i].is_built_in);
+		torsh_json_put_u64(json, "bytes", suppress->rules[i].bytes);
+		torsh_json_put_u64(json, "blocks", suppress->rules[i].blocks);
+		torsh_json_put_u64(json, "stacks", suppress->rules[i].n_stacks);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
+/* What the imports of packages keep; suppressed_bytes: of that what a rule has taken. */
+static void emit_imports(struct json_writer *json, const struct kept_imports *imports)
+{
+	torsh_json_begin_object(json, "kept_by_imports");
+	torsh_json_put_u64(json, "bytes", imports->bytes);
+	torsh_json_put_u64(json, "blocks", imports->blocks);
+	torsh_json_put_u64(json, "suppressed_bytes", imports->suppressed_bytes);
+	torsh_json_begin_array(json, "by");
+	for (size_t i = 0; i < imports->n; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "package", imports->items[i].package);
+		torsh_json_put_u64(json, "bytes", imports->items[i].bytes);
+		torsh_json_put_u64(json, "blocks", imports->items[i].blocks);
+		torsh_json_put_u64(json, "suppressed_bytes", imports->items[i].suppressed_bytes);
+		torsh_json_put_u64(json, "suppressed_blocks", imports->items[i].suppressed_blocks);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
+static void emit_processes(struct json_writer *json, const struct leaks_view *view)
+{
+	static const char *const measured[] = {"leaked_bytes", "leaked_blocks", "at_exec_bytes",
+					       "at_exec_blocks", NULL};
+
+	torsh_json_begin_array(json, "processes");
+	for (size_t i = 0; i < view->reading->n_processes; i++) {
+		torsh_parts_begin_process(json, view->reading->processes[i]);
+		torsh_parts_emit_leaks(json, &view->leaks.processes[i],
+				       view->leaks.device || torsh_recording_has_heap(
+								     view->reading->processes[i]));
+		torsh_json_end_object(json);
+	}
+	torsh_parts_emit_unfollowed(json, view->reading->unfollowed, view->reading->n_unfollowed,
+				    measured);
+	torsh_json_end_array(json);
+}
+
+/*
+ * What the first process was at its end: a wrapper that executed the program is an image before
+ * that.
+ */
+static const struct recorded_process *last_image(const struct reading *reading)
+{
+	const struct recorded_process *image = reading->processes[0];
+
+	for (size_t i = 1; i < reading->n_processes; i++)
+		if (image->end == TORSH__PROCESS__END_KIND__EXECUTED &&
+		    reading->processes[i]->pid == image->pid)
+			image = reading->processes[i];
+	return image;
+}
+
+/* Beside what the heap's report has. */
+static void emit_device(struct json_writer *json, const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+
+	if (!leaks->devices)
+		return;
+	torsh_json_put_text(json, "device", leaks->device);
+	emit_amount(json, "with_context", true, leaks->with_context.bytes,
+		    leaks->with_context.blocks);
+	torsh_json_begin_array(json, "devices");
+	for (size_t i = 0; i < leaks->devices->n; i++) {
+		const struct device_process *process = &leaks->devices->items[i];
+		size_t place = torsh_device_place(process, leaks->device);
+
+		if (place != DEVICE_NO_PLACE)
+			torsh_device_end_json(json, process, place);
+	}
+	torsh_json_end_array(json);
+}
+
+void torsh_leaks_json(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	const struct recorded_process *first = last_image(reading);
+	bool is_known = leaks->device ||
+			torsh_recording_has_heaps(reading->processes, reading->n_processes);
+	struct json_writer json;
+	char end[32];
+
+	torsh_recording_end_name(first, end, sizeof(end));
+	torsh_json_open(&json, stdout);
+	torsh_json_begin_report(&json);
+	torsh_json_put_u64(&json, "version", 1);
+	torsh_json_put_u64(&json, "pid", first->pid);
+	torsh_json_put_text(&json, "program", first->program);
+	torsh_json_put_text(&json, "end", end);
+	torsh_json_put_text(&json, "alive_at", leaks->at_exec ? "exec" : "end");
+	emit_device(&json, view);
+	torsh_json_put_known(&json, "leaked_bytes", is_known, leaks->bytes);
+	torsh_json_put_known(&json, "leaked_blocks", is_known, leaks->blocks);
+	emit_amount(&json, "alive", is_known, leaks->alive_bytes, leaks->alive_blocks);
+	torsh_json_put_known(&json, "usable_bytes", leaks->usable_is_known, leaks->usable_bytes);
+	if (leaks->usable_is_known)
+		torsh_json_put_i64(&json, "overhead_bytes",
+				   (int64_t)(leaks->usable_bytes - leaks->bytes));
+	else
+		torsh_json_put_null(&json, "overhead_bytes");
+	torsh_json_begin_lines(&json, "leaks");
+	for (size_t i = 0; i < view->n_shown; i++)
+		emit_leak(&json, &leaks->found.items[i]);
+	torsh_json_end_array(&json);
+	torsh_parts_emit_omitted(&json, &leaks->found, view->n_shown);
+	emit_bookkeeping(&json, leaks);
+	emit_suppressed(&json, leaks, &view->options->suppress);
+	emit_imports(&json, &leaks->imports);
+	emit_amount(&json, "inherited", true, leaks->inherited_bytes, leaks->inherited_blocks);
+	emit_amount(&json, "at_exec", true, leaks->exec_bytes, leaks->exec_blocks);
+	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);
+	emit_processes(&json, view);
+	torsh_parts_emit_recording(&json, reading->recording);
+	torsh_parts_emit_notes(&json, reading->processes, reading->n_processes);
+	torsh_parts_emit_counters(&json, reading->processes, reading->n_processes);
+	torsh_json_end_object(&json);
+	torsh_json_close(&json);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include <inttypes.h>
+
+#include "tools/base/size.h"
+#include "tools/command/leaks/leaks_view.h"
+#include "tools/frames/folded_stack.h"
+#include "tools/recording/losses.h"
+#include "tools/report/device_report.h"
+#include "tools/report/sites/site_rows.h"
+#include "tools/report/text.h"
+
+#define PROCESSES_SHOWN 10
+#define IMPORTS_SHOWN 4
+
+static void print_imports(const struct kept_imports *imports)
+{
+	char bytes[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < imports->n; i++)
+		printf("kept by the import of %s: %s\n", imports->items[i].package,
+		       torsh_size_exact(imports->items[i].bytes +
+						imports->items[i].suppressed_bytes,
+					bytes));
+}
+
+static void print_left_out(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct suppress *suppress = &view->options->suppress;
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (leaks->bookkeeping_blocks) {
+		printf("left out: %s in %s of bookkeeping\n",
+		       torsh_size_exact(leaks->bookkeeping_bytes, bytes),
+		       torsh_text_blocks(leaks->bookkeeping_blocks, blocks));
+		for (size_t i = 0; i < leaks->n_bookkeeping; i++)
+			printf("          %s: %s in %s\n", leaks->bookkeeping[i].what,
+			       torsh_size_exact(leaks->bookkeeping[i].bytes, bytes),
+			       torsh_text_blocks(leaks->bookkeeping[i].blocks, blocks));
+	}
+	if (leaks->inherited_blocks)
+		printf("left out: %s in %s from before a fork\n",
+		       torsh_size_exact(leaks->inherited_bytes, bytes),
+		       torsh_text_blocks(leaks->inherited_blocks, blocks));
+	if (leaks->exec_blocks && !leaks->at_exec)
+		printf("no leaks: %s in %s, alive when a process became another program; --at-exec shows them\n",
+		       torsh_size_exact(leaks->exec_bytes, bytes),
+		       torsh_text_blocks(leaks->exec_blocks, blocks));
+	for (size_t i = 0; i < suppress->n; i++) {
+		if (suppress->rules[i].n_stacks)
+			printf("suppressed: %s in %s by %s:%s%s\n",
+			       torsh_size_exact(suppress->rules[i].bytes, bytes),
+			       torsh_text_blocks(suppress->rules[i].blocks, blocks),
+			       torsh_suppress_kind(&suppress->rules[i]), suppress->rules[i].pattern,
+			       suppress->rules[i].is_built_in ? " (built in)"
+			       : suppress->rules[i].process   ? " (the program's own)"
+							      : "");
+	}
+}
+
+/* By rules that are built in, less what these took of imports; by others into *own_bytes. */
+static uint64_t interpreter_bytes(const struct leaks_view *view, uint64_t *own_bytes)
+{
+	const struct suppress *suppress = &view->options->suppress;
+	uint64_t bytes = 0;
+
+	*own_bytes = 0;
+	for (size_t i = 0; i < suppress->n; i++)
+		*(suppress->rules[i].is_built_in ? &bytes : own_bytes) += suppress->rules[i].bytes;
+	return bytes > view->leaks.imports.suppressed_bytes
+		       ? bytes - view->leaks.imports.suppressed_bytes
+		       : 0;
+}
+
+static void print_part(bool *is_first, const char *what, uint64_t bytes)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	if (!bytes)
+		return;
+	printf("%s%s %s", *is_first ? "" : ", ", what, torsh_size_human(bytes, text));
+	*is_first = false;
+}
+
+/* One line: "Kept by imports: torch 15.0 MiB; by the interpreter 640 KiB, ... (--kept)". */
+static void print_kept(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct kept_imports *imports = &leaks->imports;
+	uint64_t own_bytes, rule_bytes = interpreter_bytes(view, &own_bytes), others = 0;
+	bool is_first = true;
+
+	if (!leaks->suppressed_blocks && !imports->blocks && !leaks->bookkeeping_blocks &&
+	    !leaks->inherited_blocks)
+		return;
+	fputs(imports->n ? "Kept by imports: " : "Kept: ", stdout);
+	for (size_t i = 0; i < imports->n; i++) {
+		uint64_t bytes = imports->items[i].bytes + imports->items[i].suppressed_bytes;
+
+		if (i < IMPORTS_SHOWN)
+			print_part(&is_first, imports->items[i].package, bytes);
+		else
+			others += bytes;
+	}
+	print_part(&is_first, "others", others);
+	if (imports->n && !is_first)
+		fputs("; kept", stdout);
+	is_first = true;
+	print_part(&is_first, imports->n ? " by the interpreter" : "by the interpreter",
+		   rule_bytes);
+	print_part(&is_first, is_first && imports->n ? " by libraries" : "by libraries",
+		   leaks->bookkeeping_bytes);
+	print_part(&is_first, "from before a fork", leaks->inherited_bytes);
+	print_part(&is_first, "suppressed by rules", own_bytes);
+	puts("  (--kept)");
+}
+
+static void print_device_text(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (!leaks->devices)
+		return;
+	if (leaks->with_context.blocks)
+		printf("of that %s in %s ended with the context in which they were allocated\n",
+		       torsh_size_exact(leaks->with_context.bytes, bytes),
+		       torsh_text_blocks(leaks->with_context.blocks, blocks));
+	for (size_t i = 0; i < leaks->devices->n; i++) {
+		const struct device_process *process = &leaks->devices->items[i];
+		size_t place = torsh_device_place(process, leaks->device);
+
+		if (place == DEVICE_NO_PLACE)
+			continue;
+		printf("pid %" PRIu32 " held %s of %s at the end\n", process->process->pid,
+		       torsh_size_exact(process->blocks.scopes[place].bytes, bytes), leaks->device);
+		torsh_device_text(stdout, process, place, DEVICE_AT_END);
+	}
+}
+
+static void print_heading(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	const char *of = leaks->device ? " of " : "", *device = leaks->device ? leaks->device : "";
+	size_t n_lines = torsh_site_rows_lines(leaks->found.items, view->n_shown);
+	char bytes[SIZE_TEXT_BYTES], blocks[64], at[64] = "";
+
+	if (n_lines && view->n_shown == leaks->found.n)
+		snprintf(at, sizeof(at), ", at %zu line%s of yours", n_lines,
+			 n_lines == 1 ? "" : "s");
+	if (leaks->at_exec)
+		torsh_text_heading(stdout,
+				   "%s in %s were alive when a process became another program",
+				   torsh_size_human(leaks->bytes, bytes),
+				   torsh_text_blocks(leaks->blocks, blocks));
+	else if (!leaks->device &&
+		 !torsh_recording_has_heaps(reading->processes, reading->n_processes))
+		torsh_text_heading(stdout, "Nothing is known about the heap.");
+	else if (!leaks->blocks &&
+		 !torsh_losses_heap_is_whole(reading->recording, reading->processes,
+					     reading->n_processes))
+		torsh_text_heading(stdout, "Nothing that leaked is among what was recorded.");
+	else if (!leaks->blocks)
+		torsh_text_heading(stdout, "No leaks%s%s.", of, device);
+	else
+		torsh_text_heading(stdout, "%s%s%s leaked in %s%s",
+				   torsh_size_human(leaks->bytes, bytes), of, device,
+				   torsh_text_blocks(leaks->blocks, blocks), at);
+}
+
+/* A line for each process that leaks, where several do. */
+static void print_leaking(const struct leaks_view *view)
+{
+	const struct reading *reading = view->reading;
+	const struct leaks_process *of = view->leaks.processes;
+	size_t n = 0;
+	char bytes[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < reading->n_processes; i++)
+		n += of[i].blocks != 0;
+	for (size_t i = 0, k = 0; n > 1 && i < reading->n_processes && k < PROCESSES_SHOWN; i++) {
+		if (!of[i].blocks)
+			continue;
+		printf("%10s  %s (pid %" PRIu32 ")\n", torsh_size_human(of[i].bytes, bytes),
+		       torsh_recording_program_name(reading->processes[i]),
+		       reading->processes[i]->pid);
+		k++;
+	}
+	if (n > PROCESSES_SHOWN)
+		printf("... and %zu more processes with leaks\n", n - PROCESSES_SHOWN);
+}
+
+/* What --verbose shows besides, and losses always. */
+static void print_details(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	char usable[SIZE_TEXT_BYTES], bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (view->options->is_verbose) {
+		torsh_text_processes(stdout, reading->processes, reading->n_processes,
+				     PROCESSES_SHOWN);
+		torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed,
+				      PROCESSES_SHOWN);
+		if (!leaks->device && !leaks->at_exec && leaks->alive_blocks)
+			torsh_text_alive(stdout, leaks);
+		if (leaks->blocks && leaks->usable_is_known)
+			printf("the allocator took %s for them\n",
+			       torsh_size_exact(leaks->usable_bytes, usable));
+	}
+	if (!view->shows_kept && leaks->exec_blocks && !leaks->at_exec)
+		printf("no leaks: %s in %s, alive when a process became another program; --at-exec shows them\n",
+		       torsh_size_human(leaks->exec_bytes, bytes),
+		       torsh_text_blocks(leaks->exec_blocks, blocks));
+	torsh_text_losses(stdout, reading->processes, reading->n_processes,
+			  view->options->is_verbose);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+}
+
+void torsh_leaks_text(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	size_t n_left = leaks->found.n - view->n_shown;
+
+	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
+	print_heading(view);
+	print_leaking(view);
+	if (!leaks->device)
+		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes,
+					 PROCESSES_SHOWN);
+	print_device_text(view);
+	torsh_site_rows_print(stdout,
+			      &(struct site_rows){
+				      .heading = leaks->at_exec ? "ALIVE" : "LEAKED",
+				      .items = leaks->found.items,
+				      .n = view->n_shown,
+				      .whole_bytes = leaks->bytes,
+				      .with_pid = reading->n_processes > 1,
+				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
+			      });
+	if (n_left)
+		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+	if (view->shows_kept) {
+		print_imports(&leaks->imports);
+		print_left_out(view);
+	} else {
+		print_kept(view);
+	}
+	print_details(view);
+}

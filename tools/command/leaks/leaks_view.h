@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What `torsh leaks` prints, in its two renderings. */
+#ifndef TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
+#define TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
+
+#include "tools/command/options.h"
+#include "tools/memory/leaks/leaks.h"
+
+struct leaks_view {
+	const struct read_options *options;
+	const struct reading *reading;
+	struct leaks leaks;
+	size_t n_shown; /* allocation sites that are printed */
+	bool shows_kept;
+};
+
+/* Print the leaks on stdout, for people. */
+void torsh_leaks_text(const struct leaks_view *view);
+
+/* Print them on stdout as JSON: tools/schema/leaks.json. */
+void torsh_leaks_json(const struct leaks_view *view);
+
+#endif

@@ -13,6 +13,10 @@
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
 #include "tools/command/options.h"
+#include "tools/frames/blamed_line.h"
+#include "tools/frames/frame_kind.h"
+#include "tools/frames/short_name.h"
+#include "tools/memory/growth.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 #include "tools/recording/losses.h"
@@ -29,6 +33,7 @@ static const char doc[] =
 /* BUDGET(name, option, argument, what is compared); the argument is also the unit */
 #define BUDGETS                                                                               \
 	BUDGET(leak, "max-leak", "SIZE", "bytes leaked")                                      \
+	BUDGET(growth, "max-growth", "SIZE", "bytes of growth a step")                        \
 	BUDGET(peak, "max-peak", "SIZE", "bytes of heap at the peak")                         \
 	BUDGET(rss, "max-rss", "SIZE", "bytes of the highest resident set")                   \
 	BUDGET(dropped, "max-dropped", "N", "events dropped")                                 \
@@ -49,6 +54,7 @@ struct budget {
 	const char *name, *option, *text, *unit;
 	bool is_set, is_known;
 	uint64_t limit, value;
+	char *culprit; /* the line with the largest part of the value; NULL: not known */
 	struct device_figure figure; /* of devices: where the value is from */
 };
 
@@ -170,6 +176,11 @@ static error_t parse_budget(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
+static bool is_kept(const struct budget *budget)
+{
+	return budget->is_known && budget->value <= budget->limit;
+}
+
 static void forget_heap(struct budget *budgets, const struct recorded_process *process)
 {
 	for (int i = BUDGET_leak; i <= BUDGET_peak; i++) {
@@ -177,6 +188,54 @@ static void forget_heap(struct budget *budgets, const struct recorded_process *p
 		snprintf(budgets[i].figure.reason, sizeof(budgets[i].figure.reason),
 			 "the heap of pid %" PRIu32 " was not recorded", process->pid);
 	}
+}
+
+/* "copy_history leaky.c:24, 24.6 MiB" of the site with most bytes. */
+static char *name_culprit(struct allocation_sites *sites, struct symbols *symbols)
+{
+	const struct allocation_site *site;
+	struct blamed_line line;
+	char bytes[SIZE_TEXT_BYTES], *function, *place, *culprit;
+	const char *here = torsh_working_directory();
+
+	if (!sites->n)
+		return NULL;
+	torsh_sites_sort(sites, ORDER_BYTES);
+	torsh_sites_name(sites, symbols, 1);
+	site = &sites->items[0];
+	line = torsh_blamed_line(site->frames, site->n_frames, here);
+	if (line.innermost == FRAME_NONE)
+		return NULL;
+	function = torsh_short_frame(site->frames[line.innermost]);
+	place = torsh_short_place(site->frames[line.innermost], here);
+	culprit =
+		torsh_need_text("%s %s, %s", function, place, torsh_size_human(site->bytes, bytes));
+	free(function);
+	free(place);
+	return culprit;
+}
+
+/* The growth of all sites together, in bytes a step. */
+static void measure_growth(struct budget *budget, const struct reading *reading)
+{
+	struct growth growth;
+	double a_step = 0;
+
+	torsh_growth_find(&growth, reading->processes, reading->n_processes);
+	for (size_t i = 0; i < growth.found.n; i++) {
+		const struct allocation_site *site = &growth.found.items[i];
+		uint64_t n_steps = site->process->steps.late_steps;
+
+		a_step += n_steps ? (double)site->bytes / (double)n_steps : 0;
+	}
+	budget->is_known = growth.is_enough;
+	if (!budget->is_known)
+		snprintf(budget->figure.reason, sizeof(budget->figure.reason),
+			 "there were too few steps to see growth");
+	budget->value = (uint64_t)(a_step + 0.5);
+	if (!is_kept(budget))
+		budget->culprit = name_culprit(&growth.found, reading->symbols);
+	torsh_growth_free(&growth);
 }
 
 static void measure_host(struct budget *budgets, const struct reading *reading,
@@ -190,9 +249,20 @@ static void measure_host(struct budget *budgets, const struct reading *reading,
 			 &options->suppress);
 	budgets[BUDGET_leak].value = leaks.bytes;
 	budgets[BUDGET_peak].value = peak.bytes;
-	torsh_leaks_free(&leaks);
 	for (int i = BUDGET_leak; i <= BUDGET_dropped; i++)
 		budgets[i].is_known = true;
+	if (budgets[BUDGET_leak].is_set && !is_kept(&budgets[BUDGET_leak]))
+		budgets[BUDGET_leak].culprit = name_culprit(&leaks.found, reading->symbols);
+	torsh_leaks_free(&leaks);
+	if (budgets[BUDGET_peak].is_set && !is_kept(&budgets[BUDGET_peak]) && peak.is_known) {
+		struct allocation_sites sites = {0};
+
+		torsh_peak_collect(&sites, &peak, reading->recording);
+		budgets[BUDGET_peak].culprit = name_culprit(&sites, reading->symbols);
+		torsh_sites_free(&sites);
+	}
+	if (budgets[BUDGET_growth].is_set)
+		measure_growth(&budgets[BUDGET_growth], reading);
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		const struct recorded_process *process = reading->processes[i];
 
@@ -249,11 +319,6 @@ static void measure_losses(struct budgets *budgets, const struct reading *readin
 	torsh_losses_free(&losses);
 }
 
-static bool is_kept(const struct budget *budget)
-{
-	return budget->is_known && budget->value <= budget->limit;
-}
-
 static const char *text_of(const struct budget *budget, uint64_t value, char *out)
 {
 	if (strcmp(budget->unit, "N") == 0)
@@ -273,6 +338,8 @@ static void print_text(const struct budget *budget)
 	if (*reason)
 		printf(" (%s)", reason);
 	putchar('\n');
+	if (budget->culprit)
+		printf("       mostly %s\n", budget->culprit);
 }
 
 static void emit_check(struct json_writer *json, const struct budget *budget)
@@ -395,6 +462,8 @@ int torsh_command_check(int argc, char **argv)
 	are_kept = are_all_kept(&budgets);
 	torsh_outcomes_free(&budgets.outcomes);
 	free(budgets.missing);
+	for (size_t i = 0; i < N_BUDGETS; i++)
+		free(budgets.items[i].culprit);
 	torsh_reading_close(&reading, &options);
 	return are_kept ? TORSH_EXIT_DONE : TORSH_EXIT_FAILED;
 }

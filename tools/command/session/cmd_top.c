@@ -12,6 +12,7 @@
 #include "tools/command/options.h"
 #include "tools/live/top/screen.h"
 #include "tools/terminal/terminal_options.h"
+#include "tools/terminal/width.h"
 
 #define INTERVAL_MS 1000
 #define INTERVAL_MAX_MS 3600000
@@ -68,7 +69,7 @@ static void print_once(struct top *top, uint64_t interval_ms)
 
 	nanosleep(&pause, NULL);
 	torsh_top_look(top);
-	torsh_top_frame(&frame, top, 0, ONCE_SITES);
+	torsh_top_frame(&frame, top, 0, ONCE_SITES, torsh_width_limit());
 	for (size_t i = 0; i < frame.n; i++)
 		puts(frame.lines[i].text);
 	torsh_top_frame_free(&frame);

@@ -10,6 +10,10 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/live/top/top_sites.h"
+#include "tools/terminal/columns.h"
+
+#define SITE_NUMBERS 38 /* columns before a function, and between it and its place */
+#define NAME_LEAST 16 /* columns that a function keeps */
 
 /* One process's row. */
 struct row {
@@ -245,25 +249,36 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void put_site(struct top_frame *frame, const struct top_site *site, uint64_t live_bytes)
+/* The end of a place stays, which has file and line; a function gives way first. */
+static void put_site(struct top_frame *frame, const struct top_site *site, uint64_t live_bytes,
+		     size_t n_columns)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES];
 	const char *function = site->function ? site->function : "(unknown)";
 	double share = live_bytes ? 100.0 * (double)site->bytes / (double)live_bytes : 0;
-	char *place = NULL;
+	size_t room = n_columns > SITE_NUMBERS + 2 * NAME_LEAST ? n_columns - SITE_NUMBERS
+								: 2 * NAME_LEAST;
+	char *place = NULL, *short_place, *short_function;
+	size_t n_place;
 
 	if (site->line)
 		place = torsh_need_text("%s:%d", site->file, site->line);
 	else
 		place = torsh_need_text("%s", site->module ? last_component(site->module) : "");
+	short_place = torsh_columns_cut(place, n_columns ? room - NAME_LEAST : 0, CUT_START);
+	n_place = torsh_columns_of(short_place);
+	short_function = torsh_columns_cut(function, n_columns ? room - n_place : 0, CUT_MIDDLE);
 	put_line(frame, false,
 		 torsh_need_text("%11s %12s %6.1f %%  %s  %s", torsh_size_human(site->bytes, bytes),
-				 torsh_size_grouped(site->blocks, blocks), share, function, place));
+				 torsh_size_grouped(site->blocks, blocks), share, short_function,
+				 short_place));
+	free(short_place);
+	free(short_function);
 	free(place);
 }
 
 static void put_sites(struct top_frame *frame, const struct top *top, uint64_t live_bytes,
-		      size_t n_most)
+		      size_t n_most, size_t n_columns)
 {
 	struct top_sites sites = {0};
 
@@ -278,12 +293,12 @@ static void put_sites(struct top_frame *frame, const struct top *top, uint64_t l
 	put_line(frame, true,
 		 torsh_need_text("%11s %12s %8s  HELD BY", "BYTES", "BLOCKS", "SHARE"));
 	for (size_t i = 0; i < sites.n && (!n_most || i < n_most); i++)
-		put_site(frame, &sites.items[i], live_bytes);
+		put_site(frame, &sites.items[i], live_bytes, n_columns);
 	torsh_top_sites_free(&sites);
 }
 
 void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes,
-		     size_t n_sites)
+		     size_t n_sites, size_t n_columns)
 {
 	struct rows rows = {0};
 	uint64_t live_bytes;
@@ -298,7 +313,7 @@ void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_pr
 	collect_rows(&rows, top);
 	put_sums(frame, top, &rows, &live_bytes);
 	put_processes(frame, &rows, n_processes && n_processes < rows.n ? n_processes : rows.n);
-	put_sites(frame, top, live_bytes, n_sites);
+	put_sites(frame, top, live_bytes, n_sites, n_columns);
 	free(rows.items);
 }
 

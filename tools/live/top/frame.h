@@ -50,9 +50,11 @@ struct top_frame {
 	size_t n, n_room;
 };
 
-/* At most so many processes and allocation sites; 0: all. */
+/*
+ * At most so many processes and allocation sites, 0: all; names are cut to so many columns, 0: never.
+ */
 void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes,
-		     size_t n_sites);
+		     size_t n_sites, size_t n_columns);
 
 /* Free its lines. */
 void torsh_top_frame_free(struct top_frame *frame);

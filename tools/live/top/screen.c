@@ -40,7 +40,7 @@ static void draw(const struct top *top)
 	size_t n_processes = n_free > 3 ? (size_t)n_free / 3 : 1;
 	struct top_frame frame;
 
-	torsh_top_frame(&frame, top, n_processes, n_free > 1 ? (size_t)n_free : 1);
+	torsh_top_frame(&frame, top, n_processes, n_free > 1 ? (size_t)n_free : 1, (size_t)COLS);
 	erase();
 	for (size_t i = 0; i < frame.n && (int)i < LINES - 1; i++) {
 		attrset(frame.lines[i].is_heading ? A_BOLD : A_NORMAL);

@@ -30,7 +30,7 @@
  *				CLOCK_MONOTONIC, which is never set back, the counter must have
  *				reached a certain value by now. If it has not, the difference is
  *				added to the lift, plus the error bounds of the rate now and at
- *				each earlier lift, so that the next reading is above all earlier ones
+ *				each earlier lift, so that the next reading is above all others
  *
  * A lift that was read before another thread raised it gives a low reading, which the same
  * comparisons find. They miss less than a millisecond, a thousandth of the time since the writer

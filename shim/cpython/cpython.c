@@ -159,7 +159,7 @@ static void code_dying(void *code)
 
 /*
  * Interpose the destructor of the type "code". Two code objects at the same address, one after the
- * other, can't be distinguished reliably: names and tables are reused at their old addresses too, and
+ * other, can't be distinguished reliably: names and tables are reused at old addresses too, and
  * only 3.12 began to number code objects, in each interpreter separately.
  */
 static void watch_deaths(void *code_type, const struct cpython_layout *at)

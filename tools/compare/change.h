@@ -17,7 +17,7 @@ enum change_unit { CHANGE_BYTES, CHANGE_COUNT, CHANGE_NS, CHANGE_FLOPS };
 struct change_rules {
 	uint64_t min_bytes;
 	bool has_min_percent;
-	double min_percent; /* without: CHANGE_PERCENT, and for times what fits the number of runs */
+	double min_percent; /* without it: CHANGE_PERCENT; of times by the number of runs */
 };
 
 #define CHANGE_MIN_BYTES 1024u

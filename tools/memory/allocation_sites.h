@@ -76,7 +76,8 @@ void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *sy
 
 /*
  * Merge sites whose stacks differ only in how their lines were reached, as torsh_stack_key defines;
- * after torsh_sites_merge_stacks. Does nothing if is_unmerged or a depth is set, or the view isn't merged.
+ * after torsh_sites_merge_stacks. Does nothing if is_unmerged or a depth is set, or the view isn't
+ * merged.
  */
 void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *symbols);
 

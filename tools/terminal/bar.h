@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Bars and curves as text: eighths of a block where the locale is UTF-8, '#' and digits elsewhere. */
+/* Bars and curves as text: eighths of a block in a UTF-8 locale, '#' and digits in others. */
 #ifndef TORSH_TERMINAL_BAR_H
 #define TORSH_TERMINAL_BAR_H
 

@@ -26,7 +26,7 @@ bool torsh_terminal_is(FILE *out);
 /* Returns true for stdout and stderr once they are guarded. */
 bool torsh_terminal_is_guarded(FILE *out);
 
-/* From now on pass the filtered bytes of stdout to this function: 0, or -1 where they are refused. */
+/* From now on pass the filtered bytes of stdout to this function: 0, or -1 if it refuses them. */
 void torsh_terminal_pass(int (*pass)(const char *bytes, size_t n));
 
 /* Write all bytes to fd. Returns 0, or -1 with errno. */

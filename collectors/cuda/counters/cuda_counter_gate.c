@@ -3,9 +3,9 @@
  * Decides when a kernel may be measured. CUPTI runs it alone: the device is idle before, and the
  * launching thread waits for its end. If the kernel waits for a later action of this thread,
  * another thread or another process, that deadlocks. So nothing is measured
- *  - that is a collective, or might wait behind one: from its launch until its record arrived or its
- *    context was synchronised; the end of one in a CUDA graph can't be detected, and every graph
- *    launched afterwards counts as one;
+ *  - that is a collective, or might wait behind one: from its launch until its record arrived or
+ *    the context was synchronised; the end of one in a CUDA graph can't be detected, and every
+ *    graph launched afterwards counts as one;
  *  - while a stream is captured, which no thread may disturb;
  *  - once the program makes streams wait for itself: host functions, values in memory, events of
  *    other processes;

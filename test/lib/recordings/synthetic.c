@@ -7,7 +7,7 @@
  *
  * A step has 100 operators, forward in two modules on the main thread and backward on another one,
  * with inputs, sequence numbers and tensors; the optimizer ends it. With RANKS there are so many
- * processes of as many operators, of ranks 0, 1 and so on, which also emit values and marks and have
+ * processes of as many operators, of ranks 0, 1 and so on, which emit values and marks and have
  * stacks: of addmm and of the tensors, which it allocates; 0 RANKS are none. With KERNELS each
  * operator launches so many, on two streams of a device that reports them later. With THREADS each
  * process has so many more, one after another, each with a range, an end of an operator that nobody

@@ -135,7 +135,7 @@ static void steps_have_what_they_launched(void **state)
 	}
 	cJSON_Delete(json);
 	assert_int_equal(RUN(steps, path), 0);
-	assert_non_null(strstr(output, "35.7 %"));
+	assert_non_null(strstr(output, " 35.7%"));
 }
 
 static void modules_have_that_of_the_modules_called_inside(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What is lost, by the agent, on the rings or by the writer, is counted, each loss with its cause. */
+/* What the agent, the rings or the writer lose is counted, each loss with its cause. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

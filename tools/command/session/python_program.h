@@ -22,7 +22,7 @@ bool torsh_is_python_script(const char *name);
  */
 char **torsh_python_command(const char *module, char **command);
 
-/* The directory of this program without a trailing slash, which the caller frees; NULL with errno. */
+/* The directory of this program, without a trailing slash; the caller frees it. NULL with errno. */
 char *torsh_own_directory(void);
 
 #endif

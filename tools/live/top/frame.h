@@ -51,7 +51,8 @@ struct top_frame {
 };
 
 /*
- * At most so many processes and allocation sites, 0: all; names are cut to so many columns, 0: never.
+ * At most so many processes and allocation sites, 0: all; names are cut to so many columns, 0: not
+ * at all.
  */
 void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes,
 		     size_t n_sites, size_t n_columns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The inside of a target, shared by its three files: target.c creates and ends it and reads its
- * memory in /proc, target_rings.c makes the passes over its rings, target_counts.c counts the events
- * that were produced, delivered and lost.
+ * memory in /proc, target_rings.c passes over its rings, target_counts.c counts the events that
+ * were produced, delivered and lost.
  */
 #ifndef TORSH_WRITER_INPUT_TARGET_PARTS_H
 #define TORSH_WRITER_INPUT_TARGET_PARTS_H

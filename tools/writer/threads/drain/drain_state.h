@@ -54,8 +54,8 @@ struct drain {
 	struct shortage shortage;
 	struct pace pace;
 	uint64_t next_memory_check_ns;
-	uint32_t
-		exiting; /* number of the first process while it waits at its exit; 0: it does not */
+	/* the number of the first process while it waits at its exit; 0: it does not */
+	uint32_t exiting;
 	bool has_replied_to_exit;
 	struct summary summary;
 };

@@ -74,9 +74,8 @@ struct budgets {
 #define KEY_DEVICE (KEY_BUDGET + N_BUDGETS)
 #define KEY_ALLOW_LOSS (KEY_DEVICE + 1)
 #define KEY_BASELINE (KEY_DEVICE + 2)
-#define KEY_MAX_GROWTH (KEY_DEVICE + 3)
-#define KEY_GITHUB (KEY_DEVICE + 4)
-#define KEY_JUNIT (KEY_DEVICE + 5)
+#define KEY_GITHUB (KEY_DEVICE + 3)
+#define KEY_JUNIT (KEY_DEVICE + 4)
 
 static const struct argp_option own_options[] = {
 #define BUDGET(name, option, argument, text) \
@@ -87,9 +86,9 @@ static const struct argp_option own_options[] = {
 	 "budgets of devices are for this one: cuda:0, managed, pinned, registered or imported", 0},
 	{"allow-loss", KEY_ALLOW_LOSS, NULL, 0, "compare also where the recording lost something",
 	 0},
-	{"baseline", KEY_BASELINE, "OLD", 0, "an earlier recording, for --max-growth", 0},
-	{"max-growth", KEY_MAX_GROWTH, "PERCENT", 0,
-	 "with --baseline: leaks, peak, growth a step and step time may be so much above it: 2%",
+	{"baseline", KEY_BASELINE, "OLD", 0,
+	 "an earlier recording: with --max-growth=2% leaks, peak, growth a step and step time may be "
+	 "so much above its own",
 	 0},
 	{"github", KEY_GITHUB, NULL, 0, "print what is broken as annotations of a GitHub workflow",
 	 0},
@@ -119,7 +118,7 @@ static uint64_t parse_limit(struct argp_state *state, const struct budget *budge
 static void check_budgets(struct argp_state *state, const struct budgets *budgets)
 {
 	if (!budgets->baseline != !budgets->limits.of_all.is_set)
-		argp_error(state, "--baseline and --max-growth belong together");
+		argp_error(state, "--baseline and --max-growth=PERCENT belong together");
 	if (!is_set(budgets, 0, N_BUDGETS - 1) && !budgets->baseline)
 		argp_error(state, "no budget is given: nothing to check");
 	if (budgets->device && !is_set(budgets, BUDGET_device_peak, BUDGET_device_time))
@@ -140,9 +139,6 @@ static error_t parse_form(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_BASELINE:
 		budgets->baseline = argument;
-		return 0;
-	case KEY_MAX_GROWTH:
-		budgets->limits.of_all = torsh_growth_percent(state, "max-growth", argument);
 		return 0;
 	case KEY_GITHUB:
 		budgets->is_github = true;
@@ -170,6 +166,10 @@ static error_t parse_budget(int key, char *argument, struct argp_state *state)
 		return parse_form(key, argument, state);
 	if (key < KEY_BUDGET || key >= KEY_BUDGET + N_BUDGETS)
 		return ARGP_ERR_UNKNOWN;
+	if (key == KEY_BUDGET + BUDGET_growth && torsh_growth_is_percent(argument)) {
+		budgets->limits.of_all = torsh_growth_percent(state, "max-growth", argument);
+		return 0;
+	}
 	budget = &budgets->items[key - KEY_BUDGET];
 	budget->is_set = true;
 	budget->limit = parse_limit(state, budget, argument);

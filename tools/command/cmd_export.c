@@ -210,7 +210,8 @@ static void weigh_process(struct samples *samples, struct recorded_process *proc
 	};
 
 	if (torsh_export_has(export, EXPORT_LEAKED)) {
-		struct leaks leaks = {.found.view = options->view};
+		/* Other programs merge stacks by themselves. */
+		struct leaks leaks = {.found = {.view = options->view, .is_unmerged = true}};
 
 		torsh_leaks_find(&leaks, &process, 1, export->symbols, &options->suppress);
 		weigh(samples, &leaks.found, EXPORT_LEAKED);

@@ -44,7 +44,7 @@ def an_unknown_variable_is_named_once_in_a_whole_tree():
 
 
 BAD_VALUES = (("ENABLED", "maybe"), ("RING", "12"), ("RING", "-1"), ("RECORD", "sometimes"), ("FOLLOW", "2"),
-              ("ACTIVITIES", "heap,gossip"), ("ACTIVITIES", "perf"), ("EXPORT_FORMAT", "html"), ("MAX_SIZE", "much"), ("ALLOCATOR", "other"), ("SCHEDULE", "wait:1"),
+              ("ACTIVITIES", "heap,gossip"), ("ACTIVITIES", "perf"), ("EXPORT_FORMAT", "pdf"), ("MAX_SIZE", "much"), ("ALLOCATOR", "other"), ("SCHEDULE", "wait:1"),
               ("SCHEDULE", "active:two"))
 
 

@@ -90,8 +90,8 @@ def ask_pprof(profile, sample):
 
 
 def reports_of(output):
-    """Weight: entries of the matching report; each process has its own peak: one moment for all."""
-    return {"leaked": leaks(output)["leaks"], "peak": peak(output)["holders"]}
+    """Weight: entries of the matching report, stack by stack; each process has its own peak: one moment for all."""
+    return {"leaked": leaks(output, "--depth", "0")["leaks"], "peak": peak(output, "--depth", "0")["holders"]}
 
 
 def check_pprof(command):

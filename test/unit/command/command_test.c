@@ -196,7 +196,7 @@ static void growth_has_its_steps(void **state)
 	cJSON_Delete(json);
 	assert_int_equal(RUN(leaks, directory, "--growth"), 0);
 	assert_non_null(strstr(output, "What grows, over 65 steps"));
-	assert_non_null(strstr(output, "1.00 KiB a step in 2 tensors"));
+	assert_non_null(strstr(output, "1.00 KiB/step   program leak"));
 	/* The child reported no steps. */
 	assert_int_equal(RUN(leaks, directory, "--growth", "--pid", "200"), 0);
 	assert_non_null(strstr(output, "No steps are known"));
@@ -229,7 +229,9 @@ static void reports_for_people_name_what_was_left_out(void **state)
 	(void)state;
 	assert_int_equal(RUN_WITH_ERRORS(leaks, directory), 0);
 	assert_non_null(strstr(output, "has 2 sessions; this is the newest, new.torsh"));
-	assert_non_null(strstr(output, "10.4 KiB (10,670 bytes) not freed, 16 blocks"));
+	assert_non_null(strstr(output, "10.4 KiB leaked in 16 blocks, at 3 lines of yours"));
+	assert_non_null(strstr(output, "Kept: by libraries 1.00 KiB"));
+	assert_int_equal(RUN(leaks, directory, "--verbose"), 0);
 	assert_non_null(
 		strstr(output, "left out: 1.00 KiB (1,024 bytes) in 1 block of bookkeeping"));
 	assert_non_null(strstr(output, "C library: stdio buffers"));
@@ -292,6 +294,9 @@ static void budgets_decide_the_exit_status(void **state)
 	assert_int_equal(RUN(check, directory, "--max-leak", "10K", "--max-dropped=0"), 1);
 	assert_non_null(strstr(output, "BROKEN leak"));
 	assert_non_null(strstr(output, "ok     dropped"));
+	assert_int_equal(RUN(check, directory, "--max-growth=1K"), 0);
+	assert_int_equal(RUN(check, directory, "--max-growth=1023"), 1);
+	assert_int_equal(RUN(check, directory, "--max-growth=2%"), 2);
 	/* The child's resident set was never read. */
 	assert_int_equal(RUN(check, directory, "--max-rss", "1G", "--json"), 1);
 	assert_schema("check");
@@ -393,7 +398,7 @@ static void a_recording_that_was_cut_is_read_as_far_as_it_goes(void **state)
 	assert_non_null(strstr(
 		output,
 		"Incomplete: the file was cut or the writer was killed before its first checkpoint"));
-	assert_non_null(strstr(output, "(10,670 bytes) not freed"));
+	assert_non_null(strstr(output, "10.4 KiB leaked in 16 blocks"));
 	unlink(to);
 }
 

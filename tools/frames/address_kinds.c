@@ -14,12 +14,14 @@ void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorde
 		.symbols = symbols,
 		.directory = torsh_working_directory(),
 		.kinds = torsh_need_items(NULL, 0, process->n_addresses, 1),
+		.packages = torsh_need_items(NULL, 0, process->n_addresses, 1),
 	};
 }
 
 void torsh_address_kinds_end(struct address_kinds *kinds)
 {
 	free(kinds->kinds);
+	free(kinds->packages);
 	*kinds = (struct address_kinds){0};
 }
 
@@ -60,6 +62,20 @@ enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address
 	}
 	kinds->kinds[address] = (uint8_t)(kind + 1);
 	return kind;
+}
+
+bool torsh_address_has_package(struct address_kinds *kinds, uint32_t address)
+{
+	char package[2];
+
+	if (address >= kinds->process->n_addresses)
+		return false;
+	if (!kinds->packages[address])
+		kinds->packages[address] =
+			torsh_address_package(kinds->process, address, package, sizeof(package))
+				? 2
+				: 1;
+	return kinds->packages[address] == 2;
 }
 
 bool torsh_address_package(const struct recorded_process *process, uint32_t address, char *out,

@@ -13,6 +13,7 @@ struct address_kinds {
 	struct symbols *symbols;
 	const char *directory;
 	uint8_t *kinds; /* by address: a kind + 1, 0: not looked up */
+	uint8_t *packages; /* by address: 1 it has no package, 2 it has one, 0: not looked up */
 };
 
 /* Start; symbols may be NULL. The caller ends it. */
@@ -24,6 +25,9 @@ void torsh_address_kinds_end(struct address_kinds *kinds);
 
 /* The kind of an address; FRAME_CUT for what is no frame. */
 enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address);
+
+/* Returns true if torsh_address_package has a name for the address. */
+bool torsh_address_has_package(struct address_kinds *kinds, uint32_t address);
 
 /* As torsh_frame_package, for an address. */
 bool torsh_address_package(const struct recorded_process *process, uint32_t address, char *out,

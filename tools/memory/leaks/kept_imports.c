@@ -20,22 +20,23 @@ uint32_t torsh_kept_import_of(struct address_kinds *kinds, uint32_t stack,
 			      char package[IMPORT_NAME_BYTES])
 {
 	const struct recorded_process *process = kinds->process;
-	char last[IMPORT_NAME_BYTES] = "", name[IMPORT_NAME_BYTES];
 	uint32_t import = 0;
+	/* The addresses with the package's name: so far, and as of the import. */
+	uint32_t last = process->n_addresses, named = process->n_addresses;
 
-	*package = '\0';
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
 		uint32_t address = process->stacks[stack].address;
 
 		if (torsh_address_kind(kinds, address) == FRAME_OWN)
 			break;
-		if (torsh_address_package(process, address, name, sizeof(name)))
-			memcpy(last, name, sizeof(last));
+		if (torsh_address_has_package(kinds, address))
+			last = address;
 		if (!torsh_is_import(process, address))
 			continue;
 		import = stack;
-		memcpy(package, last, sizeof(last));
+		named = last;
 	}
+	torsh_address_package(process, named, package, IMPORT_NAME_BYTES);
 	return import;
 }
 

@@ -373,6 +373,7 @@ static void print_text(const struct view *view)
 
 	for (size_t i = 0; i < regions->n; i++)
 		n_left_open += regions->items[i].n_left_open;
+	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	if (!regions->n)
 		torsh_text_heading(stdout, "The program named no regions.");
 	if (regions->n_steps)
@@ -382,7 +383,6 @@ static void print_text(const struct view *view)
 		       n_left_open);
 	if (regions->n_unpaired_ends)
 		printf("ends without a region to end: %" PRIu64 "\n", regions->n_unpaired_ends);
-	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	print_table(view, REGION_RANGE, REGION_RANGE, range_columns, N_ITEMS(range_columns),
 		    put_range);

@@ -311,7 +311,8 @@ def writer_with_blocks(n_blocks):
 @case
 def reports_show_what_the_writer_takes():
     # With the fewer ones, too, all else that a busy writer has is there.
-    n_few, n_many = 200_000, 1_000_000
+    # So many that a huge page more or less at the end of a table is no tenth.
+    n_few, n_many = 200_000, 2_000_000
     few, _, _ = writer_with_blocks(n_few)
     many, said, text = writer_with_blocks(n_many)
     each = (many - few) / (n_many - n_few)

@@ -234,7 +234,7 @@ static void steps_have_the_rule_that_they_follow(void **state)
 	cJSON_Delete(json);
 	assert_int_equal(RUN(steps, path, "--limit=1"), 0);
 	assert_non_null(strstr(output, "2 steps"));
-	assert_non_null(strstr(output, "and 1 more"));
+	assert_non_null(strstr(output, "the 1 slowest; --all lists all"));
 }
 
 static void modules_have_their_backward(void **state)

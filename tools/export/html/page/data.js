@@ -85,29 +85,46 @@ function decodeDevices(data, text) {
 		mode.reason = text(mode.reason);
 }
 
+/** Members of the document that are also a part, which `torsh serve` sends whole. */
+function decodePart(data, text) {
+	if (data.trees) {
+		const frames = decodeFrames(data.frames, text);
+		for (const name of Object.keys(data.trees))
+			data.trees[name] = decodeTree(data.trees[name], frames);
+		decodeSites(data.leaks, text);
+		decodeSites(data.growth, text);
+		for (const kept of [...data.leaks.bookkeeping, ...data.leaks.suppressed])
+			kept[0] = text(kept[0]);
+		for (const kept of data.leaks.imports)
+			kept[0] = `import ${text(kept[0])}`;
+	}
+	if (data.operators)
+		decodeTime(data, text);
+	for (const window of data.windows ?? [])
+		window.rows = window.rows.map((row) => decodeSpan(row, text));
+}
+
+function parse(json) {
+	const data = JSON.parse(json), text = (i) => i ? data.texts[i] : null;
+	decodePart(data, text);
+	return {data, text};
+}
+
 /** The document of the page, as objects. */
 export function load(json) {
-	const data = JSON.parse(json), text = (i) => i ? data.texts[i] : null;
-	data.text = text;
-	data.frames = decodeFrames(data.frames, text);
-	for (const name of Object.keys(data.trees))
-		data.trees[name] = decodeTree(data.trees[name], data.frames);
+	const {data, text} = parse(json);
 	for (const name of RECORDING_TEXTS)
 		data.recording[name] = text(data.recording[name]);
 	data.recording.reasons = data.recording.reasons.map(text);
 	data.events.losses = data.events.losses.map(text);
 	data.processes = data.processes.map((process) => decodeProcess(process, text));
 	data.counters = data.counters.map(([process, name, value]) => [process, text(name), value]);
-	decodeSites(data.leaks, text);
-	decodeSites(data.growth, text);
-	for (const kept of [...data.leaks.bookkeeping, ...data.leaks.suppressed])
-		kept[0] = text(kept[0]);
-	for (const kept of data.leaks.imports)
-		kept[0] = `import ${text(kept[0])}`;
-	decodeTime(data, text);
 	decodeFindings(data, text);
 	decodeDevices(data, text);
-	for (const window of data.windows)
-		window.rows = window.rows.map((row) => decodeSpan(row, text));
 	return data;
+}
+
+/** A part of it, with members of the document's names. */
+export function loadPart(json) {
+	return parse(json).data;
 }

@@ -11,6 +11,7 @@ import {memoryTab} from "./memory.js";
 import {commandOf, mainProcess, overviewTab} from "./overview.js";
 import {hasRanks, ranksTab} from "./ranks.js";
 import {recordedTab} from "./recorded.js";
+import {source} from "./source.js";
 import {hasTime, timeTab} from "./time.js";
 
 const TABS = [
@@ -113,5 +114,9 @@ class Page {
 	}
 }
 
-const page = new Page(load(document.getElementById("data").textContent));
-window.torshPage = page;
+try {
+	new Page(load(await source.document()));
+} catch (error) {
+	replace(document.getElementById("main"), h("p", {role: "alert"}, `This page can't be shown: ${error.message}`));
+	throw error;
+}

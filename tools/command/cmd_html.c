@@ -60,7 +60,7 @@ int torsh_command_html(int argc, char **argv)
 	const char *output = NULL;
 	char *path;
 
-	torsh_options_parse(argc, argv, doc, own_options, parse_html, &output, &options);
+	torsh_options_parse_page(argc, argv, doc, own_options, parse_html, &output, &options);
 	torsh_reading_open(&reading, &options);
 	path = output ? torsh_need(strdup(output)) : default_output(reading.recording->path);
 	if (strcmp(path, "-") == 0) {

@@ -36,15 +36,20 @@ enum {
 };
 
 /* Of all commands that read a recording. */
+static const struct argp_option options_selection[] = {
+	{"pid", KEY_PID, "PID", 0, "only this process", 1},
+	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
+	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines",
+	 1},
+	{0},
+};
+
+/* Of those that print a report of it. */
 static const struct argp_option options_reading[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
 	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
-	{"pid", KEY_PID, "PID", 0, "only this process", 1},
-	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
 	{"stacks", KEY_STACKS, "WHICH", 0,
 	 "merged (default): Python instead of the interpreter's frames; python or native: only these",
-	 1},
-	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines",
 	 1},
 	{0},
 };
@@ -101,18 +106,11 @@ static bool read_suppressions(struct suppress *suppress, const char *path)
 	return rc == 0;
 }
 
-static error_t parse_reading(int key, char *argument, struct argp_state *state)
+static error_t parse_selection(int key, char *argument, struct argp_state *state)
 {
 	struct read_options *options = state->input;
 
 	switch (key) {
-	case KEY_JSON:
-		options->is_json = true;
-		return 0;
-	case KEY_LIMIT:
-		options->limit = torsh_argument_number(state, "limit", argument);
-		options->has_limit = true;
-		return 0;
 	case KEY_PID:
 		options->pid = (uint32_t)torsh_argument_number(state, "pid", argument);
 		options->has_pid = true;
@@ -120,10 +118,6 @@ static error_t parse_reading(int key, char *argument, struct argp_state *state)
 	case KEY_RANK:
 		options->rank = (uint32_t)torsh_argument_number(state, "rank", argument);
 		options->has_rank = true;
-		return 0;
-	case KEY_STACKS:
-		options->view = (enum stack_view)torsh_argument_choice(
-			state, "stacks", view_names, N_NAMES(view_names), argument);
 		return 0;
 	case KEY_NO_LINES:
 		options->without_lines = true;
@@ -181,7 +175,36 @@ static void share_input(const struct argp_child *children, struct argp_state *st
 		state->child_inputs[i] = input;
 }
 
-static const struct argp reading_argp = {.options = options_reading, .parser = parse_reading};
+static const struct argp selection_argp = {.options = options_selection,
+					   .parser = parse_selection};
+static const struct argp_child reading_children[] = {{.argp = &selection_argp}, {0}};
+
+static error_t parse_reading(int key, char *argument, struct argp_state *state)
+{
+	struct read_options *options = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		share_input(reading_children, state, options);
+		return 0;
+	case KEY_JSON:
+		options->is_json = true;
+		return 0;
+	case KEY_LIMIT:
+		options->limit = torsh_argument_number(state, "limit", argument);
+		options->has_limit = true;
+		return 0;
+	case KEY_STACKS:
+		options->view = (enum stack_view)torsh_argument_choice(
+			state, "stacks", view_names, N_NAMES(view_names), argument);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp reading_argp = {
+	.options = options_reading, .parser = parse_reading, .children = reading_children};
 static const struct argp sites_argp = {.options = options_sites, .parser = parse_sites};
 static const struct argp leaks_argp = {.options = options_leaks, .parser = parse_leaks};
 static const struct argp_child read_children[] = {
@@ -195,6 +218,20 @@ static error_t parse_read(int key, char *argument, struct argp_state *state)
 	share_input(read_children, state, state->input);
 	return 0;
 }
+
+static const struct argp_child page_children[] = {
+	{.argp = &selection_argp}, {.argp = &leaks_argp}, {0}};
+
+static error_t parse_page(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	share_input(page_children, state, state->input);
+	return 0;
+}
+
+static const struct argp page_argp = {.parser = parse_page, .children = page_children};
 
 static const struct argp_child several_children[] = {
 	{.argp = &reading_argp}, {.argp = &leaks_argp}, {0}};
@@ -322,7 +359,8 @@ void torsh_options_parse_several(int argc, char **argv, const char *args_doc, co
 				 const struct argp_option *own_options, argp_parser_t parse_own,
 				 void *own, struct read_options *options)
 {
-	const struct argp_child children[] = {{.argp = &several_argp}, {.argp = &steps_argp}, {0}};
+	const struct argp_child children[] = {
+		{.argp = &several_argp}, {.argp = &steps_argp}, {.argp = &torsh_terminal_argp}, {0}};
 	struct own_input input = {.parse = parse_own, .own = own, .options = options};
 	const struct argp argp = {
 		.options = own_options,
@@ -334,6 +372,26 @@ void torsh_options_parse_several(int argc, char **argv, const char *args_doc, co
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &input);
+	add_suppressions(options);
+	torsh_page_begin(!options->is_json);
+}
+
+void torsh_options_parse_page(int argc, char **argv, const char *doc,
+			      const struct argp_option *own_options, argp_parser_t parse_own,
+			      void *own, struct read_options *options)
+{
+	const struct argp_child children[] = {{.argp = &page_argp}, {0}};
+	struct own_input input = {.parse = parse_own, .own = own, .options = options};
+	const struct argp argp = {
+		.options = own_options,
+		.parser = parse_own_option,
+		.args_doc = "[DIR|FILE]",
+		.doc = doc,
+		.children = children,
+	};
+
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, 0, NULL, &input);
 	add_suppressions(options);
 }
 

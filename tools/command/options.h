@@ -66,6 +66,14 @@ void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       void *own, struct read_options *options);
 
 /*
+ * Likewise for commands that make a page for a browser: the options that select processes and
+ * suppress leaks only, and none of the terminal's.
+ */
+void torsh_options_parse_page(int argc, char **argv, const char *doc,
+			      const struct argp_option *own_options, argp_parser_t parse_own,
+			      void *own, struct read_options *options);
+
+/*
  * Likewise for commands that read several recordings, without --sort, --min-bytes and --depth.
  * parse_own gets each argument, in order, with "--" between sets (state->quoted), and sets
  * options->path to one of them.

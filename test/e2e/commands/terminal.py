@@ -77,6 +77,25 @@ def colours_are_for_terminals_that_want_them():
 
 
 @case
+def diff_takes_the_options_of_the_terminal():
+    recording = synthetic()
+    text, status = on_terminal(["diff", recording, recording], 40, 24, TORSH_PAGER="cat")
+    expect_equal(status, 0, "status")
+    assert COLOURS.search(text), "no colours on a terminal"
+    for wide in ("--width=40", "--width=40 --no-pager --color=never"):
+        lines = torsh("diff", *wide.split(), recording, recording, "--", recording).splitlines()
+        expect_equal([line for line in lines if columns_of(line) > 40 and " " in line.strip()[:40]], [], f"lines with {wide}")
+    assert COLOURS.search(torsh("diff", "--color=always", recording, recording)), "--color=always in a pipe"
+    torsh("diff", "--width=x", recording, recording, expect=2)
+
+
+@case
+def html_takes_only_what_it_obeys():
+    for option in ("--json", "--limit=1", "--sort=bytes", "--depth=1", "--stacks=native", "--width=80", "--verbose"):
+        torsh("html", option, synthetic(), "-o", "-", expect=2)
+
+
+@case
 def a_pipe_has_whole_names_unless_a_width_is_given():
     recording = synthetic()
     whole, narrow = torsh("ops", recording), torsh("ops", "--width", "40", recording)

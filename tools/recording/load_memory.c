@@ -10,9 +10,8 @@
 
 #include "tools/base/containers/array.h"
 
-/* A few bytes may be many rows of deep stacks. */
-static bool can_walk(struct recording *recording, const struct recorded_process *process,
-		     uint32_t stack)
+bool torsh_load_can_walk(struct recording *recording, const struct recorded_process *process,
+			 uint32_t stack)
 {
 	if (stack < process->n_stacks)
 		recording->n_frames += process->stacks[stack].depth;
@@ -39,7 +38,7 @@ static void *take_row(struct recording *recording, const struct recorded_process
 					  sizeof(*rows->row_of));
 	if (rows->row_of[stack])
 		return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
-	if (!can_walk(recording, process, stack))
+	if (!torsh_load_can_walk(recording, process, stack))
 		return NULL;
 	rows->items = torsh_array_reserve(rows->items, rows->n, &rows->n_room, item_bytes);
 	row = (char *)rows->items + rows->n * item_bytes;
@@ -105,6 +104,23 @@ void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *ro
 	}
 }
 
+static void load_lifetimes(struct recording *recording, struct recorded_heap *heap,
+			   const Torsh__Heap *row)
+{
+	size_t n = row->n_lifetime_blocks;
+
+	if (row->n_lifetime_from_ns != n || row->n_lifetime_bytes != n ||
+	    n > PROFILE_SIZE_CLASSES) {
+		recording->n_bad_rows++;
+		return;
+	}
+	heap->n_lifetimes = n;
+	for (size_t i = 0; i < n; i++)
+		heap->lifetimes[i] = (struct recorded_lifetime){.from_ns = row->lifetime_from_ns[i],
+								.blocks = row->lifetime_blocks[i],
+								.bytes = row->lifetime_bytes[i]};
+}
+
 void torsh_load_heap(struct recording *recording, const Torsh__Heap *row)
 {
 	struct recorded_process *process = torsh_load_process_of(recording, row->process);
@@ -139,6 +155,7 @@ void torsh_load_heap(struct recording *recording, const Torsh__Heap *row)
 	};
 	for (size_t i = 0; i < row->n_size_blocks && i < PROFILE_SIZE_CLASSES; i++)
 		heap->size_blocks[i] = row->size_blocks[i];
+	load_lifetimes(recording, heap, row);
 }
 
 static uint64_t column_at(const uint64_t *column, size_t n_column, size_t i)

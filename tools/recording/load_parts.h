@@ -37,6 +37,13 @@ void torsh_load_forget_losses(struct recorded_process *process);
 bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes);
 
 /*
+ * Returns true if another row may refer to that stack: a few bytes may be many rows of deep stacks.
+ * Counts a bad row if not.
+ */
+bool torsh_load_can_walk(struct recording *recording, const struct recorded_process *process,
+			 uint32_t stack);
+
+/*
  * Load a Modules row into the tables of its process. As in all functions below, the row stays the
  * caller's, and invalid entries are counted as bad rows.
  */
@@ -68,6 +75,9 @@ void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
 
 /* Load a Mappings row. */
 void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row);
+
+/* Load a Moments row. */
+void torsh_load_moments(struct recording *recording, const Torsh__Moments *row);
 
 /* Load a Threads row. */
 void torsh_load_threads(struct recording *recording, const Torsh__Threads *row);

@@ -69,6 +69,9 @@ static void destroy_process(struct recorded_process *process)
 	free_rows(&process->live);
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);
+	for (size_t i = 0; i < process->n_moments; i++)
+		free(process->moments[i].usages);
+	free(process->moments);
 	for (size_t i = 0; i < process->n_threads; i++)
 		free(process->threads[i].name);
 	free(process->threads);

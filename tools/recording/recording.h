@@ -131,6 +131,11 @@ struct recorded_heap {
 	uint64_t inherited_blocks, inherited_bytes;
 	uint64_t inherited_frees; /* ends of such blocks in the fork */
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
+	/* ends of blocks by how long they lived; see Heap */
+	size_t n_lifetimes; /* 0: not recorded, or none ended */
+	struct recorded_lifetime {
+		uint64_t from_ns, blocks, bytes;
+	} lifetimes[PROFILE_SIZE_CLASSES];
 };
 
 /*
@@ -149,6 +154,30 @@ struct recorded_session_usage {
 	uint32_t stack;
 	uint64_t blocks, bytes;
 	uint32_t first_step, last_step; /* the same */
+};
+
+/* Usage of a stack from a moment on. */
+struct recorded_moment_usage {
+	uint32_t stack;
+	uint64_t bytes, blocks;
+};
+
+/* As in the message Moments. */
+enum recorded_moment_kind {
+	RECORDED_MOMENT_BY_TIME,
+	RECORDED_MOMENT_BY_STEP,
+	RECORDED_MOMENT_BY_MARK,
+	N_RECORDED_MOMENT_KINDS
+};
+
+/* The heap at some time of the run. */
+struct recorded_moment {
+	uint32_t number;
+	enum recorded_moment_kind kind;
+	uint32_t name; /* the step that ended, and 1; the mark's label; 0: none */
+	uint64_t at_ns, bytes, blocks;
+	struct recorded_moment_usage *usages; /* that changed since the moment before */
+	size_t n_usages, usages_room;
 };
 
 struct recorded_vm {
@@ -241,6 +270,8 @@ struct recorded_process {
 	struct recorded_rows survivors; /* struct recorded_survivors */
 	struct recorded_vm vm;
 	struct recorded_rows mappings; /* struct recorded_mapping */
+	struct recorded_moment *moments; /* in the order of their numbers */
+	size_t n_moments, moments_room;
 	struct recorded_thread *threads;
 	size_t n_threads, threads_room;
 	struct recorded_sample *series;

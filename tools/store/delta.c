@@ -101,6 +101,7 @@ static void decode_live(Torsh__Live *row)
 	COLUMN(addresses, ip, ip_step, 64)          \
 	COLUMN(symbols, address, address_step, 32)  \
 	COLUMN(stack_totals, stack, stack_step, 32) \
+	COLUMN(moments, stack, stack_step, 32)      \
 	COLUMN(threads, number, number_step, 32)
 
 void torsh_delta_encode(Torsh__Chunk *chunk)

@@ -224,7 +224,8 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 	    chunk->checkpoint)
 		kinds |= CHUNK_TABLES;
 	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings ||
-	    chunk->n_threads || chunk->n_series || chunk->n_joint || chunk->n_growth)
+	    chunk->n_threads || chunk->n_series || chunk->n_joint || chunk->n_growth ||
+	    chunk->n_moments)
 		kinds |= CHUNK_TOTALS;
 	if (chunk->n_events)
 		kinds |= CHUNK_EVENTS;

@@ -212,6 +212,34 @@ static void live_rows_again_and_again(void)
 	append(&chunk);
 }
 
+/* Each has the whole of a deep stack. */
+static void moments_without_end(void)
+{
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	Torsh__Moments row = TORSH__MOMENTS__INIT;
+	static uint32_t zeros[N_MANY], rising[N_MANY];
+
+	put_stacks(1, N_MANY - 1, true);
+	for (uint32_t i = 0; i < N_MANY; i++)
+		rising[i] = i;
+	row.has_process = row.process = 1;
+	COLUMN(&row, number, N_MANY, rising);
+	COLUMN(&row, piece, N_MANY, zeros);
+	COLUMN(&row, at_ns, N_MANY, longs);
+	COLUMN(&row, kind, N_MANY, zeros);
+	COLUMN(&row, name, N_MANY, zeros);
+	COLUMN(&row, bytes, N_MANY, longs);
+	COLUMN(&row, blocks, N_MANY, longs);
+	COLUMN(&row, n_stacks, N_MANY, ones);
+	memcpy(numbers, rising, sizeof(numbers));
+	COLUMN(&row, stack, N_MANY, numbers);
+	COLUMN(&row, stack_bytes, N_MANY, longs);
+	COLUMN(&row, stack_blocks, N_MANY, longs);
+	chunk.n_moments = 1;
+	chunk.moments = (Torsh__Moments *[]){&row};
+	append(&chunk);
+}
+
 static void messages_that_are_empty(void)
 {
 	static Torsh__Process *rows[32 * N_MANY];
@@ -387,6 +415,7 @@ static const struct {
 	{"mappings_of_stacks_that_are_far", mappings_of_stacks_that_are_far},
 	{"stacks_that_are_deep", stacks_that_are_deep},
 	{"live_rows_again_and_again", live_rows_again_and_again},
+	{"moments_without_end", moments_without_end},
 	{"messages_that_are_empty", messages_that_are_empty},
 	{"processes_without_number", processes_without_number},
 	{"processes_backwards", processes_backwards},

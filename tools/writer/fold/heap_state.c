@@ -25,6 +25,7 @@ void torsh_heap_destroy(struct heap *heap)
 	torsh_small_destroy(&heap->small);
 	free(heap->sites);
 	free(heap->ended);
+	torsh_moments_destroy(&heap->moments);
 	*heap = (struct heap){0};
 }
 
@@ -68,6 +69,10 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 
 	torsh_site_usage_change(&site->live, &heap->tracker, heap->step_name, n, bytes);
 	site->is_changed = true;
+	if (__builtin_expect(!site->is_touched, 0)) {
+		site->is_touched = true;
+		torsh_moments_touch(&heap->moments, number);
+	}
 	if (__builtin_expect(heap->session_heap != NULL, 0))
 		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n,
 					bytes);
@@ -96,9 +101,20 @@ static void keep_ended(struct heap *heap, const struct live_block *block)
 		.stamp = block->stamp, .size = block->size, .site = block->site};
 }
 
-/* The caller updates the sum. */
+static inline void count_lifetime(struct heap *heap, const struct live_block *block)
+{
+	uint64_t age = relative_stamp(heap, heap->tracker.last_stamp) - block->stamp;
+	unsigned of_age = age ? 64 - (unsigned)__builtin_clzll(age) : 0;
+
+	heap->lifetime_blocks[of_age]++;
+	heap->lifetime_bytes[of_age] += block->size;
+}
+
+/* The caller has updated the sum. */
 static void leave_site(struct heap *heap, const struct live_block *block)
 {
+	if (__builtin_expect(block->stamp != STAMP_UNKNOWN, 1))
+		count_lifetime(heap, block);
 	if (__builtin_expect(block->stamp < heap->step && block->stamp >= heap->first_step, 0))
 		keep_ended(heap, block);
 	change_site(heap, block->site, -1, -(int64_t)block->size);

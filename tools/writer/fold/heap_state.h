@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "tools/base/containers/live_table.h"
+#include "tools/writer/fold/moments.h"
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
 #include "tools/writer/fold/tables/small_table.h"
@@ -38,6 +39,7 @@ struct heap_site {
 	uint64_t allocs, alloc_bytes;
 	uint64_t temporary, temporary_bytes;
 	bool is_changed; /* since the last checkpoint */
+	bool is_touched; /* since the latest moment */
 	struct scope scope; /* of its blocks' allocations; HEAP_SCOPES_DIFFER: several */
 	bool is_ignored; /* its blocks are marked as not leaked */
 	/* a framework's allocator reported that it handed out one of its blocks */
@@ -96,6 +98,12 @@ struct heap {
 	uint64_t pause_frees;
 	bool was_paused;
 	uint64_t size_blocks[HEAP_SIZE_CLASSES];
+	/*
+	 * Blocks that ended, by floor(log2(stamps they lived)) + 1; without small blocks. A realloc
+	 * ends a block.
+	 */
+	uint64_t lifetime_blocks[HEAP_SIZE_CLASSES], lifetime_bytes[HEAP_SIZE_CLASSES];
+	struct moments moments;
 };
 
 /*

@@ -156,6 +156,7 @@ static void add_point(struct process_state *state, uint64_t stamp)
 						 .mapped_bytes = state->mappings.tracker.bytes,
 						 .rss_bytes = state->rss_bytes,
 					 });
+	torsh_moments_point(&state->heap, stamp, state->series.step);
 }
 
 /* Returns true if the event carries its own stack. */

@@ -86,6 +86,7 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 			  const struct event *event, uint64_t stamp)
 {
 	const char *name = NULL;
+	step_name ended;
 	bool is_step;
 
 	producer->scope = torsh_scopes_take(&state->scopes, producer->number, event);
@@ -104,12 +105,17 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 	}
 	if (event->id == EVENT_OP_BEGIN && event->op_begin.scope == OP_USER && event->op_begin.name)
 		name = state->code.functions[event->op_begin.name - 1].name;
+	ended = state->steps.current;
 	is_step = torsh_step_marks_take(&state->steps, event, name, stamp);
 	if (state->steps.current != state->heap.step_name)
 		torsh_heap_name_step(&state->heap, stamp, state->steps.current,
 				     state->steps.source == STEP_BY_OPTIMIZER);
-	if (is_step)
+	if (is_step) {
 		torsh_heap_mark_step(&state->heap, stamp);
+		torsh_moments_event(&state->heap, stamp, MOMENT_BY_STEP, ended);
+	}
+	if (event->id == EVENT_MARK)
+		torsh_moments_event(&state->heap, stamp, MOMENT_BY_MARK, event->mark.name);
 }
 
 static void add_row(struct process_state *state, const struct timeline_event *row)

@@ -133,6 +133,8 @@ static void mark_all_changed(struct process_state *state)
 
 	for (uint32_t i = 0; i < heap->n_sites; i++)
 		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
+	for (uint32_t i = 0; i < heap->moments.n; i++)
+		heap->moments.items[i].is_changed = true;
 	for (uint32_t i = 0; i < state->n_threads; i++)
 		state->threads[i].is_changed = true;
 }
@@ -141,6 +143,8 @@ static void mark_all_written(struct process_state *state)
 {
 	for (uint32_t i = 0; i < state->heap.n_sites; i++)
 		state->heap.sites[i].is_changed = false;
+	for (uint32_t i = 0; i < state->heap.moments.n; i++)
+		state->heap.moments.items[i].is_changed = false;
 	for (uint32_t i = 0; i < state->n_threads; i++)
 		state->threads[i].is_changed = false;
 }

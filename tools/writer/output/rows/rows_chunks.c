@@ -15,11 +15,12 @@
 #define LIVE_BYTES (3 * 5 + 5 * 10)
 #define MAPPING_BYTES (2 * 5 + 5 * 10)
 #define GROWTH_BYTES (5 + 5 * 10 + 1)
+#define MOMENT_BYTES (5 + 2 * 10) /* of a site; a moment itself is part of the rest */
 #define THREAD_BYTES (2 * 5 + 6 * 10 + 1 + 18)
 #define REST_BYTES (4u << 20) /* the process, its heap, its series */
 
-#define REST_OF_TABLES_BYTES                                                      \
-	(ROWS_TOTALS * (SITE_BYTES + LIVE_BYTES + MAPPING_BYTES + GROWTH_BYTES) + \
+#define REST_OF_TABLES_BYTES                                                                     \
+	(ROWS_TOTALS * (SITE_BYTES + LIVE_BYTES + MAPPING_BYTES + GROWTH_BYTES + MOMENT_BYTES) + \
 	 ROWS_THREADS * THREAD_BYTES)
 
 _Static_assert(REST_OF_TABLES_BYTES + REST_BYTES <= CHUNK_RAW_MAX,
@@ -36,8 +37,9 @@ struct totals {
 	Torsh__Live live;
 	Torsh__Mappings mappings;
 	Torsh__Growth growth;
+	Torsh__Moments moments;
 	struct rows_memory sites_memory, threads_memory, live_memory, mappings_memory,
-		growth_memory;
+		growth_memory, moments_memory;
 };
 
 /* Replaceable if the target already has totals in the file, so that these are read after them. */
@@ -141,6 +143,17 @@ static void put_growth(struct totals *totals)
 	free(sum);
 }
 
+static void put_moments(struct totals *totals)
+{
+	Torsh__Moments *row = &totals->moments;
+	const struct moments *moments = &totals->target->state.heap.moments;
+	uint64_t next = 0;
+
+	while (torsh_rows_put_moments(row, &totals->moments_memory, totals->target, &next) &&
+	       next >> 32 < moments->n)
+		PUT_TABLE(totals, moments, row, &totals->moments_memory);
+}
+
 #undef PUT_TABLE
 
 /* The last rows of the tables, and everything that is not a table. */
@@ -154,6 +167,7 @@ static void put_rest(struct totals *totals)
 	Torsh__Live *live = &totals->live;
 	Torsh__Mappings *mappings = &totals->mappings;
 	Torsh__Growth *growth = &totals->growth;
+	Torsh__Moments *moments = &totals->moments;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_memory memory = {0};
 
@@ -163,6 +177,7 @@ static void put_rest(struct totals *totals)
 	chunk.n_process = chunk.n_heap = chunk.n_series = 1;
 	chunk.n_stack_totals = chunk.n_threads = chunk.n_live = chunk.n_mappings = 1;
 	chunk.n_growth = totals->has_growth;
+	chunk.n_moments = moments->n_number != 0;
 	chunk.process = &processes;
 	chunk.heap = &heaps;
 	chunk.series = &series_row;
@@ -171,6 +186,7 @@ static void put_rest(struct totals *totals)
 	chunk.live = &live;
 	chunk.mappings = &mappings;
 	chunk.growth = &growth;
+	chunk.moments = &moments;
 	put_chunk(totals, &chunk);
 	torsh_rows_free(&memory);
 }
@@ -187,6 +203,7 @@ void torsh_rows_append_totals(struct recording_file *file, struct target *target
 		.live = TORSH__LIVE__INIT,
 		.mappings = TORSH__MAPPINGS__INIT,
 		.growth = TORSH__GROWTH__INIT,
+		.moments = TORSH__MOMENTS__INIT,
 	};
 
 	torsh_peak_tracker_settle(&target->state.heap.tracker);
@@ -196,10 +213,12 @@ void torsh_rows_append_totals(struct recording_file *file, struct target *target
 	put_live(&totals);
 	put_mappings(&totals);
 	put_growth(&totals);
+	put_moments(&totals);
 	put_rest(&totals);
 	torsh_rows_free(&totals.sites_memory);
 	torsh_rows_free(&totals.threads_memory);
 	torsh_rows_free(&totals.live_memory);
 	torsh_rows_free(&totals.mappings_memory);
 	torsh_rows_free(&totals.growth_memory);
+	torsh_rows_free(&totals.moments_memory);
 }

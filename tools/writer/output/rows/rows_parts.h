@@ -121,6 +121,13 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,
 			     const struct target *target, uint32_t *site);
 
 /*
+ * Put changed moments, or pieces of one, with at most ROWS_TOTALS of their sites from *next on,
+ * which begins as 0 and moves past the last one; returns false if none are left.
+ */
+bool torsh_rows_put_moments(Torsh__Moments *row, struct rows_memory *memory,
+			    const struct target *target, uint64_t *next);
+
+/*
  * Copy the ring consumers' current values of running threads into the thread rows; changed rows are
  * marked.
  */

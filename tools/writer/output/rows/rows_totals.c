@@ -135,6 +135,29 @@ static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 		ROWS_SET(row, inherited_bytes, inheritance->bytes);
 }
 
+/* The classes count stamps, which are no whole number of ns. */
+static void put_lifetimes(Torsh__Heap *row, struct rows_memory *memory, const struct target *target)
+{
+	const struct heap *heap = &target->state.heap;
+	const struct clock_rate *rate = target->state.clock.rate;
+	double ns_per_tick = rate ? rate->ns_per_tick : 1.0;
+	uint32_t n = HEAP_SIZE_CLASSES;
+
+	while (n && !heap->lifetime_blocks[n - 1])
+		n--;
+	ROWS_COLUMN(memory, row, lifetime_from_ns, n);
+	ROWS_COLUMN(memory, row, lifetime_blocks, n);
+	ROWS_COLUMN(memory, row, lifetime_bytes, n);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t stamps = i ? UINT64_C(1) << (i - 1) : 0;
+
+		row->lifetime_from_ns[i] =
+			(uint64_t)((double)stamps * (1u << CHANNEL_STAMP_SHIFT) * ns_per_tick);
+		row->lifetime_blocks[i] = heap->lifetime_blocks[i];
+		row->lifetime_bytes[i] = heap->lifetime_bytes[i];
+	}
+}
+
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target)
 {
 	const struct process_state *state = &target->state;
@@ -161,6 +184,7 @@ void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const str
 	put_unknown_frees(row, target);
 	ROWS_COLUMN(memory, row, size_blocks, HEAP_SIZE_CLASSES);
 	memcpy(row->size_blocks, heap->size_blocks, sizeof(heap->size_blocks));
+	put_lifetimes(row, memory, target);
 }
 
 /* Live blocks of one site. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Chunks into a recording's tables: moments of the heap. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/recording/load_parts.h"
+
+#define MOMENTS_MAX 4096u /* of a process; a file with more is not believed */
+
+/* The moment of that number, made when it is new; NULL: there are too many. */
+static struct recorded_moment *take_moment(struct recorded_process *process, uint32_t number)
+{
+	struct recorded_moment *items;
+	size_t i = process->n_moments;
+
+	while (i > 0 && process->moments[i - 1].number > number)
+		i--;
+	if (i > 0 && process->moments[i - 1].number == number)
+		return &process->moments[i - 1];
+	if (process->n_moments == MOMENTS_MAX)
+		return NULL;
+	items = process->moments = torsh_array_reserve(process->moments, process->n_moments,
+						       &process->moments_room, sizeof(*items));
+	memmove(items + i + 1, items + i, (process->n_moments++ - i) * sizeof(*items));
+	items[i] = (struct recorded_moment){.number = number};
+	return &items[i];
+}
+
+static bool are_columns_equal(const Torsh__Moments *row)
+{
+	size_t n = row->n_number, n_stacks = 0;
+
+	if (row->n_piece != n || row->n_at_ns != n || row->n_kind != n || row->n_name != n ||
+	    row->n_bytes != n || row->n_blocks != n || row->n_n_stacks != n ||
+	    row->n_stack_bytes != row->n_stack || row->n_stack_blocks != row->n_stack)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		n_stacks += row->n_stacks[i];
+	return n_stacks == row->n_stack;
+}
+
+static void load_stacks(struct recording *recording, const struct recorded_process *process,
+			struct recorded_moment *moment, const Torsh__Moments *row, size_t first,
+			size_t n)
+{
+	for (size_t i = first; i < first + n; i++) {
+		if (row->stack[i] >= STACKS_MAX) {
+			recording->n_bad_rows++;
+			continue;
+		}
+		if (!torsh_load_can_walk(recording, process, row->stack[i]))
+			continue;
+		moment->usages = torsh_array_reserve(moment->usages, moment->n_usages,
+						     &moment->usages_room, sizeof(*moment->usages));
+		moment->usages[moment->n_usages++] =
+			(struct recorded_moment_usage){.stack = row->stack[i],
+						       .bytes = row->stack_bytes[i],
+						       .blocks = row->stack_blocks[i]};
+	}
+}
+
+void torsh_load_moments(struct recording *recording, const Torsh__Moments *row)
+{
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
+	size_t at = 0;
+
+	if (!process)
+		return;
+	if (!are_columns_equal(row)) {
+		recording->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < row->n_number; at += row->n_stacks[i++]) {
+		struct recorded_moment *moment = take_moment(process, row->number[i]);
+
+		if (!moment || row->kind[i] >= N_RECORDED_MOMENT_KINDS) {
+			recording->n_bad_rows++;
+			continue;
+		}
+		if (!row->piece[i])
+			moment->n_usages = 0;
+		moment->at_ns = row->at_ns[i];
+		moment->kind = row->kind[i];
+		moment->name = row->name[i];
+		moment->bytes = row->bytes[i];
+		moment->blocks = row->blocks[i];
+		load_stacks(recording, process, moment, row, at, row->n_stacks[i]);
+	}
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/fold/moments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/memory.h"
+#include "tools/writer/fold/heap_state.h"
+
+#define WORD_BITS 64u
+
+void torsh_moments_destroy(struct moments *moments)
+{
+	for (uint32_t i = 0; i < moments->n; i++)
+		free(moments->items[i].sites);
+	free(moments->touched);
+	free(moments->latest);
+}
+
+void torsh_moments_touch(struct moments *moments, uint32_t site)
+{
+	if (site >= moments->n_touched) {
+		uint32_t n = moments->n_touched ? moments->n_touched * 2 : 1024;
+		uint64_t *touched;
+
+		while (n <= site)
+			n *= 2;
+		touched = torsh_memory_new(n / WORD_BITS, sizeof(*touched));
+		if (moments->n_touched)
+			memcpy(touched, moments->touched, moments->n_touched / 8);
+		free(moments->touched);
+		moments->touched = touched;
+		moments->n_touched = n;
+	}
+	moments->touched[site / WORD_BITS] |= UINT64_C(1) << site % WORD_BITS;
+}
+
+/* ---- which sites changed --------------------------------------------------------------------- */
+
+static void extend_latest(struct moments *moments, uint32_t n)
+{
+	struct moment_site *latest;
+
+	if (n <= moments->n_latest)
+		return;
+	n += n / 2;
+	latest = torsh_memory_new(n, sizeof(*latest));
+	if (moments->n_latest)
+		memcpy(latest, moments->latest, moments->n_latest * sizeof(*latest));
+	free(moments->latest);
+	moments->latest = latest;
+	moments->n_latest = n;
+}
+
+/* Returns true if the site is not as the latest moment has it; updates that. */
+static bool note_site(struct moments *moments, struct heap_site *site, uint32_t number)
+{
+	struct moment_site *latest = &moments->latest[number];
+
+	site->is_touched = false;
+	if (latest->bytes == site->live.bytes && latest->n == site->live.n)
+		return false;
+	*latest =
+		(struct moment_site){.site = number, .bytes = site->live.bytes, .n = site->live.n};
+	return true;
+}
+
+static uint32_t count_touched(const struct moments *moments)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < moments->n_touched / WORD_BITS; i++)
+		n += (uint32_t)__builtin_popcountll(moments->touched[i]);
+	return n;
+}
+
+/* Gives the moment its list. */
+static void collect_sites(struct heap *heap, struct moment *moment)
+{
+	struct moments *moments = &heap->moments;
+	uint32_t n_most = count_touched(moments);
+
+	if (!n_most)
+		return;
+	extend_latest(moments, heap->n_sites);
+	moment->sites = torsh_memory_new(n_most, sizeof(*moment->sites));
+	for (uint32_t i = 0; i < moments->n_touched / WORD_BITS; i++) {
+		for (uint64_t bits = moments->touched[i]; bits; bits &= bits - 1) {
+			uint32_t site = i * WORD_BITS + (uint32_t)__builtin_ctzll(bits);
+
+			if (note_site(moments, &heap->sites[site], site))
+				moment->sites[moment->n_sites++] = moments->latest[site];
+		}
+		moments->touched[i] = 0;
+	}
+	moments->n_sites += moment->n_sites;
+}
+
+/* ---- fewer moments --------------------------------------------------------------------------- */
+
+/* Put the earlier list's sites that the later one lacks into that. */
+static void merge_sites(struct moment *to, const struct moment *from)
+{
+	struct moment_site *merged;
+	uint32_t n = 0, i = 0, k = 0;
+
+	if (!from->n_sites)
+		return;
+	merged = torsh_memory_new((size_t)from->n_sites + to->n_sites, sizeof(*merged));
+	while (i < from->n_sites || k < to->n_sites) {
+		if (k == to->n_sites ||
+		    (i < from->n_sites && from->sites[i].site < to->sites[k].site)) {
+			merged[n++] = from->sites[i++];
+			continue;
+		}
+		i += i < from->n_sites && from->sites[i].site == to->sites[k].site;
+		merged[n++] = to->sites[k++];
+	}
+	free(to->sites);
+	to->sites = merged;
+	to->n_sites = n;
+}
+
+/* Remove every second moment of a kind; the last of all stays. Returns the number of those. */
+static uint32_t thin_out(struct moments *moments, enum moment_kind kind)
+{
+	uint32_t n = 0, n_kept = 0, n_of_kind = 0;
+	struct moment *before = NULL;
+
+	moments->n_sites = 0;
+	for (uint32_t i = 0; i < moments->n; i++) {
+		struct moment item = moments->items[i];
+
+		if (before) {
+			merge_sites(&item, before);
+			free(before->sites);
+			before = NULL;
+		}
+		if (item.kind == kind && n_of_kind++ % 2 && i + 1 < moments->n) {
+			moments->items[i] = item;
+			before = &moments->items[i];
+			n++;
+			continue;
+		}
+		moments->n_sites += item.n_sites;
+		moments->items[n_kept++] = item;
+	}
+	moments->n = n_kept;
+	moments->n_of[kind] -= n;
+	if (moments->strides[kind] <= UINT64_MAX / 2)
+		moments->strides[kind] *= 2;
+	return n;
+}
+
+/* Keep all lists together below their bound. */
+static void limit_sites(const struct heap *heap, struct moments *moments)
+{
+	uint32_t n = 1;
+
+	while (n && moments->n_sites > MOMENTS_SITES + 2 * (uint64_t)heap->n_sites) {
+		n = 0;
+		for (uint32_t kind = 0; kind < N_MOMENT_KINDS; kind++)
+			n += moments->n_of[kind] > 1 ? thin_out(moments, kind) : 0;
+	}
+}
+
+/* ---- taking one ------------------------------------------------------------------------------ */
+
+static void take(struct heap *heap, uint64_t stamp, enum moment_kind kind, uint32_t name)
+{
+	struct moments *moments = &heap->moments;
+	struct moment moment = {.stamp = stamp,
+				.bytes = heap->tracker.bytes,
+				.n = heap->tracker.n,
+				.kind = kind,
+				.name = name,
+				.is_changed = true};
+
+	if (moments->n_of[kind] == MOMENTS_OF_KIND)
+		thin_out(moments, kind);
+	moment.number = ++moments->n_taken;
+	collect_sites(heap, &moment);
+	moments->items[moments->n++] = moment;
+	moments->n_of[kind]++;
+	limit_sites(heap, moments);
+}
+
+void torsh_moments_point(struct heap *heap, uint64_t stamp, uint64_t interval)
+{
+	struct moments *moments = &heap->moments;
+	uint64_t *stride = &moments->strides[MOMENT_BY_TIME];
+
+	if (stamp < moments->next_stamp)
+		return;
+	if (!*stride)
+		*stride = interval;
+	take(heap, stamp, MOMENT_BY_TIME, 0);
+	moments->next_stamp = stamp + *stride < stamp ? UINT64_MAX : stamp + *stride;
+}
+
+void torsh_moments_event(struct heap *heap, uint64_t stamp, enum moment_kind kind, uint32_t name)
+{
+	struct moments *moments = &heap->moments;
+	uint64_t *stride = &moments->strides[kind];
+
+	if (!*stride)
+		*stride = 1;
+	if (moments->n_seen[kind]++ % *stride == 0)
+		take(heap, stamp, kind, name);
+}

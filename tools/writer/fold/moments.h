@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Moments: the usage of all sites of a heap at some times of the run, so that reports can show what
+ * was live then and what grew in between. Each moment has only the sites that changed since the
+ * one before it.
+ *
+ * At most MOMENTS_OF_KIND of each kind are stored: when a kind is full, every second of its moments
+ * is removed and the interval doubles. The sites of a removed moment go to the next one, so that
+ * the others stay exact. All lists of sites together are bounded too: MOMENTS_SITES and twice the
+ * sites of the heap.
+ */
+#ifndef TORSH_WRITER_FOLD_MOMENTS_H
+#define TORSH_WRITER_FOLD_MOMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MOMENTS_OF_KIND 64u
+#define MOMENTS_SITES (1u << 18)
+
+/* The numbers are part of the recording's format. */
+enum moment_kind { MOMENT_BY_TIME, MOMENT_BY_STEP, MOMENT_BY_MARK, N_MOMENT_KINDS };
+
+/* The usage of a site from this moment on. */
+struct moment_site {
+	uint32_t site;
+	uint64_t bytes, n;
+};
+
+struct moment {
+	uint64_t stamp;
+	uint64_t bytes, n; /* of the heap */
+	uint32_t number; /* 1, 2, ...: rises with time, and stays the moment's */
+	enum moment_kind kind;
+	uint32_t name; /* by kind: 0, name of the step that ended, label of the mark */
+	bool is_changed; /* since the last checkpoint */
+	struct moment_site *sites; /* in the order of their numbers */
+	uint32_t n_sites;
+};
+
+struct moments {
+	struct moment items[N_MOMENT_KINDS * MOMENTS_OF_KIND]; /* n of them, in time order */
+	uint32_t n, n_taken;
+	uint32_t n_of[N_MOMENT_KINDS];
+	uint64_t strides[N_MOMENT_KINDS]; /* of time: in stamps, 0: none taken yet */
+	uint64_t n_seen[N_MOMENT_KINDS]; /* also those that were not taken */
+	uint64_t next_stamp; /* of the next moment by time */
+	uint64_t n_sites; /* in the lists of all moments */
+	uint64_t *touched; /* bits by site: changed since the latest moment */
+	uint32_t n_touched; /* the number of bits */
+	struct moment_site *latest; /* by site, as of the latest moment */
+	uint32_t n_latest;
+};
+
+struct heap;
+
+/* Free the moments. */
+void torsh_moments_destroy(struct moments *moments);
+
+/* A site changed for the first time since the latest moment. */
+void torsh_moments_touch(struct moments *moments, uint32_t site);
+
+/* The series of the process got a point: take a moment by time if one is due. */
+void torsh_moments_point(struct heap *heap, uint64_t stamp, uint64_t interval);
+
+/* A step ended, or the program set a mark: take a moment unless their interval skips this one. */
+void torsh_moments_event(struct heap *heap, uint64_t stamp, enum moment_kind kind, uint32_t name);
+
+#endif

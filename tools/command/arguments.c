@@ -34,6 +34,24 @@ uint64_t torsh_argument_duration(struct argp_state *state, const char *option, c
 	return ns;
 }
 
+uint64_t torsh_argument_moment(struct argp_state *state, const char *option, const char *text)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	char *end;
+	double number = strtod(text, &end);
+
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++) {
+		/* Also false for what is no number. */
+		if (strcmp(end, units[i].unit) == 0 && number >= 0 && number * units[i].ns < 1e19)
+			return (uint64_t)(number * units[i].ns);
+	}
+	argp_error(state, "--%s takes a time like 1.5s, 200ms or 30us, not \"%s\"", option, text);
+	return 0;
+}
+
 uint64_t torsh_argument_number(struct argp_state *state, const char *option, const char *text)
 {
 	char *end;

@@ -16,6 +16,12 @@ uint64_t torsh_argument_size(struct argp_state *state, const char *option, const
 /* Parse a time for an option, in ns. */
 uint64_t torsh_argument_duration(struct argp_state *state, const char *option, const char *text);
 
+/*
+ * Parse a moment for an option, "1.5s", "200ms", "30us": ns since the recording began; seconds
+ * without a unit.
+ */
+uint64_t torsh_argument_moment(struct argp_state *state, const char *option, const char *text);
+
 /* Parse a decimal number for an option. */
 uint64_t torsh_argument_number(struct argp_state *state, const char *option, const char *text);
 

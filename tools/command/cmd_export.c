@@ -11,7 +11,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/command/command.h"
-#include "tools/command/export_timeline.h"
+#include "tools/command/export/export_timeline.h"
 #include "tools/command/arguments.h"
 #include "tools/command/options.h"
 #include "tools/export/exporter.h"
@@ -90,26 +90,6 @@ static void parse_format(struct export_options *options, const char *argument,
 		argp_error(state, "--format takes %s, not \"%s\"", formats, argument);
 }
 
-/* "1.5s", "200ms", "30us", "100ns"; seconds without a unit. */
-static uint64_t parse_time(struct argp_state *state, const char *option, const char *argument)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-	char *end;
-	double number = strtod(argument, &end);
-
-	for (size_t i = 0; end != argument && i < sizeof(units) / sizeof(*units); i++) {
-		/* Also false for what is no number. */
-		if (strcmp(end, units[i].unit) == 0 && number >= 0 && number * units[i].ns < 1e19)
-			return (uint64_t)(number * units[i].ns);
-	}
-	argp_error(state, "--%s takes a time like 1.5s, 200ms or 30us, not \"%s\"", option,
-		   argument);
-	return 0;
-}
-
 static error_t parse_export(int key, char *argument, struct argp_state *state)
 {
 	struct export_options *options = state->input;
@@ -127,11 +107,11 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		options->output = strcmp(argument, "-") == 0 ? NULL : argument;
 		return 0;
 	case KEY_FROM:
-		options->window.from_ns = parse_time(state, "from", argument);
+		options->window.from_ns = torsh_argument_moment(state, "from", argument);
 		options->has_window = true;
 		return 0;
 	case KEY_TO:
-		options->window.to_ns = parse_time(state, "to", argument);
+		options->window.to_ns = torsh_argument_moment(state, "to", argument);
 		options->has_window = true;
 		return 0;
 	case KEY_BY_RANK:

@@ -7,7 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/command/command.h"
-#include "tools/command/export_timeline.h"
+#include "tools/command/export/export_timeline.h"
 #include "tools/command/options.h"
 
 static const char doc[] =

@@ -18,7 +18,13 @@ static const char doc[] =
 	"(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
 	"step of a training, whether or not the process has ended. With --device: memory that was got "
 	"from CUDA, of a device (cuda:0), managed, pinned, registered or imported; what was not freed "
-	"before its context was destroyed is among the leaks.";
+	"before its context was destroyed is among the leaks.\n\n"
+	"With --from, --to, --steps, --region or --since the leaks are the blocks that were allocated in "
+	"that window of time and were alive when their process ended. What realloc returned was "
+	"allocated then. A region that ran several times is all of its spans. Of several windows what "
+	"they have in common counts. A recording holds of each stack when its oldest and its youngest "
+	"live block were allocated: where these don't decide whether all of its blocks were allocated "
+	"in the window, the stack is shown apart, with what it may have leaked there at most.";
 
 enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT };
 
@@ -103,6 +109,7 @@ static void open_devices(struct device_reading *devices, const struct reading *r
 static void show_leaks(struct read_options *options, const struct reading *reading,
 		       const struct own_choice *choice)
 {
+	struct windows windows = {0};
 	struct leaks_view view = {
 		.options = options,
 		.reading = reading,
@@ -117,6 +124,11 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 		open_devices(&devices, reading, choice->device);
 		view.leaks.devices = &devices.memory;
 	}
+	if (options->window.is_some) {
+		torsh_windows_make(&windows, &options->window, reading->recording,
+				   reading->processes, reading->n_processes);
+		view.leaks.windows = &windows;
+	}
 	view.leaks.found.depth = options->depth;
 	view.leaks.found.view = options->view;
 	view.leaks.found.is_unmerged = options->has_depth;
@@ -124,12 +136,15 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 			 &options->suppress);
 	view.n_shown =
 		torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
+	view.n_undecided_shown =
+		torsh_options_choose(options, &view.leaks.undecided, reading->symbols, TEXT_LIMIT);
 	if (options->is_json)
 		torsh_leaks_json(&view);
 	else
 		torsh_leaks_text(&view);
 	if (choice->device)
 		torsh_device_reading_close(&devices);
+	torsh_windows_free(&windows);
 	torsh_leaks_free(&view.leaks);
 }
 
@@ -139,7 +154,10 @@ int torsh_command_leaks(int argc, char **argv)
 	struct reading reading;
 	struct own_choice choice = {0};
 
-	torsh_options_parse(argc, argv, doc, own_options, parse_own, &choice, &options);
+	torsh_options_parse_window(argc, argv, doc, own_options, parse_own, &choice, &options);
+	if (choice.is_growth && options.window.is_some)
+		torsh_die(
+			"--growth compares all steps of a run: it can't be restricted to a window");
 	torsh_reading_open(&reading, &options);
 	if (choice.is_growth)
 		show_growth(&options, &reading);

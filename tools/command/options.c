@@ -32,6 +32,10 @@ enum {
 	KEY_NO_DEFAULTS,
 	KEY_STEPS,
 	KEY_SKIP_WARMUP,
+	KEY_FROM,
+	KEY_TO,
+	KEY_REGION,
+	KEY_SINCE,
 	KEY_VERBOSE = 'v'
 };
 
@@ -79,6 +83,19 @@ static const struct argp_option options_steps[] = {
 	{"steps", KEY_STEPS, "A[-B]", 0, "only what began in these steps", 1},
 	{"skip-warmup", KEY_SKIP_WARMUP, "N", 0,
 	 "leave out the first N steps, and what is in no step", 1},
+	{0},
+};
+
+/* Of those that can be restricted to a window of time. */
+static const struct argp_option options_window[] = {
+	{"from", KEY_FROM, "TIME", 0,
+	 "only what was allocated from here on: 1.5s, 200ms, 30us since the recording began", 1},
+	{"to", KEY_TO, "TIME", 0, "only what was allocated before", 1},
+	{"steps", KEY_STEPS, "A[-B]", 0, "only what was allocated in these steps", 1},
+	{"region", KEY_REGION, "NAME", 0,
+	 "only what was allocated, by any thread, while a region of this name was open", 1},
+	{"since", KEY_SINCE, "MARK", 0,
+	 "only what was allocated since the program set this mark, for the first time", 1},
 	{0},
 };
 
@@ -270,6 +287,41 @@ static error_t parse_steps(int key, char *argument, struct argp_state *state)
 	}
 }
 
+static error_t parse_window(int key, char *argument, struct argp_state *state)
+{
+	struct window_request *window = &((struct read_options *)state->input)->window;
+
+	switch (key) {
+	case KEY_FROM:
+		window->from_ns = torsh_argument_moment(state, "from", argument);
+		break;
+	case KEY_TO:
+		window->to_ns = torsh_argument_moment(state, "to", argument);
+		if (!window->to_ns)
+			argp_error(state, "--to takes a time after the recording's begin");
+		break;
+	case KEY_STEPS:
+		torsh_argument_steps(state, argument, &window->steps.first, &window->steps.last);
+		window->steps.is_some = true;
+		break;
+	case KEY_REGION:
+		window->region = argument;
+		break;
+	case KEY_SINCE:
+		window->since = argument;
+		break;
+	case ARGP_KEY_END:
+		if (window->to_ns && window->from_ns >= window->to_ns)
+			argp_error(state, "--from has to be before --to");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	window->is_some = true;
+	return 0;
+}
+
+static const struct argp window_argp = {.options = options_window, .parser = parse_window};
 static const struct argp steps_argp = {.options = options_steps, .parser = parse_steps};
 
 struct own_input {
@@ -351,6 +403,15 @@ void torsh_options_parse(int argc, char **argv, const char *doc,
 			 struct read_options *options)
 {
 	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, NULL,
+		      options);
+	add_suppressions(options);
+}
+
+void torsh_options_parse_window(int argc, char **argv, const char *doc,
+				const struct argp_option *own_options, argp_parser_t parse_own,
+				void *own, struct read_options *options)
+{
+	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, &window_argp,
 		      options);
 	add_suppressions(options);
 }

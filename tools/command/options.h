@@ -13,7 +13,7 @@
 #include "tools/device/memory/device_memory.h"
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/suppress.h"
-#include "tools/timeline/prepass/prepass.h"
+#include "tools/timeline/window.h"
 
 #define READ_LIMIT_JSON 1000
 #define READ_WAIT_S 60
@@ -31,6 +31,7 @@ struct read_options {
 	enum stack_view view;
 	struct suppress suppress;
 	struct steps_choice steps;
+	struct window_request window;
 };
 
 extern const struct argp torsh_read_argp;
@@ -64,6 +65,11 @@ void torsh_options_parse_timeline(int argc, char **argv, const char *doc,
 void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       const struct argp_option *own_options, argp_parser_t parse_own,
 			       void *own, struct read_options *options);
+
+/* As torsh_options_parse, for commands that can be restricted to a window of time. */
+void torsh_options_parse_window(int argc, char **argv, const char *doc,
+				const struct argp_option *own_options, argp_parser_t parse_own,
+				void *own, struct read_options *options);
 
 /*
  * Likewise for commands that make a page for a browser: the options that select processes and

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
+#include "tools/base/size.h"
 #include "tools/report/parts.h"
 
 #define RANGES_SHOWN 8u
@@ -150,4 +151,105 @@ void torsh_selection_members(struct json_writer *json, struct recorded_process *
 {
 	emit_selection(json, prepass);
 	emit_notes(json, processes, n_processes, prepass);
+}
+
+/* What the spans of all processes are together. */
+struct spans_sum {
+	uint64_t n, from_ns, to_ns, total_ns;
+};
+
+static struct spans_sum sum_spans(const struct windows *windows)
+{
+	struct spans_sum sum = {.from_ns = UINT64_MAX};
+
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct time_window *window = &windows->items[i];
+
+		for (size_t k = 0; k < window->n; k++) {
+			const struct window_span *span = &window->spans[k];
+
+			sum.n++;
+			sum.total_ns += span->to_ns - span->from_ns;
+			sum.from_ns = span->from_ns < sum.from_ns ? span->from_ns : sum.from_ns;
+			sum.to_ns = span->to_ns > sum.to_ns ? span->to_ns : sum.to_ns;
+		}
+	}
+	return sum;
+}
+
+static void print_request(FILE *out, const struct windows *windows)
+{
+	const struct window_request *request = windows->request;
+	char times[SIZE_TEXT_BYTES];
+
+	if (request->steps.is_some && request->steps.first == request->steps.last)
+		fprintf(out, ", step %" PRIu64, request->steps.first);
+	else if (request->steps.is_some)
+		fprintf(out, ", steps %" PRIu64 " to %" PRIu64, request->steps.first,
+			request->steps.last);
+	if (request->region)
+		fprintf(out, ", region %s", request->region);
+	if (request->since)
+		fprintf(out, ", since mark %s", request->since);
+	if (windows->n_marks > 1)
+		fprintf(out, " (the first of %s)",
+			torsh_size_counted(windows->n_marks, "mark", times));
+}
+
+void torsh_selection_windows_text(FILE *out, const struct windows *windows)
+{
+	struct spans_sum sum = sum_spans(windows);
+	char from[SIZE_TEXT_BYTES], to[SIZE_TEXT_BYTES], spans[SIZE_TEXT_BYTES];
+
+	if (!sum.n) {
+		fputs("window: empty", out);
+	} else {
+		fprintf(out, "window: %s to %s", torsh_size_duration(sum.from_ns, from),
+			sum.to_ns == WINDOW_OPEN ? "the end" : torsh_size_duration(sum.to_ns, to));
+		if (sum.n > 1)
+			fprintf(out, ", %s of it", torsh_size_counted(sum.n, "span", spans));
+		if (sum.n > 1 && sum.to_ns != WINDOW_OPEN)
+			fprintf(out, " with %s", torsh_size_duration(sum.total_ns, to));
+	}
+	print_request(out, windows);
+	putc('\n', out);
+}
+
+static void emit_spans(struct json_writer *json, const struct time_window *window)
+{
+	torsh_json_begin_array(json, "spans");
+	for (size_t i = 0; i < window->n && i < RANGES_IN_JSON; i++) {
+		uint64_t to_ns = window->spans[i].to_ns;
+
+		torsh_json_begin_array(json, NULL);
+		torsh_json_put_u64(json, NULL, window->spans[i].from_ns);
+		torsh_json_put_known(json, NULL, to_ns != WINDOW_OPEN, to_ns);
+		torsh_json_end_array(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_put_u64(json, "omitted_spans",
+			   window->n > RANGES_IN_JSON ? window->n - RANGES_IN_JSON : 0);
+}
+
+void torsh_selection_windows_json(struct json_writer *json, const struct windows *windows)
+{
+	const struct window_request *request = windows->request;
+
+	torsh_json_begin_object(json, "window");
+	torsh_json_put_u64(json, "from_ns", request->from_ns);
+	torsh_json_put_known(json, "to_ns", request->to_ns, request->to_ns);
+	torsh_json_put_known(json, "first_step", request->steps.is_some, request->steps.first);
+	torsh_json_put_known(json, "last_step", request->steps.is_some, request->steps.last);
+	torsh_json_put_text(json, "region", request->region);
+	torsh_json_put_text(json, "since", request->since);
+	torsh_json_put_known(json, "marks", request->since, windows->n_marks);
+	torsh_json_begin_array(json, "processes");
+	for (size_t i = 0; i < windows->n; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_u64(json, "pid", windows->processes[i]->pid);
+		emit_spans(json, &windows->items[i]);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }

@@ -3,6 +3,7 @@
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 
 static void emit_leak(struct json_writer *json, const struct allocation_site *site)
 {
@@ -83,6 +84,25 @@ static void emit_imports(struct json_writer *json, const struct kept_imports *im
 		torsh_json_end_object(json);
 	}
 	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
+/* Sites of which an unknown part is in the window. */
+static void emit_window(struct json_writer *json, const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+
+	if (!leaks->windows)
+		return;
+	torsh_selection_windows_json(json, leaks->windows);
+	torsh_json_begin_object(json, "undecided");
+	torsh_json_put_u64(json, "bytes", leaks->undecided_bytes);
+	torsh_json_put_u64(json, "blocks", leaks->undecided_blocks);
+	torsh_json_begin_lines(json, "leaks");
+	for (size_t i = 0; i < view->n_undecided_shown; i++)
+		emit_leak(json, &leaks->undecided.items[i]);
+	torsh_json_end_array(json);
+	torsh_parts_emit_omitted(json, &leaks->undecided, view->n_undecided_shown);
 	torsh_json_end_object(json);
 }
 
@@ -173,6 +193,7 @@ void torsh_leaks_json(const struct leaks_view *view)
 		emit_leak(&json, &leaks->found.items[i]);
 	torsh_json_end_array(&json);
 	torsh_parts_emit_omitted(&json, &leaks->found, view->n_shown);
+	emit_window(&json, view);
 	emit_bookkeeping(&json, leaks);
 	emit_suppressed(&json, leaks, &view->options->suppress);
 	emit_imports(&json, &leaks->imports);

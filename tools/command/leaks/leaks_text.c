@@ -6,6 +6,7 @@
 #include "tools/frames/folded_stack.h"
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
+#include "tools/report/selection.h"
 #include "tools/report/sites/site_rows.h"
 #include "tools/report/text.h"
 
@@ -161,12 +162,48 @@ static void print_heading(const struct leaks_view *view)
 		 !torsh_losses_heap_is_whole(reading->recording, reading->processes,
 					     reading->n_processes))
 		torsh_text_heading(stdout, "Nothing that leaked is among what was recorded.");
+	else if (!leaks->blocks && leaks->undecided_blocks)
+		torsh_text_heading(stdout, "Nothing%s%s leaked for certain.", of, device);
 	else if (!leaks->blocks)
 		torsh_text_heading(stdout, "No leaks%s%s.", of, device);
 	else
 		torsh_text_heading(stdout, "%s%s%s leaked in %s%s",
 				   torsh_size_human(leaks->bytes, bytes), of, device,
 				   torsh_text_blocks(leaks->blocks, blocks), at);
+}
+
+/* What may have been allocated in the window. */
+static void print_undecided(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	size_t n_left = leaks->undecided.n - view->n_undecided_shown;
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (!leaks->undecided_blocks)
+		return;
+	printf("undecided: up to %s in up to %s. The recording has the times of the oldest and the\n"
+	       "youngest block of each stack, which don't decide how many were allocated in the window:\n",
+	       torsh_size_human(leaks->undecided_bytes, bytes),
+	       torsh_text_blocks(leaks->undecided_blocks, blocks));
+	torsh_site_rows_print(stdout,
+			      &(struct site_rows){
+				      .heading = "UP TO",
+				      .items = leaks->undecided.items,
+				      .n = view->n_undecided_shown,
+				      .with_pid = view->reading->n_processes > 1,
+				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
+			      });
+	if (n_left)
+		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+}
+
+static void print_window(const struct leaks *leaks)
+{
+	if (!leaks->windows)
+		return;
+	torsh_selection_windows_text(stdout, leaks->windows);
+	printf("counted: blocks that were allocated in it, and were alive when their process %s\n",
+	       leaks->at_exec ? "became another program" : "ended");
 }
 
 /* A line for each process that leaks, where several do. */
@@ -226,6 +263,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 
 	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
 	print_heading(view);
+	print_window(leaks);
 	print_leaking(view);
 	if (!leaks->device)
 		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes,
@@ -242,6 +280,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 			      });
 	if (n_left)
 		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+	print_undecided(view);
 	if (view->shows_kept) {
 		print_imports(&leaks->imports);
 		print_left_out(view);

@@ -11,6 +11,7 @@ struct leaks_view {
 	const struct reading *reading;
 	struct leaks leaks;
 	size_t n_shown; /* allocation sites that are printed */
+	size_t n_undecided_shown; /* the same, of those that may be in the window */
 	bool shows_kept;
 };
 

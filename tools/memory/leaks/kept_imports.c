@@ -102,6 +102,8 @@ void torsh_kept_imports_add(struct kept_imports *imports, const struct allocatio
 {
 	struct kept_import *import = NULL;
 
+	if (!site->blocks)
+		return;
 	for (size_t i = 0; i < imports->n && !import; i++)
 		if (!strcmp(imports->items[i].package, package))
 			import = &imports->items[i];

@@ -16,6 +16,8 @@ static void keep_book(struct leaks *leaks, const char *what, const struct alloca
 {
 	struct leaks_kept *kept = NULL;
 
+	if (!site->blocks)
+		return;
 	for (size_t i = 0; i < leaks->n_bookkeeping && !kept; i++) {
 		if (strcmp(leaks->bookkeeping[i].what, what) == 0)
 			kept = &leaks->bookkeeping[i];
@@ -186,7 +188,7 @@ static bool suppress_holder(struct leaks *leaks, const struct rules *rules,
 	rule = &rules->suppress->rules[ruling->rule];
 	rule->blocks += site->blocks;
 	rule->bytes += site->bytes;
-	rule->n_stacks++;
+	rule->n_stacks += site->blocks != 0;
 	leaks->suppressed_blocks += site->blocks;
 	leaks->suppressed_bytes += site->bytes;
 	return true;
@@ -332,9 +334,34 @@ static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, 
 	return is_suppressed || package;
 }
 
+/* How much of the site's memory was allocated in the window. */
+static enum window_part part_of(const struct time_window *window,
+				const struct allocation_site *site)
+{
+	if (!window)
+		return WINDOW_HAS_ALL;
+	if (!site->has_times)
+		return window->n ? WINDOW_HAS_SOME : WINDOW_HAS_NONE;
+	return torsh_window_part(window, site->blocks, site->first_ns, site->last_ns);
+}
+
+/* Add a site that may be in the window, unless it's no leak anyway. */
+static void add_undecided(struct leaks *leaks, const struct decisions *decisions, size_t i,
+			  const struct allocation_site *site)
+{
+	struct allocation_site nothing = *site;
+
+	nothing.blocks = nothing.bytes = 0;
+	if (is_left_out(leaks, decisions, i, &nothing))
+		return;
+	leaks->undecided_blocks += site->blocks;
+	leaks->undecided_bytes += site->bytes;
+	torsh_sites_put(&leaks->undecided, site);
+}
+
 static void find_in_process(struct leaks *leaks, const struct recorded_process *process,
-			    struct leaks_process *sum, struct symbols *symbols,
-			    struct suppress *suppress)
+			    const struct time_window *window, struct leaks_process *sum,
+			    struct symbols *symbols, struct suppress *suppress)
 {
 	size_t first = leaks->found.n, n = first;
 	struct decisions decisions;
@@ -343,7 +370,12 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 	decide(&decisions, leaks, process, symbols, suppress, first);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct allocation_site *site = &leaks->found.items[i];
+		enum window_part part = part_of(window, site);
 
+		if (part == WINDOW_HAS_SOME)
+			add_undecided(leaks, &decisions, i - first, site);
+		if (part != WINDOW_HAS_ALL)
+			continue;
 		leaks->alive_blocks += site->blocks;
 		leaks->alive_bytes += site->bytes;
 		if (is_left_out(leaks, &decisions, i - first, site))
@@ -356,7 +388,8 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 	}
 	leaks->found.n = n;
 	end_decisions(&decisions);
-	if (!leaks->devices)
+	/* From before the process began: in no window of it. */
+	if (!leaks->devices && !window)
 		count_inherited(leaks, process);
 }
 
@@ -372,19 +405,26 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 		if (is_exec)
 			count_at_exec(leaks, processes[i], &leaks->processes[i]);
 		if (is_exec == leaks->at_exec)
-			find_in_process(leaks, processes[i], &leaks->processes[i], symbols,
-					suppress);
+			find_in_process(leaks, processes[i],
+					leaks->windows ? &leaks->windows->items[i] : NULL,
+					&leaks->processes[i], symbols, suppress);
 		leaks->blocks += leaks->processes[i].blocks;
 		leaks->bytes += leaks->processes[i].bytes;
 	}
 	torsh_kept_imports_sort(&leaks->imports);
 	torsh_sites_merge_stacks(&leaks->found, symbols);
 	torsh_sites_merge_alike(&leaks->found, symbols);
+	leaks->undecided.depth = leaks->found.depth;
+	leaks->undecided.view = leaks->found.view;
+	leaks->undecided.is_unmerged = leaks->found.is_unmerged;
+	torsh_sites_merge_stacks(&leaks->undecided, symbols);
+	torsh_sites_merge_alike(&leaks->undecided, symbols);
 }
 
 void torsh_leaks_free(struct leaks *leaks)
 {
 	torsh_sites_free(&leaks->found);
+	torsh_sites_free(&leaks->undecided);
 	free(leaks->processes);
 	free(leaks->bookkeeping);
 	free(leaks->imports.items);

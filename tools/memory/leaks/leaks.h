@@ -17,6 +17,10 @@
  * Of a device likewise: what was not freed when the process ended. What nobody freed before its
  * context was destroyed is a leak too, and also counted apart. Memory that a framework's allocator
  * has got and not given out is bookkeeping.
+ *
+ * In a window of time: those that were allocated in it. Of a stack of the heap the recording holds
+ * when the oldest and the youngest of its live blocks were allocated. Where these two don't decide
+ * about all of them, the stack is undecided: counted apart, as all that its blocks may be.
  */
 #ifndef TORSH_MEMORY_LEAKS_LEAKS_H
 #define TORSH_MEMORY_LEAKS_LEAKS_H
@@ -25,6 +29,7 @@
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/kept_imports.h"
 #include "tools/memory/leaks/suppress.h"
+#include "tools/timeline/window.h"
 
 #define LEAKS_KEPT_BYTES (UINT64_C(4) << 20)
 
@@ -46,7 +51,10 @@ struct leaks {
 	struct device_sum with_context; /* of those found: that ended with their context */
 	/* in place of leaks, what was alive when a process became another program is found */
 	bool at_exec;
+	const struct windows *windows; /* of the processes given; NULL: the whole run */
 	struct allocation_sites found;
+	struct allocation_sites undecided; /* whole sites: at most all of it was in the window */
+	uint64_t undecided_blocks, undecided_bytes;
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
 	struct leaks_process *processes;
@@ -65,8 +73,8 @@ struct leaks {
 };
 
 /*
- * Find the leaks. suppress may be NULL. leaks->devices, ->device, ->at_exec, ->found.depth and
- * .view may be set before; the results are neither sorted nor named.
+ * Find the leaks. suppress may be NULL. leaks->devices, ->device, ->at_exec, ->windows,
+ * ->found.depth and .view may be set before; the results are neither sorted nor named.
  */
 void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
 		      size_t n_processes, struct symbols *symbols, struct suppress *suppress);

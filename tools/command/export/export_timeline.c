@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/command/export_timeline.h"
+#include "tools/command/export/export_timeline.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Windows of time that a report is restricted to: from one time to another, steps, the ranges of
+ * one name, or all since a mark. Where several are requested, the window is what they have in
+ * common. Steps, ranges and marks are those of each process.
+ */
+#ifndef TORSH_TIMELINE_WINDOW_H
+#define TORSH_TIMELINE_WINDOW_H
+
+#include "tools/timeline/steps.h"
+
+#define WINDOW_OPEN UINT64_MAX /* in place of an end */
+
+/* Times are since the recording began. */
+struct window_request {
+	bool is_some; /* false: the whole run */
+	uint64_t from_ns, to_ns; /* to_ns 0: no end */
+	struct steps_choice steps;
+	const char *region, *since; /* NAME, or DOMAIN/NAME; NULL: none */
+};
+
+struct window_span {
+	uint64_t from_ns, to_ns; /* from from_ns on, before to_ns */
+};
+
+/* Of one process: in the order of time, without overlap. */
+struct time_window {
+	struct window_span *spans;
+	size_t n, n_room;
+};
+
+struct windows {
+	const struct window_request *request;
+	struct recorded_process *const *processes;
+	struct time_window *items; /* one for each process, in the order given */
+	size_t n;
+	uint64_t n_marks; /* of the name in request->since, in these processes */
+};
+
+/* How much of something lies in a window. */
+enum window_part { WINDOW_HAS_NONE, WINDOW_HAS_SOME, WINDOW_HAS_ALL };
+
+/*
+ * Find the windows of these processes. request and processes must outlive them. Ends the program
+ * with a sentence if no process has such steps, such a range or such a mark.
+ */
+void torsh_windows_make(struct windows *windows, const struct window_request *request,
+			const struct recording *recording,
+			struct recorded_process *const *processes, size_t n_processes);
+
+/* Free the windows. */
+void torsh_windows_free(struct windows *windows);
+
+/* Returns true if the window contains the time. */
+bool torsh_window_has(const struct time_window *window, uint64_t at_ns);
+
+/*
+ * Returns the part of n moments in a window of which only the first and the last one are known.
+ * WINDOW_HAS_SOME: perhaps none or all of them.
+ */
+enum window_part torsh_window_part(const struct time_window *window, uint64_t n, uint64_t first_ns,
+				   uint64_t last_ns);
+
+#endif

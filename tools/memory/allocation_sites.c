@@ -165,6 +165,9 @@ void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_p
 		else
 			collect_usages(sites, process, true);
 		break;
+	case SITES_CURRENT:
+		collect_usages(sites, process, true);
+		break;
 	case SITES_PEAK:
 		collect_usages(sites, process, false);
 		break;

@@ -14,6 +14,7 @@
 
 enum sites_of {
 	SITES_LIVE, /* blocks that were not freed; those from before a fork are left out */
+	SITES_CURRENT, /* likewise, as the sum of the heap has them; without times */
 	SITES_PEAK, /* shares at the moment of the highest heap */
 	SITES_SESSION_PEAK, /* the same of all processes' heaps together */
 	SITES_ALLOCATED, /* all blocks ever allocated */

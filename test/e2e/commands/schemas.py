@@ -71,6 +71,8 @@ def documents():
     found = {name: [json.loads(torsh(name, output, "--json")) for output in (heap, steps)]
              for name in ("report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions")}
     found["leaks-growth"] = [json.loads(torsh("leaks", "--growth", "--json", output)) for output in (heap, steps)]
+    found["peak-moments"] = [json.loads(torsh("peak", output, *arguments, "--json")) for output in (heap, steps)
+                             for arguments in (("--at", "1s"), ("--since", "start"), ("--from", "0"))]
     found["diff"] = [json.loads(torsh("diff", before, after, "--json")) for before, after in ((heap, heap), (heap, steps))]
     found["check"] = [json.loads(torsh("check", heap, "--max-leak", "1G", "--max-peak", "1T", "--json"))]
     found["list"] = [json.loads(torsh("list", "--json"))]

@@ -39,12 +39,22 @@ static bool grows(const struct allocation_site *site, uint64_t *bytes)
 	return site->blocks >= steps / 2;
 }
 
+/* Returns out, which holds SIZE_TEXT_BYTES and a sign. */
+static const char *put_blocks(const struct site_rows *rows, uint64_t blocks, char *out)
+{
+	bool is_less = rows->is_change && (int64_t)blocks < 0;
+
+	*out = '-';
+	torsh_size_grouped(is_less ? 0 - blocks : blocks, out + is_less);
+	return out;
+}
+
 static void print_numbers(FILE *out, const struct site_rows *rows, size_t i)
 {
 	const struct allocation_site *site = &rows->items[i];
 	uint64_t steps = site->process->steps.late_steps, step_bytes = 0;
 	bool is_growing = rows->has_growth ? steps != 0 : grows(site, &step_bytes);
-	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], text[SIZE_TEXT_BYTES];
+	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES + 1], text[SIZE_TEXT_BYTES];
 	char share[16] = "", growth[SIZE_TEXT_BYTES + 8] = "";
 
 	if (rows->has_growth && steps)
@@ -55,7 +65,7 @@ static void print_numbers(FILE *out, const struct site_rows *rows, size_t i)
 	if (is_growing)
 		snprintf(growth, sizeof(growth), "%s/step", torsh_size_human(step_bytes, text));
 	fprintf(out, "%3zu %9s %7s %9s %14s   ", i + 1, torsh_size_human(site->bytes, bytes), share,
-		torsh_size_grouped(site->blocks, blocks), growth);
+		put_blocks(rows, site->blocks, blocks), growth);
 }
 
 static void print_steps(FILE *out, const struct allocation_site *site)

@@ -16,6 +16,7 @@ struct site_rows {
 	size_t n;
 	uint64_t whole_bytes; /* that shares are of; 0: no shares */
 	bool with_pid;
+	bool is_change; /* blocks are a difference, which may be below 0 */
 	bool has_growth; /* bytes and blocks are of the later steps, and grow */
 	size_t max_rows; /* of frames per site; 0: all */
 };

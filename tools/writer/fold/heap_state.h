@@ -23,7 +23,7 @@
 #include <stddef.h>
 
 #include "tools/base/containers/live_table.h"
-#include "tools/writer/fold/moments.h"
+#include "tools/writer/fold/heap_moments.h"
 #include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
 #include "tools/writer/fold/tables/small_table.h"

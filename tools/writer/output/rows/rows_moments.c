@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Moments (tools/writer/fold/moments.h), those that are new since the last checkpoint. */
+/* Moments (tools/writer/fold/heap_moments.h), those that are new since the last checkpoint. */
 #include <stdbool.h>
 
 #include "tools/writer/output/rows/rows_parts.h"

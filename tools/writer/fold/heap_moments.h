@@ -9,8 +9,8 @@
  * the others stay exact. All lists of sites together are bounded too: MOMENTS_SITES and twice the
  * sites of the heap.
  */
-#ifndef TORSH_WRITER_FOLD_MOMENTS_H
-#define TORSH_WRITER_FOLD_MOMENTS_H
+#ifndef TORSH_WRITER_FOLD_HEAP_MOMENTS_H
+#define TORSH_WRITER_FOLD_HEAP_MOMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/fold/moments.h"
+#include "tools/writer/fold/heap_moments.h"
 
 #include <stdlib.h>
 #include <string.h>

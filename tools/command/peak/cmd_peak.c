@@ -9,8 +9,10 @@
 
 #include "tools/base/die.h"
 #include "tools/base/size.h"
+#include "tools/command/arguments.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
+#include "tools/command/peak/peak_moments.h"
 #include "tools/memory/peak.h"
 #include "tools/report/device_refusals_report.h"
 #include "tools/report/device_report.h"
@@ -31,24 +33,97 @@ static const char doc[] =
 	"--rank the one with the highest peak is shown. With --device: the holders of CUDA memory when it was "
 	"largest, of a device (cuda:0), managed, pinned, registered or imported, the driver's figure at that moment, and the "
 	"allocations that it refused; all: when the heap and all devices together were largest. Of several processes the one with the highest peak is shown, "
-	"and when all that used the same device had most of it together.";
+	"and when all that used the same device had most of it together.\n\n"
+	"With --at, --step or --mark: what was live at another moment. Besides the start, the peak and the end these are "
+	"up to 64 regular times, 64 ends of steps and 64 marks; the nearest one is shown, with its distance. With --from or "
+	"--to: the highest of the moments between, which is exact if the peak is among them. With --since: what grew from one "
+	"moment to another one, and what was given back.";
 
-enum { KEY_DEVICE = 0x2000 };
+enum {
+	KEY_DEVICE = 0x2000,
+	KEY_AT,
+	KEY_STEP,
+	KEY_MARK,
+	KEY_SINCE,
+	KEY_FROM,
+	KEY_TO,
+	KEY_STEPS,
+	KEY_REGION
+};
 
 static const struct argp_option own_options[] = {
 	{"device", KEY_DEVICE, "NAME", 0,
 	 "memory of this device: cuda:0, managed, pinned, registered, imported, or all", 0},
+	{"at", KEY_AT, "MOMENT", 0,
+	 "what was live at a time (1.5s, 200ms since the recording began), at start, peak or end, or at a mark of that name",
+	 0},
+	{"step", KEY_STEP, "N", 0, "what was live at the end of this step", 0},
+	{"mark", KEY_MARK, "NAME", 0, "what was live at the first mark of that name", 0},
+	{"since", KEY_SINCE, "MOMENT", 0, "what changed since then, up to --to or the end", 0},
+	{"from", KEY_FROM, "MOMENT", 0, "the highest moment from here on", 0},
+	{"to", KEY_TO, "MOMENT", 0, "up to here", 0},
+	{"steps", KEY_STEPS, "A[-B]", 0, "the highest moment in these steps", 0},
+	{"region", KEY_REGION, "NAME", 0, "the highest moment in the ranges of that name", 0},
 	{0},
+};
+
+struct peak_options {
+	const char *device;
+	struct moments_request moments;
 };
 
 static error_t parse_peak(int key, char *argument, struct argp_state *state)
 {
-	const char **device = state->input;
+	struct peak_options *own = state->input;
+	struct moments_request *moments = &own->moments;
 
-	if (key != KEY_DEVICE)
+	switch (key) {
+	case KEY_DEVICE:
+		own->device = argument;
+		return 0;
+	case KEY_AT:
+		torsh_moment_request_parse(&moments->at, argument);
+		return 0;
+	case KEY_STEP:
+		moments->at = (struct moment_request){
+			.kind = MOMENT_OF_STEP,
+			.number = torsh_argument_number(state, "step", argument)};
+		return 0;
+	case KEY_MARK:
+		moments->at = (struct moment_request){.kind = MOMENT_OF_NAME, .name = argument};
+		return 0;
+	case KEY_SINCE:
+		torsh_moment_request_parse(&moments->since, argument);
+		return 0;
+	case KEY_FROM:
+		torsh_moment_request_parse(&moments->from, argument);
+		return 0;
+	case KEY_TO:
+		torsh_moment_request_parse(&moments->to, argument);
+		return 0;
+	case KEY_STEPS:
+		torsh_argument_steps(state, argument, &moments->window.steps.first,
+				     &moments->window.steps.last);
+		moments->window.steps.is_some = moments->window.is_some = true;
+		return 0;
+	case KEY_REGION:
+		moments->window.region = argument;
+		moments->window.is_some = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (own->device && torsh_moments_are_requested(moments))
+			argp_error(state, "--device shows the peak only");
+		if (moments->at.kind && (moments->since.kind || moments->to.kind))
+			argp_error(state, "--at, --step and --mark stand alone");
+		if ((moments->since.kind || moments->at.kind) &&
+		    (moments->from.kind || moments->window.is_some))
+			argp_error(
+				state,
+				"--from, --steps and --region choose the highest moment: no other can be chosen");
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	*device = argument;
-	return 0;
+	}
 }
 
 /* The selection by --device. */
@@ -472,41 +547,37 @@ static void collect_device(struct view *view)
 			       moment);
 }
 
-int torsh_command_peak(int argc, char **argv)
+static void show_peak(struct read_options *options, struct reading *reading, const char *device)
 {
-	struct read_options options = {0};
-	struct reading reading;
-	struct view view = {.reading = &reading};
+	struct view view = {.reading = reading, .device.name = device};
 
-	torsh_options_parse(argc, argv, doc, own_options, parse_peak, &view.device.name, &options);
-	torsh_reading_open(&reading, &options);
 	if (view.device.name)
 		choose_device(&view);
 	else
-		view.peak = torsh_peak_choose(reading.recording, reading.processes,
-					      reading.n_processes);
-	view.mapper = view.peak.process ? view.peak.process : choose_mapper(&reading);
-	view.heap.depth = view.mapped.depth = options.depth;
-	view.heap.view = view.mapped.view = options.view;
-	view.heap.is_unmerged = view.mapped.is_unmerged = options.has_depth;
+		view.peak = torsh_peak_choose(reading->recording, reading->processes,
+					      reading->n_processes);
+	view.mapper = view.peak.process ? view.peak.process : choose_mapper(reading);
+	view.heap.depth = view.mapped.depth = options->depth;
+	view.heap.view = view.mapped.view = options->view;
+	view.heap.is_unmerged = view.mapped.is_unmerged = options->has_depth;
 	if (view.device.name)
 		collect_device(&view);
 	else
-		torsh_peak_collect(&view.heap, &view.peak, reading.recording);
+		torsh_peak_collect(&view.heap, &view.peak, reading->recording);
 	torsh_sites_collect(&view.mapped, view.mapper, SITES_MAPPED);
-	torsh_sites_mark_arenas(&view.mapped, reading.symbols);
-	torsh_sites_merge_stacks(&view.heap, reading.symbols);
-	torsh_sites_merge_stacks(&view.mapped, reading.symbols);
-	torsh_sites_merge_alike(&view.heap, reading.symbols);
-	torsh_sites_merge_alike(&view.mapped, reading.symbols);
-	view.is_verbose = options.is_verbose;
-	view.max_rows = options.has_depth ? 0 : FOLDED_ROWS;
+	torsh_sites_mark_arenas(&view.mapped, reading->symbols);
+	torsh_sites_merge_stacks(&view.heap, reading->symbols);
+	torsh_sites_merge_stacks(&view.mapped, reading->symbols);
+	torsh_sites_merge_alike(&view.heap, reading->symbols);
+	torsh_sites_merge_alike(&view.mapped, reading->symbols);
+	view.is_verbose = options->is_verbose;
+	view.max_rows = options->has_depth ? 0 : FOLDED_ROWS;
 	for (size_t i = 0; i < view.mapped.n; i++)
 		view.arena_bytes += view.mapped.items[i].is_arena ? view.mapped.items[i].bytes : 0;
-	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);
+	view.n_heap = torsh_options_choose(options, &view.heap, reading->symbols, TEXT_LIMIT);
 	view.n_mapped =
-		torsh_options_choose(&options, &view.mapped, reading.symbols, TEXT_LIMIT_MAPPED);
-	if (options.is_json) {
+		torsh_options_choose(options, &view.mapped, reading->symbols, TEXT_LIMIT_MAPPED);
+	if (options->is_json) {
 		print_json(&view);
 	} else {
 		put_arenas_first(&view);
@@ -516,6 +587,20 @@ int torsh_command_peak(int argc, char **argv)
 	torsh_sites_free(&view.mapped);
 	if (view.device.name)
 		close_device(&view.device);
+}
+
+int torsh_command_peak(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	struct peak_options own = {.moments.window.steps.last = UINT64_MAX};
+
+	torsh_options_parse(argc, argv, doc, own_options, parse_peak, &own, &options);
+	torsh_reading_open(&reading, &options);
+	if (torsh_moments_are_requested(&own.moments))
+		torsh_peak_moments(&options, &reading, &own.moments);
+	else
+		show_peak(&options, &reading, own.device);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/base/size.h"
+#include "tools/command/peak/moments_view.h"
+#include "tools/frames/folded_stack.h"
+#include "tools/report/sites/site_rows.h"
+#include "tools/report/text.h"
+
+#define MOMENT_TEXT_BYTES 300
+
+/* "the mark "loaded", 1.20 s after the recording began" */
+static const char *put_moment(const struct memory_moment *moment, char *out)
+{
+	char at[SIZE_TEXT_BYTES], what[MOMENT_TEXT_BYTES / 2] = "";
+
+	torsh_size_duration(moment->at_ns, at);
+	switch (moment->kind) {
+	case MEMORY_AT_START:
+	case MEMORY_AT_PEAK:
+	case MEMORY_AT_END:
+		snprintf(what, sizeof(what), "the %s, ", torsh_memory_moment_names[moment->kind]);
+		break;
+	case MEMORY_AT_MARK:
+		snprintf(what, sizeof(what), "the mark \"%.100s\", ",
+			 moment->mark ? moment->mark : "");
+		break;
+	case MEMORY_AT_STEP:
+		if (moment->has_step)
+			snprintf(what, sizeof(what), "the end of step %" PRIu64 ", ", moment->step);
+		break;
+	default:
+		break;
+	}
+	snprintf(out, MOMENT_TEXT_BYTES, "%s%s after the recording began", what, at);
+	return out;
+}
+
+static void print_distance(const struct moment_request *request, const struct memory_moment *moment)
+{
+	uint64_t at_ns = moment->at_ns, asked = request->number;
+	char text[SIZE_TEXT_BYTES];
+
+	if (request->kind == MOMENT_OF_TIME && asked != at_ns)
+		printf("    the nearest moment that was kept, %s %s than requested\n",
+		       torsh_size_duration(asked > at_ns ? asked - at_ns : at_ns - asked, text),
+		       at_ns > asked ? "later" : "earlier");
+	if (request->kind == MOMENT_OF_STEP && asked != moment->step)
+		printf("    the nearest end of a step that was kept; step %" PRIu64
+		       " was requested\n",
+		       asked);
+}
+
+/* A line for each process that is shown. */
+static void print_processes(const struct moments_view *view)
+{
+	const struct moments_request *request = view->request;
+
+	for (size_t i = 0; i < view->reading->n_processes; i++) {
+		const struct process_moments *of = &view->items[i];
+		const struct recorded_process *process = of->all.process;
+		char at[MOMENT_TEXT_BYTES], since[MOMENT_TEXT_BYTES], bytes[SIZE_TEXT_BYTES];
+
+		if (!of->at)
+			continue;
+		printf("  %s (pid %" PRIu32 "): %s at %s\n", torsh_recording_program_name(process),
+		       process->pid, torsh_size_human(of->at->bytes, bytes),
+		       put_moment(of->at, at));
+		print_distance(request->at.kind ? &request->at : &request->to, of->at);
+		if (of->since) {
+			printf("    less %s at %s\n", torsh_size_human(of->since->bytes, bytes),
+			       put_moment(of->since, since));
+			print_distance(&request->since, of->since);
+		}
+		if (!of->all.n_kept)
+			puts("    no moments were kept besides the start, the peak and the end: an older version "
+			     "recorded this, or the writer ended early");
+		if (of->all.n_damaged)
+			printf("    %zu moments are left out: the recording lacks some of their stacks\n",
+			       of->all.n_damaged);
+	}
+}
+
+static void print_heading(const struct moments_view *view)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+	bool is_less = view->is_change && (int64_t)view->bytes < 0;
+	uint64_t size = is_less ? 0 - view->bytes : view->bytes;
+
+	torsh_size_exact(size, bytes);
+	if (view->is_change)
+		torsh_text_heading(stdout, "the heap changed by %s%s", is_less ? "-" : "+", bytes);
+	else
+		torsh_text_heading(stdout, "%s in %s were live%s", bytes,
+				   torsh_text_blocks(view->blocks, blocks),
+				   view->is_window ? " at the highest moment of the window" : "");
+}
+
+static void print_window(const struct moments_view *view)
+{
+	char bytes[SIZE_TEXT_BYTES], at[SIZE_TEXT_BYTES];
+
+	if (!view->is_window)
+		return;
+	if (view->has_peak)
+		puts("    exact: the peak of the process is in this window");
+	else if (view->curve_bytes > view->bytes)
+		printf("    the heap had %s at %s, but who held that was not kept\n",
+		       torsh_size_human(view->curve_bytes, bytes),
+		       torsh_size_duration(view->curve_ns, at));
+	else
+		puts("    of the moments that were kept; between two of them the heap may have been larger");
+}
+
+static void print_sites(const struct moments_view *view, const struct allocation_sites *sites,
+			size_t n, uint64_t whole_bytes, const char *heading)
+{
+	const struct read_options *options = view->options;
+
+	torsh_site_rows_print(stdout, &(struct site_rows){
+					      .heading = heading,
+					      .items = sites->items,
+					      .n = n,
+					      .whole_bytes = whole_bytes,
+					      .is_change = view->is_change,
+					      .with_pid = view->reading->n_processes > 1,
+					      .max_rows = options->has_depth ? 0 : FOLDED_ROWS,
+				      });
+	torsh_text_more(stdout, sites->n - n);
+}
+
+void torsh_moments_text(const struct moments_view *view)
+{
+	const struct reading *reading = view->reading;
+	uint64_t blocks, grown;
+	char bytes[SIZE_TEXT_BYTES];
+
+	torsh_text_missing(stdout, reading->recording, reading->processes, reading->n_processes);
+	print_heading(view);
+	print_processes(view);
+	print_window(view);
+	torsh_text_losses(stdout, reading->processes, reading->n_processes,
+			  view->options->is_verbose);
+	torsh_sites_sum(&view->held, &blocks, &grown);
+	print_sites(view, &view->held, view->n_held, grown, view->is_change ? "GREW" : "HELD");
+	if (!view->is_change)
+		return;
+	if (!view->held.n)
+		puts("Nothing grew.");
+	if (view->shrunk.n)
+		torsh_text_heading(stdout, "%s were given back",
+				   torsh_size_human(view->shrunk_bytes, bytes));
+	print_sites(view, &view->shrunk, view->n_shrunk, view->shrunk_bytes, "GIVEN BACK");
+}

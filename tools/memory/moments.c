@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/memory/moments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/containers/sparse_array.h"
+#include "tools/base/die.h"
+
+const char *const torsh_memory_moment_names[] = {
+#define KIND(NAME, name) #name,
+	MEMORY_MOMENT_KINDS
+#undef KIND
+};
+
+static void put(struct memory_moments *moments, const struct memory_moment *moment)
+{
+	moments->items = torsh_array_reserve(moments->items, moments->n, &moments->n_room,
+					     sizeof(*moments->items));
+	moments->items[moments->n++] = *moment;
+}
+
+/* ---- what the writer kept -------------------------------------------------------------------- */
+
+/* Usage by stack, and its sums. */
+struct usages {
+	struct sparse_array by_stack; /* struct usage */
+	uint64_t bytes, blocks;
+};
+
+struct usage {
+	uint64_t bytes, blocks;
+};
+
+static void apply(struct usages *usages, const struct recorded_moment *moment)
+{
+	for (size_t i = 0; i < moment->n_usages; i++) {
+		const struct recorded_moment_usage *now = &moment->usages[i];
+		struct usage *usage = torsh_sparse_array_at(&usages->by_stack, now->stack);
+
+		usages->bytes += now->bytes - usage->bytes;
+		usages->blocks += now->blocks - usage->blocks;
+		*usage = (struct usage){.bytes = now->bytes, .blocks = now->blocks};
+	}
+}
+
+static enum memory_moment_kind kind_of(const struct recorded_moment *moment)
+{
+	switch (moment->kind) {
+	case RECORDED_MOMENT_BY_STEP:
+		return MEMORY_AT_STEP;
+	case RECORDED_MOMENT_BY_MARK:
+		return MEMORY_AT_MARK;
+	default:
+		return MEMORY_AT_TIME;
+	}
+}
+
+static const char *mark_name(const struct recorded_process *process,
+			     const struct recorded_moment *moment)
+{
+	if (moment->kind != RECORDED_MOMENT_BY_MARK || !moment->name ||
+	    moment->name > process->n_functions)
+		return NULL;
+	return process->functions[moment->name - 1].name;
+}
+
+static void put_kept(struct memory_moments *moments)
+{
+	const struct recorded_process *process = moments->process;
+	struct usages usages = {0};
+
+	torsh_sparse_array_create(&usages.by_stack, sizeof(struct usage));
+	for (size_t i = 0; i < process->n_moments; i++) {
+		const struct recorded_moment *moment = &process->moments[i];
+		bool has_step = moment->kind == RECORDED_MOMENT_BY_STEP && moment->name;
+
+		apply(&usages, moment);
+		if (usages.bytes != moment->bytes || usages.blocks != moment->blocks) {
+			moments->n_damaged++;
+			continue;
+		}
+		moments->n_kept++;
+		put(moments, &(struct memory_moment){.kind = kind_of(moment),
+						     .at_ns = moment->at_ns,
+						     .bytes = moment->bytes,
+						     .blocks = moment->blocks,
+						     .mark = mark_name(process, moment),
+						     .has_step = has_step,
+						     .step = has_step ? moment->name - 1 : 0,
+						     .index = i});
+	}
+	torsh_sparse_array_destroy(&usages.by_stack);
+}
+
+static void collect_kept(struct allocation_sites *sites, const struct recorded_process *process,
+			 size_t index)
+{
+	struct usages usages = {0};
+	const struct usage *usage;
+
+	torsh_sparse_array_create(&usages.by_stack, sizeof(struct usage));
+	for (size_t i = 0; i <= index; i++)
+		apply(&usages, &process->moments[i]);
+	for (size_t stack = 0; (usage = torsh_sparse_array_next(&usages.by_stack, &stack)); stack++)
+		torsh_sites_add(sites, &(struct allocation_site){.process = process,
+								 .stack = (uint32_t)stack,
+								 .bytes = usage->bytes,
+								 .blocks = usage->blocks});
+	torsh_sparse_array_destroy(&usages.by_stack);
+}
+
+/* ---- all moments ----------------------------------------------------------------------------- */
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct memory_moment *x = a, *y = b;
+
+	if (x->at_ns != y->at_ns)
+		return x->at_ns < y->at_ns ? -1 : 1;
+	return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+void torsh_memory_moments_make(struct memory_moments *moments,
+			       const struct recorded_process *process)
+{
+	const struct recorded_heap *heap = &process->heap;
+	uint64_t end_ns = process->has_live	? process->live_ns
+			  : process->has_end_ns ? process->end_ns
+						: heap->peak_ns;
+
+	*moments = (struct memory_moments){.process = process};
+	if (!torsh_recording_has_heap(process))
+		return;
+	put(moments, &(struct memory_moment){.kind = MEMORY_AT_START, .at_ns = process->start_ns});
+	put_kept(moments);
+	put(moments, &(struct memory_moment){.kind = MEMORY_AT_PEAK,
+					     .at_ns = heap->peak_ns,
+					     .bytes = heap->peak_bytes,
+					     .blocks = heap->peak_blocks});
+	put(moments, &(struct memory_moment){.kind = MEMORY_AT_END,
+					     .at_ns = end_ns,
+					     .bytes = heap->current_bytes,
+					     .blocks = heap->current_blocks});
+	qsort(moments->items, moments->n, sizeof(*moments->items), compare_times);
+}
+
+void torsh_memory_moments_free(struct memory_moments *moments)
+{
+	free(moments->items);
+}
+
+void torsh_memory_moment_sites(struct allocation_sites *sites, const struct memory_moments *moments,
+			       const struct memory_moment *moment)
+{
+	switch (moment->kind) {
+	case MEMORY_AT_START:
+		return;
+	case MEMORY_AT_PEAK:
+		torsh_sites_collect(sites, moments->process, SITES_PEAK);
+		return;
+	case MEMORY_AT_END:
+		torsh_sites_collect(sites, moments->process, SITES_CURRENT);
+		return;
+	default:
+		collect_kept(sites, moments->process, moment->index);
+	}
+}
+
+void torsh_memory_moment_change(struct allocation_sites *sites,
+				const struct memory_moments *moments,
+				const struct memory_moment *from, const struct memory_moment *to)
+{
+	size_t first = sites->n;
+
+	torsh_memory_moment_sites(sites, moments, from);
+	for (size_t i = first; i < sites->n; i++) {
+		sites->items[i].bytes = 0 - sites->items[i].bytes;
+		sites->items[i].blocks = 0 - sites->items[i].blocks;
+		sites->items[i].first_step = sites->items[i].last_step = 0;
+	}
+	torsh_memory_moment_sites(sites, moments, to);
+}
+
+/* ---- finding one ----------------------------------------------------------------------------- */
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+const struct memory_moment *torsh_memory_moment_near(const struct memory_moments *moments,
+						     uint64_t at_ns)
+{
+	const struct memory_moment *nearest = NULL;
+
+	for (size_t i = 0; i < moments->n; i++) {
+		if (!nearest ||
+		    distance(moments->items[i].at_ns, at_ns) <= distance(nearest->at_ns, at_ns))
+			nearest = &moments->items[i];
+	}
+	return nearest;
+}
+
+const struct memory_moment *torsh_memory_moment_of_step(const struct memory_moments *moments,
+							uint64_t step)
+{
+	const struct memory_moment *nearest = NULL;
+
+	for (size_t i = 0; i < moments->n; i++) {
+		const struct memory_moment *moment = &moments->items[i];
+
+		if (moment->has_step &&
+		    (!nearest || distance(moment->step, step) < distance(nearest->step, step)))
+			nearest = moment;
+	}
+	return nearest;
+}
+
+const struct memory_moment *torsh_memory_moment_of_mark(const struct memory_moments *moments,
+							const char *name)
+{
+	for (size_t i = 0; i < moments->n; i++) {
+		if (moments->items[i].mark && strcmp(moments->items[i].mark, name) == 0)
+			return &moments->items[i];
+	}
+	return NULL;
+}
+
+const struct memory_moment *torsh_memory_moment_highest(const struct memory_moments *moments,
+							uint64_t from_ns, uint64_t to_ns)
+{
+	const struct memory_moment *highest = NULL;
+
+	for (size_t i = 0; i < moments->n; i++) {
+		const struct memory_moment *moment = &moments->items[i];
+
+		if (moment->at_ns >= from_ns && moment->at_ns < to_ns &&
+		    (!highest || moment->bytes > highest->bytes))
+			highest = moment;
+	}
+	return highest;
+}

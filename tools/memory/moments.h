@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The moments of a process at which its heap is known by stack: its start, its peak, its end, and
+ * those that the writer kept: at regular times, at ends of steps, at marks of the program.
+ */
+#ifndef TORSH_MEMORY_MOMENTS_H
+#define TORSH_MEMORY_MOMENTS_H
+
+#include "tools/memory/allocation_sites.h"
+
+/* KIND(NAME, name) */
+#define MEMORY_MOMENT_KINDS \
+	KIND(START, start)  \
+	KIND(TIME, time) KIND(STEP, step) KIND(MARK, mark) KIND(PEAK, peak) KIND(END, end)
+
+enum memory_moment_kind {
+#define KIND(NAME, name) MEMORY_AT_##NAME,
+	MEMORY_MOMENT_KINDS
+#undef KIND
+};
+
+extern const char *const torsh_memory_moment_names[];
+
+struct memory_moment {
+	enum memory_moment_kind kind;
+	uint64_t at_ns; /* since the session's start */
+	uint64_t bytes, blocks;
+	const char *mark; /* its name; NULL: this is no mark, or the name is not known */
+	bool has_step;
+	uint64_t step; /* that ended */
+	size_t index; /* of the process's moments, where the writer kept it */
+};
+
+struct memory_moments {
+	const struct recorded_process *process; /* must outlive them */
+	struct memory_moment *items; /* in the order of time */
+	size_t n, n_room;
+	size_t n_kept; /* by the writer */
+	size_t n_damaged; /* left out, because the recording lacks some of their stacks */
+};
+
+/* The moments of a process; none if its heap was not recorded. */
+void torsh_memory_moments_make(struct memory_moments *moments,
+			       const struct recorded_process *process);
+
+/* Free the moments. */
+void torsh_memory_moments_free(struct memory_moments *moments);
+
+/* Returns the moment that is nearest to a time; NULL: there is none. */
+const struct memory_moment *torsh_memory_moment_near(const struct memory_moments *moments,
+						     uint64_t at_ns);
+
+/* Returns the end of the step whose number is nearest; NULL: no end of a step is known. */
+const struct memory_moment *torsh_memory_moment_of_step(const struct memory_moments *moments,
+							uint64_t step);
+
+/* Returns the first moment at a mark of that name, or NULL. */
+const struct memory_moment *torsh_memory_moment_of_mark(const struct memory_moments *moments,
+							const char *name);
+
+/* Returns the moment with most bytes from from_ns on and before to_ns, or NULL. */
+const struct memory_moment *torsh_memory_moment_highest(const struct memory_moments *moments,
+							uint64_t from_ns, uint64_t to_ns);
+
+/* Add the allocation sites with live blocks at a moment of these. */
+void torsh_memory_moment_sites(struct allocation_sites *sites, const struct memory_moments *moments,
+			       const struct memory_moment *moment);
+
+/*
+ * Add what changed from one moment to another one: bytes and blocks are differences modulo 2^64,
+ * which merging keeps right.
+ */
+void torsh_memory_moment_change(struct allocation_sites *sites,
+				const struct memory_moments *moments,
+				const struct memory_moment *from, const struct memory_moment *to);
+
+#endif

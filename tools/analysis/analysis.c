@@ -12,11 +12,13 @@
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 const struct rule_words torsh_rules[N_RULES] = {
-#define RULE(NAME, text, KIND, floor, about, advice) \
-	[RULE_##NAME] = {.name = #text,              \
-			 .description = about,       \
-			 .suggestion = advice,       \
-			 .kind = KIND_##KIND,        \
+#define RULE(NAME, text, KIND, floor, found, command, about, advice) \
+	[RULE_##NAME] = {.name = #text,                              \
+			 .sentence = found,                          \
+			 .next = command,                            \
+			 .description = about,                       \
+			 .suggestion = advice,                       \
+			 .kind = KIND_##KIND,                        \
 			 .floor_pct = floor},
 #define LIMIT(...)
 #include "tools/analysis/rules.def"

@@ -59,7 +59,7 @@ struct limit_words {
 };
 
 struct rule_words {
-	const char *name, *description, *suggestion;
+	const char *name, *sentence, *next, *description, *suggestion;
 	enum analysis_kind kind;
 	double floor_pct;
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/analysis/sentence.h"
 #include "tools/symbols/frame_text.h"
 
 static void emit_limit_members(struct json_writer *json, const struct limit_words *limit)
@@ -78,8 +79,13 @@ static void emit_finding(struct json_writer *json, const struct finding *finding
 			 struct symbols *symbols)
 {
 	const struct rule_words *rule = &torsh_rules[finding->rule];
+	char *sentence = torsh_finding_sentence(finding, symbols);
+	char *place = torsh_finding_place(finding, symbols);
 
 	torsh_json_begin_object(json, NULL);
+	torsh_json_put_text(json, "sentence", sentence);
+	torsh_json_put_text(json, "place", place);
+	torsh_json_put_text(json, "next", rule->next);
 	torsh_json_put_text(json, "kind", torsh_analysis_kind_names[rule->kind]);
 	torsh_json_put_text(json, "rule", rule->name);
 	torsh_json_put_text(json, "severity", torsh_severity_names[finding->severity]);
@@ -91,6 +97,8 @@ static void emit_finding(struct json_writer *json, const struct finding *finding
 	torsh_json_put_text(json, "suggestion", rule->suggestion);
 	torsh_json_put_text(json, "note", finding->note);
 	torsh_json_end_object(json);
+	free(sentence);
+	free(place);
 }
 
 void torsh_findings_json(struct json_writer *json, const struct analysis *analysis,

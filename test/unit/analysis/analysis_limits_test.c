@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "test/unit/fixtures/evaluated_fixture.h"
+#include "tools/analysis/sentence.h"
 
 /* What a case changes of the healthy training. */
 struct setting {
@@ -198,6 +199,16 @@ static struct scenario scenario_of(const struct rule_case *one, double value)
 	return told;
 }
 
+/* Nothing that the rule's sentence names is missing. */
+static void expect_sentence(const struct finding *finding)
+{
+	char *sentence = torsh_finding_sentence(finding, NULL);
+
+	if (strstr(sentence, "an unknown one") || strpbrk(sentence, "{}[]"))
+		fail_msg("%s: %s", torsh_rules[finding->rule].name, sentence);
+	free(sentence);
+}
+
 static void expect_evidence(const struct rule_case *one, const struct finding *finding)
 {
 	for (size_t i = 0; i < finding->n_evidence; i++) {
@@ -232,6 +243,7 @@ static void rules_fire_beyond_their_limits_and_not_at_them(void **state)
 				 torsh_rule_state_names[analysis.rules[one->rule].state],
 				 analysis.rules[one->rule].reason);
 		expect_evidence(one, find(one->rule));
+		expect_sentence(find(one->rule));
 		forget();
 	}
 }

@@ -11,6 +11,8 @@
 
 #include "test/unit/fixtures/command_fixture.h"
 #include "test/unit/fixtures/evaluated_fixture.h"
+#include "tools/analysis/rules.h"
+#include "tools/analysis/sentence.h"
 
 static void nothing_is_found_in_a_healthy_training(void **state)
 {
@@ -184,6 +186,34 @@ static void findings_have_their_place(void **state)
 	forget();
 }
 
+/* Each sentence, with all of its numbers there. */
+static void sentences_have_their_numbers(void **state)
+{
+	struct finding finding = {.rule = RULE_DEVICE_UNDERUSED, .has_device = true};
+	char *sentence;
+
+	(void)state;
+	torsh_finding_limit(&finding, LIMIT_DEVICE_UNDERUSED_BUSY, 12.04);
+	torsh_finding_add(&finding, "idle_ns", "ns", 1.5e9);
+	sentence = torsh_finding_sentence(&finding, NULL);
+	assert_string_equal(sentence,
+			    "Device 0 was idle for 1.500 s, at work for 12.0 % of the time.");
+	free(sentence);
+	finding = (struct finding){.rule = RULE_BLOCKING_CALLS, .api = "cudaStreamSynchronize"};
+	torsh_finding_limit(&finding, LIMIT_BLOCKING_CALLS_TIME, 7.5);
+	torsh_finding_add(&finding, "calls", "calls", 1);
+	torsh_finding_add(&finding, "host_ns", "ns", 250e6);
+	sentence = torsh_finding_sentence(&finding, NULL);
+	assert_string_equal(sentence, "The host waited for devices in 7.5 % of the time: 1 call of "
+				      "cudaStreamSynchronize, 250 ms.");
+	free(sentence);
+	finding.api = NULL;
+	sentence = torsh_finding_sentence(&finding, NULL);
+	assert_string_equal(sentence,
+			    "The host waited for devices in 7.5 % of the time: 1 call, 250 ms.");
+	free(sentence);
+}
+
 static void windows_leave_out_what_is_requested_outside(void **state)
 {
 	struct scenario told = healthy;
@@ -241,6 +271,7 @@ int main(void)
 		cmocka_unit_test(a_waiting_rank_has_the_rank_that_it_waits_for),
 		cmocka_unit_test(findings_have_their_fraction_of_the_steps),
 		cmocka_unit_test(findings_have_their_place),
+		cmocka_unit_test(sentences_have_their_numbers),
 		cmocka_unit_test(windows_leave_out_what_is_requested_outside),
 		cmocka_unit_test(reports_show_findings),
 	};

@@ -4,6 +4,7 @@
 
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/findings_json.h"
+#include "tools/analysis/sentence.h"
 #include "tools/base/die.h"
 #include "tools/export/html/html_page.h"
 
@@ -67,8 +68,15 @@ static void put_finding(struct html_page *page, const struct finding *finding)
 {
 	const struct rule_words *rule = &torsh_rules[finding->rule];
 	struct json_writer *json = &page->json;
+	char *sentence = torsh_finding_sentence(finding, page->trace->symbols);
+	char *place = torsh_finding_place(finding, page->trace->symbols);
 
 	torsh_json_begin_object(json, NULL);
+	torsh_html_put_text(page, "sentence", sentence);
+	torsh_html_put_text(page, "place", place);
+	torsh_json_put_text(json, "next", rule->next);
+	free(sentence);
+	free(place);
 	torsh_json_put_text(json, "rule", rule->name);
 	torsh_json_put_text(json, "severity", torsh_severity_names[finding->severity]);
 	torsh_json_put_double(json, "share", finding->share_pct);

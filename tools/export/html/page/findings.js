@@ -48,7 +48,7 @@ function ruleFindings(data) {
 	return (data.findings ?? []).map((finding) => ({
 		rank: SEVERITIES.indexOf(finding.severity) + (finding.share ?? 0) / 1000, badge: finding.severity.toLowerCase(),
 		level: finding.severity === "Low" || finding.severity === "Medium" ? "warn" : "bad",
-		text: finding.share === null ? finding.description : `${finding.description.replace(/\.$/, "")}: ${percent(finding.share / 100)} of ${finding.share_of}.`,
+		text: finding.sentence,
 		then: finding.suggestion, link: "#findings", where: "all findings",
 	}));
 }
@@ -81,10 +81,11 @@ function whereOf({where}) {
 function findingCard(data, finding) {
 	return h("section", {class: "panel"},
 		h("div", {class: "head"}, h("h2", {}, h("span", {class: `badge ${finding.severity === "Low" || finding.severity === "Medium" ? "warn" : "bad"}`}, finding.severity), " ",
-			finding.description), h("span", {class: "soft"}, finding.share === null ? "" : `${percent(finding.share / 100)} of ${finding.share_of}`)),
+			h("bdi", {}, visible(finding.sentence))), h("span", {class: "soft"}, finding.share === null ? "" : `${percent(finding.share / 100)} of ${finding.share_of}`)),
 		whereOf(finding) && h("p", {class: "code"}, h("bdi", {}, visible(whereOf(finding)))),
 		h("p", {}, finding.evidence.map(evidenceText).join(", ")),
 		finding.note && h("p", {}, finding.note), h("p", {class: "soft"}, finding.suggestion),
+		h("p", {class: "soft"}, "Next: ", h("code", {}, finding.next)),
 		h("p", {class: "soft code"}, finding.rule));
 }
 

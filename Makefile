@@ -93,12 +93,12 @@ TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
 TOOL_LIB := $(BUILD)/libtorshtools.a
 TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
 
-TOOL_MODULES := libprotobuf-c libzstd libxxhash libdw libelf zlib ncursesw
+TOOL_MODULES := libprotobuf-c libzstd libxxhash libdw libelf zlib ncursesw libevent_extra libevent_core
 TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL $(GEN_INCLUDE) $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
 # Not all of them need all of these: the writer draws nothing.
 TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm $(GLIBC_LINK) $(TOOL_WRAPS)
-TOOL_WRAPS = $(addprefix -Wl$(comma)--wrap=,stat fstat lstat __libc_start_main)
+TOOL_WRAPS = $(addprefix -Wl$(comma)--wrap=,stat fstat lstat __libc_start_main arc4random arc4random_buf)
 
 # A command is shown in short; V=1 shows it whole.
 say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )

@@ -51,8 +51,8 @@ def total(document, tree, weight):
 class Report:
     """The page in a browser."""
 
-    def __init__(self, page, path):
-        self.page, self.path, self.n_opened = page, path, 0
+    def __init__(self, page, address):
+        self.page, self.address, self.n_opened = page, address, 0
         for domain in ("Runtime", "Log", "Network", "Page"):
             page.call(f"{domain}.enable")
 
@@ -61,7 +61,7 @@ class Report:
         self.page.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
         self.n_opened += 1
-        self.page.open(f"file://{self.path}?{self.n_opened}#{place}", READY)
+        self.page.open(f"{self.address}?{self.n_opened}#{place}", READY)
 
     def js(self, expression):
         return self.page.evaluate(expression)
@@ -94,14 +94,19 @@ class Report:
         said = [event["params"] for event in self.page.events if event["method"] in SAYS_SO]
         expect_equal(said, [], "what the page said")
         asked = {event["params"]["request"]["url"] for event in self.page.events if event["method"] == "Network.requestWillBeSent"}
-        foreign = [url for url in asked if not url.startswith((f"file://{self.path}", "data:"))]
+        foreign = [url for url in asked if not url.startswith((self.address, "data:"))]
         expect_equal(foreign, [], "what the page asked for")
 
 
-@contextlib.contextmanager
 def opened(path):
-    """The page in a browser, which has to stay quiet."""
+    """The page of a file in a browser, which has to stay quiet."""
+    return opened_at(f"file://{path}")
+
+
+@contextlib.contextmanager
+def opened_at(address):
+    """The page at an address; it may ask for what is below that."""
     with browser_page() as page:
-        report = Report(page, path)
+        report = Report(page, address)
         yield report
         report.expect_quiet()

@@ -3,8 +3,12 @@
  * What the tools need of the C library and every glibc from 2.28 has under another name only: the
  * linker leads calls of these here (--wrap in the Makefile). See shim/libc/glibc.h.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,6 +31,32 @@ int __wrap_lstat(const char *path, struct stat *status)
 int __wrap_fstat(int fd, struct stat *status)
 {
 	return (int)syscall(SYS_fstat, fd, status);
+}
+
+uint32_t __wrap_arc4random(void);
+void __wrap_arc4random_buf(void *to, size_t n);
+
+/* Of libevent where it was built with 2.36 or later. An array that is not filled is not random. */
+void __wrap_arc4random_buf(void *to, size_t n)
+{
+	for (unsigned char *at = to; n;) {
+		ssize_t n_got = getrandom(at, n, 0);
+
+		if (n_got < 0 && errno == EINTR)
+			continue;
+		if (n_got <= 0)
+			abort();
+		at += n_got;
+		n -= (size_t)n_got;
+	}
+}
+
+uint32_t __wrap_arc4random(void)
+{
+	uint32_t number;
+
+	__wrap_arc4random_buf(&number, sizeof(number));
+	return number;
 }
 
 typedef void initialize(int argc, char **argv, char **envp);

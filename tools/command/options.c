@@ -192,8 +192,7 @@ static void share_input(const struct argp_child *children, struct argp_state *st
 		state->child_inputs[i] = input;
 }
 
-static const struct argp selection_argp = {.options = options_selection,
-					   .parser = parse_selection};
+static const struct argp selection_argp = {.options = options_selection, .parser = parse_selection};
 static const struct argp_child reading_children[] = {{.argp = &selection_argp}, {0}};
 
 static error_t parse_reading(int key, char *argument, struct argp_state *state)
@@ -420,8 +419,10 @@ void torsh_options_parse_several(int argc, char **argv, const char *args_doc, co
 				 const struct argp_option *own_options, argp_parser_t parse_own,
 				 void *own, struct read_options *options)
 {
-	const struct argp_child children[] = {
-		{.argp = &several_argp}, {.argp = &steps_argp}, {.argp = &torsh_terminal_argp}, {0}};
+	const struct argp_child children[] = {{.argp = &several_argp},
+					      {.argp = &steps_argp},
+					      {.argp = &torsh_terminal_argp},
+					      {0}};
 	struct own_input input = {.parse = parse_own, .own = own, .options = options};
 	const struct argp argp = {
 		.options = own_options,

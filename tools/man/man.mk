@@ -5,7 +5,8 @@
 
 MAN := $(BUILD)/man
 GENERATE := tools/man/generate
-MAN_PAGES := $(patsubst tools/man/%,$(MAN)/%,$(wildcard tools/man/*.[157]))
+# Of commands, and of what they have in common.
+MAN_PAGES := $(addprefix $(MAN)/,$(notdir $(wildcard tools/man/*.1 tools/man/topics/*.[57])))
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 
 man: $(MAN_PAGES) $(COMPLETIONS) ## build the manual pages and the shell completions into build/man and build/completions
@@ -14,8 +15,11 @@ $(MAN)/tables: $(GENERATE)/tables $(BUILD)/torsh agent/process/variables.def age
 	@mkdir -p $(@D)
 	@$< $(BUILD)/torsh $(CC) >$@
 
+make_page = $(call say,man,$@)LC_ALL=C awk -v version=$(VERSION) -f $(GENERATE)/page.awk $(MAN)/tables $< >$@
 $(MAN)/%: tools/man/% $(MAN)/tables $(GENERATE)/page.awk
-	$(call say,man,$@)LC_ALL=C awk -v version=$(VERSION) -f $(GENERATE)/page.awk $(MAN)/tables $< >$@
+	$(make_page)
+$(MAN)/%: tools/man/topics/% $(MAN)/tables $(GENERATE)/page.awk
+	$(make_page)
 
 $(BUILD)/completions/%: $(MAN)/tables $(GENERATE)/completions.awk
 	@mkdir -p $(@D)

@@ -47,7 +47,7 @@ uninstall: ## remove what make install puts below PREFIX
 # ---- programs that run without the libraries that are linked here --------------------------------------------------
 
 STATIC := $(PACKAGE)/static
-STATIC_LIBRARIES := libprotobuf-c libzstd libxxhash libdw libelf libz libncursesw libtinfo liblzma libbz2 libstdc++
+STATIC_LIBRARIES := libprotobuf-c libzstd libxxhash libdw libelf libz libevent_extra libevent_core libncursesw libtinfo liblzma libbz2 libstdc++
 STATIC_BINARIES := $(patsubst $(BUILD)/%,$(PACKAGE)/bin/%,$(TOOL_BINARIES))
 
 $(STATIC)/words: tools/package/archives shim/libc/glibc.def

@@ -69,7 +69,7 @@ def manual_pages_and_completions_are_installed():
     prefix = scratch("prefix")
     install(f"PREFIX={prefix}")
     pages = {path.name for path in (prefix / "share/man").glob("man*/*")}
-    sources = {path.name for path in (ROOT / "tools/man").glob("torsh*.[157]")}
+    sources = {path.name for path in (ROOT / "tools/man").rglob("torsh*.[157]")}
     assert {"torsh.1", "torsh-leaks.1", "torsh-variables.7", "torsh-formats.5"} <= sources, sources
     expect_equal(sources ^ pages, set(), "pages that are only in tools/man, or only installed")
     for path in (prefix / "share/man").glob("man*/*"):

@@ -3,15 +3,19 @@
  * The export html: the page of page/ with the recording's data in it, in one file. Whatever the
  * run, the file is no larger than HTML_BYTES_MAX.
  */
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/die.h"
 #include "tools/export/html/html_page.h"
+#include "tools/export/html/html_parts.h"
 
 #define HTML_BYTES_MAX ((size_t)20 << 20)
 #define DATA_BYTES_MAX (HTML_BYTES_MAX - ((size_t)1 << 20)) /* the page itself has the rest */
 #define HALVINGS_MAX 12u
 #define TEXT_BYTES_MAX 1000u
+#define TEXT_BYTES_WHOLE 20000u
 
 /* The page in two halves, embedded by html_page.S: what is before the data, and after. */
 extern const char torsh_html_page_head[], torsh_html_page_tail[];
@@ -31,28 +35,38 @@ void torsh_html_put_text(struct html_page *page, const char *name, const char *t
 	torsh_json_put_u64(&page->json, name, torsh_html_text(&page->texts, text));
 }
 
-/* The document, the caller's; with limits as they are. */
+/* Begin a JSON document of the page, with limits as they are. */
+static void begin(struct html_page *page)
+{
+	page->texts = (struct html_texts){
+		.n_max = page->is_whole ? TEXT_BYTES_WHOLE : TEXT_BYTES_MAX >> page->n_halved / 2};
+	torsh_html_frames_restart(&page->frames);
+	torsh_json_open_memory(&page->json);
+	torsh_json_begin_object(&page->json, NULL);
+	torsh_json_put_u64(&page->json, "version", 1);
+}
+
+/* Returns the document, the caller's. */
+static char *finish(struct html_page *page)
+{
+	torsh_html_frames_put(&page->frames, &page->texts, &page->json);
+	torsh_html_texts_put(&page->texts, &page->json);
+	torsh_json_end_object(&page->json);
+	torsh_html_texts_free(&page->texts);
+	return torsh_json_close_memory(&page->json);
+}
+
 static char *make_document(struct html_page *page)
 {
-	struct json_writer *json = &page->json;
-
-	page->texts = (struct html_texts){.n_max = TEXT_BYTES_MAX >> page->n_halved / 2};
-	torsh_html_frames_restart(&page->frames);
-	torsh_json_open_memory(json);
-	torsh_json_begin_object(json, NULL);
-	torsh_json_put_u64(json, "version", 1);
-	torsh_json_put_u64(json, "n_halved", page->n_halved);
+	begin(page);
+	torsh_json_put_u64(&page->json, "n_halved", page->n_halved);
 	torsh_html_overview_put(page);
 	torsh_html_memory_put(page);
 	torsh_html_time_put(page);
 	torsh_html_findings_put(page);
 	torsh_html_timeline_put(page);
 	torsh_html_devices_put(page);
-	torsh_html_frames_put(&page->frames, &page->texts, json);
-	torsh_html_texts_put(&page->texts, json);
-	torsh_json_end_object(json);
-	torsh_html_texts_free(&page->texts);
-	return torsh_json_close_memory(json);
+	return finish(page);
 }
 
 /* How long it is in the page: "<" takes six bytes there. */
@@ -80,7 +94,7 @@ static void put_document(struct output_stream *output, const char *document)
 	}
 }
 
-static int write_html(struct trace *trace)
+char *torsh_html_document(struct trace *trace)
 {
 	struct html_page page = {.trace = trace};
 	char *document = NULL;
@@ -95,16 +109,85 @@ static int write_html(struct trace *trace)
 		free(document);
 		document = make_document(&page);
 	} while (count_bytes(document) > DATA_BYTES_MAX && page.n_halved++ < HALVINGS_MAX);
-	torsh_stream_put(trace->output, torsh_html_page_head, torsh_html_page_head_bytes);
-	put_document(trace->output, document);
-	torsh_stream_put(trace->output, torsh_html_page_tail, torsh_html_page_tail_bytes);
-	free(document);
 	torsh_html_devices_free(&page);
 	torsh_html_timeline_free(&page);
 	torsh_html_findings_free(&page);
 	torsh_html_time_free(&page);
 	torsh_html_memory_free(&page);
 	torsh_html_frames_free(&page.frames);
+	return document;
+}
+
+static char *make_part(struct html_page *page, void (*collect)(struct html_page *page),
+		       void (*put)(struct html_page *page), void (*release)(struct html_page *page))
+{
+	char *document;
+
+	page->is_whole = true;
+	torsh_html_frames_create(&page->frames);
+	if (collect)
+		collect(page);
+	begin(page);
+	put(page);
+	document = finish(page);
+	release(page);
+	torsh_html_frames_free(&page->frames);
+	return document;
+}
+
+char *torsh_html_memory(struct trace *trace)
+{
+	return make_part(&(struct html_page){.trace = trace}, torsh_html_memory_collect,
+			 torsh_html_memory_put, torsh_html_memory_free);
+}
+
+char *torsh_html_time(struct trace *trace)
+{
+	return make_part(&(struct html_page){.trace = trace}, torsh_html_time_collect,
+			 torsh_html_time_put, torsh_html_time_free);
+}
+
+char *torsh_html_window(struct trace *trace, size_t process, uint64_t from_ns, uint64_t to_ns)
+{
+	struct html_page page = {.trace = trace};
+
+	torsh_html_window_collect(&page, process, from_ns, to_ns);
+	return make_part(&page, NULL, torsh_html_window_put, torsh_html_timeline_free);
+}
+
+const char *torsh_html_policy(size_t *n)
+{
+	static const char before[] = "Content-Security-Policy\" content=\"";
+	const char *policy = memmem(torsh_html_page_head, torsh_html_page_head_bytes, before,
+				    sizeof(before) - 1);
+
+	assert(policy);
+	policy += sizeof(before) - 1;
+	*n = strcspn(policy, "\"");
+	return policy;
+}
+
+void torsh_html_put_empty(FILE *out)
+{
+	static const char directive[] = "connect-src 'self'; ";
+	size_t n;
+	const char *policy = torsh_html_policy(&n),
+		   *end = torsh_html_page_head + torsh_html_page_head_bytes;
+
+	fwrite(torsh_html_page_head, 1, (size_t)(policy - torsh_html_page_head), out);
+	fputs(directive, out);
+	fwrite(policy, 1, (size_t)(end - policy), out);
+	fwrite(torsh_html_page_tail, 1, torsh_html_page_tail_bytes, out);
+}
+
+static int write_html(struct trace *trace)
+{
+	char *document = torsh_html_document(trace);
+
+	torsh_stream_put(trace->output, torsh_html_page_head, torsh_html_page_head_bytes);
+	put_document(trace->output, document);
+	torsh_stream_put(trace->output, torsh_html_page_tail, torsh_html_page_tail_bytes);
+	free(document);
 	return 0;
 }
 

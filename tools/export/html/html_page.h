@@ -42,12 +42,13 @@ struct html_page {
 	struct html_timeline *timeline;
 	struct html_devices *devices;
 	unsigned n_halved; /* how often the limits were */
+	bool is_whole; /* without limits: a part of a page that is served */
 };
 
 /* A limit of the page, as small as it has become. */
 static inline size_t torsh_html_limit(const struct html_page *page, size_t limit)
 {
-	return limit >> page->n_halved;
+	return page->is_whole ? SIZE_MAX : limit >> page->n_halved;
 }
 
 /* The place of a process in trace->processes; what the page calls its number. */
@@ -75,6 +76,11 @@ void torsh_html_findings_free(struct html_page *page);
 void torsh_html_timeline_collect(struct html_page *page);
 void torsh_html_timeline_put(struct html_page *page);
 void torsh_html_timeline_free(struct html_page *page);
+
+/* The same for a window of a process alone, without curves; the longest spans are put. */
+void torsh_html_window_collect(struct html_page *page, size_t process, uint64_t from_ns,
+			       uint64_t to_ns);
+void torsh_html_window_put(struct html_page *page);
 
 /* What devices there were, and the memory that was got from them. */
 void torsh_html_devices_collect(struct html_page *page);

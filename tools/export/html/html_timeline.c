@@ -12,6 +12,7 @@
 #include "tools/memory/tensors.h"
 
 #define SPANS 4000u /* of each window */
+#define SPANS_SERVED 20000u /* of a window that is asked for alone */
 #define BUCKETS 1000u /* of each curve */
 #define WINDOWS_MAX 3u
 #define CURVES_MAX 32u
@@ -239,23 +240,46 @@ static int compare_rows(const void *a, const void *b)
 	return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
 }
 
-void torsh_html_timeline_collect(struct html_page *page)
+static void fill(struct html_timeline *timeline, struct trace *trace,
+		 const struct span_visitor *visitor)
 {
-	static const struct span_visitor visitor = {.end = see_end, .event = see_event};
 	static const struct device_visitor devices = {
 		.activity = see_activity, .launch = see_call, .call = see_call};
-	struct html_timeline *timeline = page->timeline = torsh_need(calloc(1, sizeof(*timeline)));
 
-	timeline->trace = page->trace;
-	choose_windows(timeline);
-	if (timeline->to_ns && torsh_trace_walk(page->trace, &visitor, &devices, timeline) < 0)
-		torsh_die("%s cannot be read", page->trace->recording->path);
+	if (torsh_trace_walk(trace, visitor, &devices, timeline) < 0)
+		torsh_die("%s cannot be read", trace->recording->path);
 	for (size_t i = 0; i < timeline->n_windows; i++) {
 		struct window *window = &timeline->windows[i];
 
 		if (window->n)
 			qsort(window->rows, window->n, sizeof(*window->rows), compare_rows);
 	}
+}
+
+void torsh_html_timeline_collect(struct html_page *page)
+{
+	static const struct span_visitor visitor = {.end = see_end, .event = see_event};
+	struct html_timeline *timeline = page->timeline = torsh_need(calloc(1, sizeof(*timeline)));
+
+	timeline->trace = page->trace;
+	choose_windows(timeline);
+	if (timeline->to_ns)
+		fill(timeline, page->trace, &visitor);
+}
+
+void torsh_html_window_collect(struct html_page *page, size_t process, uint64_t from_ns,
+			       uint64_t to_ns)
+{
+	static const struct span_visitor visitor = {.end = see_end};
+	struct html_timeline *timeline = page->timeline = torsh_need(calloc(1, sizeof(*timeline)));
+
+	timeline->trace = page->trace;
+	timeline->windows[timeline->n_windows++] =
+		(struct window){.title = "window",
+				.process = page->trace->processes[process],
+				.from_ns = from_ns,
+				.to_ns = to_ns};
+	fill(timeline, page->trace, &visitor);
 }
 
 void torsh_html_timeline_free(struct html_page *page)
@@ -295,7 +319,7 @@ static void put_row(struct html_page *page, const struct window *window, const s
 static void put_window(struct html_page *page, const struct window *window)
 {
 	struct json_writer *json = &page->json;
-	size_t n = torsh_html_limit(page, SPANS);
+	size_t n = page->is_whole ? SPANS_SERVED : torsh_html_limit(page, SPANS);
 
 	n = n < window->n ? n : window->n;
 	torsh_json_begin_object(json, NULL);
@@ -339,7 +363,7 @@ static void put_curve(struct html_page *page, const struct curve *curve, const u
 	torsh_json_end_object(json);
 }
 
-void torsh_html_timeline_put(struct html_page *page)
+void torsh_html_window_put(struct html_page *page)
 {
 	const struct html_timeline *timeline = page->timeline;
 
@@ -347,6 +371,13 @@ void torsh_html_timeline_put(struct html_page *page)
 	for (size_t i = 0; i < timeline->n_windows; i++)
 		put_window(page, &timeline->windows[i]);
 	torsh_json_end_array(&page->json);
+}
+
+void torsh_html_timeline_put(struct html_page *page)
+{
+	const struct html_timeline *timeline = page->timeline;
+
+	torsh_html_window_put(page);
 	torsh_json_begin_array(&page->json, "tensor_curves");
 	for (size_t i = 0; i < timeline->n_curves; i++) {
 		const struct curve *curve = timeline->curves[i];

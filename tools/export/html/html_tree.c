@@ -74,9 +74,9 @@ static int compare_shares(const void *a, const void *b)
 }
 
 /* A node is kept when its share is above that. */
-static float find_threshold(const float *shares, size_t n, size_t n_max)
+static float find_threshold(const float *shares, size_t n, size_t n_max, float threshold)
 {
-	float *sorted, threshold = SHARE_MIN;
+	float *sorted;
 
 	if (n <= n_max)
 		return threshold;
@@ -104,7 +104,10 @@ static void put_node(struct page_nodes *page, const struct html_node *node)
 static size_t keep_nodes(struct page_nodes *page, struct html_tree *tree,
 			 struct html_frames *frames, size_t n_max)
 {
-	float *shares = find_shares(tree), threshold = find_threshold(shares, tree->n, n_max);
+	float *shares = find_shares(tree);
+	float threshold =
+		find_threshold(shares, tree->n, n_max < HTML_NODES_WHOLE ? n_max : HTML_NODES_WHOLE,
+			       n_max < HTML_NODES_WHOLE ? SHARE_MIN : 0);
 	size_t n_left_out = 0;
 
 	for (size_t i = 0; i < tree->n; i++) {

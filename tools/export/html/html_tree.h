@@ -25,6 +25,9 @@ enum html_weight {
 		N_HTML_WEIGHTS
 };
 
+/* A limit of nodes that is larger means all nodes, as many as a browser can hold. */
+#define HTML_NODES_WHOLE (1u << 18)
+
 struct html_value {
 	uint64_t blocks, bytes;
 };

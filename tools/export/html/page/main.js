@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The page: its heading, its tabs, and what the address chooses. "#memory/leaks?what=leaked" opens a tab at a panel.
 
-import {load} from "./data.js";
+import {load, loadPart} from "./data.js";
 import {append, h, replace} from "./dom.js";
 import {devicesTab, hasDevices} from "./devices.js";
 import {findingsTab, worst} from "./findings.js";
@@ -47,6 +47,11 @@ function route() {
 class Page {
 	constructor(data) {
 		this.data = data;
+		if (source.isServed)
+			data.served = {
+				whole: (part) => this.whole(part),
+				window: async (...window) => loadPart(await source.window(...window)).windows[0],
+			};
 		this.tip = new Tip(document.getElementById("tip"));
 		this.made = new Map();
 		this.tabs = TABS.filter((tab) => tab.has?.(data) ?? true);
@@ -65,6 +70,13 @@ class Page {
 		tab.title, tab.number && h("span", {class: "n"}, tab.number(data)))));
 		append(document.getElementById("top"), h("div", {class: "title"}, h("span", {class: "mark"}, "torsh"),
 			h("h1", {}, h("bdi", {title: commandOf(main)}, middle(commandOf(main), 160))), h("span", {class: "soft"}, data.recording.host ?? ""), h("span", {class: "spring"}), themeButton()), this.bar);
+	}
+
+	/** Have all of a part in the place of what the document has of it. */
+	async whole(part) {
+		Object.assign(this.data, loadPart(await source.part(part)));
+		this.made.clear();
+		this.open();
 	}
 
 	go(id) {

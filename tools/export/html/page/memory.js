@@ -5,6 +5,7 @@ import {bars, curves} from "./chart.js";
 import {choice, h, replace} from "./dom.js";
 import {bytes, count, percent, plural, signedBytes, time} from "./format.js";
 import {Icicle} from "./icicle.js";
+import {wholeButton} from "./served.js";
 import {blame, charge, chargedTable, stackList} from "./sites.js";
 import {FILTERS, graphOf, inverted, matcher} from "./tree.js";
 
@@ -103,7 +104,7 @@ function flamePanel(data, tip, state, onwhat) {
 			search, found),
 		icicle.element, selection,
 		h("div", {class: "legend"}, LEGEND.map(([category, text]) => h("span", {}, h("i", {style: {background: `var(--flame-${category})`}}), text)),
-			data.trees.merged.leftOut > 0 && h("span", {}, "Frames with less than a share of what is shown are one frame, “others”, with their total.")));
+			data.trees.merged.leftOut > 0 && h("span", {}, "Frames with less than a share of what is shown are one frame, “others”, with their total. ", wholeButton(data, "memory", "Show all"))));
 	document.addEventListener("torsh-theme", () => icicle.draw());
 	show();
 	return {panel, set, icicle};

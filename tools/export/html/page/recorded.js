@@ -46,7 +46,8 @@ export function recordedTab(data) {
 			])),
 			h("section", {class: "panel"}, h("h2", {}, "What to keep in mind"), notes.length ? h("ul", {}, notes.map((note) => h("li", {}, visible(note)))) : h("p", {class: "soft"}, "Nothing was left out."),
 				h("h3", {}, "Commands"), h("p", {class: "soft"}, "The whole recording is read by these:"),
-				["report", "leaks", "peak", "ops", "steps"].map((name) => h("div", {class: "command-line"}, `torsh ${name} ${visible(recording.file ?? "DIR")}`)))),
+				["report", "leaks", "peak", "ops", "steps"].map((name) => h("div", {class: "command-line"}, `torsh ${name} ${visible(recording.file ?? "DIR")}`,
+					data.served && h("a", {href: `json/${name}?limit=0`, target: "_blank", rel: "noreferrer noopener"}, "JSON"))))),
 		h("section", {class: "panel"}, h("h2", {}, "Processes"), data.processes.map((process) => h("details", {open: data.processes.length === 1}, h("summary", {class: "code"}, `${process.pid}  ${commandOf(process)}`), definitions([
 			["Program", process.program], ["Command", process.arguments.join(" ")], ["End", process.end], ["Allocator", process.allocator],
 			["Resident peak", process.rss_peak_bytes === null ? null : `${bytes(process.rss_peak_bytes)} (${process.rss_peak_source ?? ""})`],

@@ -4,6 +4,7 @@
 import {bars, curves} from "./chart.js";
 import {h} from "./dom.js";
 import {bytes, percent, plural, si, time} from "./format.js";
+import {wholeButton} from "./served.js";
 import {table} from "./table.js";
 
 const CLASSES = 24;
@@ -42,7 +43,7 @@ function stepTable(data, median) {
 	const {rows} = data.steps, hasMany = new Set(rows.map((step) => step.process)).size > 1;
 	const phases = data.steps.phases.map((name, i) => ({title: name, isMinor: true, value: (step) => step.phases[i], text: (ns) => ns ? time(ns) : ""}))
 		.filter((column) => rows.some((step) => column.value(step)));
-	return table({rows, label: "steps", sortBy: 1, first: 12, filterText: (step) => String(step.number), note: data.steps.omitted ? `${plural(data.steps.omitted, "more step")} not on this page` : null, columns: [
+	return table({rows, label: "steps", sortBy: 1, first: 12, filterText: (step) => String(step.number), note: data.steps.omitted ? [`${plural(data.steps.omitted, "more step")} not on this page `, wholeButton(data, "time", "Show all")] : null, columns: [
 		{title: "Step", value: (step) => step.number},
 		{title: "Time", value: (step) => step.duration, text: time, bar: true},
 		{title: "× median", value: (step) => step.duration / median, text: (value) => value.toFixed(2)},

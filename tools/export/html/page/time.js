@@ -5,6 +5,7 @@ import {h} from "./dom.js";
 import {bytes, count, percent, plural, si, time} from "./format.js";
 import {shortFunction} from "./frames.js";
 import {phaseStrip, stepPanels} from "./steps.js";
+import {wholeButton} from "./served.js";
 import {table} from "./table.js";
 import {timelinePanel} from "./timeline.js";
 
@@ -17,8 +18,8 @@ function panel(id, title, words, ...content) {
 	return h("section", {class: "panel", id}, h("div", {class: "head"}, h("h2", {}, title), h("span", {class: "soft"}, words)), content);
 }
 
-function omitted(list, what) {
-	return list.omitted ? `${plural(list.omitted, `smaller ${what}`)} not on this page` : null;
+function omitted(data, list, what) {
+	return list.omitted ? [`${plural(list.omitted, `smaller ${what}`)} not on this page `, wholeButton(data, "time", "Show all")] : null;
 }
 
 /** A column that is left out where no row has a value. */
@@ -35,7 +36,7 @@ function operators(data) {
 	if (!rows.length)
 		return null;
 	return panel("operators", "Operators", `${plural(data.operators.calls, "call")}, ${time(all)} on the host${device ? `, ${time(device)} on devices` : ""}`,
-		table({rows, label: "operators", first: 25, note: omitted(data.operators, "operator"), filterText: (row) => row.name ?? "", columns: [
+		table({rows, label: "operators", first: 25, note: omitted(data, data.operators, "operator"), filterText: (row) => row.name ?? "", columns: [
 			{title: "Own time", value: (row) => row.own, text: time, bar: true, help: "on the host, without the operators inside"},
 			{title: "Share", value: (row) => row.own / all, text: percent},
 			{title: "Time", isMinor: true, value: (row) => row.cpu, text: time, help: "on the host, with the operators inside"},
@@ -70,7 +71,7 @@ function modules(data) {
 			row.name ? [h("bdi", {class: "code"}, depth ? path.split(".").pop() : path), path !== type && h("bdi", {class: "soft"}, ` ${type}`)] : "(in no module)");
 	};
 	const byPath = new Map([...rows].sort((a, b) => (a.name ?? "~").localeCompare(b.name ?? "~", "en", {numeric: true})).map((row, i) => [row, i]));
-	return panel("modules", "Modules", "forward, backward, FLOPs and device with the modules inside", table({rows, label: "modules", sortBy: 0, first: 40, note: omitted(data.modules, "module"), filterText: (row) => row.name ?? "", columns: [
+	return panel("modules", "Modules", "forward, backward, FLOPs and device with the modules inside", table({rows, label: "modules", sortBy: 0, first: 40, note: omitted(data, data.modules, "module"), filterText: (row) => row.name ?? "", columns: [
 		{title: "Module", isText: true, value: (row) => byPath.get(row), cell: label},
 		{title: "Forward", value: (row) => row.forward, text: time, bar: true},
 		{title: "Own", isMinor: true, value: (row) => row.own, text: time, help: "without the modules inside"},
@@ -87,7 +88,7 @@ function kernels(data) {
 	if (!rows.length)
 		return null;
 	return panel("kernels", "Kernels and copies", `${time(total)}, ${percent(total ? data.kernels.attributed_ns / total : 0)} of it with a known operator`,
-		table({rows, label: "kernels", first: 25, note: omitted(data.kernels, "kernel"), filterText: (row) => `${row.name} ${row.operator ?? ""} ${row.what}`, columns: [
+		table({rows, label: "kernels", first: 25, note: omitted(data, data.kernels, "kernel"), filterText: (row) => `${row.name} ${row.operator ?? ""} ${row.what}`, columns: [
 			{title: "Time", value: (row) => row.total, text: time, bar: true},
 			{title: "Share", value: (row) => row.total / total, text: percent},
 			{title: "Calls", isMinor: true, value: (row) => row.calls, text: count},

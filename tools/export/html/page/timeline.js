@@ -5,6 +5,7 @@ import {choice, h, replace} from "./dom.js";
 import {count, plural, time, visible} from "./format.js";
 import {shortFunction} from "./frames.js";
 import {openInPerfetto} from "./perfetto.js";
+import {Detail, windowPicker} from "./served.js";
 
 const SPAN_ROW = 17, HEAD = 20, AXIS = 22, SPAN_TEXT_MIN = 26;
 const KINDS = [["operators", "--forward"], ["modules", "--loss"], ["ranges", "--data"], ["calls of CUDA", "--setup"], ["devices", "--optimizer"]];
@@ -54,10 +55,20 @@ class Timeline {
 	}
 
 	show(data, window) {
-		this.lanes = lanesOf(data, window);
-		this.window = window;
-		this.height = AXIS + this.lanes.reduce((sum, lane) => sum + HEAD + lane.depth * SPAN_ROW, 0) + 4;
+		Object.assign(this, {data, window});
+		this.layOut(window);
 		this.view(0, window.duration_ns);
+	}
+
+	layOut(window) {
+		this.lanes = lanesOf(this.data, window);
+		this.height = AXIS + this.lanes.reduce((sum, lane) => sum + HEAD + lane.depth * SPAN_ROW, 0) + 4;
+	}
+
+	/** Draw these spans in the place of the window's, of what is in view. */
+	fill(rows) {
+		this.layOut({...this.window, rows});
+		this.draw();
 	}
 
 	view(from, to) {
@@ -65,6 +76,7 @@ class Timeline {
 		this.from = Math.max(0, Math.min(from, whole - length));
 		this.to = this.from + length;
 		this.draw();
+		this.onview?.();
 	}
 
 	zoom(factor, centre) {
@@ -201,16 +213,20 @@ function titleOf(window) {
 export function timelinePanel(data, tip) {
 	if (!data.windows.some((window) => window.rows.length))
 		return null;
-	const timeline = new Timeline(tip), words = h("span", {class: "soft"}), state = {window: data.windows[0]};
-	const show = (i) => {
-		state.window = data.windows[i];
-		timeline.show(data, state.window);
-		replace(words, `${plural(state.window.rows.length, "span")} of ${data.processes[state.window.process].name} (${data.processes[state.window.process].pid})`
-			+ (state.window.omitted ? `, the ${count(state.window.omitted)} shortest are left out` : ""));
+	const timeline = new Timeline(tip), words = h("span", {class: "soft", role: "status"}), state = {window: data.windows[0]};
+	const describe = ({rows, omitted}) => replace(words, `${plural(rows.length, "span")} of ${data.processes[state.window.process].name} (${data.processes[state.window.process].pid})`
+		+ (omitted ? `, the ${count(omitted)} shortest are left out` : ""));
+	const show = (window) => {
+		state.window = window;
+		timeline.show(data, window);
+		describe(window);
 	};
-	show(0);
+	if (data.served)
+		new Detail(data, timeline, (fetched, error) => fetched ? describe(fetched) : replace(words, error.message));
+	show(state.window);
 	return h("section", {class: "panel", id: "timeline"}, h("div", {class: "head"}, h("h2", {}, "Timeline"), words),
-		h("div", {class: "controls"}, data.windows.length > 1 && choice("Step", data.windows.map((window, i) => [String(i), titleOf(window)]), "0", (i) => show(Number(i))),
+		h("div", {class: "controls"}, data.windows.length > 1 && choice("Step", data.windows.map((window, i) => [String(i), titleOf(window)]), "0", (i) => show(data.windows[i])),
+			data.served && windowPicker(data, state.window, show),
 			h("button", {type: "button", class: "plain", onclick: () => openInPerfetto(data, state.window)}, "Open this in Perfetto")),
 		timeline.element,
 		h("div", {class: "legend"}, KINDS.map(([title, colour]) => h("span", {}, h("i", {style: {background: `var(${colour})`}}), title)),

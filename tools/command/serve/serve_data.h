@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The recording that is served. It is read once, when the server starts. A process that answers a
+ * request has that in its memory; it reads the recording again if the file has changed since, as
+ * one does that is still being written.
+ */
+#ifndef TORSH_COMMAND_SERVE_DATA_H
+#define TORSH_COMMAND_SERVE_DATA_H
+
+#include <sys/stat.h>
+
+#include "tools/command/options.h"
+#include "tools/command/serve/serve_request.h"
+#include "tools/export/trace.h"
+
+/* Which state of the file something was made of. */
+struct serve_stamp {
+	dev_t device;
+	ino_t file;
+	off_t bytes;
+	struct timespec changed;
+};
+
+struct serve_data {
+	struct read_options options;
+	struct reading reading;
+	struct prepass prepass;
+	struct trace trace;
+	struct serve_stamp stamp;
+};
+
+/* Read the recording that data->options name; ends the program if that cannot be done. */
+void torsh_serve_open(struct serve_data *data);
+void torsh_serve_close(struct serve_data *data);
+
+/* The path of the file. */
+const char *torsh_serve_path(const struct serve_data *data);
+
+/* The state that the file has now; false if it is gone. */
+bool torsh_serve_stamp(const struct serve_data *data, struct serve_stamp *stamp);
+bool torsh_serve_is_same(const struct serve_stamp *a, const struct serve_stamp *b);
+
+/*
+ * Write the answer to standard output, in a process of its own. Returns its exit status; ends it
+ * with a sentence on stderr if the recording cannot be read.
+ */
+int torsh_serve_write(struct serve_data *data, const struct serve_request *request);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What a browser can ask torsh serve for: the part of the address after the token. Anything else is
+ * refused; no part of an address ever becomes the name of a file.
+ */
+#ifndef TORSH_COMMAND_SERVE_REQUEST_H
+#define TORSH_COMMAND_SERVE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* COMMAND(name): "json/NAME?limit=N" is what torsh NAME --json --limit N prints. */
+#define SERVE_COMMANDS   \
+	COMMAND(report)  \
+	COMMAND(leaks)   \
+	COMMAND(peak)    \
+	COMMAND(ops)     \
+	COMMAND(steps)   \
+	COMMAND(modules) \
+	COMMAND(kernels) \
+	COMMAND(tensors) \
+	COMMAND(regions)
+
+enum serve_what {
+	SERVE_PAGE, /* "": the page without data */
+	SERVE_DOCUMENT, /* "document": its data, cut as in the file of torsh html */
+	SERVE_MEMORY, /* "memory", "time": parts of it with all rows */
+	SERVE_TIME,
+	SERVE_WINDOW, /* "window?process=N&from=NS&to=NS": the spans of a process in that time */
+	SERVE_COMMAND
+};
+
+struct serve_request {
+	enum serve_what what;
+	size_t process; /* its index; of SERVE_WINDOW */
+	uint64_t from_ns, to_ns;
+	int (*command)(int argc, char **argv); /* of SERVE_COMMAND, with its name */
+	const char *name;
+	bool has_limit;
+	uint64_t limit;
+};
+
+/* Parse path and query (NULL: none); both end with NUL. Returns false for what there is not. */
+bool torsh_serve_parse(struct serve_request *request, const char *path, const char *query);
+
+#endif

@@ -20,7 +20,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 6u
+#define CHANNEL_VERSION 7u
 
 #define CHANNEL_HEADER_BYTES 8192u
 /* slots; a thread takes one, and its interrupted hooks may take a second */
@@ -107,6 +107,28 @@ enum channel_counter {
 struct channel_text {
 	uint32_t offset;
 	uint32_t length;
+};
+
+/* What a program requests of the writer by torsh.h. Windows are described at channel_memory. */
+enum channel_call_verb {
+	CALL_MEMORY = 1, /* the figures of a window */
+	CALL_MEMORY_BEGIN, /* open a window */
+	CALL_MEMORY_END, /* the figures of a window, which ends */
+	CALL_MEMORY_RESET, /* begin the window anew; the figures are those from before */
+	CALL_PAUSE, /* of the whole session */
+	CALL_RESUME,
+};
+
+/*
+ * The heap of a process in a window, at the moment of the call. Window 0 begins with the process
+ * and never ends.
+ */
+struct channel_memory {
+	uint64_t bytes, blocks; /* now */
+	uint64_t begin_bytes, begin_blocks; /* when the window began */
+	uint64_t peak_bytes; /* the highest sum since then */
+	uint32_t window;
+	uint32_t reserved;
 };
 
 #define CHANNEL_FILTER_UNDER_WAY (UINT64_C(1) << 32) /* in harmless_filters: a call in progress */
@@ -236,6 +258,17 @@ struct channel_header {
 	 * back. Only grows.
 	 */
 	alignas(64) _Atomic uint64_t clock_lift;
+
+	/* A call of torsh.h, one at a time. Stored by the process. */
+	alignas(64) _Atomic uint32_t caller; /* futex: tid of the thread that calls; 0: none */
+	_Atomic uint32_t call_verb; /* enum channel_call_verb; before calls, as is call_window */
+	_Atomic uint32_t call_window;
+	_Atomic uint32_t calls; /* number of calls so far */
+
+	/* Stored by the writer. */
+	alignas(64) _Atomic uint32_t call_answers; /* futex: number of the last call answered */
+	_Atomic int32_t call_result; /* 0 or -errno; before call_answers, as is call_memory */
+	struct channel_memory call_memory;
 };
 
 _Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES,

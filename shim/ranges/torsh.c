@@ -8,6 +8,7 @@
 #include "shim/hooks.h"
 #include "shim/ranges/nvtx.h"
 #include "shim/ranges/ranges.h"
+#include "shim/ranges/session_calls.h"
 
 _Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 &&
 		       (int)TORSH_VALUE_SAMPLE == (int)VALUE_SAMPLE,
@@ -103,4 +104,29 @@ EXPORT void torsh_v1_value(const char *name, const char *domain, uint32_t kind, 
 EXPORT void torsh_v1_step(const char *name, uint64_t number)
 {
 	torsh_ranges_step((struct range_text){.bytes = name}, number);
+}
+
+/* The verbs of torsh.h are those of the channel. */
+_Static_assert((int)TORSH_CALL_RESUME_ == (int)CALL_RESUME &&
+		       (int)TORSH_CALL_MEMORY_ == (int)CALL_MEMORY,
+	       "torsh.h and the channel number alike");
+
+EXPORT int torsh_v1_call(uint32_t verb, uint32_t window, struct torsh_memory *memory)
+{
+	struct channel_memory answer;
+	int result = torsh_session_call(verb, window, &answer);
+	struct torsh_memory known = {
+		.window = answer.window,
+		.current_bytes = answer.bytes,
+		.current_blocks = answer.blocks,
+		.begin_bytes = answer.begin_bytes,
+		.begin_blocks = answer.begin_blocks,
+		.peak_bytes = answer.peak_bytes,
+	};
+
+	if (memory) {
+		known.size = memory->size;
+		memcpy(memory, &known, known.size < sizeof(known) ? known.size : sizeof(known));
+	}
+	return result;
 }

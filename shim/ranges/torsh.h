@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Regions, marks, values and steps of your program in its torsh recording. Header only, C99 or
- * C++11, nothing to link with: without libtorshagent.so preloaded, each call tests a pointer and
- * does nothing.
+ * Regions, marks, values and steps of your program in its torsh recording, and the figures of its
+ * heap. Header only, C99 or C++11, nothing to link with: without libtorshagent.so preloaded, each
+ * call tests a pointer and does nothing.
  *
  *	#include <torsh.h>
  *
@@ -54,6 +54,26 @@ struct torsh_attributes {
 
 enum torsh_value { TORSH_VALUE_SCALAR, TORSH_VALUE_COUNTER, TORSH_VALUE_SAMPLE };
 
+/* The heap of this process at a moment, in the blocks and bytes that the program requested. */
+struct torsh_memory {
+	uint32_t size; /* sizeof(struct torsh_memory); set by torsh_memory_* */
+	uint32_t window;
+	uint64_t current_bytes, current_blocks;
+	uint64_t begin_bytes, begin_blocks; /* when the window began */
+	uint64_t peak_bytes; /* the most at one time since then */
+};
+
+#define TORSH_NO_AGENT_ 38 /* ENOSYS */
+
+enum torsh_call_ {
+	TORSH_CALL_MEMORY_ = 1,
+	TORSH_CALL_BEGIN_,
+	TORSH_CALL_END_,
+	TORSH_CALL_RESET_,
+	TORSH_CALL_PAUSE_,
+	TORSH_CALL_RESUME_
+};
+
 /*
  * The agent's functions. Weak: NULL without it. In a program that is not position-independent the
  * linker would make that a constant, so there the address is read from the global offset table.
@@ -68,7 +88,8 @@ enum torsh_value { TORSH_VALUE_SCALAR, TORSH_VALUE_COUNTER, TORSH_VALUE_SAMPLE }
 	TORSH_ENTRY_(void, mark, (const char *name, const struct torsh_attributes *attributes)) \
 	TORSH_ENTRY_(void, value,                                                               \
 		     (const char *name, const char *domain, uint32_t kind, double value))       \
-	TORSH_ENTRY_(void, step, (const char *name, uint64_t number))
+	TORSH_ENTRY_(void, step, (const char *name, uint64_t number))                           \
+	TORSH_ENTRY_(int, call, (uint32_t verb, uint32_t window, struct torsh_memory * memory))
 
 #if !defined(__PIC__) && defined(__x86_64__)
 #define TORSH_ADDRESS_(to, name) \
@@ -213,6 +234,97 @@ static inline void torsh_step(uint64_t number)
 
 	if (step)
 		step(NULL, number);
+}
+
+/* The same with a name, which reports show instead of the number. */
+static inline void torsh_step_named(uint64_t number, const char *name)
+{
+	torsh_step_fn *step = torsh_find_step();
+
+	if (step)
+		step(name, number);
+}
+
+/*
+ * The figures of the heap. Each call waits, some milliseconds, until the recording has all that the
+ * process did before: the figures are exact. Any thread; blocks of other threads count as well. In
+ * a signal handler that interrupted an allocation, or another of these calls, they return -EDEADLK.
+ * A forked child has figures of its own: blocks that it inherited are not in them.
+ */
+static inline int torsh_memory_call_(enum torsh_call_ verb, uint32_t window,
+				     struct torsh_memory *memory)
+{
+	torsh_call_fn *call = torsh_find_call();
+	const struct torsh_memory none = {sizeof(none), 0, 0, 0, 0, 0, 0};
+
+	*memory = none;
+	return call ? call((uint32_t)verb, window, memory) : -TORSH_NO_AGENT_;
+}
+
+/*
+ * Read an open window; 0 is that of the whole process. Returns 0 or -errno: -ENOSYS without an
+ * agent that records this process, -ENOENT for a window that is not open, -ESRCH and -ETIMEDOUT
+ * when the recording has ended or stands still. *memory is zeroed then.
+ */
+static inline int torsh_memory_read(uint32_t window, struct torsh_memory *memory)
+{
+	return torsh_memory_call_(TORSH_CALL_MEMORY_, window, memory);
+}
+
+/* Open a window and read it; memory->window is its number. Returns 0 or -errno. */
+static inline int torsh_memory_begin(struct torsh_memory *memory)
+{
+	return torsh_memory_call_(TORSH_CALL_BEGIN_, 0, memory);
+}
+
+/* Read a window for the last time, and close it. Returns 0 or -errno. */
+static inline int torsh_memory_end(uint32_t window, struct torsh_memory *memory)
+{
+	return torsh_memory_call_(TORSH_CALL_END_, window, memory);
+}
+
+/* The bytes that the program has allocated now; 0 without an agent. */
+static inline uint64_t torsh_current_bytes(void)
+{
+	struct torsh_memory memory;
+
+	torsh_memory_read(0, &memory);
+	return memory.current_bytes;
+}
+
+/* The most at one time, since the process began or torsh_reset_peak; 0 without an agent. */
+static inline uint64_t torsh_peak_bytes(void)
+{
+	struct torsh_memory memory;
+
+	torsh_memory_read(0, &memory);
+	return memory.peak_bytes;
+}
+
+/* Let torsh_peak_bytes begin anew. The recording keeps its own peak. Returns 0 or -errno. */
+static inline int torsh_reset_peak(void)
+{
+	struct torsh_memory memory;
+
+	return torsh_memory_call_(TORSH_CALL_RESET_, 0, &memory);
+}
+
+/*
+ * Pause the recording of allocations in all processes of the session, and resume it. Returns 0,
+ * -EALREADY if nothing changes, or another -errno.
+ */
+static inline int torsh_pause(void)
+{
+	struct torsh_memory memory;
+
+	return torsh_memory_call_(TORSH_CALL_PAUSE_, 0, &memory);
+}
+
+static inline int torsh_resume(void)
+{
+	struct torsh_memory memory;
+
+	return torsh_memory_call_(TORSH_CALL_RESUME_, 0, &memory);
 }
 
 static inline void torsh_range_leave_(const int *unused)

@@ -19,8 +19,14 @@ struct peak_tracker {
 	uint64_t peak_stamp;
 	uint64_t last_stamp; /* of the last change */
 	uint32_t peak_number; /* number of new maxima so far; 0: never above 0 */
-	/* the highest sum since torsh_peak_tracker_mark, and when; never above the peak */
+	/*
+	 * the highest sum since torsh_peak_tracker_mark or torsh_peak_tracker_split, and when;
+	 * never above the peak
+	 */
 	uint64_t window_bytes, window_stamp;
+	/* the highest sum between the last mark and the last split, and when */
+	uint64_t marked_bytes, marked_stamp;
+	uint64_t split_bytes; /* the highest sum between the last split and the last mark */
 };
 
 /*
@@ -91,6 +97,21 @@ static inline void torsh_peak_tracker_settle(struct peak_tracker *tracker)
 		torsh_peak_tracker_note_peak(tracker);
 }
 
+/* End the window: its highest sum belongs to the interval of marks and to that of splits. */
+static inline void torsh_peak_tracker_end_window(struct peak_tracker *tracker, uint64_t stamp)
+{
+	if (tracker->bytes > tracker->window_bytes)
+		torsh_peak_tracker_note_window(tracker);
+	if (tracker->window_bytes > tracker->marked_bytes) {
+		tracker->marked_bytes = tracker->window_bytes;
+		tracker->marked_stamp = tracker->window_stamp;
+	}
+	if (tracker->window_bytes > tracker->split_bytes)
+		tracker->split_bytes = tracker->window_bytes;
+	tracker->window_bytes = tracker->bytes;
+	tracker->window_stamp = stamp;
+}
+
 /*
  * Set *bytes to the highest sum since the last mark and *at to its stamp, and begin the next
  * interval.
@@ -98,12 +119,22 @@ static inline void torsh_peak_tracker_settle(struct peak_tracker *tracker)
 static inline void torsh_peak_tracker_mark(struct peak_tracker *tracker, uint64_t stamp,
 					   uint64_t *bytes, uint64_t *at)
 {
-	if (tracker->bytes > tracker->window_bytes)
-		torsh_peak_tracker_note_window(tracker);
-	*bytes = tracker->window_bytes;
-	*at = tracker->window_stamp;
-	tracker->window_bytes = tracker->bytes;
-	tracker->window_stamp = stamp;
+	torsh_peak_tracker_end_window(tracker, stamp);
+	*bytes = tracker->marked_bytes;
+	*at = tracker->marked_stamp;
+	tracker->marked_bytes = tracker->bytes;
+	tracker->marked_stamp = stamp;
+}
+
+/* Returns the highest sum since the last split, and begins the next interval. */
+static inline uint64_t torsh_peak_tracker_split(struct peak_tracker *tracker)
+{
+	uint64_t highest;
+
+	torsh_peak_tracker_end_window(tracker, tracker->last_stamp);
+	highest = tracker->split_bytes;
+	tracker->split_bytes = tracker->bytes;
+	return highest;
 }
 
 /* Returns a site's bytes at the peak. Call torsh_peak_tracker_settle first. */

@@ -79,6 +79,7 @@ void torsh_target_destroy(struct target *target)
 	close_if_open(target->stat_fd);
 	free(target->slots);
 	free(target->consumers);
+	torsh_memory_windows_destroy(&target->windows);
 	torsh_rows_state_destroy(target->rows);
 	free(target->lsan->suppressions);
 	free(target->lsan);

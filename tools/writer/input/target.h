@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "tools/writer/fold/attributed_frame.h"
+#include "tools/writer/fold/memory_windows.h"
 #include "tools/writer/fold/process_state.h"
 #include "tools/writer/input/channel_view.h"
 #include "tools/writer/input/ring_consumer.h"
@@ -107,6 +108,9 @@ struct target {
 	struct rows_state *rows;
 	struct target_lsan *lsan;
 	struct attributed_frames attributed; /* of its stacks, after a client has requested them */
+	struct memory_windows windows; /* that the program opens by torsh.h */
+	uint32_t n_calls_taken; /* of the header's calls */
+	bool is_calling; /* the last one taken is not answered yet */
 	uint64_t n_written; /* number of events that were folded at the last checkpoint */
 };
 
@@ -151,8 +155,8 @@ void torsh_target_release(struct target *target);
 /* Returns true if everything that was stamped up to the moment of the hold is folded. */
 bool torsh_target_is_at_hold(const struct target *target);
 
-/* Returns true if any ring has bytes. Called right before a deep sleep. */
-bool torsh_target_has_bytes(struct target *target);
+/* Returns true if any ring has bytes, or a call waits. Called right before a deep sleep. */
+bool torsh_target_has_work(struct target *target);
 
 /*
  * Read the target's memory, and whether it has installed more seccomp filters, if the last read was

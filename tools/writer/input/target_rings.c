@@ -334,10 +334,13 @@ bool torsh_target_is_at_hold(const struct target *target)
 	return bound_of_all(target) > target->fold_until;
 }
 
-bool torsh_target_has_bytes(struct target *target)
+bool torsh_target_has_work(struct target *target)
 {
 	uint32_t n = count_seen(target);
 
+	if (atomic_load_explicit(&target->view.header->calls, memory_order_acquire) !=
+	    target->n_calls_taken)
+		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ring_consumer *consumer = target->slots[i].consumer;
 		const struct thread_slot *slot =

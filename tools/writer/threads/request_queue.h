@@ -15,6 +15,15 @@
  * its exit.
  */
 #define REQUEST_EXIT_REPLY 0u
+/* Another one: a process calls by torsh.h. */
+#define REQUEST_PROGRAM_CALL UINT32_MAX
+
+/* A copy of what a process stored in its channel. */
+struct program_call {
+	uint32_t target; /* number of the process; 0: this is no call */
+	uint32_t number; /* of the call in that process */
+	uint32_t verb, window;
+};
 
 /* From a request's receipt to its answer. */
 struct queued_request {
@@ -22,6 +31,7 @@ struct queued_request {
 	struct request_answer answer;
 	int fds[2]; /* descriptors of the answer; -1: none */
 	void *client; /* the control thread's watch; NULL: no client waits any more */
+	struct program_call call;
 	char *text; /* EXIT_REPLY: the summary; NULL: none was requested */
 	struct queued_request *next;
 };

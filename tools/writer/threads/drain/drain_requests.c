@@ -3,6 +3,7 @@
  * What the drain thread hands out: answers to clients' requests, the reply to the first process at
  * its exit, and the recordings of out-of-memory errors.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@
 #include "tools/writer/output/rows/rows.h"
 #include "tools/writer/threads/drain/drain_state.h"
 #include "tools/writer/threads/drain/exit_reply.h"
+#include "tools/writer/threads/drain/program_calls.h"
 
 static struct target *find_number(const struct drain *drain, uint32_t number)
 {
@@ -20,19 +22,51 @@ static struct target *find_number(const struct drain *drain, uint32_t number)
 	return NULL;
 }
 
+/* The call of a program to pause or resume has been carried out. */
+static void reply_to_pause(struct drain *drain, const struct program_call *call, bool is_change)
+{
+	struct target *caller = find_number(drain, call->target);
+
+	if (caller)
+		torsh_program_call_reply(caller, call, is_change ? 0 : -EALREADY);
+}
+
 void torsh_drain_take_requests(struct drain *drain)
 {
 	struct queued_request *queued;
 
 	while ((queued = torsh_requests_next(&drain->requests))) {
+		struct program_call call = queued->call;
+		bool is_change;
+
 		/* Targets that sent their hello before the request are part of the answer. */
 		torsh_drain_take_targets(drain);
-		if (torsh_requests_take(&drain->requests, queued, drain->targets,
-					drain->n_targets) &&
-		    drain->session.has_begun)
+		is_change = torsh_requests_take(&drain->requests, queued, drain->targets,
+						drain->n_targets);
+		if (is_change && drain->session.has_begun)
 			torsh_session_write(&drain->session, &drain->requests.pauses,
 					    drain->checkpoints.file);
+		if (call.target && !drain->requests.current)
+			reply_to_pause(drain, &call, is_change);
 	}
+}
+
+void torsh_drain_check_call(struct drain *drain, struct target *target)
+{
+	struct queued_request *queued = torsh_program_call_take(target);
+
+	if (queued)
+		torsh_drain_request(drain, queued);
+}
+
+static void answer_call(struct drain *drain)
+{
+	const struct program_call *call = &drain->requests.current->call;
+	struct target *caller = find_number(drain, call->target);
+
+	if (caller)
+		torsh_program_call_answer(caller, call);
+	torsh_requests_done(&drain->requests, drain->targets, drain->n_targets);
 }
 
 void torsh_drain_keep_out_of_memory(struct drain *drain, struct target *target)
@@ -168,6 +202,8 @@ void torsh_drain_answer(struct drain *drain)
 {
 	if (drain->requests.current->request.verb == REQUEST_EXIT_REPLY)
 		prepare_exit_reply(drain);
+	else if (drain->requests.current->request.verb == REQUEST_PROGRAM_CALL)
+		answer_call(drain);
 	else
 		answer_client(drain);
 	/* The next request may be there already. */

@@ -81,6 +81,9 @@ void torsh_drain_answer(struct drain *drain);
 /* Queue an internal request if the target is the first process and waits at its exit. */
 void torsh_drain_check_exit_wait(struct drain *drain, const struct target *target);
 
+/* Queue an internal request if the target waits for the answer to a call by torsh.h. */
+void torsh_drain_check_call(struct drain *drain, struct target *target);
+
 /* Let the exiting process continue if the control thread has passed the text that it prints. */
 void torsh_drain_send_exit_reply(struct drain *drain);
 

@@ -10,10 +10,10 @@
 #define SLEEP_IDLE_NS 5000000u
 #define IDLE_BEFORE_DEEP_NS 50000000u
 
-static bool has_bytes(struct target *const *targets, uint32_t n)
+static bool has_work(struct target *const *targets, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (torsh_target_has_bytes(targets[i]))
+		if (torsh_target_has_work(targets[i]))
 			return true;
 	}
 	return false;
@@ -47,8 +47,7 @@ static void sleep_deeply(struct pace *pace, uint32_t seen, uint64_t now,
 	 * order, so that at least one of them sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (has_bytes(targets, n) ||
-	    torsh_sleep_deeply(pace->wake_word, seen, words, n, at_most_ns))
+	if (has_work(targets, n) || torsh_sleep_deeply(pace->wake_word, seen, words, n, at_most_ns))
 		torsh_sleep_lightly(pace->wake_word, seen, SLEEP_FLOWING_NS);
 	set_sleeping(targets, n, 0);
 }

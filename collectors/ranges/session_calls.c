@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "shim/ranges/session_calls.h"
+
+#include <errno.h>
+
+#include "agent/process/process.h"
+#include "agent/session/writer_call.h"
+
+/*
+ * Whether the calling thread is in no hook. The writer waits for an event that is under way: within
+ * a hook the wait would not end.
+ */
+static __attribute__((noinline)) int check_thread(void)
+{
+	struct producer *producer = torsh_producer_enter();
+	int result;
+
+	if (!producer)
+		return torsh_producer_self == &torsh_producer_quiet ? -EDEADLK : -ENOSYS;
+	/* A handler that interrupted a hook has a producer of its own. */
+	result = producer == torsh_producer_self || torsh_producer_self == &torsh_producer_ended
+			 ? 0
+			 : -EDEADLK;
+	torsh_producer_leave(producer);
+	return result;
+}
+
+int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *memory)
+{
+	int saved = errno, result = check_thread();
+
+	*memory = (struct channel_memory){0};
+	if (!result && torsh_agent_is_borrowed())
+		result = -EPERM;
+	if (!result)
+		result = torsh_writer_call(torsh_process->channel.header, verb, window, memory);
+	errno = saved;
+	return result;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Calls of torsh.h that need an answer: defined in collectors/ranges/session_calls.c. */
+#ifndef TORSH_SHIM_RANGES_SESSION_CALLS_H
+#define TORSH_SHIM_RANGES_SESSION_CALLS_H
+
+#include "agent/wire/channel.h"
+
+/*
+ * Make a call, an enum channel_call_verb, and wait for the writer's answer; *memory is zeroed
+ * without one. Returns 0 or -errno: -ENOSYS if this process is not recorded, -EDEADLK in a signal
+ * handler that interrupted the allocator or another call, -EPERM in a vfork child. Keeps errno.
+ */
+int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *memory);
+
+#endif

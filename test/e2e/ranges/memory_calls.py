@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Figures of the heap that a program reads by torsh.h are exact at the call, and cost it nothing without the agent."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+
+PROGRAM = PROGRAMS / "memory_calls"
+SOURCE = ROOT / "test/programs/ranges/memory_calls.c"
+MIB = 1 << 20
+RECORDED = f"""\
+there 42
+allocated {1000 + 21}
+resized 4000
+freed 0
+reset 0
+peak {5 * MIB}
+peak after reset 0
+begin 0 1
+inner 0: peak {MIB}, stayed 0 in 0 blocks
+closed -2
+outer, open 0: peak {4 * MIB}, stayed {3 * MIB} in 0 blocks
+outer 0: peak {4 * MIB}, stayed {-MIB} in -1 blocks
+unknown -2
+threads hold {8 * 50 * 1000}
+threads freed {-8 * 50 * 1000}
+threads refused 0
+fork 7
+parent 0
+handlers wrong 0
+pause 0 -114
+resume 0 -114
+after the pause 0
+after the free 0
+descriptors 0, threads 0
+"""
+
+
+@case
+def figures_are_exact():
+    result, output = record([PROGRAM])
+    expect_equal((result.returncode, result.stdout.decode(), result.stderr), (0, RECORDED, b""), "status and output")
+    report = peak(output)
+    assert report["peak_bytes"] >= 5 * MIB, report["peak_bytes"]  # a reset leaves the recording's own peak
+
+
+@case
+def without_the_agent_every_figure_is_zero():
+    result = run([PROGRAM])
+    lines = result.stdout.decode().splitlines()
+    expect_equal((result.returncode, lines[0], lines[1], lines[-1]), (0, "alone 42", "allocated 0", "descriptors 0, threads 0"),
+                 "status and output")
+    expect_equal([line.split()[1] for line in lines if line.startswith(("reset", "begin", "unknown", "resume"))], ["-38"] * 4,
+                 "results of calls")
+
+
+@case
+def an_inert_agent_answers_that_it_does_not_record():
+    result, _ = record([PROGRAM], env={"TORSH_PROFILER_ENABLED": "0"})
+    lines = result.stdout.decode().splitlines()
+    expect_equal((result.returncode, lines[1], lines[4]), (0, "allocated 0", "reset -38"), "status and output")
+
+
+@case
+def an_ended_recording_refuses_calls():
+    program = """import ctypes, os, subprocess
+call = ctypes.CDLL(None).torsh_v1_call
+print(call(1, 0, None))
+subprocess.run([os.environ["TORSH"], "end", str(os.getpid())], stdout=subprocess.DEVNULL, env={"TORSH_PROFILER_ENABLED": "0"})
+print(call(1, 0, None) < 0)
+"""
+    result, _ = record([sys.executable, "-c", program], env={"TORSH": str(TORSH)})
+    expect_equal((result.returncode, result.stdout), (0, b"0\nTrue\n"), f"status and output ({result.stderr})")
+
+
+main()

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/threads/drain/program_calls.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static uint32_t verb_of(uint32_t call)
+{
+	return call == CALL_PAUSE    ? REQUEST_PAUSE
+	       : call == CALL_RESUME ? REQUEST_RESUME
+				     : REQUEST_PROGRAM_CALL;
+}
+
+struct queued_request *torsh_program_call_take(struct target *target)
+{
+	struct channel_header *header = target->view.header;
+	/* Pairs with the release in agent/session/writer_call.c: verb and window belong to it. */
+	uint32_t number = atomic_load_explicit(&header->calls, memory_order_acquire);
+	struct queued_request *queued;
+	struct request request = {0};
+
+	/* One at a time: a process that stores more than that is not served faster. */
+	if (number == target->n_calls_taken || target->is_calling)
+		return NULL;
+	target->n_calls_taken = number;
+	target->is_calling = true;
+	queued = torsh_queued_request_create(&request, NULL);
+	queued->call = (struct program_call){
+		.target = target->number,
+		.number = number,
+		.verb = atomic_load_explicit(&header->call_verb, memory_order_relaxed),
+		.window = atomic_load_explicit(&header->call_window, memory_order_relaxed),
+	};
+	queued->request.verb = verb_of(queued->call.verb);
+	return queued;
+}
+
+void torsh_program_call_reply(struct target *target, const struct program_call *call, int result)
+{
+	struct channel_header *header = target->view.header;
+
+	target->is_calling = false;
+	atomic_store_explicit(&header->call_result, result, memory_order_relaxed);
+	/* Pairs with the acquire in agent/session/writer_call.c. */
+	atomic_store_explicit(&header->call_answers, call->number, memory_order_release);
+	syscall(SYS_futex, &header->call_answers, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void torsh_program_call_answer(struct target *target, const struct program_call *call)
+{
+	struct channel_memory memory = {0};
+	int result = torsh_memory_windows_call(&target->windows, &target->state.heap.tracker,
+					       call->verb, call->window, &memory);
+
+	target->view.header->call_memory = memory;
+	torsh_program_call_reply(target, call, result);
+}

@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Allocation sites that are one entry for a reader: torsh_sites_merge_alike. */
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
 #include "tools/base/containers/key_index.h"
+#include "tools/base/memory.h"
 #include "tools/frames/address_kinds.h"
 #include "tools/frames/stack_key.h"
 #include "tools/memory/allocation_sites.h"
 
-/* The keys of a process's stacks as a trie: nodes are found by their parent and an address. */
+/* The keys of a stack, as nodes of the trie. */
+struct stack_keys {
+	uint32_t own; /* the user's own frames; 0: there are none */
+	uint32_t all; /* all frames of the key */
+	bool is_known;
+};
+
+/*
+ * The keys of a process's stacks as a trie: nodes are found by their parent, which is outside of
+ * them, and an address. Each stack has its keys from those of its parent.
+ */
 struct key_trie {
 	struct address_kinds kinds;
 	struct key_index nodes;
 	uint32_t n_nodes;
+	struct stack_keys *keys; /* by stack */
+	uint32_t *path; /* of one stack: those without keys yet, innermost first */
+	size_t path_room;
 };
 
 static uint32_t node_below(struct key_trie *trie, uint32_t parent, uint32_t address)
@@ -25,34 +42,52 @@ static uint32_t node_below(struct key_trie *trie, uint32_t parent, uint32_t addr
 	return number;
 }
 
-static bool has_own_frame(struct key_trie *trie, uint32_t stack)
+/* The keys of a stack, which calls the address, from its parent's. */
+static struct stack_keys keys_below(struct key_trie *trie, struct stack_keys parent,
+				    uint32_t address)
+{
+	enum frame_kind kind = torsh_address_kind(&trie->kinds, address);
+	bool has_own = parent.own || kind == FRAME_OWN;
+
+	/* Outside of an own frame only own frames count. */
+	if (kind == FRAME_OWN) {
+		parent.own = node_below(trie, parent.own, address);
+		parent.all = parent.own;
+	} else if (torsh_stack_key_has(kind, false, has_own)) {
+		parent.all = node_below(trie, parent.all, address);
+	}
+	return parent;
+}
+
+static struct stack_keys keys_of(struct key_trie *trie, uint32_t stack)
 {
 	const struct recorded_process *process = trie->kinds.process;
+	struct stack_keys keys = {.is_known = true};
+	size_t n = 0;
 
-	while (stack && stack < process->n_stacks) {
-		if (torsh_address_kind(&trie->kinds, process->stacks[stack].address) == FRAME_OWN)
-			return true;
-		stack = process->stacks[stack].parent;
+	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
+		if (trie->keys[stack].is_known) {
+			keys = trie->keys[stack];
+			break;
+		}
+		trie->path =
+			torsh_array_reserve(trie->path, n, &trie->path_room, sizeof(*trie->path));
+		trie->path[n++] = stack;
 	}
-	return false;
+	while (n-- > 0) {
+		stack = trie->path[n];
+		keys = keys_below(trie, keys, process->stacks[stack].address);
+		trie->keys[stack] = keys;
+	}
+	return keys;
 }
 
 /* Arenas are what the user's lines filled, however these reached the allocator. */
 static uint32_t entry_of(struct key_trie *trie, uint32_t stack, bool is_arena)
 {
-	const struct recorded_process *process = trie->kinds.process;
-	bool is_outer = is_arena, has_own = is_arena || has_own_frame(trie, stack);
-	uint32_t node = 0;
+	struct stack_keys keys = keys_of(trie, stack);
 
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
-		enum frame_kind kind = torsh_address_kind(&trie->kinds, address);
-
-		if (torsh_stack_key_has(kind, is_outer, has_own))
-			node = node_below(trie, node, address);
-		is_outer = is_outer || kind == FRAME_OWN;
-	}
-	return node;
+	return is_arena ? keys.own : keys.all;
 }
 
 static int compare_entries(const struct allocation_site *a, const struct allocation_site *b,
@@ -72,12 +107,14 @@ static void start_trie(struct key_trie *trie, const struct recorded_process *pro
 	torsh_address_kinds_start(&trie->kinds, process, symbols);
 	torsh_key_index_create(&trie->nodes);
 	trie->n_nodes = 0;
+	trie->keys = torsh_memory_table(process->n_stacks, sizeof(*trie->keys));
 }
 
 static void end_trie(struct key_trie *trie)
 {
 	torsh_address_kinds_end(&trie->kinds);
 	torsh_key_index_destroy(&trie->nodes);
+	free(trie->keys);
 }
 
 void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *symbols)
@@ -99,5 +136,6 @@ void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *sym
 	}
 	if (trie.kinds.process)
 		end_trie(&trie);
+	free(trie.path);
 	torsh_sites_merge_equal(sites, compare_entries);
 }

@@ -8,18 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/command/command.h"
+#include "tools/command/export/export_stacks.h"
 #include "tools/command/export/export_timeline.h"
 #include "tools/command/arguments.h"
 #include "tools/command/options.h"
 #include "tools/export/exporter.h"
-#include "tools/export/output.h"
-#include "tools/memory/leaks/leaks.h"
-#include "tools/memory/peak.h"
 #include "tools/recording/losses.h"
-#include "tools/recording/progress.h"
 #include "tools/terminal/page.h"
 
 static const char doc[] =
@@ -30,12 +26,16 @@ static const char doc[] =
 	"\v"
 	"Weights are requested bytes. speedscope and pprof files hold all weights "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
-	"together, unless --pid or --rank choose some: then each one's own.\n\n"
+	"together, unless --pid or --rank choose some: then each one's own. Stacks are merged, unless --all is given: "
+	"what the import of an installed package allocated is one entry, \"(import of torch)\", and what is below "
+	"0.1 % of the whole, \"(below 0.1 %)\", below the innermost frame that has more; frames of the interpreter "
+	"and of the import system are left out. Sums stay the same. This holds of speedscope, pprof, folded and the "
+	"table peak_allocations of sqlite.\n\n"
 	"--from, --to and --steps restrict a timeline to what begins in a window of time; that is included as a whole, and "
 	"nothing that began before. With --steps the device activities are those that the steps launched, whenever they ran. A file whose name ends in .gz is compressed. Stacks of operators are included if they were "
 	"recorded (TORSH_PROFILER_OPERATOR_STACKS=1). Readers of chrome take a file for one rank's: see -o and --by-rank.";
 
-enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK };
+enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK, KEY_ALL };
 
 static const struct argp_option own_options[] = {
 	{"format", KEY_FORMAT, "FORMAT", 0, "one of those above", 0},
@@ -47,6 +47,8 @@ static const struct argp_option own_options[] = {
 	 "the timeline from here on: 1.5s, 200ms, 30us since the recording began", 0},
 	{"to", KEY_TO, "TIME", 0, "the timeline up to here", 0},
 	{"steps", KEY_STEPS, "A[-B]", 0, "the timeline of these steps", 0},
+	{"all", KEY_ALL, NULL, 0,
+	 "every stack with all frames, also what imports allocated and what is below 0.1 %", 0},
 	{"by-rank", KEY_BY_RANK, NULL, 0,
 	 "of several ranks, a file for each: FILE's name with .rank-N before its ending", 0},
 	{0},
@@ -63,11 +65,9 @@ static const struct exporter *const exporters[] = {
 };
 
 struct export_options {
-	const struct exporter *exporter; /* of stacks */
+	struct stacks_export stacks;
 	const struct trace_format *trace; /* of the timeline */
 	const char *output; /* NULL: standard output */
-	bool has_what;
-	unsigned what;
 	bool has_window;
 	struct trace_window window;
 };
@@ -83,10 +83,10 @@ static void parse_format(struct export_options *options, const char *argument,
 {
 	for (size_t i = 0; i < sizeof(exporters) / sizeof(*exporters); i++) {
 		if (strcmp(exporters[i]->name, argument) == 0)
-			options->exporter = exporters[i];
+			options->stacks.exporter = exporters[i];
 	}
 	options->trace = torsh_trace_format(argument);
-	if (!options->exporter && !options->trace)
+	if (!options->stacks.exporter && !options->trace)
 		argp_error(state, "--format takes %s, not \"%s\"", formats, argument);
 }
 
@@ -99,12 +99,13 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		parse_format(options, argument, state);
 		return 0;
 	case KEY_WHAT:
-		options->what = (unsigned)torsh_argument_choice(
+		options->stacks.what = (unsigned)torsh_argument_choice(
 			state, "what", torsh_export_weight_names, N_EXPORT_WEIGHTS, argument);
-		options->has_what = true;
+		options->stacks.has_what = true;
 		return 0;
 	case 'o':
 		options->output = strcmp(argument, "-") == 0 ? NULL : argument;
+		options->stacks.output = options->output;
 		return 0;
 	case KEY_FROM:
 		options->window.from_ns = torsh_argument_moment(state, "from", argument);
@@ -113,6 +114,9 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 	case KEY_TO:
 		options->window.to_ns = torsh_argument_moment(state, "to", argument);
 		options->has_window = true;
+		return 0;
+	case KEY_ALL:
+		options->stacks.is_all = options->window.is_all = true;
 		return 0;
 	case KEY_BY_RANK:
 		options->window.is_by_rank = true;
@@ -123,132 +127,19 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		options->window.has_steps = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (!options->exporter && !options->trace)
+		if (!options->stacks.exporter && !options->trace)
 			argp_error(state, "--format is missing: %s", formats);
-		if (options->exporter && (options->has_window || options->window.has_steps))
+		if (options->stacks.exporter && (options->has_window || options->window.has_steps))
 			argp_error(
 				state,
 				"--from, --to and --steps choose of the timeline, which %s doesn't hold",
-				options->exporter->name);
+				options->stacks.exporter->name);
 		if (options->window.from_ns >= options->window.to_ns)
 			argp_error(state, "--from has to be before --to");
 		return ARGP_ERR_UNKNOWN;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-/* Samples of one process, one for each stack that weighs something. */
-struct samples {
-	struct export_sample *items;
-	size_t n, n_room;
-	uint32_t *by_stack; /* index + 1 */
-	size_t n_by_stack;
-};
-
-/* Room for a stack's index: views add stacks. */
-static void make_room(struct samples *samples, uint32_t stack)
-{
-	samples->by_stack = torsh_array_extend(samples->by_stack, (size_t)stack + 1,
-					       &samples->n_by_stack, sizeof(*samples->by_stack));
-}
-
-static void weigh(struct samples *samples, const struct allocation_sites *sites,
-		  enum export_weight weight)
-{
-	for (size_t i = 0; i < sites->n; i++) {
-		const struct allocation_site *site = &sites->items[i];
-		uint32_t *index;
-
-		make_room(samples, site->stack);
-		index = &samples->by_stack[site->stack];
-		if (!*index) {
-			samples->items =
-				torsh_array_reserve(samples->items, samples->n, &samples->n_room,
-						    sizeof(*samples->items));
-			samples->items[samples->n++] = (struct export_sample){
-				.process = site->process, .stack = site->stack};
-			*index = (uint32_t)samples->n;
-		}
-		samples->items[*index - 1].values[weight].blocks += site->blocks;
-		samples->items[*index - 1].values[weight].bytes += site->bytes;
-	}
-}
-
-/* peak_of: SITES_PEAK or SITES_SESSION_PEAK */
-static void weigh_process(struct samples *samples, struct recorded_process *process,
-			  enum sites_of peak_of, const struct export *export,
-			  struct read_options *options)
-{
-	const struct {
-		enum export_weight weight;
-		enum sites_of of;
-	} plain[] = {
-		{EXPORT_PEAK, peak_of},
-		{EXPORT_ALLOCATED, SITES_ALLOCATED},
-		{EXPORT_TEMPORARY, SITES_TEMPORARY},
-	};
-
-	if (torsh_export_has(export, EXPORT_LEAKED)) {
-		/* Other programs merge stacks by themselves. */
-		struct leaks leaks = {.found = {.view = options->view, .is_unmerged = true}};
-
-		torsh_leaks_find(&leaks, &process, 1, export->symbols, &options->suppress);
-		weigh(samples, &leaks.found, EXPORT_LEAKED);
-		torsh_leaks_free(&leaks);
-	}
-	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
-		struct allocation_sites sites = {.view = options->view};
-
-		if (!torsh_export_has(export, plain[i].weight))
-			continue;
-		torsh_sites_collect(&sites, process, plain[i].of);
-		torsh_sites_merge_stacks(&sites, export->symbols);
-		weigh(samples, &sites, plain[i].weight);
-		torsh_sites_free(&sites);
-	}
-}
-
-static int write_all(struct export *export, const struct reading *reading,
-		     struct read_options *options)
-{
-	struct peak peak =
-		torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
-	enum sites_of peak_of = peak.process ? SITES_PEAK : SITES_SESSION_PEAK;
-
-	export->exporter->begin(export);
-	for (size_t i = 0; i < reading->n_processes; i++) {
-		struct samples samples = {0};
-		struct progress progress;
-
-		weigh_process(&samples, reading->processes[i], peak_of, export, options);
-		torsh_progress_start(&progress, "exporting", samples.n);
-		for (size_t k = 0; k < samples.n; k++) {
-			export->exporter->sample(export, &samples.items[k]);
-			torsh_progress_show(&progress, k);
-		}
-		torsh_progress_end(&progress);
-		free(samples.items);
-		free(samples.by_stack);
-	}
-	return export->exporter->end(export);
-}
-
-static void export_stacks(const struct export_options *own, const struct reading *reading,
-			  struct read_options *options)
-{
-	struct export export = {
-		.exporter = own->exporter,
-		.what = own->has_what ? own->what : own->exporter->default_what,
-		.recording = reading->recording,
-		.symbols = reading->symbols,
-		.n_processes = reading->n_processes,
-	};
-	struct output output;
-
-	torsh_output_open(&output, own->output);
-	export.file = output.file;
-	torsh_output_close(&output, write_all(&export, reading, options));
 }
 
 /* Files that others read have no place for it. */
@@ -272,8 +163,8 @@ int torsh_command_export(int argc, char **argv)
 
 	torsh_options_parse(argc, argv, doc, own_options, parse_export, &own, &options);
 	torsh_page_begin(false);
-	name = own.trace ? own.trace->name : own.exporter->name;
-	is_binary = own.trace ? own.trace->is_binary : own.exporter->is_binary;
+	name = own.trace ? own.trace->name : own.stacks.exporter->name;
+	is_binary = own.trace ? own.trace->is_binary : own.stacks.exporter->is_binary;
 	if (own.trace && own.trace->needs_path && !own.output)
 		torsh_die("%s needs a name for what it writes: -o FILE", name);
 	if (is_binary && !own.output && isatty(STDOUT_FILENO))
@@ -283,7 +174,7 @@ int torsh_command_export(int argc, char **argv)
 	if (own.trace)
 		torsh_timeline_export(own.trace, &own.window, own.output, &reading);
 	else
-		export_stacks(&own, &reading, &options);
+		torsh_stacks_export(&own.stacks, &reading, &options);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

@@ -18,20 +18,16 @@ bool torsh_export_has(const struct export *export, enum export_weight weight)
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample,
 			   const struct frame ***frames, size_t *capacity)
 {
-	const struct recorded_process *process = sample->process;
-	uint32_t stack = sample->stack;
 	size_t n = 0;
 
-	while (stack && stack < process->n_stacks) {
-		const struct recorded_stack *node = &process->stacks[stack];
-		const struct frames *at =
-			torsh_symbols_frames(export->symbols, process, node->address);
+	for (size_t k = 0; k < sample->n_addresses; k++) {
+		const struct frames *at = torsh_symbols_frames(export->symbols, sample->process,
+							       sample->addresses[k]);
 
 		for (size_t i = 0; i < at->n; i++) {
 			*frames = torsh_array_reserve(*frames, n, capacity, sizeof(**frames));
 			(*frames)[n++] = &at->frames[i];
 		}
-		stack = node->parent;
 	}
 	for (size_t i = 0; i < n / 2; i++) {
 		const struct frame *frame = (*frames)[i];

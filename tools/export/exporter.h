@@ -39,6 +39,9 @@ struct export_value {
 struct export_sample {
 	const struct recorded_process *process;
 	uint32_t stack;
+	const uint32_t *addresses; /* the frames to write, innermost first */
+	size_t n_addresses;
+	const char *merged; /* what was merged, in place of frames further in; NULL: nothing */
 	struct export_value values[N_EXPORT_WEIGHTS];
 };
 
@@ -71,8 +74,9 @@ extern const struct exporter torsh_export_folded, torsh_export_speedscope, torsh
 bool torsh_export_has(const struct export *export, enum export_weight weight);
 
 /*
- * Frames of a sample with the root first, as the text formats want them: strings that belong to the
- * symbols. Returns how many; *frames is the caller's array, grown as needed.
+ * Frames of a sample with the root first, as the text formats want them, without what was merged:
+ * strings that belong to the symbols. Returns how many; *frames is the caller's array, grown as
+ * needed.
  */
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample,
 			   const struct frame ***frames, size_t *capacity);

@@ -19,6 +19,7 @@ struct trace {
 	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
 	struct suppress *suppress; /* leaks that are not reported; NULL: all are */
 	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
+	bool is_all; /* stacks are not merged: see tools/export/stacks/merged_stacks.h */
 	bool is_of_steps; /* the window is that of steps: of devices, what was launched in there */
 	struct output_stream *output; /* NULL where the format needs a path */
 	const char *path;

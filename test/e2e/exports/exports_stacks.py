@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import shutil
+import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -97,7 +98,7 @@ def reports_of(output):
 def check_pprof(command):
     need_command("go")
     _, output = record(command())
-    profile = exported(output, "heap.pb.gz", "--format", "pprof")
+    profile = exported(output, "heap.pb.gz", "--format", "pprof", "--all")
     for weight, entries in reports_of(output).items():
         assert entries, f"the program has no {weight} memory"
         for kind, field in (("space", "bytes"), ("objects", "blocks")):
@@ -110,15 +111,15 @@ def check_pprof(command):
             assert f"File: {pathlib.Path(command()[0]).resolve().name}" in head, head
 
 
-def read_speedscope(output):
-    file = json.loads(exported(output, "heap.json", "--format", "speedscope").read_text())
+def read_speedscope(output, *arguments):
+    file = json.loads(exported(output, "heap.json", "--format", "speedscope", *arguments).read_text())
     expect_fits_file(SPEEDSCOPE, file)
     return file
 
 
 def check_speedscope(command):
     _, output = record(command())
-    file = read_speedscope(output)
+    file = read_speedscope(output, "--all")
     frames = file["shared"]["frames"]
     keys = [(frame["name"], frame.get("file"), frame.get("line")) for frame in frames]
     expect_equal(len(set(keys)), len(keys), "frames that differ")
@@ -141,6 +142,84 @@ def check_speedscope(command):
             root = f"{programs[entry['pid']]} ({entry['pid']})"
             expected[(root, *(label(frame) for frame in reversed(entry["stack"])))] += entry["bytes"]
         expect_equal(stacks, expected, f"{weight} bytes of each stack, root first")
+
+
+IMPORTING = """
+import decimal, email.message, xml.dom.minidom
+
+def grow(n):
+    return [bytearray(1000 + i) for i in range(n)]
+
+kept = [grow(2000), [bytearray(i) for i in range(200)]]
+import os
+os._exit(0)
+"""
+SMALL, IMPORTS = "(below 0.1 %)", "(import of "
+
+
+def sums_of_folded(output, weight, *arguments):
+    """Bytes, and those of what was merged, by name."""
+    named, whole = collections.Counter(), 0
+    for line in torsh("export", output, "--format", "folded", "--what", weight, *arguments).splitlines():
+        stack, number = line.rsplit(" ", 1)
+        whole += int(number)
+        named[stack.rsplit(";", 1)[1]] += int(number)
+    return whole, {name: number for name, number in named.items() if name.startswith("(")}
+
+
+def sums_of_speedscope(output, *arguments):
+    file = read_speedscope(output, *arguments)
+    frames = [frame["name"] for frame in file["shared"]["frames"]]
+    merged = {profile["name"]: collections.Counter() for profile in file["profiles"]}
+    for profile in file["profiles"]:
+        for sample, number in zip(profile["samples"], profile["weights"]):
+            if frames[sample[-1]].startswith("("):
+                merged[profile["name"]][frames[sample[-1]]] += number
+    return {profile["name"]: (sum(profile["weights"]), dict(merged[profile["name"]])) for profile in file["profiles"]}
+
+
+def sums_of_sqlite(output, *arguments):
+    database = sqlite3.connect(exported(output, "t.sqlite", "--format", "sqlite", *arguments))
+    merged = dict(database.execute("select merged, sum(bytes) from peak_allocations where merged is not null group by merged"))
+    return database.execute("select sum(bytes), sum(blocks), count(*) from peak_allocations").fetchone(), merged
+
+
+@case
+def what_is_merged_keeps_its_sums():
+    """Each format has the sums of --all, and what is merged is the same in all of them."""
+    _, output = record([sys.executable, "-I", "-c", IMPORTING])
+    whole, few = sums_of_speedscope(output, "--all"), sums_of_speedscope(output)
+    expect_equal({name: merged for name, (_, merged) in whole.items() if merged}, {}, "what --all merges")
+    for weight, (number, merged) in few.items():
+        expect_equal(number, whole[weight][0], f"{weight} bytes of speedscope")
+        expect_equal(sums_of_folded(output, weight, "--all"), (number, {}), f"{weight} bytes, all folded")
+        expect_equal(sums_of_folded(output, weight)[0], number, f"{weight} bytes folded")
+    expect_equal(few["peak"][0], peak(output)["peak_bytes"], "the peak")
+    for package in ("decimal", "email", "xml"):
+        assert f"{IMPORTS}{package})" in few["peak"][1], few["peak"]
+    assert few["peak"][1][SMALL], few["peak"]
+    # The user's own memory is neither.
+    text = torsh("export", output, "--format", "folded", "--what", "peak")
+    grown = [int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if "grow (<string>:5)" in line]
+    assert sum(grown) >= sum(1000 + i for i in range(2000)), text
+    assert "<frozen" not in text and "_find_and_load" not in text and len(text.splitlines()) < 200, text
+    sums, merged = sums_of_sqlite(output)
+    all_sums, all_merged = sums_of_sqlite(output, "--all")
+    expect_equal((sums[:2], all_merged), (all_sums[:2], {}), "sums of sqlite")
+    assert sums[2] * 5 < all_sums[2], (sums, all_sums)
+    expect_equal(merged, sums_of_folded(output, "peak")[1], "what sqlite and folded merge")
+
+
+@case
+def pprof_reads_what_is_merged():
+    need_command("go")
+    _, output = record([sys.executable, "-I", "-c", IMPORTING])
+    for weight, (number, merged) in sums_of_speedscope(output).items():
+        profile = exported(output, "heap.pb.gz", "--format", "pprof")
+        found, _ = ask_pprof(profile, f"{weight}_space")
+        expect_equal(sum(own for own, _ in found.values()), number, f"{weight} bytes")
+        for name, expected in merged.items():
+            expect_equal(found[name][0], expected, f"{weight} bytes of {name}")
 
 
 for program in (native, nested, python, several):

@@ -59,7 +59,7 @@ FRAMES = """with recursive s(id, n) as (values (?, 0) union all select parent, n
 @case
 def databases_report_who_held_memory_at_the_peak():
     recording, numbers = made(ranks=1)
-    database = sqlite3.connect(exported(recording, "t.sqlite", "--format", "sqlite"))
+    database = sqlite3.connect(exported(recording, "t.sqlite", "--format", "sqlite", "--all"))
     report = peak(recording)
     expect_equal(database.execute("select bytes, blocks, at_ns from peaks").fetchall(),
                  [(report["peak_bytes"], report["peak_blocks"], report["at_ns"])], "the peak")

@@ -15,6 +15,9 @@
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
+#define FRAMES_MAX 8
+#define LEAKING "program;main (program);f(int,_long) (program);a:b (program)"
+
 static struct recording *recording;
 static struct fixture fixture;
 static uint32_t leaking, peaking;
@@ -38,8 +41,21 @@ static int free_profile(void **state)
 	return 0;
 }
 
+static struct export_sample sample_of(uint32_t stack, uint32_t *addresses)
+{
+	const struct recorded_process *process = recording->processes[0];
+
+	return (struct export_sample){
+		.process = process,
+		.stack = stack,
+		.addresses = addresses,
+		.n_addresses = torsh_recording_walk(process, stack, addresses, FRAMES_MAX),
+	};
+}
+
 /* What the exporter writes for two samples; *n bytes, the caller's. */
-static char *write_export(const struct exporter *exporter, unsigned what, size_t *n)
+static char *write_merged(const struct exporter *exporter, unsigned what, const char *merged,
+			  size_t *n)
 {
 	struct symbols *symbols = torsh_symbols_create(false);
 	char *bytes = NULL;
@@ -51,9 +67,11 @@ static char *write_export(const struct exporter *exporter, unsigned what, size_t
 		.n_processes = 1,
 		.what = what,
 	};
-	struct export_sample one = {.process = recording->processes[0], .stack = leaking};
-	struct export_sample other = {.process = recording->processes[0], .stack = peaking};
+	uint32_t addresses[2][FRAMES_MAX];
+	struct export_sample one = sample_of(leaking, addresses[0]);
+	struct export_sample other = sample_of(peaking, addresses[1]);
 
+	other.merged = merged;
 	one.values[EXPORT_LEAKED] = (struct export_value){.blocks = 2, .bytes = 100};
 	one.values[EXPORT_PEAK] = (struct export_value){.blocks = 3, .bytes = 150};
 	other.values[EXPORT_PEAK] =
@@ -67,6 +85,11 @@ static char *write_export(const struct exporter *exporter, unsigned what, size_t
 	return bytes;
 }
 
+static char *write_export(const struct exporter *exporter, unsigned what, size_t *n)
+{
+	return write_merged(exporter, what, NULL, n);
+}
+
 static void folded_lines_go_from_the_root_to_the_leaf(void **state)
 {
 	size_t n;
@@ -74,11 +97,15 @@ static void folded_lines_go_from_the_root_to_the_leaf(void **state)
 
 	(void)state;
 	text = write_export(&torsh_export_folded, EXPORT_LEAKED, &n);
-	assert_string_equal(text, "program;main;f(int,_long);a:b 100\n");
+	assert_string_equal(text, LEAKING " 100\n");
 	free(text);
 	text = write_export(&torsh_export_folded, EXPORT_PEAK, &n);
-	assert_string_equal(text, "program;main;f(int,_long);a:b 150\n"
-				  "program;main;other.so+0x400 18014398509481985\n");
+	assert_string_equal(text, LEAKING " 150\nprogram;main (program);other.so+0x400 "
+					  "18014398509481985\n");
+	free(text);
+	text = write_merged(&torsh_export_folded, EXPORT_PEAK, "(the rest)", &n);
+	assert_string_equal(text, LEAKING " 150\nprogram;main (program);other.so+0x400;(the rest) "
+					  "18014398509481985\n");
 	free(text);
 }
 

@@ -88,6 +88,7 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 			" calls are left out: %u others were open on their threads when they began\n",
 			prepass.counts.n_too_deep, SPANS_DEPTH_MAX);
 	trace.prepass = &prepass;
+	trace.is_all = window->is_all;
 	trace.from_ns = window->from_ns;
 	trace.to_ns = window->to_ns;
 	check_content(&trace, format);

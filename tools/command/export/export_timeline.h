@@ -11,6 +11,7 @@ struct trace_window {
 	uint64_t from_ns, to_ns; /* since the recording began */
 	bool has_steps;
 	uint64_t first_step, last_step; /* numbers, where has_steps */
+	bool is_all; /* no stacks are merged */
 	bool is_by_rank; /* where there are several ranks each gets a file */
 };
 

@@ -78,7 +78,8 @@
 	"  process INTEGER, at_ns INTEGER, bytes INTEGER, blocks INTEGER);\n"                                               \
 	"CREATE TABLE peak_allocations ( -- who held the heap then, as `torsh peak` says\n"                                 \
 	"  process INTEGER, stack INTEGER, blocks INTEGER, bytes INTEGER,\n"                                                \
-	"  operator TEXT, module TEXT); -- in which it was allocated; NULL: in none, or in several\n"                       \
+	"  operator TEXT, module TEXT, -- in which it was allocated; NULL: in none, or in several\n"                        \
+	"  merged TEXT); -- what the row sums up, of all that the stack called; NULL: the stack alone\n"                    \
 	"CREATE TABLE peak_tensors ( -- who held a device's tensors when they were most, as `torsh tensors` says\n"         \
 	"  process INTEGER, device TEXT, operator TEXT, module TEXT, phase TEXT, blocks INTEGER, bytes INTEGER);\n"         \
 	"CREATE TABLE launches ( -- calls that give devices work\n"                                                         \
@@ -184,7 +185,7 @@
 	STATEMENT(MEMSET, "memsets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")            \
 	STATEMENT(GRAPH, "graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                          \
 	STATEMENT(PEAK, "peaks VALUES (?, ?, ?, ?)")                                                          \
-	STATEMENT(PEAK_ALLOCATION, "peak_allocations VALUES (?, ?, ?, ?, ?, ?)")                              \
+	STATEMENT(PEAK_ALLOCATION, "peak_allocations VALUES (?, ?, ?, ?, ?, ?, ?)")                           \
 	STATEMENT(PEAK_TENSOR, "peak_tensors VALUES (?, ?, ?, ?, ?, ?, ?)")
 
 enum statement {

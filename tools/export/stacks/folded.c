@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Folded stacks: "root;child;leaf 123" a line, bytes at the end, as flame graph tools take them.
- * Streams.
+ * Folded stacks: "program;main (app.c:12);grow (app.c:7) 123" a line, bytes at the end, as flame
+ * graph tools take them. Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "tools/base/die.h"
 #include "tools/export/exporter.h"
+#include "tools/frames/short_name.h"
 #include "tools/symbols/frame_text.h"
 
 struct folded {
@@ -27,23 +28,37 @@ static void put_name(FILE *file, const char *name)
 		putc(*name == ';' ? ':' : (unsigned char)*name <= ' ' ? '_' : *name, file);
 }
 
+static void put_frame(FILE *file, const struct frame *frame)
+{
+	char *place, name[256];
+
+	putc(';', file);
+	put_name(file, torsh_frame_name(frame, name, sizeof(name)));
+	if (frame->cut || !frame->function)
+		return;
+	place = torsh_short_place(frame, torsh_working_directory());
+	fputs(" (", file);
+	put_name(file, place);
+	putc(')', file);
+	free(place);
+}
+
 static void sample_folded(struct export *export, const struct export_sample *sample)
 {
 	struct folded *folded = export->state;
 	size_t n = torsh_export_frames(export, sample, &folded->frames, &folded->capacity);
 	uint64_t bytes = sample->values[export->what].bytes;
-	char name[256];
 
 	if (!bytes)
 		return;
 	put_name(export->file, torsh_recording_program_name(sample->process));
 	if (export->n_processes > 1)
 		fprintf(export->file, "_(%" PRIu32 ")", sample->process->pid);
-	for (size_t i = 0; i < n; i++) {
-		putc(';', export->file);
-		put_name(export->file, torsh_frame_name(folded->frames[i], name, sizeof(name)));
-	}
-	if (!n)
+	for (size_t i = 0; i < n; i++)
+		put_frame(export->file, folded->frames[i]);
+	if (sample->merged)
+		fprintf(export->file, ";%s", sample->merged);
+	else if (!n)
 		fputs(";[no_stack]", export->file);
 	fprintf(export->file, " %" PRIu64 "\n", bytes);
 }

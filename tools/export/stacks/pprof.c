@@ -32,6 +32,7 @@ struct pprof {
 	Pprof__Profile recording;
 	size_t samples_room, mappings_room, locations_room, functions_room, texts_room;
 	struct hash_map strings, functions; /* numbers by text, and by three strings' numbers */
+	struct hash_map merged; /* ids of the locations that stand for what was merged, by text */
 	struct numbered_process *processes;
 	size_t n_processes, processes_room;
 };
@@ -189,6 +190,25 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	return numbered->locations[address] = location->id;
 }
 
+/* A location without an address, with that text in place of a function. */
+static uint64_t number_merged(struct pprof *state, const char *text)
+{
+	const struct frame frame = {.function = text};
+	uint64_t next = state->recording.n_location + 1,
+		 id = torsh_hash_map_put_text(&state->merged, text, next)->value;
+	Pprof__Location *location;
+
+	if (id < next)
+		return id;
+	location = torsh_need(malloc(sizeof(*location)));
+	pprof__location__init(location);
+	location->has_id = 1;
+	location->id = id;
+	add_lines(state, location, &(struct frames){.frames = (struct frame *)&frame, .n = 1});
+	ADD_MESSAGE(state, location, locations_room, location);
+	return id;
+}
+
 static void add_type(struct pprof *state, size_t i, const char *weight, const char *of,
 		     const char *unit)
 {
@@ -251,16 +271,16 @@ static void sample_pprof(struct export *export, const struct export_sample *samp
 {
 	struct pprof *state = export->state;
 	struct numbered_process *numbered = number_process(state, sample->process);
-	size_t n = torsh_recording_walk(sample->process, sample->stack, NULL, 0);
-	uint32_t *addresses = torsh_need_items(NULL, 0, n, sizeof(*addresses));
 	Pprof__Sample *made = torsh_need(malloc(sizeof(*made)));
 
 	pprof__sample__init(made);
-	torsh_recording_walk(sample->process, sample->stack, addresses, n);
-	made->location_id = torsh_need_items(NULL, 0, n, sizeof(*made->location_id));
-	for (size_t i = 0; i < n; i++)
+	made->location_id =
+		torsh_need_items(NULL, 0, sample->n_addresses + 1, sizeof(*made->location_id));
+	if (sample->merged)
+		made->location_id[made->n_location_id++] = number_merged(state, sample->merged);
+	for (size_t i = 0; i < sample->n_addresses; i++)
 		made->location_id[made->n_location_id++] =
-			number_location(export, numbered, addresses[i]);
+			number_location(export, numbered, sample->addresses[i]);
 	made->value = torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*made->value));
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
 		if (!torsh_export_has(export, i))
@@ -270,7 +290,6 @@ static void sample_pprof(struct export *export, const struct export_sample *samp
 	}
 	label_process(state, made, sample->process);
 	ADD_MESSAGE(state, sample, samples_room, made);
-	free(addresses);
 }
 
 /* gzip over what was packed. */
@@ -312,6 +331,7 @@ static void free_pprof(struct pprof *state)
 	free(state->processes);
 	torsh_hash_map_free(&state->functions);
 	torsh_hash_map_free(&state->strings);
+	torsh_hash_map_free(&state->merged);
 	/* What protobuf-c frees field by field: the messages, the arrays and the strings. */
 	for (size_t i = 0; i < state->recording.n_sample; i++)
 		pprof__sample__free_unpacked(state->recording.sample[i], NULL);

@@ -103,6 +103,8 @@ static void sample_speedscope(struct export *export, const struct export_sample 
 	keep_number(state, &kept, number_frame(state, name, NULL, 0));
 	for (size_t i = 0; i < n; i++)
 		keep_number(state, &kept, number_of(state, state->frames[i]));
+	if (sample->merged)
+		keep_number(state, &kept, number_frame(state, sample->merged, NULL, 0));
 	state->samples = torsh_array_reserve(state->samples, state->n_samples, &state->samples_room,
 					     sizeof(kept));
 	state->samples[state->n_samples++] = kept;

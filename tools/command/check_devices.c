@@ -7,6 +7,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/base/size.h"
 #include "tools/device/memory/device_shared.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/report/device_report.h"
@@ -217,9 +218,11 @@ static void see_losses(struct device_figure *figure, uint32_t pid,
 		       const struct event_device_loss *losses)
 {
 	uint64_t n = losses->dropped + losses->without_room + losses->invalid;
+	char text[SIZE_TEXT_BYTES];
 
 	if (n)
-		SAY(figure, "%" PRIu64 " records of devices are missing of pid %" PRIu32, n, pid);
+		SAY(figure, "%s of devices %s missing of pid %" PRIu32,
+		    torsh_size_counted(n, "record", text), n == 1 ? "is" : "are", pid);
 }
 
 static void see_untimed(struct device_figure *figure, const struct recorded_process *process,

@@ -442,6 +442,7 @@ static void print_text(const struct view *view)
 {
 	const struct reading *reading = view->reading;
 	const struct operators *operators = &view->operators;
+	char text[SIZE_TEXT_BYTES];
 
 	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
@@ -456,8 +457,8 @@ static void print_text(const struct view *view)
 	print_sums(view);
 	print_merged(operators);
 	if (view->prepass.counts.n_cut)
-		printf("%" PRIu64 " calls had no end when the recording ended, and end there\n",
-		       view->prepass.counts.n_cut);
+		printf("%s had no end when the recording ended, and end there\n",
+		       torsh_size_counted(view->prepass.counts.n_cut, "call", text));
 	print_totals(view);
 	torsh_text_more(stdout, operators->n - view->n);
 	print_unknown(operators);

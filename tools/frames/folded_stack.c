@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/base/size.h"
 
 #define LEAST_ROWS 5 /* two lines to blame, and what is folded between them */
 #define NAME_BYTES 64
@@ -154,13 +155,14 @@ char *torsh_folded_text(const struct folded_row *row, const struct frame *const 
 {
 	struct named_frames counted[MOST_NAMES];
 	size_t n = count_names(row, frames, directory, counted);
-	const char *plural = row->n == 1 ? "" : "s";
+	char frames_text[SIZE_TEXT_BYTES];
+	const char *n_frames = torsh_size_counted(row->n, "frame", frames_text);
 
 	if (n == 1)
-		return torsh_need_text("… %zu frame%s of %s", row->n, plural, counted[0].name);
+		return torsh_need_text("… %s of %s", n_frames, counted[0].name);
 	if (n == 2)
-		return torsh_need_text("… %zu frame%s of %s and %s", row->n, plural,
-				       counted[0].name, counted[1].name);
-	return torsh_need_text("… %zu frame%s of %s, %s and others", row->n, plural,
-			       counted[0].name, counted[1].name);
+		return torsh_need_text("… %s of %s and %s", n_frames, counted[0].name,
+				       counted[1].name);
+	return torsh_need_text("… %s of %s, %s and others", n_frames, counted[0].name,
+			       counted[1].name);
 }

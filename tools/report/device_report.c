@@ -240,7 +240,7 @@ static void print_moment(FILE *out, const struct device_process *process, size_t
 	else if (room->live_bytes == seen->peak_bytes)
 		fputs("at the peak", out);
 	else
-		fprintf(out, "%s %s the peak, when %.0f %% of that was alive",
+		fprintf(out, "%s %s the peak, when %.0f%% of that was alive",
 			torsh_size_duration(room->at_ns > peak_ns ? room->at_ns - peak_ns
 								  : peak_ns - room->at_ns,
 					    apart),

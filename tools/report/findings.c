@@ -75,7 +75,7 @@ static void print_finding(const struct finding *finding, struct symbols *symbols
 
 	printf("  %s, %s", torsh_severity_names[finding->severity], rule->name);
 	if (!isnan(finding->share_pct))
-		printf(", %.1f %% of %s", finding->share_pct, finding->share_of);
+		printf(", %.1f%% of %s", finding->share_pct, finding->share_of);
 	printf(": %s\n", rule->description);
 	print_where(finding, symbols);
 	fputs("      ", stdout);
@@ -137,6 +137,7 @@ void torsh_findings_text(const struct analysis *analysis, struct symbols *symbol
 {
 	bool is_shown[N_RULES] = {false};
 	size_t n_fired = count_rules(analysis, RULE_FIRED), n_shown = 0;
+	char text[SIZE_TEXT_BYTES];
 
 	if (!analysis->has_anything)
 		return;
@@ -153,6 +154,7 @@ void torsh_findings_text(const struct analysis *analysis, struct symbols *symbol
 		print_finding(finding, symbols, analysis->rules[finding->rule].n_findings - 1);
 	}
 	if (n_fired > n_shown)
-		printf("  ... and %zu rules more (--json has all)\n", n_fired - n_shown);
+		printf("  ... and %s (--json has all)\n",
+		       torsh_size_counted(n_fired - n_shown, "more rule", text));
 	print_not_judged(analysis);
 }

@@ -66,7 +66,7 @@ static void print_heading(const struct overview_devices *devices)
 	else if (torsh_prepass_has_operators(devices->prepass))
 		torsh_text_heading(
 			stdout,
-			"Devices: %s of kernels, copies and memsets, %.1f %% of it in operators",
+			"Devices: %s of kernels, copies and memsets, %.1f%% of it in operators",
 			torsh_size_duration(kernels->total_ns, total),
 			100.0 * torsh_kernels_share(kernels));
 	else

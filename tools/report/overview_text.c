@@ -24,12 +24,13 @@ static void print_sites(const struct allocation_sites *sites, size_t n, uint64_t
 	for (size_t i = 0; i < n; i++) {
 		struct allocation_site shown = sites->items[i];
 		size_t n_more = shown.n_frames > FRAMES_SHOWN ? shown.n_frames - FRAMES_SHOWN : 0;
+		char text[SIZE_TEXT_BYTES];
 
 		shown.n_frames -= n_more;
 		shown.has_times = false;
 		torsh_text_site(stdout, i + 1, &shown, whole, with_pid);
 		if (n_more)
-			printf("      ... %zu frames more\n", n_more);
+			printf("      ... %s\n", torsh_size_counted(n_more, "more frame", text));
 	}
 }
 
@@ -43,13 +44,13 @@ static void print_writer(const struct profile_writer *writer)
 
 	if (!writer->has_resident)
 		return;
-	printf("the writer took %s of memory at most, with %s live blocks",
+	printf("the writer took %s of memory at most, with %s",
 	       torsh_size_human(writer->resident_bytes, a),
-	       torsh_size_grouped(writer->live_blocks, b));
+	       torsh_size_counted(writer->live_blocks, "live block", b));
 	if (writer->live_blocks)
 		printf(" (%.1f bytes each)",
 		       (double)writer->live_bytes / (double)writer->live_blocks);
-	printf(" and %s stacks\n", torsh_size_grouped(writer->stacks, c));
+	printf(" and %s\n", torsh_size_counted(writer->stacks, "stack", c));
 }
 
 static void print_head(const struct overview *overview, const struct overview_sums *sums)
@@ -148,7 +149,7 @@ static void print_temporary(const struct overview *overview, const struct overvi
 	putchar('\n');
 	torsh_text_heading(
 		stdout,
-		"Temporary: %s blocks (%.1f %% of all) were freed before the next was allocated",
+		"Temporary: %s blocks (%.1f%% of all) were freed before the next was allocated",
 		torsh_size_grouped(sums->temporary, number),
 		sums->allocs ? 100.0 * (double)sums->temporary / (double)sums->allocs : 0);
 	print_sites(&overview->temporary, overview->n_temporary, 0, overview->n_processes > 1);

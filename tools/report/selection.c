@@ -63,12 +63,14 @@ void torsh_selection_text(FILE *out, const struct prepass *prepass)
 	for (size_t i = 0; i < prepass->n; i++) {
 		const struct prepass_process *of = &prepass->items[i];
 		char *schedule = schedule_text(&of->steps.schedule), *note = unkept_note(of);
+		char all[SIZE_TEXT_BYTES];
 
 		if (note)
 			fprintf(out, "note: %s\n", note);
 		if (of->steps.is_restricted) {
-			fprintf(out, "%zu of %zu steps of process %" PRIu32 " count here%s%s",
-				of->steps.n, of->steps.n_all, of->process->pid,
+			fprintf(out, "%zu of %s of process %" PRIu32 " count%s here%s%s",
+				of->steps.n, torsh_size_counted(of->steps.n_all, "step", all),
+				of->process->pid, of->steps.n == 1 ? "s" : "",
 				of->steps.is_scheduled ? ", by the schedule " : "",
 				of->steps.is_scheduled ? schedule : "");
 			print_ranges(out, &of->steps);

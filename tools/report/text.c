@@ -169,7 +169,7 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 	fprintf(out, "\n#%-3zu %s in %s", rank, torsh_size_exact(site->bytes, bytes),
 		torsh_text_blocks(site->blocks, blocks));
 	if (whole_bytes)
-		fprintf(out, ", %.1f %%", 100.0 * (double)site->bytes / (double)whole_bytes);
+		fprintf(out, ", %.1f%%", 100.0 * (double)site->bytes / (double)whole_bytes);
 	if (with_pid)
 		fprintf(out, ", pid %" PRIu32, site->process->pid);
 	if (site->what == SITE_OF_TENSORS)
@@ -254,6 +254,8 @@ void torsh_text_begin(FILE *out, const struct recording *recording,
 void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n,
 			  size_t n_lines)
 {
+	char text[SIZE_TEXT_BYTES];
+
 	for (size_t i = 0; i < n && i < n_lines; i++) {
 		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(processes[i]),
 			processes[i]->pid);
@@ -261,12 +263,14 @@ void torsh_text_processes(FILE *out, struct recorded_process *const *processes, 
 		fputc('\n', out);
 	}
 	if (n > n_lines)
-		fprintf(out, "... and %zu more processes\n", n - n_lines);
+		fprintf(out, "... and %s\n", torsh_size_counted(n - n_lines, "more process", text));
 }
 
 void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n,
 			   size_t n_lines)
 {
+	char text[SIZE_TEXT_BYTES];
+
 	for (size_t i = 0; i < n && i < n_lines; i++) {
 		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(unfollowed[i]),
 			unfollowed[i]->pid);
@@ -274,13 +278,15 @@ void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed
 		fprintf(out, "; not followed: %s\n", unfollowed[i]->not_followed);
 	}
 	if (n > n_lines)
-		fprintf(out, "... and %zu more programs that were not followed\n", n - n_lines);
+		fprintf(out, "... not followed either: %s\n",
+			torsh_size_counted(n - n_lines, "more program", text));
 }
 
 void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n,
 			      size_t n_lines)
 {
 	size_t n_unknown = 0;
+	char text[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < n; i++) {
 		const char *problem = torsh_recording_heap_problem(processes[i]);
@@ -292,8 +298,8 @@ void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *process
 				problem);
 	}
 	if (n_unknown > n_lines)
-		fprintf(out, "... nor about the heaps of %zu more processes\n",
-			n_unknown - n_lines);
+		fprintf(out, "... nor about the heaps of %s\n",
+			torsh_size_counted(n_unknown - n_lines, "more process", text));
 }
 
 void torsh_text_alive(FILE *out, const struct leaks *leaks)

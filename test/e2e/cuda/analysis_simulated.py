@@ -94,7 +94,7 @@ def expect_fired(output, rule):
         for item in passed.values():
             assert sides[item["limit"]["side"]](item["value"], item["limit"]["value"]), finding
     text = torsh("report", output, "--no-lines")
-    assert f", {rule}" in text or "rules more" in text, text
+    assert f", {rule}" in text or "more rule" in text, text
     return found
 
 

@@ -291,8 +291,7 @@ static void print_text(const struct view *view)
 	size_t n = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT);
 	char total[SIZE_TEXT_BYTES];
 
-	torsh_text_caveats(stdout, reading->recording, reading->processes,
-			   reading->n_processes);
+	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
 		torsh_device_mode_text(stdout, &view->kernels.processes[i]);
@@ -302,7 +301,7 @@ static void print_text(const struct view *view)
 		return;
 	}
 	if (view->has_operators)
-		torsh_text_heading(stdout, "%s of devices' time, %.1f %% of it in operators",
+		torsh_text_heading(stdout, "%s of devices' time, %.1f%% of it in operators",
 				   torsh_size_duration(view->kernels.total_ns, total),
 				   100.0 * torsh_kernels_share(&view->kernels));
 	else

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/base/size.h"
+
 /* Kernel times, which weight the means: a long kernel counts for more than a short one. */
 #define WEIGHT_FIELD "gpu_time_duration_ns"
 
@@ -214,9 +216,11 @@ static void print_losses(const struct event_counter_loss *losses)
 		{losses->failed, "CUPTI could not measure"},
 		{losses->graphs, "graphs were launched: their kernels are not measured"},
 	};
+	char kernels[SIZE_TEXT_BYTES], samples[SIZE_TEXT_BYTES];
 
-	printf("; %" PRIu64 " kernels, %" PRIu64 " samples, %" PRIu64 " samples lost",
-	       losses->kernels, losses->samples, losses->lost);
+	printf("; %s, %s (%" PRIu64 " lost)",
+	       torsh_size_counted(losses->kernels, "kernel", kernels),
+	       torsh_size_counted(losses->samples, "sample", samples), losses->lost);
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
 		if (left_out[i].n)
 			printf("; %" PRIu64 " %s", left_out[i].n, left_out[i].why);

@@ -148,8 +148,8 @@ static void print_heading(const struct leaks_view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[64] = "";
 
 	if (n_lines && view->n_shown == leaks->found.n)
-		snprintf(at, sizeof(at), ", at %zu line%s of yours", n_lines,
-			 n_lines == 1 ? "" : "s");
+		snprintf(at, sizeof(at), ", at %s of yours",
+			 torsh_size_counted(n_lines, "line", bytes));
 	if (leaks->at_exec)
 		torsh_text_heading(stdout,
 				   "%s in %s were alive when a process became another program",
@@ -225,7 +225,8 @@ static void print_leaking(const struct leaks_view *view)
 		k++;
 	}
 	if (n > PROCESSES_SHOWN)
-		printf("... and %zu more processes with leaks\n", n - PROCESSES_SHOWN);
+		printf("... and %s with leaks\n",
+		       torsh_size_counted(n - PROCESSES_SHOWN, "more process", bytes));
 }
 
 /* What --verbose shows besides, and losses always. */

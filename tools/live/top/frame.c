@@ -201,18 +201,18 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 		has_rate = has_rate || rows->items[i].has_rate;
 	}
 	put_line(frame, true,
-		 torsh_need_text("torsh top: %zu session%s, %zu process%s, sorted by %s%s%s",
-				 top->sessions.n, top->sessions.n == 1 ? "" : "s", rows->n,
-				 rows->n == 1 ? "" : "es", order[top->order],
+		 torsh_need_text("torsh top: %s, %s, sorted by %s%s%s",
+				 torsh_size_counted(top->sessions.n, "session", a),
+				 torsh_size_counted(rows->n, "process", b), order[top->order],
 				 is_paused(&top->sessions) ? "; recording is paused" : "",
 				 top->is_held ? "; view is held" : ""));
 	put_line(frame, false,
-		 torsh_need_text("live %s in %s blocks; events %s, %s dropped%s%s",
-				 torsh_size_human(*live_bytes, a), torsh_size_grouped(blocks, b),
-				 torsh_size_grouped(produced, c), torsh_size_grouped(dropped, d),
-				 has_rate ? ", a second " : "",
-				 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0})
-					  : ""));
+		 torsh_need_text(
+			 "live %s in %s; events %s, %s dropped%s%s",
+			 torsh_size_human(*live_bytes, a), torsh_size_counted(blocks, "block", b),
+			 torsh_size_grouped(produced, c), torsh_size_grouped(dropped, d),
+			 has_rate ? ", a second " : "",
+			 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : ""));
 }
 
 static void put_processes(struct top_frame *frame, const struct rows *rows, size_t n)
@@ -269,7 +269,7 @@ static void put_site(struct top_frame *frame, const struct top_site *site, uint6
 	n_place = torsh_columns_of(short_place);
 	short_function = torsh_columns_cut(function, n_columns ? room - n_place : 0, CUT_MIDDLE);
 	put_line(frame, false,
-		 torsh_need_text("%11s %12s %6.1f %%  %s  %s", torsh_size_human(site->bytes, bytes),
+		 torsh_need_text("%11s %12s %6.1f%%  %s  %s", torsh_size_human(site->bytes, bytes),
 				 torsh_size_grouped(site->blocks, blocks), share, short_function,
 				 short_place));
 	free(short_place);

@@ -72,11 +72,10 @@ static void print_process(FILE *out, const struct process_summary *process)
 	if (process->is_lossy)
 		fputs("; incomplete: torsh report lists what was lost", out);
 	if (process->has_heap)
-		fprintf(out, "; heap peak %s at %.1f s; %s in %s %s alive at the end",
+		fprintf(out, "; heap peak %s at %.1f s; %s in %s alive at the end",
 			torsh_size_human(process->peak_bytes, peak), (double)process->peak_ns / 1e9,
 			torsh_size_human(process->live_bytes, live),
-			torsh_size_grouped(process->live_blocks, blocks),
-			process->live_blocks == 1 ? "block" : "blocks");
+			torsh_size_counted(process->live_blocks, "block", blocks));
 	fputc('\n', out);
 }
 
@@ -91,6 +90,7 @@ void torsh_summary_print(FILE *out, const struct summary *summary, const char *r
 {
 	uint32_t n = summary->n;
 	struct process_summary *sorted = n ? malloc(n * sizeof(*sorted)) : NULL;
+	char more[SIZE_TEXT_BYTES];
 
 	if (!sorted)
 		return;
@@ -99,8 +99,8 @@ void torsh_summary_print(FILE *out, const struct summary *summary, const char *r
 	for (uint32_t i = 0; i < n && i < LINES_MAX; i++)
 		print_process(out, &sorted[i]);
 	if (n > LINES_MAX)
-		fprintf(out, "torsh: and %u more %s\n", n - LINES_MAX,
-			n - LINES_MAX == 1 ? "process" : "processes");
+		fprintf(out, "torsh: and %s\n",
+			torsh_size_counted(n - LINES_MAX, "more process", more));
 	fprintf(out, "torsh: recording in %s; next, to see what leaked: torsh leaks %s\n",
 		recording, recording);
 	free(sorted);

@@ -8,6 +8,7 @@
 #include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
+#include "tools/ops/step_durations.h"
 #include "tools/ops/step_totals.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
@@ -22,7 +23,6 @@
 #define CURVE_MARGIN 30 /* of the text beside it */
 #define DURATION_ROWS 6
 #define DURATION_COLUMNS 24
-#define SLOW_MEDIANS 2u /* what of the first steps takes longer is a warm-up */
 
 enum { KEY_ALL = 0x2000 };
 
@@ -164,68 +164,6 @@ static size_t for_each_step(const struct view *view, size_t n_limit, void *conte
 	return view->n_steps - n;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void add_duration(void *context, const struct view *view, const struct shown *shown)
-{
-	uint64_t **next = context;
-
-	(void)view;
-	*(*next)++ = shown->step->end_ns - shown->step->start_ns;
-}
-
-/* The totals over all steps. */
-struct durations {
-	uint64_t median_ns, p90_ns, p99_ns, longest_ns;
-	/* of some process: the steps at its beginning that took SLOW_MEDIANS medians or more */
-	size_t n_slow_first;
-};
-
-/* Of n durations in order the smallest that so many percent don't exceed; n > 0. */
-static uint64_t percentile(const uint64_t *sorted, size_t n, size_t percent)
-{
-	return sorted[(n * percent + 99) / 100 - 1];
-}
-
-static size_t count_slow_first(const struct steps *steps, uint64_t median_ns)
-{
-	size_t n = 0;
-
-	while (n < steps->n &&
-	       steps->items[n].end_ns - steps->items[n].start_ns > SLOW_MEDIANS * median_ns)
-		n++;
-	return n;
-}
-
-static struct durations find_durations(const struct view *view)
-{
-	uint64_t *all = torsh_need_items(NULL, 0, view->n_steps, sizeof(*all)), *next = all;
-	struct durations durations = {0};
-
-	for_each_step(view, view->n_steps, &next, add_duration);
-	if (view->n_steps) {
-		qsort(all, view->n_steps, sizeof(*all), compare_numbers);
-		durations.median_ns = all[view->n_steps / 2];
-		durations.p90_ns = percentile(all, view->n_steps, 90);
-		durations.p99_ns = percentile(all, view->n_steps, 99);
-		durations.longest_ns = all[view->n_steps - 1];
-	}
-	free(all);
-	for (size_t i = 0; i < view->prepass.n; i++) {
-		size_t n = view->totals[i].items ? count_slow_first(&view->prepass.items[i].steps,
-								    durations.median_ns)
-						 : 0;
-
-		durations.n_slow_first = n > durations.n_slow_first ? n : durations.n_slow_first;
-	}
-	return durations;
-}
-
 static void print_item(void *context, const struct view *view, const struct shown *shown)
 {
 	emit_step(context, shown, !view->reading->recording->without_flops);
@@ -234,7 +172,7 @@ static void print_item(void *context, const struct view *view, const struct show
 static void print_json(const struct view *view, size_t n_limit)
 {
 	const struct reading *reading = view->reading;
-	struct durations durations = find_durations(view);
+	struct step_durations durations = torsh_step_durations_find(&view->prepass);
 	struct json_writer json;
 	size_t n_left;
 
@@ -411,7 +349,7 @@ static void hide_columns(struct table *table, const struct view *view, const str
  * A curve of the durations in the order of the steps: where they are more than its columns, of some
  * steps the longest. What takes longer than the 99th percentile has the height of that.
  */
-static void print_curve(const struct shown *steps, size_t n, const struct durations *durations)
+static void print_curve(const struct shown *steps, size_t n, const struct step_durations *durations)
 {
 	double heights[BAR_COLUMNS_MAX] = {0}, most = (double)durations->p99_ns;
 	size_t columns = torsh_width_columns() - CURVE_MARGIN;
@@ -432,7 +370,8 @@ static void print_curve(const struct shown *steps, size_t n, const struct durati
 }
 
 /* Print how many of the steps took how long, in ranges of the same length up to p99. */
-static void print_histogram(const struct shown *steps, size_t n, const struct durations *durations)
+static void print_histogram(const struct shown *steps, size_t n,
+			    const struct step_durations *durations)
 {
 	uint64_t least = UINT64_MAX, width;
 	size_t counts[DURATION_ROWS + 1] = {0}, most = 1;
@@ -465,7 +404,7 @@ static void print_histogram(const struct shown *steps, size_t n, const struct du
 
 static void print_durations(const struct view *view, const struct shown *steps)
 {
-	struct durations durations = find_durations(view);
+	struct step_durations durations = torsh_step_durations_find(&view->prepass);
 	char count[SIZE_TEXT_BYTES], median[SIZE_TEXT_BYTES], p90[SIZE_TEXT_BYTES],
 		p99[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES];
 
@@ -478,8 +417,8 @@ static void print_durations(const struct view *view, const struct shown *steps)
 	printf("  a step is %s\n", torsh_step_rule_texts[view->rule]);
 	if (durations.n_slow_first)
 		printf("  the first %s took more than %u times the median: --skip-warmup %zu %s\n",
-		       torsh_size_counted(durations.n_slow_first, "step", count), SLOW_MEDIANS,
-		       durations.n_slow_first,
+		       torsh_size_counted(durations.n_slow_first, "step", count),
+		       STEPS_SLOW_MEDIANS, durations.n_slow_first,
 		       durations.n_slow_first == 1 ? "leaves it out" : "leaves them out");
 	if (view->n_steps < CURVE_LEAST)
 		return;

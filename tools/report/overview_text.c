@@ -86,7 +86,7 @@ static void print_leaks(const struct overview *overview)
 	else
 		torsh_text_heading(stdout, "No leaks");
 	if (leaks->alive_blocks)
-		torsh_text_alive(stdout, leaks);
+		torsh_text_alive(stdout, leaks, overview->suppress);
 	torsh_text_unknown_heaps(stdout, overview->processes, overview->n_processes,
 				 PROCESSES_SHOWN);
 	if (leaks->bookkeeping_blocks)

@@ -302,21 +302,31 @@ void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *process
 			torsh_size_counted(n_unknown - n_lines, "more process", text));
 }
 
-void torsh_text_alive(FILE *out, const struct leaks *leaks)
+static void print_kept_part(FILE *out, bool *is_first, const char *what, uint64_t bytes)
 {
-	char alive[SIZE_TEXT_BYTES], leaked[SIZE_TEXT_BYTES], kept[SIZE_TEXT_BYTES], blocks[64];
+	char text[SIZE_TEXT_BYTES];
 
-	fprintf(out, "alive at the end: %s in %s; of that %s leaked, %s are bookkeeping",
-		torsh_size_human(leaks->alive_bytes, alive),
-		torsh_text_blocks(leaks->alive_blocks, blocks),
-		torsh_size_human(leaks->bytes, leaked),
-		torsh_size_human(leaks->bookkeeping_bytes, kept));
-	if (leaks->suppressed_blocks)
-		fprintf(out, ", %s are kept on purpose or suppressed by a rule",
-			torsh_size_human(leaks->suppressed_bytes, kept));
-	if (leaks->imports.blocks)
-		fprintf(out, ", %s are kept by imports of packages",
-			torsh_size_human(leaks->imports.bytes, kept));
+	if (!bytes)
+		return;
+	fprintf(out, ", %s %s%s", torsh_size_human(bytes, text), *is_first ? "kept " : "", what);
+	*is_first = false;
+}
+
+void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppress *suppress)
+{
+	struct leaks_parts parts = torsh_leaks_parts(leaks, suppress);
+	char alive[SIZE_TEXT_BYTES], blocks[64];
+	bool is_first = true;
+
+	fprintf(out, "%s in %s alive at the end", torsh_size_human(leaks->alive_bytes, alive),
+		torsh_text_blocks(leaks->alive_blocks, blocks));
+	if (leaks->alive_blocks) {
+		fprintf(out, ": %s leaked", torsh_size_human(leaks->bytes, alive));
+		print_kept_part(out, &is_first, "by imports", parts.imports);
+		print_kept_part(out, &is_first, "by the interpreter", parts.interpreter);
+		print_kept_part(out, &is_first, "by libraries", parts.libraries);
+		print_kept_part(out, &is_first, "by rules", parts.rules);
+	}
 	fputc('\n', out);
 }
 

@@ -59,20 +59,6 @@ static void print_left_out(const struct leaks_view *view)
 	}
 }
 
-/* By rules that are built in, less what these took of imports; by others into *own_bytes. */
-static uint64_t interpreter_bytes(const struct leaks_view *view, uint64_t *own_bytes)
-{
-	const struct suppress *suppress = &view->options->suppress;
-	uint64_t bytes = 0;
-
-	*own_bytes = 0;
-	for (size_t i = 0; i < suppress->n; i++)
-		*(suppress->rules[i].is_built_in ? &bytes : own_bytes) += suppress->rules[i].bytes;
-	return bytes > view->leaks.imports.suppressed_bytes
-		       ? bytes - view->leaks.imports.suppressed_bytes
-		       : 0;
-}
-
 static void print_part(bool *is_first, const char *what, uint64_t bytes)
 {
 	char text[SIZE_TEXT_BYTES];
@@ -88,7 +74,8 @@ static void print_kept(const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;
 	const struct kept_imports *imports = &leaks->imports;
-	uint64_t own_bytes, rule_bytes = interpreter_bytes(view, &own_bytes), others = 0;
+	struct leaks_parts parts = torsh_leaks_parts(leaks, &view->options->suppress);
+	uint64_t others = 0;
 	bool is_first = true;
 
 	if (!leaks->suppressed_blocks && !imports->blocks && !leaks->bookkeeping_blocks &&
@@ -108,11 +95,11 @@ static void print_kept(const struct leaks_view *view)
 		fputs("; kept", stdout);
 	is_first = true;
 	print_part(&is_first, imports->n ? " by the interpreter" : "by the interpreter",
-		   rule_bytes);
+		   parts.interpreter);
 	print_part(&is_first, is_first && imports->n ? " by libraries" : "by libraries",
-		   leaks->bookkeeping_bytes);
+		   parts.libraries);
 	print_part(&is_first, "from before a fork", leaks->inherited_bytes);
-	print_part(&is_first, "suppressed by rules", own_bytes);
+	print_part(&is_first, "suppressed by rules", parts.rules);
 	puts("  (--kept)");
 }
 
@@ -242,7 +229,7 @@ static void print_details(const struct leaks_view *view)
 		torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed,
 				      PROCESSES_SHOWN);
 		if (!leaks->device && !leaks->at_exec && leaks->alive_blocks)
-			torsh_text_alive(stdout, leaks);
+			torsh_text_alive(stdout, leaks, &view->options->suppress);
 		if (leaks->blocks && leaks->usable_is_known)
 			printf("the allocator took %s for them\n",
 			       torsh_size_exact(leaks->usable_bytes, usable));

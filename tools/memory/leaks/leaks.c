@@ -421,6 +421,21 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 	torsh_sites_merge_alike(&leaks->undecided, symbols);
 }
 
+struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress)
+{
+	const struct kept_imports *imports = &leaks->imports;
+	struct leaks_parts parts = {.imports = imports->bytes + imports->suppressed_bytes,
+				    .libraries = leaks->bookkeeping_bytes};
+
+	for (size_t i = 0; i < suppress->n; i++)
+		*(suppress->rules[i].is_built_in ? &parts.interpreter : &parts.rules) +=
+			suppress->rules[i].bytes;
+	parts.interpreter = parts.interpreter > imports->suppressed_bytes
+				    ? parts.interpreter - imports->suppressed_bytes
+				    : 0;
+	return parts;
+}
+
 void torsh_leaks_free(struct leaks *leaks)
 {
 	torsh_sites_free(&leaks->found);

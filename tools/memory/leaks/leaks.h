@@ -79,6 +79,17 @@ struct leaks {
 void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
 		      size_t n_processes, struct symbols *symbols, struct suppress *suppress);
 
+/* What was alive and did not leak, in bytes: with the leaks it is alive_bytes. */
+struct leaks_parts {
+	uint64_t imports; /* kept by imports of packages, whatever rule took it */
+	uint64_t interpreter; /* other blocks that built-in rules took */
+	uint64_t libraries; /* bookkeeping */
+	uint64_t rules; /* that the user's rules took */
+};
+
+/* suppress: the rules that the leaks were found with. */
+struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress);
+
 /* Free the leaks. */
 void torsh_leaks_free(struct leaks *leaks);
 

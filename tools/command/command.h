@@ -11,7 +11,8 @@
 /* COMMAND(name, what it does) */
 #define TORSH_COMMANDS                                                        \
 	COMMAND(run, "run a program under the agent")                         \
-	COMMAND(report, "overview of a recording on one page")                \
+	COMMAND(report, "overview of a recording on one screen")              \
+	COMMAND(open, "which commands show most of a recording")              \
 	COMMAND(leaks, "blocks that were not freed")                          \
 	COMMAND(peak, "who held memory when most was in use")                 \
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")         \

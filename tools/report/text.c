@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/base/utf8.h"
 #include "tools/recording/losses.h"
@@ -377,42 +378,61 @@ static bool was_said(struct recorded_process *const *processes, size_t process, 
 	return false;
 }
 
-static void print_pauses(FILE *out, const struct recording *recording)
+static void visit_pauses(const struct recording *recording, torsh_text_note *visit, void *context)
 {
 	char from[SIZE_TEXT_BYTES], until[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < recording->n_pauses; i++) {
 		const struct recorded_pause *pause = &recording->pauses[i];
+		char *note;
 
-		fprintf(out, "note: recording was paused %s after the start",
-			torsh_size_duration(pause->from_ns, from));
+		torsh_size_duration(pause->from_ns, from);
 		if (pause->lasts)
-			fputs(" until the end", out);
+			snprintf(until, sizeof(until), " until the end");
 		else
-			fprintf(out, ", for %s",
-				torsh_size_duration(pause->until_ns - pause->from_ns, until));
-		fputs(": blocks that were allocated meanwhile are not in here\n", out);
+			torsh_size_duration(pause->until_ns - pause->from_ns, until);
+		note = torsh_need_text(
+			"recording was paused %s after the start%s%s: blocks that were allocated meanwhile are not in here",
+			from, pause->lasts ? "" : ", for ", until);
+		visit(context, note);
+		free(note);
 	}
+}
+
+void torsh_text_visit_notes(const struct recording *recording,
+			    struct recorded_process *const *processes, size_t n,
+			    torsh_text_note *visit, void *context)
+{
+	char at[SIZE_TEXT_BYTES], *note;
+
+	if (recording->snapshot_of) {
+		note = torsh_need_text(
+			"a snapshot, %s after the start; the recording went on in %s",
+			torsh_size_duration(recording->snapshot_ns, at), recording->snapshot_of);
+		visit(context, note);
+		free(note);
+	} else if (recording->is_being_written) {
+		visit(context,
+		      "this is being recorded still: the numbers are those of the last checkpoint");
+	}
+	visit_pauses(recording, visit, context);
+	for (size_t i = 0; i < recording->n_reasons; i++)
+		visit(context, recording->reasons[i]);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < processes[i]->n_notes; k++) {
+			if (!was_said(processes, i, processes[i]->notes[k]))
+				visit(context, processes[i]->notes[k]);
+		}
+	}
+}
+
+static void print_note(void *context, const char *note)
+{
+	fprintf(context, "note: %s\n", note);
 }
 
 void torsh_text_notes(FILE *out, const struct recording *recording,
 		      struct recorded_process *const *processes, size_t n)
 {
-	char at[SIZE_TEXT_BYTES];
-
-	if (recording->snapshot_of)
-		fprintf(out, "note: a snapshot, %s after the start; the recording went on in %s\n",
-			torsh_size_duration(recording->snapshot_ns, at), recording->snapshot_of);
-	else if (recording->is_being_written)
-		fputs("note: this is being recorded still: the numbers are those of the last checkpoint\n",
-		      out);
-	print_pauses(out, recording);
-	for (size_t i = 0; i < recording->n_reasons; i++)
-		fprintf(out, "note: %s\n", recording->reasons[i]);
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < processes[i]->n_notes; k++) {
-			if (!was_said(processes, i, processes[i]->notes[k]))
-				fprintf(out, "note: %s\n", processes[i]->notes[k]);
-		}
-	}
+	torsh_text_visit_notes(recording, processes, n, print_note, out);
 }

@@ -90,7 +90,13 @@ void torsh_text_events(FILE *out, struct recorded_process *const *processes, siz
 void torsh_text_losses(FILE *out, struct recorded_process *const *processes, size_t n,
 		       bool is_verbose);
 
-/* Print the notes of the recording and of these processes. */
+/* Call visit with each note of the recording and of these processes, each once. */
+typedef void torsh_text_note(void *context, const char *note);
+void torsh_text_visit_notes(const struct recording *recording,
+			    struct recorded_process *const *processes, size_t n,
+			    torsh_text_note *visit, void *context);
+
+/* Print these notes, a line each. */
 void torsh_text_notes(FILE *out, const struct recording *recording,
 		      struct recorded_process *const *processes, size_t n);
 

@@ -244,6 +244,10 @@ static void reports_show_findings(void **state)
 	told.copy_is_async = 0;
 	story_write(path, &story, &told);
 	assert_int_equal(RUN(report, path), 0);
+	assert_null(strstr(output, "grid_starvation"));
+	assert_non_null(strstr(output, "The kernel's grid is too small to fill the device: "));
+	assert_non_null(strstr(output, "waves per sm 0.05"));
+	assert_int_equal(RUN(report, path, "-v"), 0);
 	assert_non_null(strstr(output, "Critical, grid_starvation, "));
 	assert_non_null(strstr(output, "waves_per_sm 0.05 waves (below 2)"));
 	assert_non_null(strstr(output, torsh_rules[RULE_SYNCHRONOUS_COPY].suggestion));

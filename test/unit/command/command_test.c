@@ -239,7 +239,7 @@ static void reports_for_people_name_what_was_left_out(void **state)
 	assert_null(strstr(output, "\033["));
 	assert_int_equal(RUN(peak, directory), 0);
 	assert_non_null(strstr(output, "peak of the heap: 11.1 KiB (11,394 bytes) in 14 blocks"));
-	assert_int_equal(RUN(report, directory), 0);
+	assert_int_equal(RUN(report, directory, "-v"), 0);
 	assert_non_null(strstr(output, "Leaks: 10.4 KiB (10,670 bytes) in 16 blocks not freed"));
 	assert_non_null(strstr(output, "Next: torsh leaks"));
 }
@@ -268,9 +268,12 @@ static void programs_that_were_not_followed_are_listed(void **state)
 	assert_int_equal(RUN(report, directory, "--tree"), 0);
 	assert_non_null(strstr(
 		output, "   └─ program (pid 300): from 1 µs, vanished, not followed: it is of"));
-	assert_int_equal(RUN(report, directory), 0);
+	assert_int_equal(RUN(report, directory, "--all"), 0);
 	assert_non_null(strstr(
 		output, "program (pid 300): vanished; not followed: it is of another kind\n"));
+	assert_int_equal(RUN(report, directory), 0);
+	assert_non_null(
+		strstr(output, "not followed: program (pid 300): it is of another kind\n"));
 	assert_int_equal(RUN_WITH_ERRORS(leaks, directory, "--pid=300"), 2);
 	assert_non_null(strstr(output, "process 300 was not followed: it is of another kind"));
 	assert_int_equal(RUN_WITH_ERRORS(check, directory, "--max-leak=1G"), 0);

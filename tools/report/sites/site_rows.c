@@ -27,8 +27,7 @@ static char *fit(char *text, size_t columns, enum text_cut cut)
 	return fitted;
 }
 
-/* Bytes per step of a site that allocates in most of the steps from its first to its last. */
-static bool grows(const struct allocation_site *site, uint64_t *bytes)
+bool torsh_site_grows(const struct allocation_site *site, uint64_t *bytes)
 {
 	uint64_t steps;
 
@@ -53,7 +52,7 @@ static void print_numbers(FILE *out, const struct site_rows *rows, size_t i)
 {
 	const struct allocation_site *site = &rows->items[i];
 	uint64_t steps = site->process->steps.late_steps, step_bytes = 0;
-	bool is_growing = rows->has_growth ? steps != 0 : grows(site, &step_bytes);
+	bool is_growing = rows->has_growth ? steps != 0 : torsh_site_grows(site, &step_bytes);
 	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES + 1], text[SIZE_TEXT_BYTES];
 	char share[16] = "", growth[SIZE_TEXT_BYTES + 8] = "";
 

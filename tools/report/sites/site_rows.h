@@ -27,4 +27,10 @@ void torsh_site_rows_print(FILE *out, const struct site_rows *rows);
 /* Returns the number of different lines of the user's own that these sites are blamed on. */
 size_t torsh_site_rows_lines(const struct allocation_site *sites, size_t n);
 
+/*
+ * Returns true if a site allocated in most of the steps from its first to its last; *bytes is what
+ * it allocated per step.
+ */
+bool torsh_site_grows(const struct allocation_site *site, uint64_t *bytes);
+
 #endif

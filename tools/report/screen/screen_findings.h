@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Findings on the screen: sentences with their numbers, what to do, and the command to look. */
+#ifndef TORSH_REPORT_SCREEN_SCREEN_FINDINGS_H
+#define TORSH_REPORT_SCREEN_SCREEN_FINDINGS_H
+
+#include "tools/analysis/analysis.h"
+#include "tools/symbols/symbols.h"
+
+/*
+ * Print the worst finding of the worst rules, in about so many rows, and a line about the rules that
+ * could not decide.
+ */
+void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols, size_t n_rows);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/report/screen/screen_leaks.h"
+
+#include <stdlib.h>
+
+#include "tools/base/die.h"
+#include "tools/base/size.h"
+#include "tools/frames/blamed_line.h"
+#include "tools/frames/short_name.h"
+#include "tools/recording/losses.h"
+#include "tools/report/screen/screen_line.h"
+#include "tools/report/sites/site_rows.h"
+#include "tools/terminal/width.h"
+
+#define LEAKS_SHOWN 3u
+#define CALLERS_SHOWN 5u
+
+char *torsh_screen_blamed(const struct allocation_site *site)
+{
+	const char *directory = torsh_working_directory();
+	struct blamed_line blamed = torsh_blamed_line(site->frames, site->n_frames, directory);
+
+	if (!site->frames || blamed.innermost == FRAME_NONE)
+		return torsh_need_text("an unknown line");
+	return torsh_screen_place(torsh_short_place(site->frames[blamed.innermost], directory));
+}
+
+/* ", 64.0 KiB a step" of what grows, else "". Returns out. */
+static const char *growth_text(const struct allocation_site *site, char *out, size_t n_out)
+{
+	char bytes[SIZE_TEXT_BYTES];
+	uint64_t a_step;
+
+	*out = '\0';
+	if (torsh_site_grows(site, &a_step))
+		snprintf(out, n_out, ", %s a step", torsh_size_human(a_step, bytes));
+	return out;
+}
+
+/* The user's frames that led there, innermost first: "copy_history < smooth < main train.py:30". */
+static void print_callers(const struct allocation_site *site)
+{
+	const char *directory = torsh_working_directory(),
+		   *arrow = torsh_width_has_utf8() ? " ‹ " : " < ";
+	struct blamed_line blamed = torsh_blamed_line(site->frames, site->n_frames, directory);
+	char *callers = NULL;
+	size_t n = 0;
+
+	if (!site->frames || !blamed.is_own)
+		return;
+	for (size_t i = blamed.innermost; i < site->n_frames && n < CALLERS_SHOWN; i++) {
+		bool is_line = i == blamed.where && i != blamed.innermost;
+		char *name, *place, *longer;
+
+		if (torsh_frame_kind(site->frames[i], directory) != FRAME_OWN)
+			continue;
+		name = torsh_short_frame(site->frames[i]);
+		place = torsh_screen_place(torsh_short_place(site->frames[i], directory));
+		longer = torsh_need_text("%s%s%s%s%s", callers ? callers : "", n ? arrow : "", name,
+					 is_line ? " " : "", is_line ? place : "");
+		free(callers);
+		free(name);
+		free(place);
+		callers = longer;
+		n++;
+	}
+	if (callers)
+		torsh_screen_line(STYLE_PLAIN, 1, "  %s", callers);
+	free(callers);
+}
+
+static void print_leaks(const struct leaks *leaks, size_t n_named)
+{
+	const struct allocation_site *items = leaks->found.items;
+	char bytes[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES], n[SIZE_TEXT_BYTES],
+		grows[2 * SIZE_TEXT_BYTES];
+	size_t n_leaks = leaks->found.n;
+
+	for (size_t i = 0; i < n_named && i < LEAKS_SHOWN; i++) {
+		char *where = torsh_screen_blamed(&items[i]);
+
+		torsh_size_human(items[i].bytes, bytes);
+		growth_text(&items[i], grows, sizeof(grows));
+		if (i)
+			torsh_screen_line(STYLE_BAD, 1, "  and %s at %s%s", bytes, where, grows);
+		else if (n_leaks == 1)
+			torsh_screen_line(STYLE_BAD, 2, "1 leak: %s at %s%s", bytes, where, grows);
+		else
+			torsh_screen_line(STYLE_BAD, 2, "%s of %s in all: %s at %s%s",
+					  torsh_size_counted(n_leaks, "leak", n),
+					  torsh_size_human(leaks->bytes, all), bytes, where, grows);
+		print_callers(&items[i]);
+		free(where);
+	}
+}
+
+static void print_growth(const struct growth *growth, bool is_named)
+{
+	const struct allocation_site *site = growth->found.items;
+	uint64_t steps = site->process->steps.late_steps;
+	char *where = is_named ? torsh_screen_blamed(site) : NULL;
+	char bytes[SIZE_TEXT_BYTES];
+
+	torsh_screen_line(STYLE_WARNING, 2, "No leaks at the end, but %s a step grew%s%s",
+			  torsh_size_human((site->bytes + steps / 2) / steps, bytes),
+			  where ? " at " : "", where ? where : "");
+	free(where);
+}
+
+void torsh_screen_leaks(const struct overview *overview, const struct growth *growth)
+{
+	const struct leaks *leaks = &overview->leaks;
+
+	if (leaks->blocks)
+		print_leaks(leaks, overview->n_leaks);
+	else if (!torsh_recording_has_heaps(overview->processes, overview->n_processes))
+		torsh_screen_line(STYLE_WARNING, 2, "Nothing is known about the heap");
+	else if (growth && growth->found.n && growth->found.items->process->steps.late_steps)
+		print_growth(growth, growth->found.items->frames != NULL);
+	else if (!torsh_losses_heap_is_whole(overview->recording, overview->processes,
+					     overview->n_processes))
+		torsh_screen_line(STYLE_WARNING, 1, "No leaks among what was recorded");
+	else
+		torsh_screen_line(STYLE_GOOD, 1, "No leaks");
+}

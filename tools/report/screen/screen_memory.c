@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/report/screen/screen_memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/die.h"
+#include "tools/base/size.h"
+#include "tools/frames/blamed_line.h"
+#include "tools/frames/short_name.h"
+#include "tools/report/screen/screen_line.h"
+#include "tools/report/text.h"
+#include "tools/terminal/columns.h"
+
+#define LINES_SHOWN 3u
+#define SITES_NAMED 100u /* of which the lines are found */
+#define PACKAGES_SHOWN 3u
+
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+enum curve { CURVE_HEAP, CURVE_RESIDENT };
+
+/* The most in each column's time; a column without samples repeats the one before. */
+static bool fill_curve(double *values, size_t n, const struct recorded_process *process,
+		       enum curve curve)
+{
+	uint64_t start_ns = process->start_ns, end_ns = start_ns + 1;
+	double before = 0;
+	bool has_values = false;
+
+	for (size_t i = 0; i < process->n_series; i++)
+		end_ns = process->series[i].at_ns > end_ns ? process->series[i].at_ns : end_ns;
+	for (size_t i = 0; i < n; i++)
+		values[i] = -1;
+	for (size_t i = 0; i < process->n_series; i++) {
+		const struct recorded_sample *sample = &process->series[i];
+		uint64_t at_ns = sample->at_ns > start_ns ? sample->at_ns - start_ns : 0;
+		size_t column =
+			(size_t)((double)at_ns / (double)(end_ns - start_ns) * (double)(n - 1));
+		double value =
+			(double)(curve == CURVE_HEAP ? sample->heap_bytes : sample->rss_bytes);
+
+		has_values = has_values || value > 0;
+		values[column] = value > values[column] ? value : values[column];
+	}
+	for (size_t i = 0; i < n; i++)
+		before = values[i] = values[i] < 0 ? before : values[i];
+	return has_values;
+}
+
+static void print_curve(const struct recorded_process *process, enum curve curve, const char *label,
+			uint64_t most)
+{
+	size_t n = torsh_screen_curve_columns();
+	double *values = torsh_need_items(NULL, 0, n, sizeof(*values));
+	char text[SIZE_TEXT_BYTES], *after;
+
+	if (process->n_series > 1 && fill_curve(values, n, process, curve)) {
+		after = torsh_need_text("at most %s", torsh_size_human(most, text));
+		torsh_screen_curve(label, values, n, after);
+		free(after);
+	}
+	free(values);
+}
+
+/* ---- who held the peak ----------------------------------------------------------------------- */
+
+/* The sites of the peak: what imports of packages held is in imports, the others in lines. */
+struct holders {
+	struct kept_imports imports;
+	struct allocation_sites lines;
+	size_t n_named;
+};
+
+/* Divide n sites of one process. */
+static void divide(struct holders *holders, const struct allocation_site *sites, size_t n,
+		   struct symbols *symbols)
+{
+	char **packages = torsh_kept_imports_find(sites->process, symbols, sites, n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (packages && packages[i])
+			torsh_kept_imports_add(&holders->imports, &sites[i], packages[i], false);
+		else
+			torsh_sites_put(&holders->lines, &sites[i]);
+	}
+	torsh_kept_imports_free_packages(packages, n);
+}
+
+static void find_holders(struct holders *holders, const struct overview *overview)
+{
+	struct allocation_sites all = {.view = overview->peak.view};
+
+	*holders = (struct holders){.lines.view = overview->peak.view};
+	torsh_peak_collect(&all, &overview->highest, overview->recording);
+	for (size_t i = 0, end; i < all.n; i = end) {
+		for (end = i + 1; end < all.n && all.items[end].process == all.items[i].process;)
+			end++;
+		divide(holders, all.items + i, end - i, overview->symbols);
+	}
+	torsh_sites_free(&all);
+	torsh_kept_imports_sort(&holders->imports);
+	torsh_sites_merge_stacks(&holders->lines, overview->symbols);
+	torsh_sites_merge_alike(&holders->lines, overview->symbols);
+	torsh_sites_sort(&holders->lines, ORDER_BYTES);
+	holders->n_named = holders->lines.n < SITES_NAMED ? holders->lines.n : SITES_NAMED;
+	torsh_sites_name(&holders->lines, overview->symbols, holders->n_named);
+	torsh_sites_sort(&holders->lines, ORDER_BYTES);
+	if (holders->n_named > holders->lines.n)
+		holders->n_named = holders->lines.n;
+}
+
+static void free_holders(struct holders *holders)
+{
+	free(holders->imports.items);
+	torsh_sites_free(&holders->lines);
+}
+
+/* What a line of the program held. */
+struct held_line {
+	char *text;
+	uint64_t bytes;
+};
+
+static char *line_text(const struct allocation_site *site)
+{
+	const char *directory = torsh_working_directory();
+	struct blamed_line blamed = torsh_blamed_line(site->frames, site->n_frames, directory);
+	char *place, *function, *text;
+
+	if (!site->frames || blamed.where == FRAME_NONE)
+		return torsh_need_text("(no stack was recorded)");
+	place = torsh_screen_place(torsh_short_place(site->frames[blamed.where], directory));
+	function = torsh_short_frame(site->frames[blamed.where]);
+	text = torsh_need_text("%s %s", place, function);
+	free(place);
+	free(function);
+	return text;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct held_line *x = a, *y = b;
+
+	return x->bytes == y->bytes ? strcmp(x->text, y->text) : x->bytes < y->bytes ? 1 : -1;
+}
+
+/* The lines of the named sites, each once, the most bytes first; returns their number. */
+static size_t find_lines(const struct holders *holders, struct held_line *lines)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < holders->n_named; i++) {
+		const struct allocation_site *site = &holders->lines.items[i];
+		char *text = line_text(site);
+		size_t k = 0;
+
+		while (k < n && strcmp(lines[k].text, text) != 0)
+			k++;
+		if (k == n)
+			lines[n++] = (struct held_line){.text = text};
+		else
+			free(text);
+		lines[k].bytes += site->bytes;
+	}
+	if (n)
+		qsort(lines, n, sizeof(*lines), compare_lines);
+	return n;
+}
+
+static void print_held(uint64_t bytes, uint64_t whole, const char *what)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	torsh_screen_line(STYLE_PLAIN, 1, "%*s%9s %5.1f%%  %s", SCREEN_INDENT, "",
+			  torsh_size_human(bytes, text),
+			  whole ? 100.0 * (double)bytes / (double)whole : 0, what);
+}
+
+/* "imports: torch 90 MiB, numpy 5 MiB", by package. */
+static void print_imports(const struct kept_imports *imports, uint64_t whole)
+{
+	char *packages = NULL, *text, bytes[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < imports->n && i < PACKAGES_SHOWN; i++)
+		packages = torsh_screen_append(packages, "%s %s", imports->items[i].package,
+					       torsh_size_human(imports->items[i].bytes, bytes));
+	text = torsh_need_text("imports of packages: %s%s", packages ? packages : "",
+			       imports->n > PACKAGES_SHOWN ? ", ..." : "");
+	print_held(imports->bytes, whole, text);
+	free(text);
+	free(packages);
+}
+
+static void print_holders(const struct overview *overview)
+{
+	uint64_t whole = overview->highest.bytes;
+	struct holders holders;
+	struct held_line *lines;
+	bool shows_imports;
+	size_t n;
+
+	find_holders(&holders, overview);
+	lines = torsh_need_items(NULL, 0, holders.n_named + 1, sizeof(*lines));
+	n = find_lines(&holders, lines);
+	shows_imports = holders.imports.bytes != 0;
+	for (size_t i = 0; i < n && i < LINES_SHOWN; i++) {
+		if (shows_imports && holders.imports.bytes > lines[i].bytes) {
+			print_imports(&holders.imports, whole);
+			shows_imports = false;
+		}
+		print_held(lines[i].bytes, whole, lines[i].text);
+	}
+	if (shows_imports)
+		print_imports(&holders.imports, whole);
+	for (size_t i = 0; i < n; i++)
+		free(lines[i].text);
+	free(lines);
+	free_holders(&holders);
+}
+
+/* ---- the section ----------------------------------------------------------------------------- */
+
+/* What CPython's arenas took when most was mapped. */
+static uint64_t arena_bytes(const struct overview *overview, const struct recorded_process *process)
+{
+	struct allocation_sites mapped = {.view = overview->peak.view};
+	uint64_t bytes = 0;
+
+	torsh_sites_collect(&mapped, process, SITES_MAPPED);
+	torsh_sites_mark_arenas(&mapped, overview->symbols);
+	for (size_t i = 0; i < mapped.n; i++)
+		bytes += mapped.items[i].is_arena ? mapped.items[i].bytes : 0;
+	torsh_sites_free(&mapped);
+	return bytes;
+}
+
+/* Why the resident set is more than the heap. */
+static void print_difference(const struct overview *overview, const struct recorded_process *main)
+{
+	uint64_t bytes = arena_bytes(overview, main);
+	char text[SIZE_TEXT_BYTES], *arenas = NULL;
+
+	if (!main->has_rss_peak || !torsh_recording_has_heap(main))
+		return;
+	if (bytes)
+		arenas = torsh_need_text(", CPython's arenas (%s)", torsh_size_human(bytes, text));
+	torsh_screen_line(STYLE_DIM, 2,
+			  "%*sresident besides the heap: code, stacks, what allocators keep%s",
+			  SCREEN_INDENT, "", arenas ? arenas : "");
+	free(arenas);
+}
+
+static void print_heading(const struct overview *overview, const struct recorded_process *main)
+{
+	const struct peak *peak = &overview->highest;
+	uint64_t start_ns = peak->process ? peak->process->start_ns : 0;
+	char bytes[SIZE_TEXT_BYTES], at[SIZE_TEXT_BYTES], *text = NULL;
+
+	if (peak->is_known && !peak->bytes)
+		text = torsh_screen_append(text, "no block of the heap was recorded");
+	else if (peak->is_known)
+		text = torsh_screen_append(
+			text, "heap peak%s %s at %s",
+			peak->process ? "" : " of all processes together",
+			torsh_size_human(peak->bytes, bytes),
+			torsh_size_duration(peak->at_ns > start_ns ? peak->at_ns - start_ns : 0,
+					    at));
+	if (main->has_rss_peak)
+		text = torsh_screen_append(text, "highest resident set %s",
+					   torsh_size_human(main->rss_peak_bytes, bytes));
+	if (overview->n_processes > 1 && text)
+		text = torsh_screen_append(text, "of pid %" PRIu32, main->pid);
+	torsh_screen_section("MEMORY", "%s", text ? text : "nothing is known about the heap");
+	free(text);
+}
+
+void torsh_screen_memory(const struct overview *overview, const struct recorded_process *main)
+{
+	const struct peak *peak = &overview->highest;
+
+	print_heading(overview, main);
+	print_curve(main, CURVE_HEAP, "heap", main->heap.peak_bytes);
+	print_curve(main, CURVE_RESIDENT, "resident", main->rss_peak_bytes);
+	torsh_text_unknown_heaps(stdout, overview->processes, overview->n_processes, 1);
+	torsh_screen_add_rows(1);
+	if (peak->is_known && peak->bytes)
+		print_holders(overview);
+	print_difference(overview, main);
+	if (overview->leaks.alive_blocks) {
+		printf("%*s", SCREEN_INDENT, "");
+		torsh_text_alive(stdout, &overview->leaks, overview->suppress);
+		torsh_screen_add_rows(3);
+	}
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/report/screen/screen_processes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/base/die.h"
+#include "tools/base/size.h"
+#include "tools/report/screen/screen_line.h"
+#include "tools/report/text.h"
+
+#define PROCESSES_SHOWN 5u
+#define NAMES_SHOWN 4u
+#define LEAST_SHARE 0.01
+
+static bool is_shell(const struct recorded_process *process)
+{
+	static const char *const shells[] = {"sh",  "bash", "dash", "zsh",
+					     "ksh", "fish", "ash",  "busybox"};
+	const char *name = torsh_recording_program_name(process);
+
+	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++) {
+		if (strcmp(name, shells[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A process's part of the work: what it allocated, or the events that it sent. */
+struct weight {
+	double share;
+	size_t index;
+};
+
+static int compare_weights(const void *a, const void *b)
+{
+	const struct weight *x = a, *y = b;
+
+	if (x->share != y->share)
+		return x->share < y->share ? 1 : -1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static double share_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void weigh(struct weight *weights, const struct overview *overview)
+{
+	uint64_t bytes = 0, events = 0;
+
+	for (size_t i = 0; i < overview->n_processes; i++) {
+		const struct recorded_process *process = overview->processes[i];
+
+		bytes = process->heap.alloc_bytes > bytes ? process->heap.alloc_bytes : bytes;
+		events = process->produced > events ? process->produced : events;
+	}
+	for (size_t i = 0; i < overview->n_processes; i++) {
+		const struct recorded_process *process = overview->processes[i];
+		double by_bytes = share_of(process->heap.alloc_bytes, bytes);
+		double by_events = share_of(process->produced, events);
+
+		weights[i].index = i;
+		weights[i].share = by_bytes > by_events ? by_bytes : by_events;
+		/* Shells come after all others. */
+		if (is_shell(process))
+			weights[i].share -= 2;
+	}
+	qsort(weights, overview->n_processes, sizeof(*weights), compare_weights);
+}
+
+void torsh_screen_processes_sort(struct screen_processes *processes,
+				 const struct overview *overview)
+{
+	struct weight *weights = torsh_need_items(NULL, 0, overview->n_processes, sizeof(*weights));
+
+	*processes = (struct screen_processes){.overview = overview};
+	processes->order = torsh_need_items(NULL, 0, overview->n_processes, sizeof(size_t));
+	weigh(weights, overview);
+	for (size_t i = 0; i < overview->n_processes; i++) {
+		processes->order[i] = weights[i].index;
+		if (i == 0 || (weights[i].share >= LEAST_SHARE * weights[0].share &&
+			       weights[i].share > 0 && i < PROCESSES_SHOWN))
+			processes->n_shown = i + 1;
+	}
+	free(weights);
+}
+
+void torsh_screen_processes_free(struct screen_processes *processes)
+{
+	free(processes->order);
+}
+
+/* The script of an interpreter, else the program. */
+static const char *name_of(const struct recorded_process *process)
+{
+	const char *program = torsh_recording_program_name(process), *script, *slash;
+
+	if (strncmp(program, "python", 6) != 0 || process->n_arguments < 2)
+		return program;
+	script = process->arguments[1];
+	slash = strrchr(script, '/');
+	return *script == '-' || !*script ? program : slash ? slash + 1 : script;
+}
+
+static void print_process(const struct overview *overview, size_t i, size_t n_steps)
+{
+	const struct recorded_process *process = overview->processes[i];
+	const struct leaks_process *leaks = &overview->leaks.processes[i];
+	char end[32], text[SIZE_TEXT_BYTES], heap[SIZE_TEXT_BYTES], leaked[SIZE_TEXT_BYTES];
+	char *line =
+		torsh_need_text("%s (pid %" PRIu32 "%s%s): ", name_of(process), process->pid,
+				process->rank ? ", rank " : "", process->rank ? process->rank : "");
+	char *details;
+
+	torsh_recording_end_name(process, end, sizeof(end));
+	if (process->end == TORSH__PROCESS__END_KIND__RUNNING)
+		details = torsh_need_text("had not ended when this was recorded");
+	else if (process->has_end_ns && process->end_ns > process->start_ns)
+		details = torsh_need_text(
+			"%s after %s", end,
+			torsh_size_duration(process->end_ns - process->start_ns, text));
+	else
+		details = torsh_need_text("%s", end);
+	if (n_steps)
+		details = torsh_screen_append(details, "%s",
+					      torsh_size_counted(n_steps, "step", text));
+	if (overview->n_processes > 1 && torsh_recording_has_heap(process))
+		details = torsh_screen_append(details, "heap peak %s, %s leaked",
+					      torsh_size_human(process->heap.peak_bytes, heap),
+					      torsh_size_human(leaks->bytes, leaked));
+	torsh_screen_line(STYLE_PLAIN, 1, "%s%s", line, details);
+	free(line);
+	free(details);
+}
+
+void torsh_screen_processes_main(const struct screen_processes *processes, size_t n_steps)
+{
+	for (size_t i = 0; i < processes->n_shown; i++)
+		print_process(processes->overview, processes->order[i],
+			      processes->n_shown == 1 ? n_steps : 0);
+}
+
+/* ---- what is folded -------------------------------------------------------------------------- */
+
+/* Processes of one program. */
+struct program {
+	const char *name;
+	size_t n;
+};
+
+static int compare_programs(const void *a, const void *b)
+{
+	const struct program *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n < y->n ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static void count_program(struct program *programs, size_t *n, const char *name)
+{
+	size_t i = 0;
+
+	while (i < *n && strcmp(programs[i].name, name) != 0)
+		i++;
+	if (i == *n)
+		programs[(*n)++] = (struct program){.name = name};
+	programs[i].n++;
+}
+
+/* "bash 75, sed 3 and 4 others", which the caller frees. */
+static char *programs_text(struct program *programs, size_t n)
+{
+	char *text = NULL, others[SIZE_TEXT_BYTES];
+	size_t n_others = 0;
+
+	qsort(programs, n, sizeof(*programs), compare_programs);
+	for (size_t i = 0; i < n; i++) {
+		if (i >= NAMES_SHOWN)
+			n_others += programs[i].n;
+		else if (programs[i].n == 1)
+			text = torsh_screen_append(text, "%s", programs[i].name);
+		else
+			text = torsh_screen_append(text, "%s %zu", programs[i].name, programs[i].n);
+	}
+	if (n_others)
+		text = torsh_screen_append(text, "%s",
+					   torsh_size_counted(n_others, "other", others));
+	return text;
+}
+
+static bool has_failed(const struct recorded_process *process)
+{
+	return process->end == TORSH__PROCESS__END_KIND__SIGNALED ||
+	       (process->end == TORSH__PROCESS__END_KIND__EXITED && process->has_end_code &&
+		process->end_code);
+}
+
+static void print_helpers(const struct screen_processes *processes)
+{
+	const struct overview *overview = processes->overview;
+	size_t n_folded = overview->n_processes - processes->n_shown, n = 0, n_failed = 0;
+	struct program *programs = torsh_need_items(NULL, 0, n_folded, sizeof(*programs));
+	char count[SIZE_TEXT_BYTES], *names;
+
+	for (size_t i = processes->n_shown; i < overview->n_processes; i++) {
+		const struct recorded_process *process = overview->processes[processes->order[i]];
+
+		count_program(programs, &n, torsh_recording_program_name(process));
+		n_failed += has_failed(process);
+	}
+	names = programs_text(programs, n);
+	torsh_size_counted(
+		n_folded,
+		n_folded + processes->n_shown > PROCESSES_SHOWN ? "more process" : "helper", count);
+	if (n_failed)
+		torsh_screen_line(STYLE_DIM, 1, "and %s: %s; %zu ended with an error (--tree)",
+				  count, names, n_failed);
+	else
+		torsh_screen_line(STYLE_DIM, 1, "and %s: %s (--tree)", count, names);
+	free(names);
+	free(programs);
+}
+
+static void print_unfollowed(const struct overview *overview)
+{
+	size_t n = 0;
+	struct program *programs =
+		torsh_need_items(NULL, 0, overview->n_unfollowed, sizeof(*programs));
+	char *names;
+
+	for (size_t i = 0; i < overview->n_unfollowed; i++)
+		count_program(programs, &n, torsh_recording_program_name(overview->unfollowed[i]));
+	names = programs_text(programs, n);
+	if (overview->n_unfollowed == 1)
+		torsh_screen_line(STYLE_DIM, 1, "not followed: %s (pid %" PRIu32 "): %s", names,
+				  overview->unfollowed[0]->pid,
+				  overview->unfollowed[0]->not_followed);
+	else
+		torsh_screen_line(STYLE_DIM, 1, "not followed: %s (-v): %s", names,
+				  overview->unfollowed[0]->not_followed);
+	free(names);
+	free(programs);
+}
+
+void torsh_screen_processes_folded(const struct screen_processes *processes)
+{
+	if (processes->overview->n_processes > processes->n_shown)
+		print_helpers(processes);
+	if (processes->overview->n_unfollowed)
+		print_unfollowed(processes->overview);
+}

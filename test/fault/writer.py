@@ -305,7 +305,7 @@ def writer_with_blocks(n_blocks):
         n_bytes = own_bytes(writer)
         process.kill()
     wait_until(lambda: not os.path.exists(f"/proc/{writer}"), "the end of the writer")
-    return n_bytes, read_report("report", output)["writer"], torsh("report", output)
+    return n_bytes, read_report("report", output)["writer"], torsh("report", output, "--verbose")
 
 
 @case

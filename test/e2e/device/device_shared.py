@@ -70,7 +70,7 @@ def expect_everywhere(output, found):
     schema.expect_fits("report", page)
     expect_equal(page["devices"]["shared"], [found], "the page's")
     expect_equal(peak_of(output, "all")["shared"], [found], "with all")
-    for text in (torsh("peak", output, "--device", "cuda:0"), torsh("report", output)):
+    for text in (torsh("peak", output, "--device", "cuda:0"), torsh("report", output, "--verbose")):
         assert f"{found['uuid']} was used by {len(found['processes'])} processes" in text, text
         assert f"{found['peak_bytes']:,} bytes" in text, text
     limit = found["peak_bytes"]

@@ -32,7 +32,7 @@ def the_page_of_a_recording_has_what_devices_did():
     expect_equal((devices["total_ns"], devices["attributed_ns"]), (total_ns, 0), "time")
     (kernels,) = read_report("kernels", output)["processes"]
     expect_equal(devices["processes"], [kernels], "how they were seen")
-    text = torsh("report", output)
+    text = torsh("report", output, "--verbose")
     assert re.search(r"^Devices: \S+ .s of kernels, copies and memsets$", text, re.M), text
     assert f"pid {kernels['pid']}: devices by CUPTI" in text, text
 
@@ -42,7 +42,7 @@ def the_page_of_a_recording_has_the_memory_of_devices():
     output, truth = record_simulated([program(), "ways"], devices=2)
     found = {memory["device"]: (memory["peak_bytes"], memory["current_bytes"]) for memory in page_of(output)["memory"]}
     expect_equal(found, {name: (place.peak_bytes, place.bytes) for name, place in replay(truth).items()}, "memory")
-    text = torsh("report", output)
+    text = torsh("report", output, "--verbose")
     for name in found:
         assert f": of {name} at most " in text, (name, text)
 
@@ -65,6 +65,8 @@ def the_timeline_can_be_left_out_of_the_page():
     expect_equal({name: part[name] for name in part if name not in timeline},
                  {name: whole[name] for name in whole if name not in timeline}, "the rest")
     text = torsh("report", output, "--no-timeline")
+    assert "--no-timeline" in text and "DEVICES" not in text and "FINDINGS" not in text, text
+    text = torsh("report", output, "--no-timeline", "--verbose")
     assert "--no-timeline" in text and "Devices:" not in text and "Inefficiencies" not in text, text
 
 
@@ -72,7 +74,8 @@ def the_timeline_can_be_left_out_of_the_page():
 def the_page_of_a_program_without_devices_has_none():
     _, output = record(["true"])
     expect_equal(page_of(output), None, "devices")
-    assert "Devices" not in torsh("report", output), "a section about nothing"
+    assert "DEVICES" not in torsh("report", output), "a section about nothing"
+    assert "Devices" not in torsh("report", output, "--verbose"), "a section about nothing"
 
 
 def rows(text):

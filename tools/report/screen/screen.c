@@ -157,6 +157,8 @@ void torsh_screen_print(const struct overview *overview, const struct prepass *p
 	torsh_screen_memory(overview, main);
 	if (prepass)
 		torsh_screen_time(&time, prepass);
+	else
+		puts("\nLeft out: time, devices and findings (--no-timeline)");
 	torsh_screen_devices(&overview->devices, overview->symbols);
 	print_findings_and_losses(overview);
 	torsh_screen_processes_folded(&processes);

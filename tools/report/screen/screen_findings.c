@@ -187,7 +187,7 @@ static void print_not_judged(const struct analysis *analysis)
 	for (int i = 0; i < N_RULES; i++)
 		n += analysis->rules[i].state == RULE_NOT_EVALUATED;
 	if (n)
-		torsh_screen_line(STYLE_DIM, 1, "   %zu were not possible (-v), %zu of them as %s",
+		torsh_screen_line(STYLE_DIM, 1, "   not possible (-v): %zu, of these %zu as %s",
 				  n, n_alike, reason);
 }
 

@@ -276,6 +276,19 @@ static void print_heading(const struct overview *overview, const struct recorded
 	free(text);
 }
 
+/* What is no leak, as exec gives it back. */
+static void print_at_exec(const struct leaks *leaks)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (leaks->exec_blocks)
+		torsh_screen_line(
+			STYLE_DIM, 2,
+			"%*sno leaks: %s in %s, alive when a process became another program",
+			SCREEN_INDENT, "", torsh_size_human(leaks->exec_bytes, bytes),
+			torsh_text_blocks(leaks->exec_blocks, blocks));
+}
+
 void torsh_screen_memory(const struct overview *overview, const struct recorded_process *main)
 {
 	const struct peak *peak = &overview->highest;
@@ -293,4 +306,5 @@ void torsh_screen_memory(const struct overview *overview, const struct recorded_
 		torsh_text_alive(stdout, &overview->leaks, overview->suppress);
 		torsh_screen_add_rows(3);
 	}
+	print_at_exec(&overview->leaks);
 }

@@ -113,11 +113,6 @@ struct finding *torsh_rule_fire(struct evaluation *evaluation, double share_pct)
 	return finding;
 }
 
-const char *torsh_finding_suggestion(const struct finding *finding)
-{
-	return finding->suggestion ? finding->suggestion : torsh_rules[finding->rule].suggestion;
-}
-
 static void add_evidence(struct finding *finding, const struct evidence *evidence)
 {
 	if (finding->n_evidence < EVIDENCE_MAX)

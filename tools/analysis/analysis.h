@@ -93,7 +93,6 @@ struct finding {
 	struct evidence evidence[EVIDENCE_MAX];
 	size_t n_evidence;
 	const char *note; /* in words; NULL: none */
-	const char *suggestion; /* that fits its cause; NULL: the rule's */
 };
 
 enum rule_state { RULE_NOT_EVALUATED, RULE_CLEAR, RULE_FIRED };
@@ -131,9 +130,6 @@ void torsh_analysis_make(struct analysis *analysis, const struct analysis_reques
 
 /* Free the findings and the metrics; the recording stays. */
 void torsh_analysis_free(struct analysis *analysis);
-
-/* What to do about a finding. */
-const char *torsh_finding_suggestion(const struct finding *finding);
 
 /* Does a value pass a limit? */
 bool torsh_limit_passed(enum limit limit, double value);

@@ -94,7 +94,7 @@ static void emit_finding(struct json_writer *json, const struct finding *finding
 	emit_where(json, finding, symbols);
 	emit_evidence(json, finding);
 	torsh_json_put_text(json, "description", rule->description);
-	torsh_json_put_text(json, "suggestion", torsh_finding_suggestion(finding));
+	torsh_json_put_text(json, "suggestion", rule->suggestion);
 	torsh_json_put_text(json, "note", finding->note);
 	torsh_json_end_object(json);
 	free(sentence);

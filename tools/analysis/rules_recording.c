@@ -87,13 +87,4 @@ void torsh_rule_evaluate_profiler_too_heavy(struct evaluation *evaluation)
 	torsh_finding_limit(finding, LIMIT_PROFILER_TOO_HEAVY_LOST, ns);
 	torsh_finding_add(finding, "waited_ns", "ns", (double)process->waited_ns);
 	torsh_finding_add(finding, "cupti_ns", "ns", (double)of->overhead_ns);
-	/* Allocations of imports, too, fill a ring: fewer steps don't help against that. */
-	if (process->waited_ns > of->overhead_ns)
-		finding->suggestion =
-			"Give the rings more room (TORSH_PROFILER_RING=16M), or record fewer activities "
-			"(TORSH_PROFILER_ACTIVITIES).";
-	else
-		finding->suggestion =
-			"Record fewer steps (TORSH_PROFILER_SCHEDULE), or fewer activities "
-			"(TORSH_PROFILER_ACTIVITIES).";
 }

@@ -88,7 +88,7 @@ static void put_evidence(FILE *out, const struct evidence *evidence)
 	else if (strcmp(unit, "rank") == 0)
 		fprintf(out, "rank %.0f", evidence->value);
 	else if (strncmp(unit, "percent", 7) == 0)
-		fprintf(out, "%.1f %%", evidence->value);
+		fprintf(out, "%.1f%%", evidence->value);
 	else
 		put_count(out, evidence->value, unit);
 }

@@ -11,7 +11,7 @@
 #include "tools/symbols/symbols.h"
 
 /*
- * What was found, with its numbers: "Device 0 was idle for 1.20 s, at work for 12.0 % of the
+ * What was found, with its numbers: "Device 0 was idle for 1.20 s, at work for 12.0% of the
  * time." Line, step and process are not in it. symbols may be NULL. The caller frees it.
  */
 char *torsh_finding_sentence(const struct finding *finding, struct symbols *symbols);

@@ -88,7 +88,7 @@ static void print_finding(const struct finding *finding, struct symbols *symbols
 	putchar('\n');
 	if (finding->note)
 		printf("      %s\n", finding->note);
-	printf("      %s\n", torsh_finding_suggestion(finding));
+	printf("      %s\n", rule->suggestion);
 	if (n_more)
 		printf("      and %zu more of this rule\n", n_more);
 }

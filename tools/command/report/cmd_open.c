@@ -16,9 +16,7 @@ int torsh_command_open(int argc, char **argv)
 	struct read_options options = {0};
 	struct overview_reading of;
 
-	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
-	if (options.is_json)
-		torsh_die("torsh open has no --json; torsh report --json has what it is about");
+	torsh_options_parse_page(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_overview_read(&of, &options, LEAKS_NAMED);
 	torsh_overview_read_timeline(&of, &options, false);
 	torsh_screen_open(&of.overview, torsh_overview_prepass(&of));

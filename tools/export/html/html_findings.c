@@ -82,7 +82,7 @@ static void put_finding(struct html_page *page, const struct finding *finding)
 	torsh_json_put_double(json, "share", finding->share_pct);
 	torsh_json_put_text(json, "share_of", finding->share_of);
 	torsh_json_put_text(json, "description", rule->description);
-	torsh_json_put_text(json, "suggestion", torsh_finding_suggestion(finding));
+	torsh_json_put_text(json, "suggestion", rule->suggestion);
 	torsh_html_put_text(page, "note", finding->note);
 	put_where(page, finding);
 	torsh_json_begin_array(json, "evidence");

@@ -1,158 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/report/screen/screen_findings.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/analysis/findings_json.h"
-#include "tools/base/die.h"
+#include "tools/analysis/sentence.h"
 #include "tools/base/size.h"
-#include "tools/frames/short_name.h"
 #include "tools/report/screen/screen_line.h"
 
 #define FINDINGS_SHOWN 4u
-#define ROWS_A_FINDING 4u
+#define ROWS_A_FINDING 5u
 #define ROWS_AROUND 4u /* the heading, and what is left out */
-#define VALUES_SHOWN 2u
 
-/* Of a sum that may be beyond all numbers. */
-static uint64_t whole(double value)
-{
-	return value < 0x1p63 ? (uint64_t)fmax(value, 0) : UINT64_C(1) << 63;
-}
-
-/* The name without its unit, as words: "waited" of "waited_ns". The caller frees it. */
-static char *words_of(const char *name)
-{
-	static const char *const units[] = {"_ns", "_pct", "_bytes"};
-	char *words = torsh_need_text("%s", name);
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		size_t n = strlen(words), n_unit = strlen(units[i]);
-
-		if (n > n_unit && strcmp(words + n - n_unit, units[i]) == 0)
-			words[n - n_unit] = '\0';
-	}
-	for (char *at = words; *at; at++)
-		*at = *at == '_' ? ' ' : *at;
-	return words;
-}
-
-/* "waited 372 ms", "busy 1.1%", "waves per sm 0.5", "12 calls". The caller frees it. */
-static char *value_text(const struct evidence *evidence)
-{
-	char *words = words_of(evidence->name), *text, number[SIZE_TEXT_BYTES];
-
-	if (strcmp(evidence->unit, "ns") == 0)
-		text = torsh_need_text("%s %s", words,
-				       torsh_size_duration(whole(evidence->value), number));
-	else if (strcmp(evidence->unit, "bytes") == 0)
-		text = torsh_need_text("%s %s", words,
-				       torsh_size_human(whole(evidence->value), number));
-	else if (strncmp(evidence->unit, "percent", 7) == 0)
-		text = torsh_need_text("%s %.1f%%", words, evidence->value);
-	else if (strncmp(evidence->unit, words, strlen(words)) == 0)
-		text = torsh_need_text("%.4g %s", evidence->value, evidence->unit);
-	else
-		text = torsh_need_text("%s %.4g", words, evidence->value);
-	free(words);
-	return text;
-}
-
-/* What is more than nothing, and neither the share nor an earlier value shows already. */
-static bool is_shown(const struct finding *finding, size_t i)
-{
-	const struct evidence *evidence = &finding->evidence[i];
-	bool is_share = strncmp(evidence->unit, "percent", 7) == 0 && !isnan(finding->share_pct) &&
-			fabs(evidence->value - finding->share_pct) < 0.05;
-
-	for (size_t k = 0; k < i; k++) {
-		if (finding->evidence[k].value == evidence->value &&
-		    strcmp(finding->evidence[k].unit, evidence->unit) == 0)
-			return false;
-	}
-	return !is_share && (evidence->value > 0 || evidence->limit);
-}
-
-/* The share, then the values that passed a limit, then others. The caller frees it. */
-static char *numbers_text(const struct finding *finding)
-{
-	char *text = NULL, *value;
-	size_t n = 0;
-
-	if (!isnan(finding->share_pct))
-		text = torsh_need_text("%.1f%% of %s", finding->share_pct, finding->share_of);
-	for (int with_limit = 1; with_limit >= 0; with_limit--) {
-		for (size_t i = 0; i < finding->n_evidence && n < VALUES_SHOWN; i++) {
-			const struct evidence *evidence = &finding->evidence[i];
-
-			if ((evidence->limit != NULL) != with_limit || !is_shown(finding, i))
-				continue;
-			value = value_text(evidence);
-			text = torsh_screen_append(text, "%s", value);
-			free(value);
-			n++;
-		}
-	}
-	return text;
-}
-
-/* "aten::mm, train.py:30": what it is about. The caller frees it. */
-static char *where_text(const struct finding *finding, struct symbols *symbols)
-{
-	const char *kernel = torsh_finding_kernel(finding, symbols);
-	char *line = torsh_finding_line(finding, symbols), *where = NULL, *name;
-
-	if (kernel) {
-		name = torsh_short_function(kernel);
-		where = torsh_screen_append(where, "%s", name);
-		free(name);
-	}
-	if (finding->api)
-		where = torsh_screen_append(where, "%s", finding->api);
-	if (finding->operator_name)
-		where = torsh_screen_append(where, "%s", finding->operator_name);
-	if (line)
-		where = torsh_screen_append(where, "%s", line);
-	free(line);
-	return where;
-}
-
-/* The command that shows more about it; NULL: none does. */
+/* The command that shows more of it than this one does; NULL: none. */
 static const char *command_of(const struct finding *finding)
 {
-	enum analysis_kind kind = torsh_rules[finding->rule].kind;
+	const char *command = torsh_rules[finding->rule].next;
 
-	if (kind == KIND_RECORDING)
-		return NULL;
-	if (kind == KIND_MEMORY_WASTE || kind == KIND_LARGE_ALLOCATION ||
-	    kind == KIND_FREQUENT_ALLOCATION)
-		return "torsh peak";
-	if (finding->kernel || finding->api || finding->has_device)
-		return "torsh kernels";
-	return finding->operator_name ? "torsh ops" : "torsh steps";
+	return command && strncmp(command, "torsh report", 12) != 0 ? command : NULL;
 }
 
 static void print_finding(const struct finding *finding, struct symbols *symbols, size_t n_more)
 {
 	bool is_bad = finding->severity >= SEVERITY_HIGH;
-	const struct rule_words *rule = &torsh_rules[finding->rule];
-	size_t n = strlen(rule->description);
-	char *numbers = numbers_text(finding), *where = where_text(finding, symbols);
-	char more[SIZE_TEXT_BYTES];
+	char *sentence = torsh_finding_sentence(finding, symbols);
+	char *where = torsh_finding_place(finding, symbols);
 	const char *command = command_of(finding);
+	char more[SIZE_TEXT_BYTES];
 
 	if (n_more)
-		where = torsh_screen_append(where, "and %s like it",
+		where = torsh_screen_append(where, "%s like it",
 					    torsh_size_counted(n_more, "more finding", more));
-	n -= n && rule->description[n - 1] == '.';
-	torsh_screen_line(is_bad ? STYLE_BAD : STYLE_WARNING, 2, "%s %.*s: %s%s%s%s",
-			  is_bad ? "!!" : " !", (int)n, rule->description, numbers ? numbers : "",
-			  where ? " (" : "", where ? where : "", where ? ")" : "");
-	torsh_screen_line(STYLE_PLAIN, 2, "   %s%s%s", torsh_finding_suggestion(finding),
+	torsh_screen_line(is_bad ? STYLE_BAD : STYLE_WARNING, 2, "%s %s%s%s%s",
+			  is_bad ? "!!" : " !", sentence, where ? " (" : "", where ? where : "",
+			  where ? ")" : "");
+	torsh_screen_line(STYLE_PLAIN, 3, "   %s%s%s", torsh_rules[finding->rule].suggestion,
 			  command ? "  See: " : "", command ? command : "");
-	free(numbers);
+	free(sentence);
 	free(where);
 }
 
@@ -187,8 +71,8 @@ static void print_not_judged(const struct analysis *analysis)
 	for (int i = 0; i < N_RULES; i++)
 		n += analysis->rules[i].state == RULE_NOT_EVALUATED;
 	if (n)
-		torsh_screen_line(STYLE_DIM, 1, "   not possible (-v): %zu, of these %zu as %s",
-				  n, n_alike, reason);
+		torsh_screen_line(STYLE_DIM, 1, "   not possible (-v): %zu, of these %zu as %s", n,
+				  n_alike, reason);
 }
 
 void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols, size_t n_rows)

@@ -6,7 +6,7 @@
 #include "tools/base/die.h"
 #include "tools/command/command.h"
 #include "tools/command/report/overview_reading.h"
-#include "tools/report/screen/screen.h"
+#include "tools/report/screen/report_screen.h"
 #include "tools/report/tree.h"
 
 #define PAGE_LIMIT 5

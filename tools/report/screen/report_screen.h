@@ -3,8 +3,8 @@
  * `torsh report` on one screen of SCREEN_ROWS rows: the verdict, memory, time, devices, findings,
  * what is missing, and what to look at next. `torsh report -v` prints all of the page.
  */
-#ifndef TORSH_REPORT_SCREEN_SCREEN_H
-#define TORSH_REPORT_SCREEN_SCREEN_H
+#ifndef TORSH_REPORT_SCREEN_REPORT_SCREEN_H
+#define TORSH_REPORT_SCREEN_REPORT_SCREEN_H
 
 #include "tools/report/overview.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/report/screen/screen.h"
+#include "tools/report/screen/report_screen.h"
 
 #include <stdlib.h>
 #include <string.h>

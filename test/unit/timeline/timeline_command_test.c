@@ -187,7 +187,7 @@ static void assert_one_step(const char *option, uint64_t step)
 	assert_int_equal(number_of(item_of(json, "regions", 0), "calls"), 1);
 	cJSON_Delete(json);
 	assert_int_equal(RUN(ops, path, option), 0);
-	assert_non_null(strstr(output, "1 of 2 steps of process 100 count here"));
+	assert_non_null(strstr(output, "1 of 2 steps of process 100 counts here"));
 }
 
 static void reports_are_restricted_to_steps(void **state)

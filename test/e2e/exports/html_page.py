@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The page of torsh html: the commands' numbers, no larger than it may be, and at work in a real browser."""
 
+import collections
 import pathlib
 import sys
 
@@ -118,6 +119,90 @@ def the_flame_graph_searches_zooms_and_turns_around():
         report.click("#flame [data-value=change]")
         report.click("#flame [data-value=allocated]")
         report.screenshot(SCREENS / "flame-inverted.png")
+
+
+def phases():
+    """A program with marks, and for each mark the bytes and blocks that were live at it."""
+    result, output = record([PROGRAMS / "phases"])
+    expect_equal(result.returncode, 0, "status")
+    marks = [f"phase {i}" for i in range(6)]
+    return output, {mark: read_report("peak", output, "--mark", mark, "--limit", "0") for mark in marks}
+
+
+def bytes_by_line(report):
+    """Bytes of each line of phases.c that keeps blocks."""
+    found = collections.Counter()
+    for site in report["holders"] + report["given_back"]:
+        for frame in site["stack"]:
+            if (frame["function"] or "").startswith("keep_"):
+                found[f"phases.c:{frame['line']}"] += site["bytes"]
+    return {line: size for line, size in found.items() if size}
+
+
+def size_text(size):
+    """As the page prints it: three digits that matter."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1023.95 or unit == "MiB":
+            break
+        size /= 1024
+    return f"{size} B" if unit == "B" else f"{size:.{0 if size >= 99.95 else 1 if size >= 9.995 else 2}f} {unit}"
+
+
+@case
+def a_moment_of_the_page_is_that_of_the_command():
+    output, truth = phases()
+    document = data_of(written(output))
+    (process,) = document["moments"]["processes"]
+    held, at = collections.Counter(), 0
+    found = {}
+    for kind, mark, _, at_ns, size, blocks, n in process["items"]:
+        group = 0
+        for i in range(at, at + n):
+            group += process["group"][i]
+            held[group] = process["bytes"][i]
+        at += n
+        expect_equal(sum(held.values()), size, f"bytes of all groups at {at_ns}")
+        if kind == "mark":
+            found[document["texts"][mark]] = size, blocks
+    expect_equal(found, {mark: (report["bytes"], report["blocks"]) for mark, report in truth.items()}, "marks")
+    assert any(document["processes"][0]["lifetimes"]), "no lifetimes"
+    expect_equal(sum(blocks for _, blocks, _ in document["processes"][0]["lifetimes"]), document["processes"][0]["frees"], "blocks that ended")
+
+
+@case
+def moments_are_picked_and_subtracted():
+    output, truth = phases()
+    lines = "Object.fromEntries([...document.querySelectorAll('#holders tbody tr.opens')].map(row => [row.querySelector('.where').textContent, row.cells[0].textContent.replace('▸', '')]))"
+    with opened(written(output)) as report:
+        report.open("memory")
+        options = report.js("[...document.querySelectorAll('#moment-at option')].map(one => [one.value, one.textContent])")
+        value = {mark: next(value for value, text in options if f"“{mark}”" in text) for mark in truth}
+
+        def choose(which, value):
+            report.js(f"(box => {{ box.value = {value!r}; box.dispatchEvent(new Event('change')); }})(document.getElementById('moment-{which}'))")
+
+        choose("at", value["phase 1"])
+        expect_equal(report.texts("#flame [aria-checked=true][data-value=moment]"), ["A moment"], "what the flame graph shows")
+        expect_equal(report.js("document.querySelector('#holders .note').textContent"), f"{size_text(truth['phase 1']['bytes'])} in all", "the sum")
+        shown = report.js(lines)
+        for line, size in bytes_by_line(truth["phase 1"]).items():
+            (text,) = [text for where, text in shown.items() if where.startswith(line)]
+            expect_equal(text, size_text(size), line)
+        before = report.js("document.querySelector('.icicle canvas').toDataURL()")
+        choose("since", value["phase 4"])
+        change = truth["phase 1"]["bytes"] - truth["phase 4"]["bytes"]
+        expect_equal(report.js("document.querySelector('#holders .note').textContent"),
+                     f"{'+' if change > 0 else '−'}{size_text(abs(change))} in all", "the change")
+        assert report.js("document.querySelector('.icicle canvas').toDataURL()") != before, "the flame graph is that of one moment"
+        report.screenshot(SCREENS / "moments.png")
+        box = report.js("(({x, y, width, height}) => [x, y, width, height])(document.querySelector('#main .u-over').getBoundingClientRect())")
+        for part, modifiers in ((0.2, 0), (0.8, 8)):
+            for kind in ("mousePressed", "mouseReleased"):
+                report.page.call("Input.dispatchMouseEvent", type=kind, x=box[0] + part * box[2], y=box[1] + box[3] / 2, button="left", clickCount=1,
+                                 modifiers=modifiers)
+        at, since = (int(report.js(f"document.getElementById('moment-{which}').value")) for which in ("at", "since"))
+        assert at < since < len(options), f"the curve was clicked at {at}, with Shift at {since} of {len(options)}"
+        assert report.js("document.querySelectorAll('#lifetimes .fill').length") > 3, "no histogram of lifetimes"
 
 
 @case

@@ -5,7 +5,7 @@
 HTML := tools/export/html
 HTML_PAGE := $(GEN)/html
 # Modules before those that import them: they become one script.
-HTML_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,source format dom served frames tree icicle table chart sites memory findings steps perfetto timeline data time devices ranks overview recorded main))
+HTML_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,source format dom served frames tree icicle table chart sites moments memory findings steps perfetto timeline data time devices ranks overview recorded main))
 HTML_PARTS := $(HTML)/page/page.html $(HTML)/page/page.css $(HTML_MODULES) $(wildcard $(HTML)/vendor/*)
 
 $(HTML_PAGE)/head $(HTML_PAGE)/tail &: $(HTML)/assemble $(HTML_PARTS)

@@ -160,6 +160,7 @@ void torsh_html_memory_put(struct html_page *page)
 	torsh_html_tree_put(&memory->scopes, "scopes", &page->frames, json,
 			    torsh_html_limit(page, NODES_SCOPES));
 	torsh_json_end_object(json);
+	torsh_html_moments_put(page);
 	put_peak(page);
 	put_leaks(page);
 }

@@ -133,6 +133,20 @@ static void put_end(struct html_page *page, const struct recorded_process *proce
 	torsh_json_put_known(&page->json, "end_ns", is_over, process->end_ns);
 }
 
+/* [from ns, blocks, bytes]: how long the blocks lived that have ended */
+static void put_lifetimes(struct json_writer *json, const struct recorded_heap *heap)
+{
+	torsh_json_begin_array(json, "lifetimes");
+	for (size_t i = 0; i < heap->n_lifetimes; i++) {
+		torsh_json_begin_array(json, NULL);
+		torsh_json_put_u64(json, NULL, heap->lifetimes[i].from_ns);
+		torsh_json_put_u64(json, NULL, heap->lifetimes[i].blocks);
+		torsh_json_put_u64(json, NULL, heap->lifetimes[i].bytes);
+		torsh_json_end_array(json);
+	}
+	torsh_json_end_array(json);
+}
+
 static void put_heap(struct html_page *page, const struct recorded_process *process)
 {
 	const struct recorded_heap *heap = &process->heap;
@@ -153,6 +167,7 @@ static void put_heap(struct html_page *page, const struct recorded_process *proc
 	for (size_t i = 0; i < PROFILE_SIZE_CLASSES; i++)
 		torsh_json_put_u64(json, NULL, heap->size_blocks[i]);
 	torsh_json_end_array(json);
+	put_lifetimes(json, heap);
 }
 
 /* leaks: NULL where it could not be followed */

@@ -9,6 +9,7 @@
 #ifndef TORSH_EXPORT_HTML_PAGE_H
 #define TORSH_EXPORT_HTML_PAGE_H
 
+#include "tools/export/html/html_moments.h"
 #include "tools/export/html/html_tree.h"
 #include "tools/export/trace.h"
 #include "tools/memory/growth.h"
@@ -27,6 +28,7 @@ struct html_memory {
 	struct leaks leaks;
 	struct growth growth;
 	struct html_sites leaked, grown;
+	struct html_moments *moments; /* of each process */
 	struct html_tree merged, native, scopes;
 	bool has_native; /* it differs from merged */
 };

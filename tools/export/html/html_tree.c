@@ -199,7 +199,7 @@ void torsh_html_tree_put(struct html_tree *tree, const char *name, struct html_f
 	torsh_json_end_array(json);
 	torsh_json_begin_object(json, "weights");
 	for (size_t weight = 0; weight < N_HTML_WEIGHTS; weight++) {
-		if (has_weight(&page, weight))
+		if (weight != HTML_HIGHEST && has_weight(&page, weight))
 			put_weight(json, &page, weight);
 	}
 	torsh_json_end_object(json);

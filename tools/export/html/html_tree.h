@@ -9,14 +9,18 @@
 
 #include "tools/export/html/html_frames.h"
 
-/* WEIGHT(NAME, name) */
+/*
+ * WEIGHT(NAME, name). highest: the most of any moment, by stack; it decides which nodes are kept,
+ * and is not on the page.
+ */
 #define HTML_WEIGHTS                 \
 	WEIGHT(PEAK, peak)           \
 	WEIGHT(LEAKED, leaked)       \
 	WEIGHT(LIVE, live)           \
 	WEIGHT(ALLOCATED, allocated) \
 	WEIGHT(TEMPORARY, temporary) \
-	WEIGHT(MAPPED, mapped)
+	WEIGHT(MAPPED, mapped)       \
+	WEIGHT(HIGHEST, highest)
 
 enum html_weight {
 #define WEIGHT(NAME, name) HTML_##NAME,

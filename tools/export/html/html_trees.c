@@ -114,9 +114,8 @@ static uint32_t scope_child(struct html_page *page, uint32_t parent, const char 
 				     torsh_html_frame_text(&page->frames, HTML_FRAME_LABEL, text));
 }
 
-/* The same bytes by module, operator and line. */
-static void add_scope(struct grower *grower, const struct allocation_site *site,
-		      enum html_weight weight, uint32_t node)
+/* The node of a site by module, operator and line; node: in the tree of stacks. */
+static uint32_t scope_of(struct grower *grower, const struct allocation_site *site, uint32_t node)
 {
 	struct html_page *page = grower->page;
 	struct html_tree *scopes = &page->memory.scopes;
@@ -128,7 +127,15 @@ static void add_scope(struct grower *grower, const struct allocation_site *site,
 			    "(in no operator)");
 	if (line != HTML_FRAME_NUMBER_ROOT)
 		scope = torsh_html_tree_child(scopes, scope, line);
-	torsh_html_tree_add(scopes, scope, weight, site->blocks, site->bytes);
+	return scope;
+}
+
+/* The same bytes by module, operator and line. */
+static void add_scope(struct grower *grower, const struct allocation_site *site,
+		      enum html_weight weight, uint32_t node)
+{
+	torsh_html_tree_add(&grower->page->memory.scopes, scope_of(grower, site, node), weight,
+			    site->blocks, site->bytes);
 }
 
 static void add_site(struct grower *grower, const struct allocation_site *site,
@@ -175,6 +182,22 @@ static void add_growth(struct grower *grower, struct html_memory *memory)
 	}
 }
 
+/* Gives the stacks of all moments their nodes. */
+static void add_moments(struct grower *grower, struct html_moments *moments)
+{
+	bool is_merged = grower->view == STACK_VIEW_MERGED;
+
+	for (size_t i = 0; i < moments->n_stacks; i++) {
+		struct html_moment_stack *stack = &moments->stacks[i];
+		uint32_t node = node_of(grower, stack->site.stack);
+
+		add_site(grower, &stack->site, HTML_HIGHEST);
+		stack->nodes[is_merged ? HTML_IN_MERGED : HTML_IN_NATIVE] = node;
+		if (is_merged)
+			stack->nodes[HTML_IN_SCOPES] = scope_of(grower, &stack->site, node);
+	}
+}
+
 static void grow_process(struct grower *grower, const struct leaks *leaks)
 {
 	struct html_memory *memory = &grower->page->memory;
@@ -205,6 +228,7 @@ static void grow_tree(struct html_page *page, struct html_tree *tree, enum stack
 
 		grower.root = process_node(page, tree, grower.process);
 		grow_process(&grower, leaks);
+		add_moments(&grower, &page->memory.moments[i]);
 		free(grower.nodes);
 		free(grower.path);
 	}
@@ -251,6 +275,7 @@ void torsh_html_memory_collect(struct html_page *page)
 	torsh_html_tree_create(&memory->scopes);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		memory->has_native = memory->has_native || trace->processes[i]->has_python;
+	torsh_html_moments_collect(page);
 	if (memory->has_native)
 		grow_native(page);
 	torsh_leaks_find(&memory->leaks, trace->processes, trace->n_processes, trace->symbols,
@@ -276,6 +301,7 @@ void torsh_html_memory_free(struct html_page *page)
 	torsh_html_tree_free(&memory->scopes);
 	torsh_leaks_free(&memory->leaks);
 	torsh_growth_free(&memory->growth);
+	torsh_html_moments_free(page);
 	free(memory->leaked.nodes);
 	free(memory->grown.nodes);
 }

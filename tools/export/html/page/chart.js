@@ -46,7 +46,7 @@ function marker(marks) {
 
 /**
  * A chart that fills its place. times: x, in seconds; series: {label, values, colour, fill, paths, format};
- * marks: lines; onpick(x): somebody clicked at a time; format: of the values.
+ * marks: lines, drawn anew by refresh(); onpick(x, event): somebody clicked at a time; format: of the values.
  */
 export function curves({times, series, marks = [], onpick, format = bytes, height = 260, label, xFormat = (x) => `${x} s`, isBytes = true}) {
 	const place = h("div", {class: "chart", role: "img", "aria-label": label});
@@ -66,8 +66,9 @@ export function curves({times, series, marks = [], onpick, format = bytes, heigh
 			hooks: {draw: [marker(marks)]},
 		}, [times, ...series.map((one) => one.values)], place);
 		if (onpick)
-			plot.over.addEventListener("click", (event) => onpick(plot.posToVal(event.offsetX, "x")));
+			plot.over.addEventListener("click", (event) => onpick(plot.posToVal(event.offsetX, "x"), event));
 	};
+	place.refresh = () => plot?.redraw(false);
 	let seen = 0;
 	new ResizeObserver(() => {
 		if (place.clientWidth !== seen) {

@@ -36,6 +36,13 @@ function decodeProcess(process, text) {
 	return process;
 }
 
+function decodeMoments(moments, text) {
+	for (const one of moments.processes) {
+		one.items = one.items.map(([kind, mark, step, at, bytes, blocks, nChanges]) => ({kind, mark: text(mark), step, at, bytes, blocks, nChanges}));
+		one.changes = {group: one.group, bytes: one.bytes, blocks: one.blocks};
+	}
+}
+
 /** Rows of leaks or growth as objects. */
 function decodeSites(list, text) {
 	list.rows = list.rows.map(([node, bytes, blocks, process, operator, module, firstStep, lastStep, firstNs, lastNs,
@@ -91,6 +98,7 @@ function decodePart(data, text) {
 		const frames = decodeFrames(data.frames, text);
 		for (const name of Object.keys(data.trees))
 			data.trees[name] = decodeTree(data.trees[name], frames);
+		decodeMoments(data.moments, text);
 		decodeSites(data.leaks, text);
 		decodeSites(data.growth, text);
 		for (const kept of [...data.leaks.bookkeeping, ...data.leaks.suppressed])

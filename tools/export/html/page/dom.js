@@ -46,16 +46,21 @@ export function replace(element, ...children) {
 	return append(element, children);
 }
 
-/** A group of buttons of which one is chosen. options: [value, text, title] each. */
+/** A group of buttons of which one is chosen, by the reader or by mark(value). options: [value, text, title] each. */
 export function choice(label, options, chosen, onchoose) {
 	const group = h("div", {class: "choice", role: "radiogroup", "aria-label": label});
-	const choose = (value) => {
+	const mark = (value) => {
 		for (const button of group.children)
 			button.setAttribute("aria-checked", String(button.dataset.value === value));
+	};
+	const choose = (value) => {
+		mark(value);
 		onchoose(value);
 	};
 	for (const [value, text, title] of options)
 		group.append(h("button", {type: "button", role: "radio", "data-value": value, title,
 			"aria-checked": String(value === chosen), onclick: () => choose(value)}, text));
-	return h("div", {class: "labelled"}, h("span", {class: "label"}, label), group);
+	const element = h("div", {class: "labelled"}, h("span", {class: "label"}, label), group);
+	element.mark = mark;
+	return element;
 }

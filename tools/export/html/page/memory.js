@@ -5,6 +5,7 @@ import {bars, curves} from "./chart.js";
 import {choice, h, replace} from "./dom.js";
 import {bytes, count, percent, plural, signedBytes, time} from "./format.js";
 import {Icicle} from "./icicle.js";
+import {Moments, momentText} from "./moments.js";
 import {wholeButton} from "./served.js";
 import {blame, charge, chargedTable, stackList} from "./sites.js";
 import {FILTERS, graphOf, inverted, matcher} from "./tree.js";
@@ -13,6 +14,7 @@ const WEIGHTS = [
 	["peak", "At the peak", "held when the heap was largest"],
 	["leaked", "Leaked", "not freed when the process ended, without what libraries keep on purpose"],
 	["live", "At the end", "not freed when the process ended, all of it"],
+	["moment", "A moment", "held at the moment that is chosen above"],
 	["change", "Peak − end", "at the peak less at the end: what was given back"],
 	["allocated", "Ever allocated", "all blocks that were ever allocated"],
 	["temporary", "Temporary", "freed by their own thread before it allocated another"],
@@ -47,6 +49,12 @@ class Graphs {
 		return trees[frames === "python" ? "merged" : frames] ?? trees.merged;
 	}
 
+	/** Another moment was chosen. */
+	forgetMoment() {
+		for (const key of [...this.made.keys()].filter((one) => one.startsWith("moment ")))
+			this.made.delete(key);
+	}
+
 	get({what, frames, isInverted, withImports}) {
 		const key = `${what} ${frames} ${isInverted} ${withImports}`;
 		if (!this.made.has(key)) {
@@ -59,11 +67,16 @@ class Graphs {
 	}
 }
 
-function describeNode(what) {
-	const number = what === "change" ? signedBytes : bytes;
+/** Does the graph show changes, which may be below 0? */
+function isDifference({what, moment}) {
+	return what === "change" || (what === "moment" && moment?.since !== null);
+}
+
+function describeNode(state) {
+	const isChange = isDifference(state), number = isChange ? signedBytes : bytes;
 	return (graph, node) => {
 		const frame = graph.frames[graph.frame[node]], total = graph.total[node];
-		const share = what === "change" ? "" : `, ${percent(total / graph.total[0])} of all`;
+		const share = isChange ? "" : `, ${percent(total / graph.total[0])} of all`;
 		return [frame?.fullName ?? "all", ...frame?.fullPlace ? [frame.fullPlace] : [],
 			`${number(total)}${share}`, ...graph.own[node] ? [`${number(graph.own[node])} end here`] : []];
 	};
@@ -72,31 +85,35 @@ function describeNode(what) {
 /** The panel of the flame graph. state: {what, frames, isInverted, withImports}. */
 function flamePanel(data, tip, state, onwhat) {
 	const graphs = new Graphs(data), found = h("span", {class: "note", role: "status"}), selection = h("div", {class: "selection"});
-	let describe = describeNode(state.what);
+	let describe = describeNode(state);
 	const icicle = new Icicle({tip, describe: (graph, node) => describe(graph, node), onselect: (graph, node) =>
 		replace(selection, node ? describe(graph, node).join("  ·  ") : "Click a frame to zoom, arrows and Enter with the keyboard, Escape for all.")});
 	const find = () => {
 		const result = icicle.find(search.value ? matcher(search.value) : null);
-		replace(found, result && `${plural(result.n, "frame")}, ${bytes(result.total)}, ${percent(result.total / icicle.graph.total[0])}`);
+		replace(found, result && `${plural(result.n, "frame")}, ${isDifference(state) ? signedBytes(result.total) : `${bytes(result.total)}, ${percent(result.total / icicle.graph.total[0])}`}`);
 	};
 	const search = h("input", {type: "search", class: "filter", placeholder: "Search, or /expression/", "aria-label": "Search the flame graph",
 		id: "flame-search", value: state.search, oninput: find});
 	const show = () => {
-		describe = describeNode(state.what);
+		describe = describeNode(state);
 		icicle.rootName = WEIGHTS.find(([what]) => what === state.what)?.[2];
-		icicle.show(graphs.get(state), state.what === "change");
+		icicle.show(graphs.get(state), isDifference(state));
 		find();
 	};
 	const set = (change) => {
 		Object.assign(state, change);
+		if (change.moment)
+			graphs.forgetMoment();
+		weights.mark(state.what);
 		show();
 		onwhat(state);
 	};
-	const available = WEIGHTS.filter(([what]) => what === "change" ? data.trees.merged.weights.live : data.trees.merged.weights[what]);
+	const available = WEIGHTS.filter(([what]) => what !== "moment" || state.moment).filter(([what]) => what === "change" ? data.trees.merged.weights.live : data.trees.merged.weights[what]);
 	const views = FRAMES.filter(([frames]) => frames === "python" ? data.trees.native : data.trees[frames]);
+	const weights = choice("Memory", available, state.what, (what) => set({what}));
 	const panel = h("section", {class: "panel", id: "flame"},
 		h("div", {class: "controls"},
-			choice("Memory", available, state.what, (what) => set({what})),
+			weights,
 			choice("Frames", views, state.frames, (frames) => set({frames})),
 			choice("From", [["root", "the root"], ["leaf", "the allocation"]], state.isInverted ? "leaf" : "root", (from) => set({isInverted: from === "leaf"})),
 			h("label", {class: "labelled"}, h("input", {type: "checkbox", checked: !state.withImports,
@@ -110,13 +127,18 @@ function flamePanel(data, tip, state, onwhat) {
 	return {panel, set, icicle};
 }
 
-/** The curves of a process, with the moments that can be shown. */
-export function memoryChart(data, onpick, height) {
+/**
+ * The curves of a process. onpick(ns, process, event): somebody clicked at a time; onprocess(process): another process is
+ * shown. setPicks([{at, text, colour}]) draws lines beside that of the peak.
+ */
+export function memoryChart(data, {onpick, onprocess, height}) {
 	const list = data.curves, {peak} = data, place = h("div");
+	let marks = [], nOwn = 0;
 	const show = (i) => {
 		const {points, process} = list[i], column = (k) => points.map((point) => point[k]);
-		const marks = peak.at_ns !== null && (peak.process === null || peak.process === process)
+		marks = peak.at_ns !== null && (peak.process === null || peak.process === process)
 			? [{at: peak.at_ns / 1e9, text: `peak ${bytes(peak.bytes)}`, colour: "--bad"}] : [];
+		nOwn = marks.length;
 		const series = [
 			{label: "heap", values: column(1), colour: "--heap", fill: true, width: 2},
 			{label: "resident", values: column(3), colour: "--rss"},
@@ -125,13 +147,66 @@ export function memoryChart(data, onpick, height) {
 				label: one.name, values: alignTo(points, one.points), colour: one.is_tensors ? "--tensor" : "--device"})),
 		].filter((one) => one.values.some((value) => value));
 		replace(place, curves({label: "memory over time", times: points.map((point) => point[0] / 1e6), series, marks, height,
-			onpick: onpick && ((at) => onpick(at * 1e9))}));
+			onpick: onpick && ((at, event) => onpick(at * 1e9, process, event))}));
 	};
 	if (!list.length)
 		return h("p", {class: "soft"}, "No samples of memory over time were recorded.");
 	show(0);
-	return h("div", {}, list.length > 1 && h("div", {class: "controls"}, h("select", {"aria-label": "Process", onchange: (event) => show(Number(event.target.value))},
+	const chart = h("div", {}, list.length > 1 && h("div", {class: "controls"}, h("select", {"aria-label": "Process", onchange: (event) => {
+		show(Number(event.target.value));
+		onprocess?.(list[event.target.value].process);
+	}},
 		list.map((one, i) => h("option", {value: i}, `${data.processes[one.process].name} (${data.processes[one.process].pid})`)))), place);
+	chart.setPicks = (picks) => {
+		marks.splice(nOwn, marks.length, ...picks);
+		place.firstChild.refresh();
+	};
+	return chart;
+}
+
+/** The moment that is shown, and the one that is subtracted: lists of all that are known. onchoose({process, at, since}). */
+class MomentPicker {
+	constructor(moments, process, onchoose) {
+		Object.assign(this, {moments, onchoose});
+		this.at = h("select", {id: "moment-at", "aria-label": "Moment", onchange: () => this.choose()});
+		this.since = h("select", {id: "moment-since", "aria-label": "less", onchange: () => this.choose()});
+		this.element = h("div", {class: "controls", id: "moments"});
+		this.show(process);
+	}
+
+	/** List the moments of a process; none is chosen. */
+	show(process) {
+		const list = this.moments.of(process), kept = list.filter((one) => !["start", "peak", "end"].includes(one.kind)).length;
+		const options = () => list.map((moment, i) => h("option", {value: i}, momentText(moment)));
+		this.process = process;
+		replace(this.at, options());
+		replace(this.since, h("option", {value: ""}, "nothing"), options());
+		this.at.value = String(Math.max(0, list.findIndex((one) => one.kind === "peak")));
+		replace(this.element, list.length > 0 && [h("span", {class: "labelled"}, h("span", {class: "label"}, "Moment"), this.at),
+			h("span", {class: "labelled"}, h("span", {class: "label"}, "less"), this.since),
+			h("span", {class: "soft"}, kept ? "Click the curve to choose a moment, with Shift the one that is subtracted." : "No moments between were recorded.")]);
+	}
+
+	/** {process, at, since}: numbers of moments; null: there are none. */
+	get chosen() {
+		return this.moments.of(this.process).length ? {process: this.process, at: Number(this.at.value),
+			since: this.since.value === "" ? null : Number(this.since.value)} : null;
+	}
+
+	/** Choose the moment nearest to a time. */
+	pick(ns, process, isSince) {
+		if (process !== this.process)
+			this.show(process);
+		const near = this.moments.near(process, ns);
+		if (near < 0)
+			return;
+		(isSince ? this.since : this.at).value = String(near);
+		this.choose();
+	}
+
+	choose() {
+		this.onchoose(this.chosen);
+	}
 }
 
 /** Another curve's values at the times of these points: the last one before each. */
@@ -212,6 +287,18 @@ function sizesPanel(data) {
 	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Sizes of blocks"), h("span", {class: "soft"}, "blocks ever allocated, by size")), bars(rows, "--heap"));
 }
 
+/** How long the blocks lived that were freed. */
+function lifetimesPanel(data) {
+	const sums = new Map();
+	for (const [from, blocks] of data.processes.flatMap((process) => process.lifetimes ?? []))
+		sums.set(from, (sums.get(from) ?? 0) + blocks);
+	const list = [...sums].sort((a, b) => a[0] - b[0]), first = list.findIndex(([, blocks]) => blocks);
+	if (first < 0)
+		return null;
+	return h("section", {class: "panel", id: "lifetimes"}, h("div", {class: "head"}, h("h2", {}, "Lifetimes of blocks"), h("span", {class: "soft"}, "blocks that ended, by how long they lived")),
+		bars(list.slice(first).map(([from, blocks]) => ({name: from ? `${time(from)} –` : "0", value: blocks, text: count(blocks)})), "--tensor"));
+}
+
 /** How long what was never freed had been there at the end, and what lived only for a moment. */
 function agesPanel(data) {
 	const {rows} = data.leaks, ends = data.processes.map((process) => process.end_ns ?? data.recording.end_ns ?? 0);
@@ -219,7 +306,7 @@ function agesPanel(data) {
 	const temporary = data.processes.reduce((sum, process) => sum + (process.temporary ?? 0), 0);
 	const classes = [[0, 0.25, "last quarter of the run"], [0.25, 0.5, "third quarter"], [0.5, 0.75, "second quarter"], [0.75, 1.01, "first quarter"]];
 	const share = (row) => 1 - row.firstNs / Math.max(1, ends[row.process]);
-	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Lifetimes"), h("span", {class: "soft"}, "when the leaks of each stack began")),
+	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Ages of leaks"), h("span", {class: "soft"}, "when those of each stack began")),
 		bars(classes.toReversed().map(([from, to, name]) => {
 			const size = known.filter((row) => share(row) >= from && share(row) < to).reduce((total, row) => total + row.bytes, 0);
 			return {name, value: size, text: bytes(size)};
@@ -227,24 +314,44 @@ function agesPanel(data) {
 		allocs > 0 && h("p", {class: "soft"}, `${count(temporary)} of ${count(allocs)} blocks (${percent(temporary / allocs)}) were temporary: freed by their own thread before it allocated another.`));
 }
 
+/** Who held memory at a moment, by line, or what changed between two. */
+function momentHolders(data, moments, {process, at, since}) {
+	const tree = data.trees.merged, list = moments.of(process), rows = charge(tree, "moment").filter((row) => row.bytes || row.blocks);
+	const total = rows.reduce((sum, row) => sum + row.bytes, 0), isChange = since !== null;
+	const words = isChange ? `${momentText(list[at])}, less ${momentText(list[since])}` : momentText(list[at]);
+	return [h("div", {class: "head"}, h("h2", {}, isChange ? "What changed, by line" : "At this moment, by line"), h("span", {class: "soft"}, words)),
+		chargedTable({tree, rows, total, label: "who held memory then", isChange, note: `${isChange ? signedBytes(total) : bytes(total)} in all`})];
+}
+
 /** The tab. parameters: what and search, from a link. */
 export function memoryTab(data, tip, parameters) {
 	const state = {what: parameters.get("what") ?? (data.trees.merged.weights.peak ? "peak" : "live"), frames: parameters.get("frames") ?? "merged",
 		isInverted: parameters.get("from") === "leaf", withImports: false, search: parameters.get("search") ?? ""};
-	const holders = h("section", {class: "panel"});
-	const showHolders = ({what}) => {
+	const holders = h("section", {class: "panel", id: "holders"}), moments = new Moments(data);
+	const showHolders = ({what, moment}) => {
 		const [, title, text] = WEIGHTS.find(([name]) => name === what), tree = data.trees.merged;
+		if (what === "moment")
+			return replace(holders, momentHolders(data, moments, moment));
 		const rows = what === "change" ? null : charge(tree, what), total = rows?.reduce((sum, row) => sum + row.bytes, 0);
 		replace(holders, h("div", {class: "head"}, h("h2", {}, `${title}, by line`), h("span", {class: "soft"}, text)), rows
 			? chargedTable({tree, rows, total, label: `${title}, by line`, note: `${bytes(total)} in all`})
 			: h("p", {class: "soft"}, "A difference is shown as a flame graph: red was held at the peak and is gone at the end, green came after the peak."));
 	};
+	const picker = new MomentPicker(moments, data.curves[0]?.process ?? 0, (moment) => {
+		const list = moments.of(moment.process), at = list[moment.at], since = list[moment.since];
+		moments.weigh(moment.process, moment.at, moment.since);
+		flame.set({what: "moment", moment});
+		chart.setPicks?.([{at: at.at / 1e9, text: bytes(at.bytes), colour: "--accent"}, ...since ? [{at: since.at / 1e9, text: "less", colour: "--accent"}] : []]);
+	});
+	state.moment = picker.chosen;
+	if (state.moment)
+		moments.weigh(state.moment.process, state.moment.at);
 	const flame = flamePanel(data, tip, state, showHolders);
-	const pick = (ns) => flame.set({what: Math.abs(ns - (data.peak.at_ns ?? 0)) < Math.abs(ns - (data.recording.end_ns ?? Infinity)) ? "peak" : "live"});
+	const chart = memoryChart(data, {height: 200, onpick: (ns, process, event) => picker.pick(ns, process, event.shiftKey), onprocess: (process) => picker.show(process)});
 	showHolders(state);
 	return h("div", {},
 		h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Memory over time"),
 			h("span", {class: "soft"}, data.peak.bytes === null ? "" : `peak ${bytes(data.peak.bytes)} in ${plural(data.peak.blocks, "block")} at ${time(data.peak.at_ns)}`)),
-		memoryChart(data, pick, 200)),
-		flame.panel, holders, leaksPanel(data), growthPanel(data), h("div", {class: "grid"}, sizesPanel(data), agesPanel(data)));
+		chart, picker.element),
+		flame.panel, holders, leaksPanel(data), growthPanel(data), h("div", {class: "grid"}, sizesPanel(data), lifetimesPanel(data), agesPanel(data)));
 }

@@ -99,6 +99,6 @@ export function overviewTab(data) {
 			h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Worth a look"), findings.length > 3 && h("a", {href: "#findings"}, `all ${findings.length}`)),
 				findings.length ? findingList(findings.slice(0, 3)) : h("p", {}, "Nothing stands out.")),
 			h("section", {class: "panel", id: "processes"}, h("h2", {}, data.processes.length > 1 ? "Processes" : "Process"), processTree(data, roots, children)),
-			h("section", {class: "panel wide"}, h("div", {class: "head"}, h("h2", {}, "Memory over time"), h("a", {href: "#memory"}, "who held it")), memoryChart(data, null, 240)),
+			h("section", {class: "panel wide"}, h("div", {class: "head"}, h("h2", {}, "Memory over time"), h("a", {href: "#memory"}, "who held it")), memoryChart(data, {height: 240})),
 			phaseStrip(data)));
 }

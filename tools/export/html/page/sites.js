@@ -3,7 +3,7 @@
 // what an import keeps is charged to the package that was imported.
 
 import {h, replace} from "./dom.js";
-import {bytes, count, percent, plural, visible} from "./format.js";
+import {bytes, count, percent, plural, signedBytes, visible} from "./format.js";
 import {KIND} from "./frames.js";
 import {table} from "./table.js";
 import {stackOf} from "./tree.js";
@@ -115,13 +115,13 @@ export function stacks(tree, row) {
 	parts.length > shown.length && h("p", {class: "soft"}, `… and ${plural(parts.length - shown.length, "more stack")} with ${bytes(rest)}`));
 }
 
-/** A table of who holds what; more: further columns. */
-export function chargedTable({tree, rows, total, label, more = [], note}) {
+/** A table of who holds what; more: further columns; isChange: bytes and blocks may be below 0. */
+export function chargedTable({tree, rows, total, label, more = [], note, isChange = false}) {
 	return table({
 		rows, label, note, filterText: chargedText, details: (row) => stacks(tree, row),
 		columns: [
-			{title: "Bytes", value: (row) => row.bytes, text: bytes, bar: true},
-			{title: "Share", isMinor: true, value: (row) => row.bytes / total, text: percent},
+			{title: "Bytes", value: (row) => row.bytes, text: isChange ? signedBytes : bytes, bar: !isChange},
+			...isChange ? [] : [{title: "Share", isMinor: true, value: (row) => row.bytes / total, text: percent}],
 			{title: "Blocks", isMinor: true, value: (row) => row.blocks, text: count},
 			...more,
 			{title: "Where", isText: true, value: chargedText, cell: chargedElement},

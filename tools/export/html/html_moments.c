@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/export/html/html_moments.h"
+
+#include <stdlib.h>
+
+#include "tools/base/containers/array.h"
+#include "tools/base/die.h"
+#include "tools/export/html/html_page.h"
+
+#define CHANGES_MAX 240000u /* of groups, in all moments of all processes */
+#define MOMENTS_MAX 256u /* of a process */
+
+/* ---- collecting ------------------------------------------------------------------------------ */
+
+static void note_stack(struct html_moments *moments, uint32_t stack, uint64_t bytes,
+		       uint64_t blocks)
+{
+	uint32_t *number = torsh_sparse_array_at(&moments->number_of, stack);
+	struct allocation_site *site;
+
+	if (!*number) {
+		moments->stacks = torsh_array_reserve(moments->stacks, moments->n_stacks,
+						      &moments->n_room, sizeof(*moments->stacks));
+		moments->stacks[moments->n_stacks] = (struct html_moment_stack){
+			.site = {.process = moments->all.process, .stack = stack}};
+		*number = (uint32_t)++moments->n_stacks;
+	}
+	site = &moments->stacks[*number - 1].site;
+	site->bytes = bytes > site->bytes ? bytes : site->bytes;
+	site->blocks = blocks > site->blocks ? blocks : site->blocks;
+}
+
+static void note_sites(struct html_moments *moments, enum sites_of what)
+{
+	struct allocation_sites sites = {0};
+
+	torsh_sites_collect(&sites, moments->all.process, what);
+	for (size_t i = 0; i < sites.n; i++)
+		note_stack(moments, sites.items[i].stack, sites.items[i].bytes,
+			   sites.items[i].blocks);
+	torsh_sites_free(&sites);
+}
+
+/* Gives each stack what its blocks were allocated in. */
+static void find_scopes(struct html_moments *moments)
+{
+	const struct recorded_process *process = moments->all.process;
+
+	for (size_t i = 0; i < moments->n_stacks; i++) {
+		struct allocation_site *site = &moments->stacks[i].site;
+		const struct recorded_total *total =
+			torsh_recording_row(&process->totals, site->stack, sizeof(*total));
+
+		site->operator= total ? total->operator: 0;
+		site->module = total ? total->module : 0;
+	}
+}
+
+static void collect(struct html_moments *moments, const struct recorded_process *process)
+{
+	torsh_memory_moments_make(&moments->all, process);
+	torsh_sparse_array_create(&moments->number_of, sizeof(uint32_t));
+	if (!moments->all.n)
+		return;
+	for (size_t i = 0; i < process->n_moments; i++) {
+		const struct recorded_moment *moment = &process->moments[i];
+
+		for (size_t k = 0; k < moment->n_usages; k++)
+			note_stack(moments, moment->usages[k].stack, moment->usages[k].bytes,
+				   moment->usages[k].blocks);
+	}
+	note_sites(moments, SITES_PEAK);
+	note_sites(moments, SITES_CURRENT);
+	find_scopes(moments);
+}
+
+void torsh_html_moments_collect(struct html_page *page)
+{
+	const struct trace *trace = page->trace;
+
+	page->memory.moments =
+		torsh_need_items(NULL, 0, trace->n_processes, sizeof(*page->memory.moments));
+	for (size_t i = 0; i < trace->n_processes; i++)
+		collect(&page->memory.moments[i], trace->processes[i]);
+}
+
+void torsh_html_moments_free(struct html_page *page)
+{
+	for (size_t i = 0; i < page->trace->n_processes; i++) {
+		struct html_moments *moments = &page->memory.moments[i];
+
+		torsh_memory_moments_free(&moments->all);
+		torsh_sparse_array_destroy(&moments->number_of);
+		free(moments->stacks);
+	}
+	free(page->memory.moments);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+struct group {
+	uint32_t nodes[N_HTML_MOMENT_TREES]; /* their numbers on the page */
+};
+
+/* The groups of the page, and what is put of the moments. */
+struct groups {
+	struct hash_map numbers; /* by struct group */
+	struct group *items;
+	size_t n, n_room;
+};
+
+/* A change of a group in a moment. */
+struct change {
+	uint32_t group;
+	uint64_t bytes, blocks;
+};
+
+/* The moments of a process that are on the page, with their changes one after the other. */
+struct put_moments {
+	size_t process;
+	const struct memory_moment **items;
+	size_t *n_changes; /* of each */
+	size_t n;
+	struct change *changes;
+	size_t n_all, n_room;
+};
+
+static uint32_t group_of(struct groups *groups, const struct html_page *page,
+			 const struct html_moment_stack *stack)
+{
+	const struct html_memory *memory = &page->memory;
+	const uint32_t *nodes = stack->nodes;
+	struct group group = {.nodes = {memory->merged.nodes[nodes[HTML_IN_MERGED]].number,
+					memory->has_native
+						? memory->native.nodes[nodes[HTML_IN_NATIVE]].number
+						: 0,
+					memory->scopes.nodes[nodes[HTML_IN_SCOPES]].number}};
+	size_t number =
+		torsh_hash_map_put(&groups->numbers, &group, sizeof(group), groups->n)->value;
+
+	if (number == groups->n) {
+		groups->items = torsh_array_reserve(groups->items, groups->n, &groups->n_room,
+						    sizeof(*groups->items));
+		groups->items[groups->n++] = group;
+	}
+	return (uint32_t)number;
+}
+
+/* ---- changes from moment to moment ----------------------------------------------------------- */
+
+/* Usage by group while the moments of a process are replayed. */
+struct replay {
+	const struct html_moments *moments;
+	uint32_t *groups; /* by number of a stack */
+	struct html_value *kept; /* by number of a stack: as of the last moment of the writer's */
+	size_t n_applied; /* of the writer's moments */
+	struct html_value *now, *before; /* by group: of this moment, of the one put before */
+	size_t n_groups;
+};
+
+static void apply_until(struct replay *replay, size_t index)
+{
+	const struct recorded_process *process = replay->moments->all.process;
+
+	for (; replay->n_applied <= index; replay->n_applied++) {
+		const struct recorded_moment *moment = &process->moments[replay->n_applied];
+
+		for (size_t i = 0; i < moment->n_usages; i++) {
+			const struct recorded_moment_usage *usage = &moment->usages[i];
+			uint32_t number = *(uint32_t *)torsh_sparse_array_find(
+				&replay->moments->number_of, usage->stack);
+
+			replay->kept[number - 1] =
+				(struct html_value){.bytes = usage->bytes, .blocks = usage->blocks};
+		}
+	}
+}
+
+static void add_to_group(struct replay *replay, size_t number, uint64_t bytes, uint64_t blocks)
+{
+	struct html_value *value = &replay->now[replay->groups[number]];
+
+	value->bytes += bytes;
+	value->blocks += blocks;
+}
+
+/* Sums of the groups at a moment. */
+static void sum_groups(struct replay *replay, const struct memory_moment *moment)
+{
+	struct allocation_sites sites = {0};
+
+	memset(replay->now, 0, replay->n_groups * sizeof(*replay->now));
+	if (moment->kind != MEMORY_AT_START && moment->kind != MEMORY_AT_PEAK &&
+	    moment->kind != MEMORY_AT_END) {
+		apply_until(replay, moment->index);
+		for (size_t i = 0; i < replay->moments->n_stacks; i++)
+			add_to_group(replay, i, replay->kept[i].bytes, replay->kept[i].blocks);
+		return;
+	}
+	torsh_memory_moment_sites(&sites, &replay->moments->all, moment);
+	for (size_t i = 0; i < sites.n; i++) {
+		uint32_t number = *(uint32_t *)torsh_sparse_array_find(&replay->moments->number_of,
+								       sites.items[i].stack);
+
+		add_to_group(replay, number - 1, sites.items[i].bytes, sites.items[i].blocks);
+	}
+	torsh_sites_free(&sites);
+}
+
+static void put_changes(struct put_moments *put, struct replay *replay)
+{
+	size_t n_before = put->n_all;
+
+	for (size_t i = 0; i < replay->n_groups; i++) {
+		const struct html_value *now = &replay->now[i];
+
+		if (now->bytes == replay->before[i].bytes &&
+		    now->blocks == replay->before[i].blocks)
+			continue;
+		put->changes = torsh_array_reserve(put->changes, put->n_all, &put->n_room,
+						   sizeof(*put->changes));
+		put->changes[put->n_all++] = (struct change){
+			.group = (uint32_t)i, .bytes = now->bytes, .blocks = now->blocks};
+		replay->before[i] = *now;
+	}
+	put->n_changes[put->n - 1] = put->n_all - n_before;
+}
+
+static bool is_put(const struct memory_moment *moment, size_t *n, size_t stride)
+{
+	return moment->kind == MEMORY_AT_START || moment->kind == MEMORY_AT_PEAK ||
+	       moment->kind == MEMORY_AT_END || (*n)++ % stride == 0;
+}
+
+/* Every stride-th moment, with the start, the peak and the end; false: too many changes. */
+static bool make_moments(struct put_moments *put, struct replay *replay, size_t stride,
+			 size_t n_changes_max)
+{
+	const struct memory_moments *all = &replay->moments->all;
+	size_t n = 0;
+
+	put->n = put->n_all = 0;
+	replay->n_applied = 0;
+	memset(replay->kept, 0, replay->moments->n_stacks * sizeof(*replay->kept));
+	memset(replay->before, 0, replay->n_groups * sizeof(*replay->before));
+	for (size_t i = 0; i < all->n; i++) {
+		if (!is_put(&all->items[i], &n, stride))
+			continue;
+		put->items[put->n++] = &all->items[i];
+		sum_groups(replay, &all->items[i]);
+		put_changes(put, replay);
+		if (put->n_all > n_changes_max)
+			return false;
+	}
+	return true;
+}
+
+/* As many moments of a process as there may be changes. */
+static void choose_moments(struct put_moments *put, struct replay *replay, size_t n_changes_max)
+{
+	size_t n = replay->moments->all.n, stride = n / MOMENTS_MAX + 1;
+
+	put->items = torsh_need_items(NULL, 0, n + 1, sizeof(*put->items));
+	put->n_changes = torsh_need_items(NULL, 0, n + 1, sizeof(*put->n_changes));
+	while (!make_moments(put, replay, stride, n_changes_max)) {
+		if (stride > n) {
+			put->n = put->n_all = 0;
+			return;
+		}
+		stride *= 2;
+	}
+}
+
+static void make_process(struct put_moments *put, const struct html_page *page,
+			 struct groups *groups, size_t n_changes_max)
+{
+	const struct html_moments *moments = &page->memory.moments[put->process];
+	struct replay replay = {.moments = moments};
+
+	replay.groups = torsh_need_items(NULL, 0, moments->n_stacks + 1, sizeof(*replay.groups));
+	replay.kept = torsh_need_items(NULL, 0, moments->n_stacks + 1, sizeof(*replay.kept));
+	for (size_t i = 0; i < moments->n_stacks; i++)
+		replay.groups[i] = group_of(groups, page, &moments->stacks[i]);
+	replay.n_groups = groups->n;
+	replay.now = torsh_need_items(NULL, 0, groups->n + 1, sizeof(*replay.now));
+	replay.before = torsh_need_items(NULL, 0, groups->n + 1, sizeof(*replay.before));
+	choose_moments(put, &replay, n_changes_max);
+	free(replay.groups);
+	free(replay.kept);
+	free(replay.now);
+	free(replay.before);
+}
+
+/* ---- how they are written -------------------------------------------------------------------- */
+
+static void put_groups(struct json_writer *json, const struct groups *groups, bool has_native)
+{
+	static const char *const names[] = {"merged", "native", "scopes"};
+
+	torsh_json_begin_object(json, "groups");
+	for (size_t tree = 0; tree < N_HTML_MOMENT_TREES; tree++) {
+		if (tree == HTML_IN_NATIVE && !has_native)
+			continue;
+		torsh_json_begin_array(json, names[tree]);
+		for (size_t i = 0; i < groups->n; i++)
+			torsh_json_put_u64(json, NULL, groups->items[i].nodes[tree]);
+		torsh_json_end_array(json);
+	}
+	torsh_json_end_object(json);
+}
+
+/* [kind, mark, step, ns, bytes, blocks, number of changes] of each moment. */
+static void put_items(struct html_page *page, const struct put_moments *put)
+{
+	struct json_writer *json = &page->json;
+
+	torsh_json_begin_array(json, "items");
+	for (size_t i = 0; i < put->n; i++) {
+		const struct memory_moment *moment = put->items[i];
+
+		torsh_json_begin_array(json, NULL);
+		torsh_json_put_text(json, NULL, torsh_memory_moment_names[moment->kind]);
+		torsh_html_put_text(page, NULL, moment->mark);
+		torsh_json_put_known(json, NULL, moment->has_step, moment->step);
+		torsh_json_put_u64(json, NULL, moment->at_ns);
+		torsh_json_put_u64(json, NULL, moment->bytes);
+		torsh_json_put_u64(json, NULL, moment->blocks);
+		torsh_json_put_u64(json, NULL, put->n_changes[i]);
+		torsh_json_end_array(json);
+	}
+	torsh_json_end_array(json);
+}
+
+/* group: by how many it is after that of the change before. */
+static void put_process(struct html_page *page, const struct put_moments *put)
+{
+	struct json_writer *json = &page->json;
+	size_t at = 0;
+
+	torsh_json_begin_object(json, NULL);
+	torsh_json_put_u64(json, "process", put->process);
+	put_items(page, put);
+	torsh_json_begin_array(json, "group");
+	for (size_t i = 0; i < put->n; i++) {
+		for (uint32_t k = 0, last = 0; k < put->n_changes[i]; k++, at++) {
+			torsh_json_put_u64(json, NULL, put->changes[at].group - last);
+			last = put->changes[at].group;
+		}
+	}
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "bytes");
+	for (size_t i = 0; i < put->n_all; i++)
+		torsh_json_put_u64(json, NULL, put->changes[i].bytes);
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "blocks");
+	for (size_t i = 0; i < put->n_all; i++)
+		torsh_json_put_u64(json, NULL, put->changes[i].blocks);
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
+static int compare_peaks(const void *a, const void *b, void *page)
+{
+	const struct trace *trace = ((const struct html_page *)page)->trace;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	uint64_t one = trace->processes[x]->heap.peak_bytes,
+		 other = trace->processes[y]->heap.peak_bytes;
+
+	return one != other ? (one < other) - (one > other) : (x > y) - (x < y);
+}
+
+/* The processes, that with the highest peak first: the others have what it leaves. */
+static size_t *order_processes(struct html_page *page)
+{
+	size_t n = page->trace->n_processes, *order = torsh_need_items(NULL, 0, n, sizeof(*order));
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = i;
+	qsort_r(order, n, sizeof(*order), compare_peaks, page);
+	return order;
+}
+
+void torsh_html_moments_put(struct html_page *page)
+{
+	size_t *order = order_processes(page), n_left = torsh_html_limit(page, CHANGES_MAX);
+	struct groups groups = {0};
+	struct json_writer *json = &page->json;
+
+	torsh_json_begin_object(json, "moments");
+	torsh_json_begin_array(json, "processes");
+	for (size_t i = 0; i < page->trace->n_processes; i++) {
+		struct put_moments put = {.process = order[i]};
+
+		if (n_left)
+			make_process(&put, page, &groups, n_left);
+		if (put.n) {
+			put_process(page, &put);
+			n_left -= put.n_all;
+		}
+		free(put.items);
+		free(put.n_changes);
+		free(put.changes);
+	}
+	torsh_json_end_array(json);
+	put_groups(json, &groups, page->memory.has_native);
+	torsh_json_end_object(json);
+	torsh_hash_map_free(&groups.numbers);
+	free(groups.items);
+	free(order);
+}

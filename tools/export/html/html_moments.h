@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Who held memory at any moment of a process, for the page: by stack, each with its nodes in the
+ * trees of the page. Stacks with the same nodes are one group on the page; each moment has the
+ * groups that changed since the one before.
+ */
+#ifndef TORSH_EXPORT_HTML_MOMENTS_H
+#define TORSH_EXPORT_HTML_MOMENTS_H
+
+#include "tools/base/containers/sparse_array.h"
+#include "tools/memory/moments.h"
+
+/* Trees that a stack has a node in. */
+enum html_moment_tree { HTML_IN_MERGED, HTML_IN_NATIVE, HTML_IN_SCOPES, N_HTML_MOMENT_TREES };
+
+struct html_moment_stack {
+	struct allocation_site site; /* bytes and blocks: the most of any moment */
+	uint32_t nodes[N_HTML_MOMENT_TREES];
+};
+
+/* Moments of one process. */
+struct html_moments {
+	struct memory_moments all;
+	struct html_moment_stack *stacks; /* that held memory at some moment */
+	size_t n_stacks, n_room;
+	struct sparse_array number_of; /* uint32_t by stack: its index in stacks, and 1; 0: none */
+};
+
+struct html_page;
+
+/* Collect the moments of each process. Before the trees are grown, which give each stack its nodes. */
+void torsh_html_moments_collect(struct html_page *page);
+
+/* Put the member "moments"; after the trees, which number their nodes. */
+void torsh_html_moments_put(struct html_page *page);
+void torsh_html_moments_free(struct html_page *page);
+
+#endif

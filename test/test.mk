@@ -30,6 +30,7 @@ include test/simcuda/simcuda.mk
 SYNTHETIC := $(TEST)/synthetic
 ESCAPES := $(TEST)/escapes
 HOSTILE := $(TEST)/hostile
+MANY_SITES := $(TEST)/many_sites
 COUNTER_NAMES := $(TEST)/counter_names
 
 TEST_FLAGS := -std=gnu11 $(COMMON) $(GEN_INCLUDE) $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
@@ -44,7 +45,7 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 $(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Write recordings for tests of the readers.
-$(SYNTHETIC) $(ESCAPES) $(HOSTILE): $(TEST)/%: test/lib/recordings/%.c $(TOOL_LIB) $(BUILD)/flags
+$(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES): $(TEST)/%: test/lib/recordings/%.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
@@ -80,7 +81,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS) $(DEVICE_TESTS)
-test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(COUNTER_NAMES)
+test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES) $(COUNTER_NAMES)
 fuzzers: $(FUZZERS)
 
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'

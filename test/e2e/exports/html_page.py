@@ -11,7 +11,7 @@ from harness import *  # noqa: E402,F403
 from html_report import data_of, expect_sealed, opened, total, written  # noqa: E402
 
 SCREENS = BUILD / "test/screens"
-SYNTHETIC, ESCAPES = PROGRAMS.parent / "synthetic", PROGRAMS.parent / "escapes"
+SYNTHETIC, ESCAPES, MANY_SITES = (PROGRAMS.parent / name for name in ("synthetic", "escapes", "many_sites"))
 # Ends its element, begins others, turns the direction around, and is longer than any name should be.
 HOSTILE = "</script><img src=x onerror=document.title='owned'><!--\"'&\u202e\u2028" + "n" * 10_000
 TABS = ("overview", "memory", "time", "devices", "ranks", "findings", "recorded")
@@ -141,8 +141,8 @@ def bytes_by_line(report):
 
 def size_text(size):
     """As the page prints it: three digits that matter."""
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1023.95 or unit == "MiB":
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1023.95 or unit == "GiB":
             break
         size /= 1024
     return f"{size} B" if unit == "B" else f"{size:.{0 if size >= 99.95 else 1 if size >= 9.995 else 2}f} {unit}"
@@ -203,6 +203,25 @@ def moments_are_picked_and_subtracted():
         at, since = (int(report.js(f"document.getElementById('moment-{which}').value")) for which in ("at", "since"))
         assert at < since < len(options), f"the curve was clicked at {at}, with Shift at {since} of {len(options)}"
         assert report.js("document.querySelectorAll('#lifetimes .fill').length") > 3, "no histogram of lifetimes"
+
+
+@case
+def a_page_of_a_million_stacks_is_small_and_works():
+    """The limit is the page's 20 MiB, which every page is held to; the rest is shown as others."""
+    recording = scratch("recording") / "many.torsh"
+    result = run([MANY_SITES, recording, "1000000", "64"])
+    expect_equal(result.returncode, 0, "status of many_sites")
+    path = written(recording)
+    document = data_of(path)
+    expect_equal(total(document, "merged", "peak"), (int(result.stdout), 500_000), "bytes and blocks of the peak")
+    assert document["trees"]["merged"]["left_out"] > 100_000, "all nodes are on the page"
+    with opened(path) as report:
+        report.open("memory")
+        n = report.js("document.querySelectorAll('#moment-at option').length")
+        assert n > 60, f"{n} moments"
+        report.js("(box => { box.value = '40'; box.dispatchEvent(new Event('change')); })(document.getElementById('moment-at'))")
+        (process,) = document["moments"]["processes"]
+        expect_equal(report.js("document.querySelector('#holders .note').textContent"), f"{size_text(process['items'][40][4])} in all", "the sum")
 
 
 @case

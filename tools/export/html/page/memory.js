@@ -96,7 +96,8 @@ function flamePanel(data, tip, state, onwhat) {
 		id: "flame-search", value: state.search, oninput: find});
 	const show = () => {
 		describe = describeNode(state);
-		icicle.rootName = WEIGHTS.find(([what]) => what === state.what)?.[2];
+		icicle.rootName = state.what === "moment" && isDifference(state) ? "what changed between the moments that are chosen above"
+			: WEIGHTS.find(([what]) => what === state.what)?.[2];
 		icicle.show(graphs.get(state), isDifference(state));
 		find();
 	};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/base/memory.h"
+#include "tools/compare/spread.h"
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -20,14 +21,12 @@ uint64_t torsh_change_median(uint64_t *values, size_t n)
 	return values[n / 2];
 }
 
-/* The median of a set, and its range. */
-static uint64_t summarise(const uint64_t *values, size_t n, uint64_t *range)
+static uint64_t median_of(const uint64_t *values, size_t n)
 {
 	uint64_t *sorted = torsh_memory_new(n, sizeof(*sorted)), median;
 
 	memcpy(sorted, values, n * sizeof(*sorted));
 	median = torsh_change_median(sorted, n);
-	*range = sorted[n - 1] - sorted[0];
 	free(sorted);
 	return median;
 }
@@ -49,11 +48,13 @@ struct change torsh_change_judge(const uint64_t *values, size_t n_before, size_t
 {
 	struct change change = {.is_known = true, .has_spread = n_before > 1 || n_after > 1};
 	double percent = least_percent(rules, unit, n_before, n_after);
-	uint64_t range_before, range_after, difference, larger;
+	uint64_t difference, larger;
 
-	change.before = summarise(values, n_before, &range_before);
-	change.after = summarise(values + n_before, n_after, &range_after);
-	change.spread = range_before > range_after ? range_before : range_after;
+	change.before = median_of(values, n_before);
+	change.after = median_of(values + n_before, n_after);
+	if (change.has_spread)
+		change.spread = torsh_spread(values, n_before, n_after,
+					     rules->n_figures ? rules->n_figures : 1);
 	larger = change.after > change.before ? change.after : change.before;
 	difference = larger - (change.after > change.before ? change.before : change.after);
 	if (unit == CHANGE_BYTES && least + 1 < rules->min_bytes)

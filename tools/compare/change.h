@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * One figure before and after, each from one run or from several. The value of several runs is
- * their median. The spread is the largest distance between two runs of one set; a difference that
- * is not beyond it is no change.
+ * their median. A difference that is not beyond the spread (spread.h) is no change.
  */
 #ifndef TORSH_COMPARE_CHANGE_H
 #define TORSH_COMPARE_CHANGE_H
@@ -18,6 +17,7 @@ struct change_rules {
 	uint64_t min_bytes;
 	bool has_min_percent;
 	double min_percent; /* without it: CHANGE_PERCENT; of times by the number of runs */
+	size_t n_figures; /* judged together, which share the chance of a false change; 0: 1 */
 };
 
 #define CHANGE_MIN_BYTES 1024u

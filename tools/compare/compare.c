@@ -77,6 +77,9 @@ void torsh_compare_note(struct comparison *comparison, char *text)
 
 static void judge_totals(struct comparison *comparison)
 {
+	struct change_rules rules = comparison->rules;
+
+	rules.n_figures = N_COMPARE_TOTALS;
 	for (size_t i = 0; i < N_COMPARE_TOTALS; i++) {
 		bool is_known = true;
 
@@ -85,8 +88,7 @@ static void judge_totals(struct comparison *comparison)
 		if (is_known)
 			comparison->totals[i].change = torsh_change_judge(
 				comparison->totals[i].values, comparison->n_runs[COMPARE_BEFORE],
-				comparison->n_runs[COMPARE_AFTER], units_of_totals[i],
-				&comparison->rules, 0);
+				comparison->n_runs[COMPARE_AFTER], units_of_totals[i], &rules, 0);
 	}
 }
 
@@ -130,13 +132,34 @@ static int compare_rows(const void *a, const void *b)
 	return (c->before < d->before) - (c->before > d->before);
 }
 
+/* Rows with more than that in some run: the others cannot change by more. */
+static size_t count_judged(const struct comparison *comparison, const struct compare_rows *rows,
+			   uint64_t least)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		uint64_t most = 0;
+
+		for (size_t run = 0; run < n_runs(comparison); run++) {
+			uint64_t amount = rows->items[i].amounts[0][run];
+
+			most = amount > most ? amount : most;
+		}
+		n += most > least;
+	}
+	return n;
+}
+
 static void judge_rows(struct comparison *comparison, enum compare_table table)
 {
 	struct compare_rows *rows = &comparison->tables[table];
 	uint64_t least = units_of_tables[table][0] == CHANGE_NS
 				 ? smallest_sum(comparison, rows) / LEAST_SHARE_OF_TIME
 				 : 0;
+	struct change_rules rules = comparison->rules;
 
+	rules.n_figures = count_judged(comparison, rows, least);
 	for (size_t i = 0; i < rows->n; i++) {
 		struct compare_row *row = &rows->items[i];
 
@@ -144,7 +167,7 @@ static void judge_rows(struct comparison *comparison, enum compare_table table)
 			row->changes[k] = torsh_change_judge(
 				row->amounts[k], comparison->n_runs[COMPARE_BEFORE],
 				comparison->n_runs[COMPARE_AFTER], units_of_tables[table][k],
-				&comparison->rules, k ? 0 : least);
+				&rules, k ? 0 : least);
 		row->status = status_of(&row->changes[0]);
 	}
 	if (rows->n)

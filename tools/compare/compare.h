@@ -72,7 +72,7 @@ struct compare_row {
 	const char *name; /* of an operator, a module or a kernel; NULL for stacks and lines */
 	bool is_on[N_COMPARE_SIDES]; /* some run of that set has it */
 	struct place places[N_COMPARE_SIDES]; /* of stacks and lines */
-	bool is_moved; /* the user's line has another number */
+	bool is_moved; /* the user's line has another number or is in another file */
 	const char *renamed_from, *renamed_to; /* functions; NULL: none was renamed */
 	uint64_t *amounts[COMPARE_AMOUNTS]; /* by run, those before first */
 	struct change changes[COMPARE_AMOUNTS];

@@ -2,7 +2,8 @@
 /*
  * Which stack or line after is which one before. First those with the same functions and files: by
  * the distance in lines that fits most of them, then the rest in order. Then those that differ in
- * one function's name alone, where the old name has vanished and the new one has appeared.
+ * one function's name alone, where the old name has vanished and the new one has appeared. Then
+ * those with the same functions in other files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct matcher {
 	struct compare_row **before, **after; /* those not matched yet; NULL: matched */
 	size_t n_before, n_after;
 	struct hash_map names[N_COMPARE_SIDES]; /* functions of all places of a side */
+	struct hash_map files[N_COMPARE_SIDES];
 };
 
 /* The rows of one group: a part of before and a part of after. */
@@ -39,6 +41,15 @@ static int line_of(const struct compare_row *row)
 	return torsh_place_line(&row->places[!row->is_on[COMPARE_BEFORE]]);
 }
 
+/* The user's line has another number or is in another file. */
+static bool is_elsewhere(const struct place *before, const struct place *after)
+{
+	const struct frame *x = before->user, *y = after->user;
+
+	return torsh_place_line(before) != torsh_place_line(after) ||
+	       (x && y && strcmp(torsh_place_file_of(x), torsh_place_file_of(y)) != 0);
+}
+
 /* Give the row before what the row after has; that one is empty then. */
 static void merge(const struct matcher *matcher, struct compare_row **before,
 		  struct compare_row **after)
@@ -53,8 +64,7 @@ static void merge(const struct matcher *matcher, struct compare_row **before,
 	from->places[COMPARE_AFTER] = (struct place){0};
 	to->is_on[COMPARE_AFTER] = true;
 	from->is_on[COMPARE_AFTER] = false;
-	to->is_moved = torsh_place_line(&to->places[COMPARE_BEFORE]) !=
-		       torsh_place_line(&to->places[COMPARE_AFTER]);
+	to->is_moved = is_elsewhere(&to->places[COMPARE_BEFORE], &to->places[COMPARE_AFTER]);
 	*before = *after = NULL;
 }
 
@@ -188,6 +198,12 @@ static void list_names(struct hash_map *names, const struct place *place)
 	}
 }
 
+static void list_files(struct hash_map *files, const struct place *place)
+{
+	for (size_t i = 0; i < place->n_frames; i++)
+		torsh_hash_map_put_text(files, torsh_place_file_of(place->frames[i]), 0);
+}
+
 static bool has_name(const struct hash_map *names, const char *name)
 {
 	return torsh_hash_map_find(names, name, strlen(name) + 1);
@@ -237,6 +253,73 @@ static void match_renamed(struct matcher *matcher, struct compare_row **before)
 	}
 }
 
+/* ---- the same functions in other files ------------------------------------------------------- */
+
+static bool is_other_file(const struct frame *before, const struct frame *after)
+{
+	return strcmp(torsh_place_file_of(before), torsh_place_file_of(after)) != 0;
+}
+
+/* "<module>" and "<lambda>" are in every file. */
+static bool has_own_name(const struct frame *frame)
+{
+	return frame->function && *frame->function != '<';
+}
+
+/* The old file has vanished and the new one has appeared. */
+static bool is_file_renamed(const struct matcher *matcher, const struct frame *before,
+			    const struct frame *after)
+{
+	return !has_name(&matcher->files[COMPARE_AFTER], torsh_place_file_of(before)) &&
+	       !has_name(&matcher->files[COMPARE_BEFORE], torsh_place_file_of(after));
+}
+
+/*
+ * Are the functions of two places the same ones, and some of them in another file? A function may
+ * move between files that stay, where callers of it are the same: a line alone shows no callers.
+ */
+static bool is_file_moved(const struct matcher *matcher, const struct place *before,
+			  const struct place *after)
+{
+	bool is_moved = false, is_line = before->n_frames == 1;
+
+	if (before->n_frames != after->n_frames)
+		return false;
+	for (size_t i = 0; i < before->n_frames; i++) {
+		const struct frame *x = before->frames[i], *y = after->frames[i];
+
+		if (!x->function != !y->function ||
+		    (x->function && strcmp(x->function, y->function) != 0))
+			return false;
+		if (!is_other_file(x, y))
+			continue;
+		if ((is_line || !has_own_name(x)) && !is_file_renamed(matcher, x, y))
+			return false;
+		is_moved = true;
+	}
+	return is_moved;
+}
+
+/* The place after that is on the same line, else the first. */
+static void match_moved(struct matcher *matcher, struct compare_row **before)
+{
+	const struct place *place = &(*before)->places[COMPARE_BEFORE];
+	struct compare_row **best = NULL;
+
+	for (size_t i = 0; i < matcher->n_after; i++) {
+		struct compare_row **after = &matcher->after[i];
+
+		if (!*after || !is_file_moved(matcher, place, &(*after)->places[COMPARE_AFTER]))
+			continue;
+		if (!best || line_of(*after) == torsh_place_line(place))
+			best = after;
+		if (line_of(*best) == torsh_place_line(place))
+			break;
+	}
+	if (best)
+		merge(matcher, before, best);
+}
+
 /* ---- a table --------------------------------------------------------------------------------- */
 
 static void begin(struct matcher *matcher)
@@ -250,6 +333,7 @@ static void begin(struct matcher *matcher)
 		enum compare_side side = !row->is_on[COMPARE_BEFORE];
 
 		list_names(&matcher->names[side], &row->places[side]);
+		list_files(&matcher->files[side], &row->places[side]);
 		if (side == COMPARE_BEFORE)
 			matcher->before[matcher->n_before++] = row;
 		else
@@ -287,9 +371,15 @@ void torsh_compare_match(struct comparison *comparison, enum compare_table table
 		if (matcher.before[i])
 			match_renamed(&matcher, &matcher.before[i]);
 	}
+	for (size_t i = 0; i < matcher.n_before; i++) {
+		if (matcher.before[i])
+			match_moved(&matcher, &matcher.before[i]);
+	}
 	drop_empty(matcher.rows);
 	free(matcher.before);
 	free(matcher.after);
-	torsh_hash_map_free(&matcher.names[COMPARE_BEFORE]);
-	torsh_hash_map_free(&matcher.names[COMPARE_AFTER]);
+	for (size_t side = 0; side < N_COMPARE_SIDES; side++) {
+		torsh_hash_map_free(&matcher.names[side]);
+		torsh_hash_map_free(&matcher.files[side]);
+	}
 }

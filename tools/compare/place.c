@@ -25,7 +25,7 @@ static const struct frame *find_user_frame(const struct frame *const *frames, si
 	return user && user->file && user->line ? user : NULL;
 }
 
-static const char *file_of(const struct frame *frame)
+const char *torsh_place_file_of(const struct frame *frame)
 {
 	const char *path = frame->file ? frame->file : frame->module ? frame->module : "?";
 
@@ -43,7 +43,8 @@ static char *make_shape(const struct place *place, bool has_functions)
 		const char *function = frame->function ? frame->function : "?";
 
 		if (!frame->cut)
-			fprintf(out, "%s\t%s\n", has_functions ? function : "", file_of(frame));
+			fprintf(out, "%s\t%s\n", has_functions ? function : "",
+				torsh_place_file_of(frame));
 	}
 	if (fclose(out) != 0)
 		torsh_die("out of memory");

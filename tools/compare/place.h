@@ -29,6 +29,9 @@ void torsh_place_free(struct place *place);
 /* The line number of the user's line; 0: unknown. */
 int torsh_place_line(const struct place *place);
 
+/* The file name of a frame, of its module where the file is not known. */
+const char *torsh_place_file_of(const struct frame *frame);
+
 /* The last component of a path. */
 const char *torsh_place_file(const char *path);
 

@@ -13,10 +13,11 @@
 static const char doc[] =
 	"Show what changed between two recordings of a program: leaks, peak, growth, time and FLOPs.\v"
 	"Several runs of each side are given with -- between them, options before it; a figure is then the median of its runs, and what is within "
-	"the spread, the largest distance of two runs of one side, is no change. Of single runs times that differ by 10 % or "
+	"the spread is no change: the largest distance of two runs of one side, or, where that is more, by how much sets "
+	"of so few runs differ by chance (Student's t: about once in a hundred tables). Of single runs times that differ by 10 % or "
 	"less are the same, of three runs on each side 2 %, other figures 1 %; rows with less than a hundredth of the time are "
 	"left out. Stacks are matched by functions and file names, not by addresses, folders or lines: what moved to another "
-	"line, and a function that has another name in the same place, is the same and is shown as such. Exit status 1 when a "
+	"line or into a file of another name, and a function that has another name in the same place, is the same and is shown as such. Exit status 1 when a "
 	"figure grows beyond a limit.";
 
 enum {

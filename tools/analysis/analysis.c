@@ -139,6 +139,11 @@ double torsh_percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 0;
 }
 
+bool torsh_rule_is_of_host(enum rule rule)
+{
+	return rule >= RULE_STEP_WAITS && rule <= RULE_ALLOCATION_IN_HOT_STEP;
+}
+
 const char *torsh_scope_name(const struct time_scope *scope)
 {
 	return scope->is_of_steps ? "the steps" : "the run";
@@ -315,6 +320,7 @@ void torsh_analysis_make(struct analysis *analysis, const struct analysis_reques
 						 evaluation.of->of->n_operators;
 		}
 	}
+	analysis->has_anything = analysis->has_anything || analysis->n;
 	keep_worst(analysis);
 }
 

@@ -90,6 +90,7 @@ struct finding {
 	bool has_device;
 	uint32_t device;
 	uint32_t stack; /* of a call of CUDA; 0: none was taken */
+	bool is_stack_of_program; /* the stack is of no such call: its line is the user's own */
 	struct evidence evidence[EVIDENCE_MAX];
 	size_t n_evidence;
 	const char *note; /* in words; NULL: none */

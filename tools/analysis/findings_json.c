@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/analysis/findings_json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/analysis/sentence.h"
+#include "tools/base/die.h"
+#include "tools/frames/blamed_line.h"
+#include "tools/frames/short_name.h"
 #include "tools/symbols/frame_text.h"
+#include "tools/symbols/stack_view.h"
 
 static void emit_limit_members(struct json_writer *json, const struct limit_words *limit)
 {
@@ -40,12 +45,37 @@ static void emit_evidence(struct json_writer *json, const struct finding *findin
 	torsh_json_end_array(json);
 }
 
+/* NULL: the stack has no frames. */
+static char *blamed_line_text(const struct finding *finding, struct symbols *symbols)
+{
+	enum stack_view view = finding->process->has_python ? STACK_VIEW_MERGED : STACK_VIEW_NATIVE;
+	size_t n, where;
+	const struct frame **frames =
+		torsh_stack_frames(finding->process, finding->stack, symbols, view, &n);
+	char *line = NULL, *place, *function;
+
+	where = torsh_blamed_line(frames, n, torsh_working_directory()).where;
+	if (where != FRAME_NONE) {
+		place = torsh_short_place(frames[where], torsh_working_directory());
+		function = torsh_short_frame(frames[where]);
+		line = torsh_need(malloc(strlen(place) + strlen(function) + 2));
+		sprintf(line, "%s %s", place, function);
+		free(place);
+		free(function);
+	}
+	free(frames);
+	return line;
+}
+
 char *torsh_finding_line(const struct finding *finding, struct symbols *symbols)
 {
-	char *line = finding->stack && symbols
-			     ? torsh_stack_line_text(finding->process, finding->stack, symbols)
-			     : NULL;
+	char *line;
 
+	if (finding->is_stack_of_program)
+		return finding->stack && symbols ? blamed_line_text(finding, symbols) : NULL;
+	line = finding->stack && symbols
+		       ? torsh_stack_line_text(finding->process, finding->stack, symbols)
+		       : NULL;
 	if (line && !*line) {
 		free(line);
 		line = NULL;

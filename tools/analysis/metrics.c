@@ -106,6 +106,7 @@ static void see_end(void *context, struct span *span)
 
 	torsh_attributor_end(metrics->attributor, span);
 	torsh_phase_clock_end(&of->clock, span);
+	torsh_operator_time_add(&of->operator_time, &of->scope, span);
 	if (span->kind == SPAN_OPERATOR && !span->is_cut)
 		see_work_end(of, span->end_ns);
 	if (span->kind == SPAN_OPERATOR && span->own && interval != STEP_NONE)
@@ -261,6 +262,7 @@ struct metrics *torsh_metrics_collect(const struct analysis_request *request)
 
 		torsh_scope_trim(&of->scope, of->last_work_ns);
 		take_data(of, request);
+		torsh_operator_time_settle(&of->operator_time, &of->scope);
 		end_process(of);
 		for (size_t k = 0; k < of->n_devices; k++)
 			torsh_metrics_settle_device(&of->devices[k], &of->scope);
@@ -279,6 +281,7 @@ static void free_process(struct metrics_process *of)
 	for (int kind = 0; kind < N_HOST_KINDS; kind++)
 		torsh_busy_free(&of->host[kind].busy);
 	torsh_hash_map_free(&of->known_operators);
+	torsh_operator_time_free(&of->operator_time);
 	torsh_scope_destroy(&of->scope);
 	free(of->work);
 	free(of->calls);

@@ -56,6 +56,9 @@ double torsh_work_share(const struct metrics_process *of, const struct metrics_w
  */
 double torsh_host_share(const struct metrics_process *of, enum host_kind kind, bool is_steady);
 
+/* Is the rule about what the host does without devices? */
+bool torsh_rule_is_of_host(enum rule rule);
+
 /* 100 * part / whole; 0 of nothing. */
 double torsh_percent(double part, double whole);
 

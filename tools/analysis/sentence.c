@@ -58,22 +58,24 @@ static uint64_t whole(double value)
 	return value < 0x1p63 ? (uint64_t)fmax(value, 0) : UINT64_C(1) << 63;
 }
 
-/* "1 call", "12,345 calls", "1.5 calls a step". */
+/* "1 copy a step", "12,345 calls", "1.5 calls a step": the first word of the unit is a plural. */
 static void put_count(FILE *out, double value, const char *unit)
 {
-	size_t n = strlen(unit);
+	size_t n = strcspn(unit, " "), n_word = n;
+	const char *ending = "";
 	char text[SIZE_TEXT_BYTES];
 
-	if (value != floor(value) || value < 0) {
-		fprintf(out, "%.3g %s", value, unit);
-		return;
+	if (value == 1 && n > 3 && strncmp(unit + n - 3, "ies", 3) == 0) {
+		n -= 3;
+		ending = "y";
+	} else if (value == 1 && n && unit[n - 1] == 's') {
+		n--;
 	}
-	/* The plural's s is the last letter, or that of the first word. */
-	if (value == 1 && strcspn(unit, " ") && unit[strcspn(unit, " ") - 1] == 's')
-		n = strcspn(unit, " ") - 1;
-	fprintf(out, "%s %.*s", torsh_size_grouped(whole(value), text), (int)n, unit);
-	if (n < strlen(unit))
-		fputs(unit + n + 1, out);
+	if (value == floor(value) && value >= 0)
+		fputs(torsh_size_grouped(whole(value), text), out);
+	else
+		fprintf(out, "%.3g", value);
+	fprintf(out, " %.*s%s%s", (int)n, unit, ending, unit + n_word);
 }
 
 static void put_evidence(FILE *out, const struct evidence *evidence)
@@ -85,8 +87,8 @@ static void put_evidence(FILE *out, const struct evidence *evidence)
 		fputs(torsh_size_duration(whole(evidence->value), text), out);
 	else if (strcmp(unit, "bytes") == 0)
 		fputs(torsh_size_human(whole(evidence->value), text), out);
-	else if (strcmp(unit, "rank") == 0)
-		fprintf(out, "rank %.0f", evidence->value);
+	else if (strcmp(unit, "rank") == 0 || strcmp(unit, "step") == 0)
+		fprintf(out, "%s %.0f", unit, evidence->value);
 	else if (strncmp(unit, "percent", 7) == 0)
 		fprintf(out, "%.1f%%", evidence->value);
 	else

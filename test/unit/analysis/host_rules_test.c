@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Rules about programs without devices, at each of their limits from both sides. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/unit/fixtures/host_fixture.h"
+#include "tools/analysis/rules.h"
+#include "tools/analysis/sentence.h"
+#include "tools/recording/read.h"
+
+static char path[] = "/tmp/torsh-host-rules-XXXXXX";
+static struct host_story story;
+static struct recording *recording;
+static struct prepass prepass;
+static struct analysis_request request;
+static struct analysis analysis;
+
+static void evaluate(const struct host_scenario *told)
+{
+	char error[256];
+
+	host_write(path, &story, told);
+	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	assert_non_null(recording);
+	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
+	request = (struct analysis_request){.recording = recording,
+					    .processes = recording->processes,
+					    .n_processes = recording->n_processes,
+					    .prepass = &prepass,
+					    .to_ns = UINT64_MAX};
+	torsh_analysis_make(&analysis, &request);
+}
+
+static void forget(void)
+{
+	torsh_analysis_free(&analysis);
+	torsh_prepass_free(&prepass);
+	torsh_recording_destroy(recording);
+	fixture_free(&story.fixture);
+}
+
+static const struct finding *find(enum rule rule)
+{
+	for (size_t i = 0; i < analysis.n; i++) {
+		if (analysis.findings[i].rule == rule)
+			return &analysis.findings[i];
+	}
+	return NULL;
+}
+
+#define GIB 1073741824.0
+#define FIELD(name) offsetof(struct host_scenario, name)
+#define COMMON_MAX 2
+
+struct rule_case {
+	enum limit limit;
+	struct {
+		size_t field;
+		double value;
+	} common[COMMON_MAX]; /* the other limits are passed with these */
+	size_t field;
+	double clear, fires;
+	const char *sentence; /* of what fires */
+};
+
+static const struct rule_case cases[] = {
+	{LIMIT_STEP_WAITS_TIME,
+	 {{0}},
+	 FIELD(wait_ns),
+	 2000000,
+	 2000001,
+	 "20.0% of the steps' time passes in 3 gaps of at least 1 ms without any operator, the "
+	 "longest 2 ms in step 1."},
+	{LIMIT_PYTHON_OVERHEAD_TIME,
+	 {{0}},
+	 FIELD(gap_ns),
+	 150000,
+	 150001,
+	 "Between operators the program spends 30.0% of the steps' time, 9 ms, in 20 gaps a "
+	 "step: Python."},
+	{LIMIT_SMALL_OPERATORS_TIME,
+	 {{0}},
+	 FIELD(n_short),
+	 1000,
+	 1001,
+	 "50.0% of the time in operators goes to calls below 10 µs, 1,001 calls a step of 5 µs "
+	 "each."},
+	{LIMIT_SMALL_OPERATORS_CALLS, {{FIELD(wait_ns), 9200000}}, FIELD(n_short), 100, 101, NULL},
+	{LIMIT_DTYPE_COPIES_TIME,
+	 {{FIELD(is_converting), 1}},
+	 FIELD(copy_ns),
+	 500000,
+	 500001,
+	 "Copies from one type of number to another take 5.0% of the steps' time, 1.5 ms: 1 copy "
+	 "a step."},
+	{LIMIT_HOST_ALLOCATION_CHURN_RATE,
+	 {{FIELD(temporary_bytes), 1e6}},
+	 FIELD(temporary),
+	 1000000,
+	 1000010,
+	 "1,000,010 blocks were freed again before the next allocation, 200,002 blocks a second, "
+	 "977 KiB in all."},
+	{LIMIT_LARGE_TEMPORARIES_RATE,
+	 {{FIELD(temporary), 100}},
+	 FIELD(temporary_bytes),
+	 5 * GIB,
+	 5 * GIB + 1,
+	 "5.00 GiB in 100 blocks were freed again before the next allocation, 1.00 GiB a second."},
+	{LIMIT_LARGE_TEMPORARIES_SIZE,
+	 {{FIELD(temporary_bytes), 6 * GIB}},
+	 FIELD(temporary),
+	 49153,
+	 49152,
+	 NULL},
+	{LIMIT_ALLOCATION_IN_HOT_STEP_BYTES,
+	 {{0}},
+	 FIELD(bytes),
+	 5 * 4194304,
+	 5 * 4194304 + 5,
+	 "Each step allocates 4.00 MiB outside of operators and frees it again: 1 block a step of "
+	 "4.00 MiB."},
+	{LIMIT_ALLOCATION_IN_HOT_STEP_SIZE,
+	 {{FIELD(bytes), 5 * 8388608.0}},
+	 FIELD(blocks),
+	 321,
+	 320,
+	 NULL},
+};
+
+static struct host_scenario scenario_of(const struct rule_case *one, double value)
+{
+	struct host_scenario told = healthy_host;
+
+	for (size_t i = 0; i < COMMON_MAX && one->common[i].value != 0; i++)
+		memcpy((char *)&told + one->common[i].field, &one->common[i].value,
+		       sizeof(one->common[i].value));
+	memcpy((char *)&told + one->field, &value, sizeof(value));
+	return told;
+}
+
+static void expect_finding(const struct rule_case *one)
+{
+	enum rule rule = torsh_limits[one->limit].rule;
+	const struct finding *finding = find(rule);
+	char *sentence;
+
+	if (!finding)
+		fail_msg("%s is %s (%s)", torsh_rules[rule].name,
+			 torsh_rule_state_names[analysis.rules[rule].state],
+			 analysis.rules[rule].reason);
+	sentence = torsh_finding_sentence(finding, NULL);
+	if (one->sentence)
+		assert_string_equal(sentence, one->sentence);
+	if (strstr(sentence, "an unknown one") || strpbrk(sentence, "{}[]"))
+		fail_msg("%s: %s", torsh_rules[rule].name, sentence);
+	free(sentence);
+}
+
+static void rules_fire_beyond_their_limits_and_not_at_them(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct rule_case *one = &cases[i];
+		enum rule rule = torsh_limits[one->limit].rule;
+		struct host_scenario clear = scenario_of(one, one->clear),
+				     fires = scenario_of(one, one->fires);
+
+		evaluate(&clear);
+		if (analysis.rules[rule].state != RULE_CLEAR)
+			fail_msg("case %zu: %s is %s, not clear (%s)", i, torsh_rules[rule].name,
+				 torsh_rule_state_names[analysis.rules[rule].state],
+				 analysis.rules[rule].reason);
+		forget();
+		evaluate(&fires);
+		expect_finding(one);
+		forget();
+	}
+}
+
+static void each_limit_has_a_case(void **state)
+{
+	(void)state;
+	for (int limit = 0; limit < N_LIMITS; limit++) {
+		bool is_there = !torsh_rule_is_of_host(torsh_limits[limit].rule);
+
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+			is_there = is_there || (int)cases[i].limit == limit;
+		if (!is_there)
+			fail_msg("no case is about %s", torsh_limits[limit].name);
+	}
+}
+
+static void nothing_is_found_in_a_healthy_program(void **state)
+{
+	(void)state;
+	evaluate(&healthy_host);
+	assert_int_equal(analysis.n, 0);
+	for (int rule = 0; rule < N_RULES; rule++) {
+		if (torsh_rule_is_of_host((enum rule)rule))
+			assert_int_equal(analysis.rules[rule].state, RULE_CLEAR);
+	}
+	forget();
+}
+
+static void copies_within_a_type_are_no_conversions(void **state)
+{
+	struct host_scenario told = healthy_host;
+
+	(void)state;
+	told.copy_ns = 5000000;
+	evaluate(&told);
+	assert_int_equal(analysis.rules[RULE_DTYPE_COPIES].state, RULE_CLEAR);
+	forget();
+	told.is_converting = told.without_inputs = 1;
+	evaluate(&told);
+	assert_int_equal(analysis.rules[RULE_DTYPE_COPIES].state, RULE_NOT_EVALUATED);
+	assert_non_null(strstr(analysis.rules[RULE_DTYPE_COPIES].reason, "inputs"));
+	forget();
+}
+
+static void what_stays_or_is_of_operators_could_not_be_allocated_once(void **state)
+{
+	struct host_scenario told = healthy_host;
+
+	(void)state;
+	told.bytes = 1e9;
+	evaluate(&told);
+	assert_int_equal(analysis.rules[RULE_ALLOCATION_IN_HOT_STEP].state, RULE_FIRED);
+	forget();
+	told.live = 5;
+	evaluate(&told);
+	assert_int_equal(analysis.rules[RULE_ALLOCATION_IN_HOT_STEP].state, RULE_CLEAR);
+	forget();
+	told.live = 0;
+	told.is_in_operator = 1;
+	evaluate(&told);
+	assert_int_equal(analysis.rules[RULE_ALLOCATION_IN_HOT_STEP].state, RULE_CLEAR);
+	forget();
+}
+
+static int make_path(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_path(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_found_in_a_healthy_program),
+		cmocka_unit_test(rules_fire_beyond_their_limits_and_not_at_them),
+		cmocka_unit_test(each_limit_has_a_case),
+		cmocka_unit_test(copies_within_a_type_are_no_conversions),
+		cmocka_unit_test(what_stays_or_is_of_operators_could_not_be_allocated_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_path, remove_path);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Rules about what lines allocate and free again, over and over. See tools/analysis/rules.h. A line
+ * is the innermost one of Python of a stack, else the innermost address in the program itself, else
+ * the stack.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/wire/channel.h"
+#include "tools/analysis/rules.h"
+#include "tools/base/die.h"
+
+#define NO_HEAP "no allocation of the host was recorded"
+
+/* What the stacks of one line allocated. */
+struct line {
+	uint64_t key;
+	uint32_t stack; /* of the most bytes */
+	uint64_t stack_bytes;
+	uint64_t blocks, bytes;
+};
+
+struct lines {
+	struct line *items;
+	size_t n;
+};
+
+static bool is_of_program(const struct recorded_process *process, uint32_t module)
+{
+	return module < process->n_modules && process->modules[module].path && process->program &&
+	       strcmp(process->modules[module].path, process->program) == 0;
+}
+
+static uint64_t line_of(const struct recorded_process *process, uint32_t stack)
+{
+	uint64_t own = 0;
+
+	for (uint32_t at = stack; at && at < process->n_stacks; at = process->stacks[at].parent) {
+		uint32_t number = process->stacks[at].address;
+		const struct recorded_address *address =
+			number < process->n_addresses ? &process->addresses[number] : NULL;
+
+		if (address && address->flags & ADDRESS_PYTHON)
+			return UINT64_C(1) << 32 | number;
+		if (address && !own && is_of_program(process, address->module))
+			own = UINT64_C(2) << 32 | number;
+	}
+	return own ? own : stack;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+/* One for each line. */
+static void merge_lines(struct lines *lines)
+{
+	size_t n = 0;
+
+	qsort(lines->items, lines->n, sizeof(*lines->items), compare_lines);
+	for (size_t i = 0; i < lines->n; i++) {
+		const struct line *line = &lines->items[i];
+		struct line *to = n ? &lines->items[n - 1] : NULL;
+
+		if (!to || to->key != line->key) {
+			lines->items[n++] = *line;
+			continue;
+		}
+		to->blocks += line->blocks;
+		to->bytes += line->bytes;
+		if (line->stack_bytes > to->stack_bytes) {
+			to->stack = line->stack;
+			to->stack_bytes = line->stack_bytes;
+		}
+	}
+	lines->n = n;
+}
+
+/* What a stack's row counts for a rule. */
+typedef void count_total(const struct recorded_process *process, const struct recorded_total *total,
+			 struct line *line);
+
+static struct lines collect_lines(const struct recorded_process *process, count_total *count)
+{
+	const struct recorded_total *totals = process->totals.items;
+	struct lines lines = {
+		.items = torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*lines.items))};
+
+	for (size_t i = 0; i < process->totals.n; i++) {
+		struct line *line = &lines.items[lines.n];
+
+		*line = (struct line){.stack = totals[i].stack};
+		count(process, &totals[i], line);
+		if (!line->blocks)
+			continue;
+		line->key = line_of(process, totals[i].stack);
+		line->stack_bytes = line->bytes;
+		lines.n++;
+	}
+	merge_lines(&lines);
+	return lines;
+}
+
+static struct finding *fire(struct evaluation *evaluation, const struct line *line)
+{
+	struct finding *finding = torsh_rule_fire(evaluation, NAN);
+
+	finding->stack = line->stack;
+	finding->is_stack_of_program = true;
+	return finding;
+}
+
+/* ---- temporaries ----------------------------------------------------------------------------- */
+
+static void count_temporary(const struct recorded_process *process,
+			    const struct recorded_total *total, struct line *line)
+{
+	(void)process;
+	line->blocks = total->temporary;
+	line->bytes = total->temporary_bytes;
+}
+
+static double run_seconds(const struct metrics_process *of)
+{
+	const struct recorded_process *process = of->process;
+	uint64_t end_ns = process->has_end_ns ? process->end_ns : of->of->last_ns;
+
+	return end_ns > process->start_ns ? (double)(end_ns - process->start_ns) / 1e9 : 0;
+}
+
+/* reason: why not, besides; NULL: nothing. */
+static bool can_evaluate(struct evaluation *evaluation, const char *reason)
+{
+	reason = evaluation->of->process->totals.n ? reason : NO_HEAP;
+
+	evaluation->share_of = NULL;
+	if (!reason && run_seconds(evaluation->of) <= 0)
+		reason = "it is not known how long the process ran";
+	return torsh_rule_can_evaluate(evaluation, reason);
+}
+
+void torsh_rule_evaluate_host_allocation_churn(struct evaluation *evaluation)
+{
+	double seconds = run_seconds(evaluation->of);
+	struct lines lines;
+
+	if (!can_evaluate(evaluation, NULL))
+		return;
+	lines = collect_lines(evaluation->of->process, count_temporary);
+	for (size_t i = 0; i < lines.n; i++) {
+		const struct line *line = &lines.items[i];
+		double rate = (double)line->blocks / seconds;
+		struct finding *finding;
+
+		if (!torsh_limit_passed(LIMIT_HOST_ALLOCATION_CHURN_RATE, rate))
+			continue;
+		finding = fire(evaluation, line);
+		torsh_finding_add(finding, "blocks", "blocks", (double)line->blocks);
+		torsh_finding_add(finding, "bytes", "bytes", (double)line->bytes);
+		torsh_finding_limit(finding, LIMIT_HOST_ALLOCATION_CHURN_RATE, rate);
+	}
+	free(lines.items);
+}
+
+void torsh_rule_evaluate_large_temporaries(struct evaluation *evaluation)
+{
+	double seconds = run_seconds(evaluation->of);
+	struct lines lines;
+
+	if (!can_evaluate(evaluation, NULL))
+		return;
+	lines = collect_lines(evaluation->of->process, count_temporary);
+	for (size_t i = 0; i < lines.n; i++) {
+		const struct line *line = &lines.items[i];
+		double rate = (double)line->bytes / seconds;
+		double block_bytes = (double)line->bytes / (double)line->blocks;
+		struct finding *finding;
+
+		if (!torsh_limit_passed(LIMIT_LARGE_TEMPORARIES_SIZE, block_bytes) ||
+		    !torsh_limit_passed(LIMIT_LARGE_TEMPORARIES_RATE, rate))
+			continue;
+		finding = fire(evaluation, line);
+		torsh_finding_add(finding, "blocks", "blocks", (double)line->blocks);
+		torsh_finding_add(finding, "bytes", "bytes", (double)line->bytes);
+		torsh_finding_limit(finding, LIMIT_LARGE_TEMPORARIES_SIZE, block_bytes);
+		torsh_finding_limit(finding, LIMIT_LARGE_TEMPORARIES_RATE, rate);
+	}
+	free(lines.items);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/*
+ * Blocks that are freed again: of a stack that still has more than a tenth, none. Those of
+ * operators are the framework's tensors, which it decides on.
+ */
+static void count_in_steps(const struct recorded_process *process,
+			   const struct recorded_total *total, struct line *line)
+{
+	const struct recorded_live *live =
+		torsh_recording_row(&process->live, total->stack, sizeof(*live));
+
+	if (total->operator|| !total->last_step ||(live && live->blocks > total->allocs / 10))
+		return;
+	line->blocks = total->allocs;
+	line->bytes = total->alloc_bytes;
+}
+
+void torsh_rule_evaluate_allocation_in_hot_step(struct evaluation *evaluation)
+{
+	double n_steps = (double)evaluation->of->of->steps.n_all;
+	struct lines lines;
+
+	if (!can_evaluate(evaluation, n_steps >= 3 ? NULL : "fewer than 3 steps are known"))
+		return;
+	lines = collect_lines(evaluation->of->process, count_in_steps);
+	for (size_t i = 0; i < lines.n; i++) {
+		const struct line *line = &lines.items[i];
+		double bytes_per_step = (double)line->bytes / n_steps;
+		double block_bytes = (double)line->bytes / (double)line->blocks;
+		struct finding *finding;
+
+		if ((double)line->blocks < n_steps ||
+		    !torsh_limit_passed(LIMIT_ALLOCATION_IN_HOT_STEP_SIZE, block_bytes) ||
+		    !torsh_limit_passed(LIMIT_ALLOCATION_IN_HOT_STEP_BYTES, bytes_per_step))
+			continue;
+		finding = fire(evaluation, line);
+		torsh_finding_limit(finding, LIMIT_ALLOCATION_IN_HOT_STEP_BYTES, bytes_per_step);
+		torsh_finding_limit(finding, LIMIT_ALLOCATION_IN_HOT_STEP_SIZE, block_bytes);
+		torsh_finding_add(finding, "blocks_per_step", "blocks a step",
+				  (double)line->blocks / n_steps);
+	}
+	free(lines.items);
+}

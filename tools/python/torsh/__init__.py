@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Regions, marks, values and steps of a Python program in its torsh recording, and recordings read back.
+Regions, marks, values and steps of a Python program in its torsh recording, the figures of its heap, and recordings
+read back.
 
     import torsh
 
@@ -13,6 +14,10 @@ Regions, marks, values and steps of a Python program in its torsh recording, and
     @torsh.range("evaluate")
     def evaluate(): ...
 
+    with torsh.memory() as m:
+        work()
+    print(m.peak_bytes, m.stayed_bytes, m.lines[:3])
+
     torsh.Recording("out").read("leaks", limit=3)["leaks"]
 
 Without the agent in the process everything here does nothing. Any thread may call anything; a range that was pushed
@@ -22,13 +27,18 @@ recording is read.
 
 import ctypes
 
+from torsh._memory import configure, current_bytes, export, leaks_since, memory, pause, peak_bytes, reset_peak, resume, snapshot
+from torsh._recording import Recording, RecordingError
+
 __all__ = ["is_there", "range", "range_push", "range_pop", "range_start", "range_end", "mark", "scalar", "counter",
-           "histogram", "step", "Recording", "RecordingError"]
+           "histogram", "step", "configure", "current_bytes", "export", "leaks_since", "memory", "pause", "peak_bytes",
+           "reset_peak", "resume", "snapshot", "Recording", "RecordingError"]
 
 _UNNUMBERED = 2**64 - 1
 _SCALAR, _COUNTER, _SAMPLE = 0, 1, 2
 _U64, _I64, _F64 = 1, 2, 3
 _CO_COROUTINE = 0x80
+_SAMPLES_MAX = 10000
 
 
 class _Number(ctypes.Union):
@@ -80,60 +90,84 @@ def _attributes(domain, category, color, payload):
     return attributes
 
 
-def is_there():
+def is_there() -> bool:
     """Is the agent in this process?"""
     return _push is not None
 
 
-def range_push(name, domain=None, category=None, color=0, payload=None):
+def range_push(name: str, domain: "str | None" = None, category: "str | None" = None, color: int = 0,
+               payload: "int | float | None" = None) -> int:
     """Begin a range that this thread ends, the innermost of its domain first. color: 0xAARRGGBB. Returns its depth."""
     return _push(_text(name), _attributes(domain, category, color, payload)) if _push else 0
 
 
-def range_pop(domain=None):
+def range_pop(domain: "str | None" = None) -> int:
     """End the innermost range of the domain on this thread. Returns its depth, -1 where there was none."""
     return _pop(_text(domain)) if _pop else 0
 
 
-def range_start(name, domain=None, category=None, color=0, payload=None):
+def range_start(name: str, domain: "str | None" = None, category: "str | None" = None, color: int = 0,
+                payload: "int | float | None" = None) -> int:
     """Begin a range that any thread may end, by the number that is returned."""
     return _start(_text(name), _attributes(domain, category, color, payload)) if _start else 0
 
 
-def range_end(number):
+def range_end(number: int) -> None:
     """End the range of that number."""
     if _end:
         _end(number)
 
 
-def mark(name, domain=None, category=None, color=0, payload=None):
+def mark(name: str, domain: "str | None" = None, category: "str | None" = None, color: int = 0,
+         payload: "int | float | None" = None) -> None:
     """Mark this moment."""
     if _mark:
         _mark(_text(name), _attributes(domain, category, color, payload))
 
 
-def scalar(name, value, domain=None):
+def scalar(name: str, value: float, domain: "str | None" = None) -> None:
     """A number that is plotted over time."""
     if _value:
         _value(_text(name), _text(domain), _SCALAR, float(value))
 
 
-def counter(name, value, domain=None):
+def counter(name: str, value: float, domain: "str | None" = None) -> None:
     """How many of something there are now."""
     if _value:
         _value(_text(name), _text(domain), _COUNTER, float(value))
 
 
-def histogram(name, sample, domain=None):
-    """One sample of a distribution."""
+def histogram(name: str, sample: object, domain: "str | None" = None) -> None:
+    """
+    A sample of a distribution, or all elements of a tensor, an array or a sequence. Of more than 10,000 elements
+    every k-th one is sent, so that it stays below that.
+    """
     if _value:
-        _value(_text(name), _text(domain), _SAMPLE, float(sample))
+        for one in _samples(sample):
+            _value(_text(name), _text(domain), _SAMPLE, float(one))
 
 
-def step(number=None):
+def _samples(sample):
+    if not hasattr(sample, "__len__") or getattr(sample, "shape", None) == ():
+        return [sample]
+    if hasattr(sample, "detach"):
+        sample = sample.detach()
+    flat = sample.reshape(-1) if hasattr(sample, "reshape") else sample
+    some = flat[::-(-len(flat) // _SAMPLES_MAX) or 1]
+    return some.tolist() if hasattr(some, "tolist") else some
+
+
+def step(number: "int | None" = None, name: "str | None" = None) -> None:
     """A step of the training begins here, and the one before it ends. Without a number the agent counts."""
     if _step:
-        _step(None, _UNNUMBERED if number is None else number)
+        _step(_text(name), _UNNUMBERED if number is None else number)
+
+
+def load_ipython_extension(shell: object) -> None:
+    """%load_ext torsh."""
+    from torsh.jupyter import load
+
+    load(shell)
 
 
 class range:
@@ -146,16 +180,17 @@ class range:
 
     __slots__ = ("_name", "_domain", "_says")
 
-    def __init__(self, name, domain=None, category=None, color=0, payload=None):
+    def __init__(self, name: str, domain: "str | None" = None, category: "str | None" = None, color: int = 0,
+                 payload: "int | float | None" = None) -> None:
         self._name, self._domain = _text(name), _text(domain)
         self._says = _attributes(domain, category, color, payload)
 
-    def __enter__(self):
+    def __enter__(self) -> "range":
         if _push:
             _push(self._name, self._says)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         if _pop:
             _pop(self._domain)
 
@@ -179,52 +214,3 @@ class range:
         wrapper.__dict__.update(getattr(function, "__dict__", {}))
         wrapper.__wrapped__ = function
         return wrapper
-
-
-class RecordingError(Exception):
-    """A recording could not be read; the text is the torsh command's."""
-
-
-class Recording:
-    """
-    A recording, or the folder that holds it, read by way of the torsh command: $TORSH, or the one that this module was
-    built or installed with, or that of the PATH.
-    """
-
-    def __init__(self, path, command=None):
-        self.path, self._command = str(path), command or _find_command()
-
-    def read(self, report, *arguments, **options):
-        """The output of `torsh REPORT PATH --json`, as dictionaries and lists. min_bytes="1M"
-        stands for --min-bytes=1M."""
-        import json
-        import subprocess
-
-        words = ["--" + name.replace("_", "-") + ("" if value is True else f"={value}") for name, value in options.items()]
-        done = subprocess.run([self._command, report, self.path, "--json", *map(str, arguments), *words],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # 1: a budget was exceeded, which the report contains.
-        if done.returncode not in (0, 1):
-            raise RecordingError(done.stderr.decode(errors="replace").strip())
-        return json.loads(done.stdout)
-
-    def events(self):
-        """What `torsh dump` prints, one dictionary after the other: no more than a line is held in memory."""
-        import json
-        import subprocess
-
-        with subprocess.Popen([self._command, "dump", self.path], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE) as process:
-            for line in process.stdout:
-                yield json.loads(line)
-        if process.returncode:
-            raise RecordingError(f"torsh dump {self.path}: status {process.returncode}")
-
-
-def _find_command():
-    import os
-
-    here = os.path.dirname(os.path.abspath(__file__))
-    # PREFIX/lib/torsh/python/torsh.py or PREFIX/lib/python3.N/site-packages/torsh.py, and tools/python/torsh.py of the source.
-    places = (os.environ.get("TORSH"), os.path.join(here, "../../../bin/torsh"), os.path.join(here, "../../build/torsh"))
-    return next((place for place in places if place and os.access(place, os.X_OK)), "torsh")

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+The figures of this process's heap, and its session paused, saved and exported.
+
+Figures are exact at the call: it waits until the recording has all that the process did before, some milliseconds.
+They count bytes that the process requested of malloc. CPython takes small objects out of arenas that it maps: with
+PYTHONMALLOC=malloc each of them counts, too. Without the agent figures are 0, and everything else is None or empty.
+"""
+
+import ctypes
+
+_MEMORY, _BEGIN, _END, _RESET, _PAUSE, _RESUME = 1, 2, 3, 4, 5, 6
+_EALREADY = 114
+
+
+class _Memory(ctypes.Structure):
+    """struct torsh_memory of torsh.h."""
+
+    _fields_ = [("size", ctypes.c_uint32), ("window", ctypes.c_uint32), ("current_bytes", ctypes.c_uint64),
+                ("current_blocks", ctypes.c_uint64), ("begin_bytes", ctypes.c_uint64), ("begin_blocks", ctypes.c_uint64),
+                ("peak_bytes", ctypes.c_uint64)]
+
+
+# Other threads may run while a call waits for the writer: the GIL is released.
+_entry = getattr(ctypes.CDLL(None), "torsh_v1_call", None)
+if _entry is not None:
+    _entry.restype, _entry.argtypes = ctypes.c_int, (ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(_Memory))
+_n_windows = 0
+
+
+def _call(verb, window=0, memory=None):
+    """Returns 0 or -errno, and fills memory."""
+    return _entry(verb, window, memory) if _entry is not None else -38
+
+
+def _read(verb=_MEMORY):
+    memory = _Memory(ctypes.sizeof(_Memory))
+    _call(verb, 0, memory)
+    return memory
+
+
+def current_bytes() -> int:
+    """The bytes that this process has allocated now."""
+    return _read().current_bytes
+
+
+def peak_bytes() -> int:
+    """The most that this process had allocated at one time, since its begin or reset_peak()."""
+    return _read().peak_bytes
+
+
+def reset_peak() -> int:
+    """Let peak_bytes() begin anew; returns what it was. The recording keeps its own peak."""
+    return _read(_RESET).peak_bytes
+
+
+def pause() -> bool:
+    """Pause the recording of allocations in all processes of the session. Returns whether that changed anything."""
+    return _call(_PAUSE) == 0
+
+
+def resume() -> bool:
+    """Resume the recording after pause(). Returns whether that changed anything."""
+    return _call(_RESUME) == 0
+
+
+def configure(**options: object) -> None:
+    """
+    Set variables of the agent for programs that this one starts from now on: configure(with_stack=False,
+    schedule="wait:1,active:3") sets TORSH_PROFILER_WITH_STACK=0 and TORSH_PROFILER_SCHEDULE; None removes one. This
+    process read its own at its start.
+    """
+    import os
+
+    for name, value in options.items():
+        variable = "TORSH_PROFILER_" + name.upper()
+        if value is None:
+            os.environ.pop(variable, None)
+        elif isinstance(value, (list, tuple)):
+            os.environ[variable] = ",".join(map(str, value))
+        else:
+            os.environ[variable] = str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def snapshot(path: object = None) -> "Recording | None":
+    """
+    A recording of what the session holds now, while it goes on; every torsh command reads it. Without a path it lies
+    in a temporary folder, which is removed with the object that is returned. None without the agent.
+    """
+    from torsh._recording import Recording, run_command
+
+    if _call(_MEMORY, 0, _Memory(ctypes.sizeof(_Memory))):
+        return None
+    import os
+
+    if path is not None:
+        run_command("snapshot", os.getpid(), "-o", path)
+        return Recording(path)
+    import shutil
+    import tempfile
+    import weakref
+
+    folder = tempfile.mkdtemp(prefix="torsh-snapshot-")
+    recording = Recording(os.path.join(folder, "snapshot.torsh"))
+    weakref.finalize(recording, shutil.rmtree, folder, ignore_errors=True)
+    run_command("snapshot", os.getpid(), "-o", recording.path)
+    return recording
+
+
+def export(format: str, path: object) -> "str | None":
+    """Export what the session holds now, in one of torsh export's formats; returns the path. None without the agent."""
+    recording = snapshot()
+    return recording.export(format, path) if recording else None
+
+
+def leaks_since(mark: str, min_bytes: int = 0) -> "list[dict]":
+    """
+    What was allocated since the program set this mark, and is still there, by line: dictionaries with bytes, blocks,
+    function, file, line and stack, the largest first. Empty without the agent.
+    """
+    recording = snapshot()
+    return _lines(recording, min_bytes, since=mark) if recording else []
+
+
+def _lines(recording, min_bytes=0, **window):
+    import os
+
+    report = recording.read("leaks", limit=0, pid=os.getpid(), min_bytes=min_bytes, **window)
+    lines = {}
+    for leak in report["leaks"]:
+        stack = leak["stack"]
+        if any(_is_own(frame) for frame in stack):
+            continue
+        frame = _frame_of_user(stack)
+        key = frame["file"], frame["line"], frame["function"]
+        line = lines.setdefault(key, {"bytes": 0, "blocks": 0, "function": frame["function"], "file": frame["file"],
+                                      "line": frame["line"], "stack": stack})
+        line["bytes"] += leak["bytes"]
+        line["blocks"] += leak["blocks"]
+    return sorted(lines.values(), key=lambda line: -line["bytes"])
+
+
+def _is_own(frame):
+    """Is it of the code that takes a snapshot, or measures?"""
+    return frame.get("language") == "python" and frame["file"] in (__file__, __file__.replace("_memory", "_recording"))
+
+
+def _frame_of_user(stack):
+    """The innermost frame of Python that is not of an installed package, else of Python, else of any."""
+    import sysconfig
+
+    installed = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    python = [frame for frame in stack if frame.get("language") == "python"]
+    own = [frame for frame in python if not frame["file"].startswith((*installed, "<frozen"))]
+    return next(iter(own or python or stack), {"file": None, "line": None, "function": None})
+
+
+def _to_frame(rows):
+    for name in ("pandas", "polars"):
+        try:
+            return __import__(name).DataFrame(rows)
+        except ImportError:
+            pass
+    return rows
+
+
+class memory:
+    """
+    A window over this process's heap: `with torsh.memory() as m:`. Afterwards m.peak_bytes is how far the heap rose
+    above its size at the begin, m.stayed_bytes and m.stayed_blocks what it has more than then (negative: less), and
+    m.lines what was allocated in the window and is still there, by line. Windows may be nested and overlap; what
+    other threads do counts. lines=False saves the snapshot that m.lines takes at the end. Without the agent all
+    are 0 and empty.
+    """
+
+    def __init__(self, name: "str | None" = None, lines: bool = True) -> None:
+        global _n_windows
+        _n_windows += 1
+        self.name = f"{name or 'torsh.memory'} #{_n_windows}"
+        self.peak_bytes = self.stayed_bytes = self.stayed_blocks = self.begin_bytes = self.end_bytes = 0
+        self._memory, self._has_lines = _Memory(ctypes.sizeof(_Memory)), lines
+        self._is_open, self._range, self._recording, self._found = False, 0, None, None
+
+    def __enter__(self) -> "memory":
+        if self._has_lines and _entry is not None:
+            import torsh
+
+            self._range = torsh.range_start(self.name)
+        self._is_open = _call(_BEGIN, 0, self._memory) == 0
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        window = self._memory
+        if self._is_open and _call(_END, window.window, window) == 0:
+            self.begin_bytes, self.end_bytes = window.begin_bytes, window.current_bytes
+            self.peak_bytes = window.peak_bytes - window.begin_bytes
+            self.stayed_bytes = window.current_bytes - window.begin_bytes
+            self.stayed_blocks = window.current_blocks - window.begin_blocks
+        if self._range:
+            import torsh
+
+            torsh.range_end(self._range)
+            self._recording = snapshot()
+        self._is_open, self._range = False, 0
+
+    @property
+    def lines(self) -> "list[dict]":
+        """What stayed, by line, the largest first: dictionaries with bytes, blocks, function, file, line and stack."""
+        if self._found is None:
+            self._found = _lines(self._recording, region=self.name) if self._recording else []
+            self._recording = None
+        return self._found
+
+    def frame(self) -> object:
+        """m.lines without the stacks: a DataFrame of pandas or polars where one is installed, else dictionaries."""
+        return _to_frame([{key: value for key, value in line.items() if key != "stack"} for line in self.lines])

@@ -29,6 +29,8 @@ Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
 Requires-Python: >=3.8
+Provides-Extra: pytest
+Requires-Dist: pytest>=8; extra == "pytest"
 Description-Content-Type: text/markdown
 
 {readme}"""
@@ -37,6 +39,10 @@ Wheel-Version: 1.0
 Generator: torsh ({version})
 Root-Is-Purelib: false
 Tag: py3-none-{platform}
+"""
+ENTRY_POINTS = """\
+[pytest11]
+torsh = torsh.pytest_plugin
 """
 
 
@@ -83,6 +89,7 @@ def main():
                                licences="\n".join(f"License-File: {name}" for name in sorted(licences)))
     wheel.add(f"{info}/METADATA", metadata.encode())
     wheel.add(f"{info}/WHEEL", WHEEL.format(version=version, platform=platform).encode())
+    wheel.add(f"{info}/entry_points.txt", ENTRY_POINTS.encode())
     for name, licence in sorted(licences.items()):
         wheel.add(f"{info}/{name}", licence.read_bytes())
     wheel.close()

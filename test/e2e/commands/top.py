@@ -26,7 +26,7 @@ def top_prints_a_frame():
         expect_equal((row[0], row[1]), (str(target.pid), "7"), "pid and rank")
         held = next(line for line in lines if "keep_first" in line)
         line = OBEYS_LINES["malloc(FIRST_BYTES)"]
-        assert re.match(rf"\s*19.6 KiB\s+20\s+[\d.]+ %  keep_first  \S*obeys.c:{line}$", held), held
+        assert re.match(rf"\s*19.6 KiB\s+20\s+[\d.]+%  keep_first  \S*obeys.c:{line}$", held), held
         target.end()
 
 

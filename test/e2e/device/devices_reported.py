@@ -82,10 +82,12 @@ def rows(text):
     """Of each row of the table the calls, and those of the operators below it."""
     found = []
     for line in text.splitlines():
-        if re.match(r" *[\d,]+ +\S+ \S+ +[\d.]+%", line):
-            found.append((int(line.split()[0].replace(",", "")), []))
-        elif found and re.match(r" *[\d,]+ +\S+ \S+ +(high|medium|low|unattributed) ", line):
-            found[-1][1].append(int(line.split()[0].replace(",", "")))
+        row = re.match(r"\S.*?  +([\d,]+)  +[\d.]+ \S+  +[\d.]+%", line)
+        part = re.match(r"    ([\d,]+) calls?, [\d.]+ \S+(: | in .*\(confidence (high|medium|low)\)$)", line)
+        if row:
+            found.append((int(row[1].replace(",", "")), []))
+        elif found and part:
+            found[-1][1].append(int(part[1].replace(",", "")))
     return found
 
 

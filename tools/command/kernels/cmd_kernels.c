@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh kernels: device activity, and the operators that launched it. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,12 @@
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/symbols/symbols.h"
+#include "tools/terminal/table.h"
+#include "tools/terminal/terminal.h"
 
 #define TEXT_LIMIT 30
 #define OPS_SHOWN 3
+#define NAME_LONGEST 150 /* templates of C++ are cut here; JSON has them whole */
 
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
@@ -233,56 +237,148 @@ static void print_json(const struct view *view)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/*
- * Below the group's calls and time those of the kernels; without any operators, the heading
- * contains that.
- */
-static void print_operators(const struct view *view, const struct kernel_group *group)
-{
-	char text[SIZE_TEXT_BYTES];
+enum {
+	COLUMN_NAME,
+	COLUMN_CALLS,
+	COLUMN_TOTAL,
+	COLUMN_SHARE,
+	COLUMN_BAR,
+	COLUMN_AVERAGE,
+	COLUMN_MAX,
+	COLUMN_BYTES,
+	N_COLUMNS
+};
 
+static const struct table_column columns[N_COLUMNS] = {
+	[COLUMN_NAME] = {"kernel, copy or memset", TABLE_NAME, .cut = CUT_MIDDLE},
+	[COLUMN_CALLS] = {"calls", TABLE_NUMBER, .drop = 0},
+	[COLUMN_TOTAL] = {"total", TABLE_NUMBER, .drop = 0},
+	[COLUMN_SHARE] = {"share", TABLE_NUMBER, .drop = 0},
+	[COLUMN_BAR] = {"", TABLE_BAR, .drop = 3},
+	[COLUMN_AVERAGE] = {"average", TABLE_NUMBER, .drop = 1},
+	[COLUMN_MAX] = {"longest", TABLE_NUMBER, .drop = 4},
+	[COLUMN_BYTES] = {"bytes", TABLE_NUMBER, .drop = 2},
+};
+
+/* "54 calls, 270 µs", of so many calls with times. The caller frees it. */
+static char *calls_text(uint64_t calls, uint64_t timed, uint64_t total_ns)
+{
+	char n[SIZE_TEXT_BYTES], total[SIZE_TEXT_BYTES];
+
+	torsh_size_counted(calls, "call", n);
+	return timed ? torsh_need_text("%s, %s", n, torsh_size_duration(total_ns, total))
+		     : torsh_need_text("%s", n);
+}
+
+/* Below the kernel who launched it; if nothing did anywhere, the heading has that. */
+static void put_operators(struct table *table, const struct view *view,
+			  const struct kernel_group *group)
+{
 	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
 		const struct kernel_row *row = &group->rows[i];
+		bool has_family = row->reason && row->family && row->what == DEVICE_KERNEL;
+		char *calls;
 
 		if (row->reason == KERNEL_NO_OPERATOR && !view->has_operators)
 			continue;
-		torsh_text_cell(stdout, torsh_size_grouped(row->calls, text));
-		torsh_text_cell(stdout,
-				row->timed ? torsh_size_duration(row->total_ns, text) : "-");
-		printf("%*s%-12s  ", KERNELS_INDENT, "",
-		       torsh_attribution_words[row->method].confidence);
-		torsh_text_function(stdout, row->reason ? torsh_kernel_reasons[row->reason]
-							: row->operator_name);
-		if (row->reason && row->family && row->what == DEVICE_KERNEL)
-			printf("; by its name %s", row->family);
-		puts(row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
+		calls = calls_text(row->calls, row->timed, row->total_ns);
+		if (row->reason)
+			torsh_table_note(
+				table, "%s: %s%s%s", calls, torsh_kernel_reasons[row->reason],
+				has_family ? "; by its name " : "", has_family ? row->family : "");
+		else
+			torsh_table_note(
+				table, "%s in %s%s  (confidence %s)", calls, row->operator_name,
+				row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph"
+								      : "",
+				torsh_attribution_words[row->method].confidence);
+		free(calls);
 	}
 	if (group->n > OPS_SHOWN)
-		printf("%22s%*s... and %zu more\n", "", KERNELS_INDENT, "", group->n - OPS_SHOWN);
+		torsh_table_note(table, "... and %zu more", group->n - OPS_SHOWN);
 }
 
-static void print_group(const struct view *view, const struct kernel_group *group)
-{
-	uint64_t all_ns = view->kernels.total_ns;
-	char text[SIZE_TEXT_BYTES];
+/* What a row holds below its notes. */
+struct below {
+	const struct view *view;
+	const char *name;
+};
 
-	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
-	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
-	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout,
-			group->timed ? torsh_size_duration(torsh_kernel_group_average(group), text)
-				     : "-");
-	torsh_text_cell(stdout,
-			group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
-				? "-"
-				: torsh_size_human(group->bytes, text));
-	fputs(group->rows->what == DEVICE_COPY ? "  copy " : "  ", stdout);
-	torsh_text_function(stdout, shown_name(view, group->rows));
-	putchar('\n');
-	print_operators(view, group);
-	torsh_kernels_show_lines(&view->kernels, group->rows, view->reading->symbols);
-	if (view->shows_counters && group->rows->what == DEVICE_KERNEL)
-		torsh_kernel_counters_print(&view->kernels.counters, group->rows->name);
+static void print_counters(void *context, FILE *out)
+{
+	const struct below *below = context;
+
+	(void)out;
+	torsh_kernel_counters_print(&below->view->kernels.counters, below->name);
+}
+
+/* A name without what every kernel has, and what a terminal would obey. The caller frees it. */
+static char *name_text(const struct view *view, const struct kernel_row *row)
+{
+	const char *name = shown_name(view, row);
+	char *text, *cut;
+
+	if (row->what == DEVICE_KERNEL && strncmp(name, "void ", 5) == 0)
+		name += 5;
+	text = torsh_need_text("%s%s", row->what == DEVICE_COPY ? "copy " : "", name);
+	for (char *at = text; *at; at++)
+		*at = iscntrl((unsigned char)*at) ? '?' : *at;
+	torsh_terminal_clean(text);
+	cut = torsh_columns_cut(text, NAME_LONGEST, CUT_MIDDLE);
+	free(text);
+	return cut;
+}
+
+/* "-" if none of its calls has a time. */
+static void put_time(struct table *table, const struct kernel_group *group, uint64_t ns)
+{
+	if (group->timed)
+		torsh_table_time(table, ns);
+	else
+		torsh_table_unknown(table);
+}
+
+static void put_group(struct table *table, const struct view *view,
+		      const struct kernel_group *group, struct below *below)
+{
+	const struct kernel_row *row = group->rows;
+	uint64_t all_ns = view->kernels.total_ns;
+	bool has_bytes = row->what != DEVICE_KERNEL && row->what != DEVICE_GRAPH;
+	char *name = name_text(view, row);
+
+	torsh_table_cell(table, "%s", name);
+	free(name);
+	torsh_table_count(table, group->calls);
+	put_time(table, group, group->total_ns);
+	torsh_table_percent(table, (double)group->total_ns, (double)all_ns);
+	torsh_table_bar(table, all_ns ? (double)group->total_ns / (double)all_ns : 0);
+	put_time(table, group, torsh_kernel_group_average(group));
+	put_time(table, group, group->max_ns);
+	if (has_bytes)
+		torsh_table_bytes(table, group->bytes);
+	else
+		torsh_table_unknown(table);
+	put_operators(table, view, group);
+	torsh_kernels_put_lines(table, &view->kernels, row, view->reading->symbols);
+	*below = (struct below){.view = view, .name = row->name};
+	if (view->shows_counters && row->what == DEVICE_KERNEL)
+		torsh_table_below(table, print_counters, below);
+}
+
+static void print_groups(const struct view *view, size_t n)
+{
+	struct table *table = torsh_table_create(columns, N_COLUMNS);
+	struct below *below = torsh_need_items(NULL, 0, n, sizeof(*below));
+	bool has_bytes = false;
+
+	for (size_t i = 0; i < n; i++) {
+		has_bytes = has_bytes || view->groups[i].bytes;
+		put_group(table, view, &view->groups[i], &below[i]);
+	}
+	if (!has_bytes)
+		torsh_table_hide(table, COLUMN_BYTES);
+	torsh_table_print(table, stdout);
+	free(below);
 }
 
 static void print_text(const struct view *view)
@@ -307,10 +403,8 @@ static void print_text(const struct view *view)
 	else
 		torsh_text_heading(stdout, "%s of devices' time, launched without operators",
 				   torsh_size_duration(view->kernels.total_ns, total));
-	printf("%10s %10s %6s %10s %10s  name, confidence and operators\n", "calls", "total", "",
-	       "average", "bytes");
-	for (size_t i = 0; i < n; i++)
-		print_group(view, &view->groups[i]);
+	putchar('\n');
+	print_groups(view, n);
 	torsh_text_more(stdout, view->n_groups - n);
 	torsh_kernels_show_calls(&view->kernels.calls);
 }

@@ -6,7 +6,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/size.h"
-#include "tools/report/text.h"
+#include "tools/frames/short_name.h"
 #include "tools/symbols/cuda_frames.h"
 
 #define LINES_SHOWN 3
@@ -129,25 +129,28 @@ void torsh_kernels_emit_lines(struct json_writer *json, const struct kernels *ke
 	free(lines.items);
 }
 
-void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row,
-			      struct symbols *symbols)
+void torsh_kernels_put_lines(struct table *table, const struct kernels *kernels,
+			     const struct kernel_row *row, struct symbols *symbols)
 {
 	struct shown_lines lines = {0};
-	char text[SIZE_TEXT_BYTES];
+	char calls[SIZE_TEXT_BYTES], total[SIZE_TEXT_BYTES];
 
 	collect(&lines, kernels, row, symbols);
 	for (size_t i = 0; i < lines.n && i < LINES_SHOWN; i++) {
 		const struct shown_line *line = &lines.items[i];
+		char *function = torsh_short_frame(line->frame);
+		char *place = torsh_short_place(line->frame, torsh_working_directory());
 
-		torsh_text_cell(stdout, torsh_size_grouped(line->calls, text));
-		torsh_text_cell(stdout,
-				line->timed ? torsh_size_duration(line->total_ns, text) : "-");
-		printf("%*s%s at ", KERNELS_INDENT, "",
-		       line->is_captured ? "captured" : "launched");
-		torsh_text_frame(stdout, line->frame);
+		torsh_table_note(table, "%s%s%s %s at %s, %s",
+				 torsh_size_counted(line->calls, "call", calls),
+				 line->timed ? ", " : "",
+				 line->timed ? torsh_size_duration(line->total_ns, total) : "",
+				 line->is_captured ? "captured" : "launched", function, place);
+		free(function);
+		free(place);
 	}
 	if (lines.n > LINES_SHOWN)
-		printf("%22s%*s... and %zu more lines\n", "", KERNELS_INDENT, "",
-		       lines.n - LINES_SHOWN);
+		torsh_table_note(table, "... and %s",
+				 torsh_size_counted(lines.n - LINES_SHOWN, "more line", calls));
 	free(lines.items);
 }

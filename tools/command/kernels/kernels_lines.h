@@ -6,12 +6,7 @@
 #include "tools/base/json_writer.h"
 #include "tools/device/kernels/kernels.h"
 #include "tools/symbols/symbols.h"
-
-/*
- * Blanks between calls and time of a part of a kernel's and what these are of, which stands below
- * the kernel's name.
- */
-#define KERNELS_INDENT 33
+#include "tools/terminal/table.h"
 
 /*
  * Whatever has that name, which is so many calls, by the line that captured or launched it:
@@ -21,8 +16,8 @@ void torsh_kernels_emit_lines(struct json_writer *json, const struct kernels *ke
 			      const struct kernel_row *row, uint64_t n_calls,
 			      struct symbols *symbols);
 
-/* The first few of the same. */
-void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row,
-			      struct symbols *symbols);
+/* The first few of the same, as notes of the table's last row. */
+void torsh_kernels_put_lines(struct table *table, const struct kernels *kernels,
+			     const struct kernel_row *row, struct symbols *symbols);
 
 #endif

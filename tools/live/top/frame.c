@@ -10,6 +10,7 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/live/top/top_sites.h"
+#include "tools/report/screen/screen_processes.h"
 #include "tools/terminal/columns.h"
 
 #define SITE_NUMBERS 38 /* columns before a function, and between it and its place */
@@ -25,6 +26,7 @@ struct row {
 struct rows {
 	struct row *items;
 	size_t n, n_room;
+	size_t n_running; /* these come first */
 };
 
 static void keep_past(struct top *top)
@@ -123,6 +125,11 @@ static struct row make_row(const struct top *top, const struct live_session *ses
 	return row;
 }
 
+static bool is_running(const struct recorded_process *process)
+{
+	return process->end == TORSH__PROCESS__END_KIND__RUNNING;
+}
+
 static int compare_numbers(uint64_t a, uint64_t b)
 {
 	return a < b ? 1 : -(a > b);
@@ -133,6 +140,8 @@ static int compare_rows(const void *a, const void *b, void *order)
 	const struct row *one = a, *other = b;
 	int rc = 0;
 
+	if (is_running(one->process) != is_running(other->process))
+		return is_running(one->process) ? -1 : 1;
 	switch (*(enum top_order *)order) {
 	case TOP_BY_LIVE:
 		rc = compare_numbers(one->process->heap.current_bytes,
@@ -151,6 +160,7 @@ static int compare_rows(const void *a, const void *b, void *order)
 	return rc ? rc : -compare_numbers(one->process->pid, other->process->pid);
 }
 
+/* Add the processes that run; if none does, all. */
 static void collect_rows(struct rows *rows, const struct top *top)
 {
 	enum top_order order = top->order;
@@ -167,6 +177,8 @@ static void collect_rows(struct rows *rows, const struct top *top)
 	}
 	if (rows->n)
 		qsort_r(rows->items, rows->n, sizeof(*rows->items), compare_rows, &order);
+	while (rows->n_running < rows->n && is_running(rows->items[rows->n_running].process))
+		rows->n_running++;
 }
 
 static bool is_paused(const struct live_sessions *sessions)
@@ -215,8 +227,26 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 			 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : ""));
 }
 
-static void put_processes(struct top_frame *frame, const struct rows *rows, size_t n)
+/* "78 have ended: bash 75, sed 3". */
+static void put_ended(struct top_frame *frame, const struct rows *rows)
 {
+	size_t n = rows->n - rows->n_running;
+	const struct recorded_process **ended = torsh_need_items(NULL, 0, n, sizeof(*ended));
+	char *programs;
+
+	for (size_t i = 0; i < n; i++)
+		ended[i] = rows->items[rows->n_running + i].process;
+	programs = torsh_screen_programs(ended, n);
+	put_line(frame, false, torsh_need_text("%8s %zu ended: %s", "", n, programs));
+	free(programs);
+	free(ended);
+}
+
+static void put_processes(struct top_frame *frame, const struct rows *rows, size_t n_most)
+{
+	size_t n_rows = rows->n_running ? rows->n_running : rows->n;
+	size_t n = n_most && n_most < n_rows ? n_most : n_rows;
+
 	put_line(frame, false, torsh_need_text("%s", ""));
 	put_line(frame, true,
 		 torsh_need_text("%8s %5s %11s %12s %11s %12s %9s  %s", "PID", "RANK", "LIVE",
@@ -238,15 +268,10 @@ static void put_processes(struct top_frame *frame, const struct rows *rows, size
 					 torsh_size_grouped(process->dropped, dropped),
 					 torsh_recording_program_name(process)));
 	}
-	if (n < rows->n)
-		put_line(frame, false, torsh_need_text("%8s and %zu more", "", rows->n - n));
-}
-
-static const char *last_component(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
+	if (n < n_rows)
+		put_line(frame, false, torsh_need_text("%8s and %zu more", "", n_rows - n));
+	if (n_rows < rows->n)
+		put_ended(frame, rows);
 }
 
 /* The end of a place stays, which has file and line; a function gives way first. */
@@ -254,27 +279,21 @@ static void put_site(struct top_frame *frame, const struct top_site *site, uint6
 		     size_t n_columns)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES];
-	const char *function = site->function ? site->function : "(unknown)";
 	double share = live_bytes ? 100.0 * (double)site->bytes / (double)live_bytes : 0;
 	size_t room = n_columns > SITE_NUMBERS + 2 * NAME_LEAST ? n_columns - SITE_NUMBERS
 								: 2 * NAME_LEAST;
-	char *place = NULL, *short_place, *short_function;
+	char *short_place, *short_function;
 	size_t n_place;
 
-	if (site->line)
-		place = torsh_need_text("%s:%d", site->file, site->line);
-	else
-		place = torsh_need_text("%s", site->module ? last_component(site->module) : "");
-	short_place = torsh_columns_cut(place, n_columns ? room - NAME_LEAST : 0, CUT_START);
+	short_place = torsh_columns_cut(site->place, n_columns ? room - NAME_LEAST : 0, CUT_START);
 	n_place = torsh_columns_of(short_place);
-	short_function = torsh_columns_cut(function, n_columns ? room - n_place : 0, CUT_MIDDLE);
+	short_function = torsh_columns_cut(site->name, n_columns ? room - n_place : 0, CUT_MIDDLE);
 	put_line(frame, false,
-		 torsh_need_text("%11s %12s %6.1f%%  %s  %s", torsh_size_human(site->bytes, bytes),
+		 torsh_need_text("%11s %12s %7.1f%%  %s  %s", torsh_size_human(site->bytes, bytes),
 				 torsh_size_grouped(site->blocks, blocks), share, short_function,
 				 short_place));
 	free(short_place);
 	free(short_function);
-	free(place);
 }
 
 static void put_sites(struct top_frame *frame, const struct top *top, uint64_t live_bytes,
@@ -312,7 +331,7 @@ void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_pr
 	}
 	collect_rows(&rows, top);
 	put_sums(frame, top, &rows, &live_bytes);
-	put_processes(frame, &rows, n_processes && n_processes < rows.n ? n_processes : rows.n);
+	put_processes(frame, &rows, n_processes);
 	put_sites(frame, top, live_bytes, n_sites, n_columns);
 	free(rows.items);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/base/die.h"
+#include "tools/frames/short_name.h"
 #include "tools/memory/allocation_sites.h"
 
 /*
@@ -73,6 +75,14 @@ static int compare_lines(const void *a, const void *b)
 	return rc ? rc : (one->line > other->line) - (one->line < other->line);
 }
 
+static int compare_shown(const void *a, const void *b)
+{
+	const struct top_site *one = a, *other = b;
+	int rc = strcmp(one->place, other->place);
+
+	return rc ? rc : strcmp(one->name, other->name);
+}
+
 static int compare_sizes(const void *a, const void *b)
 {
 	const struct top_site *one = a, *other = b;
@@ -81,30 +91,58 @@ static int compare_sizes(const void *a, const void *b)
 		return one->bytes > other->bytes ? -1 : 1;
 	if (one->blocks != other->blocks)
 		return one->blocks > other->blocks ? -1 : 1;
-	return compare_lines(a, b);
+	return compare_shown(a, b);
 }
 
-void torsh_top_sites_settle(struct top_sites *sites)
+/* Sort by compare, and merge what is equal. */
+static void merge(struct top_sites *sites, int (*compare)(const void *a, const void *b))
 {
 	size_t n = 0;
 
-	if (!sites->n)
-		return;
-	qsort(sites->items, sites->n, sizeof(*sites->items), compare_lines);
+	qsort(sites->items, sites->n, sizeof(*sites->items), compare);
 	for (size_t i = 0; i < sites->n; i++) {
-		if (n && compare_lines(&sites->items[n - 1], &sites->items[i]) == 0) {
+		if (n && compare(&sites->items[n - 1], &sites->items[i]) == 0) {
 			sites->items[n - 1].bytes += sites->items[i].bytes;
 			sites->items[n - 1].blocks += sites->items[i].blocks;
+			free(sites->items[i].name);
+			free(sites->items[i].place);
 		} else {
 			sites->items[n++] = sites->items[i];
 		}
 	}
 	sites->n = n;
-	qsort(sites->items, n, sizeof(*sites->items), compare_sizes);
+}
+
+static void name_site(struct top_site *site)
+{
+	const char *directory = torsh_working_directory();
+	const char *module = site->module ? strrchr(site->module, '/') : NULL;
+
+	module = module ? module + 1 : site->module ? site->module : "";
+	site->name = site->function ? torsh_short_function(site->function)
+				    : torsh_need_text("(unknown)");
+	site->place = site->line ? torsh_need_text("%s:%d", torsh_frame_path(site->file, directory),
+						   site->line)
+				 : torsh_need_text("%s", module);
+}
+
+void torsh_top_sites_settle(struct top_sites *sites)
+{
+	if (!sites->n)
+		return;
+	merge(sites, compare_lines);
+	for (size_t i = 0; i < sites->n; i++)
+		name_site(&sites->items[i]);
+	merge(sites, compare_shown);
+	qsort(sites->items, sites->n, sizeof(*sites->items), compare_sizes);
 }
 
 void torsh_top_sites_free(struct top_sites *sites)
 {
+	for (size_t i = 0; i < sites->n; i++) {
+		free(sites->items[i].name);
+		free(sites->items[i].place);
+	}
 	free(sites->items);
 	*sites = (struct top_sites){0};
 }

@@ -5,11 +5,15 @@
 
 #include "tools/symbols/symbols.h"
 
-/* Texts are the symbols'; function may be NULL, file is where line isn't 0. */
+/*
+ * Texts of the frame are the symbols'; function may be NULL, file is where line isn't 0. Settled
+ * sites have names and places as they are shown: sites that would look alike are one.
+ */
 struct top_site {
 	const char *function, *file, *module;
 	int line;
 	uint64_t bytes, blocks;
+	char *name, *place; /* "std::map<…>::insert", "train.py:30" or "libtorch.so" */
 };
 
 struct top_sites {
@@ -21,7 +25,7 @@ struct top_sites {
 void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process *process,
 			 struct symbols *symbols);
 
-/* Merge the sites of each line. Call after the last one was added. */
+/* Merge the sites of each line, the largest first. Call after the last one was added. */
 void torsh_top_sites_settle(struct top_sites *sites);
 
 /* Free the sites. */

@@ -171,14 +171,16 @@ static void count_program(struct program *programs, size_t *n, const char *name)
 	programs[i].n++;
 }
 
-/* "bash 75, sed 3 and 4 others", which the caller frees. */
-static char *programs_text(struct program *programs, size_t n)
+char *torsh_screen_programs(const struct recorded_process *const *processes, size_t n)
 {
+	struct program *programs = torsh_need_items(NULL, 0, n, sizeof(*programs));
 	char *text = NULL, others[SIZE_TEXT_BYTES];
-	size_t n_others = 0;
+	size_t n_programs = 0, n_others = 0;
 
-	qsort(programs, n, sizeof(*programs), compare_programs);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
+		count_program(programs, &n_programs, torsh_recording_program_name(processes[i]));
+	qsort(programs, n_programs, sizeof(*programs), compare_programs);
+	for (size_t i = 0; i < n_programs; i++) {
 		if (i >= NAMES_SHOWN)
 			n_others += programs[i].n;
 		else if (programs[i].n == 1)
@@ -189,6 +191,7 @@ static char *programs_text(struct program *programs, size_t n)
 	if (n_others)
 		text = torsh_screen_append(text, "%s",
 					   torsh_size_counted(n_others, "other", others));
+	free(programs);
 	return text;
 }
 
@@ -202,48 +205,40 @@ static bool has_failed(const struct recorded_process *process)
 static void print_helpers(const struct screen_processes *processes)
 {
 	const struct overview *overview = processes->overview;
-	size_t n_folded = overview->n_processes - processes->n_shown, n = 0, n_failed = 0;
-	struct program *programs = torsh_need_items(NULL, 0, n_folded, sizeof(*programs));
+	size_t n = overview->n_processes - processes->n_shown, n_failed = 0;
+	const struct recorded_process **folded = torsh_need_items(NULL, 0, n, sizeof(*folded));
 	char count[SIZE_TEXT_BYTES], *names;
 
-	for (size_t i = processes->n_shown; i < overview->n_processes; i++) {
-		const struct recorded_process *process = overview->processes[processes->order[i]];
-
-		count_program(programs, &n, torsh_recording_program_name(process));
-		n_failed += has_failed(process);
+	for (size_t i = 0; i < n; i++) {
+		folded[i] = overview->processes[processes->order[processes->n_shown + i]];
+		n_failed += has_failed(folded[i]);
 	}
-	names = programs_text(programs, n);
-	torsh_size_counted(
-		n_folded,
-		n_folded + processes->n_shown > PROCESSES_SHOWN ? "more process" : "helper", count);
+	names = torsh_screen_programs(folded, n);
+	torsh_size_counted(n, processes->n_shown < PROCESSES_SHOWN ? "helper" : "more process",
+			   count);
 	if (n_failed)
 		torsh_screen_line(STYLE_DIM, 1, "and %s: %s; %zu ended with an error (--tree)",
 				  count, names, n_failed);
 	else
 		torsh_screen_line(STYLE_DIM, 1, "and %s: %s (--tree)", count, names);
 	free(names);
-	free(programs);
+	free(folded);
 }
 
 static void print_unfollowed(const struct overview *overview)
 {
-	size_t n = 0;
-	struct program *programs =
-		torsh_need_items(NULL, 0, overview->n_unfollowed, sizeof(*programs));
-	char *names;
+	const struct recorded_process *first = overview->unfollowed[0];
+	char *names =
+		torsh_screen_programs((const struct recorded_process *const *)overview->unfollowed,
+				      overview->n_unfollowed);
 
-	for (size_t i = 0; i < overview->n_unfollowed; i++)
-		count_program(programs, &n, torsh_recording_program_name(overview->unfollowed[i]));
-	names = programs_text(programs, n);
 	if (overview->n_unfollowed == 1)
 		torsh_screen_line(STYLE_DIM, 1, "not followed: %s (pid %" PRIu32 "): %s", names,
-				  overview->unfollowed[0]->pid,
-				  overview->unfollowed[0]->not_followed);
+				  first->pid, first->not_followed);
 	else
 		torsh_screen_line(STYLE_DIM, 1, "not followed: %s (-v): %s", names,
-				  overview->unfollowed[0]->not_followed);
+				  first->not_followed);
 	free(names);
-	free(programs);
 }
 
 void torsh_screen_processes_folded(const struct screen_processes *processes)

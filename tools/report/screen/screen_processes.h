@@ -28,4 +28,7 @@ void torsh_screen_processes_main(const struct screen_processes *processes, size_
 /* "and 78 helpers: bash 75, sed 3"; programs that were not followed, with the reason. */
 void torsh_screen_processes_folded(const struct screen_processes *processes);
 
+/* Returns the programs of processes and how many ran each: "bash 75, sed 3, 4 others"; to be freed. */
+char *torsh_screen_programs(const struct recorded_process *const *processes, size_t n);
+
 #endif

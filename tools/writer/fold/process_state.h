@@ -120,6 +120,7 @@ struct process_state {
 	int timeline_failed; /* -errno, as columns_failed */
 	/* device memory changes are in the timeline, with marks of the heap between them */
 	bool has_device_memory;
+	bool has_operators, has_devices; /* it ran operators, it launched work of devices */
 	uint32_t device_thread; /* of the latest change */
 };
 

@@ -89,6 +89,9 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 	step_name ended;
 	bool is_step;
 
+	state->has_operators = state->has_operators ||
+			       (event->id == EVENT_OP_BEGIN && event->op_begin.scope != OP_USER);
+	state->has_devices = state->has_devices || event->id == EVENT_LAUNCH;
 	producer->scope = torsh_scopes_take(&state->scopes, producer->number, event);
 	if (event->id == EVENT_TENSOR)
 		mark_tensor(state, &event->tensor);

@@ -53,6 +53,8 @@ void torsh_summary_add(struct summary *summary, const struct target *target)
 		.live_bytes = tracker->bytes,
 		.live_blocks = tracker->n,
 		.has_heap = counts.delivered && !is_heap_left_out(target),
+		.has_operators = state->has_operators,
+		.has_devices = state->has_devices,
 		.is_lossy = torsh_target_is_lossy(target),
 		.ended_with_exit = state->has_exited && state->exit_stamp == state->last_stamp,
 	};
@@ -79,6 +81,33 @@ static void print_process(FILE *out, const struct process_summary *process)
 	fputc('\n', out);
 }
 
+/* Three commands that make sense for what was recorded. */
+static void print_next(FILE *out, const struct summary *summary, const char *recording)
+{
+	bool has_heap = false, has_operators = false, has_devices = false;
+	const char *names[5];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < summary->n; i++) {
+		has_heap = has_heap || summary->processes[i].has_heap;
+		has_operators = has_operators || summary->processes[i].has_operators;
+		has_devices = has_devices || summary->processes[i].has_devices;
+	}
+	if (has_heap)
+		names[n++] = "leaks";
+	if (has_devices)
+		names[n++] = "kernels";
+	if (has_operators)
+		names[n++] = "ops";
+	if (has_heap)
+		names[n++] = "peak";
+	names[n++] = "html";
+	fprintf(out, "torsh: recording in %s; next: torsh report", recording);
+	for (size_t i = 0; i < n && i < 2; i++)
+		fprintf(out, "%s torsh %s", i + 1 < n && i == 0 ? "," : " or", names[i]);
+	fputc('\n', out);
+}
+
 static int by_events(const void *a, const void *b)
 {
 	const struct process_summary *x = a, *y = b;
@@ -101,7 +130,6 @@ void torsh_summary_print(FILE *out, const struct summary *summary, const char *r
 	if (n > LINES_MAX)
 		fprintf(out, "torsh: and %s\n",
 			torsh_size_counted(n - LINES_MAX, "more process", more));
-	fprintf(out, "torsh: recording in %s; next, to see what leaked: torsh leaks %s\n",
-		recording, recording);
+	print_next(out, summary, recording);
 	free(sorted);
 }

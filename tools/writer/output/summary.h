@@ -17,6 +17,7 @@ struct process_summary {
 	uint64_t peak_bytes, peak_ns; /* since the process's start */
 	uint64_t live_bytes, live_blocks;
 	bool has_heap; /* the heap was recorded: otherwise the four fields above are 0 */
+	bool has_operators, has_devices; /* it ran operators, it launched work of devices */
 	bool is_lossy; /* torsh_target_is_lossy */
 	bool ended_with_exit; /* no events after its exit */
 };

@@ -18,7 +18,8 @@ from harness import *  # noqa: E402,F403
 
 SYNTHETIC = BUILD / "test/synthetic"
 SIZES = ((80, 24), (160, 50))
-TABLES = (["ops"], ["ops", "--group", "shape"], ["steps"], ["steps", "--all"], ["modules"], ["tensors"], ["regions"])
+TABLES = (["ops"], ["ops", "--group", "shape"], ["steps"], ["steps", "--all"], ["modules"], ["tensors"], ["regions"],
+          ["kernels"], ["report"], ["report", "--verbose"])
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -61,6 +62,19 @@ def no_line_is_wider_than_the_terminal(columns, rows):
 
 for size in SIZES:
     add_case(f"no_line_is_wider_than_{size[0]}_columns", no_line_is_wider_than_the_terminal, *size)
+
+
+def the_report_is_one_screen(columns):
+    text, status = on_terminal(["report", synthetic()], columns, 50, TORSH_PAGER="sed s/^/paged:/")
+    expect_equal(status, 0, "status")
+    lines = CONTROLS.sub("", text).splitlines()
+    assert len(lines) <= 50 and "paged:" not in text, f"{len(lines)} rows"
+    for name in ("MEMORY", "TIME", "FINDINGS", "Next:"):
+        assert any(line.startswith(name) for line in lines), f"no {name} in\n{text}"
+
+
+for width in (80, 160):
+    add_case(f"the_report_is_one_screen_of_{width}_columns", the_report_is_one_screen, width)
 
 
 @case

@@ -20,6 +20,7 @@
 #include "tools/symbols/symbols.h"
 #include "tools/terminal/table.h"
 #include "tools/terminal/terminal.h"
+#include "tools/terminal/width.h"
 
 #define TEXT_LIMIT 30
 #define OPS_SHOWN 3
@@ -250,7 +251,7 @@ enum {
 };
 
 static const struct table_column columns[N_COLUMNS] = {
-	[COLUMN_NAME] = {"kernel, copy or memset", TABLE_NAME, .cut = CUT_MIDDLE},
+	[COLUMN_NAME] = {"kernel, copy or memset", TABLE_NAME, .cut = CUT_END},
 	[COLUMN_CALLS] = {"calls", TABLE_NUMBER, .drop = 0},
 	[COLUMN_TOTAL] = {"total", TABLE_NUMBER, .drop = 0},
 	[COLUMN_SHARE] = {"share", TABLE_NUMBER, .drop = 0},
@@ -312,6 +313,27 @@ static void print_counters(void *context, FILE *out)
 	torsh_kernel_counters_print(&below->view->kernels.counters, below->name);
 }
 
+/* The part of a name that begins with the function. */
+static const char *without_namespaces(const char *name)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	const char *function = name, *at = name;
+
+	while (*at && *at != '<' && *at != ' ') {
+		if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0) {
+			at += sizeof(anonymous) - 1;
+		} else if (strncmp(at, "::", 2) == 0) {
+			at += 2;
+			function = at;
+		} else if (*at == '(') {
+			break;
+		} else {
+			at++;
+		}
+	}
+	return function;
+}
+
 /* A name without what every kernel has, and what a terminal would obey. The caller frees it. */
 static char *name_text(const struct view *view, const struct kernel_row *row)
 {
@@ -320,6 +342,8 @@ static char *name_text(const struct view *view, const struct kernel_row *row)
 
 	if (row->what == DEVICE_KERNEL && strncmp(name, "void ", 5) == 0)
 		name += 5;
+	if (row->what == DEVICE_KERNEL && torsh_width_limit())
+		name = without_namespaces(name);
 	text = torsh_need_text("%s%s", row->what == DEVICE_COPY ? "copy " : "", name);
 	for (char *at = text; *at; at++)
 		*at = iscntrl((unsigned char)*at) ? '?' : *at;

@@ -151,8 +151,10 @@ static void show_times(const struct device_calls *calls, enum device_time_kind k
 
 		if (row->kind != kind || n++ >= CALLS_SHOWN)
 			continue;
-		if (n == 1)
+		if (n == 1) {
+			putchar('\n');
 			torsh_text_heading(stdout, "%s", heading);
+		}
 		torsh_text_cell(stdout, torsh_size_grouped(row->calls, text));
 		torsh_text_cell(stdout, torsh_size_duration(row->total_ns, text));
 		printf("  %s%s%s\n", row->name, row->operator_name ? ", in " : "",

@@ -112,7 +112,7 @@ static void print_findings_and_losses(const struct overview *overview)
 	torsh_losses_sum(&losses, overview->processes, overview->n_processes);
 	torsh_text_visit_notes(overview->recording, overview->processes, overview->n_processes,
 			       count_note, &notes);
-	n_rows = torsh_screen_rows() + rows_at_the_end(&losses, &notes);
+	n_rows = rows_at_the_end(&losses, &notes);
 	torsh_screen_findings(&overview->analysis, overview->symbols,
 			      n_rows < SCREEN_ROWS ? SCREEN_ROWS - n_rows : 0);
 	print_losses(&losses);

@@ -9,8 +9,7 @@
 #include "tools/report/screen/screen_line.h"
 
 #define FINDINGS_SHOWN 4u
-#define ROWS_A_FINDING 5u
-#define ROWS_AROUND 4u /* the heading, and what is left out */
+#define ROWS_A_FINDING 5u /* with what is left out */
 
 /* The command that shows more of it than this one does; NULL: none. */
 static const char *command_of(const struct finding *finding)
@@ -75,11 +74,11 @@ static void print_not_judged(const struct analysis *analysis)
 				  n_alike, reason);
 }
 
-void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols, size_t n_rows)
+void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols,
+			   size_t last_row)
 {
 	bool is_shown_already[N_RULES] = {false};
-	size_t n_fired = 0, n_clear = 0, n_shown = 0,
-	       n_most = n_rows > ROWS_AROUND ? (n_rows - ROWS_AROUND) / ROWS_A_FINDING : 0;
+	size_t n_fired = 0, n_clear = 0, n_shown = 0;
 	char text[SIZE_TEXT_BYTES];
 
 	if (!analysis->has_anything)
@@ -90,12 +89,13 @@ void torsh_screen_findings(const struct analysis *analysis, struct symbols *symb
 	}
 	torsh_screen_section("FINDINGS", "%zu of %s found something, %zu found nothing", n_fired,
 			     torsh_size_counted(N_RULES, "check", text), n_clear);
-	n_most = n_most < 1 ? 1 : n_most > FINDINGS_SHOWN ? FINDINGS_SHOWN : n_most;
-	for (size_t i = 0; i < analysis->n && n_shown < n_most; i++) {
+	for (size_t i = 0; i < analysis->n && n_shown < FINDINGS_SHOWN; i++) {
 		const struct finding *finding = &analysis->findings[i];
 
 		if (is_shown_already[finding->rule])
 			continue;
+		if (n_shown && torsh_screen_rows() + ROWS_A_FINDING > last_row)
+			break;
 		is_shown_already[finding->rule] = true;
 		n_shown++;
 		print_finding(finding, symbols, analysis->rules[finding->rule].n_findings - 1);

@@ -7,9 +7,10 @@
 #include "tools/symbols/symbols.h"
 
 /*
- * Print the worst finding of the worst rules, in about so many rows, and a line about the rules that
- * could not decide.
+ * Print the worst finding of the worst rules, up to about that row of the screen, and a line about
+ * the rules that could not decide.
  */
-void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols, size_t n_rows);
+void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols,
+			   size_t last_row);
 
 #endif

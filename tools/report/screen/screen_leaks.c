@@ -2,6 +2,7 @@
 #include "tools/report/screen/screen_leaks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/base/die.h"
 #include "tools/base/size.h"
@@ -10,6 +11,7 @@
 #include "tools/recording/losses.h"
 #include "tools/report/screen/screen_line.h"
 #include "tools/report/sites/site_rows.h"
+#include "tools/report/text.h"
 #include "tools/terminal/width.h"
 
 #define LEAKS_SHOWN 3u
@@ -69,29 +71,65 @@ static void print_callers(const struct allocation_site *site)
 	free(callers);
 }
 
+/* Leaks at one line of the program. */
+struct leaked_line {
+	const struct allocation_site *site; /* the largest of them */
+	char *where;
+	uint64_t bytes;
+};
+
+/* The lines of the named leaks, the largest first; returns their number. */
+static size_t find_lines(struct leaked_line *lines, const struct allocation_site *items, size_t n)
+{
+	size_t n_lines = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char *where = torsh_screen_blamed(&items[i]);
+		size_t k = 0;
+
+		while (k < n_lines && strcmp(lines[k].where, where) != 0)
+			k++;
+		if (k == n_lines)
+			lines[n_lines++] = (struct leaked_line){.site = &items[i], .where = where};
+		else
+			free(where);
+		lines[k].bytes += items[i].bytes;
+	}
+	return n_lines;
+}
+
+static void print_line(const struct leaks *leaks, const struct leaked_line *line, bool is_first,
+		       bool is_all)
+{
+	char bytes[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES], blocks[64], grows[2 * SIZE_TEXT_BYTES];
+
+	torsh_size_human(line->bytes, bytes);
+	*grows = '\0';
+	/* Steps are those of one stack: the growth of several is not known from them. */
+	if (line->bytes == line->site->bytes)
+		growth_text(line->site, grows, sizeof(grows));
+	if (is_all)
+		torsh_screen_line(STYLE_BAD, 2, "1 leak: %s at %s%s", bytes, line->where, grows);
+	else if (is_first)
+		torsh_screen_line(STYLE_BAD, 2, "%s leaked in %s: %s at %s%s",
+				  torsh_size_human(leaks->bytes, all),
+				  torsh_text_blocks(leaks->blocks, blocks), bytes, line->where,
+				  grows);
+	else
+		torsh_screen_line(STYLE_BAD, 1, "  and %s at %s%s", bytes, line->where, grows);
+	print_callers(line->site);
+}
+
 static void print_leaks(const struct leaks *leaks, size_t n_named)
 {
-	const struct allocation_site *items = leaks->found.items;
-	char bytes[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES], n[SIZE_TEXT_BYTES],
-		grows[2 * SIZE_TEXT_BYTES];
-	size_t n_leaks = leaks->found.n;
+	struct leaked_line *lines = torsh_need_items(NULL, 0, n_named + 1, sizeof(*lines));
+	size_t n = find_lines(lines, leaks->found.items, n_named);
 
-	for (size_t i = 0; i < n_named && i < LEAKS_SHOWN; i++) {
-		char *where = torsh_screen_blamed(&items[i]);
-
-		torsh_size_human(items[i].bytes, bytes);
-		growth_text(&items[i], grows, sizeof(grows));
-		if (i)
-			torsh_screen_line(STYLE_BAD, 1, "  and %s at %s%s", bytes, where, grows);
-		else if (n_leaks == 1)
-			torsh_screen_line(STYLE_BAD, 2, "1 leak: %s at %s%s", bytes, where, grows);
-		else
-			torsh_screen_line(STYLE_BAD, 2, "%s of %s in all: %s at %s%s",
-					  torsh_size_counted(n_leaks, "leak", n),
-					  torsh_size_human(leaks->bytes, all), bytes, where, grows);
-		print_callers(&items[i]);
-		free(where);
-	}
+	for (size_t i = 0; i < n && i < LEAKS_SHOWN; i++)
+		print_line(leaks, &lines[i], i == 0, n == 1 && n_named == leaks->found.n);
+	for (size_t i = 0; i < n; i++)
+		free(lines[i].where);
+	free(lines);
 }
 
 static void print_growth(const struct growth *growth, bool is_named)

@@ -130,7 +130,7 @@ static void print_phases(const struct screen_time *time)
 	struct part parts[N_PHASES + 1];
 	char *text = NULL;
 
-	if (!time->step_ns)
+	if (!time->step_ns || time->other_ns == time->step_ns)
 		return;
 	for (size_t i = 0; i < N_PHASES; i++)
 		parts[i] = (struct part){torsh_phase_names[i], time->phase_ns[i]};

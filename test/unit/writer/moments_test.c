@@ -236,8 +236,8 @@ static void lifetimes_are_counted_by_their_length(void **state)
 				.stamp = stamp, .address = 4096, .size = 10 + i, .site = sites[0]});
 		stamp += ages[i];
 		torsh_heap_free(heap, &producer, stamp, 4096);
-		assert_int_equal(heap->lifetime_blocks[classes[i]], i == 3 ? 2 : 1);
-		assert_in_range(heap->lifetime_bytes[classes[i]], 10 + i, 25);
+		assert_int_equal(heap->lifetimes[classes[i]].blocks, i == 3 ? 2 : 1);
+		assert_in_range(heap->lifetimes[classes[i]].bytes, 10 + i, 25);
 	}
 }
 

@@ -104,10 +104,11 @@ static void keep_ended(struct heap *heap, const struct live_block *block)
 static inline void count_lifetime(struct heap *heap, const struct live_block *block)
 {
 	uint64_t age = relative_stamp(heap, heap->tracker.last_stamp) - block->stamp;
-	unsigned of_age = age ? 64 - (unsigned)__builtin_clzll(age) : 0;
+	struct heap_lifetime *lifetime =
+		&heap->lifetimes[age ? 64 - (unsigned)__builtin_clzll(age) : 0];
 
-	heap->lifetime_blocks[of_age]++;
-	heap->lifetime_bytes[of_age] += block->size;
+	lifetime->blocks++;
+	lifetime->bytes += block->size;
 }
 
 /* The caller has updated the sum. */

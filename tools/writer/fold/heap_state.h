@@ -102,7 +102,9 @@ struct heap {
 	 * Blocks that ended, by floor(log2(stamps they lived)) + 1; without small blocks. A realloc
 	 * ends a block.
 	 */
-	uint64_t lifetime_blocks[HEAP_SIZE_CLASSES], lifetime_bytes[HEAP_SIZE_CLASSES];
+	struct heap_lifetime {
+		uint64_t blocks, bytes;
+	} lifetimes[HEAP_SIZE_CLASSES];
 	struct moments moments;
 };
 

@@ -143,7 +143,7 @@ static void put_lifetimes(Torsh__Heap *row, struct rows_memory *memory, const st
 	double ns_per_tick = rate ? rate->ns_per_tick : 1.0;
 	uint32_t n = HEAP_SIZE_CLASSES;
 
-	while (n && !heap->lifetime_blocks[n - 1])
+	while (n && !heap->lifetimes[n - 1].blocks)
 		n--;
 	ROWS_COLUMN(memory, row, lifetime_from_ns, n);
 	ROWS_COLUMN(memory, row, lifetime_blocks, n);
@@ -153,8 +153,8 @@ static void put_lifetimes(Torsh__Heap *row, struct rows_memory *memory, const st
 
 		row->lifetime_from_ns[i] =
 			(uint64_t)((double)stamps * (1u << CHANNEL_STAMP_SHIFT) * ns_per_tick);
-		row->lifetime_blocks[i] = heap->lifetime_blocks[i];
-		row->lifetime_bytes[i] = heap->lifetime_bytes[i];
+		row->lifetime_blocks[i] = heap->lifetimes[i].blocks;
+		row->lifetime_bytes[i] = heap->lifetimes[i].bytes;
 	}
 }
 

@@ -125,7 +125,9 @@ def what_stays_and_what_grows_is_limited():
 @case
 def a_limit_that_is_no_size_is_named():
     tests = '@pytest.mark.limit_memory("2 apples")\ndef test_it():\n    pass\n\n@pytest.mark.limit_leaks()\ndef test_none():\n    pass\n'
-    expect_outcome(run_tests(tests, "--torsh"), 1, "limit_memory: '2 apples' is not a size", "limit_leaks takes one size", "2 failed")
+    tests += '@pytest.mark.limit_growth("1 KB")\nasync def test_again():\n    pass\n'
+    expect_outcome(run_tests(tests, "--torsh"), 1, "limit_memory: '2 apples' is not a size", "limit_leaks takes one size",
+                   "limit_growth calls the test again", "3 failed")
 
 
 @case

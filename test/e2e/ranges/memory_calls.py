@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Figures of the heap that a program reads by torsh.h are exact at the call, and cost it nothing without the agent."""
 
+import os
 import pathlib
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -30,6 +33,7 @@ threads freed {-8 * 50 * 1000}
 threads refused 0
 fork 7
 parent 0
+vfork -1
 handlers wrong 0
 pause 0 -114
 resume 0 -114
@@ -74,6 +78,31 @@ print(call(1, 0, None) < 0)
 """
     result, _ = record([sys.executable, "-c", program], env={"TORSH": str(TORSH)})
     expect_equal((result.returncode, result.stdout), (0, b"0\nTrue\n"), f"status and output ({result.stderr})")
+
+
+@case
+@waits
+def a_stopped_writer_is_not_waited_for_without_end():
+    program = """import ctypes, os, signal, sys
+call = ctypes.CDLL(None).torsh_v1_call
+print(call(1, 0, None), flush=True)
+sys.stdin.readline()
+print(call(1, 0, None), flush=True)
+sys.stdin.readline()
+print(call(1, 0, None))
+"""
+    with subprocess.Popen([sys.executable, "-c", program], env=agent_environment(scratch()), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        expect_equal(process.stdout.readline(), "0\n", "answer")
+        [session] = [each for each in json.loads(torsh("list", "--json"))["sessions"]
+                     if process.pid in [one["pid"] for one in each["processes"]]]
+        os.kill(session["writer_pid"], signal.SIGSTOP)
+        try:
+            print("", file=process.stdin, flush=True)
+            expect_equal(process.stdout.readline(), "-110\n", "result while the writer is stopped")
+        finally:
+            os.kill(session["writer_pid"], signal.SIGCONT)
+        expect_equal(process.communicate("\n")[0], "0\n", "answer of the writer that goes on")
 
 
 main()

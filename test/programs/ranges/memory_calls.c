@@ -154,6 +154,22 @@ static void use_fork(void)
 	say_change("parent", before, torsh_current_bytes());
 }
 
+/* Its thread is the parent's, which waits: nothing is answered. */
+static void use_vfork(void)
+{
+	volatile int result = 0;
+	pid_t child = vfork();
+
+	if (!child) {
+		struct torsh_memory memory;
+
+		result = torsh_memory_read(0, &memory);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	SAY("vfork %d\n", result);
+}
+
 static void handle(int unused)
 {
 	struct torsh_memory memory;
@@ -236,6 +252,7 @@ int main(void)
 	use_windows();
 	use_threads();
 	use_fork();
+	use_vfork();
 	use_signals();
 	use_pause();
 	SAY("descriptors %d, threads %d\n", count_entries("/proc/self/fd") - n_files,

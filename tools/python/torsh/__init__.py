@@ -205,7 +205,7 @@ class range:
                 finally:
                     _end(number)
         else:
-            def wrapper(*arguments, **named):
+            def wrapper(*arguments, **named):  # type: ignore[misc]
                 with self:
                     return function(*arguments, **named)
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):

@@ -9,6 +9,10 @@ PYTHONMALLOC=malloc each of them counts, too. Without the agent figures are 0, a
 
 import ctypes
 
+TYPE_CHECKING = False  # typing's own is not imported for it
+if TYPE_CHECKING:
+    from torsh._recording import Recording
+
 _MEMORY, _BEGIN, _END, _RESET, _PAUSE, _RESUME = 1, 2, 3, 4, 5, 6
 _EALREADY = 114
 
@@ -85,7 +89,8 @@ def configure(**options: object) -> None:
 def snapshot(path: object = None) -> "Recording | None":
     """
     A recording of what the session holds now, while it goes on; every torsh command reads it. Without a path it lies
-    in a temporary folder, which is removed with the object that is returned. None without the agent.
+    in a temporary folder, which is removed with the object that is returned. Runs the torsh command, as a child
+    process. None without the agent.
     """
     from torsh._recording import Recording, run_command
 
@@ -179,7 +184,9 @@ class memory:
         self.name = f"{name or 'torsh.memory'} #{_n_windows}"
         self.peak_bytes = self.stayed_bytes = self.stayed_blocks = self.begin_bytes = self.end_bytes = 0
         self._memory, self._has_lines = _Memory(ctypes.sizeof(_Memory)), lines
-        self._is_open, self._range, self._recording, self._found = False, 0, None, None
+        self._is_open, self._range = False, 0
+        self._recording: "Recording | None" = None
+        self._found: "list[dict] | None" = None
 
     def __enter__(self) -> "memory":
         if self._has_lines and _entry is not None:

@@ -36,7 +36,7 @@ class Recording:
 
         with subprocess.Popen([self._command, "dump", self.path], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE) as process:
-            for line in process.stdout:
+            for line in process.stdout or ():
                 yield json.loads(line)
         if process.returncode:
             raise RecordingError(f"torsh dump {self.path}: status {process.returncode}")

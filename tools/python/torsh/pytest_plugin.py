@@ -7,11 +7,12 @@ pytest --torsh: budgets for the memory of tests, and a report of what they took.
     @pytest.mark.limit_growth("1 KB", repeats=5)  what may stay of each further call
 
 pytest replaces itself by `torsh run -- pytest`, so that the whole session is recorded: that of xdist's workers, too.
-Only the test function is measured, not its fixtures. PYTHONMALLOC=malloc is set where it is not, so that small
-objects count. Without --torsh the marks do nothing.
+Only the test function is measured, not its fixtures; methods of unittest.TestCase are not. A coroutine has no warmups.
+PYTHONMALLOC=malloc is set where it is not, so that small objects count. Without --torsh the marks do nothing.
 """
 
 import gc
+import inspect
 import os
 import re
 import sys
@@ -48,7 +49,8 @@ def size_text(n):
 
 def pytest_addoption(parser):
     group = parser.getgroup("torsh", "memory of tests, by torsh")
-    group.addoption("--torsh", action="store_true", help="record the session, obey the limits of tests, and report their memory")
+    group.addoption("--torsh", action="store_true",
+                    help="record the session, obey the limits of tests, and report their memory")
     group.addoption("--torsh-output", metavar="DIR", help="keep the recording in this folder (default: none is kept)")
     group.addoption("--torsh-tests", metavar="N", type=int, default=5, help="tests in the report, those with the highest peak (5)")
     parser.addini("torsh", "like --torsh", type="bool", default=False)
@@ -128,7 +130,10 @@ class Plugin:
         arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
         options = {key: value for limit in limits.values() if limit for key, value in limit[1].items()}
         needs_more = limits["limit_leaks"] or limits["limit_growth"]
-        for _ in range(options.get("warmups", 1) if needs_more else 0):
+        is_coroutine = inspect.iscoroutinefunction(function)
+        if is_coroutine and limits["limit_growth"]:
+            pytest.fail("limit_growth calls the test again, which is not possible for a coroutine", pytrace=False)
+        for _ in range(options.get("warmups", 1) if needs_more and not is_coroutine else 0):
             function(**arguments)
         gc.collect()
         with torsh.memory(pyfuncitem.nodeid, lines=bool(limits["limit_leaks"])) as window:
@@ -178,7 +183,8 @@ def _check_memory(limit, window):
 def _check_leaks(limit, window):
     if not limit or window.stayed_bytes <= limit[0]:
         return
-    lines = [f"{size_text(window.stayed_bytes)} in {window.stayed_blocks} blocks stayed of this test, limited to {size_text(limit[0])}:"]
+    lines = [f"{size_text(window.stayed_bytes)} in {window.stayed_blocks} blocks stayed of this test, "
+             f"limited to {size_text(limit[0])}:"]
     shown = [line for line in window.lines[:_LINES_MAX] if line["bytes"] * 100 >= window.stayed_bytes]
     lines += [f"{size_text(line['bytes']):>12}  {line['file']}:{line['line']} {line['function']}" for line in shown]
     rest = window.lines[len(shown):]

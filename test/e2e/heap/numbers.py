@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
+from html_report import data_of, written  # noqa: E402
 
 PROGRAM = """
 import collections, ctypes, email.parser, json, re, sys
@@ -51,12 +52,32 @@ def the_summary_has_the_reports_figures():
     report, (process,) = read_report("report", output), leaks(output)["processes"]
     alive, said = leaks(output)["alive"], SUMMARY.search(words)
     assert said, words
+    last = f"torsh: recording in {recordings(output)[0]}; next: torsh report, torsh leaks or torsh peak"
+    expect_equal(words.splitlines()[-1], last, "the last line")
+    assert "  torsh leaks " in torsh("open", output) and "Next:" in torsh("report", output), "the next commands"
     expect_equal(int(said[2]), process["pid"], "pid")
     expect_equal(number(said[3]), report["events"]["produced"], "events")
     expect_equal(number(said[4]), report["events"]["dropped"], "dropped")
     expect_rounded(said[5], report["peak"]["peak_bytes"], "peak of the heap")
     expect_equal(number(said[7]), alive["blocks"], "blocks alive at the end")
     expect_rounded(said[6], alive["bytes"], "bytes alive at the end")
+
+
+@case
+def the_screen_and_the_page_have_the_summarys_figures():
+    words, _, output = recorded()
+    summary, screen, report, page = SUMMARY.search(words), torsh("report", output), leaks(output), data_of(written(output))
+    alive = re.search(r"(\S+ \S+) in (\S+) blocks alive at the end: (\S+ \S+) leaked((?:, \S+ \S+ (?:kept )?by [a-z ]+)*)\n", screen)
+    assert alive and f"heap peak {summary[5]} at " in screen, screen
+    expect_equal((alive[1], alive[2]), (summary[6], summary[7]), "alive at the end")
+    expect_rounded(alive[3], report["leaked_bytes"], "what leaked")
+    parts = [alive[3], *re.findall(r", (\S+ \S+) (?:kept )?by", alive[4])]
+    n_bytes = sum(float(size) * UNITS[unit] for size, unit in map(str.split, parts))
+    # Each part is rounded to three digits.
+    assert abs(n_bytes - report["alive"]["bytes"]) <= 0.005 * report["alive"]["bytes"], (alive[0], report["alive"])
+    expect_equal((page["leaks"]["bytes"], page["leaks"]["blocks"]), (report["leaked_bytes"], report["leaked_blocks"]), "the page's leaks")
+    expect_rounded(summary[5], page["peak"]["bytes"], "the page's peak")
+    expect_rounded(re.search(r"highest resident set (\S+ \S+)", screen)[1], peak(output)["rss_peak_bytes"], "resident set")
 
 
 @case

@@ -85,12 +85,15 @@ static void merge_imports(struct merger *merger, const struct export_sample *sam
 	uint32_t *label_of = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*label_of));
 	struct import_of *imports = torsh_need_items(NULL, 0, n, sizeof(*imports));
 	struct address_kinds kinds;
+	struct import_runs runs;
 
 	torsh_address_kinds_start(&kinds, process, symbols);
+	torsh_import_runs_find(&runs, &kinds);
 	for (size_t i = 0; i < n; i++) {
 		struct import_of *import = &imports[i];
 
-		import->stack = torsh_kept_import_of(&kinds, samples[i].stack, import->package);
+		import->stack =
+			torsh_kept_import_of(&kinds, &runs, samples[i].stack, import->package);
 		if (import->stack && *import->package && !label_of[import->stack])
 			label_of[import->stack] = label_import(merger, import->package);
 	}
@@ -106,6 +109,7 @@ static void merge_imports(struct merger *merger, const struct export_sample *sam
 		}
 		merger->item_of[i] = weigh(merger, at, &samples[i]);
 	}
+	torsh_import_runs_end(&runs);
 	torsh_address_kinds_end(&kinds);
 	free(imports);
 	free(label_of);

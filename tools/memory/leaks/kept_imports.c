@@ -4,20 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/wire/channel.h"
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-bool torsh_is_import(const struct recorded_process *process, uint32_t address)
-{
-	const struct recorded_function *function = torsh_recording_function(process, address);
+/* Of one stack below a line of Python: so much is kept on purpose. */
+#define GROWING_BLOCKS 128
+#define GROWING_BYTES (UINT64_C(2) << 20)
+#define STEADY_BLOCKS 16 /* over half of the time of a process */
+/* Of a line: whatever it keeps. */
+#define FEW_CALLS 8
 
-	return function && function->file && function->name &&
-	       !strcmp(function->file, "<frozen importlib._bootstrap>") &&
-	       !strcmp(function->name, "_find_and_load");
-}
-
-uint32_t torsh_kept_import_of(struct address_kinds *kinds, uint32_t stack,
-			      char package[IMPORT_NAME_BYTES])
+uint32_t torsh_kept_import_of(struct address_kinds *kinds, const struct import_runs *runs,
+			      uint32_t stack, char package[IMPORT_NAME_BYTES])
 {
 	const struct recorded_process *process = kinds->process;
 	uint32_t import = 0;
@@ -33,11 +32,123 @@ uint32_t torsh_kept_import_of(struct address_kinds *kinds, uint32_t stack,
 			last = address;
 		if (!torsh_is_import(process, address))
 			continue;
+		if (runs->is_repeated[stack])
+			return 0;
 		import = stack;
 		named = last;
 	}
 	torsh_address_package(process, named, package, IMPORT_NAME_BYTES);
 	return import;
+}
+
+/*
+ * Key of the lines of Python and the native frames inside of them, without those of the
+ * interpreter: calls that CPython has specialised, and those that it has not, have one key.
+ */
+static uint64_t key_of(struct address_kinds *kinds, uint32_t stack)
+{
+	const struct recorded_process *process = kinds->process;
+	uint64_t key = UINT64_C(0xcbf29ce484222325);
+
+	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
+		uint32_t address = process->stacks[stack].address;
+
+		if (torsh_address_kind(kinds, address) == FRAME_INTERPRETER)
+			continue;
+		key = (key ^ address) * UINT64_C(0x100000001b3);
+		key ^= key >> 29;
+	}
+	return key;
+}
+
+/*
+ * The innermost line of Python of a stack; 0: it has none, or it is the import system's own, which
+ * runs no loop.
+ */
+static uint32_t line_of(struct address_kinds *kinds, uint32_t stack)
+{
+	const struct recorded_process *process = kinds->process;
+	uint32_t line = torsh_python_line_of(process, stack < process->n_stacks ? stack : 0);
+
+	if (line && torsh_address_kind(kinds, process->stacks[line].address) == FRAME_IMPORT)
+		return 0;
+	return line;
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/*
+ * How often a line of Python ran, at most: of all that it allocates some is allocated once a call.
+ * A tenth is left out: what only the first call allocates.
+ */
+static uint64_t calls_of(struct address_kinds *kinds, uint32_t line)
+{
+	const struct recorded_process *process = kinds->process;
+	const struct recorded_total *totals = process->totals.items;
+	uint64_t key = key_of(kinds, line), *allocs = NULL, calls;
+	size_t n = 0, n_room = 0;
+
+	for (size_t i = 0; i < process->totals.n; i++) {
+		uint32_t other = line_of(kinds, totals[i].stack);
+
+		if (!other || process->stacks[other].address != process->stacks[line].address ||
+		    key_of(kinds, other) != key)
+			continue;
+		allocs = torsh_array_reserve(allocs, n, &n_room, sizeof(*allocs));
+		allocs[n++] = totals[i].allocs;
+	}
+	if (!n)
+		return 0;
+	qsort(allocs, n, sizeof(*allocs), compare_counts);
+	calls = allocs[n / 10];
+	free(allocs);
+	return calls;
+}
+
+struct keyed_site {
+	uint64_t key;
+	const struct allocation_site *site;
+	uint32_t *import; /* set to 0 if what the site holds grows */
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct keyed_site *one = a, *other = b;
+
+	return (one->key > other->key) - (one->key < other->key);
+}
+
+/* Sites of one key: many blocks, much in some of them, or some all the time. */
+static bool is_growing(const struct keyed_site *sites, size_t n, uint64_t lifetime_ns)
+{
+	uint64_t blocks = 0, bytes = 0, first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct allocation_site *site = sites[i].site;
+
+		blocks += site->blocks;
+		bytes += site->bytes;
+		first_ns = site->first_ns < first_ns ? site->first_ns : first_ns;
+		last_ns = site->last_ns > last_ns ? site->last_ns : last_ns;
+	}
+	return blocks > GROWING_BLOCKS || (blocks >= FEW_CALLS && bytes > GROWING_BYTES) ||
+	       (blocks >= STEADY_BLOCKS && last_ns - first_ns > lifetime_ns / 2);
+}
+
+static uint64_t lifetime_of(const struct allocation_site *sites, size_t n)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		first_ns = sites[i].first_ns < first_ns ? sites[i].first_ns : first_ns;
+		last_ns = sites[i].last_ns > last_ns ? sites[i].last_ns : last_ns;
+	}
+	return n ? last_ns - first_ns : 0;
 }
 
 /* What the imports of a process have in common, by the stack of the import system. */
@@ -62,19 +173,46 @@ static void add_facts(struct import_facts *facts, const struct found_import *fou
 		facts->last_step = site->last_step;
 }
 
-char **torsh_kept_imports_find(const struct recorded_process *process, struct symbols *symbols,
+/* An import of what grows below it is none that keeps it. */
+static void drop_growing(struct found_import *found, struct address_kinds *kinds,
+			 const struct allocation_site *sites, size_t n)
+{
+	struct keyed_site *keyed = torsh_need_items(NULL, 0, n + 1, sizeof(*keyed));
+	uint64_t lifetime_ns = lifetime_of(sites, n);
+	size_t n_keyed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (found[i].stack && line_of(kinds, sites[i].stack))
+			keyed[n_keyed++] = (struct keyed_site){key_of(kinds, sites[i].stack),
+							       &sites[i], &found[i].stack};
+	}
+	qsort(keyed, n_keyed, sizeof(*keyed), compare_keys);
+	for (size_t first = 0, end; first < n_keyed; first = end) {
+		for (end = first; end < n_keyed && keyed[end].key == keyed[first].key;)
+			end++;
+		if (!is_growing(keyed + first, end - first, lifetime_ns) ||
+		    calls_of(kinds, line_of(kinds, keyed[first].site->stack)) < FEW_CALLS)
+			continue;
+		for (size_t i = first; i < end; i++)
+			*keyed[i].import = 0;
+	}
+	free(keyed);
+}
+
+char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,
 			       const struct allocation_site *sites, size_t n)
 {
 	struct found_import *found = torsh_need_items(NULL, 0, n, sizeof(*found));
-	struct import_facts *facts = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*facts));
+	struct import_facts *facts =
+		torsh_need_items(NULL, 0, kinds->process->n_stacks, sizeof(*facts));
 	char **packages = torsh_need_items(NULL, 0, n, sizeof(*packages));
-	struct address_kinds kinds;
 
-	torsh_address_kinds_start(&kinds, process, symbols);
-	for (size_t i = 0; i < n; i++) {
-		found[i].stack = torsh_kept_import_of(&kinds, sites[i].stack, found[i].package);
+	for (size_t i = 0; i < n; i++)
+		found[i].stack =
+			torsh_kept_import_of(kinds, runs, sites[i].stack, found[i].package);
+	drop_growing(found, kinds, sites, n);
+	for (size_t i = 0; i < n; i++)
 		add_facts(&facts[found[i].stack], &found[i], &sites[i]);
-	}
 	for (size_t i = 0; i < n; i++) {
 		const struct import_facts *of = &facts[found[i].stack];
 
@@ -84,7 +222,6 @@ char **torsh_kept_imports_find(const struct recorded_process *process, struct sy
 			packages[i] = torsh_need_text("%s", *found[i].package ? found[i].package
 									      : of->package);
 	}
-	torsh_address_kinds_end(&kinds);
 	free(found);
 	free(facts);
 	return packages;

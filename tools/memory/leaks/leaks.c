@@ -39,6 +39,8 @@ struct rules {
 	const struct suppress *suppress;
 	struct symbols *symbols;
 	const struct recorded_process *process;
+	struct address_kinds *kinds;
+	const struct import_runs *runs; /* has no imports where none are to be decided about */
 	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
 	uint64_t *import_bytes; /* by the stack that an import ends at: what its rules would take */
 	/* by rule, where it is of the kind SUPPRESS_KEPT: what it would take */
@@ -116,7 +118,7 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 {
 	const struct recorded_process *process = rules->process;
 	struct ruling imported = {.rule = NO_RULE};
-	bool is_inside = true; /* of the innermost line of Python */
+	bool is_inside = true; /* of the innermost line of Python and of the user's own code */
 
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
 		uint32_t address = process->stacks[stack].address;
@@ -124,13 +126,18 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 
 		if (address >= process->n_addresses)
 			continue;
-		is_inside = is_inside && process->addresses[address].flags != ADDRESS_PYTHON;
+		is_inside = is_inside && process->addresses[address].flags != ADDRESS_PYTHON &&
+			    torsh_address_kind(rules->kinds, address) != FRAME_OWN;
 		rule = match_address(rules, SUPPRESS_LEAK, address);
 		if (rule < 0 && is_inside)
 			rule = match_inside(rules, address, &imported);
 		if (rule >= 0)
 			return (struct ruling){.rule = rule};
-		if (!imported.import && torsh_is_import(process, address))
+		if (!torsh_is_import(process, address))
+			continue;
+		if (rules->runs->is_repeated && rules->runs->is_repeated[stack])
+			imported.rule = NO_RULE;
+		if (!imported.import)
 			imported.import = stack;
 	}
 	return imported.import ? imported : (struct ruling){.rule = NO_RULE};
@@ -277,6 +284,8 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 /* What decides about the sites of a process; the lists are NULL where nothing is to be decided. */
 struct decisions {
 	struct rules rules;
+	struct address_kinds kinds;
+	struct import_runs runs;
 	struct ruling *rulings;
 	const char **kept;
 	char **packages; /* of the imports that keep them */
@@ -291,9 +300,16 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 	size_t n = leaks->found.n - first;
 
 	*decisions = (struct decisions){
-		.rules = {.suppress = suppress, .symbols = symbols, .process = process},
+		.rules = {.suppress = suppress,
+			  .symbols = symbols,
+			  .process = process,
+			  .kinds = &decisions->kinds,
+			  .runs = &decisions->runs},
 		.n = n,
 	};
+	torsh_address_kinds_start(&decisions->kinds, process, symbols);
+	if (!leaks->devices && process->has_python)
+		torsh_import_runs_find(&decisions->runs, &decisions->kinds);
 	if (suppress)
 		torsh_suppress_add_own(suppress, process->number, process->program,
 				       process->lsan_suppressions);
@@ -301,11 +317,11 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 		start_rules(&decisions->rules);
 		decisions->rulings = find_rulings(&decisions->rules, sites, n);
 	}
-	if (leaks->devices)
-		return;
-	decisions->kept = find_bookkeeping(process, symbols, sites, n);
-	if (!leaks->without_imports && process->has_python)
-		decisions->packages = torsh_kept_imports_find(process, symbols, sites, n);
+	if (!leaks->devices)
+		decisions->kept = find_bookkeeping(process, symbols, sites, n);
+	if (!leaks->without_imports && decisions->runs.is_repeated)
+		decisions->packages =
+			torsh_kept_imports_find(&decisions->kinds, &decisions->runs, sites, n);
 }
 
 static void end_decisions(struct decisions *decisions)
@@ -313,6 +329,8 @@ static void end_decisions(struct decisions *decisions)
 	free(decisions->rulings);
 	free(decisions->kept);
 	torsh_kept_imports_free_packages(decisions->packages, decisions->n);
+	torsh_import_runs_end(&decisions->runs);
+	torsh_address_kinds_end(&decisions->kinds);
 	end_rules(&decisions->rules);
 }
 

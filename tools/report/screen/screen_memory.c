@@ -77,8 +77,13 @@ struct holders {
 static void divide(struct holders *holders, const struct allocation_site *sites, size_t n,
 		   struct symbols *symbols)
 {
-	char **packages = torsh_kept_imports_find(sites->process, symbols, sites, n);
+	struct address_kinds kinds;
+	struct import_runs runs;
+	char **packages;
 
+	torsh_address_kinds_start(&kinds, sites->process, symbols);
+	torsh_import_runs_find(&runs, &kinds);
+	packages = torsh_kept_imports_find(&kinds, &runs, sites, n);
 	for (size_t i = 0; i < n; i++) {
 		if (packages && packages[i])
 			torsh_kept_imports_add(&holders->imports, &sites[i], packages[i], false);
@@ -86,6 +91,8 @@ static void divide(struct holders *holders, const struct allocation_site *sites,
 			torsh_sites_put(&holders->lines, &sites[i]);
 	}
 	torsh_kept_imports_free_packages(packages, n);
+	torsh_import_runs_end(&runs);
+	torsh_address_kinds_end(&kinds);
 }
 
 static void find_holders(struct holders *holders, const struct overview *overview)

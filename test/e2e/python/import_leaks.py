@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+A leak is reported wherever it is planted: below imports of installed packages, in imports that are repeated, in packages
+that run their program while they are imported. What one import keeps is counted for it, to the byte.
+"""
+
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+from pythons import SOURCES, find_all  # noqa: E402
+
+BLOCKS, SIZE = 200, 5000
+KEPT = 37, 37 * 1237  # by test/python/imports/keeper.c
+
+# lose() allocates what nothing points to; the line that calls malloc is in the file that calls it by "lose".
+MALLOC = f"""
+import ctypes
+malloc = ctypes.CDLL(None).malloc
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+"""
+LOOP = MALLOC + f"""
+def step():
+    malloc({SIZE})
+class Net:
+    pass
+class Loss:
+    pass
+for i in range({BLOCKS}):
+    step()
+"""
+ONE = MALLOC + f"""
+class Net:
+    pass
+malloc({SIZE})
+"""
+FUNCTION = MALLOC + f"""
+def lose(n={BLOCKS}):
+    for i in range(n):
+        malloc({SIZE})
+"""
+AGAIN = f"""
+import importlib, sys
+for i in range({BLOCKS}):
+    import pkg
+    del sys.modules["pkg"]
+"""
+
+"""
+Programs: the files of the user and those that are installed, what runs, and the file that holds the line to blame. Each
+loses BLOCKS blocks of SIZE bytes.
+"""
+PROGRAMS = {
+    "launcher_imports_the_users_module": ({"run.py": "import train", "train.py": LOOP}, {}, ["run.py"], "train.py"),
+    "module_of_an_installed_package_is_run": ({}, {"pkg/__init__.py": "", "pkg/__main__.py": LOOP}, ["-m", "pkg"],
+                                              "pkg/__main__.py"),
+    "module_that_is_run_imports_the_loop": ({}, {"pkg/__init__.py": "", "pkg/__main__.py": "from pkg import loop",
+                                                 "pkg/loop.py": LOOP}, ["-m", "pkg"], "pkg/loop.py"),
+    "console_script_calls_an_installed_main": (
+        {"bin/train": "import sys\nfrom train import lose\nsys.exit(lose())"}, {"train/__init__.py": FUNCTION},
+        ["bin/train"], "bin/train"),
+    "console_script_of_a_package_that_runs_when_imported": (
+        {"bin/train": "import train"}, {"train/__init__.py": "from train import loop", "train/loop.py": LOOP},
+        ["bin/train"], "bin/train"),
+    "installed_loader_imports_the_users_plugins": (
+        {"run.py": "import loader\nloader.load('plugin')", "plugin.py": LOOP},
+        {"loader.py": "import importlib\ndef load(name):\n    importlib.import_module(name)"}, ["run.py"], "plugin.py"),
+    "loader_imports_the_users_plugins_when_imported": (
+        {"run.py": "import loader", "plugin.py": LOOP}, {"loader.py": "import plugin"}, ["run.py"], "plugin.py"),
+    "path_is_run": ({"run.py": "import runpy\nrunpy.run_path('train.py')", "train.py": LOOP}, {}, ["run.py"], "train.py"),
+    "path_is_run_by_a_package_when_imported": (
+        {"run.py": "import pkg", "train.py": LOOP}, {"pkg.py": "import runpy\nrunpy.run_path('train.py')"}, ["run.py"],
+        "train.py"),
+    "cell_of_a_notebook": (
+        {"run.py": "import kernel"},
+        {"kernel.py": f"exec(compile({LOOP!r}, '<ipython-input-1>', 'exec'), {{}})"}, ["run.py"], "<ipython-input-1>"),
+    "cell_with_a_name_of_its_own": (
+        {"run.py": "import kernel"},
+        {"kernel.py": f"exec(compile({LOOP!r}, '<cell 1>', 'exec'), {{}})"}, ["run.py"], "run.py"),
+    "installed_function_called_by_the_users_module": (
+        {"run.py": "import train", "train.py": "import pkg\npkg.lose()"}, {"pkg.py": FUNCTION}, ["run.py"], "train.py"),
+    "reload": ({"run.py": f"import importlib, pkg\nfor i in range({BLOCKS - 1}):\n    importlib.reload(pkg)"},
+               {"pkg.py": ONE}, ["run.py"], "run.py", BLOCKS - 1),
+    "import_again": ({"run.py": AGAIN}, {"pkg.py": ONE}, ["run.py"], "run.py"),
+    "import_again_below_a_package": ({"run.py": AGAIN.replace("pkg", "outer").replace(
+        'del sys.modules["outer"]', 'del sys.modules["outer"], sys.modules["pkg"]')},
+        {"outer.py": "import pkg", "pkg.py": ONE}, ["run.py"], "run.py"),
+    "import_again_by_a_package": ({"run.py": "import loop"}, {"loop.py": AGAIN, "pkg.py": ONE}, ["run.py"], "run.py"),
+    "import_module_again_in_a_step": (
+        {"run.py": f"import importlib, sys\ndef step():\n    importlib.import_module('pkg').lose(1)\n"
+                   f"    del sys.modules['pkg']\nfor i in range({BLOCKS}):\n    step()"}, {"pkg.py": FUNCTION}, ["run.py"],
+        "run.py"),
+    "lazy_import_in_a_step": (
+        {"run.py": f"def step():\n    from pkg import train\n    train()\nfor i in range({BLOCKS}):\n    step()"},
+        {"pkg.py": "def train():\n    from other import lose\n    lose(1)", "other.py": FUNCTION}, ["run.py"], "run.py"),
+    "spec_is_executed_again": (
+        {"run.py": f"from importlib import util\nspec = util.find_spec('pkg')\nfor i in range({BLOCKS}):\n"
+                   f"    spec.loader.exec_module(util.module_from_spec(spec))"}, {"pkg.py": ONE}, ["run.py"], "run.py"),
+    "thread_imports": (
+        {"run.py": "import threading\ndef run():\n    import pkg\nt = threading.Thread(target=run)\nt.start()\nt.join()"},
+        {"pkg.py": LOOP}, ["run.py"], "run.py"),
+    "threads_import_again": (
+        {"run.py": "import sys, threading\ndef run():\n    import pkg\n    del sys.modules['pkg']\n"
+                   f"for i in range({BLOCKS}):\n    t = threading.Thread(target=run)\n    t.start()\n    t.join()"},
+        {"pkg.py": ONE}, ["run.py"], "run.py"),
+    "import_a_few_times_again": (
+        {"run.py": AGAIN.replace(f"range({BLOCKS})", "range(5)")}, {"pkg.py": ONE}, ["run.py"], "run.py", 5),
+    "few_large_blocks": (
+        {"run.py": "import pkg"}, {"pkg.py": LOOP.replace(f"range({BLOCKS})", "range(20)").replace(
+            f"malloc({SIZE})", f"malloc({50 * SIZE})")}, ["run.py"], "run.py", 20, 50 * SIZE),
+    "few_blocks_all_the_time": (
+        {"run.py": "import pkg"}, {"pkg.py": "import time" + LOOP.replace(f"range({BLOCKS})", "range(20)").replace(
+            "    step()", "    step()\n    time.sleep(0.02)")}, ["run.py"], "run.py", 20),
+    "users_back_end_imported_by_a_frameworks_init": (
+        {"run.py": "import torch", "backend.py": LOOP}, {"torch/__init__.py": "import backend"}, ["run.py"], "backend.py"),
+}
+
+
+def lay_out(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def record_program(own, installed, command, extension=None):
+    folder = lay_out(scratch("own"), own)
+    packages = lay_out(scratch("env") / "lib/python3.11/site-packages", installed)
+    packages.mkdir(parents=True, exist_ok=True)
+    for built in extension.glob("keeper.*") if extension else ():
+        shutil.copy(built, packages)
+    result, output = record([sys.executable, *command], env={"PYTHONPATH": packages}, cwd=folder)
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    return output
+
+
+def is_reported(own, installed, command, blamed, n_blocks=BLOCKS, size=SIZE):
+    output = record_program(own, installed, command)
+    planted = [entry for entry in leaks(output)["leaks"] if entry["bytes"] == entry["blocks"] * size]
+    expect_equal((total(planted), total(planted, "blocks")), (n_blocks * size, n_blocks), "planted bytes and blocks reported")
+    rows = [line for line in torsh("leaks", output).splitlines() if f"{blamed}:" in line]
+    assert any(f" {n_blocks} " in row for row in rows), f"no row of {blamed}:\n{torsh('leaks', output)}"
+
+
+for _name, _row in PROGRAMS.items():
+    add_case(f"planted_{_name}", is_reported, *_row)
+
+def keeper():
+    """The folder of the extension module that keeps KEPT each time."""
+    python = next((python for python in find_all() if python.path == pathlib.Path(sys.executable).resolve()), None)
+    return python.build(SOURCES / "imports/keeper.c") if python else missing("this interpreter is none that is known")
+
+
+def kept_by(report, package):
+    """Blocks and bytes; some are taken by built-in rules too."""
+    found = [entry for entry in report["kept_by_imports"]["by"] if entry["package"] == package]
+    return tuple(sum(entry[field] + entry[f"suppressed_{field}"] for entry in found) for field in ("blocks", "bytes"))
+
+
+@case
+def what_an_extension_module_keeps_is_counted_exactly():
+    report = leaks(record_program({"run.py": "import keeper"}, {}, ["run.py"], keeper()))
+    expect_equal(kept_by(report, "keeper"), KEPT, "kept by the import")
+    expect_equal(report["leaked_bytes"], 0, "leaked bytes")
+
+
+@case
+def what_a_package_keeps_is_counted_exactly():
+    found = []
+    for n in (0, 41):
+        lines = "\n".join(f"keeper.keep(1, {1000 + i})" for i in range(n))
+        output = record_program({"run.py": "import pkg"}, {"pkg/__init__.py": "import keeper\nfrom pkg import inner",
+                                                           "pkg/inner.py": "import keeper\n" + lines}, ["run.py"], keeper())
+        report = leaks(output)
+        expect_equal(report["leaked_bytes"], 0, "leaked bytes")
+        found.append(kept_by(report, "pkg"))
+    expect_equal(tuple(b - a for a, b in zip(*found)), (41, sum(range(1000, 1041))), "what the package keeps more")
+
+
+@case
+def planted_extension_module_initialised_again():
+    n = BLOCKS // 2
+    program = f"import sys\nfor i in range({n}):\n    import keeper\n    del sys.modules['keeper']"
+    report = leaks(record_program({"run.py": program}, {}, ["run.py"], keeper()))
+    expect_equal(kept_by(report, "keeper"), (0, 0), "kept by the import")
+    expect_equal(total(entries_through(report["leaks"], "initialise")), n * KEPT[1], "leaked bytes")
+
+
+@case
+def planted_by_the_users_extension_module_when_imported():
+    folder = keeper()
+    report = leaks(record_program({"run.py": f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport keeper"}, {},
+                                  ["run.py"]))
+    expect_equal(kept_by(report, "keeper"), (0, 0), "kept by the import")
+    expect_equal(total(entries_through(report["leaks"], "initialise")), KEPT[1], "leaked bytes")
+
+
+main()

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/memory/leaks/import_runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/wire/channel.h"
+#include "tools/base/die.h"
+
+/*
+ * An extension module that is initialised once keeps several blocks of a stack where it has a loop;
+ * of those of the popular packages the lower quartile is at most 6.
+ */
+#define REPEATED_NATIVE 128
+
+enum import_part {
+	PART_NONE,
+	PART_READ, /* of a module's file */
+	PART_BODY, /* the lines of a Python module itself, not what they call */
+	PART_NATIVE, /* an extension module's execution, which follows on its creation */
+};
+
+/* What one stack allocated for an import. */
+struct import_count {
+	uint32_t import; /* the stack of the innermost import */
+	enum import_part part;
+	uint64_t times; /* allocations; of PART_NATIVE only those that were not freed */
+};
+
+bool torsh_is_import(const struct recorded_process *process, uint32_t address)
+{
+	const struct recorded_function *function = torsh_recording_function(process, address);
+
+	return function && function->file && function->name &&
+	       !strcmp(function->file, "<frozen importlib._bootstrap>") &&
+	       !strcmp(function->name, "_find_and_load");
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), n_end = strlen(end);
+
+	return n >= n_end && !strcmp(text + n - n_end, end);
+}
+
+uint32_t torsh_python_line_of(const struct recorded_process *process, uint32_t stack)
+{
+	for (; stack; stack = process->stacks[stack].parent) {
+		uint32_t address = process->stacks[stack].address;
+
+		if (address < process->n_addresses &&
+		    process->addresses[address].flags == ADDRESS_PYTHON)
+			return stack;
+	}
+	return 0;
+}
+
+static enum frame_kind kind_of(struct address_kinds *kinds, uint32_t stack)
+{
+	return torsh_address_kind(kinds, kinds->process->stacks[stack].address);
+}
+
+static bool has_name(const struct recorded_process *process, uint32_t line, const char *end)
+{
+	const struct recorded_function *function =
+		torsh_recording_function(process, process->stacks[line].address);
+
+	return function && function->name && ends_with(function->name, end);
+}
+
+/* What a line of Python does for an import, as the innermost line of a stack. */
+static enum import_part part_of(struct address_kinds *kinds, uint32_t line)
+{
+	const struct recorded_process *process = kinds->process;
+	bool is_import = kind_of(kinds, line) == FRAME_IMPORT;
+	uint32_t caller;
+
+	if (is_import && has_name(process, line, "get_data"))
+		return PART_READ;
+	if (!has_name(process, line, is_import ? "_call_with_frames_removed" : "<module>"))
+		return PART_NONE;
+	caller = torsh_python_line_of(process, process->stacks[line].parent);
+	if (!caller || kind_of(kinds, caller) != FRAME_IMPORT)
+		return PART_NONE;
+	if (!is_import)
+		return PART_BODY;
+	return has_name(process, caller, "exec_module") ? PART_NATIVE : PART_NONE;
+}
+
+static uint32_t innermost_import(const struct recorded_process *process, uint32_t stack)
+{
+	while (stack && !torsh_is_import(process, process->stacks[stack].address))
+		stack = process->stacks[stack].parent;
+	return stack;
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const struct import_count *one = a, *other = b;
+
+	if (one->import != other->import)
+		return one->import < other->import ? -1 : 1;
+	if (one->part != other->part)
+		return one->part < other->part ? -1 : 1;
+	return (one->times > other->times) - (one->times < other->times);
+}
+
+/* How often a stack allocated, as its part counts it. */
+static uint64_t times_of(const struct recorded_process *process, enum import_part part,
+			 const struct recorded_total *total)
+{
+	const struct recorded_live *live;
+
+	if (part != PART_NATIVE)
+		return total->allocs;
+	live = torsh_recording_row(&process->live, total->stack, sizeof(*live));
+	return live ? live->blocks : 0;
+}
+
+/* Sorted; the caller frees them. */
+static struct import_count *count_imports(struct address_kinds *kinds, size_t *n)
+{
+	const struct recorded_process *process = kinds->process;
+	const struct recorded_total *totals = process->totals.items;
+	struct import_count *counts =
+		torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*counts));
+
+	*n = 0;
+	for (size_t i = 0; i < process->totals.n; i++) {
+		uint32_t stack = totals[i].stack < process->n_stacks ? totals[i].stack : 0;
+		uint32_t line = torsh_python_line_of(process, stack);
+		enum import_part part = line ? part_of(kinds, line) : PART_NONE;
+		uint64_t times = part ? times_of(process, part, &totals[i]) : 0;
+		uint32_t import = times ? innermost_import(process, line) : 0;
+
+		if (import)
+			counts[(*n)++] = (struct import_count){import, part, times};
+	}
+	qsort(counts, *n, sizeof(*counts), compare_counts);
+	return counts;
+}
+
+/*
+ * Returns true if an import ran more than once. Some lines of a body run only the first time, or
+ * several times in a loop: the lower quartile of their counts is how often the body ran, if so many
+ * files were read. The last read may be of another line: the source before there is bytecode.
+ */
+static bool is_repeated(const struct import_count *counts, size_t n)
+{
+	uint64_t reads = 0, bodies = 0, natives = 0;
+
+	for (size_t first = 0, end; first < n; first = end) {
+		uint64_t quartile;
+
+		for (end = first; end < n && counts[end].part == counts[first].part;)
+			end++;
+		quartile = counts[first + (end - first) / 4].times;
+		if (counts[first].part == PART_READ)
+			reads = counts[end - 1].times;
+		else if (counts[first].part == PART_BODY)
+			bodies = quartile;
+		else
+			natives = quartile;
+	}
+	return (reads > 1 && bodies > 1 && bodies <= reads + 1) || natives >= REPEATED_NATIVE;
+}
+
+void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kinds)
+{
+	struct import_count *counts;
+	size_t n;
+
+	runs->process = kinds->process;
+	runs->is_repeated =
+		torsh_need_items(NULL, 0, runs->process->n_stacks, sizeof(*runs->is_repeated));
+	counts = count_imports(kinds, &n);
+	for (size_t first = 0, end; first < n; first = end) {
+		for (end = first; end < n && counts[end].import == counts[first].import;)
+			end++;
+		runs->is_repeated[counts[first].import] = is_repeated(counts + first, end - first);
+	}
+	free(counts);
+}
+
+void torsh_import_runs_end(struct import_runs *runs)
+{
+	free(runs->is_repeated);
+	*runs = (struct import_runs){0};
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How often the imports of a process ran: a module that is imported again and again (removed from
+ * sys.modules each time) keeps its blocks each time, and these are leaks. No event counts imports;
+ * the number of allocations by stack does: a line of a module's body runs once with the module.
+ */
+#ifndef TORSH_MEMORY_LEAKS_IMPORT_RUNS_H
+#define TORSH_MEMORY_LEAKS_IMPORT_RUNS_H
+
+#include "tools/frames/address_kinds.h"
+
+struct import_runs {
+	const struct recorded_process *process;
+	bool *is_repeated; /* by the stack of an import */
+};
+
+/* Returns true if the address is the function of the import system that runs a module. */
+bool torsh_is_import(const struct recorded_process *process, uint32_t address);
+
+/* The stack, or the innermost of its callers, that ends in a line of Python; 0: none. */
+uint32_t torsh_python_line_of(const struct recorded_process *process, uint32_t stack);
+
+/* Find the imports that ran more than once. The caller ends it. */
+void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kinds);
+
+/* Free what was found. */
+void torsh_import_runs_end(struct import_runs *runs);
+
+#endif

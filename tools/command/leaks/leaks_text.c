@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "tools/base/size.h"
+#include "tools/command/leaks/helper_processes.h"
 #include "tools/command/leaks/leaks_view.h"
 #include "tools/frames/folded_stack.h"
 #include "tools/recording/losses.h"
@@ -268,6 +269,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 			      });
 	if (n_left)
 		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+	torsh_helper_processes_print(&view->helpers);
 	print_undecided(view);
 	if (view->shows_kept) {
 		print_imports(&leaks->imports);

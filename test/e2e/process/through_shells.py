@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+The shells that a command goes through, as those of a version manager of Python, are one line of `torsh leaks`: they are
+neither leaks of the user's nor stand before them.
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from harness import *  # noqa: E402,F403
+
+SCRIPTS = {
+    "wrapper": """#!/bin/bash
+for i in 1 2 3; do version=$(bash -c 'echo $((1 + 1))' | sed s/2/3/); done
+for i in $(seq 300); do table[$i]=$(printf '%0100d' $i); done
+exec env SHELL_LEVEL=1 sh "${0%/*}/inner" "$@"
+""",
+    "inner": """#!/bin/sh
+bash -c 'for i in $(seq 100); do table[$i]=$(printf "%0500d" $i); done; exit 0'
+"$@"
+exit $?
+""",
+    "train.py": """
+import ctypes
+malloc = ctypes.CDLL(None).malloc
+for i in range(3 if __name__ == "__main__" else 0):
+    malloc(100)
+""",
+    "clean.py": "import json\njson.loads('[1, 2]')\n",
+}
+
+
+def through_shells(program):
+    need_command("bash")
+    folder = scratch("scripts")
+    for name, text in SCRIPTS.items():
+        (folder / name).write_text(text)
+    result, output = record(["bash", folder / "wrapper", sys.executable, folder / program])
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    return output
+
+
+@case
+def shells_are_one_line_below_the_users_leak():
+    output = through_shells("train.py")
+    lines = torsh("leaks", output).splitlines()
+    assert lines[0].startswith("300 B leaked in 3 blocks, at 1 line of yours"), lines[0]
+    shells = [line for line in lines if "bash" in line or "Shells" in line]
+    assert len(shells) == 1 and shells[0].startswith("Shells and helpers that the command went through: "), shells
+    first = next(line for line in lines if line.split()[:1] == ["1"])
+    assert "train.py:5" in first, first
+
+
+@case
+def shells_are_no_leaks_of_a_clean_program():
+    lines = torsh("leaks", through_shells("clean.py")).splitlines()
+    expect_equal(lines[0], "No leaks.", "heading")
+    assert any(line.startswith("Shells and helpers") for line in lines), lines
+
+
+@case
+def everything_is_there_when_it_is_asked_for():
+    output = through_shells("clean.py")
+    whole = leaks(output)
+    assert whole["leaked_bytes"] > 1000, whole["leaked_bytes"]
+    assert "bash" in torsh("leaks", output, "-v")
+
+
+@case
+def a_shell_that_was_recorded_alone_is_the_users():
+    result, output = record([need_command("bash"), "-c", "for i in $(echo 1 2); do table[$i]=x$i; done"])
+    expect_equal(result.returncode, 0, "status")
+    if leaks(output)["leaked_bytes"]:
+        assert "leaked in" in torsh("leaks", output).splitlines()[0]
+
+
+main()

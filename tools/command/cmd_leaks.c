@@ -24,8 +24,9 @@ static const char doc[] =
 	"that window of time and were alive when their process ended. What realloc returned was "
 	"allocated then. A region that ran several times is all of its spans. Of several windows what "
 	"they have in common counts. A recording holds of each stack when its oldest and its youngest "
-	"live block were allocated: where these don't decide whether all of its blocks were allocated "
-	"in the window, the stack is shown apart, with what it may have leaked there at most.";
+	"live block were allocated, to 0.1 ms and 0.001 % of the run so far: where these don't decide "
+	"whether all of its blocks were allocated in the window, the stack is shown apart, with what it "
+	"may have leaked there at most.";
 
 enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT };
 

@@ -236,18 +236,44 @@ bool torsh_window_has(const struct time_window *window, uint64_t at_ns)
 	return i < window->n && window->spans[i].from_ns <= at_ns;
 }
 
+static uint64_t edge_at(uint64_t at_ns)
+{
+	return WINDOW_EDGE_NS + at_ns / WINDOW_EDGE_PART;
+}
+
+/* Returns the span that contains the time for certain, or n. */
+static size_t certain_span(const struct time_window *window, uint64_t at_ns)
+{
+	size_t i = span_after(window, at_ns);
+	const struct window_span *span = &window->spans[i];
+	uint64_t edge_ns = edge_at(at_ns);
+
+	if (i < window->n && (!span->from_ns || at_ns >= span->from_ns + edge_ns) &&
+	    (span->to_ns == WINDOW_OPEN || at_ns + edge_ns < span->to_ns))
+		return i;
+	return window->n;
+}
+
+/* Returns true if no span has anything from the first to the last time. */
+static bool is_outside(const struct time_window *window, uint64_t first_ns, uint64_t last_ns)
+{
+	uint64_t edge_ns = edge_at(first_ns);
+	size_t i = span_after(window, first_ns > edge_ns ? first_ns - edge_ns : 0);
+
+	return i == window->n || window->spans[i].from_ns > last_ns + edge_at(last_ns);
+}
+
 enum window_part torsh_window_part(const struct time_window *window, uint64_t n, uint64_t first_ns,
 				   uint64_t last_ns)
 {
-	size_t i = span_after(window, first_ns);
-	bool has_first = torsh_window_has(window, first_ns);
-	bool has_last = torsh_window_has(window, last_ns);
+	size_t first = certain_span(window, first_ns), last = certain_span(window, last_ns);
 
-	if (i == window->n || window->spans[i].from_ns > last_ns)
+	if (is_outside(window, first_ns, last_ns))
 		return WINDOW_HAS_NONE;
-	if (has_first && last_ns < window->spans[i].to_ns)
+	if (first < window->n && last < window->n && (first == last || n <= 2))
 		return WINDOW_HAS_ALL;
-	if (n <= 2 && has_first == has_last)
-		return has_first ? WINDOW_HAS_ALL : WINDOW_HAS_NONE;
+	if (n <= 2 && is_outside(window, first_ns, first_ns) &&
+	    is_outside(window, last_ns, last_ns))
+		return WINDOW_HAS_NONE;
 	return WINDOW_HAS_SOME;
 }

@@ -10,6 +10,12 @@
 #include "tools/timeline/steps.h"
 
 #define WINDOW_OPEN UINT64_MAX /* in place of an end */
+/*
+ * Times of blocks may differ from those of events by so much, and by that part of them: the writer
+ * converts the ones at the end of the run, and the others while it lasts.
+ */
+#define WINDOW_EDGE_NS 100000u
+#define WINDOW_EDGE_PART 100000u
 
 /* Times are since the recording began. */
 struct window_request {
@@ -55,8 +61,8 @@ void torsh_windows_free(struct windows *windows);
 bool torsh_window_has(const struct time_window *window, uint64_t at_ns);
 
 /*
- * Returns the part of n moments in a window of which only the first and the last one are known.
- * WINDOW_HAS_SOME: perhaps none or all of them.
+ * Returns the part of n blocks that were allocated in a window, of which only the times of the
+ * first and the last one are known. WINDOW_HAS_SOME: perhaps none or all of them.
  */
 enum window_part torsh_window_part(const struct time_window *window, uint64_t n, uint64_t first_ns,
 				   uint64_t last_ns);

@@ -6,12 +6,14 @@
  * steps 10, 11, ... inside of the region "train" of the domain "own", in the region "eval", and
  * between them. Prints a line for each lost block, "STEP REGION BYTES", with - for none. What is
  * lost in a step has a stack of its own, but for lose_anywhere: it is called from one line, for even
- * steps in "train" and for odd ones after it.
+ * steps in "train" and for odd ones after it. Marks, steps and regions are a moment apart from what
+ * is lost.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "shim/ranges/torsh.h"
 
@@ -22,12 +24,21 @@ static void *volatile lost;
 static char book[1 << 16]; /* printed at the end: stdio allocates */
 static size_t n_book;
 
+static void wait_a_moment(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	nanosleep(&moment, NULL);
+}
+
 static void lose(long step, const char *region, size_t bytes)
 {
+	wait_a_moment();
 	lost = malloc(bytes);
 	free(malloc(bytes));
 	n_book += (size_t)snprintf(book + n_book, sizeof(book) - n_book, "%ld %s %zu\n", step,
 				   region, bytes);
+	wait_a_moment();
 }
 
 /* A stack of that depth: one for each step. */

@@ -353,11 +353,14 @@ static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, 
 }
 
 /* How much of the site's memory was allocated in the window. */
-static enum window_part part_of(const struct time_window *window,
+static enum window_part part_of(const struct leaks *leaks, const struct time_window *window,
 				const struct allocation_site *site)
 {
 	if (!window)
 		return WINDOW_HAS_ALL;
+	/* Of a device each block is a site, and its time that of an event. */
+	if (leaks->devices)
+		return torsh_window_has(window, site->first_ns) ? WINDOW_HAS_ALL : WINDOW_HAS_NONE;
 	if (!site->has_times)
 		return window->n ? WINDOW_HAS_SOME : WINDOW_HAS_NONE;
 	return torsh_window_part(window, site->blocks, site->first_ns, site->last_ns);
@@ -388,7 +391,7 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 	decide(&decisions, leaks, process, symbols, suppress, first);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct allocation_site *site = &leaks->found.items[i];
-		enum window_part part = part_of(window, site);
+		enum window_part part = part_of(leaks, window, site);
 
 		if (part == WINDOW_HAS_SOME)
 			add_undecided(leaks, &decisions, i - first, site);

@@ -190,13 +190,16 @@ static void forget_heap(struct budget *budgets, const struct recorded_process *p
 	}
 }
 
-/* "copy_history leaky.c:24, 24.6 MiB" of the site with most bytes. */
-static char *name_culprit(struct allocation_sites *sites, struct symbols *symbols)
+/*
+ * "copy_history leaky.c:24, 24.6 MiB" of the site with most bytes; of growth, "64.0 KiB a step".
+ */
+static char *name_culprit(struct allocation_sites *sites, struct symbols *symbols, bool is_growth)
 {
 	const struct allocation_site *site;
 	struct blamed_line line;
 	char bytes[SIZE_TEXT_BYTES], *function, *place, *culprit;
 	const char *here = torsh_working_directory();
+	uint64_t n_steps;
 
 	if (!sites->n)
 		return NULL;
@@ -208,8 +211,11 @@ static char *name_culprit(struct allocation_sites *sites, struct symbols *symbol
 		return NULL;
 	function = torsh_short_frame(site->frames[line.innermost]);
 	place = torsh_short_place(site->frames[line.innermost], here);
+	n_steps =
+		is_growth && site->process->steps.late_steps ? site->process->steps.late_steps : 1;
+	torsh_size_human((site->bytes + n_steps / 2) / n_steps, bytes);
 	culprit =
-		torsh_need_text("%s %s, %s", function, place, torsh_size_human(site->bytes, bytes));
+		torsh_need_text("%s %s, %s%s", function, place, bytes, is_growth ? " a step" : "");
 	free(function);
 	free(place);
 	return culprit;
@@ -234,7 +240,7 @@ static void measure_growth(struct budget *budget, const struct reading *reading)
 			 "there were too few steps to see growth");
 	budget->value = (uint64_t)(a_step + 0.5);
 	if (!is_kept(budget))
-		budget->culprit = name_culprit(&growth.found, reading->symbols);
+		budget->culprit = name_culprit(&growth.found, reading->symbols, true);
 	torsh_growth_free(&growth);
 }
 
@@ -252,13 +258,13 @@ static void measure_host(struct budget *budgets, const struct reading *reading,
 	for (int i = BUDGET_leak; i <= BUDGET_dropped; i++)
 		budgets[i].is_known = true;
 	if (budgets[BUDGET_leak].is_set && !is_kept(&budgets[BUDGET_leak]))
-		budgets[BUDGET_leak].culprit = name_culprit(&leaks.found, reading->symbols);
+		budgets[BUDGET_leak].culprit = name_culprit(&leaks.found, reading->symbols, false);
 	torsh_leaks_free(&leaks);
 	if (budgets[BUDGET_peak].is_set && !is_kept(&budgets[BUDGET_peak]) && peak.is_known) {
 		struct allocation_sites sites = {0};
 
 		torsh_peak_collect(&sites, &peak, reading->recording);
-		budgets[BUDGET_peak].culprit = name_culprit(&sites, reading->symbols);
+		budgets[BUDGET_peak].culprit = name_culprit(&sites, reading->symbols, false);
 		torsh_sites_free(&sites);
 	}
 	if (budgets[BUDGET_growth].is_set)

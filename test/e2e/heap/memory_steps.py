@@ -45,6 +45,45 @@ def leaks_report_their_steps():
         assert words in text, f"'{words}' is not in\n{text}"
 
 
+SOURCE = ROOT / "test/programs/heap/held_by_step.c"
+MANY = 40
+
+
+def line_of(text):
+    """Where the source has it, once."""
+    [number] = [i for i, line in enumerate(SOURCE.read_text().splitlines(), 1) if text in line]
+    return f"{SOURCE.relative_to(ROOT)}:{number}"
+
+
+@case
+def checks_name_the_line_behind_a_broken_budget():
+    """What the program writes down in its source: 100 bytes a step, 50000 before, 1000000 at the peak."""
+    output = record([PROGRAM, MANY, PEAK])[1]
+    lines = {"growth": f"write_history {line_of('malloc(100)')}, 100 B a step",
+             "leak": f"make_weights {line_of('malloc(50000)')}, 48.8 KiB",
+             "peak": f"make_peak {line_of('malloc(1000000)')}, 977 KiB"}
+    for budget, line in lines.items():
+        text = run([TORSH, "check", output, f"--max-{budget}", "50"], cwd=ROOT).stdout.decode()
+        assert f"mostly {line}\n" in text, (line, text)
+        assert "mostly" not in torsh("check", output, f"--max-{budget}", "2M"), budget
+    report = json.loads(torsh("check", output, "--max-growth", "100", "--json"))
+    expect_equal([check["value"] for check in report["checks"]], [100], "growth that just fits")
+    torsh("check", output, "--max-growth", "99", expect=1)
+
+
+@case
+def rows_of_leaks_show_growth_and_place():
+    output = record([PROGRAM, MANY, PEAK])[1]
+    rows = {}
+    for line in run([TORSH, "leaks", output], cwd=ROOT).stdout.decode().splitlines():
+        cells = line.split()
+        if cells and cells[0].isdigit() and "%" in line:
+            growth = next((" ".join(cells[i - 1:i + 1]) for i, cell in enumerate(cells) if cell == "B/step"), None)
+            rows[next(cell for cell in cells if "held_by_step.c" in cell)] = (cells[4], growth)
+    expect_equal(rows, {line_of("malloc(50000)"): ("1", None), line_of("malloc(100)"): (str(MANY), "100 B/step"),
+                        line_of("malloc(77)"): ("1", None)}, "blocks and growth by line")
+
+
 @case
 def holders_at_the_peak_report_their_steps():
     expect_peak(peak(record([PROGRAM, N_STEPS, PEAK])[1])["holders"])

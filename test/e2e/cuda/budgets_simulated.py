@@ -73,6 +73,30 @@ def times_are_those_of_the_device_that_worked_longest():
     expect_value(output, "--max-device-time", total_ns, "cuda:0", "--device", "cuda:0")
 
 
+def kernels_of(truth):
+    """Calls and time by name, as the simulation ran them."""
+    sums = {}
+    for line in of_kind(truth, "kernel"):
+        calls, total_ns = sums.get(line["name"], (0, 0))
+        sums[line["name"]] = (calls + 1, total_ns + duration_ns(line))
+    return sums
+
+
+@case
+def two_runs_differ_by_the_kernels_of_their_logs():
+    (before, truth), (after, more) = (record_simulated([WORKING, 1, n], output=scratch(f"run-{n}")) for n in (5, 9))
+    old, new = kernels_of(truth), kernels_of(more)
+    report = json.loads(torsh("diff", before, after, "--json", "--limit", "0"))
+    schema.expect_fits("diff", report)
+    found = {row["name"]: row for row in report["kernels"] if row["name"] in old | new}
+    assert old and old != new, old
+    expect_equal(found.keys(), old.keys() | new.keys(), "kernels")
+    for name, row in found.items():
+        for what, i in (("calls", 0), ("total_ns", 1)):
+            expect_equal((row[what]["before"], row[what]["after"]), (old.get(name, (0, 0))[i], new.get(name, (0, 0))[i]),
+                         f"{what} of {name}")
+
+
 @case
 def a_device_that_did_nothing_is_at_zero():
     output, _ = record_simulated([WORKING, 1, 5], devices=2)

@@ -264,6 +264,16 @@ void torsh_json_add_text(struct json_writer *json, const char *text)
 	torsh_json_add_text_n(json, text, SIZE_MAX);
 }
 
+void torsh_json_put_three(struct json_writer *json, const char *name, uint64_t x, uint64_t y,
+			  uint64_t z)
+{
+	torsh_json_begin_array(json, name);
+	torsh_json_put_u64(json, NULL, x);
+	torsh_json_put_u64(json, NULL, y);
+	torsh_json_put_u64(json, NULL, z);
+	torsh_json_end_array(json);
+}
+
 void torsh_json_begin_text(struct json_writer *json, const char *name)
 {
 	char *at = torsh_json_begin_value(json, name, 1);

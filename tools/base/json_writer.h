@@ -170,6 +170,10 @@ void torsh_json_put_text_n(struct json_writer *json, const char *name, const cha
 void torsh_json_put_format(struct json_writer *json, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* An array of three numbers: of a grid or a block of threads. */
+void torsh_json_put_three(struct json_writer *json, const char *name, uint64_t x, uint64_t y,
+			  uint64_t z);
+
 /* Begin a text of several pieces. */
 void torsh_json_begin_text(struct json_writer *json, const char *name);
 

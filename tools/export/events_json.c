@@ -363,22 +363,12 @@ static void put_activity(struct json_writer *json, const struct events *events,
 			     step != STEP_NONE ? steps->items[step].number : 0);
 }
 
-static void put_three(struct json_writer *json, const char *name, uint32_t x, uint32_t y,
-		      uint32_t z)
-{
-	torsh_json_begin_array(json, name);
-	torsh_json_put_u64(json, NULL, x);
-	torsh_json_put_u64(json, NULL, y);
-	torsh_json_put_u64(json, NULL, z);
-	torsh_json_end_array(json);
-}
-
 static void put_kernel(struct json_writer *json, struct string_cache *strings,
 		       const struct event_kernel *kernel)
 {
 	put_text_or_null(json, "name", torsh_string_cache_kernel(strings, kernel->name));
-	put_three(json, "grid", kernel->grid_x, kernel->grid_y, kernel->grid_z);
-	put_three(json, "block", kernel->block_x, kernel->block_y, kernel->block_z);
+	torsh_json_put_three(json, "grid", kernel->grid_x, kernel->grid_y, kernel->grid_z);
+	torsh_json_put_three(json, "block", kernel->block_x, kernel->block_y, kernel->block_z);
 	torsh_json_put_u64(json, "registers", kernel->registers);
 	torsh_json_put_u64(json, "static_shared_bytes", kernel->static_shared_bytes);
 	torsh_json_put_u64(json, "dynamic_shared_bytes", kernel->dynamic_shared_bytes);

@@ -76,16 +76,6 @@ void torsh_kernels_emit_calls(struct json_writer *json, const struct device_call
 	}
 }
 
-static void emit_triple(struct json_writer *json, const char *name, uint32_t x, uint32_t y,
-			uint32_t z)
-{
-	torsh_json_begin_array(json, name);
-	torsh_json_put_u64(json, NULL, x);
-	torsh_json_put_u64(json, NULL, y);
-	torsh_json_put_u64(json, NULL, z);
-	torsh_json_end_array(json);
-}
-
 static void emit_occupancy(struct json_writer *json, const struct launch_shape *shape)
 {
 	struct occupancy occupancy = {0};
@@ -106,8 +96,8 @@ static void emit_shape(struct json_writer *json, const struct launch_shape *shap
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_u64(json, "device", launch->device);
-	emit_triple(json, "grid", launch->grid_x, launch->grid_y, launch->grid_z);
-	emit_triple(json, "block", launch->block_x, launch->block_y, launch->block_z);
+	torsh_json_put_three(json, "grid", launch->grid_x, launch->grid_y, launch->grid_z);
+	torsh_json_put_three(json, "block", launch->block_x, launch->block_y, launch->block_z);
 	torsh_json_put_u64(json, "registers", launch->registers);
 	torsh_json_put_u64(json, "static_shared_bytes", launch->static_shared_bytes);
 	torsh_json_put_u64(json, "dynamic_shared_bytes", launch->dynamic_shared_bytes);

@@ -65,14 +65,6 @@ static bool is_same(const struct shape *a, const struct shape *b)
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
-static void put_three(struct json_writer *json, const char *name, const uint32_t *three)
-{
-	torsh_json_begin_array(json, name);
-	for (unsigned i = 0; i < 3; i++)
-		torsh_json_put_u64(json, NULL, three[i]);
-	torsh_json_end_array(json);
-}
-
 static float product(const uint32_t *three)
 {
 	return (float)((double)three[0] * three[1] * three[2]);
@@ -159,8 +151,8 @@ static char *make_members(const struct shape *shape, const struct event_device *
 	torsh_json_put_u64(&json, "registers per thread", shape->registers);
 	torsh_json_put_u64(&json, "shared memory",
 			   (uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes);
-	put_three(&json, "grid", shape->grid);
-	put_three(&json, "block", shape->block);
+	torsh_json_put_three(&json, "grid", shape->grid[0], shape->grid[1], shape->grid[2]);
+	torsh_json_put_three(&json, "block", shape->block[0], shape->block[1], shape->block[2]);
 	put_by_device(&json, shape, device);
 	return torsh_json_close_memory(&json);
 }

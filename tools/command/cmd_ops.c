@@ -29,16 +29,16 @@ static const char doc[] =
 	"FlopCounterMode counts (products of matrices, convolutions, attention), the second one also has norms, "
 	"elementwise operators, reductions and recurrent layers. Operators without a formula are listed.";
 
-/* SORT(name, field) */
-#define SORTS                                     \
-	SORT(self, total->self_cpu_ns)            \
-	SORT(total, total->cpu_ns)                \
-	SORT(calls, total->calls)                 \
-	SORT(average, average_ns(total))          \
-	SORT(p99, percentile(total, 0.99))        \
-	SORT(device, total->self_device_ns)       \
-	SORT(memory, total->self_allocated_bytes) \
-	SORT(flops, total->self_flops_all)
+/* SORT(name, weight of a row) */
+#define SORTS                                   \
+	SORT(self, row->self_cpu_ns)            \
+	SORT(total, row->cpu_ns)                \
+	SORT(calls, row->calls)                 \
+	SORT(average, average_ns(row))          \
+	SORT(p99, percentile(row, 0.99))        \
+	SORT(device, row->self_device_ns)       \
+	SORT(memory, row->self_allocated_bytes) \
+	SORT(flops, row->self_flops_all)
 
 enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD, KEY_MERGE_NESTED, KEY_NO_MERGE_NESTED };
 
@@ -73,18 +73,12 @@ static uint64_t percentile(const struct operator_total *total, double share)
 	return torsh_histogram_percentile(&total->durations, share);
 }
 
-#define SORT(name, field)                                 \
-	static uint64_t weigh_##name(const void *row)     \
-	{                                                 \
-		const struct operator_total *total = row; \
-                                                          \
-		return field;                             \
-	}
+#define SORT(name, weight) SORT_WEIGHT(name, struct operator_total, weight)
 SORTS
 #undef SORT
 
 static const struct sort_key sort_keys[] = {
-#define SORT(name, field) {#name, weigh_##name},
+#define SORT(name, weight) SORT_KEY(name)
 	SORTS
 #undef SORT
 	{"name", NULL},

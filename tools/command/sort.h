@@ -12,6 +12,18 @@ struct sort_key {
 	uint64_t (*weight)(const void *row); /* NULL: all weigh the same */
 };
 
+/* Define weigh_NAME, which returns the weight of a row: an expression of `row`, of that type. */
+#define SORT_WEIGHT(name, type, weight)               \
+	static uint64_t weigh_##name(const void *any) \
+	{                                             \
+		const type *row = any;                \
+                                                      \
+		return weight;                        \
+	}
+
+/* The key of that name. */
+#define SORT_KEY(name) {#name, weigh_##name},
+
 /* The key that the text of --sort names; keys end with a NULL name. */
 const struct sort_key *torsh_sort_key(struct argp_state *state, const struct sort_key *keys,
 				      const char *text);

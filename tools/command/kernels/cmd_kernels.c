@@ -36,13 +36,13 @@ static const char doc[] =
 	"they are upper bounds by pairs of events, or none. What was launched in a step belongs to it, whenever it ran. "
 	"With the line that captured it, and with TORSH_PROFILER_OPERATOR_STACKS=1 also of what was launched without a graph.";
 
-/* SORT(name, field) */
-#define SORTS                                            \
-	SORT(total, group->total_ns)                     \
-	SORT(calls, group->calls)                        \
-	SORT(average, torsh_kernel_group_average(group)) \
-	SORT(max, group->max_ns)                         \
-	SORT(bytes, group->bytes)
+/* SORT(name, weight of a row) */
+#define SORTS                                          \
+	SORT(total, row->total_ns)                     \
+	SORT(calls, row->calls)                        \
+	SORT(average, torsh_kernel_group_average(row)) \
+	SORT(max, row->max_ns)                         \
+	SORT(bytes, row->bytes)
 
 enum { OPTION_SORT = 0x2000, OPTION_COUNTERS };
 
@@ -64,18 +64,12 @@ struct view {
 	const struct sort_key *sort;
 };
 
-#define SORT(name, field)                               \
-	static uint64_t weigh_##name(const void *row)   \
-	{                                               \
-		const struct kernel_group *group = row; \
-                                                        \
-		return field;                           \
-	}
+#define SORT(name, weight) SORT_WEIGHT(name, struct kernel_group, weight)
 SORTS
 #undef SORT
 
 static const struct sort_key sort_keys[] = {
-#define SORT(name, field) {#name, weigh_##name},
+#define SORT(name, weight) SORT_KEY(name)
 	SORTS
 #undef SORT
 	{"name", NULL},

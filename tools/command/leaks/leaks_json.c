@@ -15,6 +15,12 @@ static void emit_leak(struct json_writer *json, const struct allocation_site *si
 	torsh_json_end_object(json);
 }
 
+static void put_amount(struct json_writer *json, uint64_t bytes, uint64_t blocks)
+{
+	torsh_json_put_u64(json, "bytes", bytes);
+	torsh_json_put_u64(json, "blocks", blocks);
+}
+
 /* {"bytes", "blocks"} */
 static void emit_amount(struct json_writer *json, const char *name, bool is_known, uint64_t bytes,
 			uint64_t blocks)
@@ -28,14 +34,12 @@ static void emit_amount(struct json_writer *json, const char *name, bool is_know
 static void emit_bookkeeping(struct json_writer *json, const struct leaks *leaks)
 {
 	torsh_json_begin_object(json, "bookkeeping");
-	torsh_json_put_u64(json, "bytes", leaks->bookkeeping_bytes);
-	torsh_json_put_u64(json, "blocks", leaks->bookkeeping_blocks);
+	put_amount(json, leaks->bookkeeping_bytes, leaks->bookkeeping_blocks);
 	torsh_json_begin_array(json, "by");
 	for (size_t i = 0; i < leaks->n_bookkeeping; i++) {
 		torsh_json_begin_object(json, NULL);
 		torsh_json_put_text(json, "what", leaks->bookkeeping[i].what);
-		torsh_json_put_u64(json, "bytes", leaks->bookkeeping[i].bytes);
-		torsh_json_put_u64(json, "blocks", leaks->bookkeeping[i].blocks);
+		put_amount(json, leaks->bookkeeping[i].bytes, leaks->bookkeeping[i].blocks);
 		torsh_json_end_object(json);
 	}
 	torsh_json_end_array(json);
@@ -46,8 +50,7 @@ static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
 			    const struct suppress *suppress)
 {
 	torsh_json_begin_object(json, "suppressed");
-	torsh_json_put_u64(json, "bytes", leaks->suppressed_bytes);
-	torsh_json_put_u64(json, "blocks", leaks->suppressed_blocks);
+	put_amount(json, leaks->suppressed_bytes, leaks->suppressed_blocks);
 	torsh_json_begin_array(json, "by");
 	for (size_t i = 0; i < suppress->n; i++) {
 		if ((suppress->rules[i].is_built_in || suppress->rules[i].process) &&
@@ -57,8 +60,7 @@ static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
 		torsh_json_put_text(json, "rule", suppress->rules[i].pattern);
 		torsh_json_put_text(json, "kind", torsh_suppress_kind(&suppress->rules[i]));
 		torsh_json_put_bool(json, "built_in", suppress->rules[i].is_built_in);
-		torsh_json_put_u64(json, "bytes", suppress->rules[i].bytes);
-		torsh_json_put_u64(json, "blocks", suppress->rules[i].blocks);
+		put_amount(json, suppress->rules[i].bytes, suppress->rules[i].blocks);
 		torsh_json_put_u64(json, "stacks", suppress->rules[i].n_stacks);
 		torsh_json_end_object(json);
 	}
@@ -70,15 +72,13 @@ static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
 static void emit_imports(struct json_writer *json, const struct kept_imports *imports)
 {
 	torsh_json_begin_object(json, "kept_by_imports");
-	torsh_json_put_u64(json, "bytes", imports->bytes);
-	torsh_json_put_u64(json, "blocks", imports->blocks);
+	put_amount(json, imports->bytes, imports->blocks);
 	torsh_json_put_u64(json, "suppressed_bytes", imports->suppressed_bytes);
 	torsh_json_begin_array(json, "by");
 	for (size_t i = 0; i < imports->n; i++) {
 		torsh_json_begin_object(json, NULL);
 		torsh_json_put_text(json, "package", imports->items[i].package);
-		torsh_json_put_u64(json, "bytes", imports->items[i].bytes);
-		torsh_json_put_u64(json, "blocks", imports->items[i].blocks);
+		put_amount(json, imports->items[i].bytes, imports->items[i].blocks);
 		torsh_json_put_u64(json, "suppressed_bytes", imports->items[i].suppressed_bytes);
 		torsh_json_put_u64(json, "suppressed_blocks", imports->items[i].suppressed_blocks);
 		torsh_json_end_object(json);
@@ -96,8 +96,7 @@ static void emit_window(struct json_writer *json, const struct leaks_view *view)
 		return;
 	torsh_selection_windows_json(json, leaks->windows);
 	torsh_json_begin_object(json, "undecided");
-	torsh_json_put_u64(json, "bytes", leaks->undecided_bytes);
-	torsh_json_put_u64(json, "blocks", leaks->undecided_blocks);
+	put_amount(json, leaks->undecided_bytes, leaks->undecided_blocks);
 	torsh_json_begin_lines(json, "leaks");
 	for (size_t i = 0; i < view->n_undecided_shown; i++)
 		emit_leak(json, &leaks->undecided.items[i]);

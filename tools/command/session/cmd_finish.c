@@ -44,11 +44,12 @@ static const struct format {
 #undef FORMAT
 };
 
-static int silence(void)
+/* Send stderr to /dev/null. Returns false if that failed. */
+static bool silence(void)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	return null < 0 || dup2(null, STDERR_FILENO) < 0;
+	return null >= 0 && dup2(null, STDERR_FILENO) >= 0;
 }
 
 /* Returns whether it was written. */
@@ -64,7 +65,7 @@ static bool export_as(const char *recording, const struct format *format, const 
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {
-		if (is_quiet && silence())
+		if (is_quiet && !silence())
 			_exit(TORSH_EXIT_UNREADABLE);
 		_exit(torsh_command_export(n, arguments));
 	}

@@ -121,42 +121,39 @@ static int read_number(const char *text, const char *name, uint64_t *number)
 }
 
 /*
- * Reads a status of any length, because a user's groups come first in it. Returns 0 with a text
- * that the caller frees, or -errno.
+ * Reads a status of any length, because a user's groups come first in it. Returns a text that the
+ * caller frees; NULL with *error, -errno.
  */
-static int read_whole(int fd, char **text)
+static char *read_whole(int fd, int *error)
 {
 	size_t capacity = 4096, n = 0;
 	char *bytes = torsh_memory_alloc(capacity);
 	ssize_t n_read;
-	int result;
 
 	while ((n_read = pread(fd, bytes + n, capacity - n, (off_t)n)) > 0) {
 		n += (uint32_t)n_read;
 		bytes = torsh_array_reserve(bytes, n, &capacity, 1);
 	}
 	if (n_read < 0) {
-		result = -errno;
+		*error = -errno;
 		free(bytes);
-		return result;
+		return NULL;
 	}
 	bytes[n] = '\0';
-	*text = bytes;
-	return 0;
+	return bytes;
 }
 
 int torsh_process_read_status(int status_fd, struct process_status *status)
 {
 	uint64_t rss_kib, peak_kib;
-	char *text;
-	int result = read_whole(status_fd, &text);
+	int result = 0;
+	char *text = read_whole(status_fd, &result);
 
-	if (result)
+	if (!text)
 		return result;
-	result = read_number(text, "\nVmHWM:", &peak_kib) || read_number(text, "\nVmRSS:", &rss_kib)
-			 ? -ENODATA
-			 : 0;
-	if (!result) {
+	if (read_number(text, "\nVmHWM:", &peak_kib) || read_number(text, "\nVmRSS:", &rss_kib)) {
+		result = -ENODATA;
+	} else {
 		*status = (struct process_status){.rss_bytes = rss_kib << 10,
 						  .rss_peak_bytes = peak_kib << 10};
 		read_number(text, "\nSeccomp_filters:", &status->n_filters);
@@ -168,9 +165,10 @@ int torsh_process_read_status(int status_fd, struct process_status *status)
 uint64_t torsh_process_filters(int status_fd)
 {
 	uint64_t n = 0;
-	char *text;
+	int error;
+	char *text = status_fd < 0 ? NULL : read_whole(status_fd, &error);
 
-	if (status_fd < 0 || read_whole(status_fd, &text))
+	if (!text)
 		return 0;
 	read_number(text, "\nSeccomp_filters:", &n);
 	free(text);

@@ -40,9 +40,10 @@ int torsh_control_watch(struct control *control, struct watch *watch)
 
 void torsh_control_drop(struct control *control, struct watch **list, struct watch *watch)
 {
-	while (*list != watch)
+	while (*list && *list != watch)
 		list = &(*list)->next;
-	*list = watch->next;
+	if (*list)
+		*list = watch->next;
 	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	if (watch->kind == WATCH_CLIENT) {
 		close(watch->fd);

@@ -6,12 +6,14 @@ be, and that each figure is the one that the other commands print of each record
 """
 
 import pathlib
+import shutil
 import sys
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import made  # noqa: E402
+from html_report import data_of, expect_sealed, opened  # noqa: E402
 from schema import expect_fits  # noqa: E402
 
 # %(above)s lines stand above; parse leaks %(leaked)s bytes of each call.
@@ -129,6 +131,37 @@ def functions_of_a_renamed_file_are_moved():
     assert "b.c:9 parse" in torsh("diff", before, after) and "was at a.c:6" in torsh("diff", before, after)
     [worse] = sites(diff(before, server("worse", source="b.c", leaked=100)), "worse")
     expect_equal(worse, ("b.c", 6, 50 * 4097, 50 * 4196), "worse and moved")
+
+
+@case
+def the_page_shows_the_same_changes():
+    before, after = server("before"), server("after", frees=1, above="\n")
+    page, hostile = scratch("page") / "diff.html", scratch("hostile<") / "script><img src=x>.torsh"
+    shutil.copy(next(before.glob("*.torsh")), hostile)
+    torsh("diff", "--html", "-o", page, hostile, after)
+    expect_sealed(page)
+    document = data_of(page)
+    expect_equal((document["before"], document["after"]), ([str(hostile)], [str(after)]), "paths")
+    expect_equal(document["diff"], diff(hostile, after), "what the page has")
+    with opened(page) as report:
+        for width in (400, 1280):
+            report.open(width=width)
+            assert report.js("document.documentElement.scrollWidth") <= width, f"the page is wider than {width}"
+        expect_equal(report.texts("#sites tbody tr.opens td:first-child span").count("better"), 1, "rows that are better")
+        expect_equal(report.js("document.querySelectorAll('img').length"), 0, "images")
+        pixels = "document.querySelector('.icicle canvas').toDataURL()"
+        report.until(f"{pixels}.length > 1000")
+        narrow = report.js(pixels)
+        report.click("#flame [data-value=before]")
+        assert report.js(pixels) != narrow, "the width by before is that by after"
+        report.js("document.querySelector('.icicle canvas').focus()")
+        for key in ("ArrowDown", "Enter"):
+            report.press(key)
+        assert "before" in report.texts("#flame [role=status]")[0], report.texts("#flame [role=status]")
+        report.click("#sites .opener")
+        assert report.texts("#sites .details li"), "a row opens no stack"
+        report.screenshot(BUILD / "test/screens/diff.png")
+    torsh("diff", "-o", page, before, after, expect=2)
 
 
 @case

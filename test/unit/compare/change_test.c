@@ -107,7 +107,10 @@ static uint64_t noisy_time(uint64_t *seed)
 	return 100000 - 30000 + sum;
 }
 
-/* Of a hundred tables one may show a change; the range alone calls 6 % of the rows of three runs one. */
+/*
+ * Of a hundred tables one or two may show a change; the range alone calls 6 % of the rows of three
+ * runs one.
+ */
 static void tables_of_equal_sets_have_no_change(void **state)
 {
 	enum { TABLES = 1000, ROWS = 40 };

@@ -17,7 +17,8 @@ static const char doc[] =
 	"of so few runs differ by chance (Student's t: about once in a hundred tables). Of single runs times that differ by 10 % or "
 	"less are the same, of three runs on each side 2 %, other figures 1 %; rows with less than a hundredth of the time are "
 	"left out. Stacks are matched by functions and file names, not by addresses, folders or lines: what moved to another "
-	"line or into a file of another name, and a function that has another name in the same place, is the same and is shown as such. Exit status 1 when a "
+	"line or into a file of another name, and a function that has another name in the same place, is the same and is shown as such. The page of --html has the tables and a flame graph of what "
+	"changed in leaks. Exit status 1 when a "
 	"figure grows beyond a limit.";
 
 enum {
@@ -26,7 +27,8 @@ enum {
 	KEY_MAX_PEAK,
 	KEY_MAX_STEP_TIME,
 	KEY_MIN_BYTES,
-	KEY_MIN_PERCENT
+	KEY_MIN_PERCENT,
+	KEY_HTML
 };
 
 static const struct argp_option own_options[] = {
@@ -39,12 +41,16 @@ static const struct argp_option own_options[] = {
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "a smaller difference is no change (1K)", 0},
 	{"min-percent", KEY_MIN_PERCENT, "PERCENT", 0,
 	 "a difference of less is no change, of times too", 0},
+	{"html", KEY_HTML, NULL, 0, "write a page for a web browser, to diff.html or -o", 0},
+	{"output", 'o', "FILE", 0, "write the page there; -: to standard output", 0},
 	{0},
 };
 
 struct diff_options {
 	const char **paths; /* before, then after */
 	size_t n_before, n_paths, room;
+	bool is_html;
+	const char *output; /* of the page; NULL: not given */
 	struct growth_limits limits;
 	struct change_rules rules;
 	struct read_options common;
@@ -73,6 +79,8 @@ static void check_paths(struct diff_options *options, struct argp_state *state)
 	if (!options->n_before || options->n_before == options->n_paths)
 		argp_error(state,
 			   "of several recordings, which are those after? Put -- before them");
+	if (options->output && !options->is_html)
+		argp_error(state, "--output is where --html writes its page");
 }
 
 static error_t parse_own(int key, char *argument, struct argp_state *state)
@@ -99,6 +107,12 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	case KEY_MAX_STEP_TIME:
 		options->limits.items[COMPARE_step_median_ns] = torsh_growth_limit(
 			state, "max-step-time", argument, COMPARE_step_median_ns);
+		return 0;
+	case KEY_HTML:
+		options->is_html = true;
+		return 0;
+	case 'o':
+		options->output = argument;
 		return 0;
 	case KEY_MIN_BYTES:
 		options->rules.min_bytes = torsh_argument_size(state, "min-bytes", argument);
@@ -134,7 +148,10 @@ int torsh_command_diff(int argc, char **argv)
 	torsh_comparison_finish(&comparison);
 	view.has_limit = options->has_limit;
 	view.limit = options->limit;
-	if (options->is_json)
+	view.paths = own.paths;
+	if (own.is_html)
+		torsh_diff_html(&view, own.output ? own.output : "diff.html");
+	else if (options->is_json)
 		torsh_diff_json(&view);
 	else
 		torsh_diff_text(&view);

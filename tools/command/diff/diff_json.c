@@ -3,8 +3,6 @@
 #include "tools/command/diff/diff_report.h"
 #include "tools/report/parts.h"
 
-#define JSON_LIMIT 1000
-
 static const char *const names_of_totals[] = {
 #define TOTAL(name, unit, text) [COMPARE_##name] = #name,
 	COMPARE_TOTALS
@@ -85,7 +83,7 @@ static void emit_table(struct json_writer *json, const struct diff_view *view,
 		       enum compare_table table, size_t *n_omitted)
 {
 	const struct compare_rows *rows = &view->comparison->tables[table];
-	size_t limit = view->has_limit ? view->limit : JSON_LIMIT;
+	size_t limit = view->has_limit ? view->limit : DIFF_JSON_LIMIT;
 	size_t n = limit && limit < rows->n ? limit : rows->n;
 
 	torsh_json_begin_lines(json, names_of_tables[table].name);
@@ -95,37 +93,43 @@ static void emit_table(struct json_writer *json, const struct diff_view *view,
 	*n_omitted = rows->n - n;
 }
 
-void torsh_diff_json(const struct diff_view *view)
+void torsh_diff_put_json(struct json_writer *json, const struct diff_view *view)
 {
 	const struct comparison *comparison = view->comparison;
 	size_t n_omitted[N_COMPARE_TABLES];
+
+	torsh_json_begin_report(json);
+	torsh_json_put_u64(json, "version", 1);
+	torsh_json_begin_object(json, "runs");
+	torsh_json_put_u64(json, "before", comparison->n_runs[COMPARE_BEFORE]);
+	torsh_json_put_u64(json, "after", comparison->n_runs[COMPARE_AFTER]);
+	torsh_json_end_object(json);
+	torsh_json_put_bool(json, "passed", !torsh_growth_is_too_much(view->limits, comparison));
+	torsh_json_begin_object(json, "totals");
+	for (enum compare_total total = 0; total < COMPARE_step_median_ns; total++)
+		emit_change(json, names_of_totals[total], &comparison->totals[total].change, true);
+	torsh_json_end_object(json);
+	torsh_json_begin_object(json, "steps");
+	emit_change(json, "median_ns", &comparison->totals[COMPARE_step_median_ns].change, false);
+	torsh_json_end_object(json);
+	for (enum compare_table table = 0; table < N_COMPARE_TABLES; table++)
+		emit_table(json, view, table, &n_omitted[table]);
+	torsh_json_begin_object(json, "omitted");
+	for (enum compare_table table = 0; table < N_COMPARE_TABLES; table++)
+		torsh_json_put_u64(json, names_of_tables[table].name, n_omitted[table]);
+	torsh_json_end_object(json);
+	torsh_json_begin_array(json, "notes");
+	for (size_t i = 0; i < comparison->n_notes; i++)
+		torsh_json_put_text(json, NULL, comparison->notes[i]);
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
+void torsh_diff_json(const struct diff_view *view)
+{
 	struct json_writer json;
 
 	torsh_json_open(&json, stdout);
-	torsh_json_begin_report(&json);
-	torsh_json_put_u64(&json, "version", 1);
-	torsh_json_begin_object(&json, "runs");
-	torsh_json_put_u64(&json, "before", comparison->n_runs[COMPARE_BEFORE]);
-	torsh_json_put_u64(&json, "after", comparison->n_runs[COMPARE_AFTER]);
-	torsh_json_end_object(&json);
-	torsh_json_put_bool(&json, "passed", !torsh_growth_is_too_much(view->limits, comparison));
-	torsh_json_begin_object(&json, "totals");
-	for (enum compare_total total = 0; total < COMPARE_step_median_ns; total++)
-		emit_change(&json, names_of_totals[total], &comparison->totals[total].change, true);
-	torsh_json_end_object(&json);
-	torsh_json_begin_object(&json, "steps");
-	emit_change(&json, "median_ns", &comparison->totals[COMPARE_step_median_ns].change, false);
-	torsh_json_end_object(&json);
-	for (enum compare_table table = 0; table < N_COMPARE_TABLES; table++)
-		emit_table(&json, view, table, &n_omitted[table]);
-	torsh_json_begin_object(&json, "omitted");
-	for (enum compare_table table = 0; table < N_COMPARE_TABLES; table++)
-		torsh_json_put_u64(&json, names_of_tables[table].name, n_omitted[table]);
-	torsh_json_end_object(&json);
-	torsh_json_begin_array(&json, "notes");
-	for (size_t i = 0; i < comparison->n_notes; i++)
-		torsh_json_put_text(&json, NULL, comparison->notes[i]);
-	torsh_json_end_array(&json);
-	torsh_json_end_object(&json);
+	torsh_diff_put_json(&json, view);
 	torsh_json_close(&json);
 }

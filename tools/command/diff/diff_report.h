@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A comparison as text and as JSON. */
+/* A comparison as text, as JSON and as a page. */
 #ifndef TORSH_COMMAND_DIFF_DIFF_REPORT_H
 #define TORSH_COMMAND_DIFF_DIFF_REPORT_H
 
+#include "tools/base/json_writer.h"
 #include "tools/command/diff/growth_limits.h"
+
+#define DIFF_JSON_LIMIT 1000 /* rows of a table, without --limit */
 
 struct diff_view {
 	const struct comparison *comparison;
 	const struct growth_limits *limits;
 	bool has_limit;
 	size_t limit; /* rows of each table that are printed; 0: all */
+	const char *const *paths; /* of the recordings, those before first */
 };
 
 /* Print it as JSON: tools/schema/diff.json. */
 void torsh_diff_json(const struct diff_view *view);
+
+/* Put the same into a document. */
+void torsh_diff_put_json(struct json_writer *json, const struct diff_view *view);
+
+/*
+ * Write it as a page for a web browser to a file, "-": standard output; with fewer rows if the file
+ * would be too large. Ends the program if it cannot be written.
+ */
+void torsh_diff_html(const struct diff_view *view, const char *path);
 
 /* Print it as text: totals, then what changed of each table. */
 void torsh_diff_text(const struct diff_view *view);

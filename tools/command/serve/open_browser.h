@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Opens a web browser. Other users can read the arguments of processes: the browser gets the name of
- * a private file that leads to the address, not the address.
+ * Opens a web browser. Other users can read the arguments of processes: the browser gets the name
+ * of a private file that leads to the address, not the address.
  */
 #ifndef TORSH_COMMAND_OPEN_BROWSER_H
 #define TORSH_COMMAND_OPEN_BROWSER_H

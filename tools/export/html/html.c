@@ -20,6 +20,8 @@
 /* The page in two halves, embedded by html_page.S: what is before the data, and after. */
 extern const char torsh_html_page_head[], torsh_html_page_tail[];
 extern const uint64_t torsh_html_page_head_bytes, torsh_html_page_tail_bytes;
+extern const char torsh_html_diff_head[], torsh_html_diff_tail[];
+extern const uint64_t torsh_html_diff_head_bytes, torsh_html_diff_tail_bytes;
 
 size_t torsh_html_process(const struct html_page *page, const struct recorded_process *process)
 {
@@ -178,6 +180,21 @@ void torsh_html_put_empty(FILE *out)
 	fputs(directive, out);
 	fwrite(policy, 1, (size_t)(end - policy), out);
 	fwrite(torsh_html_page_tail, 1, torsh_html_page_tail_bytes, out);
+}
+
+bool torsh_html_put_diff(FILE *out, const char *document)
+{
+	if (count_bytes(document) > DATA_BYTES_MAX)
+		return false;
+	fwrite(torsh_html_diff_head, 1, torsh_html_diff_head_bytes, out);
+	for (; *document; document++) {
+		if (*document == '<')
+			fputs("\\u003c", out);
+		else
+			putc(*document, out);
+	}
+	fwrite(torsh_html_diff_tail, 1, torsh_html_diff_tail_bytes, out);
+	return true;
 }
 
 static int write_html(struct trace *trace)

@@ -5,12 +5,20 @@
 HTML := tools/export/html
 HTML_PAGE := $(GEN)/html
 # Modules before those that import them: they become one script.
-HTML_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,source format dom served frames tree icicle table chart sites moments memory findings steps perfetto timeline data time devices ranks overview recorded main))
+HTML_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,served/source format dom theme served/served frames tree icicle table chart sites moments memory findings steps perfetto timeline data time devices ranks overview recorded main))
 HTML_PARTS := $(HTML)/page/page.html $(HTML)/page/page.css $(HTML_MODULES) $(wildcard $(HTML)/vendor/*)
+
+# The page of torsh diff has modules of its own.
+HTML_DIFF_MODULES := $(addprefix $(HTML)/page/,$(addsuffix .js,format dom theme frames tree icicle table diff/diff))
+HTML_PARTS += $(HTML_DIFF_MODULES)
 
 $(HTML_PAGE)/head $(HTML_PAGE)/tail &: $(HTML)/assemble $(HTML_PARTS)
 	@mkdir -p $(@D)
 	@$(HTML)/assemble $(HTML) $(HTML_PAGE) $(HTML_MODULES)
 
-$(GEN)/html_page.o: $(HTML)/html_page.S $(HTML_PAGE)/head $(HTML_PAGE)/tail
+$(HTML_PAGE)/diff/head $(HTML_PAGE)/diff/tail &: $(HTML)/assemble $(HTML_PARTS)
+	@mkdir -p $(@D)
+	@$(HTML)/assemble $(HTML) $(HTML_PAGE)/diff $(HTML_DIFF_MODULES)
+
+$(GEN)/html_page.o: $(HTML)/html_page.S $(HTML_PAGE)/head $(HTML_PAGE)/tail $(HTML_PAGE)/diff/head $(HTML_PAGE)/diff/tail
 	$(call say,as,$<)$(CC) -Wa,-I,$(HTML_PAGE) -c -o $@ $<

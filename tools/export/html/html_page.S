@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The page of tools/export/html/page/ as assemble has put it together: before the data, and after. */
-	.section .rodata
-	.global torsh_html_page_head, torsh_html_page_head_bytes
-	.global torsh_html_page_tail, torsh_html_page_tail_bytes
-torsh_html_page_head:
-	.incbin "head"
-head_end:
-torsh_html_page_tail:
-	.incbin "tail"
-tail_end:
+/* The pages of tools/export/html/page/ as assemble has put them together: before the data, and after. */
+	.macro page name, file
+	.global torsh_html_\name, torsh_html_\name\()_bytes
+torsh_html_\name:
+	.incbin "\file"
+\name\()_end:
 	.balign 8
-torsh_html_page_head_bytes:
-	.quad head_end - torsh_html_page_head
-torsh_html_page_tail_bytes:
-	.quad tail_end - torsh_html_page_tail
+torsh_html_\name\()_bytes:
+	.quad \name\()_end - torsh_html_\name
+	.endm
+
+	.section .rodata
+	page page_head, "head"
+	page page_tail, "tail"
+	page diff_head, "diff/head"
+	page diff_tail, "diff/tail"
 	.section .note.GNU-stack, "", %progbits

@@ -35,7 +35,7 @@ export class Icicle {
 
 	/** Show another graph; isDifference: own and total are changes. */
 	show(graph, isDifference = false) {
-		Object.assign(this, {graph, isDifference, zoomed: 0, selected: 0, hovered: -1, names: new Map()});
+		Object.assign(this, {graph, isDifference, zoomed: 0, selected: 0, hovered: -1, path: [0], names: new Map()});
 		this.find(this.query);
 		this.zoom(0);
 	}

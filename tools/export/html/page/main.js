@@ -11,7 +11,8 @@ import {memoryTab} from "./memory.js";
 import {commandOf, mainProcess, overviewTab} from "./overview.js";
 import {hasRanks, ranksTab} from "./ranks.js";
 import {recordedTab} from "./recorded.js";
-import {source} from "./source.js";
+import {source} from "./served/source.js";
+import {themeButton} from "./theme.js";
 import {hasTime, timeTab} from "./time.js";
 
 const TABS = [
@@ -23,20 +24,6 @@ const TABS = [
 	{id: "findings", title: "Findings", make: findingsTab, number: (data) => worst(data).length},
 	{id: "recorded", title: "How it was recorded", make: recordedTab},
 ];
-
-function themeButton() {
-	const root = document.documentElement, isDark = () => root.dataset.theme === "dark";
-	const wanted = matchMedia("(prefers-color-scheme: dark)");
-	const set = (theme) => {
-		root.dataset.theme = theme;
-		button.textContent = isDark() ? "Light" : "Dark";
-		document.dispatchEvent(new CustomEvent("torsh-theme"));
-	};
-	const button = h("button", {type: "button", class: "plain", id: "theme", title: "Switch between dark and light", onclick: () => set(isDark() ? "light" : "dark")});
-	wanted.addEventListener("change", () => set(wanted.matches ? "dark" : "light"));
-	set(wanted.matches ? "dark" : "light");
-	return button;
-}
 
 /** What the address after # means: tab, panel, parameters. */
 function route() {

@@ -4,7 +4,7 @@
 import {bars, curves} from "./chart.js";
 import {h} from "./dom.js";
 import {bytes, percent, plural, si, time} from "./format.js";
-import {wholeButton} from "./served.js";
+import {wholeButton} from "./served/served.js";
 import {table} from "./table.js";
 
 const CLASSES = 24;

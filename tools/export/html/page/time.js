@@ -5,7 +5,7 @@ import {h} from "./dom.js";
 import {bytes, count, percent, plural, si, time} from "./format.js";
 import {shortFunction} from "./frames.js";
 import {phaseStrip, stepPanels} from "./steps.js";
-import {wholeButton} from "./served.js";
+import {wholeButton} from "./served/served.js";
 import {table} from "./table.js";
 import {timelinePanel} from "./timeline.js";
 

@@ -5,7 +5,7 @@ import {choice, h, replace} from "./dom.js";
 import {count, plural, time, visible} from "./format.js";
 import {shortFunction} from "./frames.js";
 import {openInPerfetto} from "./perfetto.js";
-import {Detail, windowPicker} from "./served.js";
+import {Detail, windowPicker} from "./served/served.js";
 
 const SPAN_ROW = 17, HEAD = 20, AXIS = 22, SPAN_TEXT_MIN = 26;
 const KINDS = [["operators", "--forward"], ["modules", "--loss"], ["ranges", "--data"], ["calls of CUDA", "--setup"], ["devices", "--optimizer"]];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // What a page can fetch that `torsh serve` sends: all rows of a part, and any window of the timeline.
 
-import {h, replace} from "./dom.js";
+import {h, replace} from "../dom.js";
 
 const DELAY_MS = 250;
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The page of torsh diff: what changed in all, a flame graph of what changed in leaks, and a table of each kind of row.
+
+import {append, choice, h, replace} from "../dom.js";
+import {bytes, count, percent, si, time, visible} from "../format.js";
+import {describe, KIND} from "../frames.js";
+import {Icicle, Tip} from "../icicle.js";
+import {table} from "../table.js";
+import {themeButton} from "../theme.js";
+import {matcher} from "../tree.js";
+
+const TOTALS = [["leaked_bytes", "Leaked", bytes], ["leaked_blocks", "Leaked blocks", count], ["peak_bytes", "Heap peak", bytes], ["growth_bytes_per_step", "Growth, per step", bytes]];
+const KINDS = [
+	{id: "sites", title: "Leaks", amounts: [["bytes", "Bytes", bytes], ["blocks", "Blocks", count]]},
+	{id: "ops", title: "Operators", amounts: [["self_cpu_ns", "Own time", time], ["self_flops_all", "FLOPs", si]]},
+	{id: "modules", title: "Modules", amounts: [["total_ns", "Time", time], ["flops_all", "FLOPs", si]]},
+	{id: "kernels", title: "Kernels", amounts: [["total_ns", "Time", time], ["calls", "Calls", count]]},
+	{id: "lines", title: "Lines of yours", amounts: [["self_cpu_ns", "Own time of operators", time], ["self_flops_all", "FLOPs", si]]},
+];
+const WORDS = {fixed: "less", better: "less", new: "more", worse: "more", same: "soft"};
+
+function changeOf({before, after}) {
+	return before === null || after === null ? null : after - before;
+}
+
+function signed(value, text) {
+	return value === null ? "–" : value > 0 ? `+${text(value)}` : value < 0 ? `−${text(-value)}` : "=";
+}
+
+function changeText(figure, text) {
+	return figure.is_change ? signed(changeOf(figure), text) : "=";
+}
+
+/* ---- leaks as a graph ---- */
+
+function frameOf(frame) {
+	return describe({function: frame.function, file: frame.file ?? "", module: frame.module ?? "", line: frame.line ?? 0,
+		kind: frame.language === "python" ? KIND.PYTHON : KIND.NATIVE});
+}
+
+/** Stacks of both sides as one tree by functions and places; a node is as wide as the side that is chosen. */
+function changeGraph(sites, side) {
+	const frames = [], numbers = new Map(), graph = {frames, parent: [-1], frame: [-1], before: [0], after: [0], depth: [0], children: [[]]}, index = new Map();
+	const number = (frame) => {
+		const key = JSON.stringify([frame.function, frame.file ?? frame.module, frame.line]);
+		if (!numbers.has(key))
+			numbers.set(key, frames.push(frameOf(frame)) - 1);
+		return numbers.get(key);
+	};
+	const child = (parent, frame) => {
+		const key = `${parent} ${frame}`;
+		let node = index.get(key);
+		if (node === undefined) {
+			index.set(key, node = graph.parent.length);
+			graph.parent.push(parent);
+			graph.frame.push(frame);
+			graph.before.push(0);
+			graph.after.push(0);
+			graph.depth.push(graph.depth[parent] + 1);
+			graph.children.push([]);
+			graph.children[parent].push(node);
+		}
+		return node;
+	};
+	for (const site of sites) {
+		let node = 0;
+		for (const frame of [null, ...site.stack.toReversed()]) {
+			node = frame ? child(node, number(frame)) : 0;
+			graph.before[node] += site.bytes.before;
+			graph.after[node] += site.bytes.after;
+		}
+	}
+	graph.n = graph.parent.length;
+	graph.total = graph.after.map((after, i) => after - graph.before[i]);
+	graph.size = Float64Array.from(side === "both" ? graph.after.map((after, i) => Math.max(after, graph.before[i])) : graph[side]);
+	/* Of the larger side a node may be narrower than what is inside of it. */
+	for (let i = graph.n - 1; i >= 0 && side === "both"; i--)
+		graph.size[i] = Math.max(graph.size[i], graph.children[i].reduce((sum, one) => sum + graph.size[one], 0));
+	for (const list of graph.children)
+		list.sort((a, b) => graph.size[b] - graph.size[a]);
+	graph.children = graph.children.map((list) => list.filter((one) => graph.size[one] > 0));
+	return graph;
+}
+
+function linesOf(graph, node) {
+	const {before, after} = {before: graph.before[node], after: graph.after[node]}, frame = graph.frames[graph.frame[node]];
+	return [frame ? frame.fullName : "all leaks", frame?.fullPlace ?? "", `before ${bytes(before)}, after ${bytes(after)}`, signed(after - before, bytes)];
+}
+
+function flamePanel(diff, tip) {
+	const {sites} = diff;
+	if (!sites.some((site) => site.bytes.before || site.bytes.after))
+		return null;
+	const words = h("p", {class: "soft", role: "status"}), state = {side: sites.some((site) => site.bytes.after) ? "after" : "before"};
+	const icicle = new Icicle({tip, describe: linesOf, onselect: (graph, node) => replace(words, linesOf(graph, node).filter(Boolean).join(" · "))});
+	icicle.rootName = "all leaks";
+	const show = (side) => {
+		state.side = side;
+		icicle.show(changeGraph(sites, side), true);
+	};
+	const search = h("input", {type: "search", class: "filter", id: "flame-search", placeholder: "Search", "aria-label": "Search frames",
+		oninput: (event) => icicle.find(event.target.value ? matcher(event.target.value) : null)});
+	document.addEventListener("torsh-theme", () => icicle.draw());
+	const panel = h("section", {class: "panel", id: "flame"}, h("div", {class: "head"}, h("h2", {}, "Where leaks changed"), h("span", {class: "soft"}, "red grew, blue shrank")),
+		h("div", {class: "controls"}, choice("Width", [["before", "before"], ["after", "after"], ["both", "the larger"]], state.side, show), search), icicle.element, words);
+	show(state.side);
+	return panel;
+}
+
+/* ---- tables ---- */
+
+function totalsPanel(diff) {
+	const rows = [...TOTALS.map(([name, title, text]) => ({name, title, text, figure: diff.totals[name]})), {name: "median_ns", title: "Step, median", text: time, figure: diff.steps.median_ns}]
+		.filter(({figure}) => figure.before !== null);
+	const {runs} = diff, sets = runs.before + runs.after > 2 ? `medians of ${runs.before} and ${runs.after} runs; within the spread is no change` : "";
+	return h("section", {class: "panel", id: "totals"}, h("div", {class: "head"}, h("h2", {}, "In all"), h("span", {class: "soft"}, sets)), h("table", {"aria-label": "totals"},
+		h("thead", {}, h("tr", {}, ["", "Before", "After", "Change", "Spread"].map((title) => h("th", {scope: "col", class: "number"}, title)))),
+		h("tbody", {}, rows.map(({title, text, figure}) => h("tr", {}, h("td", {class: "text"}, title), h("td", {class: "number"}, text(figure.before)), h("td", {class: "number"}, text(figure.after)),
+			h("td", {class: `number ${figure.is_change ? changeOf(figure) > 0 ? "more" : "less" : ""}`}, changeText(figure, text)), h("td", {class: "number"}, figure.spread === null ? "" : `±${text(figure.spread)}`))))),
+	diff.notes.map((note) => h("p", {class: "soft"}, `${visible(note)}.`)));
+}
+
+function lineText(frame) {
+	return frame ? `${(frame.file ?? "").split("/").pop()}:${frame.line} ${frame.function ?? ""}` : "";
+}
+
+function whereText(row) {
+	if (row.name !== undefined)
+		return row.name;
+	const place = lineText(row.user_frame) || (row.stack?.[0]?.function ?? "?");
+	return [place, row.moved_from && `was at ${lineText(row.moved_from)}`, row.renamed && `${row.renamed.to} was ${row.renamed.from}`].filter(Boolean).join(", ");
+}
+
+function stackOfRow(row) {
+	return row.stack ? h("ol", {class: "stack"}, row.stack.map((frame) => h("li", {class: "code"}, h("bdi", {}, frameOf(frame).label)))) : null;
+}
+
+function tablePanel(diff, {id, title, amounts}) {
+	const rows = diff[id], changed = rows.filter((row) => row.status !== "same").length, [[main, heading, text], [second, other, otherText]] = amounts;
+	if (!rows.length)
+		return null;
+	const left = diff.omitted[id];
+	return h("section", {class: "panel", id}, h("div", {class: "head"}, h("h2", {}, title), h("span", {class: "soft"}, `${count(changed)} changed, ${count(rows.length - changed)} the same`)),
+		table({rows, label: title, first: 25, sortBy: 4, filterText: whereText, details: id === "sites" ? stackOfRow : undefined, note: left ? `${count(left)} more are left out` : null, columns: [
+			{title: "Status", isText: true, value: (row) => row.status, cell: (row) => h("span", {class: WORDS[row.status]}, row.status)},
+			{title: `${heading} before`, value: (row) => row[main].before, text},
+			{title: "after", value: (row) => row[main].after, text},
+			{title: "Share", isMinor: true, value: (row) => row[main].before ? changeOf(row[main]) / row[main].before : null, text: (value) => value === null ? "" : percent(value)},
+			{title: "Change", value: (row) => Math.abs(changeOf(row[main])), cell: (row) => changeText(row[main], text)},
+			...rows.some((row) => row[main].spread !== null) ? [{title: "Spread", isMinor: true, value: (row) => row[main].spread, text: (value) => value === null ? "" : `±${text(value)}`}] : [],
+			...rows.some((row) => row[second].before || row[second].after) ? [{title: other, isMinor: true, value: (row) => changeOf(row[second]), cell: (row) => changeText(row[second], otherText)}] : [],
+			{title: "Where", isText: true, value: whereText, cell: (row) => h("bdi", {class: "code"}, whereText(row))},
+		]}));
+}
+
+function start() {
+	const {before, after, diff} = JSON.parse(document.getElementById("data").textContent), tip = new Tip(document.getElementById("tip"));
+	const names = (paths) => h("bdi", {class: "code", title: paths.join("\n")}, paths.length > 1 ? `${paths[0]} and ${paths.length - 1} more` : paths[0]);
+	document.title = "torsh diff";
+	document.documentElement.classList.add("diff");
+	append(document.getElementById("top"), h("div", {class: "title"}, h("span", {class: "mark"}, "torsh"), h("h1", {}, names(before), " → ", names(after)), h("span", {class: "spring"}), themeButton()));
+	replace(document.getElementById("main"), totalsPanel(diff), flamePanel(diff, tip), KINDS.map((kind) => tablePanel(diff, kind)));
+	document.documentElement.dataset.ready = "true";
+}
+
+start();

@@ -224,7 +224,7 @@ static char *name_culprit(struct allocation_sites *sites, struct symbols *symbol
 /* The growth of all sites together, in bytes a step. */
 static void measure_growth(struct budget *budget, const struct reading *reading)
 {
-	struct growth growth;
+	struct growth growth = {0};
 	double a_step = 0;
 
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);

@@ -141,7 +141,7 @@ double torsh_percent(double part, double whole)
 
 bool torsh_rule_is_of_host(enum rule rule)
 {
-	return rule >= RULE_STEP_WAITS && rule <= RULE_ALLOCATION_IN_HOT_STEP;
+	return rule >= RULE_STEP_WAITS && rule <= RULE_SWAPPING;
 }
 
 const char *torsh_scope_name(const struct time_scope *scope)

@@ -144,6 +144,22 @@ static void load_counters(struct recorded_process *process, Torsh__Counter **cou
 	process->has_heap_left_out = counter_of(process, "heap_left_out") != 0;
 }
 
+static void load_usage(struct recorded_usage *usage, const Torsh__Usage *row)
+{
+	if (!row)
+		return;
+	*usage = (struct recorded_usage){
+		.is_there = true,
+		.minor_faults = row->minor_faults,
+		.major_faults = row->major_faults,
+		.swap_peak_bytes = row->swap_peak_bytes,
+		.n_cpus = row->cpus,
+		.sampled_ns = row->sampled_ns,
+		.oversubscribed_ns = row->oversubscribed_ns,
+		.runnable_ns = row->runnable_ns,
+	};
+}
+
 static void take_process(struct recorded_process *process, const Torsh__Process *row)
 {
 	process->pid = row->pid;
@@ -175,6 +191,7 @@ static void take_process(struct recorded_process *process, const Torsh__Process 
 	torsh_load_text(&process->rss_peak_source, row->rss_peak_source);
 	process->ring_bytes_read = row->ring_bytes_read;
 	process->waited_ns = row->waited_ns;
+	load_usage(&process->usage, row->usage);
 }
 
 static void load_process(struct recording *recording, const Torsh__Process *row)

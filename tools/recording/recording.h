@@ -202,6 +202,14 @@ struct profile_pass {
 	uint64_t start_ns, end_ns;
 };
 
+/* See Usage. */
+struct recorded_usage {
+	bool is_there;
+	uint64_t minor_faults, major_faults, swap_peak_bytes;
+	uint32_t n_cpus;
+	uint64_t sampled_ns, oversubscribed_ns, runnable_ns;
+};
+
 struct recorded_process {
 	uint32_t number, pid, parent_pid;
 	uint32_t forked_from, executed_from; /* numbers of processes, 0: none */
@@ -233,6 +241,7 @@ struct recorded_process {
 	uint64_t rss_peak_bytes;
 	char *rss_peak_source;
 	uint64_t ring_bytes_read, waited_ns;
+	struct recorded_usage usage;
 
 	struct recorded_module *modules;
 	size_t n_modules;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/input/process_info.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <stdbool.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +146,31 @@ static char *read_whole(int fd, int *error)
 	return bytes;
 }
 
+/* The bits of a mask: "ff,ffffffff". */
+static uint32_t count_bits(const char *mask)
+{
+	uint32_t n = 0;
+
+	for (; mask && (isxdigit((unsigned char)*mask) || *mask == ','); mask++) {
+		char digit[2] = {*mask};
+
+		n += *mask == ',' ? 0 : (uint32_t)__builtin_popcountl(strtoul(digit, NULL, 16));
+	}
+	return n;
+}
+
+static void read_optional(const char *text, struct process_status *status)
+{
+	static const char cpus[] = "\nCpus_allowed:\t";
+	const char *mask = strstr(text, cpus);
+	uint64_t swap_kib = 0;
+
+	read_number(text, "\nSeccomp_filters:", &status->n_filters);
+	read_number(text, "\nVmSwap:", &swap_kib);
+	status->swap_bytes = swap_kib << 10;
+	status->n_cpus = mask ? count_bits(mask + sizeof(cpus) - 1) : 0;
+}
+
 int torsh_process_read_status(int status_fd, struct process_status *status)
 {
 	uint64_t rss_kib, peak_kib;
@@ -156,7 +184,7 @@ int torsh_process_read_status(int status_fd, struct process_status *status)
 	} else {
 		*status = (struct process_status){.rss_bytes = rss_kib << 10,
 						  .rss_peak_bytes = peak_kib << 10};
-		read_number(text, "\nSeccomp_filters:", &status->n_filters);
+		read_optional(text, status);
 	}
 	free(text);
 	return result;
@@ -208,6 +236,53 @@ pid_t torsh_process_parent(int stat_fd)
 	const char *state = read_stat(stat_fd, stat, sizeof(stat));
 
 	return state && strlen(state) > 3 ? (pid_t)atoi(state + 3) : -ENODATA;
+}
+
+int torsh_process_read_counts(int stat_fd, struct process_counts *counts)
+{
+	char stat[2048];
+	const char *state = read_stat(stat_fd, stat, sizeof(stat));
+
+	/* proc_pid_stat(5): fields 3, then 10, 12 and 20. */
+	*counts = (struct process_counts){0};
+	return state && sscanf(state,
+			       " %*c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64
+			       " %*u %*u %*u %*d %*d %*d %*d %" SCNu32,
+			       &counts->minor_faults, &counts->major_faults,
+			       &counts->n_threads) == 3
+		       ? 0
+		       : -ENODATA;
+}
+
+static bool is_runnable(pid_t pid, const char *tid)
+{
+	char file[40], stat[2048];
+	const char *state = NULL;
+	int fd;
+
+	snprintf(file, sizeof(file), "task/%.20s/stat", tid);
+	fd = open_proc(pid, file);
+	if (fd < 0)
+		return false;
+	state = read_stat(fd, stat, sizeof(stat));
+	close(fd);
+	return state && strncmp(state, " R", 2) == 0;
+}
+
+uint32_t torsh_process_runnable(pid_t pid)
+{
+	char path[64];
+	struct dirent *entry;
+	uint32_t n = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks)))
+		n += entry->d_name[0] != '.' && is_runnable(pid, entry->d_name);
+	if (tasks)
+		closedir(tasks);
+	return n;
 }
 
 /* Returns the last number in a zombie's stat. */

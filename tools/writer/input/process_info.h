@@ -47,10 +47,24 @@ struct process_status {
 	uint64_t rss_bytes, rss_peak_bytes;
 	/* in system calls; 0 before Linux 5.9 */
 	uint64_t n_filters;
+	uint64_t swap_bytes;
+	uint32_t n_cpus; /* that its first thread may run on; 0: unknown */
 };
 
 /* Returns 0, or -errno if the process has no memory (any more). */
 int torsh_process_read_status(int status_fd, struct process_status *status);
+
+/* What the stat file counts since the process was started. */
+struct process_counts {
+	uint64_t minor_faults, major_faults;
+	uint32_t n_threads;
+};
+
+/* Returns 0, or -ENODATA if the file cannot be read. */
+int torsh_process_read_counts(int stat_fd, struct process_counts *counts);
+
+/* Number of its threads that run or wait for a CPU; 0 if they cannot be read. */
+uint32_t torsh_process_runnable(pid_t pid);
 
 /* Number of seccomp filters of the process with that status file; 0 if it cannot be read. */
 uint64_t torsh_process_filters(int status_fd);

@@ -38,9 +38,11 @@ static void read_status(struct target *target)
 	if (target->status_fd < 0 || torsh_process_read_status(target->status_fd, &status))
 		return;
 	torsh_target_count_filters(target, &status, harmless_filters);
-	if (is_exiting)
-		atomic_store_explicit(&target->exit_peak_bytes, status.rss_peak_bytes,
-				      memory_order_relaxed);
+	if (!is_exiting)
+		return;
+	atomic_store_explicit(&target->exit_peak_bytes, status.rss_peak_bytes,
+			      memory_order_relaxed);
+	torsh_process_usage_exit(&target->usage, target->stat_fd);
 }
 
 /* Returns the number of requests that were answered so far. */

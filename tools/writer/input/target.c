@@ -48,6 +48,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->status_fd = pidfd < 0 ? -1 : torsh_process_open_status(pid);
 	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);
 	target->parent_pid = parent_pid(target);
+	torsh_process_usage_start(&target->usage, target->stat_fd);
 	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
 	target->consumers = torsh_memory_new(target->view.n_slots, sizeof(*target->consumers));
 	target->lsan = torsh_memory_new(1, sizeof(*target->lsan));
@@ -130,5 +131,6 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 		target->watch_every_ns = WATCH_OFTEN_NS;
 	}
 	torsh_target_count_filters(target, &status, harmless_filters);
+	torsh_process_usage_sample(&target->usage, target->pid, target->stat_fd, &status, now_ns);
 	return now_ns + target->watch_every_ns;
 }

@@ -16,6 +16,7 @@
 #include "tools/writer/fold/process_state.h"
 #include "tools/writer/input/channel_view.h"
 #include "tools/writer/input/ring_consumer.h"
+#include "tools/writer/usage/process_usage.h"
 
 enum target_fate {
 	TARGET_LIVES,
@@ -96,6 +97,7 @@ struct target {
 	/* read by the status reader while the target waited at its exit; 0: not read */
 	_Atomic uint64_t exit_peak_bytes;
 	uint64_t last_rss_ns, watch_every_ns;
+	struct process_usage usage;
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
 	/* rings are not emptied: threads with a full ring wait until the writer has ended */
 	bool is_frozen;

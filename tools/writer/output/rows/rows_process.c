@@ -127,6 +127,24 @@ static void put_memory(Torsh__Process *row, const struct target *target)
 		ROWS_SET(row, rss_peak_bytes, peak_bytes);
 }
 
+static void put_usage(Torsh__Process *row, struct rows_memory *memory, const struct target *target)
+{
+	const struct process_usage *usage = &target->usage;
+	struct process_faults faults = torsh_process_usage_faults(usage);
+
+	if (!usage->is_sampled)
+		return;
+	row->usage = torsh_rows_memory(memory, 1, sizeof(*row->usage));
+	torsh__usage__init(row->usage);
+	ROWS_SET(row->usage, minor_faults, faults.minor);
+	ROWS_SET(row->usage, major_faults, faults.major);
+	ROWS_SET(row->usage, swap_peak_bytes, usage->swap_peak_bytes);
+	ROWS_SET(row->usage, cpus, usage->n_cpus);
+	ROWS_SET(row->usage, sampled_ns, usage->sampled_ns);
+	ROWS_SET(row->usage, oversubscribed_ns, usage->oversubscribed_ns);
+	ROWS_SET(row->usage, runnable_ns, usage->runnable_ns);
+}
+
 static void put_counts(Torsh__Process *row, const struct target *target)
 {
 	struct target_counts counts = torsh_target_counts(target);
@@ -158,4 +176,5 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory,
 	put_counts(row, target);
 	torsh_rows_put_losses(row, memory, target);
 	put_memory(row, target);
+	put_usage(row, memory, target);
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/usage/process_usage.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/writer/input/process_info.h"
+
+#define SAMPLE_NS_MAX 1000000000u /* what one sample may stand for */
+#define NS_PER_THREAD \
+	4000000u /* between samples of threads: at 10 us a thread, a quarter percent */
+
+/*
+ * The CPUs that cgroup 2 leaves to a container, whose own group is the root there; 0: no limit, or
+ * unknown.
+ */
+static uint32_t quota_cpus(void)
+{
+	FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
+	unsigned long long quota = 0, period = 0;
+	int n;
+
+	if (!file)
+		return 0;
+	n = fscanf(file, "%llu %llu", &quota, &period);
+	fclose(file);
+	return n == 2 && period ? (uint32_t)((quota + period - 1) / period) : 0;
+}
+
+static uint32_t count_cpus(const struct process_status *status)
+{
+	long n_online = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t n = status->n_cpus, quota = quota_cpus();
+
+	if (n_online > 0 && n > (uint32_t)n_online)
+		n = (uint32_t)n_online;
+	return quota && quota < n ? quota : n;
+}
+
+void torsh_process_usage_start(struct process_usage *usage, int stat_fd)
+{
+	struct process_counts counts;
+
+	*usage = (struct process_usage){0};
+	if (!torsh_process_read_counts(stat_fd, &counts))
+		usage->before = (struct process_faults){.minor = counts.minor_faults,
+							.major = counts.major_faults};
+}
+
+/* A sample stands for the time since the one before. */
+static void sample_threads(struct process_usage *usage, pid_t pid, uint32_t n_threads,
+			   uint64_t now_ns)
+{
+	uint64_t ns = usage->last_ns ? now_ns - usage->last_ns : 0;
+	uint32_t n_runnable;
+
+	if (!usage->n_cpus)
+		return;
+	if (n_threads > usage->n_cpus && usage->last_ns && ns < (uint64_t)n_threads * NS_PER_THREAD)
+		return;
+	n_runnable = n_threads > usage->n_cpus ? torsh_process_runnable(pid) : 0;
+	usage->last_ns = now_ns;
+	ns = ns < SAMPLE_NS_MAX ? ns : SAMPLE_NS_MAX;
+	usage->sampled_ns += ns;
+	if (n_runnable <= usage->n_cpus)
+		return;
+	usage->oversubscribed_ns += ns;
+	usage->runnable_ns += ns * n_runnable;
+}
+
+void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat_fd,
+				const struct process_status *status, uint64_t now_ns)
+{
+	struct process_counts counts;
+
+	if (torsh_process_read_counts(stat_fd, &counts))
+		return;
+	usage->is_sampled = true;
+	usage->faults =
+		(struct process_faults){.minor = counts.minor_faults, .major = counts.major_faults};
+	if (status->swap_bytes > usage->swap_peak_bytes)
+		usage->swap_peak_bytes = status->swap_bytes;
+	usage->n_cpus = count_cpus(status);
+	sample_threads(usage, pid, counts.n_threads, now_ns);
+}
+
+void torsh_process_usage_exit(struct process_usage *usage, int stat_fd)
+{
+	struct process_counts counts;
+
+	if (torsh_process_read_counts(stat_fd, &counts))
+		return;
+	atomic_store_explicit(&usage->exit_minor, counts.minor_faults, memory_order_relaxed);
+	atomic_store_explicit(&usage->exit_major, counts.major_faults, memory_order_relaxed);
+}
+
+static uint64_t later(uint64_t at_exit, uint64_t last, uint64_t before)
+{
+	uint64_t n = at_exit > last ? at_exit : last;
+
+	return n > before ? n - before : 0;
+}
+
+struct process_faults torsh_process_usage_faults(const struct process_usage *usage)
+{
+	uint64_t minor = atomic_load_explicit(&usage->exit_minor, memory_order_relaxed);
+	uint64_t major = atomic_load_explicit(&usage->exit_major, memory_order_relaxed);
+
+	return (struct process_faults){
+		.minor = later(minor, usage->faults.minor, usage->before.minor),
+		.major = later(major, usage->faults.major, usage->before.major),
+	};
+}

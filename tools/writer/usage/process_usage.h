@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What a process takes of the machine, sampled from /proc by the drain thread: page faults, swap,
+ * and threads that want to run where it has fewer CPUs. Nothing is asked of the process.
+ */
+#ifndef TORSH_WRITER_USAGE_PROCESS_USAGE_H
+#define TORSH_WRITER_USAGE_PROCESS_USAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_status;
+
+/* Since the process was started. */
+struct process_faults {
+	uint64_t minor, major;
+};
+
+struct process_usage {
+	struct process_faults before; /* of the program that ran in the process before an exec */
+	/* the last sample; read at the exit, by the status reader; 0: not read */
+	struct process_faults faults;
+	_Atomic uint64_t exit_minor, exit_major;
+	uint64_t swap_peak_bytes;
+	uint32_t n_cpus; /* that the process may use; 0: unknown */
+	uint64_t last_ns;
+	uint64_t sampled_ns;
+	/* in which more threads wanted to run than there are CPUs; these threads' time */
+	uint64_t oversubscribed_ns, runnable_ns;
+	bool is_sampled;
+};
+
+/* Begin with a process's counts as they are. stat_fd may be -1. */
+void torsh_process_usage_start(struct process_usage *usage, int stat_fd);
+
+/*
+ * Take a sample at that time of the monotonic clock. Reads a file per thread only where the process
+ * has more threads than CPUs, and rarely if they are many.
+ */
+void torsh_process_usage_sample(struct process_usage *usage, pid_t pid, int stat_fd,
+				const struct process_status *status, uint64_t now_ns);
+
+/* Read the counts of a process that is about to end; called by the status reader's thread. */
+void torsh_process_usage_exit(struct process_usage *usage, int stat_fd);
+
+/* The process's page faults since torsh_process_usage_start. */
+struct process_faults torsh_process_usage_faults(const struct process_usage *usage);
+
+#endif

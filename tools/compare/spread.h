@@ -9,11 +9,11 @@
  *	t(1 - alpha / 2, n1 + n2 - 2) * s * sqrt(1 / n1 + 1 / n2),
  *	s^2 = (sum (x1 - mean 1)^2 + sum (x2 - mean 2)^2) / (n1 + n2 - 2)
  *
- * (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.3). Figures that are judged together share
- * alpha = 0.01 evenly (Bonferroni): of a hundred tables of equal sets, one shows a change, or two,
- * as the medians that are compared vary more than means. The quantile inverts the series of
- * Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4. The margin holds for
- * noise that is about normal.
+ * (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.3). Figures that are judged together
+ * share alpha = 0.01 evenly (Bonferroni): of a hundred tables of equal sets, one shows a change, or
+ * two, as the medians that are compared vary more than means. The quantile inverts the series of
+ * Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4. The margin holds
+ * for noise that is about normal.
  */
 #ifndef TORSH_COMPARE_SPREAD_H
 #define TORSH_COMPARE_SPREAD_H

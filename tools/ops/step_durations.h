@@ -13,7 +13,7 @@ struct step_durations {
 	size_t n;
 	uint64_t median_ns, p90_ns, p99_ns, longest_ns;
 	uint64_t longest_number; /* of the first step that took longest */
-	/* of some process: the steps at its beginning that took STEPS_SLOW_MEDIANS medians or more */
+	/* the most of any process: first steps that took STEPS_SLOW_MEDIANS medians or more */
 	size_t n_slow_first;
 };
 

@@ -50,7 +50,7 @@ STATIC := $(PACKAGE)/static
 STATIC_LIBRARIES := libprotobuf-c libzstd libxxhash libdw libelf libz libevent_extra libevent_core libncursesw libtinfo liblzma libbz2 libstdc++
 STATIC_BINARIES := $(patsubst $(BUILD)/%,$(PACKAGE)/bin/%,$(TOOL_BINARIES))
 
-$(STATIC)/words: tools/package/archives shim/libc/glibc.def
+$(STATIC)/words: tools/package/archives shim/libc/glibc.def tools/package/package.mk
 	@$< $(STATIC) '$(CC)' $(ARCH) $(STATIC_LIBRARIES)
 
 # A library without an archive lies beside the agent: found from PREFIX/bin, and from the wheel before it is installed.

@@ -6,8 +6,8 @@
  *	many_sites FILE STACKS [MOMENTS]
  *
  * Half of the stacks are leaves that hold blocks at the peak and at the end, each of a size of its
- * own, below others that fork out; their frames are FUNCTIONS lines of Python. With MOMENTS there are
- * so many regular ones, each with a few changes. Prints the bytes of the peak.
+ * own, below others that fork out; their frames are FUNCTIONS lines of Python. With MOMENTS there
+ * are so many regular ones, each with a few changes. Prints the bytes of the peak.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -5,9 +5,9 @@
  * Loses memory in known windows: before and after the marks "ready" and "done"; in each of the
  * steps 10, 11, ... inside of the region "train" of the domain "own", in the region "eval", and
  * between them. Prints a line for each lost block, "STEP REGION BYTES", with - for none. What is
- * lost in a step has a stack of its own, but for lose_anywhere: it is called from one line, for even
- * steps in "train" and for odd ones after it. Marks, steps and regions are a moment apart from what
- * is lost.
+ * lost in a step has a stack of its own, but for lose_anywhere: it is called from one line, for
+ * even steps in "train" and for odd ones after it. Marks, steps and regions are a moment apart
+ * from what is lost.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -272,8 +272,7 @@ static void programs_that_were_not_followed_are_listed(void **state)
 	assert_non_null(strstr(
 		output, "program (pid 300): vanished; not followed: it is of another kind\n"));
 	assert_int_equal(RUN(report, directory), 0);
-	assert_non_null(
-		strstr(output, "not followed: program (pid 300): it is of another kind\n"));
+	assert_non_null(strstr(output, "not followed: program (pid 300): it is of another kind\n"));
 	assert_int_equal(RUN_WITH_ERRORS(leaks, directory, "--pid=300"), 2);
 	assert_non_null(strstr(output, "process 300 was not followed: it is of another kind"));
 	assert_int_equal(RUN_WITH_ERRORS(check, directory, "--max-leak=1G"), 0);

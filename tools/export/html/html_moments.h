@@ -28,7 +28,7 @@ struct html_moments {
 
 struct html_page;
 
-/* Collect the moments of each process. Before the trees are grown, which give each stack its nodes. */
+/* Collect the moments of each process. Call it before the trees grow: they number the stacks. */
 void torsh_html_moments_collect(struct html_page *page);
 
 /* Put the member "moments"; after the trees, which number their nodes. */

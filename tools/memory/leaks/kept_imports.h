@@ -6,8 +6,8 @@
  *
  * An import keeps its blocks once, and not many. So these are leaks: what an import leaves that ran
  * more than once, in several steps, or from a line of Python that runs again and again. The popular
- * packages keep at most 55 blocks or 1 MiB for one line; a package that runs its program while it is
- * imported keeps more, or keeps it over most of the time of the process.
+ * packages keep at most 55 blocks or 1 MiB for one line; a package that runs its program while it
+ * is imported keeps more, or keeps it over most of the time of the process.
  */
 #ifndef TORSH_MEMORY_LEAKS_KEPT_IMPORTS_H
 #define TORSH_MEMORY_LEAKS_KEPT_IMPORTS_H

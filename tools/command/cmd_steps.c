@@ -182,6 +182,8 @@ static void print_json(const struct view *view, size_t n_limit)
 	torsh_json_put_text(&json, "rule", torsh_step_rule_names[view->rule]);
 	torsh_json_put_text(&json, "rule_text", torsh_step_rule_texts[view->rule]);
 	torsh_json_put_known(&json, "median_ns", view->n_steps, durations.median_ns);
+	torsh_json_put_known(&json, "p90_ns", view->n_steps, durations.p90_ns);
+	torsh_json_put_known(&json, "p99_ns", view->n_steps, durations.p99_ns);
 	torsh_json_put_u64(&json, "slow_first_steps", durations.n_slow_first);
 	torsh_json_begin_lines(&json, "steps");
 	n_left = for_each_step(view, n_limit, &json, print_item);

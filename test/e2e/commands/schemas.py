@@ -47,7 +47,8 @@ def validator_of(name):
     try:
         from referencing import Registry, Resource
     except ImportError:  # before 4.18
-        resolver = library.RefResolver("", read(name), store={SHARED: shared})
+        base = "https://schema.invalid/"  # relative references need one
+        resolver = library.RefResolver(base + name, read(name), store={base + SHARED: shared})
         return library.Draft202012Validator(read(name), resolver=resolver)
     registry = Registry().with_resource(SHARED, Resource.from_contents(shared))
     return library.Draft202012Validator(read(name), registry=registry)

@@ -93,7 +93,7 @@ def the_driver_is_queried_at_each_new_peak():
         assert 16 * peak["peak_bytes"] < 17 * live <= 17 * peak["peak_bytes"], (live, peak["peak_bytes"])
         assert driver["reason"] and "live_bytes" in driver["reason"], driver
         share = live * 100 // peak["peak_bytes"]
-        assert f"before the peak, when {share} % of that was alive: " in torsh("peak", output, "--device", "cuda:0")
+        assert f"before the peak, when {share}% of that was alive: " in torsh("peak", output, "--device", "cuda:0")
         (device,) = leaks_of(output, "cuda:0")["devices"]
         (end,) = rooms(output, AT_END)
         expect_equal((device["driver"]["asked_at"], device["driver"]["reason"], device["driver"]["free_bytes"]),

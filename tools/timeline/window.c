@@ -8,6 +8,11 @@
 #include "tools/base/die.h"
 #include "tools/timeline/prepass/prepass.h"
 
+static uint64_t edge_at(uint64_t at_ns)
+{
+	return WINDOW_EDGE_NS + at_ns / WINDOW_EDGE_PART;
+}
+
 static void add_span(struct time_window *window, uint64_t from_ns, uint64_t to_ns)
 {
 	if (from_ns >= to_ns)
@@ -137,6 +142,19 @@ static bool is_any(const struct time_window *windows, size_t n)
 	return false;
 }
 
+/*
+ * The begin of a window since a mark. A program often allocates right after its mark: a block that
+ * seems to be an edge older than that counts, rather than being undecided.
+ */
+static uint64_t since_ns(uint64_t mark_ns)
+{
+	uint64_t edges_ns = 2 * edge_at(mark_ns);
+
+	if (mark_ns == WINDOW_OPEN)
+		return WINDOW_OPEN;
+	return mark_ns > edges_ns ? mark_ns - edges_ns : 0;
+}
+
 static void keep_named(struct windows *windows, const struct recording *recording)
 {
 	static const struct span_visitor visitor = {.end = see_end, .event = see_event};
@@ -164,7 +182,7 @@ static void keep_named(struct windows *windows, const struct recording *recordin
 
 		if (request->region)
 			intersect(&windows->items[i], &named.regions[i]);
-		add_span(&since, named.marks_ns[i], WINDOW_OPEN);
+		add_span(&since, since_ns(named.marks_ns[i]), WINDOW_OPEN);
 		if (request->since)
 			intersect(&windows->items[i], &since);
 	}
@@ -234,11 +252,6 @@ bool torsh_window_has(const struct time_window *window, uint64_t at_ns)
 	size_t i = span_after(window, at_ns);
 
 	return i < window->n && window->spans[i].from_ns <= at_ns;
-}
-
-static uint64_t edge_at(uint64_t at_ns)
-{
-	return WINDOW_EDGE_NS + at_ns / WINDOW_EDGE_PART;
 }
 
 /* Returns the span that contains the time for certain, or n. */

@@ -12,7 +12,8 @@
 #define WINDOW_OPEN UINT64_MAX /* in place of an end */
 /*
  * Times of blocks may differ from those of events by so much, and by that part of them: the writer
- * converts the ones at the end of the run, and the others while it lasts.
+ * converts the ones at the end of the run, and the others while it lasts. A window since a mark
+ * begins so much before it.
  */
 #define WINDOW_EDGE_NS 100000u
 #define WINDOW_EDGE_PART 100000u

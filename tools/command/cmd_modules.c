@@ -117,15 +117,10 @@ static void put_flops(struct table *table, const struct view *view, uint64_t flo
 		torsh_table_cell(table, "%s", torsh_size_si(flops, text));
 }
 
-/* "BertModel:BertModel" is a module by its class alone: "BertModel". */
 static void put_name(struct table *table, const char *name)
 {
-	const char *colon = strrchr(name, ':');
-	size_t n = colon ? (size_t)(colon - name) : 0;
-
-	if (colon && strlen(colon + 1) == n && strncmp(name, colon + 1, n) == 0)
-		name = colon + 1;
-	torsh_table_cell(table, "%s", *name ? name : "(operators in no module)");
+	torsh_table_cell(table, "%s",
+			 *name ? torsh_module_display_name(name) : "(operators in no module)");
 }
 
 static void put_total(struct table *table, const struct view *view,

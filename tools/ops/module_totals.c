@@ -204,3 +204,12 @@ void torsh_module_totals_free(struct module_totals *totals)
 		free(totals->items[i].name);
 	free(totals->items);
 }
+
+const char *torsh_module_display_name(const char *name)
+{
+	const char *colon = strrchr(name, ':');
+	size_t n = colon ? (size_t)(colon - name) : 0;
+
+	return colon && strlen(colon + 1) == n && strncmp(name, colon + 1, n) == 0 ? colon + 1
+										   : name;
+}

@@ -40,4 +40,10 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 /* Free the totals. */
 void torsh_module_totals_free(struct module_totals *totals);
 
+/*
+ * The name of a module for people: "BertModel:BertModel" is known by its class alone, "BertModel".
+ * Returns name or a part of it.
+ */
+const char *torsh_module_display_name(const char *name);
+
 #endif

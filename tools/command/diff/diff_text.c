@@ -5,6 +5,7 @@
 
 #include "tools/base/size.h"
 #include "tools/command/diff/diff_report.h"
+#include "tools/ops/module_totals.h"
 #include "tools/report/text.h"
 
 #define TEXT_LIMIT 10
@@ -165,7 +166,10 @@ static void print_row(const struct diff_view *view, enum compare_table table,
 	char where[WHERE_BYTES];
 
 	printf("  %-7s %12s  ", headings[row->status], change_text(&row->changes[0], unit, text));
-	torsh_text_function(stdout, where_of(row, where));
+	if (table == COMPARE_MODULES)
+		torsh_text_function(stdout, torsh_module_display_name(row->name));
+	else
+		torsh_text_function(stdout, where_of(row, where));
 	if (row->status == STATUS_WORSE || row->status == STATUS_BETTER)
 		printf("  (%s, was %s)", amount_text(row->changes[0].after, unit, after),
 		       amount_text(row->changes[0].before, unit, before));

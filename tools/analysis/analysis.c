@@ -86,6 +86,14 @@ enum severity torsh_severity_of(double share_pct)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
+double torsh_run_seconds(const struct metrics_process *of)
+{
+	const struct recorded_process *process = of->process;
+	uint64_t end_ns = process->has_end_ns ? process->end_ns : of->of->last_ns;
+
+	return end_ns > process->start_ns ? (double)(end_ns - process->start_ns) / 1e9 : 0;
+}
+
 bool torsh_rule_can_evaluate(struct evaluation *evaluation, const char *reason)
 {
 	if (!reason)

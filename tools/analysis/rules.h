@@ -23,6 +23,12 @@ struct evaluation {
 #undef RULE
 #undef LIMIT
 
+/*
+ * The time that the process ran, in seconds; without a recorded end, until the last time that the
+ * recording has. 0: unknown.
+ */
+double torsh_run_seconds(const struct metrics_process *of);
+
 /* reason NULL: something can be evaluated. Else it can't, and why. Returns whether it can. */
 bool torsh_rule_can_evaluate(struct evaluation *evaluation, const char *reason);
 

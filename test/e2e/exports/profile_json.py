@@ -261,8 +261,8 @@ def check_layers(profile, phase, module):
 
 
 def without_open_ends(profile):
-    """What is written at the end is written by a process that still ends: rules that need its whole time can't be settled."""
-    analysis = {key: [row for row in rows if row["rule"] not in ("profiler_too_heavy", "page_faults")]
+    """What is written at the end is written by a process that still ends: which part of its time it waited isn't settled."""
+    analysis = {key: [row for row in rows if row["rule"] != "profiler_too_heavy"]
                 for key, rows in profile["analysis"].items() if key in ("rules", "inefficiencies")}
     return {**profile, "analysis": {**profile["analysis"], **analysis}}
 

@@ -125,28 +125,20 @@ static void count_temporary(const struct recorded_process *process,
 	line->bytes = total->temporary_bytes;
 }
 
-static double run_seconds(const struct metrics_process *of)
-{
-	const struct recorded_process *process = of->process;
-	uint64_t end_ns = process->has_end_ns ? process->end_ns : of->of->last_ns;
-
-	return end_ns > process->start_ns ? (double)(end_ns - process->start_ns) / 1e9 : 0;
-}
-
 /* reason: why not, besides; NULL: nothing. */
 static bool can_evaluate(struct evaluation *evaluation, const char *reason)
 {
 	reason = evaluation->of->process->totals.n ? reason : NO_HEAP;
 
 	evaluation->share_of = NULL;
-	if (!reason && run_seconds(evaluation->of) <= 0)
+	if (!reason && torsh_run_seconds(evaluation->of) <= 0)
 		reason = "it is not known how long the process ran";
 	return torsh_rule_can_evaluate(evaluation, reason);
 }
 
 void torsh_rule_evaluate_host_allocation_churn(struct evaluation *evaluation)
 {
-	double seconds = run_seconds(evaluation->of);
+	double seconds = torsh_run_seconds(evaluation->of);
 	struct lines lines;
 
 	if (!can_evaluate(evaluation, NULL))
@@ -169,7 +161,7 @@ void torsh_rule_evaluate_host_allocation_churn(struct evaluation *evaluation)
 
 void torsh_rule_evaluate_large_temporaries(struct evaluation *evaluation)
 {
-	double seconds = run_seconds(evaluation->of);
+	double seconds = torsh_run_seconds(evaluation->of);
 	struct lines lines;
 
 	if (!can_evaluate(evaluation, NULL))

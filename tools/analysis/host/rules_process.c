@@ -14,15 +14,6 @@ static const char *no_usage(const struct metrics_process *of)
 		       : "the process was not sampled while it ran, or too short";
 }
 
-static double run_seconds(const struct metrics_process *of)
-{
-	const struct recorded_process *process = of->process;
-
-	return process->has_end_ns && process->end_ns > process->start_ns
-		       ? (double)(process->end_ns - process->start_ns) / 1e9
-		       : 0;
-}
-
 void torsh_rule_evaluate_oversubscribed_threads(struct evaluation *evaluation)
 {
 	const struct recorded_usage *usage = &evaluation->of->process->usage;
@@ -53,7 +44,8 @@ void torsh_rule_evaluate_oversubscribed_threads(struct evaluation *evaluation)
 void torsh_rule_evaluate_page_faults(struct evaluation *evaluation)
 {
 	const struct recorded_process *process = evaluation->of->process;
-	double seconds = run_seconds(evaluation->of), faults = (double)process->usage.minor_faults;
+	double seconds = torsh_run_seconds(evaluation->of),
+	       faults = (double)process->usage.minor_faults;
 	const char *reason = no_usage(evaluation->of);
 	struct finding *finding;
 	double times;

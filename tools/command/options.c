@@ -226,13 +226,19 @@ static const struct argp leaks_argp = {.options = options_leaks, .parser = parse
 static const struct argp_child read_children[] = {
 	{.argp = &reading_argp}, {.argp = &sites_argp}, {.argp = &leaks_argp}, {0}};
 
+/* A parser that only gives its children its input. */
+static error_t share_at_start(int key, struct argp_state *state, const struct argp_child *children)
+{
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	share_input(children, state, state->input);
+	return 0;
+}
+
 static error_t parse_read(int key, char *argument, struct argp_state *state)
 {
 	(void)argument;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	share_input(read_children, state, state->input);
-	return 0;
+	return share_at_start(key, state, read_children);
 }
 
 static const struct argp_child page_children[] = {
@@ -241,10 +247,7 @@ static const struct argp_child page_children[] = {
 static error_t parse_page(int key, char *argument, struct argp_state *state)
 {
 	(void)argument;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	share_input(page_children, state, state->input);
-	return 0;
+	return share_at_start(key, state, page_children);
 }
 
 static const struct argp page_argp = {.parser = parse_page, .children = page_children};
@@ -255,10 +258,7 @@ static const struct argp_child several_children[] = {
 static error_t parse_several(int key, char *argument, struct argp_state *state)
 {
 	(void)argument;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	share_input(several_children, state, state->input);
-	return 0;
+	return share_at_start(key, state, several_children);
 }
 
 static const struct argp several_argp = {.parser = parse_several, .children = several_children};

@@ -197,7 +197,7 @@ def bad_clients_do_not_stop_it():
             slow = stack.enter_context(server.connection())
             slow.sendall(whole[:20])
             expect_equal(server.status(f"/{server.token}/"), 200, f"status beside {AT_ONCE} connections")
-            # One that asks and goes, one that asks twice at once, and one that does not read.
+            # One that requests and leaves, one that requests twice at once, and one that does not read.
             gone = stack.enter_context(server.connection())
             gone.sendall(whole)
             gone.close()

@@ -10,7 +10,7 @@ from harness import *  # noqa: E402,F403
 from timeline import timeline  # noqa: E402
 
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "tools/python"), "PYTHONDONTWRITEBYTECODE": "1", "TORSH": str(TORSH)}
-# Blocks of more than 512 bytes are malloc's; a bytearray has one byte more than was asked for.
+# Blocks of more than 512 bytes are malloc's; a bytearray has one byte more than its length.
 PROGRAM = """\
 import json, os, sys, threading, torsh
 kept, out = [], {}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * An extension module that keeps 37 blocks of 1237 bytes each time it is initialised, and
- * keep(blocks, size) as many as are asked for. Nothing points to them.
+ * keep(blocks, size) that many. Nothing points to them.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

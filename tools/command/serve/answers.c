@@ -132,7 +132,7 @@ static void begin_next(struct answers *answers)
 	}
 }
 
-/* What the process said last, or that it said nothing. */
+/* The last message of the process, or a sentence that there is none. */
 static void read_sentence(const struct answer *answer, int status, char *sentence)
 {
 	ssize_t n = pread(answer->errors, sentence, SENTENCE_BYTES - 1, 0);

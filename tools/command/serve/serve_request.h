@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a browser can ask torsh serve for: the part of the address after the token. Anything else is
- * refused; no part of an address ever becomes the name of a file.
+ * What a browser can request of torsh serve: the part of the address after the token. Anything else
+ * is refused; no part of an address ever becomes the name of a file.
  */
 #ifndef TORSH_COMMAND_SERVE_REQUEST_H
 #define TORSH_COMMAND_SERVE_REQUEST_H

@@ -29,7 +29,7 @@
 #define WAIT_S 10 /* for a client that neither sends nor reads */
 #define CONNECTIONS_MAX 256u
 #define RETRY_US 100000 /* when all descriptors are used */
-#define ALL_METHODS 0xffff /* also one that libevent does not know */
+#define ALL_METHODS 0xffff /* also one that libevent has no name for */
 #define N_ADDRESSES 2u
 #define SIGNALS 3u
 
@@ -229,7 +229,7 @@ static void accept_failed(struct evconnlistener *listener, void *context)
 	event_add(running->retry, &later);
 }
 
-/* A warning of libevent is about a connection; the reply says it, too. */
+/* Warnings of libevent are about a connection; its reply has them too. */
 static void ignore_log(int severity, const char *text)
 {
 	(void)severity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The page without data, and the data as documents that it asks for: what torsh serve sends. The
+ * The page without data, and the data as documents that it requests: what torsh serve sends. The
  * documents are the caller's. A function ends the program if the recording cannot be read.
  */
 #ifndef TORSH_EXPORT_HTML_PARTS_H

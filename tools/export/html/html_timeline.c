@@ -12,7 +12,7 @@
 #include "tools/memory/tensors.h"
 
 #define SPANS 4000u /* of each window */
-#define SPANS_SERVED 20000u /* of a window that is asked for alone */
+#define SPANS_SERVED 20000u /* of a window that is requested alone */
 #define BUCKETS 1000u /* of each curve */
 #define WINDOWS_MAX 3u
 #define CURVES_MAX 32u

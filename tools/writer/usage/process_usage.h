@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What a process takes of the machine, sampled from /proc by the drain thread: page faults, swap,
- * and threads that want to run where it has fewer CPUs. Nothing is asked of the process.
+ * and threads that want to run where it has fewer CPUs. The process does nothing for it.
  */
 #ifndef TORSH_WRITER_USAGE_PROCESS_USAGE_H
 #define TORSH_WRITER_USAGE_PROCESS_USAGE_H

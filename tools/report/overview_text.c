@@ -124,14 +124,8 @@ static void print_peak(const struct overview *overview)
 	if (process && overview->n_processes > 1)
 		printf("of %s (pid %" PRIu32 "), the highest of all processes\n",
 		       torsh_recording_program_name(process), process->pid);
-	if (process && process->has_rss_peak)
-		printf("highest resident set, with code, stacks and what allocators keep: %s%s%s%s\n",
-		       torsh_size_exact(process->rss_peak_bytes, bytes),
-		       process->rss_peak_source ? " (" : "",
-		       process->rss_peak_source ? process->rss_peak_source : "",
-		       process->rss_peak_source ? ")" : "");
-	else if (process && process->rss_peak_source)
-		printf("highest resident set: %s\n", process->rss_peak_source);
+	if (process)
+		torsh_text_resident(stdout, process);
 	if (process && process->vm.is_there)
 		printf("most address space mapped by the program: %s; %s maps, %s unmaps\n",
 		       torsh_size_exact(process->vm.peak_bytes, bytes),

@@ -313,6 +313,20 @@ static void print_kept_part(FILE *out, bool *is_first, const char *what, uint64_
 	*is_first = false;
 }
 
+void torsh_text_resident(FILE *out, const struct recorded_process *process)
+{
+	const char *source = process->rss_peak_source;
+	char bytes[SIZE_TEXT_BYTES];
+
+	if (process->has_rss_peak)
+		fprintf(out,
+			"highest resident set, with code, stacks and what allocators keep: %s%s%s%s\n",
+			torsh_size_exact(process->rss_peak_bytes, bytes), source ? " (" : "",
+			source ? source : "", source ? ")" : "");
+	else if (source)
+		fprintf(out, "highest resident set: %s\n", source);
+}
+
 void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppress *suppress)
 {
 	struct leaks_parts parts = torsh_leaks_parts(leaks, suppress);

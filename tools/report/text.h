@@ -72,6 +72,12 @@ void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *process
 			      size_t n_lines);
 
 /*
+ * Print the highest resident set of the process with what it was read from, or why it is not
+ * recorded; nothing if neither is known.
+ */
+void torsh_text_resident(FILE *out, const struct recorded_process *process);
+
+/*
  * "57.7 MiB in 120,974 blocks were alive at the end: 25.0 MiB leaked, ...", what the summary of a
  * run ends with, in its parts.
  */

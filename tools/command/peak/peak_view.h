@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What `torsh peak` prints about the highest moment, in its two renderings. */
+#ifndef TORSH_COMMAND_PEAK_PEAK_VIEW_H
+#define TORSH_COMMAND_PEAK_PEAK_VIEW_H
+
+#include "tools/command/options.h"
+#include "tools/memory/peak.h"
+#include "tools/report/device_report.h"
+#include "tools/report/device_shared_report.h"
+
+/* The selection by --device. */
+struct device_view {
+	const char *name; /* NULL: the heap */
+	bool is_all;
+	struct device_reading reading;
+	const struct device_process *process; /* the process with the shown peak */
+	size_t place; /* of it; DEVICE_NO_PLACE with is_all */
+	struct shared_devices shared;
+};
+
+struct peak_view {
+	const struct reading *reading;
+	struct device_view device;
+	struct peak peak;
+	/* The process of the shown address space: that of the peak, else who mapped most. */
+	const struct recorded_process *mapper;
+	struct allocation_sites heap, mapped;
+	size_t n_heap, n_mapped; /* that are printed */
+	uint64_t arena_bytes; /* CPython's, of all that was mapped */
+	bool is_verbose;
+	size_t max_rows; /* of frames per site; 0: all */
+};
+
+/*
+ * Choose what is shown: the process of the peak, or all. Returns how many; one has space for the
+ * process, shown is set to the array.
+ */
+size_t torsh_peak_shown(const struct peak_view *view, struct recorded_process *one[1],
+			struct recorded_process *const **shown);
+
+/* Returns the peak of process i of the reading: of its heap, or of the chosen device. */
+struct peak torsh_peak_view_of(const struct peak_view *view, size_t i);
+
+/* Choose the process with the highest peak of the chosen device; ends the program without one. */
+void torsh_peak_device_choose(struct peak_view *view);
+
+/* Collect the allocation sites that held memory of the chosen device at its peak. */
+void torsh_peak_device_collect(struct peak_view *view);
+
+void torsh_peak_device_close(struct device_view *device);
+
+/* Returns the name of the shared device that is printed; NULL: all of them. */
+const char *torsh_peak_device_shared(const struct device_view *device);
+
+/* Print the view on stdout, for people. */
+void torsh_peak_text(const struct peak_view *view);
+
+/* Print it on stdout as JSON: tools/schema/peak.json. */
+void torsh_peak_json(const struct peak_view *view);
+
+#endif

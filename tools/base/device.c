@@ -6,7 +6,7 @@
 
 const char *torsh_device_name(uint32_t device, char *out)
 {
-	/* c10/core/DeviceType.h */
+	/* Order of c10/core/DeviceType.h. */
 	static const char *const types[] = {"cpu", "cuda", "mkldnn", NULL,  NULL,
 					    NULL,  "hip",  NULL,     NULL,  "xla",
 					    NULL,  NULL,   "xpu",    "mps", "meta"};

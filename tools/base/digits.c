@@ -32,7 +32,10 @@ static unsigned count_digits(uint64_t number)
 		UINT64_C(1000000000000000000),
 		UINT64_C(10000000000000000000),
 	};
-	/* 1233/4096 is log10(2) to four digits: the quotient is the right one or one too many. */
+	/*
+	 * 1233/4096 approximates log10(2) to four digits: the quotient is the number of digits, or
+	 * one too many.
+	 */
 	unsigned n_bits = 64 - (unsigned)__builtin_clzll(number | 1), n = n_bits * 1233 >> 12;
 
 	return n + (number >= powers[n] || !number);

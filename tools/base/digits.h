@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Decimal digits without printf, for what is written by the million. */
+/* Decimal digits without printf, for output by the million. */
 #ifndef TORSH_BASE_DIGITS_H
 #define TORSH_BASE_DIGITS_H
 
@@ -8,11 +8,12 @@
 #define DIGITS_MAX 20 /* of the largest number */
 #define DIGITS_US_MAX (DIGITS_MAX + 1) /* of the longest time */
 
-/* Put the digits of a number at `at`, which has room for DIGITS_MAX. Returns their end. */
+/* Write the digits of a number at `at`, which has room for DIGITS_MAX. Returns their end. */
 char *torsh_digits(char *at, uint64_t number);
 
 /*
- * Microseconds with three decimals of a time in ns; at has room for DIGITS_US_MAX. Returns the end.
+ * Write a time in ns as microseconds with three decimals; `at` has room for DIGITS_US_MAX. Returns
+ * the end.
  */
 char *torsh_digits_us(char *at, uint64_t ns);
 

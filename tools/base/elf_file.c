@@ -7,7 +7,7 @@
 
 #include "tools/base/regular.h"
 
-/* Does the note segment hold a build-id? *is_same: it is this one. */
+/* Returns whether the note segment holds a build-id; *is_same: it is the given one. */
 static bool find_build_id(Elf_Data *notes, const uint8_t *build_id, size_t n_build_id,
 			  bool *is_same)
 {
@@ -25,7 +25,7 @@ static bool find_build_id(Elf_Data *notes, const uint8_t *build_id, size_t n_bui
 	return false;
 }
 
-/* The file's build-id is in a note of one of its PT_NOTE segments; the first one counts. */
+/* Compares with the first build-id in the file's PT_NOTE segments. */
 static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t n_build_id)
 {
 	bool is_same = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * ELF files of recorded modules, and the rules by which all of the tools read their symbols: which
- * symbols are functions, and which of several symbols names an address.
+ * ELF files of recorded modules, and the one place where the tools decide which symbols are
+ * functions and which of several symbols names an address.
  */
 #ifndef TORSH_BASE_ELF_FILE_H
 #define TORSH_BASE_ELF_FILE_H
@@ -37,8 +37,8 @@ typedef bool elf_symbol_visitor(void *context, const GElf_Sym *symbol, size_t st
 void torsh_elf_visit_symbols(Elf *elf, elf_symbol_visitor *visit, void *context);
 
 /*
- * Is it a defined function? Hand-written assembly has no type (STT_NOTYPE). Indirect functions
- * (STT_GNU_IFUNC) count.
+ * Returns whether the symbol is a defined function. Hand-written assembly has no type
+ * (STT_NOTYPE). Indirect functions (STT_GNU_IFUNC) count.
  */
 bool torsh_elf_is_function(const GElf_Sym *symbol);
 
@@ -51,7 +51,7 @@ struct elf_symbol {
 /*
  * Order for qsort: of the symbols that cover an address, the last one names it. That is the one
  * that starts last, then the largest (as in LLVM's symbolizer), then the alias with the shortest
- * name ("malloc", not "__libc_malloc"), then the last by byte order.
+ * name ("malloc", not "__libc_malloc"), then the last in byte order.
  */
 int torsh_elf_compare_symbols(const void *a, const void *b);
 

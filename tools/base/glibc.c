@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the tools need of the C library and every glibc from 2.28 has under another name only: the
- * linker leads calls of these here (--wrap in the Makefile). See shim/libc/glibc.h.
+ * Replacements for functions of the C library that glibc 2.28 has under another name only, or not
+ * at all: the linker redirects calls here (--wrap in the Makefile). The agent's counterpart is
+ * shim/libc/glibc.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@ int __wrap_stat(const char *path, struct stat *status);
 int __wrap_lstat(const char *path, struct stat *status);
 int __wrap_fstat(int fd, struct stat *status);
 
-/* Functions since 2.33; before, macros for others. */
+/* Functions since glibc 2.33; macros for other functions before. */
 int __wrap_stat(const char *path, struct stat *status)
 {
 	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, 0);
@@ -36,7 +37,10 @@ int __wrap_fstat(int fd, struct stat *status)
 uint32_t __wrap_arc4random(void);
 void __wrap_arc4random_buf(void *to, size_t n);
 
-/* Of libevent where it was built with 2.36 or later. An array that is not filled is not random. */
+/*
+ * Called by a libevent that was built with glibc 2.36 or later, which ignores errors: an array
+ * that is not filled would not be random.
+ */
 void __wrap_arc4random_buf(void *to, size_t n)
 {
 	for (unsigned char *at = to; n;) {
@@ -77,8 +81,8 @@ static void call_constructors(int argc, char **argv, char **envp)
 }
 
 /*
- * What a program begins with has no constructors' caller since 2.34: the C library does that
- * itself. An older one doesn't.
+ * Since glibc 2.34 the C library calls a program's constructors itself, and start files no longer
+ * contain the code for it. An older library relies on them.
  */
 int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 			     initialize *init, void (*fini)(void), void (*rtld_fini)(void),

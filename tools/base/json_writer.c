@@ -12,12 +12,12 @@
 #include "tools/base/utf8.h"
 
 #define FILE_BYTES (1u << 16)
-#define MEMORY_BYTES 64u /* at first: most texts are short */
-#define END_BYTES_MAX (sizeof(struct json_mark) + 2) /* with its brace and a line feed */
+#define MEMORY_BYTES 64u /* initial size: most texts are short */
+#define END_BYTES_MAX (sizeof(struct json_mark) + 2) /* the closing brace and a line feed */
 #define ESCAPE_BYTES_MAX 6 /* \u0000 */
-#define DOUBLE_BYTES_MAX 32 /* of %.17g */
-#define EXACT_BELOW 1e15 /* an integer below has at most DBL_DIG digits */
-#define DIGITS_EXACT 17 /* of a double: these give the same one again */
+#define DOUBLE_BYTES_MAX 32 /* of %.17g, rounded up */
+#define EXACT_BELOW 1e15 /* an integer below this has at most DBL_DIG digits */
+#define DIGITS_EXACT 17 /* enough digits to read the same double again */
 
 const struct json_layout torsh_json_compact = JSON_LAYOUT("", ",", "", ":");
 const struct json_layout torsh_json_member_lines = JSON_LAYOUT("", ",\n", "", ":");
@@ -66,7 +66,7 @@ static void write_file(struct json_writer *json, size_t n_room)
 {
 	size_t n = (size_t)(json->at - json->start);
 
-	(void)n_room; /* less than the buffer has when it is empty */
+	(void)n_room; /* make room for: less than an empty buffer */
 	errno = 0;
 	if (!json->error && fwrite(json->start, 1, n, json->sink) != n)
 		json->error = errno ? errno : EIO;
@@ -163,7 +163,7 @@ static void end(struct json_writer *json, bool is_object)
 	*at++ = is_object ? '}' : ']';
 	if (--json->level == json->levels && json->ends_lines) {
 		*at++ = '\n';
-		/* The next line is a value of its own. */
+		/* Line mode: the next line is a separate value. */
 		json->level->separator = json->level->layout->first;
 	}
 	json->at = at;
@@ -207,7 +207,7 @@ void torsh_json_set_layout(struct json_writer *json, const struct json_layout *l
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* How many bytes from text on stand in JSON as they are; ASCII only. */
+/* Returns the number of bytes at text that need no escape; ASCII only. */
 static size_t count_plain(const char *text, const char *end)
 {
 	const char *at = text;
@@ -217,7 +217,7 @@ static size_t count_plain(const char *text, const char *end)
 	return (size_t)(at - text);
 }
 
-/* The letter that escapes the character, or 0. */
+/* Returns the letter that escapes the character, or 0. */
 static char escape_letter(char character)
 {
 	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -226,7 +226,7 @@ static char escape_letter(char character)
 	return found ? letters[found - escaped] : '\0';
 }
 
-/* Put the first character of text, which has n bytes. Returns how many bytes it has. */
+/* Append the first character of text, which has n bytes. Returns its length in bytes. */
 static size_t put_character(struct json_writer *json, const char *text, size_t n)
 {
 	size_t n_bytes = torsh_utf8_bytes(text, n);
@@ -357,7 +357,7 @@ void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t num
 	json->at = at + sprintf(at, "\"0x%" PRIx64 "\"", number);
 }
 
-/* Is the number an integer that %.15g prints with all its digits and nothing else? */
+/* Returns whether %.15g prints the number as an integer with all its digits. */
 static bool is_plain_integer(double number)
 {
 	return fabs(number) < EXACT_BELOW && number == (double)(int64_t)number &&
@@ -373,7 +373,7 @@ void torsh_json_put_rounded(struct json_writer *json, const char *name, double n
 		torsh_json_put_null(json, name);
 		return;
 	}
-	/* printf takes ten times as long. */
+	/* printf takes ten times as long as torsh_digits. */
 	if (n_digits >= DBL_DIG && is_plain_integer(number)) {
 		torsh_json_put_i64(json, name, (int64_t)number);
 		return;

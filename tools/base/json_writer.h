@@ -37,13 +37,13 @@
 #define JSON_ROOM_MAX 4096u /* maximum size of one append: no buffer is smaller */
 #define JSON_MARK_MAX 3u
 
-/* What stands between two pieces. */
+/* The bytes between two values. */
 struct json_mark {
 	char text[JSON_MARK_MAX];
 	uint8_t n;
 };
 
-/* Marks are copied as a whole, and what follows them overwrites their n. */
+/* Marks are copied as a whole; later output overwrites what exceeds n. */
 #define JSON_PUNCTUATION (2 * sizeof(struct json_mark) + 2) /* around a name, with its quotes */
 
 /* How the members of an object or the items of an array are laid out. */
@@ -52,32 +52,31 @@ struct json_layout {
 	struct json_mark colon;
 };
 
-/* A layout of four literals, each of at most JSON_MARK_MAX bytes. */
 /* clang-format off */
 #define JSON_LAYOUT(start, separator, end, colon) \
 	{{start, sizeof(start) - 1}, {separator, sizeof(separator) - 1}, \
 	 {end, sizeof(end) - 1}, {colon, sizeof(colon) - 1}}
 /* clang-format on */
 
-/* All in one line; each member, or each item, on a line of its own. */
+/* torsh_json_compact: all in one line; the others: each member, or each item, on its own line. */
 extern const struct json_layout torsh_json_compact, torsh_json_member_lines, torsh_json_item_lines;
 
 struct json_level {
 	const struct json_layout *layout;
-	struct json_mark separator; /* before the next value */
+	struct json_mark separator; /* written before the next value */
 	bool is_object;
-	bool takes_name; /* the next value has one: in an object, but after torsh_json_put_name */
+	bool takes_name; /* the next value needs a name */
 };
 
 struct json_writer {
 	char *start, *at, *end; /* of the buffer */
 	struct json_level *level; /* the innermost */
 	bool has_name; /* torsh_json_put_name was called for the next value */
-	bool escapes_controls; /* also what a terminal obeys */
-	bool ends_lines; /* a line feed follows each outermost value */
-	/* Make room for n bytes at json->at, and keep or write out what is before it. */
+	bool escapes_controls; /* escape what a terminal acts on, too */
+	bool ends_lines; /* write a line feed after each outermost value */
+	/* Make room for n bytes at json->at, and store or write the bytes before it. */
 	void (*make_room)(struct json_writer *json, size_t n);
-	void *sink; /* make_room's own */
+	void *sink; /* owned by make_room */
 	int error; /* the first errno of writing to a file */
 	struct json_level levels[JSON_DEPTH_MAX];
 };
@@ -85,14 +84,15 @@ struct json_writer {
 /* ---- begin and end --------------------------------------------------------------------------- */
 
 /*
- * Write to a file, which stays the caller's. Nothing is in the file before torsh_json_flush or
- * torsh_json_close. What a terminal would obey is escaped: the text loses nothing.
+ * Write to a file, which stays the caller's. Nothing is written before torsh_json_flush or
+ * torsh_json_close. Characters that a terminal would act on are escaped, so that the text stays
+ * readable and complete.
  */
 void torsh_json_open(struct json_writer *json, FILE *file);
 
 /*
- * Write out what is in the buffer, for a reader that waits or before others write to the file. The
- * first error is kept, and nothing is written after it.
+ * Write out the buffer, for a reader that waits, or before others write to the file. The first
+ * error is stored, and nothing is written after it.
  */
 void torsh_json_flush(struct json_writer *json);
 
@@ -102,15 +102,19 @@ void torsh_json_close(struct json_writer *json);
 /* Write to memory. No line feed follows the outermost value. */
 void torsh_json_open_memory(struct json_writer *json);
 
-/* The same for members only, as torsh_json_put_members takes them: no object has to be begun. */
+/*
+ * Like torsh_json_open_memory, for members without an object around them, which
+ * torsh_json_put_members takes.
+ */
 void torsh_json_open_members(struct json_writer *json);
 
 /* Returns the text; the caller frees it. */
 char *torsh_json_close_memory(struct json_writer *json);
 
 /*
- * Write through a buffer of the caller's, of at least JSON_ROOM_MAX bytes; make_room sets start, at
- * and end. When all has ended, at is the end of what was not written out; there is nothing to free.
+ * Write through a buffer of the caller's, of at least JSON_ROOM_MAX bytes; make_room sets start,
+ * at and end. At the end, `at` is the end of the bytes not yet written out; nothing needs to be
+ * freed.
  */
 void torsh_json_open_buffer(struct json_writer *json, char *buffer, size_t capacity,
 			    void (*make_room)(struct json_writer *json, size_t n), void *sink);
@@ -135,16 +139,16 @@ void torsh_json_begin_lines(struct json_writer *json, const char *name);
 /* End the innermost array. */
 void torsh_json_end_array(struct json_writer *json);
 
-/* An object or an array with a layout of the caller's, which outlives it. */
+/* Begin an object or an array with the caller's layout, which must outlive it. */
 void torsh_json_begin_with(struct json_writer *json, const char *name, bool is_object,
 			   const struct json_layout *layout);
 
-/* Lay out what follows in the innermost object or array in this way. */
+/* Change the layout of the rest of the innermost object or array. */
 void torsh_json_set_layout(struct json_writer *json, const struct json_layout *layout);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Escape the name of the next value, which is put with the name NULL. */
+/* Escape the name of the next value, which is then appended with name NULL. */
 void torsh_json_put_name(struct json_writer *json, const char *name);
 
 /* Put a signed number. */
@@ -154,23 +158,23 @@ void torsh_json_put_i64(struct json_writer *json, const char *name, int64_t numb
 void torsh_json_put_hex(struct json_writer *json, const char *name, uint64_t number);
 
 /*
- * With as many digits as give the same number again to within one part in 2^52, as cJSON does; null
- * where it is not finite.
+ * With as many digits as cJSON prints: the number is read again to within one part in 2^52. null
+ * if it is not finite.
  */
 void torsh_json_put_double(struct json_writer *json, const char *name, double number);
 /* With n_digits significant digits. */
 void torsh_json_put_rounded(struct json_writer *json, const char *name, double number,
 			    int n_digits);
 
-/* NULL becomes null. */
+/* Put a text; NULL becomes null. */
 void torsh_json_put_text(struct json_writer *json, const char *name, const char *text);
-/* The first n bytes of a text, or fewer where it ends before. */
+/* Put the first n bytes of a text, or all of a shorter one. */
 void torsh_json_put_text_n(struct json_writer *json, const char *name, const char *text, size_t n);
-/* printf as a text. */
+/* Put a text formatted as by printf. */
 void torsh_json_put_format(struct json_writer *json, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* An array of three numbers: of a grid or a block of threads. */
+/* Put an array of three numbers: a grid's or a block's dimensions. */
 void torsh_json_put_three(struct json_writer *json, const char *name, uint64_t x, uint64_t y,
 			  uint64_t z);
 
@@ -180,24 +184,27 @@ void torsh_json_begin_text(struct json_writer *json, const char *name);
 /* Escape and append a piece of whole characters. */
 void torsh_json_add_text(struct json_writer *json, const char *text);
 
-/* Append the first n bytes of a piece, or fewer where it ends before. */
+/* Append the first n bytes of a piece, or all of a shorter one. */
 void torsh_json_add_text_n(struct json_writer *json, const char *text, size_t n);
 
 /* End a text of several pieces. */
 void torsh_json_end_text(struct json_writer *json);
 
-/* The text as the inside of a JSON string, for torsh_json_put_escaped; the caller frees it. */
+/*
+ * Returns the text escaped as the inside of a JSON string, for torsh_json_put_escaped; the caller
+ * frees it.
+ */
 char *torsh_json_escape(const char *text);
 
 /* ---- inline: numbers, and what is JSON already ----------------------------------------------- */
 
-/* Append any number of bytes, in as many buffers as they take: for this header. */
+/* Append any number of bytes, through as many buffers as needed. Internal to this header. */
 void torsh_json_append_long(struct json_writer *json, const char *bytes, size_t n);
 
-/* Make room for n bytes, at most JSON_ROOM_MAX: for this header. */
+/* Make room for n bytes, at most JSON_ROOM_MAX. Internal to this header. */
 void torsh_json_grow(struct json_writer *json, size_t n);
 
-/* n bytes of room at json->at, at most JSON_ROOM_MAX: checked before anything is written there. */
+/* Returns json->at with room for n bytes, at most JSON_ROOM_MAX. */
 static inline char *torsh_json_room(struct json_writer *json, size_t n)
 {
 	if ((size_t)(json->end - json->at) < n)
@@ -205,7 +212,7 @@ static inline char *torsh_json_room(struct json_writer *json, size_t n)
 	return json->at;
 }
 
-/* Append bytes that are JSON already, of any number. */
+/* Append any number of bytes that are already JSON. */
 static inline void torsh_json_append(struct json_writer *json, const char *bytes, size_t n)
 {
 	if ((size_t)(json->end - json->at) < n) {
@@ -216,7 +223,7 @@ static inline void torsh_json_append(struct json_writer *json, const char *bytes
 	json->at += n;
 }
 
-/* Begin a value: the separator and its name. Returns where it goes on, with n bytes of room. */
+/* Begin a value: separator and name. Returns the position after them, with n bytes of room. */
 static inline char *torsh_json_begin_value(struct json_writer *json, const char *name, size_t n)
 {
 	struct json_level *level = json->level;
@@ -248,7 +255,7 @@ static inline void torsh_json_put_u64(struct json_writer *json, const char *name
 	json->at = torsh_digits(torsh_json_begin_value(json, name, DIGITS_MAX), number);
 }
 
-/* The number with a minus before it: -0, too. */
+/* Put a number with a minus sign, which also gives -0. */
 static inline void torsh_json_put_negative(struct json_writer *json, const char *name,
 					   uint64_t number)
 {
@@ -273,7 +280,7 @@ static inline void torsh_json_put_null(struct json_writer *json, const char *nam
 	json->at = at + 4;
 }
 
-/* The number, or null where it is not known. */
+/* Put the number, or null if it is unknown. */
 static inline void torsh_json_put_known(struct json_writer *json, const char *name, bool is_known,
 					uint64_t number)
 {
@@ -292,7 +299,7 @@ static inline void torsh_json_put_bool(struct json_writer *json, const char *nam
 	json->at = at + (is_true ? 4 : 5);
 }
 
-/* n bytes of text that torsh_json_escape has escaped, or that need it not. */
+/* Put n bytes of text that torsh_json_escape has escaped, or that need no escape. */
 static inline void torsh_json_put_escaped_n(struct json_writer *json, const char *name,
 					    const char *text, size_t n)
 {
@@ -305,21 +312,21 @@ static inline void torsh_json_put_escaped_n(struct json_writer *json, const char
 	json->at++;
 }
 
-/* The same of a whole text. */
+/* Put a whole text that is escaped already. */
 static inline void torsh_json_put_escaped(struct json_writer *json, const char *name,
 					  const char *text)
 {
 	torsh_json_put_escaped_n(json, name, text, strlen(text));
 }
 
-/* One value that is JSON already. */
+/* Put one value that is already JSON. */
 static inline void torsh_json_put_raw(struct json_writer *json, const char *name, const char *text)
 {
 	json->at = torsh_json_begin_value(json, name, 0);
 	torsh_json_append(json, text, strlen(text));
 }
 
-/* Members that torsh_json_open_members made; "" is none. */
+/* Put members from a writer of torsh_json_open_members; "" is none. */
 static inline void torsh_json_put_members(struct json_writer *json, const char *members)
 {
 	struct json_level *level = json->level;

@@ -15,7 +15,7 @@
 #define SMALL_PAGE 4096u
 #define CACHE_LINE ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
-#define LARGE (1 << 20) /* bytes of a block that has pages of its own */
+#define LARGE (1 << 20) /* a block of this size in bytes has its own pages */
 
 static bool is_writer;
 
@@ -28,8 +28,8 @@ void *torsh_memory_or_die(void *p)
 }
 
 /*
- * The first and the last page are advised whole: the kernel moves a mapping only if all of it was
- * advised alike, and a block of malloc's begins a header behind its mapping.
+ * Includes the first and the last page: the kernel moves a mapping only if all of it has the same
+ * advice, and malloc puts a block's header at the start of its mapping.
  */
 void torsh_memory_advise(void *items, size_t n_bytes)
 {
@@ -42,8 +42,8 @@ void torsh_memory_advise(void *items, size_t n_bytes)
 }
 
 /*
- * Left to itself the C library puts larger and larger blocks among the small ones, each time that
- * one is freed.
+ * By default the C library raises its mmap threshold each time that a large block is freed, and
+ * then puts large blocks among the small ones.
  */
 void torsh_memory_start(void)
 {

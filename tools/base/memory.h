@@ -18,7 +18,7 @@ void torsh_memory_start(void);
 /* Returns n items of n_bytes each, zeroed; never NULL. Untouched pages use no memory. */
 void *torsh_memory_new(size_t n, size_t n_bytes);
 
-/* n_bytes, not initialised; never NULL. */
+/* Returns n_bytes, not initialised; never NULL. */
 void *torsh_memory_alloc(size_t n_bytes);
 
 /* Likewise, for a table with random access that fills soon: uses huge pages if there are any. */
@@ -46,18 +46,18 @@ void torsh_memory_region_empty(void *start, size_t n_bytes);
 void torsh_memory_region_free(void *region, size_t n_bytes);
 
 /*
- * Returns p; ends the process if it is NULL: the writer's with status 1, at once; a command's like
+ * Returns p. Ends the process if it is NULL: the writer at once with status 1, a command like
  * torsh_die.
  */
 void *torsh_memory_or_die(void *p);
 
 /*
- * Put a large table into huge pages. It is looked into at random: with small pages that costs a
- * walk through the page tables each time.
+ * Put a large table into huge pages: with small pages each random access costs a walk through the
+ * page tables.
  */
 void torsh_memory_advise(void *items, size_t n_bytes);
 
-/* A copy that the caller frees. */
+/* Returns a copy that the caller frees. */
 char *torsh_memory_text(const char *text);
 
 #endif

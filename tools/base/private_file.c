@@ -18,7 +18,7 @@
 #define TRIES_MAX 100
 #define TEMPORARY_SUFFIX_BYTES sizeof(".0123456789abcdef.tmp")
 
-/* The directory of path, open, and its last part. Returns 0 or -errno. */
+/* Open the directory of path and store the last part of the name. Returns 0 or -errno. */
 static int open_directory(struct private_file *file, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -107,7 +107,7 @@ int torsh_private_directory(const char *path)
 		return 0;
 	if (errno != EEXIST || lstat(path, &status) < 0)
 		return -errno;
-	/* A link, then what it leads to. */
+	/* The link itself first, then its target. */
 	if (!is_trusted(&status))
 		return -EPERM;
 	if (stat(path, &status) < 0)

@@ -13,8 +13,8 @@
 struct private_file {
 	int directory_fd;
 	int fd; /* for reading and writing; close-on-exec */
-	char name[PRIVATE_NAME_BYTES]; /* in the directory */
-	char temporary[PRIVATE_NAME_BYTES]; /* what it is called until it is kept */
+	char name[PRIVATE_NAME_BYTES]; /* the final name, relative to the directory */
+	char temporary[PRIVATE_NAME_BYTES]; /* its name until torsh_private_keep */
 };
 
 /* Returns 0 or -errno. The caller closes fd before it calls one of the two functions below. */
@@ -26,7 +26,7 @@ int torsh_private_keep(struct private_file *file);
 /* Remove the temporary file; an existing file with the final name stays. */
 void torsh_private_drop(struct private_file *file);
 
-/* A path by which libraries open the temporary file; the caller's. */
+/* Returns a path by which libraries can open the temporary file; the caller frees it. */
 char *torsh_private_path(const struct private_file *file);
 
 /*

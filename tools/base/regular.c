@@ -8,7 +8,7 @@
 
 int torsh_open_regular(const char *path)
 {
-	/* Without O_NONBLOCK a pipe waits in open for somebody who writes. */
+	/* Without O_NONBLOCK, open of a pipe blocks until it has a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc = -EINVAL;
 	struct stat status;
 

@@ -11,7 +11,7 @@
 
 static const char units[] = "KMGTPE";
 
-/* The unit after the digits: how many times 1024, or -1. */
+/* Returns the power of 1024 that the unit after the digits stands for, or -1. */
 static int parse_unit(const char *text)
 {
 	const char *unit;
@@ -33,7 +33,10 @@ static int parse_unit(const char *text)
 	return *text ? -1 : power;
 }
 
-/* A number of zero or more; *end is behind it, and at text where there is none. */
+/*
+ * Returns a number of zero or more; *end is the first character after it, or text if there is
+ * none.
+ */
 static long double parse_number(const char *text, char **end)
 {
 	const char *digits = text;
@@ -88,7 +91,7 @@ int torsh_duration_parse(const char *text, uint64_t *ns)
 	return -EINVAL;
 }
 
-/* Three digits and the letter of a power of base, which number is not below. */
+/* Writes three digits and the letter of a power of base; number is at least base. */
 static const char *put_scaled(uint64_t number, unsigned base, const char *letters,
 			      const char *suffix, char *out)
 {
@@ -138,7 +141,7 @@ const char *torsh_size_grouped(uint64_t number, char *out)
 	return out;
 }
 
-/* The plural's ending; *n_cut is how many letters it replaces. */
+/* Returns the plural's ending; *n_cut is the number of letters that it replaces. */
 static const char *plural_of(const char *noun, size_t *n_cut)
 {
 	size_t n = strlen(noun);

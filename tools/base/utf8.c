@@ -6,7 +6,7 @@
 
 #include "tools/base/die.h"
 
-/* By the first byte: how many there are, and what the second may be. */
+/* By the first byte: the number of bytes, and the range of the second. */
 static const struct form {
 	unsigned char first, last, second_first, second_last;
 	size_t n;
@@ -24,7 +24,7 @@ static const struct form *form_of(unsigned char first)
 	return NULL;
 }
 
-/* How many of the n bytes at text fit the form. */
+/* Returns how many of the n bytes at text match the form. */
 static size_t count_fitting(const struct form *form, const char *text, size_t n)
 {
 	const unsigned char *bytes = (const unsigned char *)text;

@@ -5,7 +5,7 @@
 
 #include "tools/base/containers/array.h"
 
-/* a recording has some hundred columns for each process, most of them short */
+/* minimum size of a column: a recording has some hundred columns per process, most of them short */
 #define WANTED_LEAST 160u
 
 int torsh_bytes_reserve(struct column_bytes *column, size_t n)

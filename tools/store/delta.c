@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/store/delta.h"
 
-/* One column's memory moves between two fields of a row that have types of the same size. */
+/*
+ * Copy the pointer and length of a column between two fields of a row that have types of the same
+ * size.
+ */
 #define MOVE_COLUMN(row, from, to)                                                      \
 	do {                                                                            \
 		_Static_assert(sizeof(*(row)->from) == sizeof(*(row)->to), "one size"); \
@@ -35,7 +38,7 @@ static void decode_64(uint64_t *values, size_t n)
 		values[i] += values[i - 1];
 }
 
-/* Encodes a column with rows that differ little from the previous ones. */
+/* Encode a column with rows that differ little from the previous ones. */
 #define ENCODE(row, plain, step, bits)                               \
 	do {                                                         \
 		if ((row)->n_##plain) {                              \
@@ -51,7 +54,7 @@ static void decode_64(uint64_t *values, size_t n)
 		}                                                      \
 	} while (0)
 
-/* Replace a parent's number by its distance from the stack's own, and the other way round. */
+/* Replace a parent's number by its distance from the stack's own number, or the reverse. */
 static void mirror_parents(const Torsh__Stacks *row, uint32_t *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -96,7 +99,7 @@ static void decode_live(Torsh__Live *row)
 	}
 }
 
-/* COLUMN(table, plain, step, bits): columns that are encoded on their own */
+/* COLUMN(table, plain, step, bits): columns that are encoded separately */
 #define COLUMNS                                     \
 	COLUMN(addresses, ip, ip_step, 64)          \
 	COLUMN(symbols, address, address_step, 32)  \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The decoder of events_columns.h. The bytes come from a file: what can't be is answered with
- * -EPROTO.
+ * The decoder of events_columns.h. The bytes come from a file: an impossible value gives -EPROTO.
  */
 #include <stdbool.h>
 #include <errno.h>
@@ -17,7 +16,7 @@ struct columns_reader {
 	uint32_t n_left;
 };
 
-/* The columns' lengths must add up to all that there is. */
+/* The columns' lengths must add up to the number of bytes available. */
 static int split_columns(struct columns_reader *reader, const uint8_t *bytes, size_t n_bytes)
 {
 	struct column_reader all = {.at = bytes, .end = bytes + n_bytes};
@@ -115,13 +114,13 @@ static int take_alloc(struct columns_reader *reader, uint32_t op, struct columns
 		alloc->address = torsh_bytes_take_u64(&reader->columns[COLUMN_ADDRESS]);
 		break;
 	}
-	/* An empty list has no head. */
+	/* An empty free list has no head. */
 	if (!alloc->address || alloc->entry >= N_ALLOC_ENTRIES)
 		return -EPROTO;
 	return torsh_model_alloc(model, alloc, event->stack, how);
 }
 
-/* The number of an allocation in this message, or that of none. */
+/* Returns the number of an allocation in this message, or the number for none. */
 static uint32_t freed_number(struct columns_reader *reader, enum op_freed how)
 {
 	uint32_t n = reader->model.n_blocks, last = torsh_model_thread(&reader->model)->freed;
@@ -159,7 +158,7 @@ static int take_free(struct columns_reader *reader, uint32_t op, struct columns_
 	return 0;
 }
 
-/* As a cold event on a ring, so that the decoder of rings unpacks it. */
+/* Rewrite the event as a cold event of a ring, so that the ring's decoder unpacks it. */
 static int take_cold(struct columns_reader *reader, struct columns_event *event)
 {
 	struct column_reader *column = &reader->columns[COLUMN_COLD];

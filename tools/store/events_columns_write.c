@@ -10,11 +10,11 @@
 #include "tools/store/columns_bytes.h"
 #include "tools/store/events_model.h"
 
-#define ROOM 128u /* in each column: more than one event takes there */
+#define ROOM 128u /* room in each column, for more than one event */
 
 /*
- * From the address of a block of this message to its number; open addressing, emptied with each
- * message.
+ * Maps the address of a block of this message to its number, with open addressing; emptied for
+ * each message.
  */
 struct block_slot {
 	uint64_t address;
@@ -79,7 +79,7 @@ static int grow_slots(struct columns_writer *writer)
 	return 0;
 }
 
-/* Blocks stay after their end: a second block at the address takes the slot over. */
+/* Freed blocks stay in the table: a later block at the same address replaces them. */
 static void remember_block(struct columns_writer *writer, uint64_t address, uint32_t number)
 {
 	struct block_slot *slot = find_slot(writer, address);
@@ -270,7 +270,7 @@ int torsh_columns_add(struct columns_writer *writer, const struct columns_event 
 	return 0;
 }
 
-/* The lengths of all columns, then the columns. */
+/* Writes the lengths of all columns, then the columns. */
 static int join_columns(const struct columns_writer *writer, struct column_bytes *joined)
 {
 	size_t n = 10 * N_COLUMNS;

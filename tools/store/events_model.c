@@ -26,7 +26,7 @@ void torsh_model_free(struct events_model *model)
 	free(model->blocks);
 }
 
-/* Up to 1 KiB a list for 16 bytes each, above one for each doubling. */
+/* Size classes: multiples of 16 bytes up to 1 KiB, powers of two above. */
 static uint32_t class_of(uint64_t usable)
 {
 	if (usable < 1024)
@@ -92,7 +92,7 @@ int torsh_model_alloc(struct events_model *model, const struct event_alloc *allo
 		pop_listed(model, alloc->usable);
 	else if (!is_move || thread->old != alloc->address)
 		model->next = (alloc->address + alloc->usable + 15 + 8) & ~UINT64_C(15);
-	/* The old block of a realloc is free only where the new one is elsewhere. */
+	/* realloc frees the old block only if the new one is elsewhere. */
 	if (is_move && thread->old != alloc->address && thread->old_usable)
 		push_listed(model, thread->old, thread->old_usable);
 	if (is_move)

@@ -6,7 +6,7 @@
 
 #include "tools/base/containers/array.h"
 
-#define EXTENT_MOST (UINT64_C(64) << 20) /* so much is one chunk at most */
+#define EXTENT_MOST (UINT64_C(64) << 20) /* the maximum size of a chunk */
 
 static int reserve_one(struct extent **items, uint32_t n, size_t *capacity)
 {
@@ -41,7 +41,8 @@ static void drop_free(struct free_extents *extents, uint32_t i)
 }
 
 /*
- * Returns its number among the free ones, joined with neighbours; UINT32_MAX: there is no memory.
+ * Add a free extent, joined with its free neighbours. Returns its index, or UINT32_MAX without
+ * memory.
  */
 static uint32_t add_free(struct free_extents *extents, struct extent extent)
 {

@@ -20,40 +20,40 @@
 
 #define WINDOW_BYTES (1u << 20)
 /*
- * What the chunks of a file hold, decompressed, and what a message takes in memory, for each byte
- * of it: far more than any writer's does, and little enough that some KB can't be gigabytes. Events
- * are read one by one: theirs may be any number.
+ * Limits on the decompressed chunks of a file, and on a message's memory, per byte of the file.
+ * They are far above what any writer produces, and low enough that a file of some KB can't expand
+ * to gigabytes. Events are decoded one at a time, so that their number is not limited.
  */
 #define RAW_BYTES_ANYWAY (UINT64_C(4) << 20)
 #define RAW_BYTES_A_BYTE 256u
 #define MESSAGE_BYTES_ANYWAY (UINT64_C(1) << 20)
 #define MESSAGE_BYTES_A_BYTE 24u
 
-/* A chunk that is there, for when its turn comes. */
+/* A complete chunk that is read later. */
 struct later {
 	uint32_t number;
 	uint64_t at;
 };
 
 /*
- * A reader of bytes has them; one of a file reads what it needs, as the file may be cut short at
- * any time.
+ * A reader of bytes has all of them in memory. A reader of a file reads piece by piece with pread
+ * and not with mmap, because the file may be truncated at any time.
  */
 struct recording_reader {
-	const uint8_t *bytes; /* NULL: from fd */
+	const uint8_t *bytes; /* NULL: read from fd */
 	int fd;
 	uint64_t n_bytes, at;
-	uint8_t *window; /* what was read last, n_window bytes of room */
+	uint8_t *window; /* the bytes read last, with room for n_window */
 	size_t n_window;
 	uint32_t skip;
-	struct later *later; /* of CHUNK_LATER */
+	struct later *later; /* those of kind CHUNK_LATER */
 	size_t n_later, n_later_room, n_later_read;
 	uint8_t *raw;
 	size_t n_raw;
-	uint64_t n_raw_read; /* that count for the limit */
-	uint32_t n_damaged; /* places where chunks were stepped over */
-	uint64_t n_lost; /* bytes there */
-	uint64_t n_torn; /* bytes at the end that are no whole chunk */
+	uint64_t n_raw_read; /* bytes counted against the limit */
+	uint32_t n_damaged; /* places where chunks were skipped */
+	uint64_t n_lost; /* bytes skipped there */
+	uint64_t n_torn; /* bytes at the end that form no whole chunk */
 	char problem[160];
 };
 
@@ -69,7 +69,7 @@ static int refuse(char *error, size_t n_error, const char *format, ...)
 	return -EPROTO;
 }
 
-/* Room for n bytes, or NULL: what was in it may be gone. */
+/* Returns room for n bytes, or NULL; the previous contents may be lost. */
 static uint8_t *room_for(uint8_t **bytes, size_t *n_room, size_t n)
 {
 	if (n <= *n_room)
@@ -81,8 +81,8 @@ static uint8_t *room_for(uint8_t **bytes, size_t *n_room, size_t n)
 }
 
 /*
- * n bytes at `at`, which are in the file; NULL when they can't be had. They hold until the next
- * call.
+ * Returns n bytes at `at`, which lies in the file, or NULL if they can't be read. Valid until the
+ * next call.
  */
 static const uint8_t *fetch(struct recording_reader *reader, uint64_t at, size_t n)
 {
@@ -104,7 +104,7 @@ static const uint8_t *fetch(struct recording_reader *reader, uint64_t at, size_t
 	return window;
 }
 
-/* Returns 0 and stands at the first chunk, or -EPROTO with a sentence. */
+/* Returns 0 and moves to the first chunk, or -EPROTO with a message. */
 static int read_start(struct recording_reader *reader, char *error, size_t n_error)
 {
 	struct recording_header header;
@@ -156,7 +156,7 @@ static int open_reader(struct recording_reader **reader, const struct recording_
 int torsh_recording_open_bytes(struct recording_reader **reader, const void *bytes, size_t n_bytes,
 			       char *error, size_t n_error)
 {
-	/* Not NULL even if empty: NULL would mean that there is a file. */
+	/* Not NULL even if empty, because NULL means that fd is read. */
 	const struct recording_reader source = {
 		.bytes = bytes ? bytes : "", .n_bytes = n_bytes, .fd = -1};
 
@@ -217,7 +217,7 @@ uint64_t torsh_recording_position(const struct recording_reader *reader)
 	return reader->at;
 }
 
-/* The header of a complete chunk; its payload lies within the file. */
+/* Reads the header of a complete chunk: its payload lies within the file. */
 static bool read_header(struct recording_reader *reader, uint64_t at, struct chunk_header *header)
 {
 	const uint8_t *bytes;
@@ -235,10 +235,7 @@ static bool read_header(struct recording_reader *reader, uint64_t at, struct chu
 	       header->stored_bytes <= reader->n_bytes - at - sizeof(*header);
 }
 
-/*
- * One for all chunks that a thread reads, because it takes 100 KB, and a report reads a recording
- * several times.
- */
+/* One decompressor per thread: it takes 100 KB, and a report reads a recording several times. */
 static ZSTD_DCtx *decompressor(void)
 {
 	static _Thread_local ZSTD_DCtx *made;
@@ -248,7 +245,7 @@ static ZSTD_DCtx *decompressor(void)
 	return made;
 }
 
-/* The raw bytes of a chunk, or NULL when it is damaged. */
+/* Returns the decompressed bytes of a chunk, or NULL if it is damaged. */
 static const uint8_t *read_payload(struct recording_reader *reader,
 				   const struct chunk_header *header, uint64_t at)
 {
@@ -271,7 +268,7 @@ static const uint8_t *read_payload(struct recording_reader *reader,
 	return reader->raw;
 }
 
-/* Is this chunk more than all that a file of this size can hold? */
+/* Returns whether the chunk exceeds what all chunks of a file of this size can hold. */
 static bool is_beyond_belief(struct recording_reader *reader, const struct chunk_header *header)
 {
 	uint64_t n_most = RAW_BYTES_ANYWAY + RAW_BYTES_A_BYTE * reader->n_bytes;
@@ -284,7 +281,7 @@ static bool is_beyond_belief(struct recording_reader *reader, const struct chunk
 	return false;
 }
 
-/* Memory of one message, which is counted: NULL when it is too much. */
+/* Allocate memory of a message and count it: NULL above the limit. */
 static void *allocate_counted(void *n_left, size_t n)
 {
 	uint64_t *left = n_left;
@@ -310,7 +307,7 @@ static Torsh__Chunk *unpack(const uint8_t *payload, size_t n)
 	return torsh__chunk__unpack(&allocator, n, payload);
 }
 
-/* The next place at or behind `at` where a chunk's first bytes stand, or the end. */
+/* Returns the next place from `at` on where a chunk's magic is, or the end. */
 static uint64_t find_magic(struct recording_reader *reader, uint64_t at)
 {
 	const uint32_t magic = CHUNK_MAGIC;
@@ -328,7 +325,7 @@ static uint64_t find_magic(struct recording_reader *reader, uint64_t at)
 	return reader->n_bytes;
 }
 
-/* The same for a whole chunk. */
+/* Returns the next place from `at` on where a whole chunk is, or the end. */
 static uint64_t find_chunk(struct recording_reader *reader, uint64_t at)
 {
 	struct chunk_header header;
@@ -342,7 +339,7 @@ static uint64_t find_chunk(struct recording_reader *reader, uint64_t at)
 	return reader->n_bytes;
 }
 
-/* What stands here is no whole chunk: go on behind it. */
+/* No whole chunk is here: skip to the next one. */
 static void step_over(struct recording_reader *reader)
 {
 	uint64_t next = find_chunk(reader, reader->at + 1);
@@ -364,7 +361,7 @@ static bool is_left_out(const struct recording_reader *reader, uint32_t kinds)
 	       (content && !(content & ~reader->skip));
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Read the chunk later. Returns 0 or -ENOMEM. */
 static int put_off(struct recording_reader *reader, const struct chunk_header *header)
 {
 	if (reader->n_later == reader->n_later_room) {
@@ -400,8 +397,8 @@ static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct ch
 }
 
 /*
- * In the order in which they were written. What a writer that goes on has put into one's place is
- * another's.
+ * Chunks are read in the order in which they were written. If a running writer has since reused a
+ * chunk's place, it holds another chunk.
  */
 static int next_of_later(struct recording_reader *reader, Torsh__Chunk **chunk)
 {

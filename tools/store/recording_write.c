@@ -15,7 +15,7 @@
 #include "tools/store/delta.h"
 
 #define LEVEL 3
-#define SPARE_LEAST (256u << 10) /* kept for the last chunks */
+#define SPARE_LEAST (256u << 10) /* reserve for the last chunks, in bytes */
 #define SPARE_MOST (16u << 20)
 #define N_PRIORITIES 3u
 
@@ -23,15 +23,15 @@ struct recording_file {
 	int fd;
 	uint32_t n_chunks;
 	uint64_t n_bytes;
-	uint64_t n_reserved; /* allocated behind n_bytes */
+	uint64_t n_reserved; /* allocated on disk after n_bytes */
 	struct recording_limits limits;
 	ZSTD_CCtx *zstd;
 	uint8_t *raw, *stored;
 	size_t raw_capacity, stored_capacity;
 	struct free_extents extents;
-	uint64_t tables_bytes; /* of all chunks that were not events: what the last ones may need */
+	uint64_t tables_bytes; /* of all chunks except events: estimates the last ones */
 	char stopped[N_PRIORITIES][128];
-	char missed[128]; /* why a chunk of the last ones isn't there */
+	char missed[128]; /* why one of the last chunks is missing */
 };
 
 static void stop(struct recording_file *file, enum recording_priority priority, const char *why)
@@ -69,7 +69,7 @@ static int write_at(const struct recording_file *file, const void *bytes, size_t
 	return 0;
 }
 
-/* All or nothing: what was written of it is cut off again. Returns 0 or -errno. */
+/* Write all bytes or none: after an error the file is truncated again. Returns 0 or -errno. */
 static int write_all(struct recording_file *file, const void *bytes, size_t n_bytes)
 {
 	int result = write_at(file, bytes, n_bytes, file->n_bytes);
@@ -171,13 +171,13 @@ static int check_size(struct recording_file *file, enum recording_priority prior
 		return 0;
 	snprintf(why, sizeof(why), "the recording reached its greatest size of %llu bytes",
 		 (unsigned long long)file->limits.max_bytes);
-	/* A smaller one of the last chunks may still fit. */
+	/* After a refusal, a smaller one of the last chunks may still fit. */
 	if (priority != RECORDING_LAST)
 		stop(file, priority, why);
 	return -ENOSPC;
 }
 
-/* The last chunks may use the reserve: it is there for others, and they are small. */
+/* The last chunks may use the reserve: it is meant for other programs, and they are small. */
 static int check_disk(struct recording_file *file, enum recording_priority priority,
 		      uint64_t n_bytes)
 {
@@ -195,8 +195,8 @@ static int check_disk(struct recording_file *file, enum recording_priority prior
 }
 
 /*
- * Where the file system can: blocks for this chunk and for the last ones are taken before it is
- * written.
+ * If the file system supports it, allocate blocks for this chunk and for the last ones before
+ * writing it.
  */
 static int reserve_disk(struct recording_file *file, enum recording_priority priority,
 			uint64_t n_bytes)
@@ -237,8 +237,8 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 }
 
 /*
- * file->stored becomes header and payload; kinds beside what the chunk holds. Returns its length or
- * -errno.
+ * Serialise the chunk: file->stored becomes header and payload; `kinds` is added to the header.
+ * Returns its length or -errno.
  */
 static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk, uint32_t kinds)
 {
@@ -273,7 +273,7 @@ static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk, uint
 	return (int64_t)(sizeof(header) + n_stored);
 }
 
-/* Steps are taken of it for that moment. Returns as pack. */
+/* The chunk's columns are delta-encoded during the call. Returns as pack. */
 static int64_t pack_deltas(struct recording_file *file, Torsh__Chunk *chunk, uint32_t kinds)
 {
 	int64_t n_bytes;
@@ -284,7 +284,7 @@ static int64_t pack_deltas(struct recording_file *file, Torsh__Chunk *chunk, uin
 	return n_bytes;
 }
 
-/* What was packed, behind all that is there. */
+/* Append the packed chunk to the file. */
 static int append_packed(struct recording_file *file, int64_t n_bytes,
 			 enum recording_priority priority)
 {
@@ -300,8 +300,8 @@ static int append_packed(struct recording_file *file, int64_t n_bytes,
 	result = write_all(file, file->stored, (size_t)n_bytes);
 	if (result) {
 		/*
-		 * A smaller one of the last chunks may still fit; what comes again and again may
-		 * not try for ever.
+		 * A smaller one of the last chunks may still fit. Chunks that are written again
+		 * and again must not retry for ever.
 		 */
 		if (priority != RECORDING_LAST || result != -ENOSPC)
 			stop_at_error(file, priority, -result);
@@ -339,8 +339,8 @@ static int write_free(void *context, struct extent extent)
 }
 
 /*
- * What was packed, into a place that has room for it. The rest is marked first: until then the
- * whole of it is free.
+ * Write the packed chunk into a free place. The remainder is marked first: until then the whole
+ * place counts as free.
  */
 static int overwrite(struct recording_file *file, struct extent whole, uint64_t n_bytes)
 {

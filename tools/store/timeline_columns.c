@@ -8,10 +8,13 @@
 
 #include "tools/store/columns_bytes.h"
 
-/* What every event has; fields of the event itself follow in its own columns. */
+/* Columns of all events; the fields of each kind of event follow in columns of their own. */
 enum common_column { COLUMN_ID, COLUMN_AT, COLUMN_THREAD, COLUMN_STACK, N_COMMON };
 
-/* The first events had so many columns each; those from DEVICES_FROM on have more. */
+/*
+ * Number of columns per event: the first events have FIELDS_MAX each, those from DEVICES_FROM on
+ * have more.
+ */
 #define FIELDS_MAX 8u
 #define DEVICES_FROM 64u
 #define DEVICE_FIELDS_MAX 24u
@@ -21,7 +24,7 @@ enum common_column { COLUMN_ID, COLUMN_AT, COLUMN_THREAD, COLUMN_STACK, N_COMMON
 #define VARINT_MAX 10u
 #define DIRECTORY_ENTRY_MAX (2 * VARINT_MAX)
 
-/* The first column of an event's fields. */
+/* Returns the first column of an event's fields. */
 static uint32_t column_of(uint32_t id)
 {
 	if (id < DEVICES_FROM)
@@ -46,7 +49,7 @@ struct timeline_writer {
 	struct column_bytes columns[N_COLUMNS];
 	uint64_t last[N_COLUMNS];
 	uint32_t n_events;
-	int result; /* of the event under way */
+	int result; /* of the current event */
 };
 
 struct read_column {
@@ -55,13 +58,14 @@ struct read_column {
 };
 
 /*
- * The columns of an event's fields stand together, and only those of events that the message has.
+ * The columns of an event's fields are adjacent, and exist only for events that the message
+ * contains.
  */
 struct timeline_reader {
 	uint32_t n_left;
 	struct read_column common[N_COMMON];
-	struct read_column *fields[EVENT_ID_END]; /* by the event's id */
-	struct read_column none[DEVICE_FIELDS_MAX]; /* the fields of the others: empty */
+	struct read_column *fields[EVENT_ID_END]; /* indexed by event id */
+	struct read_column none[DEVICE_FIELDS_MAX]; /* fields of all other events: empty */
 	struct read_column columns[];
 };
 
@@ -128,9 +132,7 @@ int torsh_timeline_add(struct timeline_writer *writer, const struct timeline_eve
 	return writer->result;
 }
 
-/*
- * The number of columns that hold something; each with its number and length; then they themselves.
- */
+/* Write the number of columns in use, the number and length of each, then their bytes. */
 static int join_columns(const struct timeline_writer *writer, struct column_bytes *joined)
 {
 	uint32_t n_used = 0;
@@ -173,7 +175,7 @@ int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint
 	return result;
 }
 
-/* Returns the event with the field of a column from N_COMMON on. */
+/* Returns the event that owns a column from N_COMMON on. */
 static uint32_t event_of(uint64_t column)
 {
 	if (column < N_COMMON + DEVICES_FROM * FIELDS_MAX)
@@ -182,8 +184,8 @@ static uint32_t event_of(uint64_t column)
 }
 
 /*
- * Step over the directory, and see which events have columns. Returns how many columns there are
- * for their fields, or -EPROTO.
+ * Walk the directory and collect which events have columns. Returns the number of columns of their
+ * fields, or -EPROTO.
  */
 static int measure(struct column_reader *directory, uint64_t n_used, bool has_columns[EVENT_ID_END])
 {
@@ -192,7 +194,7 @@ static int measure(struct column_reader *directory, uint64_t n_used, bool has_co
 	for (uint64_t i = 0; i < n_used; i++) {
 		uint64_t column = torsh_bytes_take_varint(directory);
 
-		torsh_bytes_take_varint(directory); /* its length */
+		torsh_bytes_take_varint(directory); /* skip its length */
 		if (directory->is_short || column >= N_COLUMNS)
 			return -EPROTO;
 		if (column < N_COMMON || has_columns[event_of(column)])
@@ -221,7 +223,7 @@ static struct timeline_reader *create_reader(uint32_t n_events,
 	return reader;
 }
 
-/* The directory's columns, one behind the other from `at` on. */
+/* Open the directory's columns, one after the other from `at` on. */
 static int open_columns(struct timeline_reader *reader, struct column_reader *directory,
 			uint64_t n_used, const uint8_t *at)
 {
@@ -246,7 +248,7 @@ static int open_columns(struct timeline_reader *reader, struct column_reader *di
 int torsh_timeline_open(struct timeline_reader **opened, uint32_t n_events, const uint8_t *bytes,
 			size_t n_bytes)
 {
-	/* Where there are none, bytes may be NULL. */
+	/* bytes may be NULL if there are none. */
 	struct column_reader directory = {.at = bytes, .end = n_bytes ? bytes + n_bytes : bytes},
 			     measured;
 	uint64_t n_used = torsh_bytes_take_varint(&directory);
@@ -280,7 +282,7 @@ static inline uint64_t take(struct read_column *read, bool *is_short)
 {
 	struct column_reader *bytes = &read->bytes;
 
-	/* A field that is newer than this recording's writer. */
+	/* A field that is newer than the writer of this recording. */
 	if (!bytes->at)
 		return 0;
 	/* Most differences take one byte. */

@@ -17,7 +17,7 @@ void *torsh_array_try_grow(void *items, size_t n, size_t *n_room, size_t item_by
 		return items;
 	if (n > UINT32_MAX || larger > UINT32_MAX)
 		return NULL;
-	/* Refuses a product over SIZE_MAX. */
+	/* reallocarray refuses a product over SIZE_MAX. */
 	items = reallocarray(items, larger, item_bytes);
 	if (!items)
 		return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Interned strings: each text once, so that equal ones can be compared by pointer. A hash_map.h of
- * texts, the values of which are not used.
+ * Interned strings: one copy of each text, so that equal texts have equal pointers. A hash_map.h
+ * keyed by text, with unused values.
  */
 #ifndef TORSH_BASE_CONTAINERS_INTERN_H
 #define TORSH_BASE_CONTAINERS_INTERN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A hash index from 64-bit keys to numbers, which only grows. Unlike hash_map.h it has its keys in
- * the slots, allocates nothing for an entry and is inlined, because walks over millions of events
- * use it. Its keys are pairs (parent, address) of stacks and hashes of rows that the caller
+ * A hash index from 64-bit keys to numbers, which only grows. Unlike hash_map.h it stores its keys
+ * in the slots, allocates nothing per entry and is inlined, because walks over millions of events
+ * use it. Its keys are pairs (parent, address) of stacks, and hashes of rows that the caller
  * compares.
  */
 #ifndef TORSH_BASE_CONTAINERS_KEY_INDEX_H
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* key 0: an empty slot. */
+/* key 0: an empty slot */
 struct key_slot {
 	uint64_t key;
 	uint32_t number;
@@ -18,7 +18,7 @@ struct key_slot {
 
 struct key_index {
 	struct key_slot *slots;
-	uint32_t mask, shift; /* of the hash: 64 - bits of the mask */
+	uint32_t mask, shift; /* shift: 64 - bits of the mask */
 	uint32_t n_keys;
 };
 

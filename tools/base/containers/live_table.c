@@ -7,18 +7,18 @@
 #include "tools/base/memory.h"
 
 #define FIRST_SLOTS 512u
-#define STEP_SLOTS (1u << 16) /* what a large page grows by: a huge page of the kernel's */
+#define STEP_SLOTS (1u << 16) /* what a large page grows by: one huge page of the kernel */
 #define DEPTH_MAX 16u
 #define LINE_SLOTS 2u
-#define PAST_MAX 255u /* of live_block.n_past: stays so until the page grows */
+#define PAST_MAX 255u /* the largest live_block.n_past, which then stays until the page grows */
 
 struct live_page {
-	struct live_block *slots; /* LINE_SLOTS a line */
+	struct live_block *slots; /* LINE_SLOTS per line */
 	uint32_t n_lines;
 	uint32_t n_blocks;
-	uint32_t full_at; /* blocks at which it grows: seven eighths */
-	uint32_t depth; /* bits of the hash that all its blocks have in common */
-	/* slots that it can have where it lies; from STEP_SLOTS on untouched ones cost nothing */
+	uint32_t full_at; /* number of blocks at which it grows: seven eighths */
+	uint32_t depth; /* number of hash bits that all its blocks share */
+	/* Slots that fit into its memory; from STEP_SLOTS on untouched ones cost nothing. */
 	uint32_t n_room;
 };
 
@@ -28,8 +28,8 @@ static uint64_t hash_of(uint64_t address)
 }
 
 /*
- * The line where a block belongs, in the order of hashes: in a page that grows blocks move up one
- * after another, and the half that a page splits off is the upper one.
+ * The line where a block belongs, in the order of hashes: when a page grows, blocks move up one
+ * after another, and a split moves the upper half to the other page.
  */
 static uint32_t home_of(const struct live_page *page, uint64_t hash)
 {
@@ -51,7 +51,7 @@ static uint32_t n_slots(const struct live_page *page)
 	return page->n_lines * LINE_SLOTS;
 }
 
-/* Two shifts, for depth 0 would be one by 64. */
+/* Two shifts, because a shift by 64, which depth 0 would need, is undefined. */
 static uint64_t page_number(const struct live_table *table, uint64_t hash)
 {
 	return hash >> 1 >> (63 - table->depth);
@@ -73,7 +73,7 @@ static size_t bytes_of(uint32_t n)
 	return (size_t)n * sizeof(struct live_block);
 }
 
-/* Empty slots, n of them. */
+/* Empty n slots. */
 static void set_slots(struct live_page *page, uint32_t n)
 {
 	if (n < STEP_SLOTS) {
@@ -109,7 +109,7 @@ void torsh_live_create(struct live_table *table)
 	table->directory[0] = new_page(FIRST_SLOTS, 0);
 }
 
-/* The directory's entries for one page stand together: the first one frees it. */
+/* The directory's entries for one page are adjacent: the first one frees it. */
 void torsh_live_destroy(struct live_table *table)
 {
 	uint64_t n = UINT64_C(1) << table->depth;
@@ -134,8 +134,8 @@ void torsh_live_prefetch(const struct live_table *table, uint64_t address)
 }
 
 /*
- * The block of an address, or NULL. The way past n_past ends at home again: hostile addresses can
- * set it everywhere.
+ * Returns the block at an address, or NULL. The search past n_past wraps around to its first line
+ * and ends there, because hostile addresses can set n_past everywhere.
  */
 static inline struct live_block *find_block(const struct live_page *page, uint64_t hash,
 					    uint64_t address)
@@ -184,9 +184,9 @@ static void put_block(struct live_page *page, const struct live_block *block)
 }
 
 /*
- * The same for a block out of the line `least`, in a page that is being spread: what lies above has
- * its place already. Only behind the page's last line it may take one that is to be looked at
- * again; then it counts twice in n_past.
+ * Move a block up, out of the line `least`, while its page is spread. Blocks above are already in
+ * place. Only past the page's last line it may take a slot that is looked at again; then it counts
+ * twice in n_past.
  */
 static void put_above(struct live_page *page, const struct live_block *block, uint32_t least)
 {
@@ -205,7 +205,8 @@ static void put_above(struct live_page *page, const struct live_block *block, ui
 }
 
 /*
- * It has more lines than the n_old that its blocks lie in: each belongs where it is or further up.
+ * Spread the blocks of n_old lines over the page's new, larger number of lines: each stays where
+ * it is or moves up.
  */
 static void spread(struct live_page *page, uint32_t n_old)
 {
@@ -225,7 +226,7 @@ static void spread(struct live_page *page, uint32_t n_old)
 	}
 }
 
-/* To slots of its own, n of them. */
+/* Move the page's slots into an allocation of their own with n slots. */
 static void move_page(struct live_page *page, uint32_t n)
 {
 	struct live_block *old = page->slots;
@@ -285,7 +286,7 @@ static void halve_page(struct live_page *page, struct live_page *upper)
 	}
 	page->depth++;
 	set_size(page, n / 2);
-	/* What lay beyond the half's last line now comes behind it from its start. */
+	/* Blocks past the half's last line now follow it from the start of the page. */
 	for (uint32_t i = n / 2; i < n; i++) {
 		if (!page->slots[i].address)
 			continue;
@@ -309,7 +310,7 @@ static void split_page(struct live_table *table, struct live_page *page, uint64_
 		table->directory[first + i] = upper;
 }
 
-/* Another page for the hash, or a larger one. Not inlined: it is rare. */
+/* Split or enlarge the page of the hash. Not inlined, because it is rare. */
 static __attribute__((noinline)) struct live_page *grow(struct live_table *table,
 							struct live_page *page, uint64_t hash)
 {
@@ -356,7 +357,7 @@ void torsh_live_remove(struct live_table *table, struct live_block *block)
 
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
 {
-	/* The upper half of *at is the directory's entry, the lower the slot. */
+	/* The upper half of *at is the directory's entry, the lower half the slot. */
 	uint64_t entry = *at >> 32, slot = (uint32_t)*at;
 
 	while (entry < UINT64_C(1) << table->depth) {
@@ -375,7 +376,7 @@ struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
 	return NULL;
 }
 
-/* Returns how many blocks went. */
+/* Returns the number of blocks removed. */
 static uint32_t sift_page(struct live_page *page,
 			  bool (*is_moved)(void *, const struct live_block *), void *context)
 {
@@ -391,7 +392,7 @@ static uint32_t sift_page(struct live_page *page,
 	}
 	while (n / 8 * 7 <= page->n_blocks - n_moved)
 		n = larger(n);
-	/* Also where it stays as large: its lines count blocks that are gone. */
+	/* Also if the page keeps its size: n_past still counts removed blocks. */
 	if (n_moved)
 		move_page(page, n);
 	return n_moved;

@@ -33,7 +33,7 @@ struct live_block {
 	 */
 	uint64_t n_past : 8;
 	uint32_t site;
-	uint32_t excess; /* of the usable size over the size: see torsh_live_set_usable */
+	uint32_t excess; /* usable size beyond the size: see torsh_live_set_usable */
 };
 
 _Static_assert(sizeof(struct live_block) == 32, "two blocks share a cache line");
@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct live_block) == 32, "two blocks share a cache line")
 struct live_page;
 
 struct live_table {
-	struct live_page **directory; /* 1 << depth entries, by the hash's upper bits */
+	struct live_page **directory; /* 1 << depth entries, by the upper bits of the hash */
 	uint32_t depth;
 	uint64_t n_blocks;
 };
@@ -105,7 +105,7 @@ static inline void torsh_live_set_usable(struct live_block *block, uint64_t usab
 				: torsh_live_large_excess(block->size, usable);
 }
 
-/* 0: unknown. */
+/* Returns the usable size in bytes; 0: unknown. */
 static inline uint64_t torsh_live_usable(const struct live_block *block)
 {
 	if (__builtin_expect(block->excess < LIVE_EXCESS_PAGES, 1))

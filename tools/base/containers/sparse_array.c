@@ -6,7 +6,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-#define PIECE_BYTES 4096u /* of a piece at most, unless one item is larger */
+#define PIECE_BYTES 4096u /* upper bound of a piece, unless one item is larger */
 
 void torsh_sparse_array_create(struct sparse_array *array, size_t item_bytes)
 {

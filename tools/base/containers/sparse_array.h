@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * An array with sparse indices, such as a table indexed by a number's low bits: a piece is
- * allocated at the first use of one of its items. Items do not move. Unlike in hash_map.h a look-up
- * hashes nothing and items are met in the order of their indices. Running out of memory ends the
- * program.
+ * allocated at the first use of one of its items. Items do not move. Unlike in hash_map.h a
+ * look-up hashes nothing, and iteration follows the order of indices. Running out of memory ends
+ * the program.
  */
 #ifndef TORSH_BASE_CONTAINERS_SPARSE_ARRAY_H
 #define TORSH_BASE_CONTAINERS_SPARSE_ARRAY_H

@@ -52,7 +52,7 @@ enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address
 		return (enum frame_kind)(kinds->kinds[address] - 1);
 	frame = frame_of(kinds->process, address);
 	kind = torsh_frame_kind(&frame, kinds->directory);
-	/* Only for what may be the user's own its name decides, which takes time to look up. */
+	/* The name matters only for frames that may be the user's own; looking it up takes time. */
 	if (kind == FRAME_OWN && !frame.is_python) {
 		name = torsh_symbols_name(kinds->symbols, kinds->process, address);
 		frame.function = name && kinds->symbols

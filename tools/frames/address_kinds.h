@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The kinds of a process's recorded addresses, without DWARF: for lists with thousands of stacks,
- * of which few are printed.
+ * The kinds of a process's recorded addresses, without DWARF: for lists with thousands of stacks
+ * that print only a few.
  */
 #ifndef TORSH_FRAMES_ADDRESS_KINDS_H
 #define TORSH_FRAMES_ADDRESS_KINDS_H
@@ -13,7 +13,7 @@ struct address_kinds {
 	struct symbols *symbols;
 	const char *directory;
 	uint8_t *kinds; /* by address: a kind + 1, 0: not looked up */
-	uint8_t *packages; /* by address: 1 it has no package, 2 it has one, 0: not looked up */
+	uint8_t *packages; /* by address: 1 without a package, 2 with one, 0: not looked up */
 };
 
 /* Start; symbols may be NULL. The caller ends it. */
@@ -23,7 +23,7 @@ void torsh_address_kinds_start(struct address_kinds *kinds, const struct recorde
 /* Free what is cached. */
 void torsh_address_kinds_end(struct address_kinds *kinds);
 
-/* The kind of an address; FRAME_CUT for what is no frame. */
+/* Returns the kind of an address; FRAME_CUT if it is no frame. */
 enum frame_kind torsh_address_kind(struct address_kinds *kinds, uint32_t address);
 
 /* Returns true if torsh_address_package has a name for the address. */

@@ -7,16 +7,16 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 
-#define LEAST_ROWS 5 /* two lines to blame, and what is folded between them */
+#define LEAST_ROWS 5 /* two attributed lines, and the folded runs around and between them */
 #define NAME_BYTES 64
-#define MOST_NAMES 16 /* of what was folded that are counted */
+#define MOST_NAMES 16 /* upper bound of distinct names counted in a folded row */
 
 static bool is_blamed(const struct folded_stack *stack, size_t frame)
 {
 	return frame == stack->blamed.where || frame == stack->blamed.innermost;
 }
 
-/* Make one row of each run of folded rows. */
+/* Join each run of folded rows into one row. */
 static void join(struct folded_stack *stack)
 {
 	size_t n = 0;
@@ -30,7 +30,10 @@ static void join(struct folded_stack *stack)
 	stack->n = n;
 }
 
-/* The outermost row that is no line to blame: of others than the user first, then of all. */
+/*
+ * Returns the outermost row that is not an attributed line: first of rows that are not the user's,
+ * then of all.
+ */
 static struct folded_row *least_wanted(const struct folded_stack *stack,
 				       const struct frame *const *frames, const char *directory)
 {
@@ -47,7 +50,7 @@ static struct folded_row *least_wanted(const struct folded_stack *stack,
 	return NULL;
 }
 
-/* A single frame takes no more room than the row that would stand for it. */
+/* A single folded frame takes as much space as the row that would replace it: show it. */
 static void unfold_single(struct folded_stack *stack)
 {
 	for (size_t i = 0; i < stack->n; i++)
@@ -93,7 +96,7 @@ void torsh_folded_stack_free(struct folded_stack *stack)
 	*stack = (struct folded_stack){0};
 }
 
-/* What a folded frame is named as part of a run. */
+/* Returns the name of a folded frame within its run. */
 static void name_of(const struct frame *frame, const char *directory, char *out)
 {
 	static const char *const names[] = {
@@ -121,7 +124,7 @@ struct named_frames {
 	size_t n;
 };
 
-/* Count the frames of a row by name, most first; returns the number of names. */
+/* Count the frames of a row by name, most frequent first. Returns the number of names. */
 static size_t count_names(const struct folded_row *row, const struct frame *const *frames,
 			  const char *directory, struct named_frames counted[MOST_NAMES])
 {

@@ -22,13 +22,13 @@ static const char *const known_libraries[] = {
 	"libcupti",  "libgomp",	  "libiomp",   "libomp",    "libmkl",
 };
 
-/* Prefixes of a module's path: what the system or a distribution installs. */
+/* Prefixes of a module's path where the system or a distribution installs. */
 static const char *const system_folders[] = {
 	"/usr/bin/", "/usr/lib",    "/usr/sbin/",  "/usr/local/lib", "/usr/local/cuda",
 	"/lib",	     "/bin/",	    "/sbin/",	   "/opt/conda/",    "/opt/nvidia/",
 	"/opt/rocm", "/opt/intel/", "/nix/store/", "/snap/",
 };
-/* Parts of it. */
+/* Parts of such a path. */
 static const char *const installed_parts[] = {
 	"/.pyenv/versions/", "/miniconda3/", "/anaconda3/", "/miniforge3/",
 	"/mambaforge/",	     "/conda/envs/", "/spack/opt/",
@@ -62,7 +62,10 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Behind "/lib/python3.11/" or "/lib/python3/", wherever that is in the path; NULL: nowhere. */
+/*
+ * Returns what follows "/lib/python3.11/" or "/lib/python3/", anywhere in the path; NULL: it has
+ * neither.
+ */
 static const char *after_python_folder(const char *path)
 {
 	for (const char *at = path; (at = strstr(at, "/python3")); at++) {
@@ -79,7 +82,7 @@ static const char *after_python_folder(const char *path)
 	return NULL;
 }
 
-/* Behind the last "site-packages/" or "dist-packages/"; NULL: it isn't in one. */
+/* Returns what follows the last "site-packages/" or "dist-packages/"; NULL: it has neither. */
 static const char *after_packages(const char *path)
 {
 	static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
@@ -111,7 +114,10 @@ static bool is_below(const char *path, const char *directory)
 	return n > 1 && !strncmp(path, directory, n) && path[n] == '/';
 }
 
-/* Methods that dataclasses and named tuples make have the file "<string>", as `python -c` has. */
+/*
+ * Methods that dataclasses and named tuples generate have the file "<string>", as `python -c`
+ * does.
+ */
 static bool is_generated_method(const char *function)
 {
 	const char *dot = function ? strrchr(function, '.') : NULL;
@@ -120,7 +126,7 @@ static bool is_generated_method(const char *function)
 	return name && name[0] == '_' && name[1] == '_' && strcmp(name, "__main__") != 0;
 }
 
-/* A file that is not on disk. */
+/* The kind of a frame with a file that is not on disk. */
 static enum frame_kind kind_of_brackets(const struct frame *frame)
 {
 	static const char *const typed[] = {"<stdin>", "<ipython-input", "<doctest", "<console>",
@@ -176,7 +182,7 @@ static bool is_installed(const char *module, const char *name)
 	return false;
 }
 
-/* The name without the type that a template function returns, which stands before it. */
+/* Returns the name without the return type, which precedes the name of a template function. */
 static const char *after_return_type(const char *function)
 {
 	const char *name = function;
@@ -262,7 +268,7 @@ bool torsh_frame_package(const struct frame *frame, char *out, size_t n_out)
 	if (begins(inside, "lib-dynload/"))
 		inside += strlen("lib-dynload/");
 	n = strcspn(inside, "/.");
-	/* Wheels put the libraries that they bring along in a folder of their own: numpy.libs */
+	/* Wheels put bundled libraries into a folder such as numpy.libs. */
 	if (!n)
 		return false;
 	snprintf(out, n_out, "%.*s", (int)n, inside);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/frames is frames as people read them: the line to blame, runs that are folded, short names,
- * and which stacks are one entry. Read this file first.
+ * tools/frames is frames as people read them: the line that a stack is attributed to, folded runs,
+ * short names, and which stacks are one entry. Read this file first.
  *
- * Whose code a frame is, decided by the path of its source or module and, for C++, by its name.
+ * The owner of a frame's code, decided by the path of its source or module and, for C++, by its
+ * name.
  */
 #ifndef TORSH_FRAMES_FRAME_KIND_H
 #define TORSH_FRAMES_FRAME_KIND_H
@@ -24,12 +25,12 @@ enum frame_kind {
 };
 
 /*
- * The kind of a frame. Sources below directory are the user's own, in whatever module; NULL: no
- * directory counts. Lines from DWARF are used if the frame has them, and are not needed.
+ * Returns the kind of a frame. Sources below directory are the user's own, in any module; NULL: no
+ * directory counts. Lines from DWARF are used if the frame has them, but are not required.
  */
 enum frame_kind torsh_frame_kind(const struct frame *frame, const char *directory);
 
-/* Returns true for what a reader skips: imports, the interpreter, C and C++, the agent. */
+/* Returns true for frames that a reader skips: imports, the interpreter, C and C++, the agent. */
 bool torsh_frame_is_plumbing(enum frame_kind kind);
 
 /*
@@ -39,15 +40,15 @@ bool torsh_frame_is_plumbing(enum frame_kind kind);
 bool torsh_frame_package(const struct frame *frame, char *out, size_t n_out);
 
 /*
- * The part of a path after the folder that packages are installed in ("torch/_ops.py"), or after
- * the standard library's; NULL: it is in neither.
+ * Returns the part of a path after the folder that packages are installed in ("torch/_ops.py"), or
+ * after the standard library's; NULL: it is in neither.
  */
 const char *torsh_path_in_package(const char *path);
 
-/* The same of the standard library's folder only. */
+/* As torsh_path_in_package, for the standard library's folder only. */
 const char *torsh_path_in_standard(const char *path);
 
-/* The directory in which the command runs, or NULL; looked up once. */
+/* Returns the directory in which the command runs, or NULL; looked up once. */
 const char *torsh_working_directory(void);
 
 #endif

@@ -11,12 +11,12 @@
 #define ELLIPSIS "<…>"
 #define ANONYMOUS "(anonymous namespace)"
 
-/* What is read and what of it is kept. */
+/* A name being shortened, and its output. */
 struct shortening {
 	const char *at;
-	char *out; /* at least as large as three times the name */
+	char *out; /* room for at least three times the name */
 	size_t n;
-	bool has_parameters; /* they were just left out: most often the name ends there */
+	bool has_parameters; /* parameters were just left out: usually the name ends there */
 };
 
 static void put(struct shortening *name, const char *text, size_t n)
@@ -25,14 +25,14 @@ static void put(struct shortening *name, const char *text, size_t n)
 	name->n += n;
 }
 
-/* Behind the bracket that closes the one at which at stands; the end where there is none. */
+/* Returns what follows the bracket that closes the one at `at`; the end if there is none. */
 static const char *after_bracket(const char *at)
 {
 	char opening = *at, closing = opening == '(' ? ')' : '>';
 	int depth = 0, inner = 0;
 
 	for (; *at; at++) {
-		/* In template arguments: what stands in parentheses may have a > of its own. */
+		/* A parenthesis in template arguments may contain a > of its own. */
 		if (opening == '<' && *at == '(')
 			inner++;
 		else if (opening == '<' && *at == ')' && inner)
@@ -50,7 +50,7 @@ static bool is_word(char byte)
 	return byte == '_' || isalnum((unsigned char)byte);
 }
 
-/* "operator()", "operator<<", "operator new[]", "operator bool". */
+/* Copy "operator()", "operator<<", "operator new[]" or "operator bool". */
 static bool take_operator(struct shortening *name)
 {
 	const char *start = name->at, *at;
@@ -81,7 +81,7 @@ static void take_parenthesis(struct shortening *name)
 	name->has_parameters = true;
 }
 
-/* What stands before a blank is the type that is returned; what follows parameters is left out. */
+/* Before a blank is the return type; after parameters, what follows a blank is left out. */
 static bool take_blank(struct shortening *name)
 {
 	static const char *const endings[] = {" const", " volatile", " &", " [", " noexcept"};
@@ -127,7 +127,7 @@ char *torsh_short_function(const char *function)
 
 	while (*name.at && take(&name)) {
 	}
-	/* Of a name in another form nothing may be left: then it stays as it is. */
+	/* A name in another form may lose everything: it is returned unchanged. */
 	if (!name.n && n) {
 		memcpy(name.out, function, n);
 		name.n = n;

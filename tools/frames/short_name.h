@@ -6,22 +6,26 @@
 #include "tools/frames/frame_kind.h"
 
 /*
- * A demangled name without what a reader skips: "std::map<…>::insert" of
- * "std::pair<...> std::map<int, ...>::insert<...>(int&&) const". The caller frees it.
+ * Returns a demangled name without what a reader skips: "std::map<…>::insert" for "std::pair<...>
+ * std::map<int, ...>::insert<...>(int&&) const". The caller frees it.
  */
 char *torsh_short_function(const char *function);
 
-/* The same for a frame; Python's names stay, an unknown one is "?". The caller frees it. */
+/*
+ * As torsh_short_function, for a frame; Python's names stay, an unknown one is "?". The caller
+ * frees it.
+ */
 char *torsh_short_frame(const struct frame *frame);
 
 /*
- * A path relative to directory, to the folder that packages are installed in, or to the standard
- * library's: "train.py", "torch/_ops.py", "json/encoder.py". Returns a part of path.
+ * Returns a path relative to directory, to the folder that packages are installed in, or to the
+ * standard library's: "train.py", "torch/_ops.py", "json/encoder.py". The result is a part of
+ * path.
  */
 const char *torsh_frame_path(const char *path, const char *directory);
 
 /*
- * Where a frame is: "torch/_ops.py:1318", "leaky.c:24" with the path shortened, else
+ * Returns where a frame is: "torch/_ops.py:1318", "leaky.c:24" with the path shortened, else
  * "libtorch_python.so", "app+0x1234" or the address. The caller frees it.
  */
 char *torsh_short_place(const struct frame *frame, const char *directory);

@@ -6,18 +6,18 @@
 #include "tools/frames/frame_kind.h"
 
 /*
- * The key of a stack, innermost frame first: stacks with equal keys are one entry. It has the
- * innermost frames up to the user's own, the user's own frames, and neither those of the
- * interpreter and the import machinery nor of the libraries between the user's frames. So calls
- * that CPython has specialised, and those that it has not, have one key. with_lines: two lines of
- * a function are two keys. The caller frees it.
+ * Returns the key of a stack, innermost frame first: stacks with equal keys are one entry. The key
+ * consists of the innermost frames up to the user's own, and the user's own frames, without the
+ * frames of the interpreter and the import machinery, and without libraries between own frames. So
+ * a call has one key whether CPython has specialised it or not. with_lines: two lines of a
+ * function are two keys. The caller frees it.
  */
 char *torsh_stack_key(const struct frame *const *frames, size_t n, const char *directory,
 		      bool with_lines);
 
 /*
- * Returns true if a frame of this kind is part of the key. is_outer: an own frame stands inside of
- * it; has_own: the stack has an own frame. Without one all frames are part of it.
+ * Returns true if a frame of this kind is part of the key. is_outer: an own frame is inside of it;
+ * has_own: the stack has an own frame. Without one all frames are part of the key.
  */
 bool torsh_stack_key_has(enum frame_kind kind, bool is_outer, bool has_own);
 

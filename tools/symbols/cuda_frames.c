@@ -5,9 +5,9 @@
 
 #include "agent/wire/channel.h"
 
-#define CUDA_FRAMES_MAX 64 /* that CUDA's own libraries and CUPTI may have innermost */
+#define CUDA_FRAMES_MAX 64 /* innermost frames in CUDA's libraries and CUPTI */
 
-/* CUDA itself, and the agent where it interposes the driver. */
+/* Returns whether the frame is CUDA's, or the agent's wrapper of a driver function. */
 static bool is_of_cuda(const struct recorded_process *process, uint32_t address)
 {
 	static const char *const names[] = {"/libcuda.so", "/libcudart", "/libtorshagent.so"};
@@ -39,7 +39,7 @@ uint32_t torsh_cuda_frames_shown(const struct recorded_process *process, uint32_
 	return shown;
 }
 
-/* The address of the innermost line of Python from there on; UINT32_MAX: there is none. */
+/* Returns the address of the innermost Python line from `node` outwards, or UINT32_MAX. */
 static uint32_t find_python(const struct recorded_process *process, uint32_t stack)
 {
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
@@ -52,7 +52,7 @@ static uint32_t find_python(const struct recorded_process *process, uint32_t sta
 	return UINT32_MAX;
 }
 
-/* The same of whatever called CUDA. */
+/* Returns the address of the caller of CUDA, or UINT32_MAX. */
 static uint32_t find_caller(const struct recorded_process *process, uint32_t stack)
 {
 	stack = torsh_cuda_frames_shown(process, stack);

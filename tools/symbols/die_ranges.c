@@ -20,7 +20,7 @@ void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bi
 	}
 }
 
-/* Of two with one start the one that is to be found comes last. */
+/* Of two ranges with the same start, the one to find sorts last. */
 static int compare_ranges(const void *a, const void *b)
 {
 	const struct die_range *one = a, *other = b;

@@ -40,7 +40,7 @@ static const struct unit_functions *functions_of(struct functions *functions, Dw
 	return unit;
 }
 
-/* The child of a scope that the address lies in. */
+/* Find the child of a scope that contains the address. */
 static bool find_inner(Dwarf_Die *scope, Dwarf_Addr pc, Dwarf_Die *inner)
 {
 	if (dwarf_child(scope, inner) != 0)

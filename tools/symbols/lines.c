@@ -6,8 +6,8 @@
 #include "tools/symbols/named_files.h"
 
 /*
- * The mangled name, because it reports more. C's is the plain one: linkage names there are aliases
- * like "__GI_f".
+ * Prefers the mangled name, which has the parameter types. For C the plain name is better: linkage
+ * names there are aliases like "__GI_f".
  */
 static const char *function_name(Dwarf_Die *die)
 {
@@ -34,7 +34,7 @@ static Dwarf_Word unsigned_attribute(Dwarf_Die *die, unsigned name)
 	return value;
 }
 
-/* Where the inlined function was called. */
+/* Read where the inlined function was called. */
 static void read_call(Dwarf_Die *die, Dwarf_Files *files, size_t n_files, struct line_frame *caller)
 {
 	Dwarf_Word file = unsigned_attribute(die, DW_AT_call_file);
@@ -44,7 +44,10 @@ static void read_call(Dwarf_Die *die, Dwarf_Files *files, size_t n_files, struct
 		caller->file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
-/* Code may be described in another file (.dwo) than the line table. */
+/*
+ * Returns the unit that describes the code, which may be in another file (.dwo) than the line
+ * table.
+ */
 static Dwarf_Die code_unit(Dwarf_Die *unit)
 {
 	Dwarf_Die split = {0};
@@ -77,7 +80,7 @@ static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_sco
 		frames[n] = (struct line_frame){0};
 		read_call(&scope, files, n_files, &frames[n]);
 	}
-	/* The function around the inlined ones is not described: only its line is known. */
+	/* One more for the function around the inlined ones: it has no DIE, only a line. */
 	return n ? n + 1 : 0;
 }
 

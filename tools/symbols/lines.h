@@ -6,9 +6,9 @@
 #include "tools/symbols/object.h"
 
 struct line_frame {
-	/* mangled if the language does that; NULL: unknown. Owned by the object */
+	/* mangled if the language mangles names; NULL: unknown. Owned by the object */
 	const char *name;
-	const char *file; /* belongs to the object */
+	const char *file; /* owned by the object */
 	int line; /* 0: unknown */
 	bool is_inlined;
 };

@@ -22,7 +22,7 @@ static int open_named(const char *path)
 {
 	int fd;
 
-	guarded = false; /* torsh_open_regular calls open, too */
+	guarded = false; /* torsh_open_regular calls open as well */
 	fd = torsh_open_regular(path);
 	guarded = true;
 	if (fd >= 0)
@@ -43,9 +43,9 @@ static int open_by(const char *path, int flags, va_list arguments)
 }
 
 /*
- * Interposes the C library's, because elfutils has no other hook for the .dwo of a unit. By other
- * names here: headers may define one inline. A descriptor opened with O_NONBLOCK doesn't wait at a
- * file of /proc that is regular by its mode, either.
+ * Interposes open of the C library, because elfutils has no hook for the .dwo file of a unit. The
+ * functions have other names in C, because headers may define open inline. O_NONBLOCK also
+ * prevents waiting on a file of /proc that is regular by its mode.
  */
 #define OPEN(name, interposed)                                                              \
 	int torsh_named_files_##name(const char *path, int flags, ...) __asm__(interposed); \

@@ -9,7 +9,7 @@
 #include "tools/base/regular.h"
 #include "tools/symbols/named_files.h"
 
-/* The file is named, not searched: only debug files are looked for. */
+/* The module's file is given; only its debug files are searched for. */
 static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 		       char **file, Elf **elf)
 {
@@ -42,7 +42,7 @@ void torsh_object_open(struct object *object, const char *path, const uint8_t *b
 	object->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
 	if (object->dwfl) {
 		dwfl_report_begin(object->dwfl);
-		/* The descriptor belongs to the module, where there is one. */
+		/* On success the module owns the descriptor. */
 		object->module = dwfl_report_elf(object->dwfl, path, path, fd, 0, true);
 		dwfl_report_end(object->dwfl, NULL, NULL);
 	}
@@ -113,7 +113,7 @@ const struct elf_symbol *torsh_object_symbol(struct object *object, uint64_t add
 		else
 			high = middle;
 	}
-	/* A symbol inside of another one may end before the address. */
+	/* A symbol nested in another one may end before the address. */
 	for (size_t back = 0; low > 0 && back < 16; back++, low--) {
 		const struct elf_symbol *symbol = &object->symbols[low - 1];
 
@@ -124,9 +124,9 @@ const struct elf_symbol *torsh_object_symbol(struct object *object, uint64_t add
 }
 
 /*
- * .debug_aranges isn't used: some compilers write none, and libdw takes the last range there that
- * begins before the address, whether or not it reaches it. The units themselves have what they
- * cover.
+ * Read the address ranges of the units themselves. .debug_aranges is not used: some compilers
+ * write none, and libdw returns the last range there that begins before the address, even if it
+ * ends before it.
  */
 static void read_units(struct object *object)
 {

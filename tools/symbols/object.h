@@ -18,24 +18,24 @@
 
 enum object_state {
 	OBJECT_USABLE,
-	OBJECT_MISSING, /* the file can't be read, or isn't ELF */
-	OBJECT_CHANGED, /* it has another build-id than the recorded one */
+	OBJECT_MISSING, /* the file can't be read, or is not ELF */
+	OBJECT_CHANGED, /* its build-id differs from the recorded one */
 };
 
 struct object {
 	enum object_state state;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	uint64_t bias; /* of dwfl's address space: 0 but for odd files */
+	uint64_t bias; /* of dwfl's address space: 0 for almost all files */
 
-	bool has_symbols; /* they were read */
-	struct elf_symbol *symbols; /* by start */
+	bool has_symbols; /* the symbols were read */
+	struct elf_symbol *symbols; /* ordered by start */
 	size_t n_symbols, symbols_room;
 
 	bool has_units;
 	struct die_ranges units; /* of the compilation units, in dwfl's address space */
 
-	struct functions functions; /* of the compilation units that were looked up */
+	struct functions functions; /* of the compilation units of earlier look-ups */
 };
 
 /* Open the file; build_id NULL: any. Never fails: see state. */

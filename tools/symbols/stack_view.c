@@ -9,16 +9,16 @@
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 
-#define NOT_ASKED 0 /* in shown; else a stack + 1 */
+#define NOT_ASKED 0 /* in shown; other values are a stack + 1 */
 
 struct stack_views {
-	uint32_t *shown; /* by recorded stack: the one that is shown, + 1 */
-	uint32_t *outer; /* the same, where a line of Python stands inside of it */
+	uint32_t *shown; /* by recorded stack: the stack to show, + 1 */
+	uint32_t *outer; /* likewise for a stack directly outside of a Python line */
 	size_t n_recorded;
 	bool *is_interpreter; /* by module */
-	bool *is_evaluation; /* by address: the interpreter's evaluation function */
-	struct key_index made; /* stacks that were added, by parent and address */
-	uint32_t *path; /* of one stack: what is still to be shown of it, innermost first */
+	bool *is_evaluation; /* by address: is it the interpreter's evaluation function */
+	struct key_index made; /* stacks added by views, by parent and address */
+	uint32_t *path; /* the addresses of one stack that are still to be added, innermost first */
 	size_t path_room;
 };
 
@@ -34,7 +34,8 @@ static bool is_native(const struct recorded_process *process, uint32_t address)
 }
 
 /*
- * 3.14 can be built so that each instruction is a function that the evaluation function jumps to.
+ * Python 3.14 can be built with tail calls: each instruction is a function that the evaluation
+ * function jumps to.
  */
 static bool is_evaluation_name(const char *name)
 {
@@ -43,8 +44,8 @@ static bool is_evaluation_name(const char *name)
 }
 
 /*
- * Only what stands directly inside of a line of Python can be the evaluation function: few names
- * are requested.
+ * Only a frame directly inside of a Python line can be the evaluation function: few names are
+ * looked up.
  */
 static void find_interpreter(struct stack_views *views, const struct recorded_process *process,
 			     struct symbols *symbols)
@@ -106,11 +107,11 @@ static struct stack_views *views_of(struct recorded_process *process, struct sym
 	return views;
 }
 
-/* The stack that parent becomes by a call into address. */
+/* Returns the stack of a call into `address` from `parent`. */
 static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t address)
 {
 	struct key_index *made = &process->views->made;
-	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* not 0 */
+	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* 0 is an empty slot */
 	struct key_slot *slot = torsh_key_index_find(made, key);
 	uint32_t number = (uint32_t)process->n_stacks;
 
@@ -124,7 +125,7 @@ static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t
 	return number;
 }
 
-/* Is it a mark that reports something of Python's part of the stack, too? */
+/* Returns whether the cut also concerns the Python part of the stack. */
 static bool is_cut_for_all(const struct recorded_process *process, uint32_t address)
 {
 	uint32_t flags = address < process->n_addresses ? process->addresses[address].flags : 0;
@@ -160,7 +161,10 @@ static void keep(struct stack_views *views, size_t n, uint32_t stack)
 	views->path[n] = stack;
 }
 
-/* What is shown of a stack outside of a line of Python. What several stacks share is shown once. */
+/*
+ * Returns the view of a stack directly outside of a Python line; it is shared by all stacks inside
+ * of it.
+ */
 static uint32_t show_outer(struct recorded_process *process, uint32_t stack, enum stack_view view)
 {
 	struct stack_views *views = process->views;
@@ -190,7 +194,7 @@ static uint32_t make_shown(struct recorded_process *process, uint32_t stack, enu
 	uint32_t line = stack, shown;
 	size_t n = 0;
 
-	/* The innermost line of Python. */
+	/* Find the innermost Python line. */
 	while (line && line < views->n_recorded &&
 	       !is_python(process, process->stacks[line].address))
 		line = process->stacks[line].parent;
@@ -230,7 +234,7 @@ const struct frame **torsh_stack_frames(const struct recorded_process *process, 
 	*n = 0;
 	if (!stack || stack >= process->n_stacks)
 		return NULL;
-	/* Views add to the process's stacks; what it is stays the same. */
+	/* Views only add to the process's stacks; the rest of it is const. */
 	stack = torsh_stack_view((struct recorded_process *)process, stack, symbols, view);
 	while (stack && stack < process->n_stacks) {
 		const struct recorded_stack *node = &process->stacks[stack];

@@ -31,7 +31,7 @@ uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, stru
 void torsh_stack_views_forget(struct recorded_process *process);
 
 /*
- * Get the frames of the stack as it is shown, innermost first: *n frames in an array that the
+ * Returns the frames of the stack as it is shown, innermost first: *n frames in an array that the
  * caller frees.
  */
 const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack,

@@ -13,10 +13,10 @@
 
 #define INLINED_MAX 64
 
-/* From the C++ run-time; there is no C header for it. */
+/* From the C++ run-time library; no C header declares it. */
 char *__cxa_demangle(const char *name, char *out, size_t *n_out, int *status);
 
-/* A file is opened once, however many processes have mapped it. */
+/* Each file is opened once, for all processes that mapped it. */
 struct file {
 	char *path;
 	uint8_t *build_id;
@@ -26,7 +26,7 @@ struct file {
 
 struct known_process {
 	const struct recorded_process *process;
-	struct frames *frames; /* by address; n 0: not looked up yet */
+	struct frames *frames; /* by address; n == 0: not looked up yet */
 	size_t n_frames;
 	struct file **files; /* by module; NULL: not looked up yet */
 	size_t n_files;
@@ -46,7 +46,7 @@ struct symbols *torsh_symbols_create(bool with_lines)
 	struct symbols *symbols = torsh_need(calloc(1, sizeof(*symbols)));
 
 	symbols->with_lines = with_lines;
-	/* A server that doesn't answer must not hold a report up for minutes. */
+	/* A server that doesn't answer must not delay a report by minutes. */
 	if (getenv("DEBUGINFOD_URLS"))
 		setenv("DEBUGINFOD_TIMEOUT", "10", 0);
 	return symbols;
@@ -130,7 +130,7 @@ static struct file *open_file(struct symbols *symbols, const struct recorded_mod
 	return file;
 }
 
-/* The file of an address, or NULL: no module, or memory that has no file. */
+/* Returns the file of an address, or NULL: no module, or memory without a file. */
 static struct object *object_of(struct symbols *symbols, const struct recorded_process *process,
 				uint32_t address)
 {
@@ -147,8 +147,8 @@ static struct object *object_of(struct symbols *symbols, const struct recorded_p
 }
 
 /*
- * Where to look: a call may be a function's last instruction, and then its return address is in the
- * next one.
+ * Returns the address to look up: a call may be a function's last instruction, and then its return
+ * address is in the next function.
  */
 static uint64_t looked_up(const struct recorded_process *process, uint32_t address)
 {
@@ -190,7 +190,7 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_pr
 }
 
 /*
- * The recorded name, or the one under which programs call the function where it has several:
+ * Returns the recorded name, or the name under which programs call the function if it has several:
  * "strdup", not "__strdup".
  */
 static const char *public_name(struct symbols *symbols, const struct recorded_process *process,
@@ -206,7 +206,7 @@ static const char *public_name(struct symbols *symbols, const struct recorded_pr
 	return symbol && symbol->name[0] != '_' ? symbol->name : name;
 }
 
-/* Name and offset from ELF symbols, the recording's first. */
+/* Set name and offset from ELF symbols, the recording's first. */
 static void name_frame(struct symbols *symbols, const struct recorded_process *process,
 		       uint32_t address, struct frame *frame)
 {
@@ -232,7 +232,7 @@ static void name_frame(struct symbols *symbols, const struct recorded_process *p
 	frame->function = torsh_symbols_demangle(symbols, name);
 }
 
-/* The path without "/./", which compilers leave in it. */
+/* Intern the path without "/./", which compilers leave in it. */
 static const char *intern_path(struct symbols *symbols, const char *path)
 {
 	char *copy, *dot;
@@ -249,9 +249,9 @@ static const char *intern_path(struct symbols *symbols, const char *path)
 }
 
 /*
- * Does the name from DWARF report more than the linker's? Not of a C function: there it is the name
- * inside of the library that the program calls by another one; but for parts of functions, which
- * the linker calls "f.part.0".
+ * Returns whether DWARF's name is better than the linker's. Not for C functions: DWARF has the
+ * library's internal name, and programs call another one. But for parts of functions, which the
+ * linker calls "f.part.0".
  */
 static bool is_better_name(const char *dwarf_name, const struct frame *elf)
 {

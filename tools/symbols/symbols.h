@@ -17,7 +17,7 @@
 /* Unknown values are NULL, or 0 for a line. */
 struct frame {
 	const char *function; /* demangled */
-	const char *linkage_name; /* as the linker has it */
+	const char *linkage_name; /* as in the symbol table, perhaps mangled */
 	const char *file;
 	int line;
 	const char *module; /* path of the file, or "[vdso]" */
@@ -28,12 +28,12 @@ struct frame {
 	bool is_inlined; /* into the next frame */
 	bool is_exact;
 	bool is_signal_frame;
-	bool is_python; /* a line of Python: there is no address, no module */
-	bool has_no_unwind_info; /* what called it was found by the frame pointer */
+	bool is_python; /* a Python line: it has no address and no module */
+	bool has_no_unwind_info; /* its caller was found by the frame pointer */
 	const char *cut; /* not a frame: why the frames further out are unknown */
 };
 
-/* Several when functions were inlined; innermost first. */
+/* The frames at one address: several if functions were inlined there; innermost first. */
 struct frames {
 	struct frame *frames;
 	size_t n;
@@ -45,10 +45,13 @@ struct symbols *torsh_symbols_create(bool with_lines);
 /* Free the symbols. */
 void torsh_symbols_destroy(struct symbols *symbols);
 
-/* Forget processes that are about to be freed; files and texts stay. */
+/* Drop processes that are about to be freed; files and texts stay. */
 void torsh_symbols_forget(struct symbols *symbols);
 
-/* The frames at an address of a process; never NULL, at least one frame. The symbols own it. */
+/*
+ * Returns the frames at an address of a process: never NULL, at least one frame. Owned by the
+ * symbols.
+ */
 const struct frames *torsh_symbols_frames(struct symbols *symbols,
 					  const struct recorded_process *process, uint32_t address);
 
@@ -60,14 +63,15 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_pr
 			       uint32_t address);
 
 /*
- * A module's file that cannot be used, because it is missing or has changed. Query after printing.
+ * Returns the number of module files that cannot be used because they are missing. Query after
+ * printing.
  */
 size_t torsh_symbols_n_missing(const struct symbols *symbols);
 
 /* Returns the number of files that have changed. */
 size_t torsh_symbols_n_changed(const struct symbols *symbols);
 
-/* The demangled name, interned; name itself where it isn't mangled. */
+/* Returns the demangled name, interned; name itself if it is not mangled. */
 const char *torsh_symbols_demangle(struct symbols *symbols, const char *name);
 
 #endif

@@ -8,9 +8,9 @@
 
 #define EIGHTHS 8
 
-/* From the left, by eighths; the last one is whole. */
+/* Horizontal bars, which grow from the left by eighths; the last one is a whole block. */
 static const char *const lying[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
-/* From below. */
+/* Vertical bars, which grow from below. */
 static const char *const standing[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char ascii_heights[] = " .:-=+*%#";
 

@@ -10,7 +10,7 @@
 #include "tools/base/utf8.h"
 #include "tools/terminal/width.h"
 
-/* Columns of a character by the C library's table; 1 where no locale has one. */
+/* Returns the columns of a character by the C library's table; 1 without a UTF-8 locale. */
 static size_t columns_of_character(uint32_t character)
 {
 	static locale_t locale;
@@ -31,7 +31,7 @@ static size_t columns_of_character(uint32_t character)
 	return n < 0 ? 1 : (size_t)n;
 }
 
-/* The bytes of "ESC [ ... letter"; 1 for another ESC. */
+/* Returns the length in bytes of "ESC [ ... letter"; 1 for another ESC. */
 static size_t bytes_of_escape(const char *text, size_t n)
 {
 	size_t i = 2;
@@ -63,7 +63,7 @@ size_t torsh_columns_of(const char *text)
 	return columns;
 }
 
-/* The bytes at the beginning of text that take at most so many columns. */
+/* Returns how many bytes at the beginning of text take at most so many columns. */
 static size_t bytes_within(const char *text, size_t columns)
 {
 	size_t n = strlen(text), i = 0, used = 0;
@@ -78,7 +78,7 @@ static size_t bytes_within(const char *text, size_t columns)
 	return i;
 }
 
-/* Where the end of text that takes at most so many columns begins. */
+/* Returns the start of the longest end of text that takes at most so many columns. */
 static const char *end_within(const char *text, size_t columns)
 {
 	size_t all = torsh_columns_of(text), n = strlen(text), i = 0, skipped = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Texts in UTF-8 as columns of a terminal: how many they take, and how they are cut to fit. */
+/* UTF-8 texts as columns of a terminal: their width, and how they are cut to fit. */
 #ifndef TORSH_TERMINAL_COLUMNS_H
 #define TORSH_TERMINAL_COLUMNS_H
 
 #include <stddef.h>
 
-/* Where a text that is too long loses its middle part. The cut is marked by "…" or "...". */
+/* The part of a text that is cut if it is too long. The cut is marked by "…" or "...". */
 enum text_cut {
 	CUT_END, /* "aten::convolution_ba…" */
 	CUT_MIDDLE, /* "autograd::eng…ReluBackward0" */

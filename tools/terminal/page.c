@@ -18,12 +18,12 @@ struct bytes {
 };
 
 static struct {
-	struct bytes line; /* without its end so far */
+	struct bytes line; /* the last, incomplete line */
 	struct bytes held; /* rows that are not written yet */
-	size_t columns; /* 0: of any length */
-	size_t n_rows, rows; /* so far, and of the screen; rows 0: all are written at once */
+	size_t columns; /* width of the screen; 0: unlimited */
+	size_t n_rows, rows; /* rows so far and of the screen; rows == 0: all are written at once */
 	int fd;
-	bool folds, is_deaf; /* the pager has ended: nobody reads on */
+	bool folds, is_deaf; /* is_deaf: the pager has ended, so that the rest is dropped */
 	bool has_failed;
 } page = {.fd = STDOUT_FILENO};
 
@@ -52,14 +52,14 @@ static void flush_held(void)
 	if (page.is_deaf || page.has_failed || !n ||
 	    torsh_terminal_write_all(page.fd, page.held.items, n) == 0)
 		return;
-	/* A pager that was left early is no error. */
+	/* It is no error if the user leaves the pager early. */
 	page.is_deaf = page.fd != STDOUT_FILENO;
 	page.has_failed = !page.is_deaf;
 }
 
 static void put_row(size_t indent, const char *text, size_t n)
 {
-	/* The last row of the screen is the shell's. */
+	/* The shell's prompt takes the last row of the screen. */
 	if (page.rows && ++page.n_rows >= page.rows) {
 		int fd = torsh_pager_start();
 
@@ -71,7 +71,10 @@ static void put_row(size_t indent, const char *text, size_t n)
 	append(&page.held, text, n);
 }
 
-/* The bytes of the row that begins at text: up to the last blank that fits, *next after it. */
+/*
+ * Returns the bytes of the row that begins at text: up to the last blank that fits. *next: the
+ * start of the next row.
+ */
 static size_t row_bytes(const char *text, size_t n, size_t columns, size_t *next)
 {
 	size_t used = 0, i = 0, n_row = 0;
@@ -93,7 +96,7 @@ static size_t row_bytes(const char *text, size_t n, size_t columns, size_t *next
 		return n;
 	if (text[i] == ' ')
 		n_row = i;
-	if (!n_row) { /* one long word */
+	if (!n_row) { /* a single word wider than the screen */
 		*next = i ? i : 1;
 		return *next;
 	}
@@ -113,7 +116,7 @@ static size_t leading_blanks(const char *text, size_t n)
 	return i;
 }
 
-/* A line with its end, in as many rows as it needs. */
+/* Print a line in as many rows as it needs. is_whole: with a line feed. */
 static void put_line(const char *text, size_t n, bool is_whole)
 {
 	size_t hang = leading_blanks(text, n) + 2, indent = 0, next;

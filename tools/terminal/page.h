@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A report on the terminal: lines fold at words to the width, and what is longer than the screen
- * goes to a pager (TORSH_PAGER, else PAGER, else "less -FRX"), as with git. Where standard output
- * is no terminal, nothing changes but --width.
+ * A report on the terminal: lines are folded at words to the width, and output longer than the
+ * screen goes to a pager (TORSH_PAGER, else PAGER, else "less -FRX"), as with git. If standard
+ * output is no terminal, only --width has an effect.
  */
 #ifndef TORSH_TERMINAL_PAGE_H
 #define TORSH_TERMINAL_PAGE_H

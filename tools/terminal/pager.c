@@ -21,7 +21,7 @@ extern char **environ;
 static pid_t pager;
 static int input = -1;
 
-/* NULL: the user wants none. */
+/* Returns NULL if the user wants no pager. */
 static const char *chosen_command(void)
 {
 	const char *command = getenv("TORSH_PAGER");
@@ -33,7 +33,10 @@ static const char *chosen_command(void)
 	return *command && strcmp(command, "cat") != 0 ? command : NULL;
 }
 
-/* Words of the command, or the shell where it needs one. Fills words, which holds WORDS_MAX. */
+/*
+ * Split the command into words, or pass it to the shell if it has special characters. Fills words,
+ * which holds WORDS_MAX.
+ */
 static void split_command(char *command, char **words)
 {
 	size_t n = 0;
@@ -71,7 +74,7 @@ static int spawn(char **words, int from)
 	return rc;
 }
 
-/* The pager owns the terminal: it has to end before the shell returns. */
+/* The pager uses the terminal: it has to end before the shell continues. */
 static void end_by_signal(int number)
 {
 	torsh_pager_end();
@@ -96,7 +99,7 @@ int torsh_pager_start(void)
 
 	if (!chosen || pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
-	/* What git sets: leave at once where all fits, obey colours, keep the screen. */
+	/* git's default: leave at once if all fits, obey colours, keep the screen. */
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
 	command = torsh_need(strdup(chosen));

@@ -20,7 +20,7 @@ void torsh_style_set(enum style_when when)
 	chosen = when;
 }
 
-/* Neither NO_COLOR (no-color.org) nor a terminal that has none. */
+/* Returns false with NO_COLOR (no-color.org), and on a terminal without colours. */
 static bool is_welcome(void)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");

@@ -13,14 +13,14 @@
 #include "tools/terminal/width.h"
 
 #define GAP 2 /* blanks between columns */
-#define NAME_WANTED 24 /* columns are left out before names are cut shorter than this */
+#define NAME_WANTED 24 /* whole columns are left out before names become narrower than this */
 #define NAME_LEAST 8
 #define BAR_COLUMNS 10
 #define NOTE_INDENT 4
 
 struct row {
-	char **cells; /* of every column */
-	char *note; /* NULL: none */
+	char **cells; /* n_columns per row */
+	char *note; /* printed below the row; NULL: none */
 	void (*below)(void *context, FILE *out);
 	void *context;
 	enum text_style style;
@@ -28,14 +28,14 @@ struct row {
 
 /* How a column is laid out. */
 struct layout {
-	size_t width, unit_width; /* unit_width of the blank and the unit of numbers */
+	size_t width, unit_width; /* unit_width: the unit of numbers and the blank before it */
 	bool is_hidden, is_dropped;
 };
 
 struct table {
 	const struct table_column *columns;
 	struct layout *layouts;
-	size_t n_columns, n_filled; /* n_filled: cells of the last row */
+	size_t n_columns, n_filled; /* n_filled: filled cells of the last row */
 	struct row *rows;
 	size_t n, n_room;
 };
@@ -55,7 +55,7 @@ void torsh_table_hide(struct table *table, size_t column)
 	table->layouts[column].is_hidden = true;
 }
 
-/* Takes the text. */
+/* Fill the next cell. Takes ownership of the text. */
 static void put_cell(struct table *table, char *text)
 {
 	struct row *row;
@@ -77,7 +77,7 @@ static char *format_text(const char *format, va_list arguments)
 
 	if (vasprintf(&text, format, arguments) < 0)
 		torsh_die("out of memory");
-	/* A cell is one line, whatever a name contains. */
+	/* Control characters become blanks: a cell is always one line. */
 	for (char *at = text; *at; at++) {
 		if (*at == '\n' || *at == '\t')
 			*at = '?';
@@ -164,7 +164,10 @@ void torsh_table_below(struct table *table, void (*print)(void *context, FILE *o
 
 /* ---- layout ---------------------------------------------------------------------------------- */
 
-/* Where the unit of a number begins, with the blank before it: the end where it has none. */
+/*
+ * Returns where the unit of a number begins, with the blank before it; the end of the text if it
+ * has none.
+ */
 static const char *unit_of(const char *text)
 {
 	const char *blank = strchr(text, ' ');
@@ -206,7 +209,7 @@ static void measure_column(struct table *table, size_t column)
 		layout->width = max(layout->width, BAR_COLUMNS);
 }
 
-/* The width of a row; *name is the column that gives way, n_columns where there is none. */
+/* Returns the width of a row; *name is the column that can shrink, n_columns if there is none. */
 static size_t row_width(const struct table *table, size_t *name)
 {
 	size_t width = 0, n = 0;
@@ -223,7 +226,7 @@ static size_t row_width(const struct table *table, size_t *name)
 	return width + (n ? (n - 1) * GAP : 0);
 }
 
-/* Leave out the column that matters least. Returns false if all that are left matter. */
+/* Leave out the least important column. Returns false if all remaining ones must stay. */
 static bool drop_column(struct table *table)
 {
 	size_t least = table->n_columns;
@@ -271,7 +274,7 @@ static void print_blanks(FILE *out, size_t n)
 	fprintf(out, "%*s", (int)n, "");
 }
 
-/* A cell without blanks after it where it is the last of its line. */
+/* Print a cell, padded unless it is the last of its line. */
 static void print_text(FILE *out, const char *text, size_t width, bool is_right, bool is_last)
 {
 	size_t used = torsh_columns_of(text), blanks = width > used ? width - used : 0;
@@ -423,7 +426,7 @@ void torsh_table_print(struct table *table, FILE *out)
 {
 	size_t limit = torsh_width_limit();
 
-	/* What the caller left empty. */
+	/* Fill the cells that the caller left empty. */
 	while (table->n_filled < table->n_columns)
 		put_cell(table, torsh_need(strdup("")));
 	for (size_t i = 0; i < table->n_columns; i++)

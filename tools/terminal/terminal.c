@@ -10,15 +10,15 @@
 #include "tools/base/utf8.h"
 
 #define PIECE_BYTES 4096
-#define BUFFER_BYTES (64 << 10) /* what a pipe holds */
+#define BUFFER_BYTES (64 << 10) /* the capacity of a pipe */
 
-/* Of a stream: stdout, stderr, or one that was opened to a terminal. */
+/* The filter of a stream: stdout, stderr, or one that was opened to a terminal. */
 struct guard {
-	FILE *file; /* what stdout or stderr is from now on */
+	FILE *file; /* the filtered stdout or stderr */
 	int fd;
-	bool is_trusted; /* what comes is the command's own */
+	bool is_trusted; /* the output is the command's own escape sequences */
 	bool is_terminal;
-	int (*pass)(const char *bytes, size_t n); /* NULL: to fd */
+	int (*pass)(const char *bytes, size_t n); /* receives the output; NULL: fd does */
 	char cut[4]; /* the start of an incomplete character */
 	size_t n_cut;
 };
@@ -46,8 +46,8 @@ static int put(const struct guard *guard, const char *bytes, size_t n)
 }
 
 /*
- * Cleans the character at text into `to`; returns how many bytes it took, 0 when its end is
- * missing.
+ * Copy the character at text, cleaned, to `to`. Returns the number of bytes used, 0 if the
+ * character is incomplete.
  */
 static size_t clean_one(const char *text, size_t n, char *to, size_t *n_to)
 {
@@ -71,7 +71,7 @@ void torsh_terminal_clean(char *text)
 	char *to = text;
 
 	while (left) {
-		/* What is cut short at the end is no character either. */
+		/* An incomplete character at the end is invalid, too. */
 		size_t n_taken = clean_one(text, left, to, &n_one);
 
 		if (!n_taken) {

@@ -10,7 +10,7 @@
 #include "tools/terminal/terminal.h"
 
 #define COLUMNS_DEFAULT 80
-#define COLUMNS_LEAST 20 /* narrower screens are taken for this wide */
+#define COLUMNS_LEAST 20 /* narrower screens are treated as this wide */
 
 static size_t set_columns;
 static bool is_set;
@@ -21,7 +21,7 @@ void torsh_width_set(size_t columns)
 	set_columns = columns && columns < COLUMNS_LEAST ? COLUMNS_LEAST : columns;
 }
 
-/* From a variable of the environment; 0 if it has no number. */
+/* Returns the number in an environment variable; 0 if it has none. */
 static size_t number_of(const char *variable)
 {
 	const char *text = getenv(variable);

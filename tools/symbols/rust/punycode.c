@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Decoding of Punycode; the constants and the order of steps are RFC 3492's, sections 5 and 6. */
+/*
+ * Decoder for Punycode; the constants and the order of steps are from RFC 3492, sections 5 and 6.
+ */
 #include "tools/symbols/rust/punycode.h"
 
 #include <stdint.h>
@@ -28,7 +30,7 @@ static uint32_t adapt(uint32_t delta, uint32_t n_points, bool is_first)
 	return k + (BASE - T_MIN + 1) * delta / (delta + SKEW);
 }
 
-/* The value of a digit, BASE where it is none. */
+/* Returns the value of a digit, or BASE for another character. */
 static uint32_t digit_of(char c)
 {
 	if (c >= 'a' && c <= 'z')
@@ -36,7 +38,7 @@ static uint32_t digit_of(char c)
 	return c >= '0' && c <= '9' ? (uint32_t)(c - '0') + 26 : BASE;
 }
 
-/* A number of variable length; false where it has no end or is too large. */
+/* Read a number of variable length. Returns false if it is incomplete or too large. */
 static bool read_delta(const char **at, const char *end, uint32_t bias, uint32_t *i)
 {
 	uint32_t weight = 1;
@@ -55,7 +57,10 @@ static bool read_delta(const char **at, const char *end, uint32_t bias, uint32_t
 	}
 }
 
-/* agent/python has the same, which the tools can't share: they include only agent/wire. */
+/*
+ * agent/python has the same function; the tools can't share it, because they include only
+ * agent/wire.
+ */
 static size_t put_utf8(uint32_t point, char *out)
 {
 	if (point < 0x80) {
@@ -115,7 +120,7 @@ bool torsh_punycode_decode(const char *text, size_t n, char *out, size_t room)
 			return false;
 		n_points++;
 		bias = adapt(i - old, (uint32_t)n_points, old == 0);
-		/* Halves of pairs in UTF-16 are no characters. */
+		/* Surrogates of UTF-16 are not characters. */
 		if (__builtin_add_overflow(point, i / n_points, &point) || point > 0x10ffff ||
 		    (point >> 11) == 0x1b)
 			return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Paths and constants of v0 symbols (RFC 2603). There is a function for each rule of the grammar:
- * it reads from reader->at and prints. After a mistake nothing is read or printed any more.
+ * Paths and constants of v0 symbols (RFC 2603). Each rule of the grammar is a function that reads
+ * from reader->at and prints. After an error nothing more is read or printed.
  */
 #include "tools/symbols/rust/rust.h"
 
@@ -57,7 +57,10 @@ static void read_nested(struct rust_reader *reader, bool in_value)
 	torsh_rust_put(reader, "}");
 }
 
-/* M, X: which impl, by the path of its module, which isn't printed; X, Y: of which trait. */
+/*
+ * M, X: the impl is identified by its module's path, which is not printed. X, Y: the trait is
+ * printed.
+ */
 static void read_impl(struct rust_reader *reader, char kind)
 {
 	if (kind != 'Y') {
@@ -128,7 +131,7 @@ static void put_character(struct rust_reader *reader, uint64_t value)
 	torsh_rust_put(reader, "'");
 }
 
-/* A constant of a basic type: hexadecimal digits up to "_". */
+/* Read a constant of a basic type: hexadecimal digits up to "_". */
 static void read_value(struct rust_reader *reader, char type)
 {
 	const char *digits;
@@ -172,7 +175,10 @@ void torsh_rust_read_constant(struct rust_reader *reader)
 	torsh_rust_leave(reader);
 }
 
-/* What tools append: ".llvm.123" has no meaning for a reader, ".cold" has. */
+/*
+ * Print a suffix that tools append: ".cold" is printed, ".llvm.123" is dropped, because it has no
+ * meaning for a reader.
+ */
 static void put_suffix(struct rust_reader *reader, const char *suffix)
 {
 	if (!*suffix || strncmp(suffix, ".llvm.", 6) == 0)
@@ -197,7 +203,7 @@ static char *demangle_v0(const char *symbol)
 	struct rust_reader reader = {.start = symbol, .at = symbol};
 
 	torsh_rust_read_path(&reader, true);
-	/* The crate that made this copy. */
+	/* The crate that instantiated this copy. */
 	if (!reader.is_wrong && *reader.at && *reader.at != '.' && *reader.at != '$') {
 		reader.is_silent = true;
 		torsh_rust_read_path(&reader, false);

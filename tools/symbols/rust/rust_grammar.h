@@ -5,15 +5,15 @@
 
 #include "tools/symbols/rust/rust_reader.h"
 
-/* in_value: generic arguments are printed as in an expression, with "::<". */
+/* Read a path. in_value: print generic arguments as in an expression, with "::<". */
 void torsh_rust_read_path(struct rust_reader *reader, bool in_value);
 
-/* Read a type; in rust_type.c. */
+/* Read a type; defined in rust_type.c. */
 void torsh_rust_read_type(struct rust_reader *reader);
 
 /* Read a constant. */
 void torsh_rust_read_constant(struct rust_reader *reader);
-/* A lifetime, a constant or a type. */
+/* Read a lifetime, a constant or a type. */
 void torsh_rust_read_argument(struct rust_reader *reader);
 
 #endif

@@ -18,8 +18,8 @@ static const struct {
 };
 
 /*
- * What an escape at text stands for, "$u7e$" a character below 128; returns its bytes, 0: it is
- * none.
+ * Decode an escape at text, e.g. "$u7e$", to a character below 128. Returns its length in bytes,
+ * or 0 if there is none.
  */
 static size_t read_escape(const char *text, char *character)
 {
@@ -36,12 +36,12 @@ static size_t read_escape(const char *text, char *character)
 	return *end == '$' && end <= text + 4 && *character >= ' ' ? (size_t)(end + 1 - text) : 0;
 }
 
-/* One part of the path; what is printed is no longer than what it is made from. */
+/* Print one part of the path; the output is never longer than the input. */
 static char *put_part(char *out, const char *text, size_t n)
 {
 	const char *end = text + n;
 
-	/* It is there because a part can't begin with "$". */
+	/* The compiler inserts "_" because a part can't begin with "$". */
 	if (n > 1 && text[0] == '_' && text[1] == '$')
 		text++;
 	while (text < end) {
@@ -69,8 +69,8 @@ static bool is_hash(const char *text, size_t n)
 }
 
 /*
- * Where the name that begins with its length at *at begins, *n long, *at then behind it; NULL:
- * there is none.
+ * Read the length at *at and move *at past the name. Returns the start of the name with *n bytes;
+ * NULL: there is none.
  */
 static const char *next_part(const char **at, size_t *n)
 {
@@ -90,7 +90,7 @@ static const char *next_part(const char **at, size_t *n)
 char *torsh_rust_demangle_legacy(const char *symbol)
 {
 	static const char clone[] = " [clone ]";
-	/* "::" takes the place of a length, of one digit at least. */
+	/* "::" replaces a length, which has one digit at least: the output may be twice as long. */
 	char *name = torsh_need(malloc(2 * strlen(symbol) + sizeof(clone))), *out = name;
 	const char *text;
 	size_t n;

@@ -55,7 +55,6 @@ bool torsh_rust_take(struct rust_reader *reader, char wanted)
 	return true;
 }
 
-/* Each rule that can contain itself begins so, and goes back by leave. */
 bool torsh_rust_enter(struct rust_reader *reader)
 {
 	if (++reader->n_steps > STEPS_MAX || ++reader->depth > DEPTH_MAX)
@@ -88,13 +87,12 @@ uint64_t torsh_rust_base_62(struct rust_reader *reader)
 	return value + 1;
 }
 
-/* 0 where the tag isn't there. */
 uint64_t torsh_rust_optional_62(struct rust_reader *reader, char tag)
 {
 	return torsh_rust_take(reader, tag) ? torsh_rust_base_62(reader) + 1 : 0;
 }
 
-/* Its length, maybe "_", and it. */
+/* Read the length, an optional "_", and the bytes. */
 static struct rust_name read_name(struct rust_reader *reader)
 {
 	struct rust_name name = {0};
@@ -138,7 +136,6 @@ void torsh_rust_put_name(struct rust_reader *reader, const struct rust_name *nam
 		reader->is_wrong = true;
 }
 
-/* What was read before, further ahead in the symbol. */
 void torsh_rust_read_back(struct rust_reader *reader,
 			  void (*rule)(struct rust_reader *reader, bool in_value), bool in_value)
 {
@@ -157,7 +154,6 @@ void torsh_rust_read_back(struct rust_reader *reader,
 	reader->at = after;
 }
 
-/* Lifetimes that a binder around has bound are called 'a, 'b and so on, from the outermost. */
 void torsh_rust_put_lifetime(struct rust_reader *reader, uint64_t index)
 {
 	char text[3] = "'_";
@@ -173,7 +169,6 @@ void torsh_rust_put_lifetime(struct rust_reader *reader, uint64_t index)
 		torsh_rust_put_number(reader, reader->n_bound - index);
 }
 
-/* Up to the E. Returns how many there were. */
 size_t torsh_rust_read_list(struct rust_reader *reader, void (*rule)(struct rust_reader *reader),
 			    const char *separator)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The tokens of Rust's v0 symbols (RFC 2603), and the text that is made of them. After an error
+ * The tokens of Rust's v0 symbols (RFC 2603), and the text made from them. After an error
  * (is_wrong) nothing more is read or printed: callers check once, at the end. Back references may
  * refer to one another, so depth, number of steps and output are bounded.
  */
@@ -17,11 +17,11 @@ struct rust_reader {
 	size_t n_out, room;
 	unsigned depth, n_steps;
 	uint64_t n_bound; /* lifetimes of the enclosing binders */
-	bool is_silent; /* read only */
+	bool is_silent; /* read without printing */
 	bool is_wrong;
 };
 
-/* An identifier, as it stands in the symbol. */
+/* An identifier, as in the symbol. */
 struct rust_name {
 	const char *text;
 	size_t n; /* bytes */
@@ -36,7 +36,7 @@ void torsh_rust_put(struct rust_reader *reader, const char *text);
 
 /* Append a decimal number. */
 void torsh_rust_put_number(struct rust_reader *reader, uint64_t value);
-/* Append a name; one in Punycode is decoded. */
+/* Append a name, decoded if it is Punycode. */
 void torsh_rust_put_name(struct rust_reader *reader, const struct rust_name *name);
 /*
  * Append a lifetime by its de Bruijn index; 0 is "'_". Those of enclosing binders are 'a, 'b and so
@@ -46,26 +46,32 @@ void torsh_rust_put_lifetime(struct rust_reader *reader, uint64_t index);
 
 /* Returns the next character; at the end '\0', and the reader becomes wrong. */
 char torsh_rust_next(struct rust_reader *reader);
-/* Consume the next character if it is the wanted one. */
+/* Consume the next character if it is the wanted one. Returns whether it was. */
 bool torsh_rust_take(struct rust_reader *reader, char wanted);
 
-/* A recursive rule begins with enter and, if that returned true, ends with leave. */
+/*
+ * A recursive rule starts with torsh_rust_enter and, if that returned true, ends with
+ * torsh_rust_leave.
+ */
 bool torsh_rust_enter(struct rust_reader *reader);
 
 /* End a recursive rule. */
 void torsh_rust_leave(struct rust_reader *reader);
 
-/* A base-62 number up to its "_". */
+/* Read a base-62 number up to its "_". */
 uint64_t torsh_rust_base_62(struct rust_reader *reader);
-/* A tagged base-62 number plus one; 0 without the tag. */
+/* Read a tagged base-62 number plus one; 0 without the tag. */
 uint64_t torsh_rust_optional_62(struct rust_reader *reader, char tag);
-/* A name without its disambiguator; it stays valid as long as the symbol. */
+/* Read a name and skip its disambiguator. The name is valid as long as the symbol. */
 struct rust_name torsh_rust_identifier(struct rust_reader *reader);
 
 /* Apply the rule at the earlier position that a back reference ('B' was read) refers to. */
 void torsh_rust_read_back(struct rust_reader *reader,
 			  void (*rule)(struct rust_reader *reader, bool in_value), bool in_value);
-/* Apply the rule up to the "E", with a separator in the output. Returns the number of items. */
+/*
+ * Apply the rule to each item up to the "E", with a separator in the output. Returns the number of
+ * items.
+ */
 size_t torsh_rust_read_list(struct rust_reader *reader, void (*rule)(struct rust_reader *reader),
 			    const char *separator);
 

@@ -10,7 +10,7 @@ static void type_again(struct rust_reader *reader, bool in_value)
 	torsh_rust_read_type(reader);
 }
 
-/* Returns how many lifetimes are bound from here on. */
+/* Read a binder. Returns the number of lifetimes that it binds. */
 static uint64_t read_binder(struct rust_reader *reader)
 {
 	uint64_t n = torsh_rust_optional_62(reader, 'G');
@@ -73,7 +73,7 @@ static void read_function_type(struct rust_reader *reader)
 	reader->n_bound -= n_bound;
 }
 
-/* A trait with its associated types among its arguments: Iterator<Item = u8>. */
+/* Read a trait and its associated types, which are printed as arguments: Iterator<Item = u8>. */
 static bool read_open_path(struct rust_reader *reader)
 {
 	const char *after = reader->at;

@@ -31,7 +31,7 @@ void torsh_agent_stacks_hide(struct recorded_process *process)
 	process->is_agents =
 		torsh_need_items(NULL, 0, process->n_stacks, sizeof(*process->is_agents));
 	process->n_is_agents = process->n_stacks;
-	/* A parent is older than its children, and is already what is outside of the agent. */
+	/* A parent has a lower number than its children: it is already replaced. */
 	for (size_t i = 1; i < process->n_stacks; i++) {
 		struct recorded_stack *stack = &process->stacks[i];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Chunks into a recording's tables: one function for each message of tools/store/recording.proto.
- * Here are those of the session, of processes, and the end.
+ * Loads chunks into a recording's tables: one function for each message of
+ * tools/store/recording.proto. This file has those of the session, of processes, and the end.
  */
 #include "tools/recording/load_parts.h"
 
@@ -12,7 +12,7 @@
 #include "tools/base/die.h"
 #include "tools/store/recording_format.h"
 
-#define PROCESSES_MAX (1u << 20) /* a file that reports more is not believed */
+#define PROCESSES_MAX (1u << 20) /* a file with more is rejected as damaged */
 
 void torsh_load_text(char **text, const char *value)
 {
@@ -44,7 +44,7 @@ bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, s
 	return true;
 }
 
-/* The one with that number in a list in their order; made when it is new. */
+/* Returns the process with that number in an ordered list; creates it if it is new. */
 static struct recorded_process *find_in(struct recording *recording,
 					struct recorded_process ***list, size_t *n, uint32_t number)
 {
@@ -118,7 +118,7 @@ static int load_session(struct recording *recording, const Torsh__Session *row)
 	return 0;
 }
 
-/* 0 where the version that recorded it knew none of that name. */
+/* 0 if the version that recorded it has no counter of that name. */
 static uint64_t counter_of(const struct recorded_process *process, const char *name)
 {
 	for (size_t i = 0; i < process->n_counters; i++) {
@@ -226,7 +226,7 @@ static void load_end(struct recording *recording, const Torsh__End *end)
 	set_texts(&recording->reasons, &recording->n_reasons, end->reasons, end->n_reasons);
 }
 
-/* A checkpoint's may lie behind the end's, which has the most of all. */
+/* A checkpoint's row may follow the end's in the file; the end's has the largest numbers. */
 static void load_writer(struct recording *recording, const Torsh__Writer *row)
 {
 	if (row->resident_bytes < recording->writer.resident_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the recording lacks of a process, by its row. */
+/* Loads what the recording lacks of a process. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +33,8 @@ void torsh_load_forget_losses(struct recorded_process *process)
 }
 
 /*
- * Before causes were recorded, events that a signal handler lost were counted, and neither produced
- * nor dropped.
+ * Older recordings have no causes of losses. They counted events that a signal handler lost,
+ * neither as produced nor as dropped.
  */
 static void take_old(struct recorded_process *process)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Chunks into a recording's tables: what memory there was, by stack and over time. The functions
- * are alike, but each checks and copies the columns of a message type of its own.
+ * Loads chunks with memory by stack and over time. The functions are alike, but each checks and
+ * copies the columns of a different message type.
  */
 #include "tools/recording/load_parts.h"
 
@@ -21,7 +21,7 @@ bool torsh_load_can_walk(struct recording *recording, const struct recorded_proc
 	return false;
 }
 
-/* The row of that stack, made when it is new. NULL: the number is not believed. */
+/* Returns the row of that stack, and creates it if it is new. NULL: the number is out of range. */
 static void *take_row(struct recording *recording, const struct recorded_process *process,
 		      struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
@@ -47,7 +47,7 @@ static void *take_row(struct recording *recording, const struct recorded_process
 	return row;
 }
 
-/* Each row begins with its stack. */
+/* The first field of each row is its stack. */
 static void clear_rows(struct recorded_rows *rows, size_t item_bytes)
 {
 	for (size_t i = 0; i < rows->n; i++)
@@ -55,7 +55,7 @@ static void clear_rows(struct recorded_rows *rows, size_t item_bytes)
 	rows->n = 0;
 }
 
-/* Of a column that may be left out. */
+/* For a column that may be missing. */
 static uint32_t number_at(const uint32_t *column, size_t n_column, size_t i)
 {
 	return i < n_column ? column[i] : 0;
@@ -174,7 +174,7 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 		recording->n_bad_rows++;
 		return;
 	}
-	/* A large one may come in pieces, which then bear the same time. */
+	/* A large table comes in several messages with the same time. */
 	if (!process->has_live || row->at_ns != process->live_ns)
 		clear_rows(&process->live, sizeof(struct recorded_live));
 	process->has_live = true;
@@ -301,7 +301,7 @@ void torsh_load_series(struct recording *recording, const Torsh__Series *row)
 		recording->n_bad_rows++;
 		return;
 	}
-	/* Each is whole. */
+	/* Each message is the whole series. */
 	process->n_series = 0;
 	for (size_t i = 0; i < n; i++) {
 		process->series =
@@ -316,7 +316,7 @@ void torsh_load_series(struct recording *recording, const Torsh__Series *row)
 	}
 }
 
-/* An earlier peak's shares are gone. */
+/* Replaces the shares of an earlier peak. */
 static void load_joint_sum(struct recording *recording, const Torsh__Joint *row)
 {
 	struct recorded_session *joint = &recording->joint;

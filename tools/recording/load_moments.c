@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Chunks into a recording's tables: moments of the heap. */
+/* Loads chunks with moments of the heap. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/base/containers/array.h"
 #include "tools/recording/load_parts.h"
 
-#define MOMENTS_MAX 4096u /* of a process; a file with more is not believed */
+#define MOMENTS_MAX 4096u /* per process; a file with more is rejected as damaged */
 
-/* The moment of that number, made when it is new; NULL: there are too many. */
+/* Returns the moment with that number, and creates it if it is new; NULL: there are too many. */
 static struct recorded_moment *take_moment(struct recorded_process *process, uint32_t number)
 {
 	struct recorded_moment *items;

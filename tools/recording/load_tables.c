@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Chunks into a recording's tables: those that others point to, modules, functions, addresses and
- * stacks. The functions are alike, but each checks and copies the columns of a message type of its
- * own.
+ * Loads chunks with tables that others refer to: modules, functions, addresses and stacks. The
+ * functions are alike, but each checks and copies the columns of a different message type.
  */
 #include "tools/base/containers/array.h"
 #include "tools/recording/load_parts.h"
@@ -94,7 +93,7 @@ void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *r
 		return;
 	process->addresses = torsh_array_extend(process->addresses, end, &process->addresses_room,
 						sizeof(*process->addresses));
-	/* What lies between was never sent: it must not pass for the first symbol and module. */
+	/* Numbers in a gap were never sent: they must not refer to the first symbol and module. */
 	for (size_t i = process->n_addresses; i < end; i++)
 		process->addresses[i] = (struct recorded_address){.module = CHANNEL_NO_MODULE,
 								  .symbol = PROFILE_NO_ROW};
@@ -137,16 +136,17 @@ void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row)
 	}
 }
 
-/*
- * A stack that was sent stays as it is: a parent that changed could make a chain that never ends.
- */
+/* A stack never changes once it is set: a changed parent could make an endless chain. */
 static void set_stack(struct recording *recording, struct recorded_process *process,
 		      uint32_t number, uint32_t parent, uint32_t address)
 {
 	struct recorded_stack *stack = &process->stacks[number];
 	uint32_t depth;
 
-	/* A parent is older than its children, or following parents would never end. */
+	/*
+	 * A parent has a lower number than its children; otherwise a chain of parents could be
+	 * endless.
+	 */
 	if (parent >= number) {
 		recording->n_bad_rows++;
 		parent = 0;

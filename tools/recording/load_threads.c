@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Threads of a chunk into a process's table, where each stands at its own number: events refer to
- * them by it.
+ * Loads the threads of a chunk into a process's table, indexed by their number, which events refer
+ * to.
  */
 #include "tools/base/containers/array.h"
 #include "tools/recording/load_parts.h"
@@ -15,13 +15,13 @@ static bool is_consistent(const Torsh__Threads *row)
 	       row->n_dropped == n && (!row->n_number || row->n_number == n);
 }
 
-/* Recordings without numbers have all threads of the process in each message, in their order. */
+/* Recordings without numbers have all threads of the process in each message, in order. */
 static size_t number_of(const Torsh__Threads *row, size_t i)
 {
 	return row->n_number ? row->number[i] : i;
 }
 
-/* NULL: the number is not believed. */
+/* NULL: the number is out of range. */
 static struct recorded_thread *thread_of(struct recording *recording,
 					 struct recorded_process *process, size_t number)
 {

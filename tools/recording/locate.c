@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which recording a path means. */
+/* Finds the recording that a path stands for. */
 #include "tools/recording/read.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ static int is_recording_name(const struct dirent *entry)
 	return n >= sizeof(ending) && strcmp(entry->d_name + n - (sizeof(ending) - 1), ending) == 0;
 }
 
-/* When the session began, from the file's header; 0 where it has none yet. */
+/* Returns the start of the session from the file's header; 0 if it has none yet. */
 static uint64_t read_start(const char *path)
 {
 	struct recording_header header = {0};
@@ -40,7 +40,7 @@ static uint64_t read_start(const char *path)
 	return header.start_realtime_ns;
 }
 
-/* A recording without a header is a session that begins just now: as new as its file. */
+/* A recording without a header is a session that has just started: as new as its file. */
 static uint64_t started_at(const char *path)
 {
 	uint64_t start_ns = read_start(path);
@@ -104,13 +104,13 @@ char *torsh_recording_locate(const char *path, char *error, size_t n_error)
 	return found;
 }
 
-/* Default directories of recordings, torsh-NAME-PID. */
+/* Matches default directories of recordings, torsh-NAME-PID. */
 static int is_default_name(const struct dirent *entry)
 {
 	return strncmp(entry->d_name, "torsh-", 6) == 0;
 }
 
-/* When the newest session of a directory began; 0 where it has none. */
+/* Returns the start of a directory's newest session; 0 if it has none. */
 static uint64_t newest_start(const char *directory)
 {
 	struct dirent **entries = NULL;

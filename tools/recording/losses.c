@@ -8,7 +8,7 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 
-#define CAUSES_SAID 3u /* in the sentence; of events and of other things each */
+#define CAUSES_SAID 3u /* causes named in the sentence, each of events and of other things */
 
 static void add(struct losses *losses, const char *cause, const char *text, bool is_of_events,
 		uint64_t count)
@@ -29,7 +29,7 @@ static void add(struct losses *losses, const char *cause, const char *text, bool
 	loss->count += count;
 }
 
-/* What a process's own numbers don't explain. */
+/* Adds what the process's own counters don't explain. */
 static void add_unexplained(struct losses *losses, const struct recorded_process *process,
 			    uint64_t n_explained)
 {
@@ -97,7 +97,7 @@ char *torsh_losses_words(const struct loss *loss)
 			       loss->text + n_plural);
 }
 
-/* It goes on: what is missing comes later. */
+/* A running session is incomplete by nature. */
 static bool is_going_on(const struct recording *recording)
 {
 	return recording->is_being_written || recording->snapshot_of;
@@ -136,7 +136,7 @@ bool torsh_losses_is_whole(const struct recording *recording)
 	       !is_any_lost(recording->processes, recording->n_processes);
 }
 
-/* *text and this behind it. */
+/* Append the separator and `more` to *text; frees more. */
 static void append(char **text, const char *separator, char *more)
 {
 	char *both = torsh_need_text("%s%s%s", *text ? *text : "", *text ? separator : "", more);
@@ -146,7 +146,9 @@ static void append(char **text, const char *separator, char *more)
 	*text = both;
 }
 
-/* "12 events that ..., 3 events that ..."; NULL: there are none. The caller's. */
+/*
+ * Returns "12 events that ..., 3 events that ...", or NULL if there are none. The caller frees it.
+ */
 static char *make_list(const struct losses *losses, bool is_of_events)
 {
 	char *list = NULL;
@@ -180,7 +182,7 @@ static void put_losses(char **sentence, const struct losses *losses)
 		append(sentence, "; ", others);
 }
 
-/* The caller's. */
+/* Returns the reason, or NULL if the recording is complete. The caller frees it. */
 static char *why_incomplete(const struct recording *recording)
 {
 	char at[SIZE_TEXT_BYTES];

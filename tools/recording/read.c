@@ -17,10 +17,10 @@
 
 #define POLL_NS 20000000L
 #define LOOK_AGAIN_NS UINT64_C(2000000000)
-#define READ_AGAIN_MAX 5 /* times in a row, where the writer replaced what was being read */
+#define READ_AGAIN_MAX 5 /* attempts in a row, each after the writer replaced what was being read */
 #define FLAG_EXITING 0x4u /* PF_EXITING and PF_SIGNALED of linux/sched.h */
 #define FLAG_SIGNALED 0x400u
-/* a start that is later by more is another process's */
+/* a start time that differs by more belongs to another process */
 #define CLOCKS_DIFFER_NS UINT64_C(2000000000)
 
 static uint64_t clock_ns(clockid_t clock)
@@ -31,7 +31,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The state and the time of start (ns since boot) of a pid. Returns false where there is none. */
+/* Get the state and the start time (ns since boot) of a pid. Returns false if it doesn't exist. */
 static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
 {
 	char path[64], line[1024], *end;
@@ -46,7 +46,7 @@ static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
 		return false;
 	is_there = fgets(line, sizeof(line), file);
 	fclose(file);
-	/* The name may hold anything; nothing behind it has a parenthesis. */
+	/* The name in parentheses may contain anything; the fields after it have no parenthesis. */
 	end = is_there ? strrchr(line, ')') : NULL;
 	if (!end ||
 	    sscanf(end + 1,
@@ -103,8 +103,8 @@ static bool any_is_alive(const struct recording *recording)
 }
 
 /*
- * What the file holds now. Returns 0, -EAGAIN where it doesn't begin as a recording, or -errno with
- * a sentence.
+ * Read the file's current contents. Returns 0, -EAGAIN if it doesn't begin as a recording, or
+ * -errno with a message.
  */
 static int read_now(const char *path, struct recording **out, char **problem, char *error,
 		    size_t n_error)
@@ -155,8 +155,8 @@ static int read_now(const char *path, struct recording **out, char **problem, ch
 }
 
 /*
- * Until the writer has let the file go, or it is time to look again. Returns false when it has let
- * go.
+ * Wait until the writer closes the file, or it is time to look again. Returns false once it is
+ * closed.
  */
 static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_ns, bool *is_said)
 {
@@ -175,7 +175,7 @@ static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_
 	return false;
 }
 
-/* As torsh_recording_read; what is wrong with the file goes to *problem, which the caller frees. */
+/* As torsh_recording_read; problems of the file go to *problem, which the caller frees. */
 static struct recording *read_settled(const char *path, unsigned wait_s, char **problem,
 				      char *error, size_t n_error)
 {
@@ -185,7 +185,10 @@ static struct recording *read_settled(const char *path, unsigned wait_s, char **
 	bool is_said = false;
 
 	for (;;) {
-		/* Asked before reading: what the writer wrote before it let go is read. */
+		/*
+		 * Checked before reading, so that the last writes before the writer closes the
+		 * file are read.
+		 */
 		bool is_held = torsh_recording_is_being_written(path) == 1;
 		struct recording *recording = NULL;
 		int rc;
@@ -225,7 +228,7 @@ struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *
 	char *problem;
 	struct recording *recording = read_settled(path, wait_s, &problem, error, n_error);
 
-	/* The last chunk of a file that grows is often half there: not worth a word. */
+	/* In a growing file the last chunk is often incomplete: not worth a message. */
 	if (problem && !recording->is_being_written)
 		torsh_warn("%s: %s", path, problem);
 	free(problem);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Queries of a recording. load.c reads the chunks into it. */
+/* Queries of a recording. */
 #include "tools/recording/recording.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "tools/base/die.h"
 
-/* What a span's end refers to: an operator's record, a range's number. */
+/* What the end of a span refers to: an operator's record id or a range's number. */
 struct async_key {
 	uint64_t kind, number;
 };

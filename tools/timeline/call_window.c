@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/timeline/call_window.h"
 
-/* correlation 0: empty. */
+/* correlation 0: an empty slot */
 struct window_slot {
 	uint32_t correlation, number;
 };
@@ -21,7 +21,7 @@ void torsh_call_window_add(struct call_window *window, uint32_t correlation, uin
 	struct window_slot *slot =
 		torsh_sparse_array_at(&window->slots, correlation % WINDOW_CALLS);
 
-	/* Of two calls with one number the inner one is reported first: it stays. */
+	/* Of two nested calls with one correlation id the inner one is reported first; it stays. */
 	if (correlation && slot->correlation != correlation)
 		*slot = (struct window_slot){.correlation = correlation, .number = number};
 }

@@ -7,7 +7,8 @@
 #include "tools/base/die.h"
 
 /*
- * Row 0 holds the values below HISTOGRAM_BUCKETS; row r those from 2^(r + BITS - 1) to twice that.
+ * Row 0 has the values below HISTOGRAM_BUCKETS; row r those from 2^(r + BITS - 1) up to twice
+ * that.
  */
 static uint32_t row_of(uint64_t value)
 {
@@ -16,7 +17,7 @@ static uint32_t row_of(uint64_t value)
 	return bits > HISTOGRAM_BITS ? bits - HISTOGRAM_BITS : 0;
 }
 
-/* The bucket within the row: the digits below the first one. */
+/* Returns the bucket within the row: the binary digits after the first one. */
 static uint32_t bucket_of(uint64_t value, uint32_t row)
 {
 	return row ? (uint32_t)(value >> (row - 1)) & (HISTOGRAM_BUCKETS - 1) : (uint32_t)value;
@@ -42,7 +43,7 @@ void torsh_histogram_add(struct histogram *histogram, uint64_t value)
 
 uint64_t torsh_histogram_percentile(const struct histogram *histogram, double share)
 {
-	/* Less the rounding of the product: 81 % of 5000 is 4050. */
+	/* Minus the rounding error of the product: 81 % of 5000 is 4050. */
 	uint64_t wanted = (uint64_t)ceil(share * (double)histogram->n * (1 - 1e-12)), n = 0;
 
 	for (uint32_t row = 0; row < HISTOGRAM_ROWS; row++) {

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRANSFORMS_MAX 4 /* around one another */
-#define MOST_DIGITS 10u /* of a group's number */
-#define DEPTH_MAX 4u /* of lists in lists */
+#define TRANSFORMS_MAX 4 /* upper bound of nested transforms */
+#define MOST_DIGITS 10u /* of the number in a process group's name */
+#define DEPTH_MAX 4u /* of nested lists */
 
 static bool is_end(char c)
 {
 	return !c || c == ';' || c == ',' || c == '}';
 }
 
-/* "1,2,3" up to the closing character. Returns what follows it, or NULL. */
+/* Parse "1,2,3" up to the closing character. Returns what follows it, or NULL. */
 static const char *parse_numbers(const char *at, char closing, int64_t *numbers, uint32_t *n)
 {
 	*n = 0;
@@ -38,7 +38,7 @@ static const char *parse_numbers(const char *at, char closing, int64_t *numbers,
 	}
 }
 
-/* "float32[2,3](1,2)@cuda:0"; at is its '['. */
+/* Parse "float32[2,3](1,2)@cuda:0"; at is its '['. */
 static const char *parse_tensor(struct input *input, const char *at)
 {
 	static const char letters[] =
@@ -69,7 +69,7 @@ static const char *parse_number(struct input *input, const char *at)
 	char *end;
 
 	errno = 0;
-	/* No blanks before it, which the functions below would pass over. */
+	/* strtoll and strtod would skip blanks. */
 	if (!strspn(at, "+-.0123456789in"))
 		return NULL;
 	if (strcspn(at, ".eEni") < n) {
@@ -80,7 +80,7 @@ static const char *parse_number(struct input *input, const char *at)
 		input->integer = strtoll(at, &end, 10);
 		input->number = (double)input->integer;
 	}
-	/* A double may be too small to be reported from 0; a whole number has to fit. */
+	/* A double that underflows is accepted (ERANGE); an integer must fit. */
 	return end == at + n && n && !(errno && input->kind == INPUT_INTEGER) ? end : NULL;
 }
 
@@ -126,7 +126,7 @@ static const char *parse_plain(struct input *input, const char *at)
 	return at[n] == '[' ? parse_tensor(input, at + n) : parse_number(input, at);
 }
 
-/* The next item of the array, or NULL when it is full. */
+/* Returns the next item of the array, or NULL if it is full. */
 static struct input *add_item(struct inputs *inputs, const char *at)
 {
 	struct input *input;
@@ -150,7 +150,7 @@ static const char *parse_item(struct inputs *inputs, const char *at)
 	return at;
 }
 
-/* "{a,b}", "{{a,b},{c}}" */
+/* Parse "{a,b}" or "{{a,b},{c}}". */
 static const char *parse_list(struct inputs *inputs, const char *at, uint32_t depth)
 {
 	struct input *list = add_item(inputs, at);
@@ -179,7 +179,7 @@ static bool is_same_text(const struct input *a, const struct input *b)
 }
 
 /*
- * Whether from input i on there are the last n once more, but for tensors that are wrapped, and so
+ * Returns whether the last n inputs repeat from input i on, except for wrapped tensors, which
  * can't be read.
  */
 static bool is_wrapped(const struct inputs *inputs, uint32_t i, uint32_t n, bool *has_wrapped)
@@ -197,8 +197,8 @@ static bool is_wrapped(const struct inputs *inputs, uint32_t i, uint32_t n, bool
 }
 
 /*
- * Inside of a transform of torch.func PyTorch calls an operator with its inputs behind those that
- * the transform was called with, which are still there: once for each transform around it.
+ * Within a transform of torch.func, PyTorch calls an operator with its inputs pushed after those
+ * that the transform was called with, which are still on the stack: once per enclosing transform.
  */
 static void leave_out_wrapped(struct inputs *inputs)
 {

@@ -5,9 +5,9 @@
 
 #include "tools/base/die.h"
 
-#define SEQUENCES 65536u /* of forward spans with their modules: a power of two */
+#define SEQUENCES 65536u /* slots for forward spans with their modules: a power of two */
 
-/* The modules of a forward span, for its backward ones. */
+/* The modules of a forward span, kept for its backward spans. */
 struct forward_modules {
 	uint64_t sequence;
 	const struct module_chain *modules;

@@ -8,8 +8,8 @@
 #include "tools/base/die.h"
 
 /*
- * Not a constant: of one the compiler makes a slow instruction, which was a seventh of an export's
- * time.
+ * Not a constant: compilers turn a division by it into a slow instruction, which took a seventh of
+ * an export's time.
  */
 static const volatile size_t span_bytes = sizeof(struct span);
 

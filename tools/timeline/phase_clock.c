@@ -12,7 +12,7 @@ void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *step
 	*clock = (struct phase_clock){.steps = steps, .spent = spent};
 }
 
-/* Scopes around a whole step report nothing about its parts. */
+/* A scope around a whole step has no phase. */
 static bool is_of_a_phase(const struct span *span)
 {
 	if (span->is_async)
@@ -32,7 +32,7 @@ static void spend(struct phase_clock *clock, size_t step, uint64_t ns)
 		spent->other_ns += ns;
 }
 
-/* Each step gets what it has of the time since the last change. */
+/* Add the time since the last change to the current step. */
 static void go_on(struct phase_clock *clock, uint64_t now_ns)
 {
 	for (; clock->step < clock->steps->n; clock->step++) {

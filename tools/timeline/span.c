@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What can be queried of a span. See tools/timeline/spans.h. */
+/* Queries of a span. */
 #include "tools/timeline/spans.h"
 
 #include <string.h>
@@ -31,12 +31,12 @@ const char *torsh_span_name(const struct span *span)
 
 size_t torsh_span_slot(const struct span *span, size_t n_slots)
 {
-	/* Threads count from 0 alike: each has another part of the table. */
+	/* Sequence numbers start at 0 on each thread: threads use different parts of the table. */
 	return (size_t)(span->sequence + span->forward_thread * UINT64_C(0x9e3779b1)) &
 	       (n_slots - 1);
 }
 
-/* Those that only make memory: what they were called for shows more. */
+/* Operators that only allocate: their caller is more informative. */
 static bool only_allocates(const char *name)
 {
 	static const char *const starts[] = {"aten::empty", "aten::new_empty", "aten::resize",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a span is part of, by its name and by what is around it. See tools/timeline/span_phase.h. */
+/* The phase of a span, by its name and by the enclosing span. */
 #include "tools/timeline/span_phase.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static bool ends_with(const char *text, const char *end)
 	return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* Of PyTorch's operators: what torch.nn.functional calls to compute one. */
+/* Operators of PyTorch that torch.nn.functional's losses call. */
 static bool is_loss_operator(const char *name)
 {
 	return begins_with(name, "aten::") && !strstr(name, "backward") &&
@@ -52,22 +52,22 @@ uint8_t torsh_name_traits(const char *name)
 	return traits;
 }
 
-/* A scope of the program's own may be called so for other reasons. */
+/* A scope of the program may have such a name for other reasons. */
 static bool is_loss(const struct span *span)
 {
 	return span->traits & NAME_LOSS &&
 	       (span->is_module || (span->kind == SPAN_OPERATOR && span->scope != OP_USER));
 }
 
-/* The phase that what is around gives to a span, or N_PHASES: none. */
+/* Returns the phase that the enclosing span gives to a span, or N_PHASES: none. */
 static enum span_phase phase_around(const struct span *span, const struct span *outer)
 {
 	if (!outer || outer->is_phase_of_time || outer->phase == PHASE_FORWARD ||
 	    outer->phase == PHASE_SETUP)
 		return N_PHASES;
 	/*
-	 * What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as
-	 * far as that shows.
+	 * A closure that an optimizer calls to compute the loss again is not part of the
+	 * optimizer, if its spans show that.
 	 */
 	if (outer->phase == PHASE_OPTIMIZER && (span->is_module || is_loss(span)))
 		return N_PHASES;
@@ -75,8 +75,8 @@ static enum span_phase phase_around(const struct span *span, const struct span *
 }
 
 /*
- * Of a span that may be anything: what comes before the first module and the first batch makes
- * weights and inputs.
+ * For a span without a phase of its own: before the first module and the first batch, weights and
+ * inputs are made.
  */
 static void set_phase_of_time(struct span *span, const struct span *outer)
 {
@@ -94,7 +94,7 @@ void torsh_span_set_phase(struct span *span, const struct span *outer)
 
 	if (span->traits & NAME_OPTIMIZER)
 		span->phase = PHASE_OPTIMIZER;
-	/* What a worker calls, modules too, makes batches. */
+	/* All work of a data worker, modules too, makes batches. */
 	else if (span->traits & NAME_DATA || span->process->is_data_worker)
 		span->phase = PHASE_DATA;
 	else if ((span->kind == SPAN_OPERATOR && span->scope == OP_BACKWARD) ||

@@ -10,7 +10,7 @@
 #include "tools/timeline/prepass/unnested_spans.h"
 #include "tools/timeline/span_phase.h"
 
-#define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
+#define THREADS_LOST (1u << 20) /* thread numbers without a row before the pass stops adding rows */
 
 /* ---- the state of a pass --------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ struct walk {
 	void *context;
 	struct process_state *states;
 	size_t n_states;
-	struct process_state *last; /* of the event before */
+	struct process_state *last; /* of the previous event */
 	struct unnested_spans *found;
 	struct span_counts counts;
 };
@@ -86,7 +86,7 @@ static void keep_async(struct walk *walk, struct process_state *state, struct sp
 	older = torsh_async_spans_add(&state->async, span);
 	if (!older)
 		return;
-	/* Numbers are used again: the end of the older one was lost. */
+	/* Numbers are reused: the older span's end was lost. */
 	older->is_cut = true;
 	finish_span(walk, older, span->start_ns, span->thread);
 	free(older);
@@ -117,7 +117,7 @@ static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 	return true;
 }
 
-/* span has what the event reported; it is put around what comes. */
+/* Open the span, with the fields that the event reported, around those that follow. */
 static void begin_span(struct walk *walk, struct process_state *state, struct open_spans *thread,
 		       struct span *span)
 {
@@ -135,7 +135,7 @@ static void begin_span(struct walk *walk, struct process_state *state, struct op
 		span->outer = outer;
 		span->is_counted = outer && outer->is_counted;
 	} else if (span->kind == SPAN_OPERATOR) {
-		/* A range stays: its end looks for it on the thread. */
+		/* A range stays on its thread, where its end looks for it. */
 		keep_async(walk, state, torsh_open_spans_take(thread, thread->n - 1));
 	}
 	if (walk->visitor->begin)
@@ -150,7 +150,7 @@ static bool is_too_deep(struct walk *walk, const struct open_spans *thread)
 	return true;
 }
 
-/* What every event that begins a span reports; *span is zeros. */
+/* Fill a zeroed span with what all events that begin a span report. */
 static void fill_span(struct span *span, const struct process_state *state,
 		      const struct timeline_event *event, enum span_kind kind, uint32_t name)
 {
@@ -163,7 +163,7 @@ static void fill_span(struct span *span, const struct process_state *state,
 	span->start_ns = event->at_ns;
 }
 
-/* What events that begin a range report, range_push or range_start. */
+/* Fields that the events which begin a range share: range_push and range_start. */
 #define FILL_RANGE(span, says)                       \
 	(span)->domain = (says)->domain;             \
 	(span)->category = (says)->category;         \
@@ -237,7 +237,7 @@ static void note_crossing(struct walk *walk, const struct span *span)
 		torsh_unnested_spans_add(walk->found, span);
 }
 
-/* What a span was, for the one of its kind around it. */
+/* Add the span's sums to the enclosing span of the same kind. */
 static void add_to_outer(const struct span *span)
 {
 	struct span *outer = span->kind == SPAN_OPERATOR ? torsh_span_outer_operator(span)
@@ -285,7 +285,7 @@ static void end_crossing(struct walk *walk, struct open_spans *thread, uint32_t 
 	free(span);
 }
 
-/* What an operator's own thread leaves open inside of it was begun to outlive it. */
+/* Spans that an operator leaves open on its own thread outlive it. */
 static void let_go(struct walk *walk, struct process_state *state, struct open_spans *thread,
 		   uint32_t i)
 {
@@ -302,7 +302,7 @@ static void let_go(struct walk *walk, struct process_state *state, struct open_s
 	}
 }
 
-/* Span i of the thread ends, by that thread or another one. */
+/* Span i of the thread is ended by that thread or another one. */
 static void end_somewhere(struct walk *walk, struct process_state *state, struct open_spans *thread,
 			  uint32_t i, uint64_t at_ns, uint32_t by_thread)
 {
@@ -311,7 +311,9 @@ static void end_somewhere(struct walk *walk, struct process_state *state, struct
 
 	if (span->kind == SPAN_OPERATOR && is_own)
 		let_go(walk, state, thread, i);
-	/* Ended from elsewhere it is asynchronous even where it happens to be the innermost. */
+	/*
+	 * A span that another thread ends is asynchronous, even if it happens to be the innermost.
+	 */
 	if (span->is_async || (is_own && torsh_open_spans_innermost(thread, thread->n) == span))
 		end_span(walk, thread, i, at_ns, by_thread);
 	else
@@ -383,7 +385,7 @@ static void end_started_range(struct walk *walk, struct process_state *state,
 		!end_async(walk, state, SPAN_RANGE, event->event.range_end.range, event);
 }
 
-/* Of the thread that it is reported by, inside of what is open there. */
+/* Returns whether the event belongs to the thread that reports it, within its open spans. */
 static bool is_of_its_thread(const struct event *event)
 {
 	return event->id == EVENT_LAUNCH || event->id == EVENT_DEVICE_CALL ||
@@ -451,7 +453,7 @@ static void close_async(struct walk *walk, struct process_state *state)
 	free(spans);
 }
 
-/* End what is open, the innermost first, and let go of everything. */
+/* End the open spans, innermost first, and free the state. */
 static void close_state(struct walk *walk, struct process_state *state)
 {
 	struct open_spans *thread;

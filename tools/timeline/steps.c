@@ -8,10 +8,10 @@
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
-#define SEQUENCE_MAX 65536u /* outermost operators of a thread that are remembered, the last ones */
+#define SEQUENCE_MAX 65536u /* the last outermost operators of a thread that are stored */
 #define SEQUENCE_THREADS 16u
-#define PERIODS_MIN 3u /* so often a sequence repeats itself, or it is chance */
-#define DIFFERENT_PERCENT 5u /* of a period's operators may be others */
+#define PERIODS_MIN 3u /* repetitions that make a sequence periodic rather than a coincidence */
+#define DIFFERENT_PERCENT 5u /* percentage of a period's operators that may differ */
 
 const char *const torsh_step_rule_names[N_STEP_RULES] = {
 #define RULE(NAME, name, text) #name,
@@ -25,10 +25,10 @@ const char *const torsh_step_rule_texts[N_STEP_RULES] = {
 #undef RULE
 };
 
-/* A moment that may bound steps, or the span of something. */
+/* A moment that may bound steps, or the time of a span. */
 struct moment {
 	uint64_t start_ns, end_ns, number;
-	uint64_t step; /* as the schedule counts */
+	uint64_t step; /* number given by the schedule */
 	uint32_t name;
 };
 
@@ -42,20 +42,20 @@ struct place {
 	uint32_t name;
 };
 
-/* The last outermost operators of a thread, in a ring. */
+/* The last outermost operators of a thread, as a ring. */
 struct sequence {
 	uint32_t thread;
 	struct sparse_array places; /* of struct place */
-	uint64_t n; /* ever */
+	uint64_t n; /* number of operators so far */
 };
 
 struct step_finder {
 	struct moments user, profiler, optimizer, data, backward;
-	struct moments scheduled; /* steps as the schedule counted them */
-	uint32_t told_by; /* enum step_source of these */
+	struct moments scheduled; /* steps that the schedule counted */
+	uint32_t told_by; /* enum step_source of the scheduled steps */
 	struct schedule schedule;
 	bool has_start, is_backward;
-	uint64_t start_ns; /* of the first operator, or the end of the setup if known */
+	uint64_t start_ns; /* start of the first operator, or the end of the setup if it is known */
 	struct sequence sequences[SEQUENCE_THREADS];
 	size_t n_sequences;
 };
@@ -117,9 +117,7 @@ void torsh_step_finder_begin(struct step_finder *finder, const struct span *span
 		add_moment(&finder->data, (struct moment){.start_ns = span->start_ns});
 	if (is_backward && !finder->is_backward)
 		add_moment(&finder->backward, (struct moment){.start_ns = span->start_ns});
-	/*
-	 * What runs beside it, such as a scope around all of the step, doesn't end a backward pass.
-	 */
+	/* A concurrent span, such as a scope around the whole step, doesn't end a backward pass. */
 	if (is_backward || span->scope == OP_FUNCTION)
 		finder->is_backward = is_backward;
 	if (span->scope != OP_USER &&
@@ -198,7 +196,7 @@ static void add_step(struct steps *steps, uint64_t number, uint64_t start_ns, ui
 	steps->items[steps->n++] = step;
 }
 
-/* From each moment to the next. */
+/* A step lasts from each moment to the next. */
 static void step_between(struct steps *steps, const struct moments *moments, bool has_numbers,
 			 uint64_t last_ns)
 {
@@ -210,7 +208,7 @@ static void step_between(struct steps *steps, const struct moments *moments, boo
 	}
 }
 
-/* Of several optimizers the one that steps most often, of equal ones the first. */
+/* Returns the optimizer that steps most often; of equal ones the first. */
 static uint32_t choose_optimizer(const struct moments *moments)
 {
 	size_t n_most = 0;
@@ -227,7 +225,7 @@ static uint32_t choose_optimizer(const struct moments *moments)
 			n_most = n;
 			chosen = moments->items[i].name;
 		}
-		/* With so many left none can be ahead of it. */
+		/* The remaining moments can't change the choice. */
 		if (n_most >= moments->n - i)
 			break;
 	}
@@ -258,7 +256,7 @@ static void add_scheduled_step(struct steps *steps, const struct moment *moment,
 		add_step(steps, moment->number, moment->start_ns, end_ns);
 }
 
-/* The last one ends with its scope, where that was recorded. */
+/* The last step ends with the profiler's scope, if that was recorded. */
 static uint64_t end_of_profiler(const struct step_finder *finder, uint64_t number, uint64_t last_ns)
 {
 	const struct moments *moments = &finder->profiler;
@@ -268,8 +266,8 @@ static uint64_t end_of_profiler(const struct step_finder *finder, uint64_t numbe
 }
 
 /*
- * What comes before the first call of an optimizer is a step too; what comes after the last one is
- * none. The marks of the others begin steps.
+ * Work before an optimizer's first call is a step, too; work after its last call is not. Marks of
+ * other sources begin steps.
  */
 static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns,
 			     struct steps *steps)
@@ -306,7 +304,7 @@ static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns,
 
 /* ---- a sequence that repeats itself ---------------------------------------------------------- */
 
-/* The places of a ring, in the order of time; the caller's. */
+/* Returns the places of a ring in the order of time; the caller frees them. */
 static struct place *copy_places(const struct sequence *sequence, size_t *n)
 {
 	struct place *places;
@@ -320,7 +318,7 @@ static struct place *copy_places(const struct sequence *sequence, size_t *n)
 	return places;
 }
 
-/* Do at most `n_most` of the first n differ from those `period` later? */
+/* Returns whether at most `n_most` of the first n places differ from those `period` later. */
 static bool is_alike(const struct place *places, size_t n, size_t period, size_t n_most)
 {
 	size_t n_different = 0;
@@ -330,7 +328,7 @@ static bool is_alike(const struct place *places, size_t n, size_t period, size_t
 	return n_different <= n_most;
 }
 
-/* The shortest period of the last half, or 0. The first half may be warming up. */
+/* Returns the shortest period of the last half, or 0. The first half may be warm-up. */
 static size_t find_period(const struct place *places, size_t n)
 {
 	places += n / 2;
@@ -354,7 +352,7 @@ static void step_by_period(const struct step_finder *finder, uint64_t last_ns, s
 		return;
 	places = copy_places(longest, &n);
 	period = find_period(places, n);
-	/* Backwards from the end, as long as each is like the one behind it. */
+	/* Extend backwards from the end while each place equals the one a period later. */
 	first = period ? n - period : n;
 	while (period && first >= period &&
 	       is_alike(places + first - period, period, period, period * DIFFERENT_PERCENT / 100))

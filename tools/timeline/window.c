@@ -48,7 +48,7 @@ static void join_spans(struct time_window *window)
 	window->n = n + 1;
 }
 
-/* Keep what both windows have; other is freed. */
+/* Keep what both windows have; frees other. */
 static void intersect(struct time_window *window, struct time_window *other)
 {
 	struct time_window both = {0};
@@ -70,11 +70,11 @@ static void intersect(struct time_window *window, struct time_window *other)
 	*window = both;
 }
 
-/* What the timeline has of the requested names, of each process. */
+/* The spans and marks of a process that match the requested names. */
 struct named {
 	const struct windows *windows;
 	struct time_window *regions;
-	uint64_t *marks_ns; /* of the first one; WINDOW_OPEN: none */
+	uint64_t *marks_ns; /* of the first mark; WINDOW_OPEN: none */
 	uint64_t n_marks;
 };
 
@@ -112,7 +112,7 @@ static void see_end(void *context, struct span *span)
 	    is_named(span->process, span->name, span->domain, region))
 		add_span(&named->regions[index_of(named, span->process)], span->start_ns,
 			 span->is_cut ? WINDOW_OPEN
-				      : span->end_ns); /* nothing ended it: it lasts */
+				      : span->end_ns); /* a span without an end lasts */
 }
 
 static void see_event(void *context, const struct recorded_process *process,
@@ -143,8 +143,9 @@ static bool is_any(const struct time_window *windows, size_t n)
 }
 
 /*
- * The begin of a window since a mark. A program often allocates right after its mark: a block that
- * seems to be an edge older than that counts, rather than being undecided.
+ * Returns where a window since a mark begins: a little before the mark. A program often allocates
+ * right after its mark; a block that may be older by the resolution of its time then counts,
+ * instead of being undecided.
  */
 static uint64_t since_ns(uint64_t mark_ns)
 {
@@ -254,7 +255,7 @@ bool torsh_window_has(const struct time_window *window, uint64_t at_ns)
 	return i < window->n && window->spans[i].from_ns <= at_ns;
 }
 
-/* Returns the span that contains the time for certain, or n. */
+/* Returns the span that certainly contains the time, or n. */
 static size_t certain_span(const struct time_window *window, uint64_t at_ns)
 {
 	size_t i = span_after(window, at_ns);
@@ -267,7 +268,7 @@ static size_t certain_span(const struct time_window *window, uint64_t at_ns)
 	return window->n;
 }
 
-/* Returns true if no span has anything from the first to the last time. */
+/* Returns true if no span overlaps the time from first to last. */
 static bool is_outside(const struct time_window *window, uint64_t first_ns, uint64_t last_ns)
 {
 	uint64_t edge_ns = edge_at(first_ns);

@@ -11,7 +11,7 @@ void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns)
 
 	if (end_ns <= begin_ns)
 		return;
-	/* What goes on where the last one ends, or overlaps it, needs no interval of its own. */
+	/* An interval that continues or overlaps the last one extends it. */
 	if (last && begin_ns >= last->begin_ns && begin_ns <= last->end_ns) {
 		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
 		return;
@@ -36,8 +36,8 @@ void torsh_busy_settle(struct busy *busy)
 		return;
 	qsort(busy->intervals, n, sizeof(*busy->intervals), compare_spans);
 	/*
-	 * Adding them again, in their order, puts together all that touch: never more than were
-	 * read.
+	 * Adding them again in order joins all that touch: the write position never passes the
+	 * read position.
 	 */
 	busy->n = 0;
 	for (size_t i = 0; i < n; i++)

@@ -19,7 +19,7 @@ const char *torsh_copy_name(uint32_t kind)
 	return kind < N_COPY_KINDS && names[kind] ? names[kind] : "?";
 }
 
-/* What the three have in common. */
+/* Fields that kernels, copies and memsets share. */
 #define COMMON(event)                                                                      \
 	.is_timed = true, .begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, \
 	.correlation = (event)->correlation, .device = (event)->device,                    \
@@ -78,7 +78,7 @@ bool torsh_activity_record(const struct event *event, struct activity_record *re
 						   COMMON(&event->memset)};
 		return true;
 	case EVENT_SUBMISSION:
-		/* Anything else that has times is an event of its own. */
+		/* Other timed launches have activities of their own. */
 		if (!event->submission.is_timed || event->submission.what != SUBMISSION_GRAPH)
 			return false;
 		make_submission(&event->submission, record);

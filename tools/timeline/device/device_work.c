@@ -8,27 +8,27 @@
 #include "tools/base/die.h"
 #include "tools/timeline/device/device_activity.h"
 
-#define PAGE_NUMBERS 64u /* correlations that share a page: the bits of its mask */
+#define PAGE_NUMBERS 64u /* correlation ids per page: the bits of its mask */
 
 /*
- * What a launch caused, in 32 bits: whether it was seen, whether one kernel came of it, and that
- * one's nanoseconds. Anything else stands whole elsewhere, at the index that the bits below the
- * highest are.
+ * A launch's activities in 32 bits: whether there were any, and if it is exactly one kernel, its
+ * duration in ns. With IS_WHOLE the lower bits are an index of a full entry.
  */
 #define IS_WHOLE (UINT32_C(1) << 31)
 #define IS_LAUNCHED (UINT32_C(1) << 30)
 #define HAS_ONE (UINT32_C(1) << 29)
 #define NS_MASK (HAS_ONE - 1)
 
-/*
- * Those of a page that came, in their order: numbers are dense, but not all of them are launches.
- */
+/* The ids of a page that occurred, in order: ids are dense, but not all of them are launches. */
 struct device_page {
 	uint64_t present;
 	uint32_t *items;
 };
 
-/* Operators that were marked count on their own; launches hardly come so far. */
+/*
+ * Marked operators have numbers of their own, which share the table: launches hardly reach the
+ * upper half.
+ */
 static uint32_t accelerated_key(uint32_t number)
 {
 	return number | UINT32_C(1) << 31;
@@ -95,7 +95,7 @@ static struct device_page *find_page(struct device_work *work, uint32_t correlat
 	return &work->pages[work->n++];
 }
 
-/* Where in its page's items a number is, or would be. */
+/* Returns the index of an id among its page's items, or the index to insert it at. */
 static size_t place_in(const struct device_page *page, uint32_t correlation)
 {
 	uint64_t before = (UINT64_C(1) << correlation % PAGE_NUMBERS) - 1;
@@ -111,7 +111,7 @@ static uint32_t *find_item(struct device_work *work, uint32_t correlation)
 
 	if (page->present & bit)
 		return &page->items[place];
-	if ((n & (n - 1)) == 0) /* none, or as many as there is room for */
+	if ((n & (n - 1)) == 0) /* The capacity is a power of two: full, or empty. */
 		page->items =
 			torsh_need(reallocarray(page->items, n ? 2 * n : 1, sizeof(*page->items)));
 	memmove(page->items + place + 1, page->items + place, (n - place) * sizeof(*page->items));
@@ -138,7 +138,7 @@ static void add_span(struct device_work *work, const struct activity_record *rec
 {
 	struct device_caused one = {.n = 1, .ns = record->duration_ns};
 
-	/* What was captured in an operator is that one's, not the launch's. */
+	/* A node that was captured in an operator counts for that operator, not for the launch. */
 	if (torsh_graph_nodes_find(&work->captured, record->node))
 		one.ns = 0;
 	work->is_seen = true;

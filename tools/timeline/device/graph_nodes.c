@@ -26,7 +26,10 @@ void torsh_graph_nodes_see(struct graph_nodes *nodes, const struct event_graph_n
 	if (!slot->key)
 		torsh_key_index_fill(&nodes->index, slot, node->node, capture);
 	else if (node->original)
-		/* An instantiation creates its clones too, inside of whatever is open then. */
+		/*
+		 * An instantiation also creates clones of the nodes, within whatever span is open
+		 * then.
+		 */
 		slot->number = capture;
 }
 

@@ -15,10 +15,10 @@ const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
 #undef REASON
 };
 
-/* What was reported before its launch: by another thread, while the call still ran. */
+/* An activity that was reported before its launch, by another thread during the call. */
 struct early_activity {
 	struct device_activity activity;
-	size_t next; /* of the same launch, or NO_ROW */
+	size_t next; /* the next one of the same launch, or NO_ROW */
 };
 
 struct early_list {
@@ -33,9 +33,9 @@ struct process_state {
 	size_t n_early, early_room;
 	struct early_list *lists;
 	size_t n_lists, lists_room;
-	struct key_index index; /* by correlation: index of lists */
-	struct graph_nodes nodes; /* what they were captured in: index of captures, from 1 */
-	struct graph_nodes stacks; /* of nodes, where they were captured */
+	struct key_index index; /* by correlation id: index of lists */
+	struct graph_nodes nodes; /* where they were captured: index of captures, from 1 */
+	struct graph_nodes stacks; /* of nodes, at their capture */
 	struct device_cause *captures;
 	size_t n_captures, captures_room;
 };
@@ -80,8 +80,8 @@ static struct process_state *find_state(struct device_join *join,
 }
 
 /*
- * reason: why there is no operator, if there is none. A node that was captured in one is that
- * one's, whatever launched it.
+ * Report an activity with its cause. reason: why there is no operator. A node that was captured in
+ * an operator belongs to it, whatever launched the graph.
  */
 static void report(struct device_join *join, const struct process_state *state,
 		   struct device_activity *activity, enum kernel_reason reason)
@@ -96,7 +96,7 @@ static void report(struct device_join *join, const struct process_state *state,
 	join->visitor->activity(join->context, activity);
 }
 
-/* Returns false where its launch has not been reported. */
+/* Returns false if its launch has not been reported yet. */
 static bool report_with_launch(struct device_join *join, struct process_state *state,
 			       struct device_activity *activity)
 {
@@ -145,7 +145,7 @@ static void keep_early(struct process_state *state, const struct device_activity
 	list->last = state->n_early++;
 }
 
-/* Its launch has come. */
+/* Report the activities that came before their launch. */
 static void report_early(struct device_join *join, struct process_state *state,
 			 uint32_t correlation)
 {
@@ -182,7 +182,7 @@ static struct device_cause make_cause(const struct enclosing_spans *around)
 	return cause;
 }
 
-/* Other calls report the same as launches. */
+/* Other timed calls report the same fields as launches. */
 static struct event_launch said_of(const struct event *event)
 {
 	const struct event_device_call *call = &event->device_call;

@@ -75,13 +75,13 @@ void torsh_launches_add(struct launches *launches, const struct device_launch *l
 	launches->n++;
 }
 
-/* Is i, on the way around the table, in (from, to]? */
+/* Returns whether slot i is in (from, to], cyclically. */
 static bool is_between(size_t from, size_t i, size_t to)
 {
 	return from <= to ? from < i && i <= to : from < i || i <= to;
 }
 
-/* What comes behind it moves up, so that no search ends too early. */
+/* Later entries of the probe sequence move up, so that no search ends too early. */
 void torsh_launches_remove(struct launches *launches, struct launch_waiting *waiting)
 {
 	size_t hole = (size_t)(waiting - launches->slots);

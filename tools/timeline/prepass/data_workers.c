@@ -5,18 +5,18 @@
 
 #include "tools/base/die.h"
 
-/* What the spans of a process show. */
+/* What the spans of a process indicate. */
 struct signs {
-	bool is_added; /* its spans were reported */
+	bool is_added; /* its spans have been added */
 	bool has_spans;
-	bool has_own; /* batches, or a part of a training that no worker has */
-	bool has_workers; /* it got batches from workers, then: */
+	bool has_own; /* it makes batches, or runs parts of a training that no worker has */
+	bool has_workers; /* it received batches from workers, in the time that follows */
 	uint64_t first_batch_ns, last_batch_ns;
 };
 
 struct data_workers {
 	const struct recording *recording;
-	struct signs *signs; /* by place in the recording's processes */
+	struct signs *signs; /* by index in the recording's processes */
 };
 
 struct data_workers *torsh_data_workers_create(const struct recording *recording)
@@ -35,8 +35,8 @@ void torsh_data_workers_destroy(struct data_workers *workers)
 }
 
 /*
- * The place of the process with that number, or n_processes: they are in the order of their
- * numbers.
+ * Returns the index of the process with that number, or n_processes. Processes are ordered by
+ * number.
  */
 static size_t find_number(const struct recording *recording, uint32_t number)
 {
@@ -56,8 +56,8 @@ static size_t find_number(const struct recording *recording, uint32_t number)
 }
 
 /*
- * What a process was before an exec or a fork, else who has its parent's pid; n_processes: nobody.
- * Always before it.
+ * Returns the process before an exec or a fork, else the one with the parent's pid; n_processes:
+ * none. Its index is always lower.
  */
 static size_t find_parent(const struct recording *recording, size_t child)
 {
@@ -103,7 +103,7 @@ static void see_begin(void *context, struct span *span)
 	torsh_data_workers_add(context, span);
 }
 
-/* Read what the ancestors of possible workers did, as far as nobody reported it. */
+/* Read the spans of possible workers' ancestors, as far as they have not been added. */
 static int add_ancestors(struct data_workers *workers)
 {
 	static const struct span_visitor visitor = {.begin = see_begin};
@@ -133,7 +133,7 @@ static int add_ancestors(struct data_workers *workers)
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-/* Does the process live while that one gets batches from workers? */
+/* Returns whether the process lives while the other one receives batches from workers. */
 static bool lives_with(const struct recorded_process *process, const struct signs *of)
 {
 	return of->has_workers && process->start_ns <= of->last_batch_ns &&

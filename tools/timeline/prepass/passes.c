@@ -6,11 +6,11 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-#define CANDIDATES 65536u /* a power of two; where more are one pass's, its setup seems longer */
+#define CANDIDATES 65536u /* a power of two; on a collision the setup seems longer */
 
 /*
- * Of the operators with a sequence number the last outermost one: it made the node of autograd with
- * this number. A start_ns of 0 is none.
+ * Of the operators with a sequence number the last outermost one: it created autograd's node with
+ * this number. start_ns 0: none.
  */
 struct candidate {
 	uint64_t sequence, start_ns;
@@ -20,13 +20,16 @@ struct candidate {
 struct pass_finder {
 	struct profile_pass *passes;
 	size_t n, n_room;
-	bool is_open; /* the last one of passes */
-	/* since its last node autograd recorded operators: the next node is of another pass */
+	bool is_open; /* the last pass is not ended yet */
+	/*
+	 * operators were recorded since autograd's last node: the next node belongs to another
+	 * pass
+	 */
 	bool has_recorded;
-	bool has_start; /* of the first module or batch */
+	bool has_start; /* the first module or batch was found */
 	uint64_t start_ns;
-	struct candidate *candidates; /* before the first pass, by torsh_span_slot; NULL: none */
-	uint64_t first_ns; /* of the candidates that the first pass goes through; 0: none */
+	struct candidate *candidates; /* by torsh_span_slot; NULL: none yet */
+	uint64_t first_ns; /* start of the first candidate that the first pass uses; 0: none */
 };
 
 struct pass_finder *torsh_pass_finder_create(void)
@@ -48,8 +51,8 @@ static bool is_node(const struct span *span)
 }
 
 /*
- * A gradient that a module's forward computes, or that a compiler traces there, is no pass of the
- * training.
+ * A gradient that is computed within a module's forward, or traced there by a compiler, is no pass
+ * of the training.
  */
 static bool is_in_forward(const struct span *span)
 {
@@ -102,7 +105,7 @@ static void see_node(struct pass_finder *finder, const struct span *span)
 		see_first_pass(finder, span);
 }
 
-/* Does the span show that a training has gone on to the next batch? */
+/* Returns whether the span shows that a training has begun its next batch. */
 static bool is_next(const struct span *span)
 {
 	return span->traits & NAME_DATA ||

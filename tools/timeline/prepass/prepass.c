@@ -57,7 +57,7 @@ static void see_event(void *context, const struct recorded_process *process,
 {
 	struct prepass_process *of;
 
-	/* The writer's own: nothing happened then. */
+	/* The writer inserts these: nothing happened in the program. */
 	if (event->event.id == EVENT_HEAP_MARK)
 		return;
 	of = find(context, process, event->at_ns);

@@ -11,8 +11,8 @@ static const char prefix[] = "c10d::";
 #define NOTHING UINT32_MAX
 
 /*
- * Of torch/csrc/distributed/c10d/Ops.cpp: which input is sent and which received. A barrier's is
- * there for its device.
+ * From torch/csrc/distributed/c10d/Ops.cpp: which input is sent and which is received. A barrier's
+ * tensor only selects its device.
  */
 static const struct {
 	const char *name;
@@ -86,7 +86,7 @@ static const struct process_group *find_group(const struct process_groups *group
 	return NULL;
 }
 
-/* Elements of a tensor, or of all tensors in a list and in its lists. */
+/* Returns the number of elements of a tensor, or of all tensors in nested lists. */
 static uint64_t count_elements(const struct input *input, const struct input **tensor)
 {
 	uint64_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Allocation sites that are one entry for a reader: torsh_sites_merge_alike. */
+/* Merges allocation sites that are one entry for a reader: torsh_sites_merge_alike. */
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"
@@ -9,29 +9,29 @@
 #include "tools/frames/stack_key.h"
 #include "tools/memory/allocation_sites.h"
 
-/* The keys of a stack, as nodes of the trie. */
+/* The keys of a stack, as nodes of the trie; 0: no frames. */
 struct stack_keys {
-	uint32_t own; /* the user's own frames; 0: there are none */
-	uint32_t all; /* all frames of the key */
+	uint32_t own; /* of the user's own frames */
+	uint32_t all; /* of all frames of the key */
 	bool is_known;
 };
 
 /*
- * The keys of a process's stacks as a trie: nodes are found by their parent, which is outside of
- * them, and an address. Each stack has its keys from those of its parent.
+ * The keys of a process's stacks as a trie: a node is found by its parent, which is the outer part
+ * of the key, and an address. The keys of a stack extend those of its parent.
  */
 struct key_trie {
 	struct address_kinds kinds;
 	struct key_index nodes;
 	uint32_t n_nodes;
 	struct stack_keys *keys; /* by stack */
-	uint32_t *path; /* of one stack: those without keys yet, innermost first */
+	uint32_t *path; /* stacks without keys yet, innermost first */
 	size_t path_room;
 };
 
 static uint32_t node_below(struct key_trie *trie, uint32_t parent, uint32_t address)
 {
-	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* not 0 */
+	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* 0 is an empty slot */
 	struct key_slot *slot = torsh_key_index_find(&trie->nodes, key);
 	uint32_t number;
 
@@ -42,14 +42,14 @@ static uint32_t node_below(struct key_trie *trie, uint32_t parent, uint32_t addr
 	return number;
 }
 
-/* The keys of a stack, which calls the address, from its parent's. */
+/* Returns the keys of a stack with this innermost address, from its parent's. */
 static struct stack_keys keys_below(struct key_trie *trie, struct stack_keys parent,
 				    uint32_t address)
 {
 	enum frame_kind kind = torsh_address_kind(&trie->kinds, address);
 	bool has_own = parent.own || kind == FRAME_OWN;
 
-	/* Outside of an own frame only own frames count. */
+	/* Outside of an own frame only own frames are part of the key. */
 	if (kind == FRAME_OWN) {
 		parent.own = node_below(trie, parent.own, address);
 		parent.all = parent.own;
@@ -82,7 +82,7 @@ static struct stack_keys keys_of(struct key_trie *trie, uint32_t stack)
 	return keys;
 }
 
-/* Arenas are what the user's lines filled, however these reached the allocator. */
+/* An arena belongs to the user's lines that filled it, whatever path led to the allocator. */
 static uint32_t entry_of(struct key_trie *trie, uint32_t stack, bool is_arena)
 {
 	struct stack_keys keys = keys_of(trie, stack);
@@ -123,7 +123,7 @@ void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *sym
 
 	if (sites->is_unmerged || sites->depth || sites->view != STACK_VIEW_MERGED)
 		return;
-	/* Sites of a process follow each other: they were collected so. */
+	/* Sites of a process are adjacent: they were collected in that order. */
 	for (size_t i = 0; i < sites->n; i++) {
 		struct allocation_site *site = &sites->items[i];
 

@@ -48,7 +48,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* base + delta, which can't fall below 0 unless the recording is damaged. */
+/* base + delta, which is negative only in a damaged recording. */
 static uint64_t share(uint64_t base, int64_t delta)
 {
 	uint64_t sum = base + (uint64_t)delta;
@@ -79,7 +79,7 @@ static void collect_live(struct allocation_sites *sites, const struct recorded_p
 	}
 }
 
-/* is_live: what is there now. Otherwise: what was there at the peak. */
+/* is_live: usage at the end; otherwise usage at the peak. */
 static void collect_usages(struct allocation_sites *sites, const struct recorded_process *process,
 			   bool is_live)
 {
@@ -208,14 +208,14 @@ static void merge_into(struct allocation_site *to, const struct allocation_site 
 		to->last_ns = from->last_ns;
 }
 
-/* How sites are compared to be merged: by the innermost depth frames where that matters. */
+/* How sites are compared for merging: by the innermost depth frames, if depth is not 0. */
 struct merge {
 	int (*compare)(const struct allocation_site *a, const struct allocation_site *b,
 		       size_t depth);
 	size_t depth;
 };
 
-/* Equal ones in the order of their places. */
+/* Equal ones are ordered by their index. */
 static int compare_members(const void *a, const void *b, void *merge)
 {
 	const struct merge *by = merge;
@@ -226,7 +226,7 @@ static int compare_members(const void *a, const void *b, void *merge)
 	return rc ? rc : (x > y) - (x < y);
 }
 
-/* Returns for each of the first n sites the first one that is equal to it. */
+/* Returns for each of the first n sites the first equal one. */
 static struct allocation_site **find_first_equal(struct allocation_site *items, size_t n,
 						 struct merge *by)
 {
@@ -339,7 +339,7 @@ void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *sy
 
 	for (size_t i = 0; i < sites->n; i++) {
 		struct allocation_site *site = &sites->items[i];
-		/* Its table of stacks grows; what was there stays. */
+		/* The view only appends to the process's table of stacks. */
 		uint32_t shown = torsh_stack_view((struct recorded_process *)site->process,
 						  site->stack, symbols, sites->view);
 
@@ -416,7 +416,7 @@ size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_
 	return n_large;
 }
 
-/* Texts are interned: other pointers are other texts. */
+/* Texts are interned: equal texts have equal pointers. */
 static int compare_frame(const struct frame *a, const struct frame *b)
 {
 	if (a->function != b->function)

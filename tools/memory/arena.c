@@ -5,11 +5,11 @@
 
 #include "tools/symbols/symbols.h"
 
-#define FRAMES 5 /* from the call of mmap to the allocator's entry, with nothing inlined */
+#define FRAMES 5 /* between mmap and the allocator's entry if nothing is inlined */
 
 /*
- * 3.8 to 3.11, then 3.12 and later. They also map what frames of Python live in, but not for any of
- * the growers.
+ * Python 3.8 to 3.11, then 3.12 and later. They also map memory for frames of Python, but then
+ * none of the growers calls them.
  */
 static const char *const mappers[] = {"_PyObject_ArenaMmap", "_PyMem_ArenaAlloc"};
 static const char *const growers[] = {
@@ -23,7 +23,7 @@ static bool is_among(const char *name, const char *const *names, size_t n)
 {
 	size_t i = 0;
 
-	/* The compiler may have made a variant: "new_arena.isra.0". */
+	/* The compiler may append a variant's suffix: "new_arena.isra.0". */
 	while (i < n && (strncmp(name, names[i], strlen(names[i])) != 0 ||
 			 !strchr(".", name[strlen(names[i])])))
 		i++;

@@ -4,7 +4,7 @@
 #define REPLACED_MIN 16u /* fewer blocks show nothing about their ages */
 #define REPLACED_RATIO 4u
 
-/* The parts of one quarter of the run. */
+/* Returns the sum of one quarter of the run. */
 static uint64_t quarter(uint32_t which, uint32_t n)
 {
 	uint64_t mask = 0;
@@ -24,7 +24,10 @@ bool torsh_growth_is_steady(uint64_t parts, uint32_t n)
 		of[i] = (uint32_t)__builtin_popcountll(parts & quarter(i, n));
 		sum += of[i];
 	}
-	/* No quarter but the warm-up is without, and the last has its share: it goes on. */
+	/*
+	 * It goes on growing: no quarter after the warm-up is without growth, and the last one has
+	 * a sixth of it at least.
+	 */
 	return of[1] && of[2] && of[3] && of[3] * 6 >= sum;
 }
 

@@ -23,9 +23,9 @@ static void put(struct memory_moments *moments, const struct memory_moment *mome
 
 /* ---- what the writer kept -------------------------------------------------------------------- */
 
-/* Usage by stack, and its sums. */
+/* Usage by stack, and the sums. */
 struct usages {
-	struct sparse_array by_stack; /* struct usage */
+	struct sparse_array by_stack; /* of struct usage */
 	uint64_t bytes, blocks;
 };
 

@@ -15,18 +15,18 @@ const char *const torsh_tensor_group_names[N_TENSOR_GROUPS] = {
 #undef GROUP
 };
 
-/* What a pass has for a device. */
+/* The state of a pass for one device. */
 struct device_state {
 	struct live_table live; /* site: index of the allocation site */
 	struct key_index keys; /* of allocation sites */
 	uint64_t bytes, n_changes;
-	/* from the first walk: which change of it made the peak */
+	/* from the first pass: the number of the change that made the peak */
 	uint64_t peak_bytes, peak_change;
 };
 
 struct walker {
 	struct tensors *tensors;
-	struct device_state *states; /* as tensors->items */
+	struct device_state *states; /* parallel to tensors->items */
 	size_t states_room;
 	enum tensor_group group;
 	bool is_second;
@@ -52,7 +52,7 @@ static size_t find_device(struct walker *walker, const struct recorded_process *
 	return tensors->n++;
 }
 
-/* The allocation site of what is allocated now; made where it is the first. */
+/* Returns the allocation site of the current allocation, and creates it if it is new. */
 _Static_assert(N_PHASES <= 8,
 	       "a phase has three bits of a key; labels have 29, more than any recording has");
 
@@ -86,7 +86,7 @@ static uint32_t find_site(struct walker *walker, size_t device, const struct tim
 	return (uint32_t)of->n_sites++;
 }
 
-/* A block comes or goes: is_gone. */
+/* A block is allocated, or freed if is_gone. */
 static void change_site(struct walker *walker, size_t device, uint32_t site, uint64_t bytes,
 			bool is_gone)
 {
@@ -113,7 +113,7 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 		return;
 	block = torsh_live_add(&state->live, tensor->address, &is_there);
 	if (is_there) {
-		/* Its free was lost. */
+		/* The free of the old block was lost. */
 		state->bytes -= block->size;
 		change_site(walker, device, block->site, block->size, true);
 	}

@@ -4,7 +4,8 @@
 #include <string.h>
 
 /*
- * A formula: the number, for the inputs of a call. Returns false where these are not what it needs.
+ * A formula sets the number for the inputs of a call. Returns false if the inputs don't have the
+ * expected form.
  */
 typedef bool flops_formula(const struct inputs *inputs, uint64_t factor, struct flops *flops);
 
@@ -20,7 +21,10 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The tensor that is input i, with at least n_dims sizes, none of them negative; else NULL. */
+/*
+ * Returns the tensor that is input i, if it has at least n_dims sizes and none is negative; else
+ * NULL.
+ */
 static const struct input *tensor_at(const struct inputs *inputs, uint32_t i, uint32_t n_dims)
 {
 	const struct input *input = torsh_inputs_get(inputs, i);
@@ -39,7 +43,7 @@ static uint64_t dim(const struct input *tensor, uint32_t i)
 	return (uint64_t)tensor->dims[i];
 }
 
-/* The sizes from i on, multiplied. */
+/* Returns the product of the sizes from i on. */
 static uint64_t product_from(const struct input *tensor, uint32_t i)
 {
 	uint64_t product = 1;
@@ -56,7 +60,7 @@ static bool count(struct flops *flops, uint64_t n)
 	return true;
 }
 
-/* (... x M x K) times (... x K x N): as many products as the first has matrices. */
+/* (... x M x K) times (... x K x N): as many products as the first operand has matrices. */
 static bool multiply(const struct inputs *inputs, uint32_t first, uint64_t factor,
 		     struct flops *flops)
 {
@@ -103,7 +107,7 @@ static bool formula_mv_1(const struct inputs *inputs, uint64_t factor, struct fl
 	return matrix && count(flops, times(2 * factor, torsh_input_elements(matrix)));
 }
 
-/* factor for each element of the first tensor. */
+/* factor per element of the first tensor. */
 static bool formula_first(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	const struct input *x = tensor_at(inputs, 0, 0);
@@ -111,7 +115,7 @@ static bool formula_first(const struct inputs *inputs, uint64_t factor, struct f
 	return x && count(flops, times(factor, torsh_input_elements(x)));
 }
 
-/* The same, of each tensor in the list that is the first input. */
+/* factor per element of each tensor in the list that is the first input. */
 static bool formula_list(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	const struct input *list = torsh_inputs_get(inputs, 0);
@@ -124,7 +128,10 @@ static bool formula_list(const struct inputs *inputs, uint64_t factor, struct fl
 	return count(flops, times(factor, n));
 }
 
-/* Sizes count from the last; each result's is the largest there. */
+/*
+ * Broadcasting aligns sizes at the last one; each size of the result is the largest of the
+ * inputs'.
+ */
 static bool formula_broadcast(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	uint64_t sizes[INPUT_DIMS_MAX], n = 1;
@@ -147,7 +154,7 @@ static bool formula_broadcast(const struct inputs *inputs, uint64_t factor, stru
 	return has_tensor && count(flops, times(factor, n));
 }
 
-/* Number i of the list, or the only one. Returns false where there is none. */
+/* Get number i of the list, or its only one. Returns false if there is none. */
 static bool number_at(const struct input *list, uint32_t i, int64_t *number)
 {
 	if (!list || list->kind != INPUT_LIST || !list->n_items)
@@ -157,14 +164,14 @@ static bool number_at(const struct input *list, uint32_t i, int64_t *number)
 	return list->kind == INPUT_INTEGER || list->kind == INPUT_BOOL;
 }
 
-/* How the windows of a convolution or of pooling lie. */
+/* The windows of a convolution or of pooling. */
 struct windows {
-	const struct input *stride, *padding, *dilation; /* lists of numbers; dilation NULL: 1 */
+	const struct input *stride, *padding, *dilation; /* lists; dilation NULL: all 1 */
 };
 
 /*
- * Results along all of x's sizes from 2 on, with windows of the sizes in `sizes`. Returns false
- * where they can't be.
+ * Multiply the number of results along each of x's sizes from 2 on, for windows of the given
+ * sizes. Returns false if these can't be.
  */
 static bool count_windows(const struct input *x, const struct windows *windows,
 			  const int64_t *sizes, uint64_t *n)
@@ -190,7 +197,7 @@ static bool count_windows(const struct input *x, const struct windows *windows,
 	return true;
 }
 
-/* Each result takes window x channels products; a transposed one spreads each of its inputs. */
+/* Each result takes window x channels products; for a transposed convolution each input does. */
 static bool convolve(const struct input *x, const struct input *weight,
 		     const struct windows *windows, bool is_transposed, struct flops *flops)
 {
@@ -251,7 +258,7 @@ static bool formula_slow_convolution(const struct inputs *inputs, uint64_t facto
 
 /*
  * grad_output, input, weight, bias sizes, stride, padding, dilation, transposed, output_padding,
- * groups, output_mask. Each gradient costs as much as the convolution. FlopCounterMode takes the
+ * groups, output_mask. Each gradient costs as much as the convolution. FlopCounterMode counts the
  * weight's as if there were one group.
  */
 static bool formula_convolution_backward(const struct inputs *inputs, uint64_t factor,
@@ -284,7 +291,7 @@ static bool formula_convolution_backward(const struct inputs *inputs, uint64_t f
 	return true;
 }
 
-/* Batch, heads and length of the query, length of the keys, times `inner`. */
+/* Computes batch x heads x length of the query x length of the keys x `inner`. */
 static bool attend(const struct input *query, const struct input *key, const struct input *value,
 		   uint64_t n_query, uint64_t n_value, struct flops *flops)
 {
@@ -298,14 +305,17 @@ static bool attend(const struct input *query, const struct input *key, const str
 		     times(n, plus(times(n_query, dim(query, 3)), times(n_value, dim(value, 3)))));
 }
 
-/* query x key, and the scores x value. A causal mask is not taken into account. */
+/* query x key, and the scores x value. A causal mask is ignored. */
 static bool formula_attention(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	return attend(tensor_at(inputs, 0, 4), tensor_at(inputs, 1, 4), tensor_at(inputs, 2, 4),
 		      factor, factor, flops);
 }
 
-/* grad_output, query, key, value: the scores again, then two products for each of both. */
+/*
+ * grad_output, query, key, value: the scores again, then two products for each of the two matrix
+ * products.
+ */
 static bool formula_attention_backward(const struct inputs *inputs, uint64_t factor,
 				       struct flops *flops)
 {
@@ -313,7 +323,7 @@ static bool formula_attention_backward(const struct inputs *inputs, uint64_t fac
 		      3 * factor, 2 * factor, flops);
 }
 
-/* input (length x batch x size), the weights of the input, those of the hidden state */
+/* input (length x batch x size), weights of the input, weights of the hidden state */
 static bool formula_rnn_layer(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	const struct input *x = tensor_at(inputs, 0, 3), *weight = tensor_at(inputs, 1, 2),
@@ -326,7 +336,7 @@ static bool formula_rnn_layer(const struct inputs *inputs, uint64_t factor, stru
 			   plus(torsh_input_elements(weight), torsh_input_elements(hidden))));
 }
 
-/* input (length x batch x size), list of weights and biases of all layers */
+/* input (length x batch x size), list of the weights and biases of all layers */
 static bool formula_rnn_weights(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	const struct input *x = tensor_at(inputs, 0, 3), *list = torsh_inputs_get(inputs, 1);
@@ -339,7 +349,7 @@ static bool formula_rnn_weights(const struct inputs *inputs, uint64_t factor, st
 	return count(flops, times(times(2 * factor, times(dim(x, 0), dim(x, 1))), n));
 }
 
-/* input (batch x channels x ...), sizes of the windows, stride (none: as the size), padding */
+/* input (batch x channels x ...), window sizes, stride (empty: the window sizes), padding */
 static bool formula_pool(const struct inputs *inputs, uint64_t factor, struct flops *flops)
 {
 	const struct input *x = tensor_at(inputs, 0, 3), *size = torsh_inputs_get(inputs, 1);
@@ -364,7 +374,7 @@ static bool formula_pool(const struct inputs *inputs, uint64_t factor, struct fl
 
 struct row {
 	const char *name;
-	flops_formula *formula; /* NULL: nothing to count */
+	flops_formula *formula; /* NULL: the operator computes nothing */
 	enum flops_place place;
 	uint64_t factor;
 	bool is_in_counter;
@@ -388,7 +398,7 @@ static const struct row *find_row(const char *name, size_t n)
 	return NULL;
 }
 
-/* By the name, by it without "_foreach_", and both without a last underscore. */
+/* Looks up the name as it is, then without "_foreach_", and both without a trailing underscore. */
 static const struct row *find_operator(const char *name, bool *is_list)
 {
 	static const char list[] = "_foreach_";
@@ -404,14 +414,14 @@ static const struct row *find_operator(const char *name, bool *is_list)
 	name += sizeof(list) - 1;
 	n -= sizeof(list) - 1;
 	row = find_row(name, n);
-	/* Only what goes element by element. */
+	/* Only elementwise operators have _foreach_ variants. */
 	return row && (!row->formula || row->formula == formula_broadcast ||
 		       row->formula == formula_first)
 		       ? row
 		       : NULL;
 }
 
-/* What speaks of other things than numbers in tensors. */
+/* Returns whether the operator works on something other than numbers in tensors. */
 static bool is_of_no_numbers(const char *name)
 {
 	static const char *const spaces[] = {"c10d::",
@@ -432,7 +442,7 @@ static bool is_of_no_numbers(const char *name)
 	return false;
 }
 
-/* What torch.compile traces, and what a program only wants the sizes of. */
+/* Inputs without data: torch.compile traces them, or the program only wants their sizes. */
 static bool has_no_data(const struct inputs *inputs)
 {
 	for (uint32_t i = 0; i < inputs->n_items; i++) {
@@ -457,7 +467,7 @@ struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 		if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
 			row = find_operator(name + strlen(spaces[i]), &is_list);
 	}
-	/* A few that autograd writes by hand are recorded without their space. */
+	/* Autograd records a few hand-written operators without their namespace. */
 	if (!row && !strchr(name, ':'))
 		row = find_operator(name, &is_list);
 	if (!row)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * FLOPs of spans: what a pair of name and inputs is worth is computed once. See
- * tools/ops/operators.h.
- */
+/* FLOPs of spans: computed once for each pair of name and inputs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +11,7 @@
 /* The cached pairs of one process. */
 struct process_pairs {
 	const struct recorded_process *process;
-	struct key_index index; /* by both labels: index of worth */
+	struct key_index index; /* by both labels: index of the cached FLOPs */
 };
 
 struct flops_book {
@@ -60,7 +57,7 @@ static struct process_pairs *find_pairs(struct flops_book *book,
 	return pairs;
 }
 
-/* Not only its inputs: with some left out a sum would be too small. */
+/* Not if inputs were left out of the recording: a sum would be too small. */
 static struct flops compute(struct flops_book *book, const struct span *span)
 {
 	torsh_inputs_parse(&book->inputs, torsh_timeline_label(span->process, span->inputs));
@@ -70,7 +67,7 @@ static struct flops compute(struct flops_book *book, const struct span *span)
 static struct flops find_worth(struct flops_book *book, const struct span *span)
 {
 	struct process_pairs *pairs = find_pairs(book, span->process);
-	/* No label reaches 2^32 - 1: the sum is not 0. */
+	/* No label reaches 2^32 - 1: the key is not 0. */
 	uint64_t key = ((uint64_t)span->name << 32 | span->inputs) + 1;
 	struct key_slot *slot = torsh_key_index_find(&pairs->index, key);
 
@@ -104,8 +101,8 @@ void torsh_flops_book_begin(struct flops_book *book, struct span *span)
 }
 
 /*
- * A library's operator is what it computes itself, but for memory, unless something inside reports
- * what it is worth.
+ * A library's operator is counted by itself, except for its memory traffic, unless an operator
+ * inside has FLOPs of its own.
  */
 static bool is_made_of_others(const struct span *span)
 {

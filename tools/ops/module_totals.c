@@ -15,7 +15,7 @@ struct adder {
 	struct device_join *join;
 	struct {
 		const struct recorded_process *process;
-		uint32_t *items; /* by label: index + 1 of its total */
+		uint32_t *items; /* by label: index of its total + 1 */
 	} * processes;
 };
 
@@ -56,12 +56,12 @@ static void see_begin(void *context, struct span *span)
 		torsh_flops_book_begin(adder->book, span);
 }
 
-/* What belongs to one module, for those around it too. */
+/* What one module adds to itself and to the modules around it. */
 struct share {
 	uint64_t backward_ns, flops, flops_all, device_ns;
 };
 
-/* Is the module also further inside? It is counted there. */
+/* Returns whether the module also occurs further inside, where it is counted. */
 static bool is_again(struct adder *adder, const struct recorded_process *process,
 		     const struct module_chain *innermost, const struct module_chain *at)
 {
@@ -91,7 +91,7 @@ static void add_share(struct adder *adder, const struct recorded_process *proces
 	} while (at && (at = at->outer));
 }
 
-/* Scopes of the program are no operators: their time is that of Python too. */
+/* A scope of the program is no operator: its time includes Python's. */
 static void add_operator(struct adder *adder, const struct span *span, const struct flops *own)
 {
 	struct module_total *total = total_of(adder, span->process, span->module);
@@ -121,7 +121,7 @@ static void see_launch(void *context, const struct recorded_process *process,
 	torsh_device_join_launch(adder->join, process, event, around);
 }
 
-/* Also of what no operator launched: a module's own kernels. */
+/* Also without an operator: kernels that a module launches itself. */
 static void add_row(void *context, const struct device_activity *activity)
 {
 	struct adder *adder = context;

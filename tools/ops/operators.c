@@ -15,9 +15,9 @@ const char *const torsh_operator_group_names[N_OPERATOR_GROUPS] = {
 #undef GROUP
 };
 
-/* The operators that were open when nodes of a graph were captured, the innermost first. */
+/* The operators that were open when nodes of a graph were captured, innermost first. */
 struct capture {
-	uint64_t ordinal; /* of the innermost span: the same for all nodes that it captured */
+	uint64_t ordinal; /* of the innermost span: equal for all nodes that it captured */
 	struct span *spans;
 	size_t n;
 };
@@ -26,11 +26,11 @@ struct process_keys {
 	const struct recorded_process *process;
 	const struct steps *steps;
 	const struct device_work *work;
-	/* what is captured in an operator: its number among captures, from 1 */
+	/* nodes by the operators that captured them: number of the capture, from 1 */
 	struct graph_nodes nodes;
 	struct capture *captures;
 	size_t n_captures, captures_room;
-	struct key_index index; /* by numbers of this process: index of items */
+	struct key_index index; /* keyed by numbers of this process: index of items */
 	struct key_index unknown; /* by name */
 };
 
@@ -41,11 +41,11 @@ struct collector {
 	struct process_keys *keys;
 	size_t n_keys;
 	struct process_keys *last;
-	/* items by texts that are the same in all processes */
+	/* items by texts, which are equal in all processes */
 	struct hash_map known, known_unknown;
 };
 
-/* The item of a text, which is freed; *n_items becomes that of the next where it is new. */
+/* Returns the item of a text, and frees the text; *n_items is incremented if the item is new. */
 static size_t item_of(struct hash_map *map, char *text, size_t n_items, bool *is_new)
 {
 	size_t item = torsh_hash_map_put_text(map, text, n_items)->value;
@@ -74,7 +74,7 @@ static const char *text_of(const struct recorded_process *process, uint32_t labe
 	return text ? text : "";
 }
 
-/* What distinguishes spans of a process: two numbers. */
+/* Returns the identity of a span within its process, as a number. */
 static uint64_t key_of(const struct process_keys *keys, const struct span *span,
 		       enum operator_group group)
 {
@@ -99,7 +99,9 @@ static uint64_t key_of(const struct process_keys *keys, const struct span *span,
 	}
 }
 
-/* The same for all processes. Stacks are a process's own. */
+/*
+ * Returns an identity that is equal in all processes. Not for stacks, which belong to one process.
+ */
 static char *key_text(const struct span *span, enum operator_group group, const struct step *step)
 {
 	const struct recorded_process *process = span->process;
@@ -147,7 +149,7 @@ static void fill_total(struct operator_total *total, const struct span *span,
 		total->step = step->number;
 }
 
-/* The place of a span's total; made where it is the first. */
+/* Returns the index of a span's total, and creates it if it is new. */
 static size_t place_of(struct collector *collector, struct process_keys *keys,
 		       const struct span *span)
 {
@@ -209,7 +211,7 @@ static bool is_wanted(struct collector *collector, const struct span *span)
 		process->threads[span->thread].tid == collector->request->tid);
 }
 
-/* Names count as often as they are called; of other keys the outermost span is the whole. */
+/* A name counts each of its calls; for other keys the outermost span includes the inner ones. */
 static bool is_inside_its_own(struct collector *collector, struct process_keys *keys,
 			      const struct span *span, size_t place)
 {
@@ -219,7 +221,7 @@ static bool is_inside_its_own(struct collector *collector, struct process_keys *
 	       place_of(collector, keys, outer) == place;
 }
 
-/* What is inside has been added to the span; what it did itself is the rest. */
+/* The time of inner spans has been added to the span; the rest is its own. */
 static void add_span(struct collector *collector, struct process_keys *keys, struct span *span,
 		     const struct flops *own)
 {
@@ -258,15 +260,15 @@ static void add_span(struct collector *collector, struct process_keys *keys, str
 /* ---- spans of the same name inside of each other --------------------------------------------- */
 
 /*
- * The first call inside of one of its own name, which has ended: it counts when another comes, or
- * with the outer one.
+ * The first inner span with its parent's name. It has ended; it is counted when a second one
+ * comes, and merged with the parent otherwise.
  */
 struct nested {
 	struct span span;
 	struct flops own;
 };
 
-/* It isn't the only one after all. */
+/* There is a second inner span: count the first one. */
 static void count_nested(struct collector *collector, struct span *outer)
 {
 	struct nested *nested = outer->own;
@@ -279,7 +281,7 @@ static void count_nested(struct collector *collector, struct span *outer)
 	free(nested);
 }
 
-/* Put the span aside, if it may be the only one in a span of its own name. */
+/* Defer counting the span, if it may be the only one in a span of its name. */
 static bool set_aside(struct collector *collector, const struct span *span, const struct flops *own)
 {
 	struct span *outer =
@@ -294,7 +296,7 @@ static bool set_aside(struct collector *collector, const struct span *span, cons
 	return true;
 }
 
-/* What the only span inside did itself, the span did. */
+/* What the only inner span did counts as done by the outer one. */
 static void merge_nested(struct collector *collector, struct span *span, struct flops *own)
 {
 	struct nested *nested = span->own;
@@ -377,7 +379,7 @@ static uint32_t number_of_capture(struct process_keys *keys, const struct span *
 	return (uint32_t)keys->n_captures;
 }
 
-/* A graph's node ran. It belongs to the operators that captured it, at the time when it ran. */
+/* A node of a graph ran: it belongs to the operators that captured it, at the time when it ran. */
 static void add_node(struct collector *collector, struct process_keys *keys,
 		     const struct activity_record *record)
 {

@@ -7,10 +7,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-/*
- * A hash table of 64-bit keys, not 0, with removal: what is open at a time is all that has to be
- * held.
- */
+/* A hash table of 64-bit keys, not 0, with removal, so that only open ranges take memory. */
 struct map_entry {
 	uint64_t key, value, at_ns;
 	const struct recorded_process *process;
@@ -21,7 +18,7 @@ struct map {
 	size_t n, n_slots; /* a power of two, at most half of it used */
 };
 
-/* Ranges of one domain and source that a thread has open, innermost last. */
+/* Open ranges of one domain and source on a thread, innermost last. */
 struct open_stack {
 	const struct recorded_process *process;
 	struct open_range {
@@ -32,11 +29,11 @@ struct open_stack {
 };
 
 struct region_tables {
-	struct map by_label; /* of one process -> number of the region */
-	struct map by_text; /* -> number of the region */
-	struct map threads; /* of a region: a set */
+	struct map by_label; /* within one process -> number of the region */
+	struct map by_text; /* over all processes -> number of the region */
+	struct map threads; /* (region, thread): a set */
 	struct map stack_of; /* thread, domain and source -> index of an open_stack */
-	struct map started; /* by number: region and begin */
+	struct map started; /* number of a range -> its region and begin */
 	struct map thread_names; /* process and tid -> text */
 	struct map last_ns; /* process -> time of its last event */
 	struct open_stack *stacks;
@@ -79,7 +76,7 @@ static void map_grow(struct map *map)
 	*map = larger;
 }
 
-/* The entry of key; made, with value 0, where *is_new is set. */
+/* Returns the entry of key; if it is new, it has value 0 and *is_new is set. */
 static struct map_entry *map_add(struct map *map, uint64_t key, bool *is_new)
 {
 	struct map_entry *entry;
@@ -93,7 +90,7 @@ static struct map_entry *map_add(struct map *map, uint64_t key, bool *is_new)
 	return entry;
 }
 
-/* What stands behind the hole moves up where its own place is not behind it. */
+/* Later entries of the probe sequence move up into the hole, unless they belong after it. */
 static void map_remove(struct map *map, struct map_entry *entry)
 {
 	size_t hole = (size_t)(entry - map->entries), mask = map->n_slots - 1;
@@ -120,13 +117,13 @@ const char *torsh_regions_source(uint32_t source)
 	return source < sizeof(names) / sizeof(*names) ? names[source] : "unknown";
 }
 
-/* What an event reports, whatever its kind. */
+/* The identity that an event gives to its region, for all kinds of events. */
 struct said {
 	enum region_kind kind;
-	uint32_t name, domain, category, source; /* labels, and enum range_source */
+	uint32_t name, domain, category, source; /* labels; source: enum range_source */
 };
 
-/* What is carried along with the events. */
+/* The context of an event. */
 struct walk {
 	struct regions *regions;
 	const struct recorded_process *process;
@@ -268,7 +265,7 @@ static void end(struct walk *walk)
 	struct map_entry *entry =
 		map_find(started, mix(walk->process->number, walk->event->event.range_end.range));
 
-	/* Of another source than the one that is wanted, it was not looked at. */
+	/* Its source was not requested, so that its begin was ignored. */
 	if (!entry) {
 		walk->regions->n_unpaired_ends += !walk->regions->has_source;
 		return;
@@ -287,7 +284,7 @@ static void mark(struct walk *walk)
 
 	if (!torsh_prepass_has(walk->prepass, walk->process, walk->event->at_ns))
 		return;
-	/* Before the items are looked at: it may move them. */
+	/* Before the item is accessed: this may move the items. */
 	region = find_region(walk, &said);
 	walk->regions->items[region].n++;
 }
@@ -334,7 +331,7 @@ static void name_thread(struct walk *walk)
 		->value = (uintptr_t)name;
 }
 
-/* The source of an event that has one. */
+/* Get the source of an event, if it has one. */
 static bool source_of(const struct event *event, uint32_t *source)
 {
 	switch (event->id) {
@@ -408,7 +405,7 @@ static int visit(void *context, const struct recorded_process *process,
 	return 0;
 }
 
-/* What nobody ended is taken as ended where its process did, or where that was seen last. */
+/* A range without an end ends with its process, or when that was last seen. */
 static void close_range(struct walk *walk, const struct recorded_process *process, size_t region,
 			uint64_t begin_ns)
 {
@@ -443,7 +440,7 @@ static void close_ranges(struct walk *walk)
 	}
 }
 
-/* Those of which all was left out. */
+/* Drop regions without any remaining call. */
 static void drop_empty(struct regions *regions)
 {
 	size_t n = 0;

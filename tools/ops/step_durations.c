@@ -17,13 +17,13 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The duration that so many percent of n sorted durations do not exceed; n > 0. */
+/* Returns the duration that `percent` of the n sorted durations do not exceed; n > 0. */
 static uint64_t percentile(const uint64_t *sorted, size_t n, size_t percent)
 {
 	return sorted[(n * percent + 99) / 100 - 1];
 }
 
-/* The steps of a process by that rule; their number is 0 if it has none. */
+/* Returns the steps of a process by that rule; n is 0 if it has none. */
 static const struct steps *steps_of(const struct prepass *prepass, size_t i, enum step_rule rule)
 {
 	static const struct steps none;

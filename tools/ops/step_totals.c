@@ -9,9 +9,9 @@
 #include "tools/timeline/device/busy.h"
 #include "tools/timeline/device/launch_join.h"
 
-#define STEP_DEVICES_MAX 64u /* of a process; beyond are made up */
+#define STEP_DEVICES_MAX 64u /* per process; more are treated as damage */
 
-/* A device, while it is added up. */
+/* Sums of a device during the pass. */
 struct device_sum {
 	uint32_t device;
 	uint64_t *launched_ns; /* by step */
@@ -26,7 +26,7 @@ struct adder {
 	size_t n_devices, devices_room;
 	struct flops_book *book;
 	struct phase_clock clock;
-	size_t n_entered; /* steps that have begun by the last tensor */
+	size_t n_entered; /* steps that began before the last tensor event */
 	int64_t held_bytes;
 };
 
@@ -55,7 +55,7 @@ static void see_end(void *context, struct span *span)
 	adder->totals[step].flops_all += own.all;
 }
 
-/* Each step begins with what is held then. */
+/* Each step begins with the memory that is allocated then. */
 static void enter_steps(struct adder *adder, uint64_t at_ns)
 {
 	for (; adder->n_entered < adder->steps->n &&
@@ -93,7 +93,7 @@ static void see_launch(void *context, const struct recorded_process *process,
 	torsh_device_join_launch(adder->join, process, event, around);
 }
 
-/* Numbers are a node's: there are few. */
+/* Linear search: a node has few devices. */
 static struct device_sum *find_device(struct adder *adder, uint32_t device)
 {
 	struct device_sum *sum;

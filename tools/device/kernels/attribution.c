@@ -9,8 +9,8 @@
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
-#define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
-#define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
+#define PATH_MAX_OPERATORS 64u /* innermost operators of a path; outer ones are left out */
+#define THREADS_LOST (1u << 20) /* thread numbers beyond the rows that still get a state */
 
 const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METHODS] = {
 #define METHOD(NAME, detail, method, confidence) {#detail, #method, #confidence},
@@ -18,20 +18,23 @@ const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METHODS] = 
 #undef METHOD
 };
 
-/* Operators around something: those of the parent, and one more. */
+/* The enclosing operators: the parent path and one more operator. */
 struct path {
 	uint32_t parent, label;
 };
 
-/* Ranges of one thread that look like operators, the innermost last. */
+/* Open ranges of one thread that have names of operators, innermost last. */
 struct open_ranges {
 	struct span **spans;
 	size_t n, n_room;
 };
 
-/* What launches of one place have in common. path or range is 0: there was none. */
+/*
+ * The operators and ranges around a launch, shared by all launches with the same ones. path or
+ * range is 0: none.
+ */
 struct site {
-	uint32_t path, innermost; /* a label: the last of the path */
+	uint32_t path, innermost; /* innermost: a label, the last of the path */
 	uint32_t range, source; /* a label; enum range_source */
 };
 
@@ -43,13 +46,13 @@ struct known_kernel {
 
 struct process_state {
 	const struct recorded_process *process;
-	struct key_index path_index, site_index; /* by parent and label; by path and range */
+	struct key_index path_index, site_index; /* keyed by parent and label; by path and range */
 	struct path *paths;
 	size_t n_paths, paths_room;
 	struct site *sites;
 	size_t n_sites, sites_room;
 	struct sparse_array threads; /* of struct open_ranges */
-	/* by label: what a range's text names; "": no operator. NULL: not looked at */
+	/* by label: the operator that a range's text names; "": none. NULL: not parsed yet */
 	char **operators;
 	struct known_kernel *kernels; /* by label */
 };
@@ -61,7 +64,7 @@ struct folder {
 
 struct attributor {
 	const struct prepass *prepass;
-	struct folder *folders; /* that were read; at most one a process */
+	struct folder *folders; /* of torch.compile; at most one per process */
 	size_t n_folders;
 	struct process_state *states;
 	size_t n;
@@ -122,8 +125,8 @@ size_t torsh_attribution_operator_in(const char *text)
 		return 0;
 	n += n_name;
 	/*
-	 * An overload, or what emit_nvtx reports behind the name; another scope or other words make
-	 * it a text of its own.
+	 * An overload, or what emit_nvtx appends to the name; a scope or other words make a text
+	 * that names no operator.
 	 */
 	if (text[n] == '.' && n_word(text + n + 1))
 		return text[n + 1 + n_word(text + n + 1)] == '\0' ? n : 0;
@@ -162,7 +165,7 @@ static const char *operator_of_range(struct process_state *state, uint32_t label
 	return state->operators[label];
 }
 
-/* What a process's torch.compile left behind. */
+/* Returns the source code that torch.compile left in the process's cache folder. */
 static const struct inductor *inductor_of(struct attributor *attributor,
 					  const struct process_state *state)
 {
@@ -270,7 +273,7 @@ struct span *torsh_attributor_range(const struct attributor *attributor,
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* A path is never below its parent: the labels of one come to an end. */
+/* Always terminates: the labels of one parent are finite. */
 static uint32_t add_to_path(struct process_state *state, uint32_t parent, uint32_t label)
 {
 	struct key_slot *slot =
@@ -301,7 +304,7 @@ static uint32_t path_of(struct process_state *state, const struct span *innermos
 
 static uint32_t find_site(struct process_state *state, const struct site *site)
 {
-	/* Labels are below 2^30: an agent has 2^18 of them at most. */
+	/* Labels are below 2^30: an agent has at most 2^18 of them. */
 	uint64_t key = ((uint64_t)site->path << 32 | site->range << 2 | site->source) + 1;
 	struct key_slot *slot = torsh_key_index_find(&state->site_index, key);
 
@@ -344,7 +347,7 @@ uint64_t torsh_attributor_place(struct attributor *attributor,
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
-/* Is there an operator by where the launch was? */
+/* Returns whether the launch site gives an operator. */
 static bool by_site(struct process_state *state, const struct site *site,
 		    struct attribution *attribution)
 {
@@ -367,7 +370,7 @@ static bool by_site(struct process_state *state, const struct site *site,
 	return true;
 }
 
-/* By its name, if its launch was not recorded. */
+/* Attribute a kernel by its name, if its launch was not recorded. */
 static void by_name(const struct known_kernel *known, struct attribution *attribution)
 {
 	if (known->fused) {
@@ -400,7 +403,7 @@ void torsh_attribute(struct attributor *attributor, const struct device_activity
 					    .stack = activity->stack,
 					    .is_captured = activity->has_node_stack};
 	if (activity->is_captured || activity->has_launch) {
-		/* 0: no launch. */
+		/* 0: no launch */
 		attribution->site = (site + 1) << 1 | activity->is_captured;
 		attribution->path = state->sites[site].path;
 		if (by_site(state, &state->sites[site], attribution)) {
@@ -449,7 +452,7 @@ struct attributor *torsh_attributor_create(struct recorded_process *const *proce
 		torsh_key_index_create(&state->path_index);
 		torsh_key_index_create(&state->site_index);
 		torsh_sparse_array_create(&state->threads, sizeof(struct open_ranges));
-		/* The first path is none. */
+		/* Path 0 is the empty one. */
 		state->paths =
 			torsh_array_reserve(NULL, 0, &state->paths_room, sizeof(*state->paths));
 		state->n_paths = 1;

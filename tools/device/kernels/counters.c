@@ -8,7 +8,7 @@
 
 #include "tools/base/containers/array.h"
 
-/* More of them is damage. */
+/* Larger numbers mean a damaged recording. */
 enum { LAUNCHES_MAX = 1 << 20, DEVICES_MAX = 64 };
 
 const char *torsh_counter_mode_name(uint32_t mode)
@@ -86,7 +86,7 @@ static struct counter_device *find_device(const struct counter_process *process,
 	return NULL;
 }
 
-/* NULL: there are too many. */
+/* NULL: there are too many devices. */
 static struct counter_device *need_device(struct counter_process *process, uint32_t device)
 {
 	struct counter_device *found = find_device(process, device);
@@ -133,8 +133,8 @@ static void see_metric(struct counter_process *process, const struct event_count
 }
 
 /*
- * A key of what launches are alike in, which others may have too; never 0. Labels are the same
- * where their texts are.
+ * Returns a hash of the launch parameters, never 0. Other parameters may have the same hash.
+ * Labels are equal if their texts are.
  */
 static uint64_t key_of_shape(uint32_t name, const uint32_t grid[3], const uint32_t block[3],
 			     uint32_t shared_bytes)
@@ -169,7 +169,7 @@ static void see_launch(struct counter_process *process, const struct event_count
 		torsh_key_index_fill(&process->by_shape, slot, KEY_OF(launch), launch->number);
 }
 
-/* The kernel of the correlation, new where its values begin. */
+/* Returns the kernel with that correlation id, and creates it at its first value. */
 static struct counter_kernel *need_kernel(struct counter_process *process,
 					  const struct event_counter_range *range)
 {
@@ -219,7 +219,7 @@ size_t torsh_counters_points(const struct counters *counters,
 		const struct counter_metric *metric =
 			torsh_counters_metric(seen, sample->device, number);
 
-		/* Viewers hang on what is infinite. */
+		/* Some viewers hang on infinite numbers. */
 		if (metric->field && isfinite(values[i]))
 			points[n++] = (struct counter_point){
 				.metric = metric,

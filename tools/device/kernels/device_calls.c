@@ -19,7 +19,10 @@ const char *torsh_wait_name(uint32_t kind)
 	return kind < N_WAIT_KINDS ? names[kind] : "unknown";
 }
 
-/* CUpti_ActivityOverheadKind: of the driver below 2^16, of CUPTI and the runtime above. */
+/*
+ * CUpti_ActivityOverheadKind: below 2^16 those of the driver, above those of CUPTI and the
+ * runtime.
+ */
 static const char *overhead_name(uint32_t kind)
 {
 	static const char *const names[] = {
@@ -133,7 +136,7 @@ void torsh_device_calls_create(struct device_calls *calls)
 	*calls = (struct device_calls){0};
 }
 
-/* A launch is a call too. */
+/* A launch is a call, too. */
 #define ADD_CALL(says)                                                                   \
 	add_time(find_time(calls, TIME_CALL, label_or(process, (says)->api, "?"), NULL), \
 		 (says)->duration_ns, (says)->result)

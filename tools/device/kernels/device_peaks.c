@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /*
- * FP32 units per multiprocessor by compute capability, which the device does not report itself; 0:
+ * FP32 units per multiprocessor by compute capability, which the device does not report; 0:
  * unknown.
  */
 static uint32_t fp32_units(const struct event_device *device)
@@ -20,7 +20,7 @@ const char *torsh_device_peaks(const struct event_device *device, struct device_
 	if (!device || !fp32_units(device) || !device->multiprocessors || !device->clock_khz ||
 	    !device->memory_bandwidth)
 		return "the device's peaks are not known";
-	/* A multiply and an add for each unit and tick. */
+	/* A multiply and an add per unit and clock tick. */
 	peaks->gflops = 2e-6 * fp32_units(device) * device->multiprocessors * device->clock_khz;
 	peaks->gb_per_s = (double)device->memory_bandwidth * 1e-9;
 	peaks->ridge = peaks->gflops / peaks->gb_per_s;

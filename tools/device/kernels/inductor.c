@@ -11,15 +11,15 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-#define FILES_MAX 65536u /* of a directory, which several programs may share */
-/* Files and folders to look at: the path comes from a file that anybody may have written. */
+#define FILES_MAX 65536u /* per directory, which several programs may share */
+/* Limit on directory entries: the path is from a file that any user may have written. */
 #define ENTRIES_MAX (1u << 20)
-#define FILE_BYTES_MAX (16u << 20) /* Inductor's own code of a large model has some megabytes */
-#define OPERATORS_MAX 256u /* of one kernel */
+#define FILE_BYTES_MAX (16u << 20) /* Inductor's code for a large model has some megabytes */
+#define OPERATORS_MAX 256u /* per kernel */
 
 static const char comment[] = "Original ATen: [";
 
-/* A list of operators as it stands in a comment: "aten.add, prims.mul". */
+/* A list of operators in a comment: "aten.add, prims.mul". */
 struct list {
 	const char *text;
 	size_t n;
@@ -49,7 +49,7 @@ static bool has_operator(const struct inductor_kernel *kernel, const char *name)
 	return false;
 }
 
-/* "aten.add" becomes "aten::add"; takes nothing. */
+/* Add "aten.add" as "aten::add". Copies the text. */
 static void add_operator(struct inductor_kernel *kernel, const char *text, size_t n)
 {
 	const char *dot = memchr(text, '.', n);
@@ -109,8 +109,8 @@ static void add_kernel(struct inductor *inductor, const char *name, size_t n,
 /* ---- a file ---------------------------------------------------------------------------------- */
 
 /*
- * "NAME = async_compile.triton(" and "NAME.run(": what the line defines or launches. Returns the
- * name's bytes, 0: none.
+ * Find "NAME = async_compile.triton(" or "NAME.run(": what the line defines or launches. Returns
+ * the length of the name, 0: none.
  */
 static size_t find_kernel(const char *line, size_t n, const char **name)
 {

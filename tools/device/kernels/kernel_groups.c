@@ -21,7 +21,7 @@ uint64_t torsh_kernel_group_average(const struct kernel_group *group)
 	return group->timed ? group->total_ns / group->timed : 0;
 }
 
-/* Rows of a name lie together. */
+/* Rows with one name are adjacent. */
 struct kernel_group *torsh_kernel_groups_make(const struct kernels *kernels, size_t *n)
 {
 	struct kernel_group *groups =

@@ -19,7 +19,7 @@ void torsh_kernel_lines_destroy(struct kernel_lines *lines)
 
 static struct kernel_line *find_line(struct kernel_lines *lines, const struct kernel_line *wanted)
 {
-	/* Labels are below 2^30: an agent has 2^18 of them at most. */
+	/* Labels are below 2^30: an agent has at most 2^18 of them. */
 	uint64_t key = ((uint64_t)wanted->name << 34 | (uint64_t)wanted->stack << 2 |
 			(uint64_t)wanted->what) +
 		       1;

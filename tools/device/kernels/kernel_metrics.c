@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define TENSOR_INSTRUCTIONS "sm__inst_executed_pipe_tensor.sum"
-#define COUNTERS_MAX 5u /* names of one metric, and a NULL */
+#define COUNTERS_MAX 5u /* counter names of one metric, and a NULL */
 
 enum metric_way { WAY_SUM, WAY_MEAN, WAY_MAX };
 

@@ -12,8 +12,8 @@
 struct process_state {
 	struct kernel_process *seen;
 	const struct steps *steps;
-	struct call_window labels; /* of the operators around calls of CUDA, for waits */
-	struct key_index rows; /* by numbers of this process: index of rows */
+	struct call_window labels; /* the operators around calls of CUDA, for waits */
+	struct key_index rows; /* keyed by numbers of this process: index of rows */
 };
 
 struct collector {
@@ -21,7 +21,7 @@ struct collector {
 	struct process_state *states;
 	struct attributor *attributor;
 	struct device_join *join;
-	struct hash_map known; /* rows by their text */
+	struct hash_map known; /* rows by their text, over all processes */
 };
 
 static const char *name_of(const struct recorded_process *process,
@@ -39,7 +39,7 @@ static const char *name_of(const struct recorded_process *process,
 	return name && *name ? name : "?";
 }
 
-/* A new row, or another process's of the same text. */
+/* Returns a new row, or another process's row with the same text. */
 static size_t find_row(struct collector *collector, const struct recorded_process *process,
 		       const struct activity_record *record, const struct attribution *by)
 {
@@ -67,11 +67,11 @@ static size_t find_row(struct collector *collector, const struct recorded_proces
 	return kernels->n++;
 }
 
-/* The row of what has this name and came from this place; made where it is the first. */
+/* Returns the row of this name and call site, and creates it if it is new. */
 static struct kernel_row *row_of(struct collector *collector, struct process_state *state,
 				 const struct activity_record *record, const struct attribution *by)
 {
-	/* Labels are below 2^30: an agent has 2^18 of them at most. */
+	/* Labels are below 2^30: an agent has at most 2^18 of them. */
 	uint64_t name = record->what == DEVICE_KERNEL ? record->name : record->kind;
 	uint64_t key = ((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 |
 			(uint64_t)record->what) +
@@ -87,8 +87,8 @@ static struct kernel_row *row_of(struct collector *collector, struct process_sta
 }
 
 /*
- * What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that
- * in which it began.
+ * An activity belongs to the step of its launch, whenever it ran; without a recorded launch, to
+ * the step in which it began.
  */
 static bool is_of_a_step(const struct process_state *state, const struct device_activity *activity)
 {
@@ -126,7 +126,7 @@ static struct process_state *find_state(struct collector *collector,
 	return NULL;
 }
 
-/* A wait is reported after the call that waited, and has that call's number. */
+/* A wait is reported after the call that waited, with the call's correlation id. */
 static void see_call(struct collector *collector, struct process_state *state,
 		     const struct event *event, const struct span *innermost)
 {

@@ -8,11 +8,11 @@
 #include "tools/base/containers/key_index.h"
 #include "tools/base/die.h"
 
-#define BASE UINT64_C(0x9e3779b97f4a7c15) /* of the polynomial, modulo 2^64; odd */
+#define BASE UINT64_C(0x9e3779b97f4a7c15) /* base of the polynomial hash, modulo 2^64; odd */
 
 /*
- * Of every prefix its polynomial, and the powers of its base: two stretches are compared by one
- * subtraction.
+ * The polynomial hash of every prefix, and the powers of its base: two substrings are compared by
+ * one subtraction each.
  */
 struct sequence {
 	const uint64_t *items;
@@ -23,7 +23,7 @@ struct sequence {
 struct candidates {
 	struct layer_run *items;
 	size_t n, n_room;
-	/* by first and last item: of several periods the shortest comes first */
+	/* by first and last item: of several periods the shortest is first */
 	struct key_index known;
 };
 
@@ -61,7 +61,7 @@ static uint64_t hash_of(const struct sequence *sequence, size_t from, size_t n)
 	return sequence->sums[from + n] - sequence->sums[from] * sequence->powers[n];
 }
 
-/* How many items are alike from a and b on, a < b. */
+/* Returns how many items are equal from a and b on, a < b. */
 static size_t alike_after(const struct sequence *sequence, size_t a, size_t b)
 {
 	size_t low = 0, high = sequence->n - b;
@@ -77,7 +77,7 @@ static size_t alike_after(const struct sequence *sequence, size_t a, size_t b)
 	return low;
 }
 
-/* How many are alike before a and b. */
+/* Returns how many items are equal before a and b. */
 static size_t alike_before(const struct sequence *sequence, size_t a, size_t b)
 {
 	size_t low = 0, high = a;
@@ -111,8 +111,8 @@ static void add_candidate(struct candidates *candidates, size_t start, size_t n,
 }
 
 /*
- * Every run of this period is there where an anchor, of those that lie a period apart, is like the
- * next.
+ * Each run of this period contains two anchors, spaced one period apart, with equal items: only
+ * anchors are compared.
  */
 static void find_period(const struct sequence *sequence, size_t period,
 			struct candidates *candidates)
@@ -143,7 +143,10 @@ static int compare_runs(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* What was taken is at least as long: what overlaps it has its first or its last item in it. */
+/*
+ * Runs are taken from the longest to the shortest, so that an overlapping one contains the first
+ * or the last item of this run.
+ */
 static bool is_free(const bool *is_taken, const struct layer_run *run)
 {
 	return !is_taken[run->start] && !is_taken[run->start + run->period * run->n_instances - 1];

@@ -7,13 +7,13 @@
 #define FIRST_MAJOR 7u
 #define LAST_MAJOR 12u
 
-/* The same for all of these capabilities. */
-#define PARTITIONS 4u /* of a multiprocessor, which share out its registers */
-#define REGISTER_UNIT 256u /* registers are given to warps in so many at a time */
+/* Equal for all of these capabilities. */
+#define PARTITIONS 4u /* per multiprocessor; they share its registers */
+#define REGISTER_UNIT 256u /* granularity in which registers are allocated to a warp */
 
-/* From capability 8.0 on. */
+/* From compute capability 8.0 on. */
 #define FIRST_RESERVING_MAJOR 8u
-#define RESERVED_SHARED_BYTES 1024u /* of each block's shared memory the driver keeps for itself */
+#define RESERVED_SHARED_BYTES 1024u /* of each block's shared memory, reserved by the driver */
 
 const char *const torsh_occupancy_limit_names[N_OCCUPANCY_LIMITS] = {
 #define LIMIT(NAME, name) #name,
@@ -31,7 +31,7 @@ static uint64_t warp_registers(const struct event_device *device, uint32_t regis
 	return round_up((uint64_t)registers * device->warp_threads, REGISTER_UNIT);
 }
 
-/* How many blocks the registers of a multiprocessor are enough for. */
+/* Returns the number of blocks that the registers of a multiprocessor allow. */
 static uint64_t blocks_by_registers(const struct event_device *device, uint32_t registers,
 				    uint64_t block_warps)
 {
@@ -85,7 +85,7 @@ static const char *why_not(const struct event_device *device, const struct event
 	return NULL;
 }
 
-/* Of a block; what is more than UINT32_MAX is made up, and counts as that. */
+/* Returns the threads per block; more than UINT32_MAX is invalid, and saturates. */
 static uint64_t count_threads(const struct event_kernel *kernel)
 {
 	uint64_t n = (uint64_t)kernel->block_x * kernel->block_y;

@@ -8,11 +8,11 @@
 
 #include "tools/base/containers/array.h"
 
-#define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
-#define SCOPES_MAX 256u /* more devices than any machine has: those beyond are one */
-#define THREADS_MAX 65536u /* with their own latest frees; further threads share entries */
+#define TENSOR_ON_CUDA 1u /* c10's DeviceType of CUDA */
+#define SCOPES_MAX 256u /* more devices than any machine has: larger numbers share one scope */
+#define THREADS_MAX 65536u /* each with its own latest free; further threads share entries */
 
-/* What a number of an event names. */
+/* The kind of an event's number. */
 enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY, N_SPACES };
 
 _Static_assert(N_SPACES ==
@@ -29,13 +29,16 @@ struct device_undo {
 	struct undone {
 		struct address_range range;
 		enum space space;
-		struct device_block block; /* as it was */
+		struct device_block block; /* its state before the free */
 		uint32_t number;
 	} * items;
 	size_t n, n_room;
 };
 
-/* The first range of a space that overlaps [start, end), or NULL; its owner is the block. */
+/*
+ * Returns the first range of a space that overlaps [start, end), or NULL; the range's owner is the
+ * block.
+ */
 static const struct address_range *find_range(const struct device_blocks *blocks, enum space space,
 					      uint64_t start, uint64_t end)
 {
@@ -124,7 +127,7 @@ uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, 
 	return find_scope(blocks, scope_kind(kind, flags), device);
 }
 
-/* sign: 1 it comes, -1 it goes. */
+/* sign: 1 adds the block, -1 removes it. */
 static void count_block(struct device_blocks *blocks, const struct device_block *block, int sign)
 {
 	struct device_scope *scope = &blocks->scopes[block->scope];
@@ -178,7 +181,7 @@ static void drop_reference(struct device_blocks *blocks, enum space space,
 		end_block(blocks, number);
 }
 
-/* Nothing can live where something new was got: the end of what did was not seen. */
+/* A new block can't overlap a live one: the free of the older block was not recorded. */
 static void end_what_was_there(struct device_blocks *blocks, enum space space, uint64_t begin,
 			       uint64_t end)
 {
@@ -208,7 +211,7 @@ static void add_reference(struct device_blocks *blocks, enum space space, uint64
 	if (!of_handle)
 		return;
 	range = (struct address_range){.start = begin, .end = end, .owner = of_handle->owner};
-	/* Before anything ends: the block may have no other name left. */
+	/* Before any block ends: this reference may be the only remaining one. */
 	blocks->blocks[range.owner].n_refs++;
 	if (space == SPACE_ADDRESS) {
 		end_what_was_there(blocks, space, begin, end);
@@ -347,8 +350,8 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 
 	if (find_range(blocks, undone->space, range.start, range.end)) {
 		/*
-		 * A handle that is still retained; otherwise nobody can have got it, and the
-		 * recording is damaged.
+		 * Only a handle that is still retained can be restored; otherwise the recording is
+		 * damaged.
 		 */
 		if (is_same && undone->space == SPACE_HANDLE) {
 			blocks->blocks[undone->number].n_refs++;
@@ -366,7 +369,7 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 	add_range(blocks, undone->space, &range);
 }
 
-/* The thread's latest free of that did not happen. */
+/* The thread's latest free failed. */
 static void undo_free(struct device_blocks *blocks, uint32_t kind, uint64_t address,
 		      uint32_t thread)
 {
@@ -391,7 +394,7 @@ static void take_failure(struct device_blocks *blocks,
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Count the tensor's bytes in the blocks that it lies in. Returns how many of them do. */
+/* Count the tensor's bytes in the blocks that it overlaps. Returns their number of bytes. */
 static uint64_t count_inside(struct device_blocks *blocks, const struct device_tensor *tensor,
 			     int sign)
 {
@@ -402,7 +405,7 @@ static uint64_t count_inside(struct device_blocks *blocks, const struct device_t
 		struct device_block *block = &blocks->blocks[range->owner];
 		uint64_t part = (range->end < end ? range->end : end) - at, change;
 
-		/* The block may be a later one than the tensor was made in. */
+		/* The block may be newer than the tensor. */
 		if (sign < 0 && part > block->tensor_bytes)
 			part = block->tensor_bytes;
 		change = sign > 0 ? part : -part;
@@ -470,7 +473,7 @@ bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *
 		take_failure(blocks, &event->device_free_failed, origin->thread);
 		break;
 	case EVENT_GRAPH_MEMORY:
-		/* The call made a node of a graph, which frees it when it is launched. */
+		/* The call created a node of a graph; a launch of the graph frees the memory. */
 		if (event->graph_memory.is_told)
 			undo_free(blocks, BLOCK_DEVICE, event->graph_memory.address,
 				  origin->thread);

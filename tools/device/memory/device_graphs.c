@@ -5,10 +5,10 @@
 
 #include "tools/base/containers/array.h"
 
-/* What a node does. */
+/* The allocation or free of a node. */
 struct graph_step {
 	struct event_graph_memory memory;
-	struct device_origin origin; /* of the node */
+	struct device_origin origin; /* where the node was created */
 };
 
 void torsh_device_graphs_create(struct device_graphs *graphs)
@@ -29,7 +29,7 @@ void torsh_device_graphs_destroy(struct device_graphs *graphs)
 	*graphs = (struct device_graphs){0};
 }
 
-/* Numbers of graphs begin with 0. */
+/* Numbers of graphs start at 0, which the index reserves. */
 static uint64_t key_of(uint32_t number)
 {
 	return UINT64_C(1) + number;
@@ -88,7 +88,7 @@ static void take_memory(struct device_graphs *graphs, const struct event_graph_m
 	graph->steps[graph->n++] = (struct graph_step){.memory = *memory, .origin = *origin};
 }
 
-/* Graphs without memory are none of ours, but where their handle was one's that had some. */
+/* A graph without memory nodes is ignored, unless it reuses the handle of one that had some. */
 static void take_executable(struct device_graphs *graphs,
 			    const struct event_graph_executable *event)
 {
@@ -141,7 +141,7 @@ struct launch {
 	void *context;
 };
 
-/* What the launch before got, and nobody freed. */
+/* Frees what the previous launch allocated and nothing freed. */
 static void free_what_is_left(const struct launch *launch)
 {
 	for (size_t i = 0; i < launch->n; i++) {

@@ -22,7 +22,7 @@ static struct device_process *find_process(struct memory_of_devices *memory,
 	return NULL;
 }
 
-/* The number of the step in which it happened, and 1. */
+/* Returns the number of the current step plus 1. */
 static uint32_t step_at(const struct prepass *prepass, const struct recorded_process *process,
 			uint64_t at_ns)
 {
@@ -73,7 +73,7 @@ static void see_framework(struct device_process *process, const struct event_ten
 	framework->reserved = tensor->reserved;
 }
 
-/* Places as scopes. */
+/* Gives each new scope a place. */
 static void follow_scopes(struct device_process *process)
 {
 	while (process->n_places < process->blocks.n_scopes) {
@@ -140,10 +140,7 @@ bool torsh_device_is_joint(const struct device_scope *scope)
 	       scope->kind == SCOPE_PINNED;
 }
 
-/*
- * The heap's highest moment since the last change: the devices had all the while what they have
- * now.
- */
+/* The heap's highest value since the last change: meanwhile the devices had what they have now. */
 static void see_joint(struct device_process *process, const struct event_heap_mark *mark)
 {
 	uint64_t bytes = mark->peak_bytes;
@@ -202,7 +199,7 @@ static void see_refusal(struct device_process *process, const struct event_devic
 	torsh_device_refusals_add(&process->places[scope].refusals, &refusal);
 }
 
-/* A framework's allocator gave up. */
+/* A framework's allocator failed. */
 static void see_out_of_memory(struct device_process *process, const struct event_out_of_memory *out)
 {
 	uint32_t scope;
@@ -225,7 +222,7 @@ static void see_change(struct device_process *process, const struct event *event
 		see_levels(process, origin->at_ns);
 }
 
-/* A launch of a graph is several changes at one time; the heap does not change between them. */
+/* A launch of a graph makes several changes at one time; the heap does not change between them. */
 static void see_graphs_change(void *context, const struct event *event,
 			      const struct device_origin *origin)
 {
@@ -287,8 +284,9 @@ void torsh_device_memory_visit(const struct memory_of_devices *memory,
 }
 
 /*
- * A process's memory ends with it. A process that ends normally queries the driver right before;
- * end_ns is when the writer noticed the end, and another process may have the memory by then.
+ * A process's memory ends with it. A process that ends normally queries the driver immediately
+ * before; end_ns is when the writer noticed the end, and by then another process may have the
+ * memory.
  */
 static void end_levels(const struct device_process *process, struct device_location *place)
 {

@@ -60,11 +60,13 @@ static void add_part(struct shared_devices *shared, const struct memory_of_devic
 
 struct cursor {
 	const struct device_location *place;
-	size_t next; /* of its levels */
-	uint64_t bytes; /* now */
+	size_t next; /* index of its next level */
+	uint64_t bytes; /* current */
 };
 
-/* Of changes at one time what gives back is first, so that the sum is never above the truth. */
+/*
+ * Of changes at the same time a decrease comes first, so that the sum never exceeds the true one.
+ */
 static bool is_before(const struct cursor *a, const struct cursor *b)
 {
 	const struct device_level *x = &a->place->levels[a->next], *y = &b->place->levels[b->next];
@@ -74,7 +76,7 @@ static bool is_before(const struct cursor *a, const struct cursor *b)
 	return x->bytes < a->bytes && y->bytes >= b->bytes;
 }
 
-/* Whose change is the next one; NULL: there is none left. */
+/* Returns the process with the next change; NULL: none is left. */
 static struct cursor *next_change(struct cursor *cursors, size_t n)
 {
 	struct cursor *first = NULL;
@@ -114,7 +116,7 @@ static void find_peak(struct shared_device *device)
  * ----------------------------------------------------------------------------------------------
  */
 
-/* Keep those of several processes; where a part has no UUID, the whole has none. */
+/* Keep places that several processes share. If a part has no UUID, the whole has none. */
 static void keep_shared(struct shared_devices *shared, const struct memory_of_devices *memory)
 {
 	size_t n = 0;

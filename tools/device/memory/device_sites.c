@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which sites hold device memory: at the end, or at a moment, for which the timeline is read again.
+ * The sites that hold device memory, at the end or at a given moment, for which the timeline is
+ * read again.
  */
 #include "tools/device/memory/device_pass.h"
 #include "tools/symbols/cuda_frames.h"
@@ -26,10 +27,10 @@ static void put(struct allocation_sites *sites, const struct recorded_process *p
 			       });
 }
 
-/* In which of the places that are requested? */
+/* The places whose sites are requested. */
 struct wanted {
-	size_t place; /* DEVICE_NO_PLACE: all that joint is the sum of */
-	const bool *is_managed; /* by ordinal, as of the end */
+	size_t place; /* DEVICE_NO_PLACE: all places of the session-wide sum */
+	const bool *is_managed; /* by ordinal, at the end */
 };
 
 static bool is_wanted(const struct wanted *wanted, const struct device_blocks *blocks,
@@ -101,7 +102,7 @@ struct revisit {
 	const struct memory_of_devices *memory;
 	struct device_blocks blocks;
 	struct device_graphs graphs;
-	uint64_t until; /* changes */
+	uint64_t until; /* number of changes to apply */
 };
 
 static void change_again(void *context, const struct event *event,
@@ -109,7 +110,7 @@ static void change_again(void *context, const struct event *event,
 {
 	struct revisit *revisit = context;
 
-	/* The moment may be in the middle of a launch. */
+	/* The moment may be within a launch. */
 	if (revisit->blocks.n_changes != revisit->until)
 		torsh_device_blocks_take(&revisit->blocks, event, origin);
 }

@@ -10,7 +10,7 @@
 #include "tools/symbols/symbols.h"
 
 #define NAME_BYTES 128
-#define FRAMES_MAX 64 /* a longer run of the C library's own frames is none */
+#define FRAMES_MAX 64 /* a longer run of the C library's own frames is not considered */
 
 enum module_kind {
 	LOADER = BOOKKEEPING_LOADER,
@@ -31,7 +31,7 @@ static const struct {
 #undef BOOKKEEPING
 };
 
-/* what NULL: owned by the caller. */
+/* the text is NULL if the caller owns the memory */
 static struct known_function {
 	const char *name, *what;
 } functions[] = {
@@ -51,7 +51,7 @@ enum bookkeeping_kind torsh_bookkeeping_module(const char *path)
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
-	/* Every pattern begins with it, and most modules don't. */
+	/* Every pattern begins so, and most modules don't. */
 	if (name[0] != 'l' || (name[1] != 'i' && name[1] != 'd'))
 		return BOOKKEEPING_NONE;
 	for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++) {
@@ -77,7 +77,7 @@ static bool cut_end(char *name, const char *end)
 	return true;
 }
 
-/* The name without the part that only distinguishes aliases of the function. */
+/* Copy the name without the part that only distinguishes aliases of the function. */
 static void plain_name(const char *function, char *out)
 {
 	static const char *const ends[] = {"_chk", "_internal", "64", "_l"};
@@ -129,7 +129,7 @@ static const char *judge_c_library(struct symbols *symbols, const struct recorde
 	return "C library";
 }
 
-/* The stack without its innermost n frames. */
+/* Returns the stack without its innermost n frames. */
 static uint32_t without_frames(const struct recorded_process *process, uint32_t stack, size_t n)
 {
 	while (n-- && stack && stack < process->n_stacks)
@@ -162,8 +162,8 @@ const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_
 	if (kind == BOOKKEEPING_C_LIBRARY)
 		return judge_c_library(symbols, process, addresses[i - 1]);
 	/*
-	 * Its constructors are run by the loader; whatever else it allocates, the program
-	 * requested.
+	 * The loader runs a library's constructors; what else it allocates is requested by the
+	 * program.
 	 */
 	if (i < n && kind_of(process, addresses[i]) == BOOKKEEPING_LOADER)
 		return "C++ run-time: emergency pool";

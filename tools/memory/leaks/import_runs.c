@@ -8,23 +8,23 @@
 #include "tools/base/die.h"
 
 /*
- * An extension module that is initialised once keeps several blocks of a stack where it has a loop;
- * of those of the popular packages the lower quartile is at most 6.
+ * An extension module that is initialised once may leave several blocks of one stack, allocated in
+ * a loop: in popular packages the lower quartile of these counts is at most 6.
  */
 #define REPEATED_NATIVE 128
 
 enum import_part {
 	PART_NONE,
-	PART_READ, /* of a module's file */
-	PART_BODY, /* the lines of a Python module itself, not what they call */
-	PART_NATIVE, /* an extension module's execution, which follows on its creation */
+	PART_READ, /* reading a module's file */
+	PART_BODY, /* the lines of a Python module itself, without their callees */
+	PART_NATIVE, /* execution of an extension module, after its creation */
 };
 
-/* What one stack allocated for an import. */
+/* What one stack allocated during an import. */
 struct import_count {
 	uint32_t import; /* the stack of the innermost import */
 	enum import_part part;
-	uint64_t times; /* allocations; of PART_NATIVE only those that were not freed */
+	uint64_t times; /* allocations; for PART_NATIVE only those that were not freed */
 };
 
 bool torsh_is_import(const struct recorded_process *process, uint32_t address)
@@ -68,7 +68,7 @@ static bool has_name(const struct recorded_process *process, uint32_t line, cons
 	return function && function->name && ends_with(function->name, end);
 }
 
-/* What a line of Python does for an import, as the innermost line of a stack. */
+/* Returns what the Python line does for an import, as the innermost line of a stack. */
 static enum import_part part_of(struct address_kinds *kinds, uint32_t line)
 {
 	const struct recorded_process *process = kinds->process;
@@ -105,7 +105,7 @@ static int compare_counts(const void *a, const void *b)
 	return (one->times > other->times) - (one->times < other->times);
 }
 
-/* How often a stack allocated, as its part counts it. */
+/* Returns how often a stack allocated, as its part counts it. */
 static uint64_t times_of(const struct recorded_process *process, enum import_part part,
 			 const struct recorded_total *total)
 {
@@ -117,7 +117,7 @@ static uint64_t times_of(const struct recorded_process *process, enum import_par
 	return live ? live->blocks : 0;
 }
 
-/* Sorted; the caller frees them. */
+/* Returns a sorted list; the caller frees it. */
 static struct import_count *count_imports(struct address_kinds *kinds, size_t *n)
 {
 	const struct recorded_process *process = kinds->process;
@@ -142,8 +142,8 @@ static struct import_count *count_imports(struct address_kinds *kinds, size_t *n
 
 /*
  * Returns true if an import ran more than once. Some lines of a body run only the first time, or
- * several times in a loop: the lower quartile of their counts is how often the body ran, if so many
- * files were read. The last read may be of another line: the source before there is bytecode.
+ * several times in a loop: the lower quartile of their counts is the number of runs, provided that
+ * as many files were read. The last read may be of another line: before it the source is bytecode.
  */
 static bool is_repeated(const struct import_count *counts, size_t n)
 {

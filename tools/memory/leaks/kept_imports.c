@@ -8,11 +8,11 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-/* Of one stack below a line of Python: so much is kept on purpose. */
+/* more blocks of one stack below a Python line are not kept on purpose, but grow */
 #define GROWING_BLOCKS 128
 #define GROWING_BYTES (UINT64_C(2) << 20)
-#define STEADY_BLOCKS 16 /* over half of the time of a process */
-/* Of a line: whatever it keeps. */
+#define STEADY_BLOCKS 16 /* likewise, if they are allocated over half of the process's time */
+/* likewise for a Python line, whatever it keeps */
 #define FEW_CALLS 8
 
 uint32_t torsh_kept_import_of(struct address_kinds *kinds, const struct import_runs *runs,
@@ -20,7 +20,7 @@ uint32_t torsh_kept_import_of(struct address_kinds *kinds, const struct import_r
 {
 	const struct recorded_process *process = kinds->process;
 	uint32_t import = 0;
-	/* The addresses with the package's name: so far, and as of the import. */
+	/* Addresses that have a package's name: the last one so far, and that of the import. */
 	uint32_t last = process->n_addresses, named = process->n_addresses;
 
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
@@ -42,8 +42,8 @@ uint32_t torsh_kept_import_of(struct address_kinds *kinds, const struct import_r
 }
 
 /*
- * Key of the lines of Python and the native frames inside of them, without those of the
- * interpreter: calls that CPython has specialised, and those that it has not, have one key.
+ * Returns the key of the Python lines and the native frames inside of them, without the
+ * interpreter's: a call has one key whether CPython has specialised it or not.
  */
 static uint64_t key_of(struct address_kinds *kinds, uint32_t stack)
 {
@@ -62,8 +62,8 @@ static uint64_t key_of(struct address_kinds *kinds, uint32_t stack)
 }
 
 /*
- * The innermost line of Python of a stack; 0: it has none, or it is the import system's own, which
- * runs no loop.
+ * Returns the innermost Python line of a stack; 0: it has none, or it belongs to the import
+ * system, which runs no loop.
  */
 static uint32_t line_of(struct address_kinds *kinds, uint32_t stack)
 {
@@ -83,8 +83,8 @@ static int compare_counts(const void *a, const void *b)
 }
 
 /*
- * How often a line of Python ran, at most: of all that it allocates some is allocated once a call.
- * A tenth is left out: what only the first call allocates.
+ * Returns an upper bound of how often a Python line ran: each call allocates something once. The
+ * tenth with the lowest counts is ignored, because some is allocated only by the first call.
  */
 static uint64_t calls_of(struct address_kinds *kinds, uint32_t line)
 {
@@ -113,7 +113,7 @@ static uint64_t calls_of(struct address_kinds *kinds, uint32_t line)
 struct keyed_site {
 	uint64_t key;
 	const struct allocation_site *site;
-	uint32_t *import; /* set to 0 if what the site holds grows */
+	uint32_t *import; /* set to 0 if the site's memory grows */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -123,7 +123,10 @@ static int compare_keys(const void *a, const void *b)
 	return (one->key > other->key) - (one->key < other->key);
 }
 
-/* Sites of one key: many blocks, much in some of them, or some all the time. */
+/*
+ * Returns whether the sites of one key grow: many blocks, much in some of them, or some all the
+ * time.
+ */
 static bool is_growing(const struct keyed_site *sites, size_t n, uint64_t lifetime_ns)
 {
 	uint64_t blocks = 0, bytes = 0, first_ns = UINT64_MAX, last_ns = 0;
@@ -151,9 +154,9 @@ static uint64_t lifetime_of(const struct allocation_site *sites, size_t n)
 	return n ? last_ns - first_ns : 0;
 }
 
-/* What the imports of a process have in common, by the stack of the import system. */
+/* What the sites of one import share, by the stack of the import system. */
 struct import_facts {
-	const char *package; /* of the first site that has a name */
+	const char *package; /* from the first site that has a name */
 	uint32_t first_step, last_step;
 };
 
@@ -173,7 +176,7 @@ static void add_facts(struct import_facts *facts, const struct found_import *fou
 		facts->last_step = site->last_step;
 }
 
-/* An import of what grows below it is none that keeps it. */
+/* An import below which memory grows is not the reason that it is kept. */
 static void drop_growing(struct found_import *found, struct address_kinds *kinds,
 			 const struct allocation_site *sites, size_t n)
 {
@@ -216,7 +219,7 @@ char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_
 	for (size_t i = 0; i < n; i++) {
 		const struct import_facts *of = &facts[found[i].stack];
 
-		/* The code of a package itself is read before a frame of the package is there. */
+		/* The code of a package is read before a frame of the package exists. */
 		if (found[i].stack && of->package &&
 		    (!of->first_step || of->first_step == of->last_step))
 			packages[i] = torsh_need_text("%s", *found[i].package ? found[i].package

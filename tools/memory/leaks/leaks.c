@@ -34,22 +34,21 @@ static void keep_book(struct leaks *leaks, const char *what, const struct alloca
 	leaks->bookkeeping_bytes += site->bytes;
 }
 
-/* What is queried of all stacks: the rules of one process's addresses, by kind. */
+/* The rules that match one process's stacks, cached by address and kind. */
 struct rules {
 	const struct suppress *suppress;
 	struct symbols *symbols;
 	const struct recorded_process *process;
 	struct address_kinds *kinds;
-	const struct import_runs *runs; /* has no imports where none are to be decided about */
+	const struct import_runs *runs; /* has no imports unless imports are suppressed */
 	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
-	uint64_t *import_bytes; /* by the stack that an import ends at: what its rules would take */
-	/* by rule, where it is of the kind SUPPRESS_KEPT: what it would take */
+	/* by the stack that an import ends at: bytes that its rules would suppress */
+	uint64_t *import_bytes;
+	/* by rule of the kind SUPPRESS_KEPT: bytes that it would suppress */
 	uint64_t *kept_bytes;
 };
 
-/*
- * A rule for a stack; import: the stack of the import that it is for, 0 where it's of another kind.
- */
+/* The rule for a stack. import: the stack of the suppressed import; 0 for rules of another kind. */
 struct ruling {
 	long rule;
 	uint32_t import;
@@ -73,8 +72,8 @@ static long find_rule(const struct rules *rules, enum suppress_kind kind, const 
 }
 
 /*
- * The rule for an address: by the names that are there first, by DWARF's only when these report
- * nothing.
+ * Returns the rule for an address: by the recorded names first, by DWARF's only if these match
+ * none.
  */
 static long rule_of_address(const struct rules *rules, enum suppress_kind kind, uint32_t address)
 {
@@ -106,7 +105,7 @@ static long match_address(struct rules *rules, enum suppress_kind kind, uint32_t
 	return *known;
 }
 
-/* The rule of kinds that look at native frames inside of the innermost line of Python only. */
+/* Returns the rule of kinds that match only native frames inside of the innermost Python line. */
 static long match_inside(struct rules *rules, uint32_t address, struct ruling *imported)
 {
 	if (imported->rule < 0)
@@ -118,7 +117,7 @@ static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 {
 	const struct recorded_process *process = rules->process;
 	struct ruling imported = {.rule = NO_RULE};
-	bool is_inside = true; /* of the innermost line of Python and of the user's own code */
+	bool is_inside = true; /* inside of the innermost line of Python and of own code */
 
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
 		uint32_t address = process->stacks[stack].address;
@@ -166,7 +165,7 @@ static void end_rules(struct rules *rules)
 	free(rules->kept_bytes);
 }
 
-/* Of each of the allocation sites; the caller frees it. */
+/* Returns the rule of each allocation site; the caller frees the list. */
 static struct ruling *find_rulings(struct rules *rules, const struct allocation_site *sites,
 				   size_t n)
 {
@@ -183,7 +182,7 @@ static struct ruling *find_rulings(struct rules *rules, const struct allocation_
 	return rulings;
 }
 
-/* Is it suppressed? Then it is counted for its rule. */
+/* Returns whether the site is suppressed, and counts it for its rule. */
 static bool suppress_holder(struct leaks *leaks, const struct rules *rules,
 			    const struct ruling *ruling, const struct allocation_site *site)
 {
@@ -258,14 +257,17 @@ static void count_at_exec(struct leaks *leaks, const struct recorded_process *pr
 	leaks->exec_bytes += sum->exec_bytes;
 }
 
-/* Sets the kind of bookkeeping of each allocation site, NULL for none; the caller frees it. */
+/*
+ * Returns the kind of bookkeeping of each allocation site, NULL for none; the caller frees the
+ * list.
+ */
 static const char **find_bookkeeping(const struct recorded_process *process,
 				     struct symbols *symbols, const struct allocation_site *sites,
 				     size_t n)
 {
 	const char **found = torsh_need_items(NULL, 0, n, sizeof(*found));
 	uint32_t *callers = torsh_need_items(NULL, 0, n, sizeof(*callers));
-	/* by caller */
+	/* indexed by the caller's stack */
 	uint64_t *bytes = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*bytes));
 
 	for (size_t i = 0; i < n; i++) {
@@ -281,14 +283,14 @@ static const char **find_bookkeeping(const struct recorded_process *process,
 	return found;
 }
 
-/* What decides about the sites of a process; the lists are NULL where nothing is to be decided. */
+/* What decides about the sites of a process; unused lists are NULL. */
 struct decisions {
 	struct rules rules;
 	struct address_kinds kinds;
 	struct import_runs runs;
 	struct ruling *rulings;
 	const char **kept;
-	char **packages; /* of the imports that keep them */
+	char **packages; /* names of the packages that the imports belong to */
 	size_t n;
 };
 
@@ -334,7 +336,7 @@ static void end_decisions(struct decisions *decisions)
 	end_rules(&decisions->rules);
 }
 
-/* Returns true if site number i of the process is no leak; then it is counted for what it is. */
+/* Returns true if site number i of the process is no leak; it is counted as what it is. */
 static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, size_t i,
 			const struct allocation_site *site)
 {
@@ -352,13 +354,13 @@ static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, 
 	return is_suppressed || package;
 }
 
-/* How much of the site's memory was allocated in the window. */
+/* Returns how much of the site's memory was allocated in the window. */
 static enum window_part part_of(const struct leaks *leaks, const struct time_window *window,
 				const struct allocation_site *site)
 {
 	if (!window)
 		return WINDOW_HAS_ALL;
-	/* Of a device each block is a site, and its time that of an event. */
+	/* On a device each block is a site, with the time of its event. */
 	if (leaks->devices)
 		return torsh_window_has(window, site->first_ns) ? WINDOW_HAS_ALL : WINDOW_HAS_NONE;
 	if (!site->has_times)
@@ -366,7 +368,7 @@ static enum window_part part_of(const struct leaks *leaks, const struct time_win
 	return torsh_window_part(window, site->blocks, site->first_ns, site->last_ns);
 }
 
-/* Add a site that may be in the window, unless it's no leak anyway. */
+/* Add a site that may be in the window, unless it is no leak anyway. */
 static void add_undecided(struct leaks *leaks, const struct decisions *decisions, size_t i,
 			  const struct allocation_site *site)
 {
@@ -409,7 +411,7 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 	}
 	leaks->found.n = n;
 	end_decisions(&decisions);
-	/* From before the process began: in no window of it. */
+	/* Blocks of unknown time exist since before the process: they are in no window. */
 	if (!leaks->devices && !window)
 		count_inherited(leaks, process);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Asks each rule about each process, and sorts what it found. See tools/analysis/analysis.h. */
+/* Evaluates all rules for each process, and sorts the findings. */
 #include "tools/analysis/analysis.h"
 
 #include <math.h>
@@ -222,7 +222,7 @@ static bool some_uses_devices(const struct metrics *metrics)
 	return false;
 }
 
-/* Findings that come to less than the rule's floor, all together, are none. */
+/* Drop the findings if their sum is below the rule's floor. */
 static void apply_floor(struct evaluation *evaluation)
 {
 	struct analysis *analysis = evaluation->analysis;
@@ -230,7 +230,7 @@ static void apply_floor(struct evaluation *evaluation)
 
 	for (size_t i = evaluation->first; i < analysis->n; i++)
 		share_pct += analysis->findings[i].share_pct;
-	/* Where there are no shares (NAN) there is no floor. */
+	/* Shares that are NAN have no floor. */
 	if (analysis->n == evaluation->first ||
 	    !(share_pct < torsh_rules[evaluation->rule].floor_pct))
 		return;
@@ -239,7 +239,8 @@ static void apply_floor(struct evaluation *evaluation)
 }
 
 /*
- * is_beside: the process uses no devices, and others do: what can't be evaluated of it is no news.
+ * is_beside: the process uses no devices, and others do: rules that can't be evaluated for it are
+ * not reported.
  */
 static void evaluate(struct evaluation *evaluation, bool is_beside)
 {
@@ -292,7 +293,7 @@ static int compare_findings(const void *a, const void *b)
 	return compare_in_rule(x, y);
 }
 
-/* Of each rule the worst ones. */
+/* Keep the worst findings of each rule. */
 static void keep_worst(struct analysis *analysis)
 {
 	size_t kept[N_RULES] = {0}, n = 0;

@@ -9,7 +9,7 @@
 #include "tools/ops/flops.h"
 
 #define DEVICE_TYPE_CUDA 1u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
-#define OBSERVED_ALLOCATORS_MAX 64u /* devices of a process that one is of; beyond are made up */
+#define OBSERVED_ALLOCATORS_MAX 64u /* per process; more are treated as damage */
 
 static struct metrics_process *find_process(const struct metrics *metrics,
 					    const struct recorded_process *process)
@@ -41,7 +41,7 @@ static void see_activity(void *context, const struct device_activity *activity)
 		return;
 	see_work_end(of, activity->record.begin_ns + activity->record.duration_ns);
 	torsh_attribute(metrics->attributor, activity, &by);
-	/* What was requested before the scope keeps the device busy in it, too. */
+	/* Work launched before the scope keeps the device busy within it, too. */
 	torsh_metrics_stretch(device, activity);
 	if (torsh_scope_at(&of->scope, activity->is_captured ? activity->record.begin_ns
 							     : asked_ns) != STEP_NONE)
@@ -156,8 +156,8 @@ static void see_tensor(struct metrics_process *of, const struct timeline_event *
 }
 
 /*
- * A CUpti_ActivityOverheadKind: flushes, instrumentation, resources, requests of buffers; not what
- * the driver compiles or loads.
+ * A CUpti_ActivityOverheadKind of CUPTI: flushes, instrumentation, resources, requests for
+ * buffers; not the driver's compilation or loading of code.
  */
 static bool is_of_cupti(uint32_t kind)
 {
@@ -222,7 +222,7 @@ static void take_data(struct metrics_process *of, const struct analysis_request 
 	}
 }
 
-/* What was needed for the pass only. */
+/* Frees what only the pass needs. */
 static void end_process(struct metrics_process *of)
 {
 	torsh_hash_map_free(&of->known_work);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * When a device was at work, and for what it waited in between; and what counters report for its
- * work. See metrics.h.
+ * When a device was busy, what it waited for in between, and what counters report about its work.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +9,8 @@
 #include "tools/base/die.h"
 
 /*
- * Between two stretches the device did nothing. Where the later one was requested only then, the
- * host kept it waiting, as HTA has it.
+ * Between two stretches the device was idle. If the later one was launched only after the earlier
+ * one ended, the device waited for the host, as HTA defines it.
  */
 static void add_gap(struct metrics_device *device, const struct time_scope *scope, uint64_t from_ns,
 		    const struct device_stretch *next)
@@ -29,7 +28,7 @@ static void add_gap(struct metrics_device *device, const struct time_scope *scop
 	}
 }
 
-/* What a stretch adds to the union of those before it, which reaches until *until_ns. */
+/* Returns what a stretch adds to the union of earlier ones, which ends at *until_ns. */
 static uint64_t add_to_union(const struct device_stretch *stretch, uint64_t *until_ns,
 			     const struct time_scope *scope)
 {
@@ -82,7 +81,7 @@ static size_t take_values(const struct counter_process *counted,
 	return n;
 }
 
-/* Sums of the kernels that were measured, by the number of launches that are alike. */
+/* Sums over the measured kernels, weighted by the number of launches with the same parameters. */
 static struct kernel_sums *sum_launches(const struct counter_process *counted)
 {
 	struct kernel_sums *sums = torsh_need_items(NULL, 0, counted->n_launches, sizeof(*sums));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Ranks that wait for each other: of the same collective, the rank that comes last is in it for the
- * shortest time, and all others as much longer as they waited. Only durations are compared, so that
- * no clocks have to agree. See tools/analysis/metrics.h.
+ * Ranks that wait for each other: in a collective, the last rank to arrive spends the shortest
+ * time, and the others spend as much more as they wait. Only durations are compared, so that
+ * clocks need not agree.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ void torsh_metrics_collective(struct metrics_process *of, const struct device_ac
 {
 	const char *name = torsh_timeline_label(activity->process, activity->record.name);
 
-	/* Only two take part in a send: ranks don't run the same ones. */
+	/* A send has only two participants: not all ranks run the same ones. */
 	if (!of->process->rank || strstr(name, "SendRecv"))
 		return;
 	of->collectives = torsh_array_reserve(of->collectives, of->n_collectives,
@@ -52,7 +52,7 @@ struct group {
 	size_t n;
 };
 
-/* Those behind `first` that ran the same as it, and it. */
+/* Collect `first` and the later processes that ran the same collectives. */
 static void find_group(struct group *group, struct metrics *metrics, size_t first)
 {
 	group->n = 0;
@@ -79,7 +79,7 @@ static const char *why_not_compared(const struct group *group)
 	return NULL;
 }
 
-/* The rank that was in a collective for the shortest time: it came last. */
+/* Returns the rank with the shortest time in a collective: it arrived last. */
 static size_t last_of(const struct group *group, size_t collective)
 {
 	size_t last = 0;
@@ -92,7 +92,7 @@ static size_t last_of(const struct group *group, size_t collective)
 	return last;
 }
 
-/* waited_ns: of each rank for each other, a row for each that waits. */
+/* waited_ns: how long each rank (row) waited for each other one (column). */
 static void compare_group(const struct group *group, uint64_t *waited_ns)
 {
 	for (size_t c = 0; c < group->ranks[0]->n_collectives; c++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did and the host called, added up by kind. See tools/analysis/metrics.h. */
+/* Device activities and host calls, summed by kind. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/analysis/metrics.h"
 #include "tools/base/containers/array.h"
 
-#define OBSERVED_DEVICES_MAX 64u /* of a process; beyond are made up */
+#define OBSERVED_DEVICES_MAX 64u /* per process; more are treated as damage */
 
 /* ---- rows by their keys ---------------------------------------------------------------------- */
 
-/* The row of a key; n_rows: where it is the first, which is then so. */
+/* Returns the row of a key; n_rows if it is new, and then it is entered as such. */
 static size_t find_row(struct hash_map *map, const void *key, size_t n_key, size_t n_rows)
 {
 	return torsh_hash_map_put(map, key, n_key, n_rows)->value;
@@ -81,7 +81,7 @@ static struct metrics_work *find_work(struct metrics_process *of,
 	return work;
 }
 
-/* As HTA separates communication from computation. */
+/* By name, as HTA separates communication from computation. */
 static bool is_communication(const struct device_activity *activity)
 {
 	const char *name = activity->record.what == DEVICE_KERNEL
@@ -142,7 +142,7 @@ static bool is_of_host(uint32_t kind)
 	       kind == COPY_HTOH;
 }
 
-/* What the host does while the device copies or fills. */
+/* Returns what the host does while the device copies or fills. */
 static enum host_kind kind_of_row(struct metrics_process *of, const struct event *event)
 {
 	const struct event_copy *copy = &event->copy;
@@ -151,7 +151,7 @@ static enum host_kind kind_of_row(struct metrics_process *of, const struct event
 		return event->memset.is_async ? HOST_NONE : HOST_SYNCHRONOUS_MEMSET;
 	if (event->id != EVENT_COPY)
 		return HOST_NONE;
-	/* Within a device a copy need not wait, whatever it is called. */
+	/* A copy within a device need not wait, even if the call is synchronous by name. */
 	if (!copy->is_async)
 		return is_of_host(copy->kind) ? HOST_SYNCHRONOUS_COPY : HOST_NONE;
 	of->n_unknown_memory += is_of_host(copy->kind) &&
@@ -160,7 +160,7 @@ static enum host_kind kind_of_row(struct metrics_process *of, const struct event
 									    : HOST_NONE;
 }
 
-/* The call that requested it; those of graphs don't wait. */
+/* Add the call that launched it; launches of graphs don't wait. */
 static void add_call_of_row(struct metrics_process *of, const struct device_activity *activity,
 			    const struct attribution *by)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which shapes operators meet, and when they are new. See tools/analysis/metrics.h. */
+/* The shapes that operators receive, and when they are new. */
 #include <xxhash.h>
 
 #include "tools/analysis/metrics.h"
 
-/* of an operator that are reported apart: none that comes after them is new */
+/* distinct shapes per operator; later ones never count as new */
 #define SHAPES_MAX 65536u
 
-/* Of the sizes of all tensors, each with the ones before it as its seed; 0: there are none. */
+/* Hashes the sizes of all tensors, chained by the seed; 0: there are none. */
 static uint64_t hash_shapes(const struct inputs *inputs)
 {
 	uint64_t hash = 0;

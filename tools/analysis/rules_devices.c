@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Rules about devices as a whole: when they were at work, and for what they waited. See
- * tools/analysis/rules.h.
- */
+/* Rules about devices as a whole: when they were busy, and what they waited for. */
 #include "tools/analysis/rules.h"
 
 typedef void device_rule(struct evaluation *evaluation, const struct metrics_device *device);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about what the host calls, and loads. See tools/analysis/rules.h. */
+/* Rules about calls that the host makes, and its data loading. */
 #include "tools/analysis/rules.h"
 
-/*
- * Of a rule about calls of one kind: how many count of those of one name and operator, and how long
- * these took.
- */
+/* How many calls of one kind, name and operator count for a rule, and their total time. */
 struct counted_calls {
 	double n, ns;
 };
@@ -24,8 +21,8 @@ static struct counted_calls count(const struct metrics_call *call, enum which_ca
 }
 
 /*
- * A finding for each name and operator. value: of the limit; NULL: it is reported each how many
- * there are.
+ * Fire a finding per name and operator. value: compared with the limit; NULL: the number of calls
+ * is.
  */
 static void fire_calls(struct evaluation *evaluation, enum host_kind kind, enum which_calls which,
 		       enum limit limit, const double *value)

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Rules about kernels: their shapes, and what counters report for them. See tools/analysis/rules.h.
- */
+/* Rules about kernels: their launch parameters, and what counters report about them. */
 #include <string.h>
 
 #include "tools/analysis/rules.h"
 #include "tools/device/kernels/device_peaks.h"
 #include "tools/device/kernels/occupancy.h"
 
-/* What can be reported for kernels of one shape: NULL, or why not. Fires where it has to. */
+/* Evaluates the kernels of one shape, and fires findings. Returns NULL, or why it could not. */
 typedef const char *kernel_rule(struct evaluation *evaluation, const struct metrics_work *work);
 
-/*
- * reason: why none of a process's were looked at, or NULL; none: what is reported where there were
- * none.
- */
+/* reason: why no kernel was evaluated, or NULL; none: the reason if there were no kernels. */
 static void nothing_to_evaluate(struct evaluation *evaluation, const char *reason,
 				size_t n_evaluated, const char *none)
 {
@@ -149,7 +144,7 @@ static const char *register_spills(struct evaluation *evaluation, const struct m
 	return by_metric(evaluation, work, METRIC_SPILLS, LIMIT_REGISTER_SPILLS_WAVEFRONTS);
 }
 
-#define TENSOR_CORES_SINCE 7u /* compute capability */
+#define TENSOR_CORES_SINCE 7u /* compute capability with the first tensor cores */
 
 static const char *gemm_without_tensor_cores(struct evaluation *evaluation,
 					     const struct metrics_work *work)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about devices' memory. See tools/analysis/rules.h. */
+/* Rules about devices' memory. */
 #include "tools/analysis/rules.h"
 
 #define DEVICE_MEMORY "the device's memory"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about ranks of one job. See tools/analysis/rules.h. */
+/* Rules about the ranks of one job. */
 #include "tools/analysis/rules.h"
 
 /*
- * In which the devices communicated and computed nothing: what lies beside computing costs no time.
+ * Returns the time in which the devices communicated and computed nothing: communication during
+ * computation is hidden.
  */
 static uint64_t exposed_ns(const struct metrics_process *of)
 {

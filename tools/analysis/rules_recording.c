@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about the recording itself. See tools/analysis/rules.h. */
+/* Rules about the recording itself. */
 #include <math.h>
 
 #include "tools/analysis/rules.h"
@@ -49,7 +49,7 @@ void torsh_rule_evaluate_counters_refused(struct evaluation *evaluation)
 	}
 }
 
-/* Of all threads, as long as each was there. */
+/* Returns the sum of the lifetimes of all threads. */
 static double count_thread_ns(const struct recorded_process *process, uint64_t last_ns)
 {
 	double ns = 0;

@@ -52,13 +52,13 @@ static bool has_value(const struct finding *finding, const char *name, size_t n)
 	return find_text(finding, name, n) || find_evidence(finding, name, n);
 }
 
-/* Of a sum that may be beyond all numbers. */
+/* Saturates: a sum may exceed UINT64_MAX. */
 static uint64_t whole(double value)
 {
 	return value < 0x1p63 ? (uint64_t)fmax(value, 0) : UINT64_C(1) << 63;
 }
 
-/* "1 copy a step", "12,345 calls", "1.5 calls a step": the first word of the unit is a plural. */
+/* "1 copy a step", "12,345 calls", "1.5 calls a step": the first word of the unit is plural. */
 static void put_count(FILE *out, double value, const char *unit)
 {
 	size_t n = strcspn(unit, " "), n_word = n;
@@ -116,7 +116,7 @@ static void put_value(const struct writer *writer, const char *name, size_t n)
 	}
 }
 
-/* Does each name up to the next ] have a value? */
+/* Returns whether each name up to the next ] has a value. */
 static bool has_all(const struct finding *finding, const char *text)
 {
 	for (; *text != ']'; text++) {

@@ -7,7 +7,7 @@
 #include "tools/base/die.h"
 
 #define STRETCH_BYTES_MAX 30u /* three varints */
-#define RUNS_TRIED 64u /* the youngest: streams have a few for each thread that launches */
+#define RUNS_TRIED 64u /* the most recent ones: streams have few runs per launching thread */
 
 struct stretch_run {
 	struct column_bytes bytes;
@@ -87,7 +87,7 @@ static bool is_earlier(const struct stretch_walk *walk, size_t a, size_t b)
 	return walk->heap[a].stretch.begin_ns < walk->heap[b].stretch.begin_ns;
 }
 
-/* Below i the heap is in order. */
+/* Restores the heap order from i downwards. */
 static void sift_down(struct stretch_walk *walk, size_t i)
 {
 	for (;;) {

@@ -20,7 +20,7 @@ void torsh_scope_create(struct time_scope *scope, const struct prepass_process *
 			uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = &of->steps;
-	/* A schedule's own warm-up is not among the steps. */
+	/* A schedule's warm-up is not among its steps. */
 	size_t n_warmup = steps->is_restricted ? 0 : 1;
 
 	*scope = (struct time_scope){.is_of_steps = steps->n};

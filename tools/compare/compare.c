@@ -7,7 +7,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-/* A row's time has to change by more than this share of its table's: the rest is noise. */
+/* A row's time must change by more than 1 / this of its table's total: less is noise. */
 #define LEAST_SHARE_OF_TIME 100u
 
 const char *const torsh_compare_status_names[N_STATUSES] = {
@@ -103,7 +103,7 @@ static enum compare_status status_of(const struct change *change)
 	return change->after > change->before ? STATUS_WORSE : STATUS_BETTER;
 }
 
-/* The first amount of all rows, in the run with least. */
+/* Returns the sum of all rows' first amount, in the run in which it is smallest. */
 static uint64_t smallest_sum(const struct comparison *comparison, const struct compare_rows *rows)
 {
 	uint64_t smallest = UINT64_MAX;
@@ -132,7 +132,7 @@ static int compare_rows(const void *a, const void *b)
 	return (c->before < d->before) - (c->before > d->before);
 }
 
-/* Rows with more than that in some run: the others cannot change by more. */
+/* Counts rows that exceed that amount in some run: the others cannot change by more. */
 static size_t count_judged(const struct comparison *comparison, const struct compare_rows *rows,
 			   uint64_t least)
 {
@@ -186,7 +186,7 @@ static size_t n_known(const struct comparison *comparison, enum compare_total to
 	return n;
 }
 
-/* A sentence where a total is not known of all runs. */
+/* Adds a note if a total is unknown in some runs. */
 static void note_unknown(struct comparison *comparison, enum compare_total total, const char *what)
 {
 	bool has_before =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which stack or line after is which one before. First those with the same functions and files: by
- * the distance in lines that fits most of them, then the rest in order. Then those that differ in
- * one function's name alone, where the old name has vanished and the new one has appeared. Then
- * those with the same functions in other files.
+ * Matches the stacks or lines of two runs. First those with the same functions and files: by the
+ * line offset that fits most of them, then the rest in order. Then those that differ in one
+ * function's name only, if the old name has vanished and the new one has appeared. Then those with
+ * the same functions in other files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +11,19 @@
 #include "tools/base/die.h"
 #include "tools/compare/compare.h"
 
-#define SHIFTS_MAX 64u /* of a larger group the lines are matched as they are */
-#define ALIKE_PERCENT 25u /* amounts that differ by less speak for one place */
+#define SHIFTS_MAX 64u /* offsets tried per group; with more, lines are not moved */
+#define ALIKE_PERCENT 25u /* amounts that differ by less suggest the same place */
 
 struct matcher {
 	struct comparison *comparison;
 	struct compare_rows *rows;
-	struct compare_row **before, **after; /* those not matched yet; NULL: matched */
+	struct compare_row **before, **after; /* not matched yet; NULL: matched */
 	size_t n_before, n_after;
 	struct hash_map names[N_COMPARE_SIDES]; /* functions of all places of a side */
 	struct hash_map files[N_COMPARE_SIDES];
 };
 
-/* The rows of one group: a part of before and a part of after. */
+/* The rows of one group: a range of before and a range of after. */
 struct group {
 	struct compare_row **before, **after;
 	size_t n_before, n_after;
@@ -41,7 +41,7 @@ static int line_of(const struct compare_row *row)
 	return torsh_place_line(&row->places[!row->is_on[COMPARE_BEFORE]]);
 }
 
-/* The user's line has another number or is in another file. */
+/* Returns whether the user's line has another number or file. */
 static bool is_elsewhere(const struct place *before, const struct place *after)
 {
 	const struct frame *x = before->user, *y = after->user;
@@ -50,7 +50,7 @@ static bool is_elsewhere(const struct place *before, const struct place *after)
 	       (x && y && strcmp(torsh_place_file_of(x), torsh_place_file_of(y)) != 0);
 }
 
-/* Give the row before what the row after has; that one is empty then. */
+/* Move the after row's values into the before row; the after row is empty then. */
 static void merge(const struct matcher *matcher, struct compare_row **before,
 		  struct compare_row **after)
 {
@@ -88,7 +88,7 @@ static bool are_alike(const struct matcher *matcher, const struct compare_row *b
 	return (x > y ? x - y : y - x) <= (x > y ? x : y) / 100 * ALIKE_PERCENT;
 }
 
-/* How well lines fit that moved by so many: a match counts, one with alike amounts twice. */
+/* Score of a line offset: each match counts once, one with similar amounts twice. */
 static size_t weigh_shift(const struct matcher *matcher, const struct group *group, int shift)
 {
 	size_t weight = 0;
@@ -210,8 +210,8 @@ static bool has_name(const struct hash_map *names, const char *name)
 }
 
 /*
- * Is one place the other but for one function's name, which has vanished? Then *from and *to are
- * the names. The files are the same.
+ * Returns whether two places differ only in one function's name, which has vanished; then *from
+ * and *to are the names. The files are the same.
  */
 static bool is_renamed(const struct matcher *matcher, const struct place *before,
 		       const struct place *after, const char **from, const char **to)
@@ -266,7 +266,7 @@ static bool has_own_name(const struct frame *frame)
 	return frame->function && *frame->function != '<';
 }
 
-/* The old file has vanished and the new one has appeared. */
+/* Returns whether the old file has vanished and the new one has appeared. */
 static bool is_file_renamed(const struct matcher *matcher, const struct frame *before,
 			    const struct frame *after)
 {
@@ -275,8 +275,9 @@ static bool is_file_renamed(const struct matcher *matcher, const struct frame *b
 }
 
 /*
- * Are the functions of two places the same ones, and some of them in another file? A function may
- * move between files that stay, where callers of it are the same: a line alone shows no callers.
+ * Returns whether two places have the same functions, some of them in another file. Between two
+ * files that both remain, a function counts as moved if its callers are the same: a line alone
+ * shows no callers.
  */
 static bool is_file_moved(const struct matcher *matcher, const struct place *before,
 			  const struct place *after)
@@ -300,7 +301,7 @@ static bool is_file_moved(const struct matcher *matcher, const struct place *bef
 	return is_moved;
 }
 
-/* The place after that is on the same line, else the first. */
+/* Match the place on the same line, else the first one. */
 static void match_moved(struct matcher *matcher, struct compare_row **before)
 {
 	const struct place *place = &(*before)->places[COMPARE_BEFORE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* One run: its totals, and its rows of stacks, operators, modules, kernels and lines. */
+/* Measures one run: its totals, and its rows of stacks, operators, modules, kernels and lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "tools/memory/peak.h"
 #include "tools/ops/module_totals.h"
 
-/* What the functions here share. */
+/* The context of a measurement. */
 struct measuring {
 	struct comparison *comparison;
 	size_t run;
@@ -43,7 +43,7 @@ static void add_named(const struct measuring *at, enum compare_table table, cons
 	add_amounts(at, row, first, second);
 }
 
-/* Rows of one side are one if their functions, files and user's lines are the same. */
+/* Rows of one side are merged if their functions, files and user's lines are equal. */
 static void add_place(const struct measuring *at, enum compare_table table, struct place *place,
 		      uint64_t first, uint64_t second)
 {
@@ -61,7 +61,7 @@ static void add_place(const struct measuring *at, enum compare_table table, stru
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Without the rules that programs define: the next run's processes have the same numbers. */
+/* Drop the rules that programs defined: the next run's processes have the same numbers. */
 static void restart_suppressions(struct suppress *suppress, size_t n_rules)
 {
 	while (suppress->n > n_rules)
@@ -165,7 +165,7 @@ static void measure_operators(const struct measuring *at)
 	at->comparison->tables[COMPARE_OPS].n_measured++;
 }
 
-/* Operators by the user's line that ran them. */
+/* Sums operators by the user's line that ran them. */
 static void measure_lines(const struct measuring *at)
 {
 	struct operators operators = {0};
@@ -226,7 +226,10 @@ static void measure_kernels(const struct measuring *at)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* "train.py" of python3 train.py, else the name of the program; of what ran last in the first process. */
+/*
+ * Returns "train.py" for python3 train.py, else the program's name; the last program that ran in
+ * the first process.
+ */
 static const char *program_of(const struct compare_run *of)
 {
 	const struct recorded_process *image = of->processes[0];

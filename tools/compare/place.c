@@ -15,7 +15,7 @@ const char *torsh_place_file(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* NULL: no frame is the user's, or its line is not known. */
+/* NULL: no frame is the user's, or its line is unknown. */
 static const struct frame *find_user_frame(const struct frame *const *frames, size_t n_frames)
 {
 	const struct blamed_line blamed =

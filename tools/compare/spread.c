@@ -7,7 +7,10 @@
 #define HALVINGS 60
 #define QUARTER_TURN 1.57079632679489661923
 
-/* The probability of |T| <= sqrt(n_free) tan(angle). */
+/*
+ * The probability of |T| <= sqrt(n_free) tan(angle) for Student's t with n_free degrees of
+ * freedom.
+ */
 static double inside(double angle, size_t n_free)
 {
 	bool is_odd = n_free % 2;
@@ -35,7 +38,7 @@ double torsh_spread_quantile(double alpha, size_t n_free)
 	return sqrt((double)n_free) * tan(low);
 }
 
-/* The sum of squares around the mean of n values, and their range. */
+/* Returns the sum of squared deviations from the mean of n values, and their range. */
 static double sum_squares(const uint64_t *values, size_t n, uint64_t *range)
 {
 	uint64_t least = UINT64_MAX, most = 0;
@@ -63,7 +66,7 @@ uint64_t torsh_spread(const uint64_t *values, size_t n_before, size_t n_after, s
 			sqrt(1 / (double)n_before + 1 / (double)n_after);
 
 	range = range_before > range_after ? range_before : range_after;
-	/* Equal runs have no margin, whatever the mean's last digit. */
+	/* Equal runs have no margin, despite rounding of the mean. */
 	if (!range || margin <= (double)range)
 		return range;
 	return margin < (double)INT64_MAX ? (uint64_t)ceil(margin) : INT64_MAX;

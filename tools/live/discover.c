@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Finds the sessions: the listening sockets that the kernel lists, and the sockets in the agents'
- * folders for users who cannot read that list.
+ * Finds the sessions: the listening sockets that the kernel lists, and, for users who cannot read
+ * that list, the sockets in the agents' folders.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "tools/recording/read.h"
 
 #define SOCKETS "/proc/net/unix"
-#define SOCKET_NAME "/socket" /* in a directory of the session's own, torsh-UID-PID-NUMBER */
+#define SOCKET_NAME "/socket" /* in the session's own directory, torsh-UID-PID-NUMBER */
 #define DIRECTORY_START "torsh-"
 #define LISTENING 0x10000u /* __SO_ACCEPTCON, in the flags of /proc/net/unix */
 
@@ -111,7 +111,7 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 	char *file, error[256] = "";
 	int result = torsh_live_query(path, REQUEST_STATUS, n_sites, &answer);
 
-	/* Stale ones and other users' are no one's business here. */
+	/* Stale sockets and those of other users are ignored. */
 	if (result == -ECONNREFUSED || result == -ENOENT || result == -EACCES ||
 	    result == -ECONNRESET)
 		return;

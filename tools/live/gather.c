@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The recording that a writer's answer to a request for a snapshot makes. */
+/* Makes a recording from a writer's answer to a snapshot request. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 #include "tools/store/recording_write.h"
 
 /*
- * Copy what is not an event out of the recording behind fd, up to n_bytes, and take note of it.
- * Returns 0 or -errno.
+ * Copy all chunks except events from the recording behind fd, up to n_bytes, and collect their
+ * names. Returns 0 or -errno.
  */
 static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to,
 		       struct recording *recording)
@@ -25,7 +25,7 @@ static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to,
 	if (result)
 		return result;
 	torsh_recording_end_at(from, n_bytes);
-	/* Totals are all in the answer: those of checkpoints are replaced while this reads. */
+	/* The answer contains all totals: those of checkpoints are replaced during the read. */
 	torsh_recording_skip(from, CHUNK_EVENTS | CHUNK_CHECKPOINT);
 	while ((result = torsh_recording_next(from, &chunk)) == 1) {
 		result = torsh_recording_append(to, chunk, RECORDING_LAST);

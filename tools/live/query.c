@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* One question to one writer. */
+/* A request to one writer. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,8 +10,8 @@
 #include "tools/live/live.h"
 
 /*
- * A writer answers within milliseconds; one that is far behind its targets reports its status after
- * a second.
+ * A writer answers within milliseconds; one that is far behind its targets reports its status
+ * after a second.
  */
 #define STATUS_TIMEOUT_S 10
 #define TIMEOUT_S 60
@@ -19,8 +19,8 @@
 #define N_FDS 2u
 
 /*
- * Is the socket this user's own? Asked before connecting, which to another's may take as long as
- * they like: that of a queue that they keep full. Returns 0 or -errno.
+ * Check that the socket belongs to this user. Before connecting, because connecting to another
+ * user's socket may block as long as they like: with a full queue. Returns 0 or -errno.
  */
 static int expect_own(const char *path)
 {
@@ -56,7 +56,7 @@ static int connect_to(const char *path, int patience_s)
 		close(fd);
 		return -error;
 	}
-	/* Who began to listen there; only the user id of that process still counts. */
+	/* Only the user id is used: the pid is that of the process that called listen. */
 	if (peer.uid != geteuid()) {
 		close(fd);
 		return -EACCES;

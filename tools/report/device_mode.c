@@ -12,7 +12,7 @@ static const char *mode_name(uint32_t mode)
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
 }
 
-/* How devices were recorded, for people. */
+/* Returns how devices were recorded, as text. */
 static const char *mode_text(uint32_t mode)
 {
 	static const char *const texts[] = {[DEVICE_HOST_ONLY] = "kernels were not recorded",

@@ -120,7 +120,7 @@ static void print_where(FILE *out, const struct device_process *process,
 	}
 }
 
-/* "the largest: 2 GiB by cudaMalloc, 1.2 s after the start, when 6.8 GiB were alive; ...". */
+/* Print "the largest: 2 GiB by cudaMalloc, 1.2 s after the start, when 6.8 GiB were alive; ...". */
 static void print_refusal(FILE *out, const char *which, const struct device_process *process,
 			  const struct device_refusal *refusal, struct symbols *symbols)
 {

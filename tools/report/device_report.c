@@ -70,7 +70,7 @@ static uint64_t used_bytes(const struct device_room *room)
 }
 
 /*
- * What the driver counts as used and the program did not get: contexts, code, pools, other
+ * Returns what the driver counts as used beyond the program's memory: contexts, code, pools, other
  * processes.
  */
 static int64_t others_bytes(const struct device_room *room)
@@ -78,7 +78,7 @@ static int64_t others_bytes(const struct device_room *room)
 	return (int64_t)(used_bytes(room) - room->live_bytes);
 }
 
-/* null: the program had none of it, or the driver was not queried. */
+/* null: the program had no pools, or the driver was not queried. */
 static void emit_pools(struct json_writer *json, const char *name, bool is_known, uint64_t reserved,
 		       uint64_t reserved_high, uint64_t used, uint64_t used_high)
 {
@@ -221,7 +221,7 @@ static void print_pools(FILE *out, const char *whose, uint64_t reserved, uint64_
 		torsh_size_human(used, texts[2]));
 }
 
-/* "at the peak", "12 ms before the peak, when 96 % of that was alive". */
+/* Print "at the peak", or "12 ms before the peak, when 96 % of that was alive". */
 static void print_moment(FILE *out, const struct device_process *process, size_t place,
 			 enum device_when when)
 {
@@ -319,7 +319,7 @@ void torsh_device_text(FILE *out, const struct device_process *process, size_t p
 	print_joint(out, process);
 }
 
-/* "cuda:0, pinned", of all processes. Returns false where there are none. */
+/* List "cuda:0, pinned", over all processes. Returns false if there are none. */
 static bool list_names(const struct memory_of_devices *memory, char *out, size_t n_out)
 {
 	const char *seen[NAMES_SHOWN];

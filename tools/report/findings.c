@@ -10,7 +10,7 @@
 #include "tools/base/size.h"
 #include "tools/report/text.h"
 
-/* Of a sum that may be beyond all numbers. */
+/* Saturates: a sum may exceed UINT64_MAX. */
 static uint64_t whole(double value)
 {
 	return value < 0x1p63 ? (uint64_t)fmax(value, 0) : UINT64_C(1) << 63;
@@ -112,7 +112,7 @@ static bool is_first_with_reason(const struct analysis *analysis, int rule)
 	return true;
 }
 
-/* A line for each reason. */
+/* Prints one line per reason. */
 static void print_not_judged(const struct analysis *analysis)
 {
 	for (int i = 0; i < N_RULES; i++) {

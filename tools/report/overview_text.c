@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* `torsh report` for people: one page, most important first. */
+/* `torsh report` as text: one page, the most important first. */
 #include "tools/report/overview.h"
 
 #include <inttypes.h>
@@ -35,8 +35,8 @@ static void print_sites(const struct allocation_sites *sites, size_t n, uint64_t
 }
 
 /*
- * "the writer took 84.5 MiB at most: 42.0 bytes for each of 2,000,000 live blocks, and 13,309
- * stacks"
+ * Print "the writer took 84.5 MiB at most: 42.0 bytes for each of 2,000,000 live blocks, and
+ * 13,309 stacks".
  */
 static void print_writer(const struct profile_writer *writer)
 {
@@ -213,7 +213,7 @@ static void print_threads(const struct overview *overview, const struct overview
 	free(threads);
 }
 
-/* Summed over the processes, which have the same ones. */
+/* Sums over the processes, which all have the same counters. */
 static void print_counters(const struct overview *overview)
 {
 	const struct recorded_process *first = overview->processes[0];
@@ -232,7 +232,7 @@ static void print_counters(const struct overview *overview)
 	}
 }
 
-/* What the numbers cost, and what they rest on. */
+/* Prints the profiler's overhead and the facts that the numbers rest on. */
 static void print_agent(const struct overview *overview, const struct overview_sums *sums)
 {
 	char waited[SIZE_TEXT_BYTES], bytes[SIZE_TEXT_BYTES];

@@ -157,7 +157,7 @@ static void emit_texts(struct json_writer *json, const char *name, char **texts,
 	torsh_json_end_array(json);
 }
 
-/* A number, or null: ranks that the launcher names otherwise are unknown. */
+/* A number, or null: some launchers name ranks by a text. */
 static void emit_rank(struct json_writer *json, const char *rank)
 {
 	uint32_t number = 0;
@@ -166,7 +166,7 @@ static void emit_rank(struct json_writer *json, const char *rank)
 	torsh_json_put_known(json, "rank", is_known, number);
 }
 
-/* What a fork had of its parent's, or null: it is none. */
+/* What a fork inherited from its parent, or null: it is no fork. */
 static void emit_inherited(struct json_writer *json, const struct recorded_process *process)
 {
 	const struct recorded_heap *heap = &process->heap;
@@ -263,7 +263,7 @@ void torsh_parts_emit_recording(struct json_writer *json, const struct recording
 	torsh_json_end_object(json);
 }
 
-/* Whether a counter before counter k of process i has that name. */
+/* Returns whether a counter before counter k of process i has that name. */
 static bool is_earlier_counter(struct recorded_process *const *processes, size_t i, size_t k,
 			       const char *name)
 {
@@ -302,7 +302,7 @@ void torsh_parts_emit_counters(struct json_writer *json, struct recorded_process
 	torsh_json_end_object(json);
 }
 
-/* Whether a note before note k of process i is that text. */
+/* Returns whether a note before note k of process i has that text. */
 static bool is_earlier_note(struct recorded_process *const *processes, size_t i, size_t k,
 			    const char *text)
 {

@@ -11,7 +11,7 @@
 #define RANGES_SHOWN 8u
 #define RANGES_IN_JSON 1000u
 
-/* The range of consecutive numbers that begins with step i. Returns the step behind it. */
+/* Returns the end of the range of consecutive numbers that begins with step i. */
 static size_t end_of_range(const struct steps *steps, size_t i)
 {
 	for (i++; i < steps->n && steps->items[i].number == steps->items[i - 1].number + 1; i++)
@@ -41,7 +41,7 @@ static void print_ranges(FILE *out, const struct steps *steps)
 		fprintf(out, " and %zu more", steps->n - end);
 }
 
-/* NULL: there is none, or it was kept to. */
+/* NULL: there is no schedule, or the program kept to it. */
 static char *unkept_note(const struct prepass_process *of)
 {
 	char *schedule, *note;
@@ -155,7 +155,7 @@ void torsh_selection_members(struct json_writer *json, struct recorded_process *
 	emit_notes(json, processes, n_processes, prepass);
 }
 
-/* What the spans of all processes are together. */
+/* Sums of spans over all processes. */
 struct spans_sum {
 	uint64_t n, from_ns, to_ns, total_ns;
 };

@@ -15,7 +15,7 @@
 #include "tools/terminal/style.h"
 
 #define FUNCTION_COLUMNS 44
-#define FUNCTION_LONGEST 150 /* templates of C++ are cut here; JSON has them whole */
+#define FUNCTION_LONGEST 150 /* columns: longer C++ templates are cut here; JSON has them whole */
 
 void torsh_text_heading(FILE *out, const char *format, ...)
 {
@@ -55,7 +55,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The most exact known place of a frame, as text. */
+/* Print the most exact place of a frame that is known. */
 static void print_place(FILE *out, const struct frame *frame)
 {
 	if (frame->file && frame->line)
@@ -85,7 +85,7 @@ void torsh_text_function(FILE *out, const char *function)
 		while (is_inside_character(text[n_shown]))
 			n_shown--;
 	}
-	/* A name may be any bytes: a terminal would obey some of them. */
+	/* A name may contain control characters, which a terminal would act on. */
 	for (size_t i = 0; i < n_shown; i++)
 		fputc(iscntrl((unsigned char)text[i]) ? '?' : text[i], out);
 	fputs(n_shown < n ? "..." : "", out);
@@ -120,7 +120,9 @@ void torsh_text_frame(FILE *out, const struct frame *frame)
 	print_place(out, frame);
 }
 
-/* The innermost line of Python where the stack doesn't begin with it: what people look for. */
+/*
+ * Print the innermost Python line if the stack doesn't begin with it, because people look for it.
+ */
 static void print_python_line(FILE *out, const struct allocation_site *site)
 {
 	size_t i = 0;
@@ -197,7 +199,7 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 	torsh_text_stack(out, site->frames, site->n_frames);
 }
 
-/* How it ended and after what time, if known. */
+/* Print how and when it ended, if known. */
 static void print_end(FILE *out, const struct recorded_process *process)
 {
 	uint64_t start_ns = process->start_ns, end_ns = process->end_ns;

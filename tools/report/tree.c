@@ -15,17 +15,17 @@
 /* A line of the tree. */
 struct line {
 	const struct recorded_process *process;
-	const struct leaks_process *leaks; /* NULL: it was not followed */
-	size_t parent; /* its index; their number: none */
+	const struct leaks_process *leaks; /* NULL: the process was not followed */
+	size_t parent; /* index of the parent; n: none */
 };
 
 struct tree {
 	FILE *out;
-	struct line *lines; /* in the order of their starts */
+	struct line *lines; /* in the order of their start */
 	size_t n;
 };
 
-/* A program that was not followed, and became this one. */
+/* Returns whether the line is an unfollowed program that this process ran before an exec. */
 static bool is_unfollowed_former(const struct recorded_process *process,
 				 const struct recorded_process *child)
 {
@@ -33,7 +33,7 @@ static bool is_unfollowed_former(const struct recorded_process *process,
 	       process->end == TORSH__PROCESS__END_KIND__EXECUTED;
 }
 
-/* The latest line before i that had this pid: pids come back. n: there is none. */
+/* Returns the latest line before i with this pid, because pids are reused; n: there is none. */
 static size_t find_pid(const struct tree *tree, size_t i, uint32_t pid)
 {
 	while (i-- > 0) {
@@ -54,7 +54,8 @@ static size_t find_number(const struct tree *tree, size_t i, uint32_t number)
 }
 
 /*
- * What it was before an exec comes before who forked it, and this before who has the parent's pid.
+ * Returns the process's state before an exec if there is one, else the one that forked it, else
+ * the one with the parent's pid.
  */
 static size_t find_parent(const struct tree *tree, size_t i)
 {
@@ -74,7 +75,7 @@ static size_t find_parent(const struct tree *tree, size_t i)
 	return find_pid(tree, i, child->parent_pid);
 }
 
-/* On its one line, whatever it holds. */
+/* Print an argument on one line, whatever it contains. */
 static void print_argument(FILE *out, const char *argument)
 {
 	size_t n = strlen(argument), n_shown = n < ARGUMENT_COLUMNS ? n : ARGUMENT_COLUMNS;
@@ -129,7 +130,7 @@ static size_t next_child(const struct tree *tree, size_t parent, size_t i)
 	return i;
 }
 
-/* prefix: what precedes each line of these children, but for their own branch. */
+/* prefix: precedes each line of these children, before their own branch. */
 static void print_children(const struct tree *tree, size_t parent, const char *prefix)
 {
 	for (size_t i = next_child(tree, parent, 0), next; i < tree->n; i = next) {

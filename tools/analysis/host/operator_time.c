@@ -13,7 +13,7 @@ static bool covers(const struct span *span)
 	return span->kind == SPAN_OPERATOR && (span->scope != OP_USER || span->traits & NAME_DATA);
 }
 
-/* The program's own scopes, such as that of an optimizer's step, are around Python too. */
+/* The program's own scopes, such as an optimizer's step, include time in Python. */
 static bool is_covered(const struct span *span)
 {
 	const struct span *outer = torsh_span_outer_operator(span);
@@ -28,7 +28,7 @@ static bool has_equal_types(const struct input *a, const struct input *b)
 	return a->n_type == b->n_type && memcmp(a->text, b->text, a->n_type) == 0;
 }
 
-/* aten::copy_(self, source, non_blocking): all conversions end there. */
+/* All conversions end in aten::copy_(self, source, non_blocking). */
 static bool is_conversion(struct operator_time *time, const struct span *span)
 {
 	const char *text = torsh_timeline_label(span->process, span->inputs);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Rules about what lines allocate and free again, over and over. See tools/analysis/rules.h. A line
- * is the innermost one of Python of a stack, else the innermost address in the program itself, else
- * the stack.
+ * Rules about lines that allocate and free again and again. A stack's line is its innermost Python
+ * line, else its innermost address in the program itself, else the stack.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,10 +13,10 @@
 
 #define NO_HEAP "no allocation of the host was recorded"
 
-/* What the stacks of one line allocated. */
+/* The allocations of one line. */
 struct line {
 	uint64_t key;
-	uint32_t stack; /* of the most bytes */
+	uint32_t stack; /* the stack that allocated most bytes */
 	uint64_t stack_bytes;
 	uint64_t blocks, bytes;
 };
@@ -57,7 +56,7 @@ static int compare_lines(const void *a, const void *b)
 	return (x->key > y->key) - (x->key < y->key);
 }
 
-/* One for each line. */
+/* Merge the entries of each line. */
 static void merge_lines(struct lines *lines)
 {
 	size_t n = 0;
@@ -81,7 +80,7 @@ static void merge_lines(struct lines *lines)
 	lines->n = n;
 }
 
-/* What a stack's row counts for a rule. */
+/* Adds a stack's row to its line, as a rule counts it. */
 typedef void count_total(const struct recorded_process *process, const struct recorded_total *total,
 			 struct line *line);
 
@@ -125,7 +124,7 @@ static void count_temporary(const struct recorded_process *process,
 	line->bytes = total->temporary_bytes;
 }
 
-/* reason: why not, besides; NULL: nothing. */
+/* reason: a further reason why not; NULL: none. */
 static bool can_evaluate(struct evaluation *evaluation, const char *reason)
 {
 	reason = evaluation->of->process->totals.n ? reason : NO_HEAP;
@@ -188,8 +187,8 @@ void torsh_rule_evaluate_large_temporaries(struct evaluation *evaluation)
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /*
- * Blocks that are freed again: of a stack that still has more than a tenth, none. Those of
- * operators are the framework's tensors, which it decides on.
+ * Counts blocks that are freed again: none of a stack that still holds more than a tenth, and none
+ * of operators, because the framework decides on its tensors.
  */
 static void count_in_steps(const struct recorded_process *process,
 			   const struct recorded_total *total, struct line *line)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about the operators of a program without devices. See tools/analysis/rules.h. */
+/* Rules about the operators of a program without devices. */
 #include "tools/analysis/rules.h"
 
 #define STEADY_STEPS "the whole steps after the first"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about what a process takes of the machine. See tools/analysis/rules.h. */
+/* Rules about a process's use of the machine. */
 #include <math.h>
 
 #include "tools/analysis/rules.h"
 
-#define PAGE_BYTES 4096.0 /* the smallest: with larger ones there are fewer faults */
-#define SAMPLED_NS_MIN 500000000u /* some samples at least */
+#define PAGE_BYTES 4096.0 /* the smallest size: larger pages mean fewer faults */
+#define SAMPLED_NS_MIN 500000000u /* minimum time for a useful number of samples */
 
 static const char *no_usage(const struct metrics_process *of)
 {
@@ -40,7 +40,7 @@ void torsh_rule_evaluate_oversubscribed_threads(struct evaluation *evaluation)
 	torsh_finding_add(finding, "cpus", "CPUs", usage->n_cpus);
 }
 
-/* Each page of the resident peak is faulted in once by any program. */
+/* Any program faults in each page of its resident peak once. */
 void torsh_rule_evaluate_page_faults(struct evaluation *evaluation)
 {
 	const struct recorded_process *process = evaluation->of->process;

@@ -13,20 +13,20 @@
 #include "tools/report/screen/screen_processes.h"
 #include "tools/terminal/columns.h"
 
-#define SITE_NUMBERS 38 /* columns before a function, and between it and its place */
-#define NAME_LEAST 16 /* columns that a function keeps */
+#define SITE_NUMBERS 38 /* columns left of a function, and between it and its place */
+#define NAME_LEAST 16 /* minimum width of a function */
 
 /* One process's row. */
 struct row {
 	const struct recorded_process *process;
-	uint64_t rate; /* events a second since it was looked at before */
+	uint64_t rate; /* events per second since the previous frame */
 	bool has_rate;
 };
 
 struct rows {
 	struct row *items;
 	size_t n, n_room;
-	size_t n_running; /* these come first */
+	size_t n_running; /* of these, which are first */
 };
 
 static void keep_past(struct top *top)
@@ -87,10 +87,10 @@ void torsh_top_free(struct top *top)
 	*top = (struct top){0};
 }
 
-/* Takes the text. */
+/* Takes ownership of the text. */
 static void put_line(struct top_frame *frame, bool is_heading, char *text)
 {
-	/* What names of programs and files hold is not for the terminal. */
+	/* Names of programs and files may contain control characters. */
 	for (char *at = text; *at; at++) {
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
 			*at = '?';
@@ -160,7 +160,7 @@ static int compare_rows(const void *a, const void *b, void *order)
 	return rc ? rc : -compare_numbers(one->process->pid, other->process->pid);
 }
 
-/* Add the processes that run; if none does, all. */
+/* Add the running processes; all if none runs. */
 static void collect_rows(struct rows *rows, const struct top *top)
 {
 	enum top_order order = top->order;
@@ -227,7 +227,7 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 			 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : ""));
 }
 
-/* "78 have ended: bash 75, sed 3". */
+/* Print "78 have ended: bash 75, sed 3". */
 static void put_ended(struct top_frame *frame, const struct rows *rows)
 {
 	size_t n = rows->n - rows->n_running;
@@ -274,7 +274,7 @@ static void put_processes(struct top_frame *frame, const struct rows *rows, size
 		put_ended(frame, rows);
 }
 
-/* The end of a place stays, which has file and line; a function gives way first. */
+/* The end of a place stays, because it has file and line; the function is cut first. */
 static void put_site(struct top_frame *frame, const struct top_site *site, uint64_t live_bytes,
 		     size_t n_columns)
 {

@@ -9,7 +9,7 @@
 #include "tools/base/die.h"
 #include "tools/terminal/terminal.h"
 
-#define LINES_BESIDE 9 /* of a frame, that are no processes and no allocation sites */
+#define LINES_BESIDE 9 /* lines of a frame that are neither processes nor allocation sites */
 #define KEYS "q quit   s sort   p hold the view"
 
 static int64_t now_ms(void)
@@ -20,7 +20,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Bytes of the text that fit into so many columns: a character of UTF-8 is taken for one. */
+/* Returns how many bytes fit into so many columns: each UTF-8 character counts as one column. */
 static int bytes_in_columns(const char *text, int columns)
 {
 	int n = 0;
@@ -36,7 +36,7 @@ static int bytes_in_columns(const char *text, int columns)
 static void draw(const struct top *top)
 {
 	int n_free = LINES - LINES_BESIDE;
-	/* A third for the processes, where there are that many. */
+	/* A third of the lines for processes, if there are that many. */
 	size_t n_processes = n_free > 3 ? (size_t)n_free / 3 : 1;
 	struct top_frame frame;
 
@@ -54,14 +54,14 @@ static void draw(const struct top *top)
 	torsh_top_frame_free(&frame);
 }
 
-/* Whoever ends the program leaves the terminal as it was. */
+/* Restores the terminal, also on a signal. */
 static void leave_screen(void)
 {
 	if (!isendwin())
 		endwin();
 }
 
-/* Returns false when the user has enough. */
+/* Returns false if the user quits. */
 static bool take_key(struct top *top, int key)
 {
 	switch (key) {

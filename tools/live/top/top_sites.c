@@ -9,9 +9,7 @@
 #include "tools/frames/short_name.h"
 #include "tools/memory/allocation_sites.h"
 
-/*
- * Of functions that were inlined into each other the innermost one that is not a library's header.
- */
+/* Returns the innermost of inlined functions that is not in a library's header. */
 static const struct frame *own_frame(const struct frames *frames)
 {
 	for (size_t i = 0; i < frames->n; i++) {
@@ -62,7 +60,7 @@ static int compare_pointers(const void *a, const void *b)
 	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
 }
 
-/* Texts are interned: other pointers are other texts. */
+/* Texts are interned: equal texts have equal pointers. */
 static int compare_lines(const void *a, const void *b)
 {
 	const struct top_site *one = a, *other = b;
@@ -94,7 +92,7 @@ static int compare_sizes(const void *a, const void *b)
 	return compare_shown(a, b);
 }
 
-/* Sort by compare, and merge what is equal. */
+/* Sort by compare, and merge equal entries. */
 static void merge(struct top_sites *sites, int (*compare)(const void *a, const void *b))
 {
 	size_t n = 0;

@@ -44,7 +44,7 @@ void torsh_next_commands(struct next_command commands[NEXT_COMMANDS],
 	};
 	size_t n = 0;
 
-	/* The page for a browser is the last of them: it has all the rest. */
+	/* The page for a browser is always last: it shows all the rest. */
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all) && n + 1 < NEXT_COMMANDS; i++) {
 		if (all[i].is_wanted)
 			commands[n++] = all[i].command;

@@ -21,13 +21,13 @@
 
 #define LOSSES_SHOWN 3u
 #define NOTES_SHOWN 3u
-#define ROWS_BELOW 6u /* processes that are folded, and the next commands */
+#define ROWS_BELOW 6u /* the line of folded processes, and the next commands */
 
 struct notes {
 	size_t n;
 };
 
-/* What grows from step to step: of interest where nothing leaked. */
+/* Find what grows from step to step, which matters most if nothing leaked. */
 static void find_growth(struct growth *growth, const struct overview *overview)
 {
 	*growth = (struct growth){.found.view = overview->leaks.found.view};
@@ -49,7 +49,7 @@ static void print_verdict(const struct overview *overview)
 	torsh_growth_free(&growth);
 }
 
-/* Rows that losses, notes and what follows them will take. */
+/* Returns how many rows losses, notes and the final lines take. */
 static size_t rows_at_the_end(const struct losses *losses, const struct notes *notes)
 {
 	size_t n_losses = losses->n < LOSSES_SHOWN ? losses->n : LOSSES_SHOWN;
@@ -102,7 +102,7 @@ static void print_losses(const struct losses *losses)
 		torsh_screen_line(STYLE_DIM, 1, "   and %zu more (-v)", losses->n - LOSSES_SHOWN);
 }
 
-/* Findings take the rows that nothing else needs; then what is missing. */
+/* Findings take the rows that nothing else needs; losses follow. */
 static void print_findings_and_losses(const struct overview *overview)
 {
 	struct losses losses;

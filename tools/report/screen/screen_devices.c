@@ -12,7 +12,7 @@
 #define GROUPS_SHOWN 3u
 #define PLACES_SHOWN 3u
 
-/* Why no device was seen at work: the first reason of a process; NULL: unknown. */
+/* Returns why no device activity was recorded: the first process's reason; NULL: unknown. */
 static const char *reason_of(const struct kernels *kernels)
 {
 	const char *reason = NULL;
@@ -47,7 +47,7 @@ static void print_heading(const struct overview_devices *devices)
 		torsh_screen_line(STYLE_WARNING, 1, "%*s%s", SCREEN_INDENT, "", reason);
 }
 
-/* The operators of the kernel of that name: the first, which took most, and how many there are. */
+/* Returns the operators of a kernel: the one with most time, and how many there are. */
 static char *operators_text(const struct kernel_group *group)
 {
 	const char *first = NULL;

@@ -9,9 +9,9 @@
 #include "tools/report/screen/screen_line.h"
 
 #define FINDINGS_SHOWN 4u
-#define ROWS_A_FINDING 5u /* with what is left out */
+#define ROWS_A_FINDING 5u /* including the line of what is left out */
 
-/* The command that shows more of it than this one does; NULL: none. */
+/* Returns the command that shows more of a finding than this one; NULL: none. */
 static const char *command_of(const struct finding *finding)
 {
 	const char *command = torsh_rules[finding->rule].next;
@@ -39,7 +39,7 @@ static void print_finding(const struct finding *finding, struct symbols *symbols
 	free(where);
 }
 
-/* The reason that most of the rules without a decision have; *n is their number. */
+/* Returns the most common reason of rules that were not evaluated; *n is the number of these. */
 static const char *main_reason(const struct analysis *analysis, size_t *n)
 {
 	const char *reason = NULL;

@@ -27,7 +27,7 @@ char *torsh_screen_blamed(const struct allocation_site *site)
 	return torsh_screen_place(torsh_short_place(site->frames[blamed.innermost], directory));
 }
 
-/* ", 64.0 KiB a step" of what grows, else "". Returns out. */
+/* Returns ", 64.0 KiB a step" if the site grows, else "". The text is in out. */
 static const char *growth_text(const struct allocation_site *site, char *out, size_t n_out)
 {
 	char bytes[SIZE_TEXT_BYTES];
@@ -39,7 +39,10 @@ static const char *growth_text(const struct allocation_site *site, char *out, si
 	return out;
 }
 
-/* The user's frames that led there, innermost first: "copy_history < smooth < main train.py:30". */
+/*
+ * Print the user's frames that lead there, innermost first: "copy_history < smooth < main
+ * train.py:30".
+ */
 static void print_callers(const struct allocation_site *site)
 {
 	const char *directory = torsh_working_directory(),
@@ -78,7 +81,7 @@ struct leaked_line {
 	uint64_t bytes;
 };
 
-/* The lines of the named leaks, the largest first; returns their number. */
+/* Fill the lines of the named leaks, the largest first. Returns their number. */
 static size_t find_lines(struct leaked_line *lines, const struct allocation_site *items, size_t n)
 {
 	size_t n_lines = 0;
@@ -105,7 +108,7 @@ static void print_line(const struct leaks *leaks, const struct leaked_line *line
 
 	torsh_size_human(line->bytes, bytes);
 	*grows = '\0';
-	/* Steps are those of one stack: the growth of several is not known from them. */
+	/* Growth is known per stack only: not for a line of several stacks. */
 	if (line->bytes == line->site->bytes)
 		growth_text(line->site, grows, sizeof(grows));
 	if (is_all)

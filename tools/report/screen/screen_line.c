@@ -12,8 +12,8 @@
 #include "tools/terminal/width.h"
 
 #define CURVE_COLUMNS_MAX 100
-#define CURVE_MARGIN 28 /* of the texts around it */
-#define ROW_SLACK 16 /* columns that a row may lose where it folds at a word */
+#define CURVE_MARGIN 28 /* columns of the texts around the curve */
+#define ROW_SLACK 16 /* columns that a row may lose by folding at a word */
 
 static size_t n_rows_printed;
 
@@ -37,7 +37,7 @@ static char *format_text(const char *format, va_list arguments)
 	return text;
 }
 
-/* Print text in a style, cut to what n_rows rows hold behind the used columns. */
+/* Print text in a style, cut to n_rows rows of which the first has `used` columns taken. */
 static void print_cut(enum text_style style, size_t n_rows, size_t used, const char *text)
 {
 	size_t limit = torsh_width_limit(), columns = limit * n_rows - (n_rows - 1) * ROW_SLACK;

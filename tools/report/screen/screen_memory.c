@@ -14,14 +14,17 @@
 #include "tools/terminal/columns.h"
 
 #define LINES_SHOWN 3u
-#define SITES_NAMED 100u /* of which the lines are found */
+#define SITES_NAMED 100u /* sites with the largest usage, which get a line */
 #define PACKAGES_SHOWN 3u
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
 enum curve { CURVE_HEAP, CURVE_RESIDENT };
 
-/* The most in each column's time; a column without samples repeats the one before. */
+/*
+ * Fill each column with the maximum in its time; a column without samples repeats the previous
+ * one.
+ */
 static bool fill_curve(double *values, size_t n, const struct recorded_process *process,
 		       enum curve curve)
 {
@@ -66,7 +69,9 @@ static void print_curve(const struct recorded_process *process, enum curve curve
 
 /* ---- who held the peak ----------------------------------------------------------------------- */
 
-/* The sites of the peak: what imports of packages held is in imports, the others in lines. */
+/*
+ * The sites of the peak, divided: imports has what imports of packages keep, lines has the others.
+ */
 struct holders {
 	struct kept_imports imports;
 	struct allocation_sites lines;
@@ -124,7 +129,7 @@ static void free_holders(struct holders *holders)
 	torsh_sites_free(&holders->lines);
 }
 
-/* What a line of the program held. */
+/* The memory held by a line of the program. */
 struct held_line {
 	char *text;
 	uint64_t bytes;
@@ -153,7 +158,7 @@ static int compare_lines(const void *a, const void *b)
 	return x->bytes == y->bytes ? strcmp(x->text, y->text) : x->bytes < y->bytes ? 1 : -1;
 }
 
-/* The lines of the named sites, each once, the most bytes first; returns their number. */
+/* Fill the lines of the named sites, each once, most bytes first. Returns their number. */
 static size_t find_lines(const struct holders *holders, struct held_line *lines)
 {
 	size_t n = 0;
@@ -185,7 +190,7 @@ static void print_held(uint64_t bytes, uint64_t whole, const char *what)
 			  whole ? 100.0 * (double)bytes / (double)whole : 0, what);
 }
 
-/* "imports: torch 90 MiB, numpy 5 MiB", by package. */
+/* Print "imports: torch 90 MiB, numpy 5 MiB", by package. */
 static void print_imports(const struct kept_imports *imports, uint64_t whole)
 {
 	char *packages = NULL, *text, bytes[SIZE_TEXT_BYTES];
@@ -229,7 +234,7 @@ static void print_holders(const struct overview *overview)
 
 /* ---- the section ----------------------------------------------------------------------------- */
 
-/* What CPython's arenas took when most was mapped. */
+/* Returns what CPython's arenas had when most memory was mapped. */
 static uint64_t arena_bytes(const struct overview *overview, const struct recorded_process *process)
 {
 	struct allocation_sites mapped = {.view = overview->peak.view};
@@ -243,7 +248,7 @@ static uint64_t arena_bytes(const struct overview *overview, const struct record
 	return bytes;
 }
 
-/* Why the resident set is more than the heap. */
+/* Print why the resident set is larger than the heap. */
 static void print_difference(const struct overview *overview, const struct recorded_process *main)
 {
 	uint64_t bytes = arena_bytes(overview, main);
@@ -283,7 +288,7 @@ static void print_heading(const struct overview *overview, const struct recorded
 	free(text);
 }
 
-/* What is no leak, as exec gives it back. */
+/* Print what was alive at an exec, which is no leak. */
 static void print_at_exec(const struct leaks *leaks)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64];

@@ -27,7 +27,7 @@ static bool is_shell(const struct recorded_process *process)
 	return false;
 }
 
-/* A process's part of the work: what it allocated, or the events that it sent. */
+/* A process's share of the work: its allocations, or its events. */
 struct weight {
 	double share;
 	size_t index;
@@ -93,7 +93,7 @@ void torsh_screen_processes_free(struct screen_processes *processes)
 	free(processes->order);
 }
 
-/* The script of an interpreter, else the program. */
+/* Returns an interpreter's script, else the program. */
 static const char *name_of(const struct recorded_process *process)
 {
 	const char *program = torsh_recording_program_name(process), *script, *slash;
@@ -145,7 +145,7 @@ void torsh_screen_processes_main(const struct screen_processes *processes, size_
 
 /* ---- what is folded -------------------------------------------------------------------------- */
 
-/* Processes of one program. */
+/* Processes of one program, which are folded into a line. */
 struct program {
 	const char *name;
 	size_t n;

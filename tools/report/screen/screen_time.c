@@ -11,7 +11,7 @@
 #include "tools/report/screen/screen_line.h"
 
 #define OPERATORS_SHOWN 3u
-#define CURVE_LEAST 20u /* fewer steps are no curve */
+#define CURVE_LEAST 20u /* fewer steps have no curve */
 
 static int compare_operators(const void *a, const void *b)
 {
@@ -85,7 +85,7 @@ static void print_heading(const struct screen_time *time)
 				     steps->longest_number);
 }
 
-/* The durations in the order of the steps, of the first process that has them; up to p99. */
+/* Print the durations of the first process that has steps, in order and cut at p99. */
 static void print_curve(const struct screen_time *time, const struct prepass *prepass)
 {
 	size_t columns = torsh_screen_curve_columns(), i = 0;
@@ -111,7 +111,7 @@ static void print_curve(const struct screen_time *time, const struct prepass *pr
 	free(values);
 }
 
-/* A part of the steps' time. */
+/* A phase's share of the steps' time. */
 struct part {
 	const char *name;
 	uint64_t ns;
@@ -124,7 +124,7 @@ static int compare_parts(const void *a, const void *b)
 	return x->ns == y->ns ? strcmp(x->name, y->name) : x->ns < y->ns ? 1 : -1;
 }
 
-/* "backward 41.0%, forward 32.2%, ...", what takes most first. */
+/* Print "backward 41.0%, forward 32.2%, ...", largest first. */
 static void print_phases(const struct screen_time *time)
 {
 	struct part parts[N_PHASES + 1];

@@ -13,12 +13,12 @@
 #include "tools/terminal/style.h"
 #include "tools/terminal/width.h"
 
-#define NUMBERS_COLUMNS 53 /* before WHERE */
+#define NUMBERS_COLUMNS 53 /* columns left of WHERE */
 #define FUNCTION_COLUMNS 32
-#define PLACE_COLUMNS 24 /* at least that many, if the terminal has them */
+#define PLACE_COLUMNS 24 /* minimum, if the terminal is wide enough */
 #define INDENT_COLUMNS 8
 
-/* A text that fits columns, 0: any number; the caller frees it. */
+/* Cut a text to `columns`, 0: unlimited. The caller frees the result. */
 static char *fit(char *text, size_t columns, enum text_cut cut)
 {
 	char *fitted = torsh_columns_cut(text, columns, cut);
@@ -107,7 +107,7 @@ static void print_where(FILE *out, const struct site_rows *rows, const struct al
 	fputc('\n', out);
 }
 
-/* What the blocks are, and in which operator and module they were allocated. */
+/* Print what the blocks are, and the operator and module that allocated them. */
 static void print_scope(FILE *out, const struct allocation_site *site)
 {
 	const char *operator= torsh_site_operator(site), *module = torsh_site_module(site);
@@ -157,7 +157,7 @@ static void print_site(FILE *out, const struct site_rows *rows, size_t i)
 	const struct allocation_site *site = &rows->items[i];
 	const struct frame *const *frames = site->frames;
 	const char *directory = torsh_working_directory();
-	/* Many stacks filled an arena: only the user's frames are those of all. */
+	/* Many stacks fill an arena: they share only the user's frames. */
 	size_t max_rows = site->is_arena && rows->max_rows ? 1 : rows->max_rows;
 	struct folded_stack stack;
 

@@ -63,6 +63,16 @@ def so_has_its_time():
 
 
 @case
+def the_findings_are_the_reports_sentences():
+    recording = synthetic(4000, 2, 1)
+    sentences = [finding["sentence"] for finding in read_report("report", recording)["inefficiencies"]]
+    assert sentences, "nothing was found in the recording: this test compares nothing"
+    with opened(written(recording)) as report:
+        report.open("findings")
+        expect_equal(sorted(report.texts("main h2 bdi")), sorted(sentences), "sentences of the findings")
+
+
+@case
 def a_page_is_written_at_the_end_of_a_run():
     result, output = record([PROGRAMS / "entries"], env={"TORSH_PROFILER_EXPORT_FORMAT": "html"})
     expect_equal(result.returncode, 0, "status")

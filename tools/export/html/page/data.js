@@ -75,7 +75,8 @@ function decodeTime(data, text) {
 
 function decodeFindings(data, text) {
 	for (const finding of data.findings) {
-		finding.note = text(finding.note);
+		for (const name of ["sentence", "place", "note"])
+			finding[name] = text(finding[name]);
 		for (const name of ["operator", "kernel", "api", "line"])
 			finding.where[name] = text(finding.where[name]);
 	}

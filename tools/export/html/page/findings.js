@@ -73,8 +73,8 @@ export function findingList(findings) {
 		then && h("span", {class: "then"}, h("bdi", {}, visible(then))))));
 }
 
-function whereOf({where}) {
-	return [where.kernel, where.api, where.operator && `in ${where.operator}`, where.device !== null && `device ${where.device}`, where.line]
+function whereOf({where, place}) {
+	return place || [where.kernel, where.api, where.operator && `in ${where.operator}`, where.device !== null && `device ${where.device}`, where.line]
 		.filter(Boolean).join(", ");
 }
 

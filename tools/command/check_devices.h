@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_CHECK_DEVICES_H
 #define TORSH_COMMAND_CHECK_DEVICES_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 
 #define FIGURE_REASON_BYTES 512u
 

@@ -12,7 +12,7 @@
 #include "tools/command/check_devices.h"
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/frames/blamed_line.h"
 #include "tools/frames/frame_kind.h"
 #include "tools/frames/short_name.h"

@@ -13,7 +13,7 @@
 #include "tools/command/export/export_stacks.h"
 #include "tools/command/export/export_timeline.h"
 #include "tools/command/arguments.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/export/exporter.h"
 #include "tools/recording/losses.h"
 #include "tools/terminal/page.h"

@@ -8,7 +8,7 @@
 #include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/export/export_timeline.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 
 static const char doc[] =
 	"Write a recording as one HTML file that a web browser opens without a network.\v"

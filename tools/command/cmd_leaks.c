@@ -4,7 +4,7 @@
 #include "tools/command/command.h"
 #include "tools/command/leaks/helper_processes.h"
 #include "tools/command/leaks/leaks_view.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/report/device_report.h"
 #include "tools/report/growth_report.h"
 #include "tools/frames/folded_stack.h"

@@ -7,7 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/command/command.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/ops/module_totals.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"

@@ -11,7 +11,7 @@
 #include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/arguments.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/command/sort.h"
 #include "tools/ops/operators.h"
 #include "tools/report/parts.h"

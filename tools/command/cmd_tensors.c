@@ -9,7 +9,7 @@
 #include "tools/base/size.h"
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/memory/tensors.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"

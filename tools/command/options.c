@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Parses the common options: each group is an argp, and each kind of command has its children. */
 #include "tools/command/options.h"
 
 #include <errno.h>
@@ -8,15 +9,8 @@
 
 #include "tools/base/die.h"
 #include "tools/command/arguments.h"
-#include "tools/recording/read.h"
 #include "tools/terminal/page.h"
 #include "tools/terminal/terminal_options.h"
-
-/*
- * Stacks that look alike once they have names are merged: so many more than are printed get names
- * for that.
- */
-#define NAMED_BESIDE 100
 
 enum {
 	KEY_JSON = 0x1000,
@@ -457,86 +451,6 @@ void torsh_options_parse_page(int argc, char **argv, const char *doc,
 	add_suppressions(options);
 }
 
-static bool is_wanted(const struct recorded_process *process, const struct read_options *options)
-{
-	uint32_t rank;
-
-	if (options->has_pid && process->pid != options->pid)
-		return false;
-	return !options->has_rank ||
-	       (torsh_recording_rank(process->rank, &rank) && rank == options->rank);
-}
-
-static void select_processes(struct reading *reading, const struct read_options *options)
-{
-	const struct recording *recording = reading->recording;
-
-	reading->processes =
-		torsh_need_items(NULL, 0, recording->n_processes, sizeof(*reading->processes));
-	reading->unfollowed =
-		torsh_need_items(NULL, 0, recording->n_unfollowed, sizeof(*reading->unfollowed));
-	for (size_t i = 0; i < recording->n_unfollowed; i++) {
-		if (is_wanted(recording->unfollowed[i], options))
-			reading->unfollowed[reading->n_unfollowed++] = recording->unfollowed[i];
-	}
-	for (size_t i = 0; i < recording->n_processes; i++) {
-		if (is_wanted(recording->processes[i], options))
-			reading->processes[reading->n_processes++] = recording->processes[i];
-	}
-	if (reading->n_processes)
-		return;
-	if (options->has_rank)
-		torsh_die("%s has no process of rank %u%s", recording->path, options->rank,
-			  options->has_pid ? " with that pid" : "");
-	if (options->has_pid && reading->n_unfollowed)
-		torsh_die("process %u was not followed: %s", options->pid,
-			  reading->unfollowed[0]->not_followed);
-	if (options->has_pid)
-		torsh_die("%s has no process %u", recording->path, options->pid);
-	torsh_die("%s has no process in it: its writer ended before one was recorded",
-		  recording->path);
-}
-
-void torsh_reading_open(struct reading *reading, struct read_options *options)
-{
-	char error[512] = "it can't be read";
-	char *path = torsh_recording_locate(options->path, error, sizeof(error));
-
-	*reading = (struct reading){0};
-	if (!path)
-		torsh_die("%s", error);
-	reading->recording = torsh_recording_read(path, READ_WAIT_S, error, sizeof(error));
-	if (!reading->recording)
-		torsh_die("%s", error);
-	free(path);
-	select_processes(reading, options);
-	reading->symbols = torsh_symbols_create(!options->without_lines);
-	reading->suppress = &options->suppress;
-	for (size_t i = 0; reading->recording->is_being_written && i < reading->n_processes; i++) {
-		if (torsh_recording_is_alive(reading->recording, reading->processes[i])) {
-			torsh_warn("still running: as of its last checkpoint");
-			break;
-		}
-	}
-}
-
-void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
-			   const struct read_options *options)
-{
-	torsh_prepass_make(prepass, reading->recording, reading->processes, reading->n_processes);
-	if (!torsh_prepass_choose(prepass, &options->steps) && options->steps.is_some)
-		torsh_die("%s has no such steps; torsh steps lists them", reading->recording->path);
-}
-
-void torsh_reading_close(struct reading *reading, struct read_options *options)
-{
-	torsh_symbols_destroy(reading->symbols);
-	torsh_recording_destroy(reading->recording);
-	free(reading->processes);
-	free(reading->unfollowed);
-	torsh_suppress_free(&options->suppress);
-}
-
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit)
 {
 	size_t limit = options->has_limit ? options->limit
@@ -544,34 +458,4 @@ size_t torsh_options_limit(const struct read_options *options, size_t n, size_t 
 					  : text_limit;
 
 	return limit && limit < n ? limit : n;
-}
-
-size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
-			    struct symbols *symbols, size_t text_limit)
-{
-	size_t n_large, n_named;
-
-	torsh_sites_sort(sites, options->order);
-	n_large = torsh_sites_put_large_first(sites, options->min_bytes);
-	n_named = torsh_options_limit(options, n_large, text_limit);
-	if (n_named < n_large)
-		n_named = n_large - n_named > NAMED_BESIDE ? n_named + NAMED_BESIDE : n_large;
-	torsh_sites_name(sites, symbols, n_named);
-	torsh_sites_sort(sites, options->order);
-	n_large = torsh_sites_put_large_first(sites, options->min_bytes);
-	return torsh_options_limit(options, n_large, text_limit);
-}
-
-void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading)
-{
-	torsh_prepass_make(&devices->prepass, reading->recording, reading->processes,
-			   reading->n_processes);
-	torsh_device_memory_collect(&devices->memory, reading->recording, reading->processes,
-				    reading->n_processes, &devices->prepass);
-}
-
-void torsh_device_reading_close(struct device_reading *devices)
-{
-	torsh_device_memory_free(&devices->memory);
-	torsh_prepass_free(&devices->prepass);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The common options of all reading commands, and the recording that they select. A command's own
- * argp has torsh_read_argp as a child and a struct read_options as that child's input.
+ * The common options of all reading commands. A command's own argp has torsh_read_argp as a child and
+ * a struct read_options as that child's input. reading.h opens the recording that they select.
  */
 #ifndef TORSH_COMMAND_OPTIONS_H
 #define TORSH_COMMAND_OPTIONS_H
@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/device/memory/device_memory.h"
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/suppress.h"
 #include "tools/timeline/window.h"
@@ -35,17 +34,6 @@ struct read_options {
 };
 
 extern const struct argp torsh_read_argp;
-
-/* A recording, and the processes in it that the options select. */
-struct reading {
-	struct recording *recording;
-	struct symbols *symbols;
-	struct suppress *suppress; /* the options' */
-	struct recorded_process **processes;
-	size_t n_processes;
-	struct recorded_process **unfollowed;
-	size_t n_unfollowed;
-};
 
 /*
  * Parse a command's arguments: options of its own (a NULL key ends them; may be NULL) and the
@@ -93,33 +81,5 @@ void torsh_options_parse_several(int argc, char **argv, const char *args_doc, co
  * for text.
  */
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit);
-
-/* Read the recording that the options select; ends the program if it cannot be read. */
-void torsh_reading_open(struct reading *reading, struct read_options *options);
-
-/* Run the pre-pass over the selected steps; ends the program if none are left. */
-void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
-			   const struct read_options *options);
-/* Free what open has read, and what the options own. */
-void torsh_reading_close(struct reading *reading, struct read_options *options);
-
-/* The device memory in the recording, and the pre-pass that it needs. */
-struct device_reading {
-	struct prepass prepass;
-	struct memory_of_devices memory;
-};
-
-/* Run the pre-pass and collect device memory; ends the program if the recording cannot be read. */
-void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading);
-
-/* Free both. */
-void torsh_device_reading_close(struct device_reading *devices);
-
-/*
- * Sort the allocation sites, name and merge those that are printed, and put them first. Returns the
- * number of these, as torsh_options_limit determines it.
- */
-size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
-			    struct symbols *symbols, size_t text_limit);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "tools/base/json_writer.h"
 #include "tools/command/diff/growth_limits.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 
 struct outcome {
 	const char *name;

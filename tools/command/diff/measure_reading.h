@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_DIFF_MEASURE_READING_H
 #define TORSH_COMMAND_DIFF_MEASURE_READING_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/compare/compare.h"
 
 /* Measure the reading as run number run; it stays open until the comparison is freed. */

@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_EXPORT_EXPORT_STACKS_H
 #define TORSH_COMMAND_EXPORT_EXPORT_STACKS_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/export/exporter.h"
 
 /* Its options. */

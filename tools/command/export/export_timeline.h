@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_EXPORT_TIMELINE_H
 #define TORSH_COMMAND_EXPORT_TIMELINE_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/export/trace.h"
 
 /* Its options. */

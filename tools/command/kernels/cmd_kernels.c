@@ -10,7 +10,7 @@
 #include "tools/command/kernels/kernel_counters.h"
 #include "tools/command/kernels/kernels_calls.h"
 #include "tools/command/kernels/kernels_lines.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/command/sort.h"
 #include "tools/device/kernels/kernel_groups.h"
 #include "tools/report/device_mode.h"

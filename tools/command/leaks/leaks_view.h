@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
 #define TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/memory/leaks/leaks.h"
 
 /* Of processes that a command went through, taken out of the leaks. */

@@ -8,7 +8,7 @@
 #include "tools/base/die.h"
 #include "tools/command/arguments.h"
 #include "tools/command/command.h"
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/command/peak/peak_moments.h"
 #include "tools/command/peak/peak_view.h"
 #include "tools/frames/folded_stack.h"

@@ -6,7 +6,7 @@
 #ifndef TORSH_COMMAND_PEAK_PEAK_MOMENTS_H
 #define TORSH_COMMAND_PEAK_PEAK_MOMENTS_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 
 /* A moment that was requested. */
 struct moment_request {

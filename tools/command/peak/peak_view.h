@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_PEAK_PEAK_VIEW_H
 #define TORSH_COMMAND_PEAK_PEAK_VIEW_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/memory/peak.h"
 #include "tools/report/device_report.h"
 #include "tools/report/device_shared_report.h"

@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_REPORT_OVERVIEW_READING_H
 #define TORSH_COMMAND_REPORT_OVERVIEW_READING_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/report/overview.h"
 
 struct overview_reading {

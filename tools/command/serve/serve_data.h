@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/command/serve/serve_request.h"
 #include "tools/export/trace.h"
 

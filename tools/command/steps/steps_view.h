@@ -3,7 +3,7 @@
 #ifndef TORSH_COMMAND_STEPS_STEPS_VIEW_H
 #define TORSH_COMMAND_STEPS_STEPS_VIEW_H
 
-#include "tools/command/options.h"
+#include "tools/command/reading.h"
 #include "tools/ops/step_totals.h"
 
 struct steps_view {

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The recording that a reading command's options select, open while the command runs. */
+#ifndef TORSH_COMMAND_READING_H
+#define TORSH_COMMAND_READING_H
+
+#include <stddef.h>
+
+#include "tools/command/options.h"
+#include "tools/device/memory/device_memory.h"
+
+/* A recording, and the processes in it that the options select. */
+struct reading {
+	struct recording *recording;
+	struct symbols *symbols;
+	struct suppress *suppress; /* the options' */
+	struct recorded_process **processes;
+	size_t n_processes;
+	struct recorded_process **unfollowed;
+	size_t n_unfollowed;
+};
+
+/* Read the recording that the options select; ends the program if it cannot be read. */
+void torsh_reading_open(struct reading *reading, struct read_options *options);
+
+/* Run the pre-pass over the selected steps; ends the program if none are left. */
+void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
+			   const struct read_options *options);
+
+/* Free what open has read, and what the options own. */
+void torsh_reading_close(struct reading *reading, struct read_options *options);
+
+/* The device memory in the recording, and the pre-pass that it needs. */
+struct device_reading {
+	struct prepass prepass;
+	struct memory_of_devices memory;
+};
+
+/* Run the pre-pass and collect device memory; ends the program if the recording cannot be read. */
+void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading);
+
+/* Free both. */
+void torsh_device_reading_close(struct device_reading *devices);
+
+/*
+ * Sort the allocation sites, name and merge those that are printed, and put them first. Returns the
+ * number of these, as torsh_options_limit determines it.
+ */
+size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
+			    struct symbols *symbols, size_t text_limit);
+
+#endif

@@ -47,7 +47,8 @@ $(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_
 # Write recordings for tests of the readers.
 $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES): $(TEST)/%: test/lib/recordings/%.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $(filter %.c,$^) $(TOOL_LIB) $(TOOL_LIBS)
+$(SYNTHETIC): test/lib/recordings/synthetic_tables.c
 
 # Asks a real libcupti what the agent would measure.
 $(COUNTER_NAMES): test/lib/counter_names.c $(TARGET_LIB) $(BUILD)/flags

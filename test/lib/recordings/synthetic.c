@@ -62,15 +62,15 @@ static void put(struct synthetic *made, uint32_t thread, const struct event *eve
 
 static void emit_kernels(struct synthetic *made)
 {
-	for (size_t i = 0; i < made->n_untold; i++)
-		put(made, 2, &made->untold[i]);
-	made->n_untold = 0;
+	for (size_t i = 0; i < made->n_pending; i++)
+		put(made, 2, &made->pending[i]);
+	made->n_pending = 0;
 }
 
 static void launch_kernel(struct synthetic *made, uint32_t thread)
 {
 	uint32_t stream = (uint32_t)(made->n_kernels % STREAMS);
-	struct event launch = {.id = EVENT_LAUNCH}, *kernel = &made->untold[made->n_untold++];
+	struct event launch = {.id = EVENT_LAUNCH}, *kernel = &made->pending[made->n_pending++];
 
 	launch.launch.api = LAUNCH;
 	launch.launch.correlation = made->correlation += CORRELATION_STRIDE;
@@ -92,7 +92,7 @@ static void launch_kernel(struct synthetic *made, uint32_t thread)
 	kernel->kernel.registers = 32;
 	made->idle_ns[stream] = kernel->kernel.begin + KERNEL_NS;
 	made->n_kernels++;
-	if (made->n_untold == KERNELS_UNTOLD)
+	if (made->n_pending == PENDING_KERNELS)
 		emit_kernels(made);
 }
 

@@ -46,7 +46,7 @@ enum label {
 /* Numbers of stacks: lines of Python, the outermost first. */
 enum stack { NO_STACK, TRAIN_STACK, FORWARD_STACK, N_STACKS };
 
-#define KERNELS_UNTOLD 256u /* that a device keeps before it reports them */
+#define PENDING_KERNELS 256u /* that a device keeps before it reports them */
 #define STREAMS 2u
 /* number of the first thread beyond those of a training, of which the device's is the last */
 #define FIRST_MORE 3u
@@ -61,8 +61,8 @@ struct synthetic {
 	uint32_t kernels_of_operator, correlation;
 	uint32_t n_threads; /* more than the two */
 	uint64_t n_kernels, idle_ns[STREAMS]; /* idle: when the stream's last kernel ends */
-	struct event untold[KERNELS_UNTOLD];
-	size_t n_untold;
+	struct event pending[PENDING_KERNELS];
+	size_t n_pending;
 };
 
 /* Append a chunk to the recording; ends the program if it cannot be written. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Takes the events about device memory: allocations, frees, frees that failed, and tensors. */
 #include "tools/device/memory/device_blocks.h"
 
 #include <inttypes.h>
@@ -7,17 +8,10 @@
 #include <string.h>
 
 #include "tools/base/containers/array.h"
+#include "tools/device/memory/device_block_table.h"
 
 #define TENSOR_ON_CUDA 1u /* c10's DeviceType of CUDA */
-#define SCOPES_MAX 256u /* more devices than any machine has: larger numbers share one scope */
 #define THREADS_MAX 65536u /* each with its own latest free; further threads share entries */
-
-/* The kind of an event's number. */
-enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY, N_SPACES };
-
-_Static_assert(N_SPACES ==
-		       sizeof(((struct device_blocks *)0)->ranges) / sizeof(struct address_ranges),
-	       "a set of ranges for each space");
 
 /*
  * The block that a thread's latest free ended, until the thread's next event shows that the free
@@ -34,32 +28,6 @@ struct device_undo {
 	} * items;
 	size_t n, n_room;
 };
-
-/*
- * Returns the first range of a space that overlaps [start, end), or NULL; the range's owner is the
- * block.
- */
-static const struct address_range *find_range(const struct device_blocks *blocks, enum space space,
-					      uint64_t start, uint64_t end)
-{
-	const struct address_range *range =
-		torsh_address_ranges_above(&blocks->ranges[space], start);
-
-	return range && (range->start < end || range->start <= start) ? range : NULL;
-}
-
-static void add_range(struct device_blocks *blocks, enum space space,
-		      const struct address_range *range)
-{
-	torsh_address_ranges_add(&blocks->ranges[space], range->start, range->end, range->owner);
-}
-
-static enum space space_of(uint32_t kind)
-{
-	if (kind == BLOCK_PHYSICAL)
-		return SPACE_HANDLE;
-	return kind == BLOCK_ARRAY ? SPACE_ARRAY : SPACE_ADDRESS;
-}
 
 void torsh_device_blocks_create(struct device_blocks *blocks)
 {
@@ -86,112 +54,7 @@ void torsh_device_blocks_destroy(struct device_blocks *blocks)
 	*blocks = (struct device_blocks){0};
 }
 
-/* ---- blocks and what they add up to ---------------------------------------------------------- */
-
-static enum device_scope_kind scope_kind(uint32_t kind, uint32_t flags)
-{
-	if (flags & BLOCK_IS_IMPORTED)
-		return SCOPE_IMPORTED;
-	switch (kind) {
-	case BLOCK_MANAGED:
-		return SCOPE_MANAGED;
-	case BLOCK_PINNED:
-		return SCOPE_PINNED;
-	case BLOCK_REGISTERED:
-		return SCOPE_REGISTERED;
-	default:
-		return flags & BLOCK_IS_OF_HOST ? SCOPE_PINNED : SCOPE_CUDA;
-	}
-}
-
-static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind kind,
-			   uint32_t device)
-{
-	if (kind != SCOPE_CUDA)
-		device = DEVICE_NOT_KNOWN;
-	for (size_t i = 0; i < blocks->n_scopes; i++) {
-		if (blocks->scopes[i].kind == kind && blocks->scopes[i].device == device)
-			return (uint32_t)i;
-	}
-	if (blocks->n_scopes >= SCOPES_MAX && device != DEVICE_NOT_KNOWN)
-		return find_scope(blocks, kind, DEVICE_NOT_KNOWN);
-	blocks->scopes = torsh_array_reserve(blocks->scopes, blocks->n_scopes, &blocks->scopes_room,
-					     sizeof(*blocks->scopes));
-	blocks->scopes[blocks->n_scopes] = (struct device_scope){.kind = kind, .device = device};
-	return (uint32_t)blocks->n_scopes++;
-}
-
-uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags,
-				   uint32_t device)
-{
-	return find_scope(blocks, scope_kind(kind, flags), device);
-}
-
-/* sign: 1 adds the block, -1 removes it. */
-static void count_block(struct device_blocks *blocks, const struct device_block *block, int sign)
-{
-	struct device_scope *scope = &blocks->scopes[block->scope];
-
-	scope->n += (uint64_t)(int64_t)sign;
-	scope->bytes += sign > 0 ? block->bytes : -block->bytes;
-	scope->tensor_bytes += sign > 0 ? block->tensor_bytes : -block->tensor_bytes;
-	if (block->flags & BLOCK_IS_UNSIZED)
-		scope->n_unsized += (uint64_t)(int64_t)sign;
-}
-
-static uint32_t take_number(uint32_t *unused, size_t *n_unused, size_t *n)
-{
-	return *n_unused ? unused[--*n_unused] : (uint32_t)(*n)++;
-}
-
-static uint32_t put_block(struct device_blocks *blocks, const struct device_block *block)
-{
-	uint32_t number;
-
-	blocks->blocks = torsh_array_reserve(blocks->blocks, blocks->n_blocks, &blocks->blocks_room,
-					     sizeof(*blocks->blocks));
-	number = take_number(blocks->free_blocks, &blocks->n_free_blocks, &blocks->n_blocks);
-	blocks->blocks[number] = *block;
-	blocks->blocks[number].is_alive = true;
-	count_block(blocks, block, 1);
-	return number;
-}
-
-static void end_block(struct device_blocks *blocks, uint32_t number)
-{
-	struct device_block *block = &blocks->blocks[number];
-
-	count_block(blocks, block, -1);
-	block->is_alive = false;
-	blocks->free_blocks =
-		torsh_array_reserve(blocks->free_blocks, blocks->n_free_blocks,
-				    &blocks->free_blocks_room, sizeof(*blocks->free_blocks));
-	blocks->free_blocks[blocks->n_free_blocks++] = number;
-}
-
 /* ---- what comes ------------------------------------------------------------------------------ */
-
-static void drop_reference(struct device_blocks *blocks, enum space space,
-			   const struct address_range *range)
-{
-	uint32_t number = range->owner;
-
-	torsh_address_ranges_drop(&blocks->ranges[space], range);
-	if (--blocks->blocks[number].n_refs == 0)
-		end_block(blocks, number);
-}
-
-/* A new block can't overlap a live one: the free of the older block was not recorded. */
-static void end_what_was_there(struct device_blocks *blocks, enum space space, uint64_t begin,
-			       uint64_t end)
-{
-	const struct address_range *range;
-
-	while ((range = find_range(blocks, space, begin, end))) {
-		blocks->implicit_frees++;
-		drop_reference(blocks, space, range);
-	}
-}
 
 static uint64_t end_of(uint64_t address, uint64_t bytes)
 {
@@ -205,7 +68,7 @@ static void add_reference(struct device_blocks *blocks, enum space space, uint64
 			  uint64_t begin, uint64_t end)
 {
 	const struct address_range *of_handle =
-		find_range(blocks, SPACE_HANDLE, handle, handle + 1);
+		torsh_device_blocks_find(blocks, SPACE_HANDLE, handle, handle + 1);
 	struct address_range range;
 
 	if (!of_handle)
@@ -214,8 +77,8 @@ static void add_reference(struct device_blocks *blocks, enum space space, uint64
 	/* Before any block ends: this reference may be the only remaining one. */
 	blocks->blocks[range.owner].n_refs++;
 	if (space == SPACE_ADDRESS) {
-		end_what_was_there(blocks, space, begin, end);
-		add_range(blocks, space, &range);
+		torsh_device_blocks_end_overlapped(blocks, space, begin, end);
+		torsh_device_blocks_add_range(blocks, space, &range);
 	} else {
 		blocks->blocks[range.owner].n_retained++;
 	}
@@ -224,7 +87,7 @@ static void add_reference(struct device_blocks *blocks, enum space space, uint64
 static void take_alloc(struct device_blocks *blocks, const struct event_device_alloc *alloc,
 		       const struct device_origin *origin)
 {
-	enum space space = space_of(alloc->kind);
+	enum space space = torsh_device_space(alloc->kind);
 	uint64_t bytes = space == SPACE_HANDLE ? 0 : alloc->bytes,
 		 end = end_of(alloc->address, bytes);
 	struct device_block block = {
@@ -246,16 +109,18 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 		add_reference(blocks, space, handle, alloc->address, end);
 		return;
 	}
-	end_what_was_there(blocks, space, alloc->address, end);
+	torsh_device_blocks_end_overlapped(blocks, space, alloc->address, end);
 	block.scope = torsh_device_blocks_scope(blocks, alloc->kind, alloc->flags, alloc->device);
 	blocks->scopes[block.scope].allocs++;
 	blocks->is_managed =
 		torsh_array_reserve(blocks->is_managed, blocks->n_ordinals, &blocks->managed_room,
 				    sizeof(*blocks->is_managed));
 	blocks->is_managed[blocks->n_ordinals++] = false;
-	add_range(blocks, space,
-		  &(struct address_range){
-			  .start = alloc->address, .end = end, .owner = put_block(blocks, &block)});
+	torsh_device_blocks_add_range(
+		blocks, space,
+		&(struct address_range){.start = alloc->address,
+					.end = end,
+					.owner = torsh_device_blocks_put(blocks, &block)});
 }
 
 /* ---- what goes ------------------------------------------------------------------------------- */
@@ -296,31 +161,31 @@ static void free_range(struct device_blocks *blocks, struct device_undo *undo, e
 		block->n_refs--;
 		return;
 	}
-	drop_reference(blocks, space, range);
+	torsh_device_blocks_drop(blocks, space, range);
 }
 
 static void end_context(struct device_blocks *blocks, uint32_t context)
 {
 	for (size_t i = 0; i < blocks->n_blocks; i++) {
 		const struct device_block *block = &blocks->blocks[i];
-		enum space space = space_of(block->kind);
+		enum space space = torsh_device_space(block->kind);
 		const struct address_range *range;
 
 		if (!block->is_alive || block->context != context || space == SPACE_HANDLE)
 			continue;
-		range = find_range(blocks, space, block->address, block->address + 1);
+		range = torsh_device_blocks_find(blocks, space, block->address, block->address + 1);
 		blocks->left = torsh_array_reserve(blocks->left, blocks->n_left, &blocks->left_room,
 						   sizeof(*blocks->left));
 		blocks->left[blocks->n_left++] = *block;
 		if (range)
-			drop_reference(blocks, space, range);
+			torsh_device_blocks_drop(blocks, space, range);
 	}
 }
 
 static void take_free(struct device_blocks *blocks, const struct event_device_free *freed,
 		      uint32_t thread)
 {
-	enum space space = space_of(freed->kind);
+	enum space space = torsh_device_space(freed->kind);
 	uint64_t end = end_of(freed->address, freed->kind == BLOCK_MAPPING ? freed->bytes : 0);
 	struct device_undo *undo;
 	const struct address_range *range;
@@ -330,7 +195,7 @@ static void take_free(struct device_blocks *blocks, const struct event_device_fr
 		return;
 	}
 	undo = begin_undo(blocks, thread, freed);
-	range = find_range(blocks, space, freed->address, end);
+	range = torsh_device_blocks_find(blocks, space, freed->address, end);
 	if (!range || (freed->kind != BLOCK_MAPPING && range->start != freed->address)) {
 		blocks->unknown_frees++;
 		return;
@@ -338,7 +203,7 @@ static void take_free(struct device_blocks *blocks, const struct event_device_fr
 	do {
 		free_range(blocks, undo, space, range);
 	} while (freed->kind == BLOCK_MAPPING &&
-		 (range = find_range(blocks, space, freed->address, end)));
+		 (range = torsh_device_blocks_find(blocks, space, freed->address, end)));
 }
 
 static void restore(struct device_blocks *blocks, const struct undone *undone)
@@ -348,7 +213,7 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 
 	bool is_same = now->is_alive && now->ordinal == undone->block.ordinal;
 
-	if (find_range(blocks, undone->space, range.start, range.end)) {
+	if (torsh_device_blocks_find(blocks, undone->space, range.start, range.end)) {
 		/*
 		 * Only a handle that is still retained can be restored; otherwise the recording is
 		 * damaged.
@@ -362,11 +227,11 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 	if (is_same) {
 		blocks->blocks[undone->number].n_refs++;
 	} else {
-		range.owner = put_block(blocks, &undone->block);
+		range.owner = torsh_device_blocks_put(blocks, &undone->block);
 		blocks->blocks[range.owner].n_refs = 1;
 		blocks->scopes[undone->block.scope].frees--;
 	}
-	add_range(blocks, undone->space, &range);
+	torsh_device_blocks_add_range(blocks, undone->space, &range);
 }
 
 /* The thread's latest free failed. */
@@ -401,7 +266,7 @@ static uint64_t count_inside(struct device_blocks *blocks, const struct device_t
 	uint64_t at = tensor->address, end = end_of(at, tensor->bytes), inside = 0;
 	const struct address_range *range;
 
-	while (at < end && (range = find_range(blocks, SPACE_ADDRESS, at, at + 1))) {
+	while (at < end && (range = torsh_device_blocks_find(blocks, SPACE_ADDRESS, at, at + 1))) {
 		struct device_block *block = &blocks->blocks[range->owner];
 		uint64_t part = (range->end < end ? range->end : end) - at, change;
 
@@ -447,7 +312,8 @@ static void take_tensor(struct device_blocks *blocks, const struct event_tensor 
 		return;
 	blocks->tensors = torsh_array_reserve(blocks->tensors, blocks->n_tensors,
 					      &blocks->tensors_room, sizeof(*blocks->tensors));
-	number = take_number(blocks->free_tensors, &blocks->n_free_tensors, &blocks->n_tensors);
+	number = torsh_device_blocks_number(blocks->free_tensors, &blocks->n_free_tensors,
+					    &blocks->n_tensors);
 	torsh_hash_map_put(&blocks->live_tensors, &address, sizeof(address), number);
 	tensor = &blocks->tensors[number];
 	*tensor = (struct device_tensor){
@@ -491,7 +357,8 @@ bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *
 const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks,
 						  uint64_t address)
 {
-	const struct address_range *range = find_range(blocks, SPACE_ADDRESS, address, address + 1);
+	const struct address_range *range =
+		torsh_device_blocks_find(blocks, SPACE_ADDRESS, address, address + 1);
 
 	return range ? &blocks->blocks[range->owner] : NULL;
 }

@@ -88,7 +88,7 @@ struct device_blocks {
 	uint64_t unknown_frees, implicit_frees, failed_frees;
 	uint64_t n_changes; /* events that were taken */
 
-	/* Of device_blocks.c alone. */
+	/* Of device_blocks.c and device_block_table.c alone. */
 	/* of blocks' numbers, by what a number names: an address, a handle, an array */
 	struct address_ranges ranges[3];
 	struct hash_map live_tensors; /* their numbers by address */

@@ -6,16 +6,10 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
-#include "tools/export/profile/profile.h"
+#include "tools/export/profile/profile_collect.h"
 
 #define FORWARD_SPANS 65536u /* forward spans are looked for among the latest: a power of two */
 #define DEVICE_CPU 0u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
-
-/* An operator's name, and how often it was called. */
-struct known_name {
-	const char *text;
-	uint64_t n_calls;
-};
 
 /* What is kept of a span while it is open. */
 struct open_span {
@@ -44,8 +38,7 @@ struct collector {
 
 /* ---- names of spans -------------------------------------------------------------------------- */
 
-/* The same in all processes, so that a span's id is its own. */
-static struct known_name *find_name(struct profile_json *profile, const char *text)
+struct known_name *torsh_profile_name(struct profile_json *profile, const char *text)
 {
 	const struct hash_entry *entry =
 		torsh_hash_map_find(&profile->names, text, strlen(text) + 1);
@@ -58,7 +51,7 @@ static struct known_name *find_name(struct profile_json *profile, const char *te
 	return name;
 }
 
-static struct span_id next_id(struct known_name *name)
+struct span_id torsh_profile_next_id(struct known_name *name)
 {
 	return (struct span_id){.name = name->text, .index = name->n_calls++};
 }
@@ -83,9 +76,9 @@ static struct known_name *name_of(struct collector *collector, const struct span
 	char *part;
 
 	if (span->kind == SPAN_OPERATOR)
-		return find_name(collector->profile, text);
+		return torsh_profile_name(collector->profile, text);
 	part = torsh_need(strndup(text, torsh_attribution_operator_in(text)));
-	name = find_name(collector->profile, part);
+	name = torsh_profile_name(collector->profile, part);
 	free(part);
 	return name;
 }
@@ -96,12 +89,12 @@ static struct span_id id_of(struct collector *collector, const struct span *span
 	struct known_name **known;
 
 	if (span->name > span->process->n_functions)
-		return next_id(name_of(collector, span));
+		return torsh_profile_next_id(name_of(collector, span));
 	known = span->kind == SPAN_OPERATOR ? &names->by_label[span->name]
 					    : &names->ranges[span->name];
 	if (!*known)
 		*known = name_of(collector, span);
-	return next_id(*known);
+	return torsh_profile_next_id(*known);
 }
 
 /* ---- from backward to forward ---------------------------------------------------------------- */
@@ -141,8 +134,8 @@ static struct span_id find_forward(struct collector *collector, const struct spa
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct profile_json *profile, const struct recorded_process *process,
-		      uint64_t at_ns)
+bool torsh_profile_selects(const struct profile_json *profile,
+			   const struct recorded_process *process, uint64_t at_ns)
 {
 	return torsh_trace_has(profile->trace, at_ns) &&
 	       torsh_prepass_has(profile->trace->prepass, process, at_ns);
@@ -192,9 +185,10 @@ static void see_end(void *context, struct span *span)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-static struct profile_operator *add_operator(struct profile_json *profile,
-					     const struct recorded_process *process,
-					     struct span_id id, enum attribution_method method)
+struct profile_operator *torsh_profile_add_operator(struct profile_json *profile,
+						    const struct recorded_process *process,
+						    struct span_id id,
+						    enum attribution_method method)
 {
 	profile->operators =
 		torsh_array_reserve(profile->operators, profile->n_operators,
@@ -235,7 +229,7 @@ static uint32_t operator_of_span(struct profile_json *profile, struct span *span
 
 	if (own->number)
 		return own->number;
-	op = add_operator(profile, span->process, own->id, ATTRIBUTION_BY_DIRECT);
+	op = torsh_profile_add_operator(profile, span->process, own->id, ATTRIBUTION_BY_DIRECT);
 	own->number = (uint32_t)profile->n_operators;
 	op->is_operator = span->kind == SPAN_OPERATOR;
 	op->forward = own->forward;
@@ -262,7 +256,8 @@ static uint64_t place_of(void *context, const struct recorded_process *process,
 	bool is_node = event->event.id == EVENT_GRAPH_NODE;
 	uint32_t owner = OWNER_NONE;
 
-	if (!is_node && !is_wanted(profile, process, span ? span->start_ns : event->at_ns))
+	if (!is_node &&
+	    !torsh_profile_selects(profile, process, span ? span->start_ns : event->at_ns))
 		owner = OWNER_LEFT_OUT;
 	else if (span && (is_node || event->event.launch.correlation))
 		owner = operator_of_span(profile, span) - 1 + OWNER_FIRST;
@@ -350,124 +345,6 @@ static void see_event(void *context, const struct recorded_process *process,
 	}
 }
 
-/* ---- afterwards: everything in its place ----------------------------------------------------- */
-
-/*
- * A kernel of torch.compile's that no operator launched is a span of the first one it was made of.
- */
-static uint32_t operator_of_fused(struct profile_json *profile, const struct profile_work *work)
-{
-	struct known_name *name = find_name(profile, work->by.operator_name);
-	struct profile_operator *op =
-		add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_INDUCTOR);
-
-	op->start_ns = work->record.begin_ns;
-	return (uint32_t)profile->n_operators - 1;
-}
-
-/* Activities with unknown spans are merged by family and process. */
-static uint32_t operator_of_family(struct profile_json *profile, const struct profile_work *work,
-				   size_t from)
-{
-	char *text = torsh_need_text("kernel_family::%s", work->by.family);
-	struct known_name *name = find_name(profile, text);
-
-	free(text);
-	for (size_t i = from; i < profile->n_operators; i++) {
-		if (profile->operators[i].id.name == name->text &&
-		    profile->operators[i].process == work->process)
-			return (uint32_t)i;
-	}
-	add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_FAMILY)->start_ns =
-		work->record.begin_ns;
-	return (uint32_t)profile->n_operators - 1;
-}
-
-/* Returns false where it is left out. n_calls: operators of before, which are spans. */
-static bool place_work(struct profile_json *profile, struct profile_work *work, size_t n_calls)
-{
-	work->op = NO_OPERATOR;
-	if (work->by.owner == OWNER_LEFT_OUT)
-		return false;
-	if (work->by.method == ATTRIBUTION_BY_CAPTURE &&
-	    !is_wanted(profile, work->process, work->record.begin_ns))
-		return false;
-	if (work->by.owner >= OWNER_FIRST) {
-		work->op = work->by.owner - OWNER_FIRST;
-		profile->operators[work->op].method = work->by.method;
-		return true;
-	}
-	if (!is_wanted(profile, work->process, work->record.begin_ns))
-		return false;
-	if (work->by.method == ATTRIBUTION_BY_INDUCTOR)
-		work->op = operator_of_fused(profile, work);
-	else if (work->by.method == ATTRIBUTION_BY_FAMILY)
-		work->op = operator_of_family(profile, work, n_calls);
-	return true;
-}
-
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_work(const void *a, const void *b)
-{
-	const struct profile_work *x = a, *y = b;
-	int rc = compare_numbers(x->record.begin_ns, y->record.begin_ns);
-
-	rc = rc ? rc : compare_numbers(x->process->number, y->process->number);
-	rc = rc ? rc : compare_numbers(x->record.correlation, y->record.correlation);
-	rc = rc ? rc : compare_numbers(x->record.node, y->record.node);
-	return rc ? rc : compare_numbers(x->record.stream, y->record.stream);
-}
-
-static void place_all(struct profile_json *profile)
-{
-	size_t n_calls = profile->n_operators, n = 0, n_kernels = 0;
-
-	if (profile->n_work)
-		qsort(profile->work, profile->n_work, sizeof(*profile->work), compare_work);
-	for (size_t i = 0; i < profile->n_work; i++) {
-		struct profile_work *work = &profile->work[i];
-
-		if (!place_work(profile, work, n_calls))
-			continue;
-		work->number = work->record.what == DEVICE_KERNEL ? n_kernels++ : n - n_kernels;
-		profile->work[n++] = *work;
-	}
-	profile->n_work = n;
-}
-
-/* Make order, which work is sorted into by its operators. */
-static void order_work(struct profile_json *profile)
-{
-	size_t at = 0;
-
-	profile->order = torsh_need_items(NULL, 0, profile->n_work + 1, sizeof(*profile->order));
-	for (size_t i = 0; i < profile->n_work; i++) {
-		if (profile->work[i].op != NO_OPERATOR)
-			profile->operators[profile->work[i].op].n++;
-		else
-			profile->n_unattributed++;
-	}
-	for (size_t i = 0; i < profile->n_operators; i++) {
-		profile->operators[i].first = at;
-		at += profile->operators[i].n;
-		profile->operators[i].n = 0;
-	}
-	for (size_t i = 0; i < profile->n_work; i++) {
-		struct profile_operator *op = profile->work[i].op != NO_OPERATOR
-						      ? &profile->operators[profile->work[i].op]
-						      : NULL;
-
-		if (op)
-			profile->order[op->first + op->n++] = (uint32_t)i;
-		else
-			profile->order[at++] = (uint32_t)i;
-	}
-}
-
 int torsh_profile_collect(struct profile_json *profile)
 {
 	static const struct span_visitor visitor = {
@@ -502,8 +379,7 @@ int torsh_profile_collect(struct profile_json *profile)
 		torsh_sparse_array_destroy(&collector.names[i].forward);
 	}
 	free(collector.names);
-	place_all(profile);
-	order_work(profile);
+	torsh_profile_place(profile);
 	return rc;
 }
 

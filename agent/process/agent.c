@@ -4,19 +4,17 @@
  * to exit and fork.
  */
 #include <errno.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/modules/module_registry.h"
 #include "agent/process/agent.h"
 #include "agent/process/callbacks.h"
-#include "agent/process/clocks.h"
+#include "agent/process/channel_header.h"
 #include "agent/process/config.h"
 #include "agent/process/environment.h"
 #include "agent/process/injection.h"
@@ -31,149 +29,14 @@
 #include "agent/session/session.h"
 #include "agent/session/start_wait.h"
 #include "agent/session/status_request.h"
-#include "shim/find_text.h"
-#include "shim/libc/boot.h"
 #include "shim/libc/next.h"
 #include "shim/libc/thread.h"
 #include "shim/loader/unloading.h"
 
-#define ARGUMENTS_MAX (32u << 10) /* bytes; longer arguments are cut, with a note */
-#define STATUS_BYTES (1u << 20) /* a process may be in 65,536 groups, which are listed first */
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
 static const _Atomic uint32_t always_paused = 1;
 static int last_pid;
-
-static long read_file(const char *path, char *buffer, size_t n_bytes)
-{
-	long fd = TORSH_SYS(SYS_openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */, 0, 0,
-			    0),
-	     n, total = 0;
-
-	if (fd < 0)
-		return fd;
-	while (total < (long)n_bytes &&
-	       (n = TORSH_SYS(SYS_read, fd, buffer + total, n_bytes - (size_t)total, 0, 0, 0)) > 0)
-		total += n;
-	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
-	return total;
-}
-
-/* The number in the line "Seccomp_filters:	2" of the text. */
-static uint32_t find_filters(const char *status)
-{
-	const char *at = torsh_find_text(status, "Seccomp_filters:");
-	uint32_t n = 0;
-
-	if (!at)
-		return CHANNEL_FILTERS_UNKNOWN;
-	for (at += 16; *at == ' ' || *at == '\t'; at++)
-		;
-	for (; *at >= '0' && *at <= '9'; at++)
-		n = n * 10 + (uint32_t)(*at - '0');
-	return n;
-}
-
-/*
- * Filters of the calling thread, the only one. Not on the stack: fork may be called on a signal
- * handler's.
- */
-static uint32_t count_filters(void)
-{
-	char *status;
-	uint32_t n = CHANNEL_FILTERS_UNKNOWN;
-
-	if (TORSH_SYS(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) == SECCOMP_MODE_DISABLED)
-		return 0;
-	status = torsh_sys_pages(STATUS_BYTES); /* zeroed */
-	if (!status)
-		return n;
-	if (read_file("/proc/self/status", status, STATUS_BYTES - 1) > 0)
-		n = find_filters(status);
-	torsh_sys_munmap(status, STATUS_BYTES);
-	return n;
-}
-
-/*
- * Use the time stamp counter only if it is invariant, as the kernel's own choice of clock source
- * shows.
- */
-static void choose_clock(void)
-{
-	char source[16];
-	long n;
-
-#if defined(__x86_64__)
-	n = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-		      sizeof(source));
-	torsh_producer_clock_is_monotonic = n > 0 && strncmp(source, "tsc", 3) &&
-					    strncmp(source, "kvm-clock", 9) &&
-					    strncmp(source, "hyperv", 6);
-#else
-	(void)source;
-	(void)n;
-#endif
-}
-
-static void fill_header(struct channel_header *header)
-{
-	header->magic = CHANNEL_MAGIC;
-	header->version = CHANNEL_VERSION;
-	header->header_bytes = CHANNEL_HEADER_BYTES;
-	header->pid = (uint32_t)torsh_sys_getpid();
-	header->parent_pid = (uint32_t)getppid();
-	header->n_filters = count_filters();
-	header->clock =
-		torsh_producer_clock_is_monotonic ? CHANNEL_CLOCK_MONOTONIC : CHANNEL_CLOCK_TSC;
-	header->stamp_shift = CHANNEL_STAMP_SHIFT;
-	torsh_clocks_read(header);
-}
-
-static void describe_arguments(struct channel *channel)
-{
-	char *arguments = torsh_sys_pages(ARGUMENTS_MAX + 1);
-	long n = arguments ? read_file("/proc/self/cmdline", arguments, ARGUMENTS_MAX + 1) : 0;
-
-	if (n > (long)ARGUMENTS_MAX) {
-		n = ARGUMENTS_MAX;
-		torsh_channel_note(
-			channel,
-			"the program's arguments are longer than 32 KiB: what is behind that is not in "
-			"the recording");
-	}
-	channel->header->arguments =
-		torsh_channel_add_text(channel, arguments, n > 0 ? (size_t)n : 0);
-	if (arguments)
-		torsh_sys_munmap(arguments, ARGUMENTS_MAX + 1);
-}
-
-static __attribute__((noinline)) void describe_process(struct channel *channel)
-{
-	size_t boot_bytes;
-	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(),
-		   *rank = torsh_config_rank(), *program = torsh_agent_program();
-
-	channel->header->program = torsh_channel_add_text(channel, program, strlen(program));
-	describe_arguments(channel);
-	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
-	if (rank)
-		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
-	if (problem)
-		torsh_channel_note(channel, problem);
-	if (!torsh_paths_has_proc())
-		torsh_channel_note(
-			channel,
-			"/proc can't be read: the program's name is the one that it was started by, its "
-			"arguments and its highest resident set are unknown");
-	if (!torsh_config.profile_memory)
-		torsh_count(COUNTER_memory_left_out);
-	if (!(torsh_config.activities & ACTIVITY_HEAP)) {
-		torsh_count(COUNTER_heap_left_out);
-		torsh_channel_note(channel, "the heap is not recorded: that was not requested");
-	}
-	torsh_count_many(COUNTER_boot_blocks, torsh_boot_served(&boot_bytes));
-	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
-}
 
 /* Report on stderr why nothing is recorded; returns error. */
 static int report_not_recorded(const char *what, int error)
@@ -217,9 +80,9 @@ static int open_channel(const struct channel *parent)
 		return parent ? result
 			      : report_not_recorded("there is no memory to share with a writer",
 						    result);
-	fill_header(process->channel.header);
+	torsh_channel_header_fill(process->channel.header);
 	if (!parent)
-		describe_process(&process->channel);
+		torsh_channel_header_describe(&process->channel);
 	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING,
 			      memory_order_relaxed);
 	if (*torsh_session_socket)
@@ -303,7 +166,7 @@ static int start(void)
 		prepare_environment(torsh_config.session);
 		return -ECANCELED;
 	}
-	choose_clock();
+	torsh_channel_header_choose_clock();
 	result = make_process();
 	if (result)
 		return result;

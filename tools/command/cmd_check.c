@@ -249,7 +249,7 @@ static void measure_host(struct budget *budgets, const struct reading *reading,
 {
 	struct peak peak =
 		torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
-	struct leaks leaks = {0};
+	struct leaks leaks = {.with_helpers = options->is_verbose};
 
 	torsh_leaks_find(&leaks, reading->processes, reading->n_processes, reading->symbols,
 			 &options->suppress);

@@ -2,7 +2,6 @@
 /* torsh leaks: blocks that were not freed when their process ended. */
 #include "tools/base/die.h"
 #include "tools/command/command.h"
-#include "tools/command/leaks/helper_processes.h"
 #include "tools/command/leaks/leaks_view.h"
 #include "tools/command/reading.h"
 #include "tools/report/device_report.h"
@@ -118,7 +117,8 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 		.shows_kept = choice->shows_kept || options->is_verbose,
 		.leaks = {.at_exec = choice->is_at_exec,
 			  .device = choice->device,
-			  .without_imports = options->without_defaults},
+			  .without_imports = options->without_defaults,
+			  .with_helpers = options->is_verbose},
 	};
 	struct device_reading devices;
 
@@ -136,8 +136,6 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 	view.leaks.found.is_unmerged = options->has_depth;
 	torsh_leaks_find(&view.leaks, reading->processes, reading->n_processes, reading->symbols,
 			 &options->suppress);
-	if (!options->is_json && !options->is_verbose && !options->has_pid)
-		torsh_helper_processes_fold(&view);
 	view.n_shown =
 		torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
 	view.n_undecided_shown =

@@ -124,6 +124,7 @@ static void emit_leaks(struct json_writer *json, const struct overview *overview
 	torsh_json_put_u64(json, "suppressed_blocks", leaks->suppressed_blocks);
 	torsh_json_put_u64(json, "at_exec_bytes", leaks->exec_bytes);
 	torsh_json_put_u64(json, "at_exec_blocks", leaks->exec_blocks);
+	torsh_parts_emit_helpers(json, &leaks->helpers);
 	emit_sites(json, "leaks", &leaks->found, overview->n_leaks);
 	torsh_parts_emit_omitted(json, &leaks->found, overview->n_leaks);
 	torsh_json_end_object(json);

@@ -101,6 +101,7 @@ static void print_leaks(const struct overview *overview)
 		       torsh_size_exact(leaks->exec_bytes, bytes),
 		       torsh_text_blocks(leaks->exec_blocks, blocks));
 	print_sites(&leaks->found, overview->n_leaks, leaks->bytes, overview->n_processes > 1);
+	torsh_text_helpers(stdout, &leaks->helpers);
 }
 
 static void print_peak(const struct overview *overview)

@@ -240,6 +240,19 @@ void torsh_parts_emit_leaks(struct json_writer *json, const struct leaks_process
 	torsh_json_put_known(json, "leaked_blocks", is_known, leaks->blocks);
 	torsh_json_put_known(json, "at_exec_bytes", is_known, leaks->exec_bytes);
 	torsh_json_put_known(json, "at_exec_blocks", is_known, leaks->exec_blocks);
+	if (leaks->is_helper)
+		torsh_json_put_bool(json, "is_helper", true);
+}
+
+void torsh_parts_emit_helpers(struct json_writer *json, const struct helper_leaks *helpers)
+{
+	if (!helpers->n_processes)
+		return;
+	torsh_json_begin_object(json, "helpers");
+	torsh_json_put_u64(json, "processes", helpers->n_processes);
+	torsh_json_put_u64(json, "bytes", helpers->bytes);
+	torsh_json_put_u64(json, "blocks", helpers->blocks);
+	torsh_json_end_object(json);
 }
 
 void torsh_parts_emit_recording(struct json_writer *json, const struct recording *recording)

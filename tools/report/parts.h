@@ -54,6 +54,9 @@ void torsh_parts_emit_unfollowed(struct json_writer *json,
 void torsh_parts_emit_leaks(struct json_writer *json, const struct leaks_process *leaks,
 			    bool is_known);
 
+/* "helpers": what leaked in helper processes; nothing if none leaked. */
+void torsh_parts_emit_helpers(struct json_writer *json, const struct helper_leaks *helpers);
+
 /* "recording": {"file", "complete", "being_written", "start_realtime_ns", ...}. */
 void torsh_parts_emit_recording(struct json_writer *json, const struct recording *recording);
 

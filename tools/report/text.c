@@ -343,8 +343,21 @@ void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppres
 		print_kept_part(out, &is_first, "by the interpreter", parts.interpreter);
 		print_kept_part(out, &is_first, "by libraries", parts.libraries);
 		print_kept_part(out, &is_first, "by rules", parts.rules);
+		print_kept_part(out, &is_first, "by shells and helpers", parts.helpers);
 	}
 	fputc('\n', out);
+}
+
+void torsh_text_helpers(FILE *out, const struct helper_leaks *helpers)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64], processes[SIZE_TEXT_BYTES];
+
+	if (helpers->n_processes)
+		fprintf(out,
+			"Shells and helpers that the command went through: %s in %s of %s  (-v, --pid)\n",
+			torsh_size_human(helpers->bytes, bytes),
+			torsh_text_blocks(helpers->blocks, blocks),
+			torsh_size_counted(helpers->n_processes, "process", processes));
 }
 
 void torsh_text_events(FILE *out, struct recorded_process *const *processes, size_t n)

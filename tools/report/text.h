@@ -83,6 +83,12 @@ void torsh_text_resident(FILE *out, const struct recorded_process *process);
  */
 void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppress *suppress);
 
+/*
+ * "Shells and helpers that the command went through: 12.0 KiB in 300 blocks of 5 processes"; nothing
+ * if none leaked.
+ */
+void torsh_text_helpers(FILE *out, const struct helper_leaks *helpers);
+
 /* The same of programs that were not followed, with the reason. */
 void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n,
 			   size_t n_lines);

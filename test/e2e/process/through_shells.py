@@ -63,9 +63,25 @@ def shells_are_no_leaks_of_a_clean_program():
 @case
 def everything_is_there_when_it_is_asked_for():
     output = through_shells("clean.py")
-    whole = leaks(output)
-    assert whole["leaked_bytes"] > 1000, whole["leaked_bytes"]
+    whole = json.loads(torsh("leaks", output, "-v", "--json"))
+    assert whole["leaked_bytes"] > 1000 and "helpers" not in whole, whole["leaked_bytes"]
     assert "bash" in torsh("leaks", output, "-v")
+
+
+@case
+def all_commands_count_the_users_leaks_alone():
+    output = through_shells("train.py")
+    folded, whole = leaks(output), json.loads(torsh("leaks", output, "-v", "--json"))
+    expect_equal((folded["leaked_bytes"], folded["leaked_blocks"]), (300, 3), "torsh leaks --json")
+    expect_equal(folded["helpers"]["bytes"] + 300, whole["leaked_bytes"], "with the helpers'")
+    of_helpers = [process for process in folded["processes"] if process.get("is_helper")]
+    expect_equal((len(of_helpers), sum(process["leaked_bytes"] for process in of_helpers)),
+                 (folded["helpers"]["processes"], folded["helpers"]["bytes"]), "processes of helpers")
+    verdict = torsh("report", output).splitlines()[0]
+    assert verdict.startswith("1 leak: 300 B at "), verdict
+    expect_equal(read_report("report", output)["leaks"]["leaked_bytes"], 300, "torsh report --json")
+    torsh("check", output, "--max-leak", "300", "--allow-loss")
+    torsh("check", output, "--max-leak", "299", "--allow-loss", expect=1)
 
 
 @case

@@ -196,6 +196,7 @@ void torsh_leaks_json(const struct leaks_view *view)
 	emit_bookkeeping(&json, leaks);
 	emit_suppressed(&json, leaks, &view->options->suppress);
 	emit_imports(&json, &leaks->imports);
+	torsh_parts_emit_helpers(&json, &leaks->helpers);
 	emit_amount(&json, "inherited", true, leaks->inherited_bytes, leaks->inherited_blocks);
 	emit_amount(&json, "at_exec", true, leaks->exec_bytes, leaks->exec_blocks);
 	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);

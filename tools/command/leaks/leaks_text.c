@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "tools/base/size.h"
-#include "tools/command/leaks/helper_processes.h"
 #include "tools/command/leaks/leaks_view.h"
 #include "tools/frames/folded_stack.h"
 #include "tools/recording/losses.h"
@@ -203,9 +202,9 @@ static void print_leaking(const struct leaks_view *view)
 	char bytes[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < reading->n_processes; i++)
-		n += of[i].blocks != 0;
+		n += of[i].blocks && !of[i].is_helper;
 	for (size_t i = 0, k = 0; n > 1 && i < reading->n_processes && k < PROCESSES_SHOWN; i++) {
-		if (!of[i].blocks)
+		if (!of[i].blocks || of[i].is_helper)
 			continue;
 		printf("%10s  %s (pid %" PRIu32 ")\n", torsh_size_human(of[i].bytes, bytes),
 		       torsh_recording_program_name(reading->processes[i]),
@@ -269,7 +268,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 			      });
 	if (n_left)
 		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
-	torsh_helper_processes_print(&view->helpers);
+	torsh_text_helpers(stdout, &leaks->helpers);
 	print_undecided(view);
 	if (view->shows_kept) {
 		print_imports(&leaks->imports);

@@ -6,19 +6,12 @@
 #include "tools/command/reading.h"
 #include "tools/memory/leaks/leaks.h"
 
-/* Of processes that a command went through, taken out of the leaks. */
-struct helper_leaks {
-	size_t n_processes;
-	uint64_t blocks, bytes;
-};
-
 struct leaks_view {
 	const struct read_options *options;
 	const struct reading *reading;
 	struct leaks leaks;
 	size_t n_shown; /* allocation sites that are printed */
 	size_t n_undecided_shown; /* the same, of those that may be in the window */
-	struct helper_leaks helpers;
 	bool shows_kept;
 };
 

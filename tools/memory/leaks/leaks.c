@@ -8,6 +8,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/memory/leaks/bookkeeping.h"
+#include "tools/memory/leaks/helper_processes.h"
 
 #define NOT_ASKED -2L
 #define NO_RULE -1L
@@ -442,13 +443,16 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 	leaks->undecided.is_unmerged = leaks->found.is_unmerged;
 	torsh_sites_merge_stacks(&leaks->undecided, symbols);
 	torsh_sites_merge_alike(&leaks->undecided, symbols);
+	if (!leaks->with_helpers)
+		torsh_helper_processes_fold(leaks, processes);
 }
 
 struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress)
 {
 	const struct kept_imports *imports = &leaks->imports;
 	struct leaks_parts parts = {.imports = imports->bytes + imports->suppressed_bytes,
-				    .libraries = leaks->bookkeeping_bytes};
+				    .libraries = leaks->bookkeeping_bytes,
+				    .helpers = leaks->helpers.bytes};
 
 	for (size_t i = 0; i < suppress->n; i++)
 		*(suppress->rules[i].is_built_in ? &parts.interpreter : &parts.rules) +=

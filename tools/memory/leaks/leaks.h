@@ -40,8 +40,15 @@ struct leaks_kept {
 
 /* One process; in the order of the processes given. */
 struct leaks_process {
-	uint64_t blocks, bytes; /* of those found */
+	uint64_t blocks, bytes; /* of those found, and of those of a helper */
+	bool is_helper; /* it leaked, and a command only went through it: helper_processes.h */
 	uint64_t exec_blocks, exec_bytes; /* all that was alive when it became another program */
+};
+
+/* The leaks of helper processes, which are not among those found: helper_processes.h. */
+struct helper_leaks {
+	size_t n_processes;
+	uint64_t blocks, bytes;
 };
 
 struct leaks {
@@ -57,6 +64,8 @@ struct leaks {
 	uint64_t undecided_blocks, undecided_bytes;
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
+	bool with_helpers; /* set before: those of helper processes are found too */
+	struct helper_leaks helpers;
 	struct leaks_process *processes;
 	size_t n_processes;
 	struct leaks_kept *bookkeeping;
@@ -66,7 +75,7 @@ struct leaks {
 	/* set before: what the imports of packages keep is a leak */
 	bool without_imports;
 	struct kept_imports imports; /* sorted */
-	/* when their process ended, or at an exec: found, bookkeeping, suppressed, of imports */
+	/* when their process ended, or at an exec: found, of helpers, bookkeeping, suppressed, of imports */
 	uint64_t alive_blocks, alive_bytes;
 	uint64_t exec_blocks, exec_bytes; /* of all processes */
 	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */
@@ -85,6 +94,7 @@ struct leaks_parts {
 	uint64_t interpreter; /* other blocks that built-in rules took */
 	uint64_t libraries; /* bookkeeping */
 	uint64_t rules; /* that the user's rules took */
+	uint64_t helpers; /* that leaked in helper processes */
 };
 
 /* suppress: the rules that the leaks were found with. */

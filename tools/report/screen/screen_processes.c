@@ -7,25 +7,13 @@
 
 #include "tools/base/die.h"
 #include "tools/base/size.h"
+#include "tools/memory/leaks/helper_processes.h"
 #include "tools/report/screen/screen_line.h"
 #include "tools/report/text.h"
 
 #define PROCESSES_SHOWN 5u
 #define NAMES_SHOWN 4u
 #define LEAST_SHARE 0.01
-
-static bool is_shell(const struct recorded_process *process)
-{
-	static const char *const shells[] = {"sh",  "bash", "dash", "zsh",
-					     "ksh", "fish", "ash",  "busybox"};
-	const char *name = torsh_recording_program_name(process);
-
-	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++) {
-		if (strcmp(name, shells[i]) == 0)
-			return true;
-	}
-	return false;
-}
 
 /* A process's share of the work: its allocations, or its events. */
 struct weight {
@@ -65,7 +53,7 @@ static void weigh(struct weight *weights, const struct overview *overview)
 		weights[i].index = i;
 		weights[i].share = by_bytes > by_events ? by_bytes : by_events;
 		/* Shells come after all others. */
-		if (is_shell(process))
+		if (torsh_is_shell(process))
 			weights[i].share -= 2;
 	}
 	qsort(weights, overview->n_processes, sizeof(*weights), compare_weights);

@@ -22,10 +22,10 @@ static const char doc[] =
 	"With --from, --to, --steps, --region or --since the leaks are the blocks that were allocated in "
 	"that window of time and were alive when their process ended. What realloc returned was "
 	"allocated then. A region that ran several times is all of its spans. Of several windows what "
-	"they have in common counts. A recording holds of each stack when its oldest and its youngest "
-	"live block were allocated, to 0.1 ms and 0.001 % of the run so far: where these don't decide "
-	"whether all of its blocks were allocated in the window, the stack is shown apart, with what it "
-	"may have leaked there at most.";
+	"they have in common counts. A recording has the times of a stack's oldest and youngest live "
+	"block, and after the program's first mark, region or step those of the blocks in between: in "
+	"at most 512 groups for a stack and 16,384 for a process. Where these don't decide whether "
+	"blocks were allocated in the window, they are shown apart, as undecided.";
 
 enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT };
 

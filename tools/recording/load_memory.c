@@ -163,27 +163,73 @@ static uint64_t column_at(const uint64_t *column, size_t n_column, size_t i)
 	return i < n_column ? column[i] : 0;
 }
 
-void torsh_load_live(struct recording *recording, const Torsh__Live *row)
+/* Returns false if the groups don't belong to the rows. */
+static bool can_have_groups(const Torsh__Live *row)
 {
-	struct recorded_process *process = torsh_load_process_of(recording, row->process);
-	size_t n = row->n_stack;
+	size_t n = row->n_group_after_ns, n_counted = 0;
 
-	if (!process)
-		return;
-	if (row->n_blocks != n || row->n_bytes != n) {
-		recording->n_bad_rows++;
-		return;
+	for (size_t i = 0; i < row->n_group_count; i++) {
+		if (row->group_count[i] > n - n_counted)
+			return false;
+		n_counted += row->group_count[i];
 	}
+	return n_counted == n && row->n_group_length_ns == n && row->n_group_blocks == n &&
+	       row->n_group_bytes == n && (!n || row->n_group_count == row->n_stack);
+}
+
+/* Add the n groups of a row, from number at on. */
+static void add_groups(struct recorded_process *process, struct recorded_live *live,
+		       const Torsh__Live *row, size_t n, size_t at)
+{
+	uint64_t end_ns = live->first_ns;
+
+	live->group = process->n_live_groups;
+	live->n_groups = n;
+	for (; n; n--, at++) {
+		struct recorded_live_group group = {
+			.first_ns = end_ns + row->group_after_ns[at],
+			.blocks = row->group_blocks[at],
+			.bytes = row->group_bytes[at],
+		};
+
+		end_ns = group.last_ns = group.first_ns + row->group_length_ns[at];
+		process->live_groups = torsh_array_reserve(
+			process->live_groups, process->n_live_groups, &process->live_groups_room,
+			sizeof(*process->live_groups));
+		process->live_groups[process->n_live_groups++] = group;
+	}
+}
+
+static void begin_live(struct recorded_process *process, const Torsh__Live *row)
+{
 	/* A large table comes in several messages with the same time. */
-	if (!process->has_live || row->at_ns != process->live_ns)
+	if (!process->has_live || row->at_ns != process->live_ns) {
 		clear_rows(&process->live, sizeof(struct recorded_live));
+		process->n_live_groups = 0;
+	}
 	process->has_live = true;
 	process->live_ns = row->at_ns;
 	process->usable_is_known = row->usable_is_known;
-	for (size_t i = 0; i < n; i++) {
+	process->has_exact_times = row->times_are_exact;
+}
+
+void torsh_load_live(struct recording *recording, const Torsh__Live *row)
+{
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
+	size_t n = row->n_stack, at_group = 0, n_groups;
+
+	if (!process)
+		return;
+	if (row->n_blocks != n || row->n_bytes != n || !can_have_groups(row)) {
+		recording->n_bad_rows++;
+		return;
+	}
+	begin_live(process, row);
+	for (size_t i = 0; i < n; i++, at_group += n_groups) {
 		struct recorded_live *live = take_row(recording, process, &process->live,
 						      row->stack[i], sizeof(struct recorded_live));
 
+		n_groups = number_at(row->group_count, row->n_group_count, i);
 		if (!live)
 			continue;
 		*live = (struct recorded_live){
@@ -200,6 +246,8 @@ void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 			.inherited_bytes =
 				column_at(row->inherited_bytes, row->n_inherited_bytes, i),
 		};
+		if (n_groups)
+			add_groups(process, live, row, n_groups, at_group);
 	}
 }
 

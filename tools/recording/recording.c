@@ -67,6 +67,7 @@ static void destroy_process(struct recorded_process *process)
 	free_rows(&process->totals);
 	free_rows(&process->session_usages);
 	free_rows(&process->live);
+	free(process->live_groups);
 	free_rows(&process->survivors);
 	free_rows(&process->mappings);
 	for (size_t i = 0; i < process->n_moments; i++)

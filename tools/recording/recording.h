@@ -63,6 +63,12 @@ struct recorded_total {
 	uint32_t first_step, last_step, base_first_step, base_last_step;
 };
 
+/* Some blocks of one stack: those that were allocated from the first to the last time. */
+struct recorded_live_group {
+	uint64_t first_ns, last_ns;
+	uint64_t blocks, bytes;
+};
+
 /* Blocks of one stack that were live when the last Live was written. */
 struct recorded_live {
 	uint32_t stack;
@@ -70,6 +76,7 @@ struct recorded_live {
 	uint64_t first_ns, last_ns;
 	uint32_t first_step, last_step; /* the same */
 	uint64_t inherited_blocks, inherited_bytes;
+	size_t group, n_groups; /* in the process's live_groups; 0: none are known */
 };
 
 struct recorded_mapping {
@@ -273,8 +280,11 @@ struct recorded_process {
 	struct recorded_rows totals; /* struct recorded_total */
 	struct recorded_rows session_usages; /* struct recorded_session_usage */
 	bool has_live, usable_is_known;
+	bool has_exact_times; /* times of blocks compare exactly with those of events */
 	uint64_t live_ns;
 	struct recorded_rows live; /* struct recorded_live */
+	struct recorded_live_group *live_groups;
+	size_t n_live_groups, live_groups_room;
 	struct profile_steps steps;
 	struct recorded_rows survivors; /* struct recorded_survivors */
 	struct recorded_vm vm;

@@ -8,9 +8,9 @@
 #include "tools/base/die.h"
 #include "tools/timeline/prepass/prepass.h"
 
-static uint64_t edge_at(uint64_t at_ns)
+static uint64_t edge_at(const struct time_window *window, uint64_t at_ns)
 {
-	return WINDOW_EDGE_NS + at_ns / WINDOW_EDGE_PART;
+	return window->is_exact ? 0 : WINDOW_EDGE_NS + at_ns / WINDOW_EDGE_PART;
 }
 
 static void add_span(struct time_window *window, uint64_t from_ns, uint64_t to_ns)
@@ -51,7 +51,7 @@ static void join_spans(struct time_window *window)
 /* Keep what both windows have; frees other. */
 static void intersect(struct time_window *window, struct time_window *other)
 {
-	struct time_window both = {0};
+	struct time_window both = {.is_exact = window->is_exact};
 	size_t i = 0, k = 0;
 
 	join_spans(other);
@@ -143,13 +143,13 @@ static bool is_any(const struct time_window *windows, size_t n)
 }
 
 /*
- * Returns where a window since a mark begins: a little before the mark. A program often allocates
- * right after its mark; a block that may be older by the resolution of its time then counts,
- * instead of being undecided.
+ * Returns where a window since a mark begins: at the mark, or a little before it where times are not
+ * exact. A program often allocates right after its mark; a block that may be older by the
+ * resolution of its time then counts, instead of being undecided.
  */
-static uint64_t since_ns(uint64_t mark_ns)
+static uint64_t since_ns(const struct time_window *window, uint64_t mark_ns)
 {
-	uint64_t edges_ns = 2 * edge_at(mark_ns);
+	uint64_t edges_ns = 2 * edge_at(window, mark_ns);
 
 	if (mark_ns == WINDOW_OPEN)
 		return WINDOW_OPEN;
@@ -183,7 +183,7 @@ static void keep_named(struct windows *windows, const struct recording *recordin
 
 		if (request->region)
 			intersect(&windows->items[i], &named.regions[i]);
-		add_span(&since, since_ns(named.marks_ns[i]), WINDOW_OPEN);
+		add_span(&since, since_ns(&windows->items[i], named.marks_ns[i]), WINDOW_OPEN);
 		if (request->since)
 			intersect(&windows->items[i], &since);
 	}
@@ -215,9 +215,11 @@ void torsh_windows_make(struct windows *windows, const struct window_request *re
 {
 	*windows = (struct windows){.request = request, .processes = processes, .n = n_processes};
 	windows->items = torsh_need_items(NULL, 0, n_processes, sizeof(*windows->items));
-	for (size_t i = 0; i < n_processes; i++)
+	for (size_t i = 0; i < n_processes; i++) {
+		windows->items[i].is_exact = processes[i]->has_exact_times;
 		add_span(&windows->items[i], request->from_ns,
 			 request->to_ns ? request->to_ns : WINDOW_OPEN);
+	}
 	if (request->region || request->since)
 		keep_named(windows, recording);
 	if (request->steps.is_some)
@@ -260,7 +262,7 @@ static size_t certain_span(const struct time_window *window, uint64_t at_ns)
 {
 	size_t i = span_after(window, at_ns);
 	const struct window_span *span = &window->spans[i];
-	uint64_t edge_ns = edge_at(at_ns);
+	uint64_t edge_ns = edge_at(window, at_ns);
 
 	if (i < window->n && (!span->from_ns || at_ns >= span->from_ns + edge_ns) &&
 	    (span->to_ns == WINDOW_OPEN || at_ns + edge_ns < span->to_ns))
@@ -271,10 +273,10 @@ static size_t certain_span(const struct time_window *window, uint64_t at_ns)
 /* Returns true if no span overlaps the time from first to last. */
 static bool is_outside(const struct time_window *window, uint64_t first_ns, uint64_t last_ns)
 {
-	uint64_t edge_ns = edge_at(first_ns);
+	uint64_t edge_ns = edge_at(window, first_ns);
 	size_t i = span_after(window, first_ns > edge_ns ? first_ns - edge_ns : 0);
 
-	return i == window->n || window->spans[i].from_ns > last_ns + edge_at(last_ns);
+	return i == window->n || window->spans[i].from_ns > last_ns + edge_at(window, last_ns);
 }
 
 enum window_part torsh_window_part(const struct time_window *window, uint64_t n, uint64_t first_ns,

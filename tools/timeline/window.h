@@ -11,9 +11,9 @@
 
 #define WINDOW_OPEN UINT64_MAX /* in place of an end */
 /*
- * Times of blocks may differ from those of events by so much, and by that part of them: the writer
- * converts the ones at the end of the run, and the others while it lasts. A window since a mark
- * begins so much before it.
+ * Times of blocks may differ from those of events by so much, and by that part of them, in old
+ * recordings: their writers converted the ones at the end of the run, and the others while it
+ * lasted. There a window since a mark begins so much before it.
  */
 #define WINDOW_EDGE_NS 100000u
 #define WINDOW_EDGE_PART 100000u
@@ -34,6 +34,7 @@ struct window_span {
 struct time_window {
 	struct window_span *spans;
 	size_t n, n_room;
+	bool is_exact; /* times of blocks compare exactly with those of its spans */
 };
 
 struct windows {

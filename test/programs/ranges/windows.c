@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- *	windows STEPS
+ *	windows STEPS [BLOCKS]
  *
  * Loses memory in known windows: before and after the marks "ready" and "done"; in each of the
  * steps 10, 11, ... inside of the region "train" of the domain "own", in the region "eval", and
  * between them. Prints a line for each lost block, "STEP REGION BYTES", with - for none. What is
  * lost in a step has a stack of its own, but for lose_anywhere: it is called from one line, for
- * even steps in "train" and for odd ones after it. Marks, steps and regions are a moment apart
- * from what is lost.
+ * even steps in "train" and for odd ones after it. Nothing lies between marks, steps and regions
+ * and what is lost. BLOCKS of one stack are lost in the end, the second third of them in the region
+ * "bulk": prints the number of those.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "shim/ranges/torsh.h"
 
@@ -24,21 +24,12 @@ static void *volatile lost;
 static char book[1 << 16]; /* printed at the end: stdio allocates */
 static size_t n_book;
 
-static void wait_a_moment(void)
-{
-	const struct timespec moment = {.tv_nsec = 1000000};
-
-	nanosleep(&moment, NULL);
-}
-
 static void lose(long step, const char *region, size_t bytes)
 {
-	wait_a_moment();
 	lost = malloc(bytes);
 	free(malloc(bytes));
 	n_book += (size_t)snprintf(book + n_book, sizeof(book) - n_book, "%ld %s %zu\n", step,
 				   region, bytes);
-	wait_a_moment();
 }
 
 /* A stack of that depth: one for each step. */
@@ -83,6 +74,19 @@ static void run_step(long i)
 	torsh_range_pop();
 }
 
+static void lose_many(long n)
+{
+	long third = n / 3;
+
+	for (long i = 0; i < n; i++) {
+		if (i == third)
+			torsh_range_push("bulk");
+		lost = malloc(ANYWHERE_BYTES);
+		if (i == 2 * third - 1)
+			torsh_range_pop();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	long n_steps = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
@@ -96,6 +100,10 @@ int main(int argc, char **argv)
 	lose(-1, "-", 13);
 	torsh_mark("done");
 	lose(-1, "-", 14);
+	if (argc > 2)
+		lose_many(strtol(argv[2], NULL, 10));
 	fputs(book, stdout);
+	if (argc > 2)
+		printf("%ld\n", strtol(argv[2], NULL, 10) / 3);
 	return 0;
 }

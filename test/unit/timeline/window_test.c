@@ -81,6 +81,22 @@ static void a_time_at_an_edge_decides_nothing(void **state)
 	}
 }
 
+static void exact_times_decide_at_edges(void **state)
+{
+	const struct time_window exact = {.spans = spans, .n = 3, .is_exact = true};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t from = spans[i].from_ns, to = spans[i].to_ns;
+
+		assert_int_equal(torsh_window_part(&exact, 1, from - 1, from - 1), WINDOW_HAS_NONE);
+		assert_int_equal(torsh_window_part(&exact, 9, from, to - 1), WINDOW_HAS_ALL);
+		assert_int_equal(torsh_window_part(&exact, 9, from - 1, from), WINDOW_HAS_SOME);
+		assert_int_equal(torsh_window_part(&exact, 9, to - 1, to), WINDOW_HAS_SOME);
+		assert_int_equal(torsh_window_part(&exact, 1, to, to), WINDOW_HAS_NONE);
+	}
+}
+
 static void an_empty_window_has_nothing(void **state)
 {
 	static const struct time_window empty;
@@ -98,6 +114,7 @@ int main(void)
 		cmocka_unit_test(blocks_around_an_edge_are_not),
 		cmocka_unit_test(two_blocks_are_all_there_are),
 		cmocka_unit_test(a_time_at_an_edge_decides_nothing),
+		cmocka_unit_test(exact_times_decide_at_edges),
 		cmocka_unit_test(an_empty_window_has_nothing),
 	};
 

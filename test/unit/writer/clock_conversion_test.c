@@ -64,6 +64,9 @@ static int begin(void **state)
 	torsh_clock_rate_start(&rate);
 	target = (struct clock_conversion){
 		.rate = &rate, .start_ticks = fake_counter(), .start_ns = now_ns, .lift = &lift};
+	now_ns += MS;
+	torsh_clock_rate_fix(&rate);
+	target.start_rate_ns = torsh_clock_rate_ns(&rate, target.start_ticks);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(pass(100 * MS), CLOCK_JUMP_NONE);
 	return 0;
@@ -144,11 +147,56 @@ static void it_is_published_as_if_nothing_had_been(void **state)
 	assert_int_equal(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt), 0);
 }
 
+#define N_READINGS 400u
+#define PER_READING 8u
+
+/* A counter that is slower and faster by turns, by up to half a per mille. */
+static void a_stamp_has_one_time(void **state)
+{
+	static uint64_t stamps[N_READINGS * PER_READING], times_ns[N_READINGS * PER_READING];
+	uint32_t n = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < N_READINGS; i++) {
+		for (uint32_t k = 0; k < PER_READING; k++, n++) {
+			now_ns += 12500 * 1000;
+			moved += (uint64_t)((int64_t)(i / 50 % 2 ? 15 : -15) * 1000);
+			stamps[n] = stamp_now();
+			times_ns[n] = torsh_clock_to_ns(&target, stamps[n]);
+			expect_near(times_ns[n], now_ns);
+		}
+		assert_int_equal(pass(0), CLOCK_JUMP_NONE);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(torsh_clock_to_ns(&target, stamps[i]), times_ns[i]);
+		assert_true(!i || times_ns[i] > times_ns[i - 1]);
+	}
+	assert_true(rate.n_pieces > 4 && rate.n_pieces < 2 * N_READINGS);
+}
+
+/* Neighbouring stamps around each edge of a piece. */
+static void the_conversion_rises(void **state)
+{
+	a_stamp_has_one_time(state);
+	for (uint32_t i = 0; i < rate.n_pieces; i++) {
+		uint64_t ticks = rate.pieces[i].ticks, before = 0;
+
+		for (uint64_t k = 0; k < 64; k++) {
+			uint64_t ns = torsh_clock_rate_ns(&rate, ticks - 32 + k);
+
+			assert_true(ns >= before && (!before || ns - before < 10));
+			before = ns;
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(set_back_it_goes_on, begin, end),
 		cmocka_unit_test_setup_teardown(ahead_is_left_out_of_the_time, begin, end),
+		cmocka_unit_test_setup_teardown(a_stamp_has_one_time, begin, end),
+		cmocka_unit_test_setup_teardown(the_conversion_rises, begin, end),
 		cmocka_unit_test_setup_teardown(it_is_published_as_if_nothing_had_been, begin, end),
 	};
 

@@ -168,8 +168,8 @@ static void print_undecided(const struct leaks_view *view)
 
 	if (!leaks->undecided_blocks)
 		return;
-	printf("undecided: up to %s in up to %s. The recording has the times of the oldest and the\n"
-	       "youngest block of each stack, which don't decide how many were allocated in the window:\n",
+	printf("undecided: up to %s in up to %s. The recording doesn't have the times of all blocks,\n"
+	       "and those that it has don't decide how many of these were allocated in the window:\n",
 	       torsh_size_human(leaks->undecided_bytes, bytes),
 	       torsh_text_blocks(leaks->undecided_blocks, blocks));
 	torsh_site_rows_print(stdout,

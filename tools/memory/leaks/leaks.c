@@ -9,6 +9,7 @@
 #include "tools/base/die.h"
 #include "tools/memory/leaks/bookkeeping.h"
 #include "tools/memory/leaks/helper_processes.h"
+#include "tools/memory/leaks/window_parts.h"
 
 #define NOT_ASKED -2L
 #define NO_RULE -1L
@@ -355,18 +356,20 @@ static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, 
 	return is_suppressed || package;
 }
 
-/* Returns how much of the site's memory was allocated in the window. */
-static enum window_part part_of(const struct leaks *leaks, const struct time_window *window,
-				const struct allocation_site *site)
+/* Find the part of the site that was allocated in the window; NULL: all of it. */
+static struct window_parts parts_of(const struct leaks *leaks, const struct time_window *window,
+				    const struct allocation_site *site)
 {
+	struct window_parts parts = {0};
+
 	if (!window)
-		return WINDOW_HAS_ALL;
+		parts.in = *site;
+	else if (!leaks->devices)
+		torsh_window_parts_find(&parts, window, site);
 	/* On a device each block is a site, with the time of its event. */
-	if (leaks->devices)
-		return torsh_window_has(window, site->first_ns) ? WINDOW_HAS_ALL : WINDOW_HAS_NONE;
-	if (!site->has_times)
-		return window->n ? WINDOW_HAS_SOME : WINDOW_HAS_NONE;
-	return torsh_window_part(window, site->blocks, site->first_ns, site->last_ns);
+	else if (torsh_window_has(window, site->first_ns))
+		parts.in = *site;
+	return parts;
 }
 
 /* Add a site that may be in the window, unless it is no leak anyway. */
@@ -393,12 +396,12 @@ static void find_in_process(struct leaks *leaks, const struct recorded_process *
 	collect_alive(leaks, process);
 	decide(&decisions, leaks, process, symbols, suppress, first);
 	for (size_t i = first; i < leaks->found.n; i++) {
-		const struct allocation_site *site = &leaks->found.items[i];
-		enum window_part part = part_of(leaks, window, site);
+		struct window_parts parts = parts_of(leaks, window, &leaks->found.items[i]);
+		const struct allocation_site *site = &parts.in;
 
-		if (part == WINDOW_HAS_SOME)
-			add_undecided(leaks, &decisions, i - first, site);
-		if (part != WINDOW_HAS_ALL)
+		if (parts.undecided.blocks)
+			add_undecided(leaks, &decisions, i - first, &parts.undecided);
+		if (!site->blocks)
 			continue;
 		leaks->alive_blocks += site->blocks;
 		leaks->alive_bytes += site->bytes;

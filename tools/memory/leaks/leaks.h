@@ -18,9 +18,8 @@
  * context was destroyed is a leak too, and also counted apart. Memory that a framework's allocator
  * has got and not given out is bookkeeping.
  *
- * In a window of time: those that were allocated in it. Of a stack of the heap the recording holds
- * when the oldest and the youngest of its live blocks were allocated. Where these two don't decide
- * about all of them, the stack is undecided: counted apart, as all that its blocks may be.
+ * In a window of time: those that were allocated in it (window_parts.h). Blocks that the recording
+ * has no times of are undecided: counted apart, as all that may be in the window.
  */
 #ifndef TORSH_MEMORY_LEAKS_LEAKS_H
 #define TORSH_MEMORY_LEAKS_LEAKS_H
@@ -60,7 +59,7 @@ struct leaks {
 	bool at_exec;
 	const struct windows *windows; /* of the processes given; NULL: the whole run */
 	struct allocation_sites found;
-	struct allocation_sites undecided; /* whole sites: at most all of it was in the window */
+	struct allocation_sites undecided; /* at most all of it was in the window */
 	uint64_t undecided_blocks, undecided_bytes;
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */

@@ -112,6 +112,7 @@ struct process_state {
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: from then on no event is stored */
 	struct step_marks steps;
+	uint64_t first_edge_stamp; /* of the first mark, region or step; 0: none */
 	struct scopes scopes;
 	struct folded_out_of_memory out_of_memory; /* the latest one */
 	bool has_refusals; /* of the driver: noted once */

@@ -55,6 +55,13 @@ static bool is_with_stack(const struct event *event)
 	}
 }
 
+/* Returns true if a report may restrict itself to what lies on one side of the event. */
+static bool is_edge(const struct event *event)
+{
+	return event->id == EVENT_MARK || event->id == EVENT_RANGE_START ||
+	       (event->id == EVENT_RANGE_PUSH && event->range_push.source != RANGE_BY_MODULE);
+}
+
 static void mark_tensor(struct process_state *state, const struct event_tensor *tensor)
 {
 	const struct live_block *block;
@@ -117,6 +124,8 @@ static void update_totals(struct process_state *state, struct heap_producer *pro
 		torsh_heap_mark_step(&state->heap, stamp);
 		torsh_moments_event(&state->heap, stamp, MOMENT_BY_STEP, ended);
 	}
+	if (!state->first_edge_stamp && (is_step || is_edge(event) || state->steps.start_stamp))
+		state->first_edge_stamp = stamp;
 	if (event->id == EVENT_MARK)
 		torsh_moments_event(&state->heap, stamp, MOMENT_BY_MARK, event->mark.name);
 }

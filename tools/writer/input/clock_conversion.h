@@ -2,8 +2,12 @@
 /*
  * Converts stamps to nanoseconds. The writer reads the targets' counter together with
  * CLOCK_MONOTONIC: the rate is the quotient over the whole time since it began, so its accuracy
- * increases with time. Times that are written only once (recorded events) use the rate of that
- * moment.
+ * increases with time.
+ *
+ * The time of a stamp depends on the stamp alone, not on when it is converted: it is a continuous,
+ * rising function of straight pieces. A piece is never changed from its begin to the last reading.
+ * Where a reading differs from the function, two pieces are added: one that approaches the reading,
+ * and one at the measured rate after it. So events and blocks compare exactly.
  *
  * CLOCK_MONOTONIC stops while the machine is suspended, and so does the session's clock. The
  * counter may continue meanwhile, be set back, or jump to any value when a virtual machine
@@ -41,6 +45,12 @@ struct clock_gap {
 	uint64_t from, n;
 };
 
+/* A piece of the conversion: from these ticks on, without jumps, up to the next piece. */
+struct clock_piece {
+	uint64_t ticks, ns;
+	double ns_per_tick;
+};
+
 /* All ticks include the lift. */
 struct clock_rate {
 	uint64_t first_ticks, first_ns; /* the ticks include jumps since then */
@@ -52,6 +62,9 @@ struct clock_rate {
 	struct clock_gap *gaps; /* in order */
 	uint32_t n_gaps;
 	size_t gap_capacity;
+	struct clock_piece *pieces; /* in order; the first also holds for earlier ticks */
+	uint32_t n_pieces;
+	size_t piece_capacity;
 };
 
 /* The result of a measurement. */
@@ -68,8 +81,17 @@ struct clock_measurement {
  */
 void torsh_clock_rate_start(struct clock_rate *rate);
 
-/* Free the gaps. */
+/* Free the gaps and the pieces. */
 void torsh_clock_rate_destroy(struct clock_rate *rate);
+
+/*
+ * Conversions may begin: the first piece is final. Waits until the rate is measured over some
+ * hundred microseconds. Does nothing if it was called before.
+ */
+void torsh_clock_rate_fix(struct clock_rate *rate);
+
+/* Convert ticks to nanoseconds on CLOCK_MONOTONIC. Call after torsh_clock_rate_fix. */
+uint64_t torsh_clock_rate_ns(const struct clock_rate *rate, uint64_t ticks);
 
 /* Measure the rate again; the result shows whether the counter jumped. */
 struct clock_measurement torsh_clock_rate_measure(struct clock_rate *rate);
@@ -87,6 +109,7 @@ struct clock_conversion {
 	uint64_t start_ticks;
 	uint64_t start_ns; /* of start_ticks, on the session's clock */
 	uint64_t start_monotonic_ns; /* of start_ticks */
+	uint64_t start_rate_ns; /* of start_ticks, by torsh_clock_rate_ns */
 	uint64_t base; /* the rate's lift when the target began, with a lift of 0 */
 	/* the target's own lift since then, in the target's memory; NULL: unknown */
 	const _Atomic uint64_t *lift;
@@ -138,31 +161,20 @@ static inline uint64_t torsh_clock_stamps_of_ns(const struct clock_conversion *c
 	       CHANNEL_STAMP_SHIFT;
 }
 
-/* Sum of the jumps up to that tick of the rate. */
-uint64_t torsh_clock_jumped_until(const struct clock_rate *rate, uint64_t ticks);
-
-/* Sum of the jumps between the target's start and this tick of the target. */
-static inline uint64_t torsh_clock_jumped(const struct clock_conversion *clock, uint64_t ticks)
-{
-	if (!clock->rate->n_gaps || ticks <= clock->start_ticks)
-		return 0;
-	return torsh_clock_jumped_until(clock->rate, ticks + clock->base) -
-	       torsh_clock_jumped_until(clock->rate, clock->start_ticks + clock->base);
-}
-
 /*
  * Convert a stamp to the session's clock in nanoseconds; stamps before the target's start become
  * its start.
  */
 static inline uint64_t torsh_clock_to_ns(const struct clock_conversion *clock, uint64_t stamp)
 {
-	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
-	uint64_t ticks = stamp > start ? (stamp - start) << CHANNEL_STAMP_SHIFT : 0;
+	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT, ns;
 
+	if (stamp <= start)
+		return clock->start_ns;
 	if (!clock->rate)
-		return clock->start_ns + ticks;
-	ticks -= torsh_clock_jumped(clock, stamp << CHANNEL_STAMP_SHIFT);
-	return clock->start_ns + (uint64_t)((double)ticks * clock->rate->ns_per_tick);
+		return clock->start_ns + ((stamp - start) << CHANNEL_STAMP_SHIFT);
+	ns = torsh_clock_rate_ns(clock->rate, (stamp << CHANNEL_STAMP_SHIFT) + clock->base);
+	return clock->start_ns + (ns > clock->start_rate_ns ? ns - clock->start_rate_ns : 0);
 }
 
 /*

@@ -12,7 +12,8 @@
 
 /* Upper bound of a row's size in bytes: its columns as varints of 5 and 10 bytes. */
 #define SITE_BYTES (8 * 5 + 8 * 10)
-#define LIVE_BYTES (3 * 5 + 5 * 10)
+#define LIVE_BYTES (4 * 5 + 5 * 10)
+#define GROUP_BYTES (4 * 10)
 #define MAPPING_BYTES (2 * 5 + 5 * 10)
 #define GROWTH_BYTES (5 + 5 * 10 + 1)
 #define MOMENT_BYTES (5 + 2 * 10) /* of a site; a moment itself is part of the rest */
@@ -21,7 +22,7 @@
 
 #define REST_OF_TABLES_BYTES                                                                     \
 	(ROWS_TOTALS * (SITE_BYTES + LIVE_BYTES + MAPPING_BYTES + GROWTH_BYTES + MOMENT_BYTES) + \
-	 ROWS_THREADS * THREAD_BYTES)
+	 ROWS_GROUPS * GROUP_BYTES + ROWS_THREADS * THREAD_BYTES)
 
 _Static_assert(REST_OF_TABLES_BYTES + REST_BYTES <= CHUNK_RAW_MAX,
 	       "what is left of all tables fits into one chunk");
@@ -101,7 +102,7 @@ static void put_threads(struct totals *totals)
 /* Pieces of one table have the same time. */
 static void put_live(struct totals *totals)
 {
-	struct live_sum *sums = torsh_rows_sum_live(totals->target);
+	struct live_sums *sums = torsh_rows_sum_live(totals->target);
 	Torsh__Live *row = &totals->live;
 	uint32_t site = 0;
 
@@ -111,7 +112,7 @@ static void put_live(struct totals *totals)
 			break;
 		PUT_TABLE(totals, live, row, &totals->live_memory);
 	}
-	free(sums);
+	torsh_rows_free_live(sums);
 }
 
 static void put_mappings(struct totals *totals)

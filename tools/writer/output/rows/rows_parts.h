@@ -16,6 +16,8 @@
 #define ROWS_BATCH (1u << 19)
 #define ROWS_TOTALS (1u << 17) /* rows that share a chunk with other totals; see rows_chunks.c */
 #define ROWS_THREADS (1u << 16) /* likewise */
+#define ROWS_GROUPS (1u << 14) /* groups of live blocks in all, and of a site */
+#define ROWS_GROUPS_OF_SITE 512u
 #define ROWS_PARTS_MAX 8u
 
 /* Memory of messages under construction: columns, freed together. */
@@ -104,17 +106,20 @@ void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory,
 			   uint32_t *site);
 
 /* Live blocks by site. */
-struct live_sum;
+struct live_sums;
 
-/* Sum up the live blocks by site; the caller frees them. */
-struct live_sum *torsh_rows_sum_live(const struct target *target);
+/* Sum up the live blocks by site; torsh_rows_free_live frees the sums. */
+struct live_sums *torsh_rows_sum_live(const struct target *target);
+
+/* Free the sums. */
+void torsh_rows_free_live(struct live_sums *sums);
 
 /*
  * Put the live blocks of at most ROWS_TOTALS sites that have any, from *site on; *site is n_sites
  * when all were put.
  */
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
-			 const struct live_sum *sums, uint32_t *site);
+			 const struct live_sums *sums, uint32_t *site);
 
 /* Put at most ROWS_TOTALS sites from *site on, which moves past the last one. */
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,

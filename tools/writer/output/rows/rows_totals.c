@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rows that change: totals by stack, the heap, its live blocks, mappings, the series. */
+/* Rows that change: totals by stack, the heap, mappings, the series. */
 #include <stdbool.h>
 #include <string.h>
 
-#include "tools/base/memory.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
 static uint64_t ns_of(const struct target *target, uint64_t stamp)
@@ -185,121 +184,6 @@ void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const str
 	ROWS_COLUMN(memory, row, size_blocks, HEAP_SIZE_CLASSES);
 	memcpy(row->size_blocks, heap->size_blocks, sizeof(heap->size_blocks));
 	put_lifetimes(row, memory, target);
-}
-
-/* Live blocks of one site. */
-struct live_sum {
-	uint64_t blocks, bytes, usable_bytes;
-	uint64_t first, last; /* stamps since the heap's first */
-};
-
-static void add_block(struct live_sum *sums, const struct live_block *block)
-{
-	struct live_sum *sum = &sums[block->site];
-
-	if (!sum->blocks || block->stamp < sum->first)
-		sum->first = block->stamp;
-	if (block->stamp > sum->last)
-		sum->last = block->stamp;
-	sum->blocks++;
-	sum->bytes += block->size;
-	sum->usable_bytes += torsh_live_usable(block);
-}
-
-/* Only the range of allocation times of all small blocks is known. */
-static void add_small(struct live_sum *sum, const struct heap *heap)
-{
-	sum->blocks += heap->small.n_blocks;
-	sum->bytes += heap->small.bytes;
-	sum->usable_bytes += heap->small.usable_bytes;
-	sum->first = heap->small_first;
-	sum->last = heap->small_last;
-}
-
-/* Blocks in the middle of a realloc count too. */
-static void sum_live(struct live_sum *sums, const struct target *target)
-{
-	const struct heap *heap = &target->state.heap;
-	const struct live_block *block;
-	uint64_t at = 0;
-
-	while ((block = torsh_live_next(&heap->live, &at)))
-		add_block(sums, block);
-	for (uint32_t i = 0; i < target->n_consumers; i++) {
-		const struct heap_producer *producer = &target->consumers[i]->heap;
-
-		if (producer->is_reallocating)
-			add_block(sums, &producer->old);
-	}
-	if (heap->small_site)
-		add_small(&sums[heap->small_site], heap);
-}
-
-struct live_sum *torsh_rows_sum_live(const struct target *target)
-{
-	struct live_sum *sums = torsh_memory_new(target->state.heap.n_sites, sizeof(*sums));
-
-	sum_live(sums, target);
-	return sums;
-}
-
-/* Of the sites from first on, at most ROWS_TOTALS. */
-static uint32_t count_sums(const struct live_sum *sums, uint32_t first, uint32_t n_sites)
-{
-	uint32_t n_used = 0;
-
-	for (uint32_t i = first; i < n_sites && n_used < ROWS_TOTALS; i++)
-		n_used += sums[i].blocks != 0;
-	return n_used;
-}
-
-static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
-		      uint32_t n)
-{
-	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, at_ns, ns_of(target, target->state.last_stamp));
-	ROWS_SET(row, usable_is_known, target->state.heap.n_usable_unknown == 0);
-	ROWS_COLUMN(memory, row, stack, n);
-	ROWS_COLUMN(memory, row, blocks, n);
-	ROWS_COLUMN(memory, row, bytes, n);
-	ROWS_COLUMN(memory, row, usable_bytes, n);
-	ROWS_COLUMN(memory, row, first_ns, n);
-	ROWS_COLUMN(memory, row, last_ns, n);
-	if (target->state.steps.n) {
-		ROWS_COLUMN(memory, row, step_of_first, n);
-		ROWS_COLUMN(memory, row, step_of_last, n);
-	}
-}
-
-void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
-			 const struct live_sum *sums, uint32_t *site)
-{
-	const struct heap *heap = &target->state.heap;
-	const struct step_marks *steps = &target->state.steps;
-	uint32_t n = count_sums(sums, *site, heap->n_sites), i = 0;
-
-	make_live(row, memory, target, n);
-	for (; i < n; ++*site) {
-		const struct live_sum *sum = &sums[*site];
-
-		if (!sum->blocks)
-			continue;
-		row->stack[i] = heap->sites[*site].stack;
-		row->blocks[i] = sum->blocks;
-		row->bytes[i] = sum->bytes;
-		row->usable_bytes[i] = sum->usable_bytes;
-		row->first_ns[i] = ns_of(target, heap->first_stamp + sum->first);
-		row->last_ns[i] = ns_of(target, heap->first_stamp + sum->last);
-		if (steps->n) {
-			row->step_of_first[i] =
-				torsh_step_marks_name_at(steps, heap->first_stamp + sum->first);
-			row->step_of_last[i] =
-				torsh_step_marks_name_at(steps, heap->first_stamp + sum->last);
-		}
-		i++;
-	}
-	if (!count_sums(sums, *site, heap->n_sites))
-		*site = heap->n_sites;
 }
 
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory,

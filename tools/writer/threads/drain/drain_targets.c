@@ -21,6 +21,7 @@ static void begin_state(struct drain *drain, struct target *target)
 	struct clock_conversion clock;
 
 	torsh_session_measure(&drain->session, drain->targets, drain->n_targets);
+	torsh_clock_rate_fix(&drain->session.rate);
 	clock = torsh_session_clock(&drain->session, target);
 	torsh_target_begin(target, &clock);
 	torsh_fork_ancestry_begin(&drain->ancestry, target);

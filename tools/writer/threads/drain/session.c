@@ -27,12 +27,17 @@ uint64_t torsh_session_ns(const struct session *session, uint64_t monotonic_ns)
 struct clock_conversion torsh_session_clock(const struct session *session,
 					    const struct target *target)
 {
+	bool is_tsc = target->start.clock == CHANNEL_CLOCK_TSC;
+	const struct clock_rate *rate = &session->rate;
+	uint64_t start_ticks = target->start.start_ticks;
+
 	return (struct clock_conversion){
-		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &session->rate : NULL,
-		.start_ticks = target->start.start_ticks,
+		.rate = is_tsc ? rate : NULL,
+		.start_ticks = start_ticks,
 		.start_ns = torsh_session_ns(session, target->start.start_monotonic_ns),
+		.start_rate_ns = is_tsc ? torsh_clock_rate_ns(rate, start_ticks + rate->lift) : 0,
 		.start_monotonic_ns = target->start.start_monotonic_ns,
-		.base = session->rate.lift,
+		.base = rate->lift,
 		.lift = &target->view.header->clock_lift,
 	};
 }

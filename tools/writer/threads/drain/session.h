@@ -30,7 +30,7 @@ void torsh_session_begin(struct session *session, const struct target *target);
 /* Convert a CLOCK_MONOTONIC time to session time in nanoseconds; times before its zero become 0. */
 uint64_t torsh_session_ns(const struct session *session, uint64_t monotonic_ns);
 
-/* Returns the clock of a target that begins now. */
+/* Returns the clock of a target that begins now. Call after torsh_clock_rate_fix. */
 struct clock_conversion torsh_session_clock(const struct session *session,
 					    const struct target *target);
 

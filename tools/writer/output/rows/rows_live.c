@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The live blocks of a heap by site: their sums, when the first and the last of them were
+ * allocated, and groups of them in between, by which a window contains some blocks of a site.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "tools/base/memory.h"
+#include "tools/writer/output/rows/rows_parts.h"
+
+/* Blocks of a site; all times are stamps since the heap's first. */
+struct live_group {
+	uint64_t first, last;
+	uint64_t blocks, bytes;
+};
+
+struct live_sum {
+	uint64_t blocks, bytes, usable_bytes;
+	uint64_t first, last;
+	/*
+	 * the site's groups begin there: one for each block if there are n_groups_max of them, else
+	 * one for each equal part of the time from first to last
+	 */
+	uint32_t group, n_groups_max;
+	uint32_t n_groups; /* so far */
+};
+
+struct live_sums {
+	struct live_sum *items; /* by site */
+	struct live_group *groups;
+};
+
+static void add_block(struct live_sum *sums, const struct live_block *block)
+{
+	struct live_sum *sum = &sums[block->site];
+
+	if (!sum->blocks || block->stamp < sum->first)
+		sum->first = block->stamp;
+	if (block->stamp > sum->last)
+		sum->last = block->stamp;
+	sum->blocks++;
+	sum->bytes += block->size;
+	sum->usable_bytes += torsh_live_usable(block);
+}
+
+/* Only the range of allocation times of all small blocks is known. */
+static void add_small(struct live_sum *sum, const struct heap *heap)
+{
+	sum->blocks += heap->small.n_blocks;
+	sum->bytes += heap->small.bytes;
+	sum->usable_bytes += heap->small.usable_bytes;
+	sum->first = heap->small_first;
+	sum->last = heap->small_last;
+}
+
+/* Call for each live block; blocks in the middle of a realloc count too. */
+static void visit_blocks(struct live_sums *sums, const struct target *target,
+			 void (*visit)(struct live_sums *sums, const struct live_block *block))
+{
+	const struct live_block *block;
+	uint64_t at = 0;
+
+	while ((block = torsh_live_next(&target->state.heap.live, &at)))
+		visit(sums, block);
+	for (uint32_t i = 0; i < target->n_consumers; i++) {
+		const struct heap_producer *producer = &target->consumers[i]->heap;
+
+		if (producer->is_reallocating)
+			visit(sums, &producer->old);
+	}
+}
+
+static void sum_block(struct live_sums *sums, const struct live_block *block)
+{
+	add_block(sums->items, block);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/*
+ * Only blocks of sites that go on allocating after the first mark, region or step need groups: a
+ * window contains all of the others or none.
+ */
+static bool is_grouped(const struct target *target, const struct live_sum *sum, uint32_t site)
+{
+	const struct heap *heap = &target->state.heap;
+	uint64_t edge = target->state.first_edge_stamp;
+
+	return edge && sum->blocks > 1 && sum->last > sum->first && site &&
+	       site != heap->small_site && heap->first_stamp + sum->last >= edge;
+}
+
+/* Returns the number of groups of all sites if each has at most n_most. */
+static uint64_t count_groups(const struct live_sums *sums, const struct target *target,
+			     uint32_t n_most)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < target->state.heap.n_sites; i++) {
+		const struct live_sum *sum = &sums->items[i];
+
+		if (is_grouped(target, sum, i))
+			n += sum->blocks < n_most ? sum->blocks : n_most;
+	}
+	return n;
+}
+
+static void add_to_group(struct live_sums *sums, const struct live_block *block)
+{
+	struct live_sum *sum = &sums->items[block->site];
+	struct live_group *group = &sums->groups[sum->group];
+
+	if (!sum->n_groups_max)
+		return;
+	if (sum->blocks == sum->n_groups_max)
+		group += sum->n_groups++;
+	else
+		group += (uint64_t)((double)(block->stamp - sum->first) /
+				    ((double)(sum->last - sum->first) + 1) * sum->n_groups_max);
+	if (!group->blocks || block->stamp < group->first)
+		group->first = block->stamp;
+	if (block->stamp > group->last)
+		group->last = block->stamp;
+	group->blocks++;
+	group->bytes += block->size;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct live_group *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Remove empty groups, and put the others into the order of time. */
+static void order_groups(struct live_sum *sum, struct live_group *groups)
+{
+	sum->n_groups = 0;
+	for (uint32_t i = 0; i < sum->n_groups_max; i++) {
+		if (groups[i].blocks)
+			groups[sum->n_groups++] = groups[i];
+	}
+	qsort(groups, sum->n_groups, sizeof(*groups), compare_groups);
+}
+
+static void make_groups(struct live_sums *sums, const struct target *target)
+{
+	uint32_t n_most = ROWS_GROUPS_OF_SITE, n = 0;
+	uint64_t n_all;
+
+	while ((n_all = count_groups(sums, target, n_most)) > ROWS_GROUPS && n_most > 1)
+		n_most /= 2;
+	if (!n_all || n_all > ROWS_GROUPS)
+		return;
+	sums->groups = torsh_memory_new(n_all, sizeof(*sums->groups));
+	for (uint32_t i = 0; i < target->state.heap.n_sites; i++) {
+		struct live_sum *sum = &sums->items[i];
+
+		if (!is_grouped(target, sum, i))
+			continue;
+		sum->group = n;
+		sum->n_groups_max = sum->blocks < n_most ? (uint32_t)sum->blocks : n_most;
+		n += sum->n_groups_max;
+	}
+	visit_blocks(sums, target, add_to_group);
+	for (uint32_t i = 0; i < target->state.heap.n_sites; i++)
+		order_groups(&sums->items[i], sums->groups + sums->items[i].group);
+}
+
+struct live_sums *torsh_rows_sum_live(const struct target *target)
+{
+	const struct heap *heap = &target->state.heap;
+	struct live_sums *sums = torsh_memory_new(1, sizeof(*sums));
+
+	sums->items = torsh_memory_new(heap->n_sites, sizeof(*sums->items));
+	visit_blocks(sums, target, sum_block);
+	if (heap->small_site)
+		add_small(&sums->items[heap->small_site], heap);
+	make_groups(sums, target);
+	return sums;
+}
+
+void torsh_rows_free_live(struct live_sums *sums)
+{
+	free(sums->items);
+	free(sums->groups);
+	free(sums);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static uint64_t ns_of(const struct target *target, uint64_t stamp)
+{
+	return torsh_clock_to_ns(&target->state.clock, target->state.heap.first_stamp + stamp);
+}
+
+/* Of the sites from first on, at most ROWS_TOTALS. Adds their groups to *n_groups. */
+static uint32_t count_sums(const struct live_sums *sums, uint32_t first, uint32_t n_sites,
+			   uint32_t *n_groups)
+{
+	uint32_t n_used = 0;
+
+	for (uint32_t i = first; i < n_sites && n_used < ROWS_TOTALS; i++) {
+		n_used += sums->items[i].blocks != 0;
+		*n_groups += sums->items[i].n_groups;
+	}
+	return n_used;
+}
+
+static void make_columns(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
+			 uint32_t n, uint32_t n_groups)
+{
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, at_ns, torsh_clock_to_ns(&target->state.clock, target->state.last_stamp));
+	ROWS_SET(row, usable_is_known, target->state.heap.n_usable_unknown == 0);
+	ROWS_SET(row, times_are_exact, true);
+	ROWS_COLUMN(memory, row, stack, n);
+	ROWS_COLUMN(memory, row, blocks, n);
+	ROWS_COLUMN(memory, row, bytes, n);
+	ROWS_COLUMN(memory, row, usable_bytes, n);
+	ROWS_COLUMN(memory, row, first_ns, n);
+	ROWS_COLUMN(memory, row, last_ns, n);
+	if (target->state.steps.n) {
+		ROWS_COLUMN(memory, row, step_of_first, n);
+		ROWS_COLUMN(memory, row, step_of_last, n);
+	}
+	if (!n_groups)
+		return;
+	ROWS_COLUMN(memory, row, group_count, n);
+	ROWS_COLUMN(memory, row, group_after_ns, n_groups);
+	ROWS_COLUMN(memory, row, group_length_ns, n_groups);
+	ROWS_COLUMN(memory, row, group_blocks, n_groups);
+	ROWS_COLUMN(memory, row, group_bytes, n_groups);
+}
+
+/* Each group begins so much after the end of the one before; the first one after first_ns. */
+static void put_groups(Torsh__Live *row, uint32_t i, const struct target *target,
+		       const struct live_sum *sum, const struct live_group *groups, uint32_t *at)
+{
+	uint64_t end_ns = row->first_ns[i];
+
+	row->group_count[i] = sum->n_groups;
+	for (uint32_t k = 0; k < sum->n_groups; k++, ++*at) {
+		uint64_t first_ns = ns_of(target, groups[k].first);
+		uint64_t last_ns = ns_of(target, groups[k].last);
+
+		row->group_after_ns[*at] = first_ns - end_ns;
+		row->group_length_ns[*at] = last_ns - first_ns;
+		row->group_blocks[*at] = groups[k].blocks;
+		row->group_bytes[*at] = groups[k].bytes;
+		end_ns = last_ns;
+	}
+}
+
+static void put_steps(Torsh__Live *row, uint32_t i, const struct target *target,
+		      const struct live_sum *sum)
+{
+	const struct step_marks *steps = &target->state.steps;
+	uint64_t zero = target->state.heap.first_stamp;
+
+	row->step_of_first[i] = torsh_step_marks_name_at(steps, zero + sum->first);
+	row->step_of_last[i] = torsh_step_marks_name_at(steps, zero + sum->last);
+}
+
+void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
+			 const struct live_sums *sums, uint32_t *site)
+{
+	const struct heap *heap = &target->state.heap;
+	uint32_t n_groups = 0, at_group = 0, i = 0;
+	uint32_t n = count_sums(sums, *site, heap->n_sites, &n_groups);
+
+	make_columns(row, memory, target, n, n_groups);
+	for (; i < n; ++*site) {
+		const struct live_sum *sum = &sums->items[*site];
+
+		if (!sum->blocks)
+			continue;
+		row->stack[i] = heap->sites[*site].stack;
+		row->blocks[i] = sum->blocks;
+		row->bytes[i] = sum->bytes;
+		row->usable_bytes[i] = sum->usable_bytes;
+		row->first_ns[i] = ns_of(target, sum->first);
+		row->last_ns[i] = ns_of(target, sum->last);
+		if (row->n_step_of_first)
+			put_steps(row, i, target, sum);
+		if (n_groups)
+			put_groups(row, i, target, sum, sums->groups + sum->group, &at_group);
+		i++;
+	}
+	if (!count_sums(sums, *site, heap->n_sites, &n_groups))
+		*site = heap->n_sites;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The export html: the page of page/ with the recording's data in it, in one file. Whatever the
- * run, the file is no larger than HTML_BYTES_MAX.
+ * The export html: the page of page/ with the recording's data, in one file of at most
+ * HTML_BYTES_MAX.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define TEXT_BYTES_MAX 1000u
 #define TEXT_BYTES_WHOLE 20000u
 
-/* The page in two halves, embedded by html_page.S: what is before the data, and after. */
+/* The page without data, embedded by html_page.S: the parts before and after the data. */
 extern const char torsh_html_page_head[], torsh_html_page_tail[];
 extern const uint64_t torsh_html_page_head_bytes, torsh_html_page_tail_bytes;
 extern const char torsh_html_diff_head[], torsh_html_diff_tail[];
@@ -37,7 +37,7 @@ void torsh_html_put_text(struct html_page *page, const char *name, const char *t
 	torsh_json_put_u64(&page->json, name, torsh_html_text(&page->texts, text));
 }
 
-/* Begin a JSON document of the page, with limits as they are. */
+/* Begin a JSON document of the page with the current limits. */
 static void begin(struct html_page *page)
 {
 	page->texts = (struct html_texts){
@@ -48,7 +48,7 @@ static void begin(struct html_page *page)
 	torsh_json_put_u64(&page->json, "version", 1);
 }
 
-/* Returns the document, the caller's. */
+/* Returns the document, which the caller frees. */
 static char *finish(struct html_page *page)
 {
 	torsh_html_frames_put(&page->frames, &page->texts, &page->json);
@@ -71,7 +71,7 @@ static char *make_document(struct html_page *page)
 	return finish(page);
 }
 
-/* How long it is in the page: "<" takes six bytes there. */
+/* Returns its length in the page, where "<" takes six bytes. */
 static size_t count_bytes(const char *document)
 {
 	size_t n = 0;
@@ -81,7 +81,7 @@ static size_t count_bytes(const char *document)
 	return n;
 }
 
-/* Nothing but "<" can end a script element or begin a comment in it; in JSON only texts have it. */
+/* Only "<" can end a script element or begin a comment in it; in JSON it occurs only in texts. */
 static void put_document(struct output_stream *output, const char *document)
 {
 	while (*document) {

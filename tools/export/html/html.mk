@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# The page of the HTML export, put together from its parts and embedded into the tools; included by the Makefile.
+# The page of the HTML export, assembled from its parts and embedded into the tools; included by the Makefile.
 
 HTML := tools/export/html
 HTML_PAGE := $(GEN)/html

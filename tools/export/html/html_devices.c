@@ -24,7 +24,7 @@ void torsh_html_devices_free(struct html_page *page)
 	free(page->devices);
 }
 
-/* What a device is, as it reported. */
+/* Put a device's reported properties. */
 static void put_device(struct html_page *page, size_t process, const struct event_device *device)
 {
 	const struct recorded_process *of = page->trace->processes[process];

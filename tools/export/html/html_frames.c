@@ -102,7 +102,7 @@ uint32_t torsh_html_frames_use(struct html_frames *frames, uint32_t frame)
 	return frames->emitted[frame] - 1;
 }
 
-/* The frames on the page in the order of their numbers; the caller frees them. */
+/* Returns the frames of the page in the order of their numbers; the caller frees the array. */
 static const struct html_frame **in_order(const struct html_frames *frames)
 {
 	const struct html_frame **ordered =
@@ -163,7 +163,7 @@ uint32_t torsh_html_text(struct html_texts *texts, const char *text)
 	return (uint32_t)entry->value;
 }
 
-/* The bytes of a text that are written: at most n, and no part of a character. */
+/* Returns the length of a text cut to at most n bytes, at the end of a character. */
 static size_t cut_at(const char *text, size_t n)
 {
 	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)

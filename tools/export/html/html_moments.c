@@ -7,8 +7,8 @@
 #include "tools/base/die.h"
 #include "tools/export/html/html_page.h"
 
-#define CHANGES_MAX 240000u /* of groups, in all moments of all processes */
-#define MOMENTS_MAX 256u /* of a process */
+#define CHANGES_MAX 240000u /* changes of groups, in all moments of all processes */
+#define MOMENTS_MAX 256u /* per process */
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
@@ -41,7 +41,7 @@ static void note_sites(struct html_moments *moments, enum sites_of what)
 	torsh_sites_free(&sites);
 }
 
-/* Gives each stack what its blocks were allocated in. */
+/* Set the operator and module in which each stack's blocks were allocated. */
 static void find_scopes(struct html_moments *moments)
 {
 	const struct recorded_process *process = moments->all.process;
@@ -102,24 +102,24 @@ struct group {
 	uint32_t nodes[N_HTML_MOMENT_TREES]; /* their numbers on the page */
 };
 
-/* The groups of the page, and what is put of the moments. */
+/* The groups of the page, shared by all moments. */
 struct groups {
-	struct hash_map numbers; /* by struct group */
+	struct hash_map numbers; /* keyed by struct group */
 	struct group *items;
 	size_t n, n_room;
 };
 
-/* A change of a group in a moment. */
+/* A group's change from one moment to the next. */
 struct change {
 	uint32_t group;
 	uint64_t bytes, blocks;
 };
 
-/* The moments of a process that are on the page, with their changes one after the other. */
+/* The moments of a process on the page, with their changes concatenated. */
 struct put_moments {
 	size_t process;
 	const struct memory_moment **items;
-	size_t *n_changes; /* of each */
+	size_t *n_changes; /* per moment */
 	size_t n;
 	struct change *changes;
 	size_t n_all, n_room;
@@ -152,9 +152,9 @@ static uint32_t group_of(struct groups *groups, const struct html_page *page,
 struct replay {
 	const struct html_moments *moments;
 	uint32_t *groups; /* by number of a stack */
-	struct html_value *kept; /* by number of a stack: as of the last moment of the writer's */
+	struct html_value *kept; /* by number of a stack: after n_applied moments */
 	size_t n_applied; /* of the writer's moments */
-	struct html_value *now, *before; /* by group: of this moment, of the one put before */
+	struct html_value *now, *before; /* by group: at this moment, at the previous one */
 	size_t n_groups;
 };
 
@@ -232,7 +232,7 @@ static bool is_put(const struct memory_moment *moment, size_t *n, size_t stride)
 	       moment->kind == MEMORY_AT_END || (*n)++ % stride == 0;
 }
 
-/* Every stride-th moment, with the start, the peak and the end; false: too many changes. */
+/* Makes every stride-th moment, and the start, the peak and the end; false: too many changes. */
 static bool make_moments(struct put_moments *put, struct replay *replay, size_t stride,
 			 size_t n_changes_max)
 {
@@ -255,7 +255,7 @@ static bool make_moments(struct put_moments *put, struct replay *replay, size_t 
 	return true;
 }
 
-/* As many moments of a process as there may be changes. */
+/* Choose the smallest stride that keeps the number of changes within the limit. */
 static void choose_moments(struct put_moments *put, struct replay *replay, size_t n_changes_max)
 {
 	size_t n = replay->moments->all.n, stride = n / MOMENTS_MAX + 1;
@@ -331,7 +331,7 @@ static void put_items(struct html_page *page, const struct put_moments *put)
 	torsh_json_end_array(json);
 }
 
-/* group: by how many it is after that of the change before. */
+/* Put changes with the group's number as the difference to the previous change's. */
 static void put_process(struct html_page *page, const struct put_moments *put)
 {
 	struct json_writer *json = &page->json;
@@ -369,7 +369,10 @@ static int compare_peaks(const void *a, const void *b, void *page)
 	return one != other ? (one < other) - (one > other) : (x > y) - (x < y);
 }
 
-/* The processes, that with the highest peak first: the others have what it leaves. */
+/*
+ * Returns the processes with the highest peak first, because each one uses what the earlier ones
+ * leave of the limit.
+ */
 static size_t *order_processes(struct html_page *page)
 {
 	size_t n = page->trace->n_processes, *order = torsh_need_items(NULL, 0, n, sizeof(*order));

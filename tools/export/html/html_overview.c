@@ -4,7 +4,7 @@
 #include "tools/export/html/html_page.h"
 #include "tools/recording/losses.h"
 
-#define POINTS 1500u /* of each curve */
+#define POINTS 1500u /* per curve */
 #define THREADS 200u
 
 static void put_texts(struct html_page *page, const char *name, char **texts, size_t n)
@@ -133,7 +133,7 @@ static void put_end(struct html_page *page, const struct recorded_process *proce
 	torsh_json_put_known(&page->json, "end_ns", is_over, process->end_ns);
 }
 
-/* [from ns, blocks, bytes]: how long the blocks lived that have ended */
+/* Put [from ns, blocks, bytes]: the lifetimes of freed blocks. */
 static void put_lifetimes(struct json_writer *json, const struct recorded_heap *heap)
 {
 	torsh_json_begin_array(json, "lifetimes");
@@ -170,7 +170,7 @@ static void put_heap(struct html_page *page, const struct recorded_process *proc
 	put_lifetimes(json, heap);
 }
 
-/* leaks: NULL where it could not be followed */
+/* leaks: NULL if the process was not followed */
 static void put_process(struct html_page *page, const struct recorded_process *process,
 			const struct leaks_process *leaks)
 {
@@ -218,7 +218,7 @@ static void put_processes(struct html_page *page)
 	torsh_json_end_array(&page->json);
 }
 
-/* Sums of the agent's counters: [name, value]; what is 0 is left out. */
+/* Put sums of the agent's counters, [name, value], except zeros. */
 static void put_counters(struct html_page *page)
 {
 	const struct trace *trace = page->trace;
@@ -242,7 +242,7 @@ static void put_counters(struct html_page *page)
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
-/* The sample with most heap of n of them. */
+/* Returns the one of n samples with the largest heap. */
 static const struct recorded_sample *largest(const struct recorded_sample *samples, size_t n)
 {
 	const struct recorded_sample *most = samples;

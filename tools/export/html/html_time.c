@@ -13,7 +13,7 @@
 struct html_time {
 	struct operators operators, phases;
 	struct module_totals modules;
-	enum step_rule rule; /* the best of all processes; those with another have no totals */
+	enum step_rule rule; /* the best of all processes; with another they have no totals */
 	struct step_totals *steps; /* by process */
 	struct kernels kernels;
 	struct kernel_group *groups;
@@ -268,7 +268,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of all steps; 0: there are none. */
+/* Returns the median over all steps; 0: there are none. */
 static uint64_t median_ns(const struct html_page *page)
 {
 	const struct html_time *time = page->time;
@@ -313,7 +313,7 @@ static void put_steps(struct html_page *page)
 	torsh_json_end_object(json);
 }
 
-/* Time by phase where there are no steps: [name, own time of operators]. */
+/* Put the time by phase if there are no steps: [name, own time of operators]. */
 static void put_phases(struct html_page *page)
 {
 	const struct operators *phases = &page->time->phases;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What is drawn over time, from one pass: the spans of a few steps (the median one, the slowest and
- * the last), or of the whole run if no steps are known, and the memory of tensors of each device.
+ * The timelines of the page, collected in one pass: the spans of a few steps (the median one, the
+ * slowest and the last), or of the whole run if no steps are known, and the memory of tensors on
+ * each device.
  */
 #include <stdlib.h>
 
@@ -11,19 +12,19 @@
 #include "tools/export/html/html_page.h"
 #include "tools/memory/tensors.h"
 
-#define SPANS 4000u /* of each window */
-#define SPANS_SERVED 20000u /* of a window that is requested alone */
-#define BUCKETS 1000u /* of each curve */
+#define SPANS 4000u /* per window */
+#define SPANS_SERVED 20000u /* for a window that is requested separately */
+#define BUCKETS 1000u /* per curve */
 #define WINDOWS_MAX 3u
 #define CURVES_MAX 32u
 
-/* What a row of the timeline is; the page has colours for these. */
+/* The kind of a row of the timeline, which selects its colour. */
 enum row_kind { ROW_OPERATOR, ROW_MODULE, ROW_RANGE, ROW_CALL, ROW_DEVICE };
 
 struct row {
 	uint64_t start_ns, duration_ns;
-	const char *name; /* the recording's */
-	uint32_t lane; /* row of a thread, or a stream of a device */
+	const char *name; /* owned by the recording */
+	uint32_t lane; /* index of a thread, or of a device's stream */
 	uint32_t device;
 	enum row_kind kind;
 };
@@ -37,7 +38,7 @@ struct window {
 	size_t n, n_room;
 };
 
-/* Memory of tensors of one device: the most in each stretch of time. */
+/* Memory of tensors on one device: the maximum in each bucket of time. */
 struct curve {
 	const struct recorded_process *process;
 	uint32_t device;
@@ -52,7 +53,7 @@ struct html_timeline {
 	size_t n_windows;
 	struct curve **curves;
 	size_t n_curves, curves_room;
-	uint64_t from_ns, to_ns; /* of the curves */
+	uint64_t from_ns, to_ns; /* the range of the curves */
 };
 
 /* ---- which windows --------------------------------------------------------------------------- */
@@ -96,7 +97,7 @@ static void choose_steps(struct html_timeline *timeline, const struct prepass_pr
 	free(sorted);
 }
 
-/* Of the process with most steps, or with most events. */
+/* Choose windows in the process with most steps, or without steps with most events. */
 static void choose_windows(struct html_timeline *timeline)
 {
 	const struct prepass *prepass = timeline->trace->prepass;

@@ -6,7 +6,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-#define SHARE_MIN 2e-5f /* of each weight: smaller nodes are never drawn */
+#define SHARE_MIN 2e-5f /* of each weight: smaller nodes are too narrow to draw */
 
 static const char *const weight_names[N_HTML_WEIGHTS] = {
 #define WEIGHT(NAME, name) #name,
@@ -30,7 +30,7 @@ void torsh_html_tree_free(struct html_tree *tree)
 
 uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t frame)
 {
-	uint64_t key = ((uint64_t)parent << 32 | frame) + 1; /* not 0 */
+	uint64_t key = ((uint64_t)parent << 32 | frame) + 1; /* 0 is an empty slot */
 	struct key_slot *slot = torsh_key_index_find(&tree->children, key);
 	uint32_t number = (uint32_t)tree->n;
 
@@ -45,7 +45,7 @@ uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-/* By node the largest share that it and what is inside has of a weight; the caller frees it. */
+/* Returns by node the largest share of any weight in its subtree; the caller frees the array. */
 static float *find_shares(const struct html_tree *tree)
 {
 	float *shares = torsh_need_items(NULL, 0, tree->n, sizeof(*shares));
@@ -73,7 +73,7 @@ static int compare_shares(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* A node is kept when its share is above that. */
+/* Nodes with a share above the result are on the page. */
 static float find_threshold(const float *shares, size_t n, size_t n_max, float threshold)
 {
 	float *sorted;
@@ -88,9 +88,9 @@ static float find_threshold(const float *shares, size_t n, size_t n_max, float t
 	return threshold;
 }
 
-/* The nodes of the page, those of others after the ones that are kept. */
+/* The nodes of the page: first the kept ones, then nodes for their "others". */
 struct page_nodes {
-	struct html_node *items; /* with parents and frames as on the page */
+	struct html_node *items; /* with parents and frames numbered as on the page */
 	size_t n, n_room;
 };
 
@@ -127,7 +127,7 @@ static size_t keep_nodes(struct page_nodes *page, struct html_tree *tree,
 	return n_left_out;
 }
 
-/* Add what is not kept to the others of the innermost node around it that is. */
+/* Add each dropped node to the "others" of its innermost kept ancestor. */
 static void fold_others(struct page_nodes *page, struct html_tree *tree, uint32_t frame)
 {
 	size_t n_kept = page->n;

@@ -7,14 +7,14 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 
-/* Stacks of one process, in one view, into a tree. */
+/* Adds stacks of one process, in one view, to a tree. */
 struct grower {
 	struct html_page *page;
 	struct html_tree *tree;
 	struct recorded_process *process;
 	enum stack_view view;
-	uint32_t root; /* the process's node */
-	uint32_t *nodes; /* by stack that is shown: its node and 1 */
+	uint32_t root; /* the node of the process */
+	uint32_t *nodes; /* by shown stack: its node + 1 */
 	size_t n_nodes;
 	uint32_t *path;
 	size_t path_room;
@@ -45,7 +45,7 @@ static void make_room(struct grower *grower, uint32_t stack)
 	grower->n_nodes = n;
 }
 
-/* The node of what is inside of it, by all frames of an address. */
+/* Returns the descendant of a node for all frames of an address, innermost last. */
 static uint32_t descend(struct grower *grower, uint32_t node, uint32_t address)
 {
 	struct html_page *page = grower->page;
@@ -55,14 +55,14 @@ static uint32_t descend(struct grower *grower, uint32_t node, uint32_t address)
 	for (size_t i = at->n; i > 0; i--) {
 		uint32_t frame = torsh_html_frame(&page->frames, &at->frames[i - 1]);
 
-		/* The import system goes through many frames, which are one. */
+		/* The many frames of the import system become one. */
 		if (frame != HTML_FRAME_NUMBER_IMPORT || grower->tree->nodes[node].frame != frame)
 			node = torsh_html_tree_child(grower->tree, node, frame);
 	}
 	return node;
 }
 
-/* The node that a stack ends at. */
+/* Returns the node of a stack's innermost frame. */
 static uint32_t node_of(struct grower *grower, uint32_t recorded)
 {
 	struct recorded_process *process = grower->process;
@@ -91,7 +91,7 @@ static uint32_t node_of(struct grower *grower, uint32_t recorded)
 	return node;
 }
 
-/* The innermost line of Python of a stack that is shown, or the root's frame. */
+/* Returns the innermost Python line of a shown stack, or the root's frame. */
 static uint32_t python_frame(struct grower *grower, uint32_t node)
 {
 	const struct html_tree *tree = grower->tree;
@@ -114,7 +114,7 @@ static uint32_t scope_child(struct html_page *page, uint32_t parent, const char 
 				     torsh_html_frame_text(&page->frames, HTML_FRAME_LABEL, text));
 }
 
-/* The node of a site by module, operator and line; node: in the tree of stacks. */
+/* Returns a site's node by module, operator and line; node: in the tree of stacks. */
 static uint32_t scope_of(struct grower *grower, const struct allocation_site *site, uint32_t node)
 {
 	struct html_page *page = grower->page;
@@ -130,7 +130,7 @@ static uint32_t scope_of(struct grower *grower, const struct allocation_site *si
 	return scope;
 }
 
-/* The same bytes by module, operator and line. */
+/* Add a site's bytes by module, operator and line. */
 static void add_scope(struct grower *grower, const struct allocation_site *site,
 		      enum html_weight weight, uint32_t node)
 {
@@ -158,7 +158,7 @@ static void add_sites(struct grower *grower, enum sites_of what, enum html_weigh
 	torsh_sites_free(&sites);
 }
 
-/* The leaks of a process, and of merged stacks the nodes of their rows. */
+/* Add the leaks of a process; rows of merged stacks get the nodes, too. */
 static void add_leaks(struct grower *grower, const struct leaks *leaks, uint32_t *nodes)
 {
 	for (size_t i = 0; i < leaks->found.n; i++) {
@@ -182,7 +182,7 @@ static void add_growth(struct grower *grower, struct html_memory *memory)
 	}
 }
 
-/* Gives the stacks of all moments their nodes. */
+/* Sets the nodes of the stacks of all moments. */
 static void add_moments(struct grower *grower, struct html_moments *moments)
 {
 	bool is_merged = grower->view == STACK_VIEW_MERGED;
@@ -216,7 +216,7 @@ static void grow_process(struct grower *grower, const struct leaks *leaks)
 		add_growth(grower, memory);
 }
 
-/* All weights of all processes, in one view. */
+/* Add all weights of all processes, in one view. */
 static void grow_tree(struct html_page *page, struct html_tree *tree, enum stack_view view,
 		      const struct leaks *leaks)
 {
@@ -234,7 +234,7 @@ static void grow_tree(struct html_page *page, struct html_tree *tree, enum stack
 	}
 }
 
-/* Native frames alone; only one view of a process can be there at a time. */
+/* Add native frames only; a process has only one view at a time. */
 static void grow_native(struct html_page *page)
 {
 	const struct trace *trace = page->trace;

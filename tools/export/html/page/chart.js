@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Curves over time, by uPlot (vendor/): it draws ten thousand points in milliseconds and zooms.
+// Curves over time by uPlot (vendor/), which draws ten thousand points within milliseconds, and zooms.
 
 import {h, replace} from "./dom.js";
 import {bytes} from "./format.js";
@@ -13,7 +13,7 @@ function axis(values, more) {
 		font: "11px system-ui, sans-serif", values, ...more};
 }
 
-/** Splits of 1024: the axis counts in MiB as the tables do. */
+/** Axis ticks at multiples of 1024: the axis counts in MiB, as the tables do. */
 function byteSteps(plot, axisNumber, least, most, increment) {
 	const power = 2 ** Math.ceil(Math.log2(Math.max(1, increment))), out = [];
 	for (let at = Math.ceil(least / power) * power; at <= most; at += power)
@@ -21,7 +21,7 @@ function byteSteps(plot, axisNumber, least, most, increment) {
 	return out;
 }
 
-/** Vertical lines with words: [{at, text, colour}]. */
+/** Vertical lines with labels: [{at, text, colour}]. */
 function marker(marks) {
 	return (plot) => {
 		const {ctx} = plot, {left, top, width, height} = plot.bbox, scale = window.devicePixelRatio || 1;
@@ -45,8 +45,8 @@ function marker(marks) {
 }
 
 /**
- * A chart that fills its place. times: x, in seconds; series: {label, values, colour, fill, paths, format};
- * marks: lines, drawn anew by refresh(); onpick(x, event): somebody clicked at a time; format: of the values.
+ * A chart that fills its container. times: x, in seconds; series: {label, values, colour, fill, paths, format};
+ * marks: lines, redrawn by refresh(); onpick(x, event): the user clicked at a time; format: for values.
  */
 export function curves({times, series, marks = [], onpick, format = bytes, height = 260, label, xFormat = (x) => `${x} s`, isBytes = true}) {
 	const place = h("div", {class: "chart", role: "img", "aria-label": label});
@@ -80,7 +80,7 @@ export function curves({times, series, marks = [], onpick, format = bytes, heigh
 	return place;
 }
 
-/** Bars with a name before and a number after: [{name, value, text}]. */
+/** Bars with a name before and a number after each: [{name, value, text}]. */
 export function bars(rows, colour = "--accent") {
 	const most = Math.max(...rows.map((row) => row.value), 1);
 	return h("div", {class: "bars"}, rows.map((row) => [

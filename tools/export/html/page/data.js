@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The document in the page, decoded: texts and frames are numbers there, trees are columns.
+// Decodes the page's JSON document, in which texts and frames are numbers, and trees are columns.
 
 import {describe} from "./frames.js";
 import {decodeSpan} from "./timeline.js";
 
-/** Columns of a tree: parents stand before their children; self is by weight. */
+/** Decode the columns of a tree: parents precede their children; self has an array per weight. */
 function decodeTree(columns, frames) {
 	const n = columns.parent.length, parent = new Int32Array(n), weights = {};
 	for (let i = 1; i < n; i++)
@@ -43,7 +43,7 @@ function decodeMoments(moments, text) {
 	}
 }
 
-/** Rows of leaks or growth as objects. */
+/** Decode rows of leaks or growth to objects. */
 function decodeSites(list, text) {
 	list.rows = list.rows.map(([node, bytes, blocks, process, operator, module, firstStep, lastStep, firstNs, lastNs,
 		lateSteps, isOfTensors]) => ({node, bytes, blocks, process, operator: text(operator), module: text(module),
@@ -55,7 +55,7 @@ const MODULE = ["name", "calls", "forward", "own", "operators", "backward", "dev
 const KERNEL = ["what", "name", "calls", "timed", "total", "least", "most", "bytes", "operator", "confidence"];
 const STEP = ["process", "number", "start", "duration", "device", "peak", "flops", "other"];
 
-/** Rows as objects with these names; the first n of texts. */
+/** Decode rows to objects with these names; the first n values index texts. */
 function named(rows, names, text, texts) {
 	return rows.map((row) => Object.fromEntries(names.map((name, i) => [name, texts.includes(name) ? text(row[i]) : row[i]])));
 }
@@ -93,7 +93,7 @@ function decodeDevices(data, text) {
 		mode.reason = text(mode.reason);
 }
 
-/** Members of the document that are also a part, which `torsh serve` sends whole. */
+/** Members of the document that are also parts, which `torsh serve` sends complete. */
 function decodePart(data, text) {
 	if (data.trees) {
 		const frames = decodeFrames(data.frames, text);
@@ -119,7 +119,7 @@ function parse(json) {
 	return {data, text};
 }
 
-/** The document of the page, as objects. */
+/** Decode the page's document to objects. */
 export function load(json) {
 	const {data, text} = parse(json);
 	for (const name of RECORDING_TEXTS)
@@ -133,7 +133,7 @@ export function load(json) {
 	return data;
 }
 
-/** A part of it, with members of the document's names. */
+/** Decode a part of it, with the document's member names. */
 export function loadPart(json) {
 	return parse(json).data;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The tab Devices: what there were, how busy, and what memory they gave.
+// The tab Devices: the devices, their utilisation, and their memory.
 
 import {h} from "./dom.js";
 import {bytes, count, plural, time, visible} from "./format.js";
@@ -7,7 +7,7 @@ import {table} from "./table.js";
 
 const MODES = ["Kernels were not recorded", "Devices were timed by pairs of CUDA events", "Devices were recorded by CUPTI"];
 
-/** Is anything known of devices? */
+/** Returns whether the document has data about devices. */
 export function hasDevices(data) {
 	return data.devices.length + data.device_memory.length + data.device_modes.length + data.kernels.rows.length > 0;
 }
@@ -36,7 +36,6 @@ function memory(data) {
 		]}));
 }
 
-/** The tab. */
 export function devicesTab(data) {
 	return h("div", {}, data.devices.length > 0 ? h("div", {class: "grid"}, data.devices.map((device) => card(data, device)))
 		: h("section", {class: "panel"}, h("h2", {}, "Devices"), h("p", {}, data.kernels.rows.length ? "They reported nothing of themselves." : "None was seen at work.")),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Elements are made here and nowhere else; text goes in as text, so that no name can become markup, and what
-// can't be seen in it is spelled out.
+// The only place that creates elements. Text is inserted as text, so that no name can become markup, and
+// invisible characters are escaped.
 
 import {visible} from "./format.js";
 
@@ -21,7 +21,7 @@ function fill(element, properties, children) {
 	return element;
 }
 
-/** Append nodes and texts; lists are taken apart, and what is null or false is left out. */
+/** Append nodes and texts; lists are flattened, and null and false are skipped. */
 export function append(element, ...children) {
 	for (const child of children.flat(Infinity)) {
 		if (child !== null && child !== undefined && child !== false)
@@ -30,23 +30,23 @@ export function append(element, ...children) {
 	return element;
 }
 
-/** An HTML element: properties are attributes, "onclick" and the like listeners, "style" an object. */
+/** Create an HTML element: properties are attributes, "onclick" and the like listeners, "style" an object. */
 export function h(tag, properties, ...children) {
 	return fill(document.createElement(tag), properties, children);
 }
 
-/** The same for SVG. */
+/** Create an SVG element likewise. */
 export function svg(tag, properties, ...children) {
 	return fill(document.createElementNS(SVG, tag), properties, children);
 }
 
-/** Replace all that is in the element. */
+/** Replace all children of an element. */
 export function replace(element, ...children) {
 	element.replaceChildren();
 	return append(element, children);
 }
 
-/** A group of buttons of which one is chosen, by the reader or by mark(value). options: [value, text, title] each. */
+/** A group of buttons, one of which is chosen, by the user or by mark(value). options: [value, text, title] each. */
 export function choice(label, options, chosen, onchoose) {
 	const group = h("div", {class: "choice", role: "radiogroup", "aria-label": label});
 	const mark = (value) => {

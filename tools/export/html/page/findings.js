@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What is worth knowing first, in sentences, and the tab of all findings.
+// The most important findings, in sentences, and the tab of all findings.
 
 import {h} from "./dom.js";
 import {bytes, count, percent, plural, time, visible} from "./format.js";
@@ -22,7 +22,7 @@ function leakFindings(data) {
 	}));
 }
 
-/** Growth that is no leak, as a list that is freed at the end keeps it. */
+/** Growth that is freed at the end, as a list's, and so is no leak. */
 function growthFindings(data) {
 	const leaked = new Set(leakRows(data).map((row) => row.key));
 	return data.growth.rows.filter((row) => !leaked.has(blame(data.trees.merged, row.node).key)).slice(0, 2).map((row) => ({
@@ -38,7 +38,7 @@ function endFindings(data) {
 	}));
 }
 
-/** The evidence of a finding, as it is read. */
+/** The evidence of a finding as text. */
 export function evidenceText({name, value, unit, limit}) {
 	const format = unit === "ns" ? time : unit === "bytes" ? bytes : (number) => `${Number(number.toPrecision(4)).toLocaleString("en-US")} ${unit}`;
 	return `${name.replace(/_(pct|ns|bytes)$/, "").replaceAll("_", " ")} ${format(value)}${limit ? ` (${limit.side} ${format(limit.value)})` : ""}`;
@@ -89,7 +89,7 @@ function findingCard(data, finding) {
 		h("p", {class: "soft code"}, finding.rule));
 }
 
-/** Rules that could not be decided, by why. */
+/** Rules that could not be evaluated, by reason. */
 function undecided(rules) {
 	const byReason = new Map();
 	for (const rule of rules)
@@ -98,7 +98,7 @@ function undecided(rules) {
 		h("p", {}, reason), h("ul", {class: "soft"}, list.map((text) => h("li", {}, text)))]));
 }
 
-/** The tab Findings: sentences, then each rule's, then what could not be decided. */
+/** The tab Findings: sentences, then the findings by rule, then the rules that could not be evaluated. */
 export function findingsTab(data) {
 	const {rules, findings} = data, clear = rules.filter((rule) => rule.state === "clear"), open = rules.filter((rule) => rule.state === "not_judged");
 	return h("div", {},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Numbers and names as people read them; the same units as the commands print.
+// Numbers and names as text, in the same units as the commands print.
 
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const POWERS = ["", "k", "M", "G", "T", "P"];
 const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const UNKNOWN = "–";
 
-/** Three digits that matter. */
+/** Three significant digits. */
 function digits(number) {
 	const size = Math.abs(number);
 	return number.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
@@ -64,13 +64,13 @@ export function plural(number, one, several = `${one}s`) {
 
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** A text with what can't be seen, or turns the direction of others around, spelled out. */
+/** Escape invisible characters, and those that change the text direction. */
 export function visible(text) {
 	return String(text).replace(INVISIBLE,
 		(letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** At most n characters, the middle left out. */
+/** At most n characters: the middle is cut. */
 export function middle(text, n) {
 	return text.length <= n ? text : `${text.slice(0, Math.ceil(n / 2) - 1)}…${text.slice(text.length - Math.floor(n / 2))}`;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What a frame is: the user's own code, a library, the machinery of imports, or plumbing.
+// The kind of a frame: the user's own code, a library, the import machinery, or the run-time system.
 
 import {visible} from "./format.js";
 
@@ -41,7 +41,7 @@ export function shortFunction(name) {
 	return out || name;
 }
 
-/** A path from its package on: "torch/_ops.py"; of others the last two parts. */
+/** A path from its package on: "torch/_ops.py"; otherwise the last two components. */
 export function shortPath(path) {
 	const packaged = path.split(/\/(?:site|dist)-packages\/|\/lib(?:64)?\/python3\.\d+t?\//);
 	if (packaged.length > 1)
@@ -49,7 +49,7 @@ export function shortPath(path) {
 	return path.startsWith("<") ? path : path.split("/").slice(-1)[0];
 }
 
-/** Give a frame of the document what the page shows of it. */
+/** Add to a frame of the document what the page shows of it. */
 export function describe(frame) {
 	frame.category = categoryOf(frame);
 	frame.name = visible(shortFunction(frame.function || "?"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A flame graph that hangs from its root, drawn on a canvas of the size of the window onto it: what
-// is narrower than a pixel is not drawn, so that it stays fast with any number of nodes. d3-flame-graph
-// keeps an element for each node and needs d3; at tens of thousands of nodes it no longer scrolls.
+// A flame graph with the root at the top, drawn on a canvas of the size of its window. Nodes narrower than a
+// pixel are not drawn, so that any number of nodes is fast. d3-flame-graph has an element per node and
+// requires d3; with tens of thousands of nodes it is too slow to scroll.
 
 import {h, replace} from "./dom.js";
 import {search} from "./tree.js";
@@ -10,7 +10,7 @@ const ROW = 19, GAP = 1, MIN_WIDTH = 0.7, TEXT_MIN = 28, PAD = 5;
 const HUES = {own: "--flame-own", library: "--flame-library", native: "--flame-native", runtime: "--flame-runtime",
 	imports: "--flame-imports", label: "--flame-label"};
 
-/** A small change of brightness by name, so that neighbours differ. */
+/** A small change of brightness by name, which distinguishes neighbours. */
 function shade(name) {
 	let hash = 0;
 	for (let i = 0; i < name.length && i < 40; i++)
@@ -19,7 +19,7 @@ function shade(name) {
 }
 
 export class Icicle {
-	/** describe(graph, node): a list of lines for the tip; onselect(graph, node): a node was chosen. */
+	/** describe(graph, node): lines for the tooltip; onselect(graph, node): a node was chosen. */
 	constructor({describe, onselect, tip}) {
 		this.canvas = h("canvas", {tabindex: "0", role: "img", "aria-label": "flame graph"});
 		this.spacer = h("div", {class: "icicle-space"}, this.canvas);
@@ -40,7 +40,7 @@ export class Icicle {
 		this.zoom(0);
 	}
 
-	/** Mark what matches; null: nothing is looked for. Returns what was found. */
+	/** Highlight matching frames; null: end the search. Returns the matches. */
 	find(matches) {
 		this.query = matches;
 		this.result = matches ? search(this.graph, matches) : null;
@@ -48,7 +48,7 @@ export class Icicle {
 		return this.result;
 	}
 
-	/** Fill the width with a node; its callers stand above it. */
+	/** Fill the width with a node, and show its callers above it. */
 	zoom(node) {
 		this.zoomed = node;
 		this.selected = node;
@@ -63,7 +63,7 @@ export class Icicle {
 		this.onselect?.(this.graph, node);
 	}
 
-	/** How many rows of visible width are below a node. */
+	/** Returns how many rows of visible width are below a node. */
 	deepest(node) {
 		const {graph} = this, least = graph.size[node] * MIN_WIDTH / Math.max(300, this.element.clientWidth || 1200);
 		let deepest = 0;
@@ -77,7 +77,7 @@ export class Icicle {
 		return deepest;
 	}
 
-	/** Rectangles that lie in the window: [node, x, y, width]. */
+	/** Returns the rectangles in the window: [node, x, y, width]. */
 	layOut(width, top, height) {
 		const {graph} = this, out = [], first = this.path.length - 1;
 		for (let i = 0; i < first; i++)
@@ -154,7 +154,7 @@ export class Icicle {
 		context.fillText(this.fit(context, frame ? frame.label : this.rootName ?? "all", w - 2 * PAD), x + PAD, y + ROW / 2);
 	}
 
-	/** As much of a text as fits; widths are guessed from the font's and checked once. */
+	/** Returns as much of a text as fits; the width is estimated from the font, and checked once. */
 	fit(context, text, width) {
 		const each = this.letterWidth ??= context.measureText("abcdefghijklmnopqrstuvwxyz_.").width / 28;
 		let n = Math.floor(width / each * 1.15);
@@ -199,7 +199,7 @@ export class Icicle {
 			this.zoom(node);
 	}
 
-	/** Arrows go to neighbours, Enter zooms, Escape shows all again. */
+	/** Arrows select neighbours, Enter zooms, Escape shows all again. */
 	key(event) {
 		const {graph, selected} = this, siblings = graph.children[graph.parent[selected]] ?? [selected];
 		const place = siblings.indexOf(selected);
@@ -230,13 +230,13 @@ export class Icicle {
 	}
 }
 
-/** The tip beside the mouse: one element for the page. */
+/** The tooltip near the mouse: one element for the page. */
 export class Tip {
 	constructor(element) {
 		this.element = element;
 	}
 
-	/** lines: the first is the title. */
+	/** lines: the first one is the title. */
 	show(x, y, [title, ...lines]) {
 		const {element} = this;
 		replace(element, h("b", {}, title), lines.map((line) => h("div", {}, line)));

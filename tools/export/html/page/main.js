@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The page: its heading, its tabs, and what the address chooses. "#memory/leaks?what=leaked" opens a tab at a panel.
+// The page: its heading, its tabs, and the address. "#memory/leaks?what=leaked" opens a tab at a panel.
 
 import {load, loadPart} from "./data.js";
 import {append, h, replace} from "./dom.js";
@@ -25,7 +25,7 @@ const TABS = [
 	{id: "recorded", title: "How it was recorded", make: recordedTab},
 ];
 
-/** What the address after # means: tab, panel, parameters. */
+/** Parse the part of the address after #: tab, panel, parameters. */
 function route() {
 	const [path, query] = location.hash.slice(1).split("?"), [tab, panel] = path.split("/");
 	return {tab, panel, parameters: new URLSearchParams(query)};
@@ -59,7 +59,7 @@ class Page {
 			h("h1", {}, h("bdi", {title: commandOf(main)}, middle(commandOf(main), 160))), h("span", {class: "soft"}, data.recording.host ?? ""), h("span", {class: "spring"}), themeButton()), this.bar);
 	}
 
-	/** Have all of a part in the place of what the document has of it. */
+	/** Fetch a part, and use it instead of the document's shortened one. */
 	async whole(part) {
 		Object.assign(this.data, loadPart(await source.part(part)));
 		this.made.clear();
@@ -70,7 +70,7 @@ class Page {
 		location.hash = id;
 	}
 
-	/** Show what the address names; each tab is made when it is first seen. */
+	/** Show what the address selects; a tab is created when it is first shown. */
 	open() {
 		const {tab: wanted, panel, parameters} = route(), tab = this.tabs.find((one) => one.id === wanted) ?? this.tabs[0];
 		const key = `${tab.id}?${parameters}`;
@@ -94,7 +94,7 @@ class Page {
 			scrollTo(0, 0);
 	}
 
-	/** Numbers open tabs, "/" searches, arrows go along the tabs. */
+	/** Digits open tabs, "/" searches, arrows move between tabs. */
 	key(event) {
 		if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey)
 			return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The tab Memory: curves, the flame graph of a moment, who holds what, leaks, growth, sizes.
+// The tab Memory: curves, the flame graph of a moment, what holds memory, leaks, growth, sizes.
 
 import {bars, curves} from "./chart.js";
 import {choice, h, replace} from "./dom.js";
@@ -29,7 +29,7 @@ const FRAMES = [
 const LEGEND = [["own", "own code"], ["library", "Python libraries"], ["native", "native libraries"], ["runtime", "C library, interpreter"],
 	["imports", "import system"]];
 
-/** What the graph shows: who(i) is what ends at node i of the tree. */
+/** The own values of the graph: ownOf(tree, what)(i) is the weight of stacks that end at node i. */
 function ownOf(tree, what) {
 	const {weights} = tree, none = () => 0;
 	if (what !== "change")
@@ -38,7 +38,7 @@ function ownOf(tree, what) {
 	return (i) => (peak?.[i] ?? 0) - (live?.[i] ?? 0);
 }
 
-/** The graphs that were asked for are kept: turning one around takes a while. */
+/** Caches the graphs that were shown, because inverting one takes a while. */
 class Graphs {
 	constructor(data) {
 		Object.assign(this, {data, made: new Map()});
@@ -49,7 +49,7 @@ class Graphs {
 		return trees[frames === "python" ? "merged" : frames] ?? trees.merged;
 	}
 
-	/** Another moment was chosen. */
+	/** Drop the graphs of a moment after another one was chosen. */
 	forgetMoment() {
 		for (const key of [...this.made.keys()].filter((one) => one.startsWith("moment ")))
 			this.made.delete(key);
@@ -67,7 +67,7 @@ class Graphs {
 	}
 }
 
-/** Does the graph show changes, which may be below 0? */
+/** Returns whether the graph shows changes, which may be negative. */
 function isDifference({what, moment}) {
 	return what === "change" || (what === "moment" && moment?.since !== null);
 }
@@ -129,8 +129,8 @@ function flamePanel(data, tip, state, onwhat) {
 }
 
 /**
- * The curves of a process. onpick(ns, process, event): somebody clicked at a time; onprocess(process): another process is
- * shown. setPicks([{at, text, colour}]) draws lines beside that of the peak.
+ * The curves of a process. onpick(ns, process, event): the user clicked at a time; onprocess(process): another
+ * process is shown. setPicks([{at, text, colour}]) draws lines in addition to the peak's.
  */
 export function memoryChart(data, {onpick, onprocess, height}) {
 	const list = data.curves, {peak} = data, place = h("div");
@@ -165,7 +165,7 @@ export function memoryChart(data, {onpick, onprocess, height}) {
 	return chart;
 }
 
-/** The moment that is shown, and the one that is subtracted: lists of all that are known. onchoose({process, at, since}). */
+/** Selects the moment to show, and the one to subtract, from lists. onchoose({process, at, since}). */
 class MomentPicker {
 	constructor(moments, process, onchoose) {
 		Object.assign(this, {moments, onchoose});
@@ -188,7 +188,7 @@ class MomentPicker {
 			h("span", {class: "soft"}, kept ? "Click the curve to choose a moment, with Shift the one that is subtracted." : "No moments between were recorded.")]);
 	}
 
-	/** {process, at, since}: numbers of moments; null: there are none. */
+	/** {process, at, since}: numbers of moments; null: none. */
 	get chosen() {
 		return this.moments.of(this.process).length ? {process: this.process, at: Number(this.at.value),
 			since: this.since.value === "" ? null : Number(this.since.value)} : null;
@@ -210,7 +210,7 @@ class MomentPicker {
 	}
 }
 
-/** Another curve's values at the times of these points: the last one before each. */
+/** Returns another curve's values at the times of these points: the latest value before each. */
 function alignTo(points, others) {
 	let k = -1;
 	return points.map(([at]) => {
@@ -220,7 +220,7 @@ function alignTo(points, others) {
 	});
 }
 
-/** Steps and times of the leaks that end at the nodes of a row. */
+/** Returns the steps and times of the leaks at the nodes of a row. */
 function stepsOf(rowsByNode, row) {
 	const rows = row.parts.flatMap((part) => rowsByNode.get(part.node) ?? []).filter((one) => one.firstStep !== null && one.lastStep !== null);
 	return rows.length ? [Math.min(...rows.map((one) => one.firstStep)), Math.max(...rows.map((one) => one.lastStep))] : null;
@@ -233,10 +233,10 @@ function byNode(rows) {
 	return map;
 }
 
-/** Rows of leaks, with the steps in which they were made and what grows each step. */
+/** Rows of leaks, with the steps that allocated them and their growth per step. */
 export function leakRows(data) {
 	const leaked = byNode(data.leaks.rows), grown = new Map();
-	/* Stacks that are alike are one leak: what grows is matched by who is charged. */
+	/* Similar stacks are one leak: growth is matched by the attributed line. */
 	for (const one of data.growth.rows) {
 		const {key} = blame(data.trees.merged, one.node);
 		grown.set(key, (grown.get(key) ?? 0) + one.bytes / (one.lateSteps || 1));
@@ -288,7 +288,7 @@ function sizesPanel(data) {
 	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Sizes of blocks"), h("span", {class: "soft"}, "blocks ever allocated, by size")), bars(rows, "--heap"));
 }
 
-/** How long the blocks lived that were freed. */
+/** Lifetimes of the blocks that were freed. */
 function lifetimesPanel(data) {
 	const sums = new Map();
 	for (const [from, blocks] of data.processes.flatMap((process) => process.lifetimes ?? []))
@@ -300,7 +300,7 @@ function lifetimesPanel(data) {
 		bars(list.slice(first).map(([from, blocks]) => ({name: from ? `${time(from)} –` : "0", value: blocks, text: count(blocks)})), "--tensor"));
 }
 
-/** How long what was never freed had been there at the end, and what lived only for a moment. */
+/** Ages at the end of blocks that were never freed, and short-lived blocks. */
 function agesPanel(data) {
 	const {rows} = data.leaks, ends = data.processes.map((process) => process.end_ns ?? data.recording.end_ns ?? 0);
 	const known = rows.filter((row) => row.firstNs !== null), allocs = data.processes.reduce((sum, process) => sum + (process.allocs ?? 0), 0);
@@ -315,7 +315,7 @@ function agesPanel(data) {
 		allocs > 0 && h("p", {class: "soft"}, `${count(temporary)} of ${count(allocs)} blocks (${percent(temporary / allocs)}) were temporary: freed by their own thread before it allocated another.`));
 }
 
-/** Who held memory at a moment, by line, or what changed between two. */
+/** What held memory at a moment, by line, or what changed between two. */
 function momentHolders(data, moments, {process, at, since}) {
 	const tree = data.trees.merged, list = moments.of(process), rows = charge(tree, "moment").filter((row) => row.bytes || row.blocks);
 	const total = rows.reduce((sum, row) => sum + row.bytes, 0), isChange = since !== null;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Who held memory at any moment: the document has the changes from one moment to the next, by groups
-// of stacks; a moment, or the difference of two, becomes a weight of the trees.
+// What held memory at any moment: the document has the changes from one moment to the next, by groups of
+// stacks; a moment, or the difference of two, is computed as a weight of the trees.
 
 import {bytes, time} from "./format.js";
 
 const NAMES = {start: "the start", peak: "the peak", end: "the end"};
 
-/** In words, without the time. */
+/** The name of a moment, without its time. */
 function momentName(moment) {
 	if (moment.kind === "mark")
 		return `mark “${moment.mark ?? "?"}”`;
@@ -29,13 +29,13 @@ export class Moments {
 		return this.processes.find((one) => one.process === process)?.items ?? [];
 	}
 
-	/** The number of the moment that is nearest to a time. */
+	/** The number of the moment nearest to a time. */
 	near(process, at) {
 		const distances = this.of(process).map((moment) => Math.abs(moment.at - at));
 		return distances.indexOf(Math.min(...distances));
 	}
 
-	/** What each group has at a moment: {bytes, blocks}. */
+	/** Each group's usage at a moment: {bytes, blocks}. */
 	values(process, number) {
 		const {items, changes} = this.processes.find((one) => one.process === process), n = this.groups.merged.length;
 		const held = {bytes: new Float64Array(n), blocks: new Float64Array(n)};
@@ -49,7 +49,10 @@ export class Moments {
 		return held;
 	}
 
-	/** Make it the weight "moment" of all trees: what was held at one, less that at another one if since isn't null. */
+	/**
+	 * Compute the weight "moment" of all trees: the usage at one moment, minus that at another one unless since is
+	 * null.
+	 */
 	weigh(process, at, since = null) {
 		const held = this.values(process, at), less = since === null ? null : this.values(process, since);
 		for (const [name, tree] of Object.entries(this.trees)) {

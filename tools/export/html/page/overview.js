@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The tab Overview: what ran, how it ended, the worst findings, memory and time at a glance.
+// The tab Overview: what ran, how it ended, the worst findings, memory and time on one screen.
 
 import {h} from "./dom.js";
 import {findingList, worst} from "./findings.js";
@@ -15,7 +15,7 @@ export function commandOf(process) {
 	return visible([first.split("/").pop(), ...rest].join(" "));
 }
 
-/** What the recording is about: the process with most allocations. */
+/** The process that the page describes: the one with most allocations. */
 export function mainProcess(data) {
 	return data.processes.reduce((most, process) => (process.allocs ?? 0) > (most.allocs ?? 0) ? process : most);
 }
@@ -62,7 +62,7 @@ function processLine(data, process) {
 		(process.not_followed || process.heap_problem) && h("span", {class: "soft"}, visible(process.not_followed || process.heap_problem)));
 }
 
-/** Processes below one another; an exec goes on in the place of what it replaced. */
+/** The tree of processes; an exec takes the place of the image that it replaced. */
 function childrenOf(data) {
 	const children = new Map(), roots = [], byNumber = new Map(data.processes.filter((process) => process.number !== null).map((process) => [process.number, process]));
 	for (const process of data.processes) {
@@ -91,7 +91,6 @@ function processTree(data, list, children, seen = new Set()) {
 		h("ul", {class: "processes"}, helpers.map(item)))));
 }
 
-/** The tab. */
 export function overviewTab(data) {
 	const {children, roots} = childrenOf(data), findings = worst(data);
 	return h("div", {}, lossAlert(data), factBoxes(data),

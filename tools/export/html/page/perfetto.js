@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Hands spans to ui.perfetto.dev, when somebody asks for it: in a window of its own, by messages
+// Sends spans to ui.perfetto.dev when the user clicks: in a separate window, by messages
 // (https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui). The page itself requests nothing.
 
 const ADDRESS = "https://ui.perfetto.dev", DEVICE_SPAN = 4, EVERY_MS = 100, TRIES = 300;
 
-/** The spans as Chrome's trace events. */
+/** The spans as Chrome trace events. */
 export function traceEvents(data, window) {
 	const {pid} = data.processes[window.process];
 	return {traceEvents: window.rows.map((row) => ({
@@ -13,7 +13,7 @@ export function traceEvents(data, window) {
 	}))};
 }
 
-/** Open the spans of a window there. */
+/** Open the spans of a window in Perfetto. */
 export function openInPerfetto(data, window) {
 	const there = open(ADDRESS), buffer = new TextEncoder().encode(JSON.stringify(traceEvents(data, window))).buffer;
 	let n = 0;

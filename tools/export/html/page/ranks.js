@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The tab Ranks: the processes of a distributed run beside each other, and their steps.
+// The tab Ranks: the processes of a distributed run side by side, and their steps.
 
 import {curves} from "./chart.js";
 import {h} from "./dom.js";
@@ -8,7 +8,7 @@ import {table} from "./table.js";
 
 const COLOURS = ["--forward", "--backward", "--optimizer", "--loss", "--data", "--device", "--bad", "--rss"];
 
-/** Are there several ranks, or processes with steps? */
+/** Returns whether there are several ranks, or processes with steps. */
 export function hasRanks(data) {
 	return ranksOf(data).length > 1;
 }
@@ -39,7 +39,6 @@ function stepChart(data, ranks) {
 		curves({label: "time of each step by rank", height: 240, isBytes: false, format: time, xFormat: (x) => `${x}`, times: numbers, series}));
 }
 
-/** The tab. */
 export function ranksTab(data) {
 	const ranks = ranksOf(data).map(summary), medians = ranks.map((rank) => rank.median).filter((ns) => ns !== null), slowest = Math.max(...medians), fastest = Math.min(...medians);
 	return h("div", {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The tab How it was recorded: what is in the recording, what is missing, and why.
+// The tab How it was recorded: what the recording contains, what is missing, and why.
 
 import {h} from "./dom.js";
 import {bytes, count, time, visible} from "./format.js";
@@ -25,7 +25,6 @@ function threads(data) {
 	]}));
 }
 
-/** The tab. */
 export function recordedTab(data) {
 	const {recording, events} = data, notes = [...new Set(data.processes.flatMap((process) => process.notes))];
 	const waited = data.processes.reduce((sum, process) => sum + process.waited_ns, 0);

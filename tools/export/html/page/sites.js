@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Who is to blame for memory: each stack is charged to the innermost line of the user's own code;
-// what an import keeps is charged to the package that was imported.
+// Attribution of memory: each stack is charged to the innermost line of the user's own code; what an import
+// keeps is charged to the imported package.
 
 import {h, replace} from "./dom.js";
 import {bytes, count, percent, plural, signedBytes, visible} from "./format.js";
@@ -11,13 +11,13 @@ import {stackOf} from "./tree.js";
 const STACKS_SHOWN = 6, RUN = {imports: 1, runtime: 3, native: 4};
 const RUN_NAMES = {imports: "of the import system", runtime: "of the C library and the interpreter", native: "of native libraries"};
 
-/** The first directory of a path in site-packages, or the name of a module of the standard library. */
+/** Returns the first directory of a path in site-packages, or the name of a standard library's module. */
 function packageOf(frame) {
 	const parts = /\/(?:site|dist)-packages\/([^/]+)/.exec(frame.file) ?? /\/python3\.\d+t?\/([^/]+)/.exec(frame.file);
 	return parts ? parts[1].replace(/\.py$/, "") : null;
 }
 
-/** {key, frame, imported} of a node's stack: who is charged for what ends there. */
+/** {key, frame, imported} of a node's stack: what its memory is charged to. */
 export function blame(tree, node) {
 	const frames = stackOf(tree, node);
 	let imported = null, isImport = false, library = null;
@@ -35,7 +35,7 @@ export function blame(tree, node) {
 	return {key: frame ? `f${frame.number}` : "none", frame};
 }
 
-/** Rows by who is charged: {key, frame, imported, bytes, blocks, parts: [{node, bytes, blocks}]}. */
+/** Rows by what is charged: {key, frame, imported, bytes, blocks, parts: [{node, bytes, blocks}]}. */
 export function charge(tree, weight) {
 	const groups = new Map(), own = tree.weights[weight];
 	for (let node = 0; own && node < tree.n; node++) {
@@ -52,14 +52,14 @@ export function charge(tree, weight) {
 	return [...groups.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
-/** What is charged, in words. */
+/** What is charged, as text. */
 export function chargedText(row) {
 	if (row.imported)
 		return `kept by imports: ${row.imported}`;
 	return row.frame ? `${row.frame.place || row.frame.name} ${row.frame.place ? row.frame.name : ""}`.trim() : "no stack";
 }
 
-/** The same as an element. */
+/** What is charged, as an element. */
 export function chargedElement(row) {
 	if (row.imported)
 		return h("span", {class: "where"}, "kept by imports: ", h("b", {}, visible(row.imported)),
@@ -78,7 +78,7 @@ function frameLine(frame) {
 		h("bdi", {class: frame.category === "own" ? "own" : isDim ? "dim" : null}, frame.name), h("bdi", {class: "place"}, frame.place));
 }
 
-/** Frames with runs of plumbing folded: [frames] or [frame]. */
+/** Fold runs of frames that a reader skips: [frames] or [frame]. */
 function fold(frames) {
 	const out = [];
 	for (let i = 0; i < frames.length;) {
@@ -106,7 +106,7 @@ export function stackList(tree, node) {
 	return list;
 }
 
-/** What a row opens to: its largest stacks. */
+/** The details of a row: its largest stacks. */
 export function stacks(tree, row) {
 	const parts = [...row.parts].sort((a, b) => b.bytes - a.bytes), shown = parts.slice(0, STACKS_SHOWN);
 	const rest = parts.slice(STACKS_SHOWN).reduce((sum, part) => sum + part.bytes, 0);
@@ -115,7 +115,7 @@ export function stacks(tree, row) {
 	parts.length > shown.length && h("p", {class: "soft"}, `… and ${plural(parts.length - shown.length, "more stack")} with ${bytes(rest)}`));
 }
 
-/** A table of who holds what; more: further columns; isChange: bytes and blocks may be below 0. */
+/** A table of what holds memory; more: further columns; isChange: bytes and blocks may be negative. */
 export function chargedTable({tree, rows, total, label, more = [], note, isChange = false}) {
 	return table({
 		rows, label, note, filterText: chargedText, details: (row) => stacks(tree, row),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Steps: their phases, their times one after the other and by length, and the table of all.
+// Steps: their phases, their durations in order and as a histogram, and the table of all.
 
 import {bars, curves} from "./chart.js";
 import {h} from "./dom.js";
@@ -28,7 +28,7 @@ function quantile(sorted, share) {
 	return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-/** How many steps took how long, in classes of equal width up to the 99th percentile, and the rest. */
+/** A histogram of durations with bins of equal width up to the 99th percentile, and the rest. */
 function distribution(durations) {
 	const most = quantile(durations, 0.99), least = durations[0], width = Math.max(1, (most - least) / CLASSES), sums = [];
 	for (const ns of durations) {

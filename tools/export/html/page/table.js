@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Tables that sort by their headings, filter as one types, and open rows.
+// Tables that sort by their headings, filter while the user types, and open rows.
 
 import {h, replace} from "./dom.js";
 import {count} from "./format.js";
@@ -7,10 +7,10 @@ import {count} from "./format.js";
 const FIRST_ROWS = 100;
 
 /**
- * columns: {title, value(row), text(value, row), bar, sum, isText, isMinor, help, cell(row)} each: value is sorted by,
- * text is shown, cell makes an element in its place; bar: a bar of the value's share of the largest.
- * options: {rows, columns, sortBy (place of a column), label, filterText(row), details(row), note,
- * first (how many rows are shown before one asks for more)}.
+ * columns: {title, value(row), text(value, row), bar, sum, isText, isMinor, help, cell(row)} each: rows are sorted
+ * by value, text is shown, cell creates an element instead; bar: a bar of the value's share of the largest. options:
+ * {rows, columns, sortBy (index of a column), label, filterText(row), details(row), note, first (rows that are shown
+ * before "more")}.
  */
 export function table({rows, columns, sortBy = 0, label, filterText, details, note, first = FIRST_ROWS}) {
 	const state = {sortBy, isDescending: !columns[sortBy].isText, wanted: "", n: first, open: new Set()};
@@ -39,7 +39,7 @@ function filterBox(label, onchange) {
 		oninput: (event) => onchange(event.target.value.toLowerCase())});
 }
 
-/** Minor columns are left out where there is little room. */
+/** Minor columns are hidden on narrow screens. */
 function classOf(column) {
 	return `${column.isText ? "text" : "number"}${column.isMinor ? " minor" : ""}`;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The button that switches between dark and light, which begins as the system has it.
+// The button that switches between dark and light; the system's theme is the default.
 
 import {h} from "./dom.js";
 

@@ -9,7 +9,7 @@ import {wholeButton} from "./served/served.js";
 import {table} from "./table.js";
 import {timelinePanel} from "./timeline.js";
 
-/** Does the recording have anything to show there? */
+/** Returns whether the document has data for the tab. */
 export function hasTime(data) {
 	return data.operators.rows.length + data.modules.rows.length + data.kernels.rows.length + data.steps.n > 0;
 }
@@ -22,7 +22,7 @@ function omitted(data, list, what) {
 	return list.omitted ? [`${plural(list.omitted, `smaller ${what}`)} not on this page `, wholeButton(data, "time", "Show all")] : null;
 }
 
-/** A column that is left out where no row has a value. */
+/** Returns the columns, or none if no row has a value. */
 function where(rows, ...columns) {
 	return columns.filter((column) => rows.some((row) => column.value(row)));
 }
@@ -51,7 +51,7 @@ function operators(data) {
 		]}));
 }
 
-/** "encoder.layer.0:Block" is below "encoder.layer:ModuleList": how many names before it. */
+/** Returns how many enclosing modules are listed: "encoder.layer.0:Block" is below "encoder.layer:ModuleList". */
 function depthOf(row, names) {
 	const path = (row.name ?? "").split(":")[0].split(".");
 	let depth = 0;
@@ -60,7 +60,7 @@ function depthOf(row, names) {
 	return depth;
 }
 
-/** Modules in the order of their paths, numbers as numbers: a tree. */
+/** Modules in the order of their paths, with numbers compared as numbers: a tree. */
 function modules(data) {
 	const {rows} = data.modules, names = new Set(rows.map((row) => (row.name ?? "").split(":")[0]));
 	if (!rows.some((row) => row.name))
@@ -100,7 +100,6 @@ function kernels(data) {
 		]}));
 }
 
-/** The tab. */
 export function timeTab(data, tip) {
 	return h("div", {}, phaseStrip(data), stepPanels(data), timelinePanel(data, tip), operators(data), modules(data), kernels(data));
 }

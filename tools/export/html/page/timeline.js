@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What threads and streams did in one step, drawn on a canvas: each lane's spans below those around them.
+// The activity of threads and streams in one step, drawn on a canvas: inner spans of a lane below outer ones.
 
 import {choice, h, replace} from "./dom.js";
 import {count, plural, time, visible} from "./format.js";
@@ -11,7 +11,7 @@ const SPAN_ROW = 17, HEAD = 20, AXIS = 22, SPAN_TEXT_MIN = 26;
 const KINDS = [["operators", "--forward"], ["modules", "--loss"], ["ranges", "--data"], ["calls of CUDA", "--setup"], ["devices", "--optimizer"]];
 const DEVICE = 4;
 
-/** Lanes with their spans, each with its depth: [{title, rows, depth}]. */
+/** Lanes with their spans and depths: [{title, rows, depth}]. */
 function lanesOf(data, window) {
 	const lanes = new Map(), {threads = []} = data.processes[window.process];
 	const names = new Map(threads.map(([tid, name]) => [tid, name]));
@@ -65,7 +65,7 @@ class Timeline {
 		this.height = AXIS + this.lanes.reduce((sum, lane) => sum + HEAD + lane.depth * SPAN_ROW, 0) + 4;
 	}
 
-	/** Draw these spans in the place of the window's, of what is in view. */
+	/** Draw these spans instead of the document's, in the visible range. */
 	fill(rows) {
 		this.layOut({...this.window, rows});
 		this.draw();
@@ -199,7 +199,7 @@ class Timeline {
 	}
 }
 
-/** A span of the document. */
+/** Decode a span of the document. */
 export function decodeSpan([kind, lane, name, start, duration, device], text) {
 	const fullName = visible(text(name) ?? "?");
 	return {kind, lane, fullName, label: shortFunction(fullName), start, duration, device};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Flame graphs are made of the document's trees: filtered, turned around, subtracted. A graph has
-// columns as a tree has: parent, frame, own and total, and children as lists of numbers.
+// Flame graphs are computed from the document's trees: filtered, inverted, subtracted. A graph has the columns
+// of a tree: parent, frame, own and total, and children as lists of numbers.
 
 import {KIND} from "./frames.js";
 
@@ -32,7 +32,7 @@ class Builder {
 	}
 }
 
-/** Totals and children, the largest first. */
+/** Compute totals, and children with the largest first. */
 function finish(frames, parent, frame, own) {
 	const n = parent.length, total = Float64Array.from(own), size = Float64Array.from(own, Math.abs);
 	const children = Array.from({length: n}, () => []), depth = new Int32Array(n);
@@ -50,14 +50,14 @@ function finish(frames, parent, frame, own) {
 	return {frames, n, parent, frame, own, total, size, children, depth};
 }
 
-/** What a path keeps of a frame: all, or only lines of Python, or all but the import system. */
+/** Which frames a path includes: all, Python lines only, or all but the import system. */
 export const FILTERS = {
 	all: () => true,
 	python: (frame) => frame.kind !== KIND.NATIVE,
 	noImports: (frame) => frame.category !== "imports",
 };
 
-/** The graph of one weight of a tree; own(i) is what ends at node i. */
+/** The graph of one weight of a tree; own(i) is the weight of stacks that end at node i. */
 export function graphOf(tree, own, keep = FILTERS.all) {
 	const builder = new Builder(tree.frames), place = new Int32Array(tree.n);
 	for (let i = 1; i < tree.n; i++) {
@@ -69,7 +69,7 @@ export function graphOf(tree, own, keep = FILTERS.all) {
 	return builder.finish();
 }
 
-/** The same from the innermost frame outwards. */
+/** A graph inverted, from the innermost frame outwards. */
 export function inverted(graph) {
 	const builder = new Builder(graph.frames);
 	for (let i = 1; i < graph.n; i++) {
@@ -92,7 +92,7 @@ export function stackOf(tree, node) {
 	return frames;
 }
 
-/** The nodes whose frames match, and their total: what is inside of a match counts once. */
+/** The nodes with matching frames, and their total: matches within a match count once. */
 export function search(graph, matches) {
 	const found = new Uint8Array(graph.n), inside = new Uint8Array(graph.n);
 	let total = 0, n = 0;
@@ -106,7 +106,7 @@ export function search(graph, matches) {
 	return {found, total, n};
 }
 
-/** A test of frames for a text: a regular expression between slashes, else any case. */
+/** A predicate for frames: a regular expression between slashes, else a text in any case. */
 export function matcher(text) {
 	const parts = /^\/(.+)\/$/.exec(text);
 	if (parts) {

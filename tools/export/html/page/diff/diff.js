@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The page of torsh diff: what changed in all, a flame graph of what changed in leaks, and a table of each kind of row.
+// The page of torsh diff: the changed totals, a flame graph of changed leaks, and a table for each kind of
+// row.
 
 import {append, choice, h, replace} from "../dom.js";
 import {bytes, count, percent, si, time, visible} from "../format.js";
@@ -38,7 +39,7 @@ function frameOf(frame) {
 		kind: frame.language === "python" ? KIND.PYTHON : KIND.NATIVE});
 }
 
-/** Stacks of both sides as one tree by functions and places; a node is as wide as the side that is chosen. */
+/** Merge stacks of both sides into one tree by functions and places; the chosen side gives the width of nodes. */
 function changeGraph(sites, side) {
 	const frames = [], numbers = new Map(), graph = {frames, parent: [-1], frame: [-1], before: [0], after: [0], depth: [0], children: [[]]}, index = new Map();
 	const number = (frame) => {
@@ -73,7 +74,7 @@ function changeGraph(sites, side) {
 	graph.n = graph.parent.length;
 	graph.total = graph.after.map((after, i) => after - graph.before[i]);
 	graph.size = Float64Array.from(side === "both" ? graph.after.map((after, i) => Math.max(after, graph.before[i])) : graph[side]);
-	/* Of the larger side a node may be narrower than what is inside of it. */
+	/* With both sides, a node's larger side may be narrower than its children: widen it. */
 	for (let i = graph.n - 1; i >= 0 && side === "both"; i--)
 		graph.size[i] = Math.max(graph.size[i], graph.children[i].reduce((sum, one) => sum + graph.size[one], 0));
 	for (const list of graph.children)

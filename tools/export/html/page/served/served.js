@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What a page can fetch that `torsh serve` sends: all rows of a part, and any window of the timeline.
+// What the page can fetch from `torsh serve`: all rows of a part, and any window of the timeline.
 
 import {h, replace} from "../dom.js";
 
 const DELAY_MS = 250;
 
-/** A button that fetches all of a part ("memory" or "time"); null where the page is a file. */
+/** A button that fetches all of a part ("memory" or "time"); null if the page is a file. */
 export function wholeButton(data, part, text) {
 	const {served} = data;
 	if (!served)
@@ -22,7 +22,7 @@ export function wholeButton(data, part, text) {
 	return button;
 }
 
-/** Fetches the spans of what a timeline shows, once it has stopped moving. */
+/** Fetches the spans of a timeline's visible range, once it has stopped moving. */
 export class Detail {
 	constructor(data, timeline, onfetched) {
 		Object.assign(this, {data, timeline, onfetched, n: 0});
@@ -50,12 +50,12 @@ export class Detail {
 	}
 }
 
-/** A number of seconds to be typed. */
+/** An input for a number of seconds. */
 function seconds(label, ns) {
 	return h("input", {type: "number", class: "seconds", min: 0, step: "any", "aria-label": label, value: String(ns / 1e9)});
 }
 
-/** Controls for a window of the user's: a step, or times in seconds since the recording began. */
+/** Controls for a custom window: a step, or times in seconds since the recording began. */
 export function windowPicker(data, current, onpick) {
 	const from = seconds("from", current.from_ns), to = seconds("to", current.from_ns + current.duration_ns), problem = h("span", {class: "soft", role: "status"});
 	const step = h("input", {type: "number", class: "seconds", min: 0, "aria-label": "step", placeholder: "step", onchange: () => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Where the data comes from: all of it is in the page, or the page is empty and `torsh serve` answers.
+// The source of the data: embedded in the page, or fetched from `torsh serve`.
 
 class EmbeddedSource {
 	constructor(text) {
@@ -21,17 +21,17 @@ class ServedSource {
 		return this.get("document");
 	}
 
-	/** All that the document cuts of a part: "memory" or "time". */
+	/** Fetch all rows of a part, which the document shortens: "memory" or "time". */
 	part(name) {
 		return this.get(name);
 	}
 
-	/** The spans of a process between two times. */
+	/** Fetch the spans of a process between two times. */
 	window(process, fromNs, toNs) {
 		return this.get(`window?process=${process}&from=${Math.floor(fromNs)}&to=${Math.ceil(toNs)}`);
 	}
 
-	/** The answer as text; an error has the server's sentence. */
+	/** Returns the response as text; an error has the server's message. */
 	async get(path) {
 		const answer = await fetch(path, {cache: "no-store", credentials: "omit", redirect: "error"}), text = await answer.text();
 		if (!answer.ok)

@@ -8,12 +8,12 @@
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
 
-#define WINDOW 65536u /* activities: a second of devices that report 65,000 kernels per second */
+#define WINDOW 65536u /* activities: one second of devices that report 65,000 kernels per second */
 
-/* A row in the window, by its times. */
+/* An activity in the window, by its times. */
 struct place {
 	uint64_t begin_ns, end_ns;
-	/* in order of arrival, which ties keep; compared by difference because it wraps around */
+	/* arrival order, which breaks ties; compared by difference because it wraps around */
 	uint32_t number;
 	uint32_t slot;
 };
@@ -29,12 +29,12 @@ struct activity_lanes {
 	void *context;
 	struct sparse_array slots; /* of struct device_activity */
 	/*
-	 * Most rows come in order, and stand in a ring; the others in a heap, the earliest at its
-	 * top.
+	 * Most activities come in order and are queued in a ring; the others are in a heap, the
+	 * earliest at its top.
 	 */
 	struct sparse_array ring; /* of struct place */
 	struct place *heap;
-	uint32_t *unused; /* slots that rows have left */
+	uint32_t *unused; /* reusable slots */
 	size_t heap_room, unused_room;
 	uint32_t n_slots, n_ring, first, n_heap, n_unused, n_added;
 	uint64_t n_left_out;
@@ -105,7 +105,10 @@ static uint64_t shown_on(const struct device_lane *lane, const struct device_act
 							 : activity->record.begin_ns;
 }
 
-/* The first that is free at the row's begin, or nearly so; NULL: there are too many. */
+/*
+ * Returns the first lane that is free at the activity's begin, or nearly so; NULL: there are too
+ * many.
+ */
 static struct device_lane *find_lane(struct activity_lanes *rows,
 				     const struct device_activity *activity)
 {
@@ -188,7 +191,7 @@ static struct place take_from_ring(struct activity_lanes *rows)
 	return first;
 }
 
-/* Put the earliest one, and let its slot be used again. */
+/* Write the earliest activity, and make its slot reusable. */
 static void take_first(struct activity_lanes *rows)
 {
 	bool is_in_ring =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Spans as lines of comma-separated values (RFC 4180): operators, modules and ranges, spans that
- * launch, and device activity, with their attributes. Unknown values are empty. Streams.
+ * Spans as comma-separated values (RFC 4180), one per line: operators, modules and ranges,
+ * launching spans, and device activity, with their attributes. Unknown values are empty. Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "tools/ops/operators.h"
 #include "tools/timeline/prepass/process_groups.h"
 
-/* What launches and devices have in place of the columns from overload on. */
+/* Fills the columns from overload on for launches and device activity. */
 #define NO_OPERATOR ",,,,,,,"
 
 struct csv {
@@ -21,8 +21,8 @@ struct csv {
 };
 
 /*
- * In quotes where it holds a comma, a quote or the end of a line. What a spreadsheet would take for
- * a formula, and execute, gets an apostrophe in front.
+ * Quote a text that contains a comma, a quote or a line end. A text that a spreadsheet would
+ * evaluate as a formula gets a leading apostrophe.
  */
 static void put_part(struct output_stream *output, const char *text, size_t n)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The events of a timeline as JSON, for custom programs: one object with an "events" array of one
- * line per event; spans are written when they end. tools/schema/events.json describes them.
- * Streams.
+ * line per event; a span is written when it ends. Schema: tools/schema/events.json. Streams.
  */
 #include <float.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
 static const char *const kinds[] = {"scalar", "counter", "sample"};
 
-/* The name of a number, or null. */
+/* The name at an index, or null. */
 #define NAME_OF(names, i) ((i) < sizeof(names) / sizeof(*(names)) ? (names)[i] : "unknown")
 
 struct events {
@@ -62,7 +61,7 @@ static struct json_writer *begin_event(struct events *events, const char *type,
 	return json;
 }
 
-/* A text that is escaped already, or null where there is none. */
+/* Put a text that is escaped already, or null without one. */
 static inline void put_text_or_null(struct json_writer *json, const char *name, const char *text)
 {
 	if (text && *text)
@@ -106,7 +105,7 @@ static void put_stack(struct json_writer *json, struct string_cache *strings, ui
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* What operators and ranges have in common. */
+/* Members that operators and ranges share. */
 static void put_span(struct json_writer *json, struct string_cache *strings,
 		     const struct span *span)
 {
@@ -120,7 +119,7 @@ static void put_span(struct json_writer *json, struct string_cache *strings,
 	put_stack(json, strings, span->stack);
 }
 
-/* An object, or null; the caller's. */
+/* Returns an object, or null. The caller frees it. */
 static char *make_collective(const struct collective *collective)
 {
 	const struct process_group *group = collective->group;
@@ -337,7 +336,7 @@ static void put_launch(void *context, const struct recorded_process *process,
 	torsh_json_end_object(json);
 }
 
-/* What kernels, copies and memsets have in common. */
+/* Members that kernels, copies and memsets share. */
 static void put_activity(struct json_writer *json, const struct events *events,
 			 struct string_cache *strings, const struct device_activity *activity)
 {

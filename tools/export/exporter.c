@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What exporters have in common. */
+/* Functions that all exporters share. */
 #include "tools/export/exporter.h"
 
 #include "tools/base/containers/array.h"

@@ -11,8 +11,8 @@
 #include "tools/terminal/terminal.h"
 
 /*
- * What is there, and can't be replaced by a file: a pipe, a terminal, /dev/null. Returns its
- * descriptor or -errno.
+ * Open an existing path that is not a regular file, and so can't be replaced: a pipe, a terminal,
+ * /dev/null. Returns a descriptor or -errno.
  */
 static int open_in_place(const char *path)
 {

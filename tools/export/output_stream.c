@@ -63,7 +63,7 @@ static void make_room(struct json_writer *json, size_t n)
 {
 	struct output_stream *output = json->sink;
 
-	(void)n; /* at most JSON_ROOM_MAX, which every buffer has */
+	(void)n; /* make room for: at most JSON_ROOM_MAX, which every buffer has */
 	torsh_stream_end_json(output, json);
 	torsh_stream_flush(output);
 	use_buffer(json, output);

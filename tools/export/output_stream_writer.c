@@ -8,7 +8,7 @@
 
 #include "tools/base/die.h"
 
-#define GZIP_WINDOW (15 + 16) /* zlib's way of asking for a gzip header */
+#define GZIP_WINDOW (15 + 16) /* selects a gzip header in zlib */
 #define GZIP_MEMORY 9
 #define PACKED_BYTES (1u << 18)
 
@@ -20,24 +20,24 @@ struct buffer {
 };
 
 struct stream_writer {
-	/* The thread's while it runs. */
+	/* Used by the thread while it runs. */
 	FILE *file;
 	z_stream *deflate; /* NULL: not compressed */
 	unsigned char *packed;
 	int error; /* 0 or the first -errno */
 
-	/* The caller's. */
-	struct buffer buffers[2]; /* the second one is made when the first is full */
+	/* Used by the caller. */
+	struct buffer buffers[2]; /* the second one is allocated when the first is full */
 	size_t n_later;
-	unsigned filled; /* which of them is being filled */
+	unsigned filled; /* index of the buffer being filled */
 	enum thread_state state;
 	pthread_t thread;
 
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the fields below */
 	pthread_cond_t changed;
-	char *full; /* to be written; NULL: nothing is */
+	char *full; /* buffer to be written; NULL: none */
 	size_t n_full;
-	bool is_ended; /* nothing more comes */
+	bool is_ended; /* no further buffers follow */
 };
 
 static void write_file(struct stream_writer *writer, const void *bytes, size_t n)
@@ -90,7 +90,7 @@ static void *run_thread(void *context)
 	return NULL;
 }
 
-/* When the buffer before has been written. */
+/* Waits until the previous buffer is written. */
 static void hand_over(struct stream_writer *writer, char *bytes, size_t n)
 {
 	pthread_mutex_lock(&writer->lock);
@@ -129,14 +129,14 @@ struct stream_writer *torsh_stream_writer_create(FILE *file, bool is_compressed,
 		return writer;
 	writer->packed = torsh_need(malloc(PACKED_BYTES));
 	writer->deflate = torsh_need(calloc(1, sizeof(*writer->deflate)));
-	/* The fastest: a trace repeats itself so much that more work gains little. */
+	/* The fastest level: a trace is so repetitive that higher levels gain little. */
 	if (deflateInit2(writer->deflate, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		torsh_die("out of memory");
 	return writer;
 }
 
-/* Returns the buffer to fill, with its whole capacity; its old bytes are no longer needed. */
+/* Returns the buffer to fill, with its whole capacity; its previous contents may be overwritten. */
 static char *empty_buffer(struct stream_writer *writer, size_t *capacity)
 {
 	struct buffer *buffer = &writer->buffers[writer->filled];
@@ -163,7 +163,7 @@ char *torsh_stream_writer_take(struct stream_writer *writer, size_t n, size_t *c
 		return empty_buffer(writer, capacity);
 	}
 	hand_over(writer, bytes, n);
-	/* Handed over was what the thread had not before: it has let go of the other one. */
+	/* The thread has the buffer that was full, and has released the other one. */
 	writer->filled = !writer->filled;
 	return empty_buffer(writer, capacity);
 }

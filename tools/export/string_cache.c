@@ -6,7 +6,7 @@
 #include "tools/base/die.h"
 #include "tools/symbols/frame_text.h"
 
-/* The longest escape stands for one byte. */
+/* A byte's longest escape has six bytes. */
 _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");
 
 void torsh_string_cache_create(struct string_cache *strings, const struct trace *trace,
@@ -101,7 +101,7 @@ const char *torsh_string_cache_thread(struct string_cache *strings, uint32_t thr
 	return strings->threads[thread];
 }
 
-/* Frames beyond what an event has room for are left out, from the outermost on. */
+/* Outer frames are left out if they exceed an event's room. */
 static char *escape_stack(const char *stack)
 {
 	char *escaped = torsh_json_escape(stack), *end;

@@ -11,7 +11,7 @@
 #include "tools/base/die.h"
 #include "tools/export/output.h"
 
-/* Forward spans are looked for among the latest of each process: a power of two. */
+/* Latest forward spans of each process that are searched: a power of two. */
 #define FORWARD_SPANS 65536u
 
 struct process_forward {
@@ -25,8 +25,8 @@ struct forward_spans {
 };
 
 /*
- * A visitor that does not receive what lies in no selected step, nor device activity outside of the
- * window. It receives all memory events and values.
+ * Wraps a visitor: it skips spans outside of the selected steps, and device activity outside of
+ * the window. All memory events and values pass.
  */
 struct watcher {
 	const struct trace *trace;
@@ -233,8 +233,8 @@ static struct forward *find_slot(struct forward_spans *spans, const struct span 
 }
 
 /*
- * The number of an operator is that of the next node that its thread makes. So the last operator
- * with a number, before that node runs, is the one that made it.
+ * An operator's sequence number is that of the next node that its thread creates. So the last
+ * operator with a number, before that node runs, is the one that created it.
  */
 bool torsh_forward_add(struct forward_spans *spans, const struct span *span)
 {

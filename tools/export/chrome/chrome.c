@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Chrome's JSON in the dialect of PyTorch's Kineto, for HTA, TensorBoard's plugin, chrome://tracing
- * and Perfetto: an event a line, times in microseconds since baseTimeNanoseconds. Spans of a thread
- * nest strictly; those that don't are asynchronous events. Streams; what is held are labels as they
- * are printed, and the open spans.
+ * Chrome's JSON in the dialect of PyTorch's Kineto, for HTA, TensorBoard's plugin,
+ * chrome://tracing and Perfetto: one event per line, times in microseconds since
+ * baseTimeNanoseconds. Spans of a thread nest strictly; those that don't are asynchronous events.
+ * Streams: it holds only the printed forms of labels, and the open spans.
  */
 #include "tools/export/chrome/chrome.h"
 
@@ -35,11 +35,11 @@ struct json_writer *torsh_chrome_begin(struct chrome *chrome, const char *phase,
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_escaped(json, "ph", phase);
-	/* of an instant: only its thread's */
+	/* scope of an instant: its thread */
 	if (*phase == 'i')
 		torsh_json_put_escaped(json, "s", "t");
 	torsh_json_put_escaped(json, "cat", category);
-	/* of an arrow's end: bound to the slice around it */
+	/* bind an arrow's end to the enclosing slice */
 	if (*phase == 'f')
 		torsh_json_put_escaped(json, "bp", "e");
 	if (*prefix) {
@@ -61,7 +61,7 @@ void torsh_chrome_put_text(struct json_writer *json, const char *name, const cha
 		torsh_json_put_escaped(json, name, text);
 }
 
-/* Which processes it connects, and how much it moves. */
+/* Put the ranks that it connects, and how much it moves. */
 static void put_collective(struct chrome *chrome, const struct span *span)
 {
 	struct collective collective;
@@ -75,7 +75,7 @@ static void put_collective(struct chrome *chrome, const struct span *span)
 	free(members);
 }
 
-/* A member that is a label's text, where there is one. */
+/* Put a member with a label's text, if there is one. */
 static void put_label(struct json_writer *json, const char *name, struct string_cache *strings,
 		      uint32_t label)
 {
@@ -167,7 +167,7 @@ static void put_async_id(struct json_writer *json, const struct span *span)
 			      span->ordinal);
 }
 
-/* A pair of begin and end that viewers show on a track of its own. */
+/* Put a pair of begin and end, which viewers show on a separate track. */
 static void put_async(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
 	const char *name = torsh_string_cache_name(strings, span->name),
@@ -193,8 +193,8 @@ void torsh_chrome_put_arrow_end(struct chrome *chrome, const char *phase, const 
 }
 
 /*
- * An arrow from a forward operator to its backward. Both slices are written: arrows bind to what
- * came before.
+ * Put an arrow from a forward operator to its backward. Both slices are already written, because
+ * arrows bind to earlier events.
  */
 static void put_arrow(struct chrome *chrome, struct string_cache *strings, const struct span *span)
 {
@@ -236,7 +236,7 @@ static void see_end(void *context, struct span *span)
 
 /* ---- other events ---------------------------------------------------------------------------- */
 
-/* The allocator's own sum of allocations or, without it, the sum of its events. */
+/* Returns the allocator's own sum of allocations or, without it, the sum of its events. */
 static uint64_t held_bytes(struct chrome_process *of, const struct event_tensor *tensor)
 {
 	size_t device = tensor->device & 0xffff;
@@ -250,14 +250,14 @@ static uint64_t held_bytes(struct chrome_process *of, const struct event_tensor 
 		tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
 	if (tensor->allocated)
 		return tensor->allocated;
-	/* What was given out before the recording began is freed in it. */
+	/* Memory that was allocated before the recording may be freed in it. */
 	return of->held_bytes[device] > 0 ? (uint64_t)of->held_bytes[device] : 0;
 }
 
-/* The bytes that an allocation took, below 0 where a free gave them back. */
+/* Put the bytes of an allocation, negative for a free. */
 static void put_change(struct json_writer *json, const struct event_tensor *tensor)
 {
-	/* 0 has a sign too, as Kineto's readers saw it so far. */
+	/* A free of 0 bytes is -0, as Kineto writes it. */
 	if (tensor->is_free)
 		torsh_json_put_negative(json, "Bytes", tensor->bytes);
 	else
@@ -283,7 +283,7 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of,
 	put_change(json, tensor);
 	torsh_json_put_u64(json, "Addr", tensor->address);
 	torsh_json_put_u64(json, "Device Type", type);
-	/* PyTorch numbers no CPU. */
+	/* PyTorch has no device number for the CPU. */
 	torsh_json_put_i64(json, "Device Id", type ? (int64_t)(tensor->device & 0xff) : -1);
 	torsh_json_put_u64(json, "Ev Idx", chrome->n_memory++);
 	torsh_json_end_object(json);
@@ -317,7 +317,7 @@ static void put_mark(struct chrome *chrome, struct string_cache *strings,
 	torsh_json_end_object(&chrome->json);
 }
 
-/* The args of a counter, and its end. */
+/* Put the args of a counter, and end it. */
 static void end_counter(struct json_writer *json, double value)
 {
 	torsh_json_begin_object(json, "args");
@@ -332,7 +332,7 @@ static void put_value(struct chrome *chrome, struct string_cache *strings,
 	const struct event_value *value = &event->event.value;
 	double number;
 
-	/* Viewers hang on counters that are infinite. */
+	/* Some viewers hang on infinite counters. */
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
 	end_counter(torsh_chrome_begin(
@@ -341,7 +341,7 @@ static void put_value(struct chrome *chrome, struct string_cache *strings,
 		    number);
 }
 
-/* A device's counters: each value is that of the time until the next. */
+/* Put a device's counters: each value holds until the next. */
 static void put_sample(struct chrome *chrome, const struct recorded_process *process,
 		       struct string_cache *strings, const struct timeline_event *event)
 {

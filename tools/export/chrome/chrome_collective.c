@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Under the names that PyTorch's record_param_comms has in Kineto's traces. */
+/* Collectives under the names that PyTorch's record_param_comms has in Kineto's traces. */
 #include "tools/export/chrome/chrome_collective.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "tools/base/json_writer.h"
 #include "tools/export/chrome/chrome_inputs.h"
 
-/* "0,1" as "[0, 1]"; the caller's. Whatever else the text has is left out. */
+/* Returns "[0, 1]" for "0,1"; the caller frees it. Other characters are left out. */
 static char *list_ranks(const char *ranks)
 {
 	char *text = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, in Chrome's JSON as Kineto writes it: rows of a GPU are a process with the
- * device's number, its streams are threads; calls of CUDA are rows of the CPU's thread; an arrow
- * goes from each launch to all that it caused.
+ * Device activity in Chrome's JSON as Kineto writes it: a GPU is a process with the device's
+ * number, its streams are threads; calls of CUDA are slices of the CPU's thread; an arrow connects
+ * each launch with all that it caused.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,12 +14,11 @@
 #include "tools/export/activity_lanes.h"
 
 #define GPU_SORT_INDEX 5000000u /* devices come below processes, as in Kineto's traces */
-#define OTHER_TID_BASE \
-	0x1000000u /* for lanes that cannot have their stream's number, beyond any stream's */
+#define OTHER_TID_BASE 0x1000000u /* of lanes without their stream's number: above all streams */
 
 #define BANDWIDTH_DIGITS 6
 
-/* Which numbers of processes and threads are in use. */
+/* Numbers of processes and threads that are in use. */
 struct chrome_devices {
 	struct activity_lanes *rows;
 	struct key_index devices, streams; /* by device; by device and stream */
@@ -62,7 +61,7 @@ static char *make_thread(uint32_t device, uint64_t tid)
 	return torsh_json_close_memory(&json);
 }
 
-/* Distinguishes a lane from the stream with that number. */
+/* Returns a name that distinguishes a lane from the stream with that number. */
 static char *name_lane(const struct device_lane *lane, bool is_first)
 {
 	if (lane->number)
@@ -107,7 +106,7 @@ static void put_place(struct json_writer *json, const struct activity_record *re
 	torsh_json_put_u64(json, "graph node id", record->node);
 }
 
-/* A time of nothing has no bandwidth. */
+/* A copy without a duration has no bandwidth. */
 static void put_copy_args(struct json_writer *json, const struct activity_record *record)
 {
 	torsh_json_put_u64(json, "bytes", record->bytes);
@@ -117,7 +116,7 @@ static void put_copy_args(struct json_writer *json, const struct activity_record
 				       BANDWIDTH_DIGITS);
 }
 
-/* By id, which no other arrow has: that of a launch of a graph goes to many. */
+/* Arrows have ids of their own, because a launch of a graph has many. */
 static void put_arrow(struct chrome *chrome, const struct device_activity *activity,
 		      const char *thread, uint64_t begin_ns)
 {
@@ -139,7 +138,7 @@ static void put_args(struct chrome *chrome, struct string_cache *strings,
 	if (!activity->reason)
 		torsh_json_put_u64(json, "External id", activity->cause.operator_span + 1);
 	if (activity->record.what == DEVICE_KERNEL)
-		torsh_json_put_u64(json, "queued", 0); /* CUPTI's word for unknown */
+		torsh_json_put_u64(json, "queued", 0); /* CUPTI's value for unknown */
 	put_place(json, &activity->record);
 	if (activity->record.what == DEVICE_KERNEL)
 		torsh_chrome_put_kernel(chrome, activity->process, &activity->event.kernel);
@@ -148,7 +147,10 @@ static void put_args(struct chrome *chrome, struct string_cache *strings,
 	if (begin_ns != activity->record.begin_ns)
 		torsh_json_put_u64(json, "shown late by (ns)",
 				   begin_ns - activity->record.begin_ns);
-	/* One line: of a graph's replays the whole stacks would be the most of a trace. */
+	/*
+	 * One line only: repeated for all replays of a graph, whole stacks would be most of the
+	 * trace.
+	 */
 	torsh_chrome_put_text(json, "asked for at",
 			      torsh_string_cache_line(strings, activity->stack));
 	torsh_json_end_object(json);
@@ -161,7 +163,7 @@ static void put_row(void *context, const struct device_activity *activity,
 		[DEVICE_KERNEL] = "kernel",
 		[DEVICE_COPY] = "gpu_memcpy",
 		[DEVICE_MEMSET] = "gpu_memset",
-		/* no word of Kineto's, which doesn't have it */
+		/* not from Kineto, which has none */
 		[DEVICE_GRAPH] = "cuda_graph",
 	};
 	struct chrome *chrome = context;
@@ -183,7 +185,7 @@ static void put_row(void *context, const struct device_activity *activity,
 
 /* ---- calls of CUDA --------------------------------------------------------------------------- */
 
-/* HTA recognises launches by the names that they had before CUDA 13. */
+/* Returns the name before CUDA 13, by which HTA recognises launches. */
 static const char *plain_name(const char *api)
 {
 	return strncmp(api, "__cuda", 6) == 0 ? api + 2 : api;

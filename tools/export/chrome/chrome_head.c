@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The parts of a trace in Chrome's JSON that are written once: its head, the names of processes and
- * threads, steps.
+ * The parts of a trace in Chrome's JSON that are written once: its head, the names of processes
+ * and threads, and steps.
  */
 #include "tools/export/chrome/chrome.h"
 
@@ -11,11 +11,11 @@
 #include "tools/base/die.h"
 #include "tools/device/kernels/occupancy.h"
 
-#define STEP_TID_BASE 0x40000000u /* beyond any thread's: the row of the steps */
-/* of the step that stands for the end: TensorBoard's plugin divides by it */
+#define STEP_TID_BASE 0x40000000u /* thread id of the row of steps, above all threads */
+/* duration of the extra step at the end, not 0: TensorBoard's plugin divides by it */
 #define LAST_STEP_NS 1000
 
-/* Begin an event of metadata, up to its args. */
+/* Begin a metadata event, up to its args. */
 static void begin_metadata(struct json_writer *json, const char *what, uint32_t pid, uint64_t tid)
 {
 	torsh_json_begin_object(json, NULL);
@@ -91,8 +91,8 @@ static void put_step(struct json_writer *json, uint32_t pid, const struct step *
 }
 
 /*
- * Steps as torch.profiler's schedule would mark them, where it didn't: on a row of their own, as
- * they need not nest.
+ * Put steps that torch.profiler's schedule did not mark, as it would have: on a separate row,
+ * because they need not nest.
  */
 static void put_steps(struct json_writer *json, const struct trace *trace,
 		      const struct recorded_process *process)
@@ -113,7 +113,8 @@ static void put_steps(struct json_writer *json, const struct trace *trace,
 		struct step step = steps->items[i];
 
 		/*
-		 * Readers add in floating point: what ends where the next begins would overlap it.
+		 * Readers add floating-point numbers: a step that ends where the next one begins
+		 * would overlap it.
 		 */
 		step.end_ns -= i + 1 < steps->n && step.end_ns == steps->items[i + 1].start_ns &&
 			       step.end_ns > step.start_ns;
@@ -121,8 +122,8 @@ static void put_steps(struct json_writer *json, const struct trace *trace,
 			put_step(json, pid, &step, torsh_step_rule_names[steps->rule]);
 	}
 	/*
-	 * HTA leaves out what began with the last step or after it, which torch.profiler leaves
-	 * unfinished.
+	 * HTA ignores the last step and all after it, because torch.profiler leaves it unfinished:
+	 * an extra one is added.
 	 */
 	last.number = steps->items[steps->n - 1].number + 1;
 	last.start_ns = of->last_ns + 1;
@@ -141,7 +142,7 @@ void torsh_chrome_put_process(struct json_writer *json, const struct trace *trac
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/* Kineto's: blanks in the head, which HTA looks for; none in events. */
+/* As Kineto's: blanks in the head, which HTA looks for; none in events. */
 static const struct json_layout head = JSON_LAYOUT("\n", ",\n", "\n", ": ");
 static const struct json_layout lines = JSON_LAYOUT("\n", ",\n", "\n", ":");
 static const struct json_layout devices = JSON_LAYOUT("", ",\n", "", ":");
@@ -151,7 +152,7 @@ static const struct json_layout rank_member = JSON_LAYOUT("", ",", "", ": ");
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* 0 was not reported. */
+/* Put a property unless it is 0, which means unreported. */
 static void put_property(struct json_writer *json, const char *name, uint64_t value)
 {
 	if (value)
@@ -185,8 +186,8 @@ static void put_device(struct json_writer *json, const struct recorded_process *
 }
 
 /*
- * Returns the process that reported most about the devices: processes of one run see the same ones,
- * but not all of them look.
+ * Returns the process that reported most about the devices: processes of one run see the same
+ * ones, but not all of them query.
  */
 static const struct prepass_process *find_owner(const struct trace *trace)
 {
@@ -202,7 +203,7 @@ static const struct prepass_process *find_owner(const struct trace *trace)
 	return owner;
 }
 
-/* The place of an unreported device. */
+/* Put a placeholder for an unreported device. */
 static void put_unknown(struct json_writer *json, uint32_t number)
 {
 	if (number)
@@ -212,7 +213,7 @@ static void put_unknown(struct json_writer *json, uint32_t number)
 	torsh_json_end_object(json);
 }
 
-/* Readers find a device at the index of its number: unreported devices keep their place. */
+/* Readers use a device's number as an index: unreported devices get a placeholder. */
 static void put_devices(struct json_writer *json, const struct trace *trace)
 {
 	const struct prepass_process *owner = find_owner(trace);
@@ -233,7 +234,7 @@ static void put_devices(struct json_writer *json, const struct trace *trace)
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
-/* A process that no launcher gave a rank is the only one of its run. */
+/* A process without a launcher's rank is the only one of its run. */
 static void put_distributed(struct json_writer *json, const struct trace *trace)
 {
 	uint32_t rank = 0;

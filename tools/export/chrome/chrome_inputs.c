@@ -30,13 +30,13 @@ const struct chrome_type *torsh_chrome_type(const struct input *tensor)
 	return NULL;
 }
 
-/* PyTorch omits these. */
+/* PyTorch omits lists of lists. */
 static bool holds_lists(const struct input *input)
 {
 	return input->kind == INPUT_LIST && input->n_items && input[1].kind == INPUT_LIST;
 }
 
-/* "" where PyTorch names none. */
+/* Put the type as PyTorch names it; "" where it names none. */
 static void put_type(struct json_writer *json, const struct input *input)
 {
 	const struct chrome_type *type;
@@ -89,7 +89,7 @@ static void put_dims(struct json_writer *json, const struct input *input)
 	torsh_json_end_array(json);
 }
 
-/* Those of a contiguous tensor follow from its sizes. */
+/* Omit the strides of a contiguous tensor, which follow from its sizes. */
 static void put_strides(struct json_writer *json, const struct input *input)
 {
 	int64_t strides[INPUT_DIMS_MAX];
@@ -106,7 +106,7 @@ static void put_strides(struct json_writer *json, const struct input *input)
 	put_numbers(json, strides, input->n_dims);
 }
 
-/* A value as Python prints it, which is a text in JSON. */
+/* Append a value as Python prints it, within a JSON string. */
 static void add_concrete(struct json_writer *json, const struct input *input)
 {
 	switch (input->kind) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A kernel's launch parameters, as Kineto has them in a kernel's args: registers, shared memory,
- * grid and block; and, if the device's properties are recorded, the blocks and warps per
+ * A kernel's launch parameters, as in the args of Kineto's kernels: registers, shared memory, grid
+ * and block; and, if the device's properties are recorded, the blocks and warps per
  * multiprocessor, and the occupancy.
  *
- * The text is cached for launches that are alike: a program has few kinds of them.
+ * The text is cached, because a program has few distinct launches.
  */
 #include <float.h>
 #include <math.h>
@@ -15,11 +15,11 @@
 #include "tools/device/kernels/occupancy.h"
 #include "tools/export/chrome/chrome.h"
 
-/* more than a training has kinds of launches; what two share one place is written anew */
+/* more than the distinct launches of a training; on a collision the text is made again */
 #define KEPT_TEXTS 1024u
-#define WARP_THREADS 32u /* as Kineto has it, for all devices */
+#define WARP_THREADS 32u /* as in Kineto, for all devices */
 
-/* What the text is made of. */
+/* The launch parameters that the text depends on. */
 struct shape {
 	const struct recorded_process *process;
 	uint32_t device, registers, static_shared_bytes, dynamic_shared_bytes;
@@ -32,7 +32,7 @@ struct kept_text {
 };
 
 struct chrome_kernels {
-	struct sparse_array strings; /* of struct kept_text */
+	struct sparse_array strings; /* of struct kept_text, indexed by hash */
 };
 
 static uint64_t hash_of(const struct shape *shape)
@@ -70,7 +70,7 @@ static float product(const uint32_t *three)
 	return (float)((double)three[0] * three[1] * three[2]);
 }
 
-/* "WARPS|REGS": all that there is no more of. */
+/* Put "WARPS|REGS": the resources that limit occupancy. */
 static void put_limits(struct json_writer *json, const struct occupancy *occupancy)
 {
 	static const char *const names[N_OCCUPANCY_LIMITS] = {
@@ -94,7 +94,7 @@ static void put_limits(struct json_writer *json, const struct occupancy *occupan
 	torsh_json_end_text(json);
 }
 
-/* Barriers are unknown; Kineto ignores them too. */
+/* Barriers are unknown, and Kineto ignores them too. */
 static void put_occupancy(struct json_writer *json, const struct occupancy *occupancy)
 {
 	torsh_json_begin_object(json, "occupancy");
@@ -110,9 +110,9 @@ static void put_occupancy(struct json_writer *json, const struct occupancy *occu
 }
 
 /*
- * Kineto's achieved occupancy is that of a multiprocessor with its part of the grid's blocks, at
- * most as many as fit; in float, for the same rounding. (With more than 48 KiB of shared memory
- * Kineto has 0, because it does not support opting in to more.)
+ * Kineto's achieved occupancy is that of a multiprocessor with its share of the grid's blocks,
+ * limited to as many as fit; computed in float, for the same rounding. (Above 48 KiB of shared
+ * memory Kineto has 0, because it ignores the opt-in limit.)
  */
 static void put_by_device(struct json_writer *json, const struct shape *shape,
 			  const struct event_device *device)

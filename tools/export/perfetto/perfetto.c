@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Perfetto's native trace format: spans as slices on a track for each thread, memory as counters,
- * forward and backward joined by flows. Streams: what is held is which labels have been named, and
- * the open spans.
+ * Perfetto's native trace format: spans are slices on a track per thread, memory is a counter,
+ * forward and backward spans are joined by flows. Streams: it holds only which labels have been
+ * defined, and the open spans.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,10 +35,7 @@ static enum category category_of(const struct span *span)
 					      : CATEGORY_USER;
 }
 
-/*
- * Texts are named in packets of their own, which have to come first: before the event begins to be
- * put together.
- */
+/* Interns texts, which are separate packets: before the packet of the event is begun. */
 static void annotate_span(struct perfetto *perfetto, struct sequence *sequence,
 			  struct event_bytes *event, const struct span *span)
 {
@@ -74,7 +71,7 @@ static void annotate_span(struct perfetto *perfetto, struct sequence *sequence,
 		torsh_perfetto_annotate(event, ANNOTATION_STACK, ANNOTATION_TEXT, stack);
 }
 
-/* Any forward operator may have a backward; an arrow that ends nowhere isn't shown. */
+/* Any forward operator may have a backward span; a flow with one end only isn't shown. */
 static void put_flow(struct perfetto *perfetto, const struct sequence *sequence,
 		     struct event_bytes *event, const struct span *span)
 {
@@ -143,7 +140,7 @@ static void put_tensor(struct perfetto *perfetto, struct sequence *sequence,
 	if (!torsh_trace_has(perfetto->trace, event->at_ns))
 		return;
 	perfetto_start(&bytes, PERFETTO__TRACK_EVENT__TYPE__COUNTER, counter->track);
-	/* What was given out before the recording began is freed in it. */
+	/* Memory that was allocated before the recording may be freed in it. */
 	perfetto_field(&bytes, EVENT_COUNTER,
 		       tensor->allocated  ? tensor->allocated
 		       : counter->sum > 0 ? (uint64_t)counter->sum
@@ -161,7 +158,7 @@ static void put_value(struct perfetto *perfetto, struct sequence *sequence,
 	uint64_t bits;
 	double number;
 
-	/* Viewers hang on counters that are infinite. */
+	/* Some viewers hang on infinite counters. */
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
 	counter = torsh_perfetto_counter(perfetto, sequence, value->name | COUNTER_OF_LABEL,
@@ -173,7 +170,7 @@ static void put_value(struct perfetto *perfetto, struct sequence *sequence,
 	torsh_perfetto_event(perfetto, sequence, &bytes, event->at_ns);
 }
 
-/* A device's counters: each value is that of the time until the next. */
+/* Put a device's counters: each value holds until the next. */
 static void put_sample(struct perfetto *perfetto, struct sequence *sequence,
 		       const struct timeline_event *event)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What devices did, in a trace for Perfetto: a track for each device of a process, below it one for
- * each stream, and arrows from the spans that launched it, which are slices of their threads. See
- * tools/export/perfetto/perfetto.h.
+ * Device activity in a trace for Perfetto: a track for each device of a process, below it one for
+ * each stream, and flows from the launching spans, which are slices of their threads.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,7 +39,10 @@ static uint64_t add_device(struct perfetto *perfetto, const struct sequence *seq
 	return torsh_perfetto_add_inner(perfetto, sequence, sequence->process_track, name);
 }
 
-/* Lanes of a stream have one name: viewers show them as one track, with room for what overlaps. */
+/*
+ * Lanes of a stream have one name: viewers merge them into one track, with a row for each
+ * overlapping activity.
+ */
 static void put_lane(void *context, struct device_lane *lane)
 {
 	struct perfetto *perfetto = context;
@@ -63,7 +65,7 @@ static void put_lane(void *context, struct device_lane *lane)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Of a grid; no device has more. */
+/* Bits of a grid's dimensions; no device exceeds them. */
 #define X_BITS 31u
 #define Y_BITS 16u
 
@@ -73,7 +75,7 @@ static uint64_t title_key(const struct event *event)
 {
 	const struct event_copy *copy = &event->copy;
 
-	/* What is beyond a byte is none of CUPTI's numbers, and shares a title with another. */
+	/* A number above a byte is not CUPTI's, and may share a title with another. */
 	if (event->id == EVENT_COPY)
 		return UINT64_C(1) << 25 | (uint64_t)(copy->kind & 0xff) << 16 |
 		       (copy->from & 0xff) << 8 | (copy->to & 0xff);
@@ -97,7 +99,7 @@ static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence,
 	return torsh_perfetto_made_name(perfetto, sequence, number, is_new ? title : NULL);
 }
 
-/* The number of the text "[x, y, z]"; 0: no device has such. */
+/* Returns the number of the text "[x, y, z]"; 0: the dimensions are invalid. */
 static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequence, uint32_t x,
 			      uint32_t y, uint32_t z)
 {
@@ -113,7 +115,7 @@ static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequen
 	return torsh_perfetto_made_text(perfetto, sequence, number, is_new ? text : NULL);
 }
 
-/* Beyond the titles' keys. */
+/* Above the keys of titles. */
 #define LINE_KEY (UINT64_C(1) << 40)
 
 /*
@@ -138,7 +140,7 @@ static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence,
 	return number;
 }
 
-/* Names are written before the event that uses them begins. */
+/* Names that an activity refers to; they are written before its packet is begun. */
 struct row_names {
 	uint64_t name, operator_text, grid, block, line;
 };
@@ -178,7 +180,10 @@ static void annotate_row(struct event_bytes *event, const struct device_activity
 	}
 	if (names->line)
 		torsh_perfetto_annotate(event, ANNOTATION_LINE, ANNOTATION_TEXT, names->line);
-	/* An arrow into the past has no end: clocks differ, and the difference is written. */
+	/*
+	 * A flow into the past would not be shown: clocks differ, and the difference is written as
+	 * an annotation.
+	 */
 	if (activity->has_launch && activity->record.begin_ns < activity->launch.shown_ns)
 		torsh_perfetto_annotate(event, ANNOTATION_EARLY, ANNOTATION_UINT,
 					activity->launch.shown_ns - activity->record.begin_ns);

@@ -75,7 +75,7 @@ uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequenc
 	return (uint64_t)label + 1;
 }
 
-/* Numbers of kernels come behind those of labels. */
+/* Numbers of kernels follow those of labels. */
 uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
 {
 	struct symbols *symbols = perfetto->trace->symbols;
@@ -125,7 +125,7 @@ uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequenc
 	return iid;
 }
 
-/* Numbers of stacks come behind those of labels. */
+/* Numbers of stacks follow those of labels. */
 uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack)
 {
 	uint64_t iid = sequence->process->n_functions + 1 + (uint64_t)stack;
@@ -153,7 +153,7 @@ uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_n
 	return number;
 }
 
-/* Behind those of kernels. */
+/* Follow those of kernels. */
 uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text)
 {
@@ -164,7 +164,7 @@ uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequen
 	return iid;
 }
 
-/* Behind those of stacks. */
+/* Follow those of stacks. */
 uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t number, const char *text)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Packets of a trace for Perfetto; see tools/export/perfetto/perfetto.h. */
+/* Packets of a trace for Perfetto. */
 #include <stdlib.h>
 
 #include "tools/base/die.h"
 #include "tools/export/perfetto/perfetto.h"
 
-#define PACKET_BYTES_MAX 64 /* of a packet's own fields: five tags of a byte and numbers */
+#define PACKET_BYTES_MAX 64 /* bound on a packet's fixed fields: five one-byte tags and numbers */
 
 void torsh_perfetto_packet(struct output_stream *output, const Perfetto__TracePacket *packet)
 {
@@ -58,7 +58,7 @@ static void put_event(struct perfetto *perfetto, const struct sequence *sequence
 	if (is_whole)
 		end = perfetto_varint(perfetto_varint(end, PACKET_CLOCK), CLOCK_ID_BOOTTIME);
 	end = perfetto_varint(perfetto_varint(end, PACKET_EVENT), n_event);
-	/* Its bytes, with their length before them. */
+	/* The event's bytes, preceded by their length. */
 	n = (size_t)(end - packet) + n_event;
 	out = (uint8_t *)torsh_stream_reserve(perfetto->output, 1 + VARINT_BYTES_MAX + n);
 	*out++ = TRACE_PACKET;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a process begins with in a trace for Perfetto; see tools/export/perfetto/perfetto.h. */
+/* The packets that begin a process in a trace for Perfetto. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -7,8 +7,8 @@
 #include "tools/export/perfetto/perfetto.h"
 
 /*
- * Times of the trace are since the recording began; the wall clock stands beside them. Those of a
- * sequence are differences, the first one to 0.
+ * Times of the trace count from the start of the recording; the snapshot relates them to the wall
+ * clock. Times of a sequence are differences, the first one to 0.
  */
 static void put_clocks(struct perfetto *perfetto, const struct sequence *sequence)
 {
@@ -54,7 +54,7 @@ static void put_process(struct perfetto *perfetto, struct sequence *sequence)
 	sequence->process_track = track.uuid;
 }
 
-/* A slice with known times, before the events: its packets have absolute times. */
+/* Put a slice with known begin and end, before the events: its packets have absolute times. */
 static void put_whole(struct perfetto *perfetto, const struct sequence *sequence,
 		      Perfetto__TrackEvent *event, uint64_t at_ns)
 {
@@ -108,7 +108,7 @@ static void put_steps(struct perfetto *perfetto, const struct sequence *sequence
 	}
 }
 
-/* What the writer saw of the process's memory now and then. */
+/* Put the process's memory as the writer sampled it. */
 static void put_series(struct perfetto *perfetto, const struct sequence *sequence)
 {
 	static const char *const names[] = {"heap (sampled)", "mapped (sampled)",

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The rows of a trace for Perfetto: threads, asynchronous spans, counters; see
- * tools/export/perfetto/perfetto.h.
- */
+/* The tracks of a trace for Perfetto: threads, asynchronous spans, counters. */
 #include <stdlib.h>
 
 #include "tools/base/containers/array.h"

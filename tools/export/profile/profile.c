@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Writes the operator profile. See tools/export/profile/profile.h. */
+/* Writes the operator profile. */
 #include "tools/export/profile/profile.h"
 
 static void put_operators(struct profile_json *profile)
@@ -70,8 +70,8 @@ static int write_profile(struct trace *trace)
 }
 
 /*
- * The map of layers alone, as the operator profiler keeps it beside: {"duplicate":
- * "representative"}.
+ * Write the map of layers alone, which the operator profiler stores in a separate file:
+ * {"duplicate": "representative"}.
  */
 static int write_part(struct trace *trace)
 {

@@ -8,13 +8,13 @@
 #include "tools/base/die.h"
 #include "tools/export/profile/profile_collect.h"
 
-#define FORWARD_SPANS 65536u /* forward spans are looked for among the latest: a power of two */
+#define FORWARD_SPANS 65536u /* latest forward spans that are searched: a power of two */
 #define DEVICE_CPU 0u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
 
-/* What is kept of a span while it is open. */
+/* What is stored for an open span. */
 struct open_span {
 	struct span_id id, forward;
-	uint32_t number; /* of its operator and 1; 0: it launched nothing */
+	uint32_t number; /* number of its operator + 1; 0: it has launched nothing yet */
 	uint64_t host_bytes, device_bytes;
 };
 
@@ -68,7 +68,7 @@ static struct process_names *names_of(struct collector *collector,
 	return collector->last = names;
 }
 
-/* An operator's whole name; of a range's text what names one. */
+/* Returns the full name of an operator, or of the operator that a range's text names. */
 static struct known_name *name_of(struct collector *collector, const struct span *span)
 {
 	const char *text = torsh_span_name(span);
@@ -99,7 +99,10 @@ static struct span_id id_of(struct collector *collector, const struct span *span
 
 /* ---- from backward to forward ---------------------------------------------------------------- */
 
-/* The last operator with a number, before the node of that number runs, is the one that made it. */
+/*
+ * Remember the operator that created the node with a sequence number: the last one with this
+ * number before the node runs.
+ */
 static void remember_forward(struct collector *collector, const struct span *span,
 			     const struct open_span *own)
 {
@@ -127,7 +130,7 @@ static struct span_id find_forward(struct collector *collector, const struct spa
 		    found->thread == span->forward_thread)
 			return found->id;
 	}
-	/* What a node of autograd calls belongs to the forward span that the node does. */
+	/* The callees of a node of autograd belong to the node's forward span. */
 	return outer && outer->own ? ((const struct open_span *)outer->own)->forward
 				   : (struct span_id){0};
 }
@@ -198,7 +201,10 @@ struct profile_operator *torsh_profile_add_operator(struct profile_json *profile
 	return &profile->operators[profile->n_operators++];
 }
 
-/* "layer::unique::block_1" and "layer::duplicate::block_2", the innermost around the span. */
+/*
+ * Returns the tag of the innermost range "layer::unique::block_1" or "layer::duplicate::block_2"
+ * around the span.
+ */
 static uint32_t find_layer_tag(const struct span *span)
 {
 	for (; span; span = span->outer) {
@@ -219,8 +225,8 @@ static uint32_t count_ranges(const struct span *span)
 }
 
 /*
- * The operator that an open span, or a range in place of one, is; made at its first launch. Returns
- * its number and 1.
+ * Returns the number + 1 of the operator of an open span, or of a range that acts as one; it is
+ * created at its first launch.
  */
 static uint32_t operator_of_span(struct profile_json *profile, struct span *span)
 {
@@ -252,7 +258,7 @@ static uint64_t place_of(void *context, const struct recorded_process *process,
 	struct profile_json *profile = ((struct collector *)context)->profile;
 	struct span *range = torsh_attributor_range(profile->attributor, process, event->thread);
 	struct span *span = around->in_operator ? around->in_operator : range;
-	/* What is captured in a graph counts when it runs. */
+	/* A node that is captured in a graph counts when it runs. */
 	bool is_node = event->event.id == EVENT_GRAPH_NODE;
 	uint32_t owner = OWNER_NONE;
 

@@ -23,8 +23,7 @@ static void add_raw(struct profile_raw *raw, const char *name, const char *unit,
 }
 
 /*
- * Every kernel has threads and registers: where these are 0 its launch parameters were not
- * recorded.
+ * Every kernel has threads and registers: if these are 0, the launch parameters were not recorded.
  */
 static void add_launch(struct profile_raw *raw, const struct profile_work *work)
 {
@@ -35,8 +34,8 @@ static void add_launch(struct profile_raw *raw, const struct profile_work *work)
 }
 
 /*
- * The kernel that was measured in place of those that are launched alike: the first one. NULL:
- * there is none.
+ * Returns the measured kernel that represents those with the same launch parameters: the first
+ * one. NULL: there is none.
  */
 static const struct counter_kernel *find_alike(struct profile_json *profile,
 					       const struct counter_process *counted,
@@ -95,7 +94,7 @@ struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *
 	const struct counter_process *counted = torsh_counters_process(&profile->counters, process);
 	struct event_counter_mode mode = {.mode = COUNTERS_OFF};
 
-	/* The mode of one device is more specific than that of all. */
+	/* A device's own mode is more specific than that of all devices. */
 	for (size_t i = 0; counted && i < counted->n_devices; i++) {
 		if (!i || counted->devices[i].device != COUNTER_ALL_DEVICES)
 			mode = counted->devices[i].mode;

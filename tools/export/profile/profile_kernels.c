@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Kernels, copies and memsets of an operator profile. See tools/export/profile/profile.h. */
+/* Kernels, copies and memsets of an operator profile. */
 #include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ const char *torsh_profile_phase(const struct profile_json *profile,
 		return NULL;
 	if (at_ns < steps->items[0].start_ns)
 		return "init";
-	/* A schedule's own warm-up is not among the steps. */
+	/* A schedule's warm-up is not among its steps. */
 	return !steps->is_restricted && steps->n > 1 && at_ns < steps->items[0].end_ns ? "warmup"
 										       : "steady";
 }
@@ -110,7 +110,7 @@ static void put_path(struct profile_json *profile, const struct profile_work *wo
 	torsh_json_end_array(&profile->json);
 }
 
-/* Where and when. */
+/* Put where and when it ran. */
 static void put_span(struct json_writer *json, const struct activity_record *record)
 {
 	torsh_json_put_u64(json, "stream_id", record->stream);
@@ -120,7 +120,7 @@ static void put_span(struct json_writer *json, const struct activity_record *rec
 	torsh_json_put_u64(json, "duration_ns", record->duration_ns);
 }
 
-/* By whom. */
+/* Put what launched it. */
 static void put_attribution(struct profile_json *profile, const struct profile_work *work)
 {
 	const struct attribution_words *words = &torsh_attribution_words[work->by.method];
@@ -139,7 +139,7 @@ static void put_attribution(struct profile_json *profile, const struct profile_w
 	torsh_json_put_text(json, "phase", torsh_profile_phase(profile, work->process, at_ns));
 }
 
-/* Where in the program it was captured or launched. */
+/* Put the source line that captured or launched it. */
 static void put_line(struct profile_json *profile, const struct profile_work *work)
 {
 	const char *line = torsh_profile_line(profile, work->process, work->by.stack);
@@ -150,7 +150,7 @@ static void put_line(struct profile_json *profile, const struct profile_work *wo
 		torsh_json_put_null(&profile->json, "source_line");
 }
 
-/* The numbers that identify it in other tools. */
+/* Put the ids that identify it in other tools. */
 static void put_ids(struct json_writer *json, const struct activity_record *record)
 {
 	torsh_json_put_known(json, "correlation_id", record->correlation, record->correlation);
@@ -162,8 +162,7 @@ static void put_ids(struct json_writer *json, const struct activity_record *reco
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 /*
- * Every kernel has threads and registers: where these are 0 its launch parameters were not
- * recorded.
+ * Every kernel has threads and registers: if these are 0, the launch parameters were not recorded.
  */
 static bool has_parameters(const struct profile_work *work)
 {
@@ -271,7 +270,7 @@ static void put_kernel(struct profile_json *profile, const struct profile_work *
 
 /* ---- copies and memsets ---------------------------------------------------------------------- */
 
-/* A graph of which only the whole was timed stands here too. */
+/* A graph that was timed only as a whole is also in this list. */
 static void put_copy(struct profile_json *profile, const struct profile_work *work)
 {
 	const struct activity_record *record = &work->record;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The layers of a model in an operator profile: operators with repeating launches, per step and
- * process. If modules were recorded, they must differ between the repetitions, and they name it; a
- * loop over one module has no layers. Ranges layer::unique::NAME and layer::duplicate::NAME mark
- * layers explicitly.
+ * process. If modules were recorded, each repetition must be in a different module, which names
+ * it: a loop over one module has no layers. Ranges layer::unique::NAME and layer::duplicate::NAME
+ * mark layers explicitly.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,19 +16,22 @@
 #include "tools/timeline/inputs.h"
 
 #define INSTANCES_MIN 3u /* without modules, fewer may be a coincidence */
-#define SHIFTS_MAX 256u /* places at which a layer may begin in what repeats itself */
+#define SHIFTS_MAX 256u /* offsets tried for the start of a layer within a period */
 #define MODULE_BYTES_MAX 512u
 
 static const char unique[] = "layer::unique::", duplicate[] = "layer::duplicate::";
 
-/* Operators of one process and step that may be of layers, in the order of their first launches. */
+/*
+ * Operators of one process and step that may belong to layers, in the order of their first
+ * launches.
+ */
 struct sequence {
 	struct profile_json *profile;
 	uint32_t *operators;
 	uint64_t *signatures;
 	size_t n;
 	bool has_modules;
-	char **labels; /* of the run that was accepted last: of each instance */
+	char **labels; /* of the run that was accepted last: one per instance */
 	size_t n_labels;
 };
 
@@ -41,7 +44,7 @@ static uint64_t add_to_hash(uint64_t hash, uint64_t number)
 	return torsh_layers_hash(both, 2);
 }
 
-/* Of the sizes of tensors: other inputs may differ from layer to layer. */
+/* Hash the sizes of tensors: other inputs may differ between layers. */
 static uint64_t hash_inputs(const struct profile_operator *op, struct inputs *inputs)
 {
 	uint64_t hash = 0;
@@ -82,7 +85,7 @@ static uint64_t sign(const struct profile_json *profile, const struct profile_op
 
 /* ---- names of instances ---------------------------------------------------------------------- */
 
-/* "Model.h.0" of "Model.h.0:Block"; "" where there is none. Returns its bytes. */
+/* Finds "Model.h.0" in "Model.h.0:Block"; "" without a module. Returns its length in bytes. */
 static size_t module_path(const struct profile_operator *op, const char **path)
 {
 	*path = op->module ? torsh_timeline_label(op->process, op->module) : NULL;
@@ -91,7 +94,7 @@ static size_t module_path(const struct profile_operator *op, const char **path)
 	return strcspn(*path, ":");
 }
 
-/* How much of a path two have in common: whole components. */
+/* Returns the length of the common prefix of two paths, in whole components. */
 static size_t common_path(const char *a, size_t n_a, const char *b, size_t n_b)
 {
 	size_t n = 0, n_whole = 0;
@@ -105,8 +108,8 @@ static size_t common_path(const char *a, size_t n_a, const char *b, size_t n_b)
 }
 
 /*
- * The innermost module that all operators of an instance are in, of those that are in any; the
- * caller's.
+ * Returns the innermost module that contains all operators of an instance, ignoring those without
+ * a module. The caller frees it.
  */
 static char *label_of(const struct sequence *sequence, size_t from, size_t n)
 {
@@ -117,7 +120,7 @@ static char *label_of(const struct sequence *sequence, size_t from, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		size_t n_other = module_path(&operators[sequence->operators[from + i]], &other);
 
-		/* What autograd does between its nodes, to add gradients up, is in none. */
+		/* Operators between autograd's nodes, which add gradients up, have no module. */
 		if (!n_other)
 			continue;
 		n_path = path ? common_path(path, n_path, other, n_other) : n_other;
@@ -153,7 +156,10 @@ static bool are_different(char *const *labels, size_t n)
 	return !is_same;
 }
 
-/* Is each instance of a run a module of its own? Then these are the sequence's labels. */
+/*
+ * Returns whether each instance of a run is a different module, and sets the sequence's labels to
+ * these.
+ */
 static bool label_instances(struct sequence *sequence, const struct layer_run *run)
 {
 	free_labels(sequence);
@@ -161,7 +167,7 @@ static bool label_instances(struct sequence *sequence, const struct layer_run *r
 	for (size_t i = 0; i < run->n_instances; i++) {
 		sequence->labels[i] = label_of(sequence, run->start + i * run->period, run->period);
 		sequence->n_labels = i + 1;
-		/* Two instances in one module: all others need not be looked at. */
+		/* Most runs fail at two instances in one module: skip the rest. */
 		if (!*sequence->labels[i] ||
 		    (i && strcmp(sequence->labels[i], sequence->labels[i - 1]) == 0))
 			return false;
@@ -169,7 +175,7 @@ static bool label_instances(struct sequence *sequence, const struct layer_run *r
 	return are_different(sequence->labels, run->n_instances);
 }
 
-/* What repeats itself may begin anywhere in a layer: where its modules do is right. */
+/* A period may begin anywhere within a layer: shift it to where its modules begin. */
 static bool accept_run(void *context, struct layer_run *run)
 {
 	struct sequence *sequence = context;
@@ -188,7 +194,10 @@ static bool accept_run(void *context, struct layer_run *run)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* The group of what launches like this, by a number of its first period: the same in every step. */
+/*
+ * Numbers the groups by a hash of the first period's launches, so that a layer has the same group
+ * in every step.
+ */
 struct groups {
 	struct profile_json *profile;
 	struct key_index index;
@@ -209,8 +218,8 @@ static size_t find_group(struct groups *groups, uint64_t hash)
 }
 
 /*
- * A label of a group, once; the group's first one that is its own representative is that of all.
- * Returns which it is.
+ * Add a label to a group, once; the group's first label that represents itself represents all.
+ * Returns its number.
  */
 static uint32_t add_layer(struct profile_json *profile, const char *group, const char *label,
 			  bool is_representative)
@@ -233,7 +242,10 @@ static uint32_t add_layer(struct profile_json *profile, const char *group, const
 	return instance;
 }
 
-/* "Model.h.0", of backward "Model.h.0:backward"; without modules "layers_0_0". The caller's. */
+/*
+ * Returns "Model.h.0", or "Model.h.0:backward" for backward; without modules "layers_0_0". The
+ * caller frees it.
+ */
 static char *name_instance(const struct profile_operator *op, const char *group, const char *module,
 			   size_t instance)
 {
@@ -242,7 +254,7 @@ static char *name_instance(const struct profile_operator *op, const char *group,
 	return torsh_need_text("%s%s", module, op->phase == PHASE_BACKWARD ? ":backward" : "");
 }
 
-/* labels: of its instances, or NULL. */
+/* labels: one per instance, or NULL. */
 static void put_run(struct sequence *sequence, struct groups *groups, const struct layer_run *run,
 		    char *const *labels)
 {
@@ -306,7 +318,7 @@ static size_t step_of(const struct profile_json *profile, const struct profile_o
 			      op->start_ns);
 }
 
-/* Operators come in the order of their first launches, of each process by itself. */
+/* Operators are in the order of their first launches, per process. */
 static void find_of_process(struct profile_json *profile, const struct recorded_process *process,
 			    struct groups *groups)
 {
@@ -342,7 +354,7 @@ static void find_of_process(struct profile_json *profile, const struct recorded_
 
 /* ---- layers that the program names ----------------------------------------------------------- */
 
-/* An instance: the operators in a row that have its tag. */
+/* An instance: consecutive operators with its tag. */
 struct tagged {
 	const char *label;
 	bool is_unique;
@@ -378,7 +390,7 @@ static const char *read_tag(const struct profile_operator *op, bool *is_unique)
 		       : NULL;
 }
 
-/* Returns false where the program named none. */
+/* Returns false if the program marked none. */
 static bool take_tags(struct profile_json *profile, struct groups *groups)
 {
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
@@ -422,7 +434,7 @@ void torsh_profile_find_layers(struct profile_json *profile)
 	torsh_key_index_destroy(&groups.index);
 }
 
-/* Returns the label of the layer that the layer repeats, or NULL: it is one itself. */
+/* Returns the label of the representative of a layer, or NULL if it represents itself. */
 static const char *find_representative(const struct profile_json *profile,
 				       const struct profile_layer *layer)
 {
@@ -434,7 +446,7 @@ static const char *find_representative(const struct profile_json *profile,
 	return NULL;
 }
 
-/* Does an earlier duplicate have the label, in another group? */
+/* Returns whether an earlier duplicate has the same label, in another group. */
 static bool is_repeated(const struct profile_json *profile, size_t number)
 {
 	for (size_t i = 0; i < number; i++) {

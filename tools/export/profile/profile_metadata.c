@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The metadata of an operator profile: its source, what is missing, where the time went. */
+/* The metadata of an operator profile: its source, what is missing, and how the time divides. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- capture_metadata ------------------------------------------------------------------------ */
 
-/* The process that it is about: the first with a device. */
+/* Returns the process that the profile describes: the first one with a device. */
 static const struct recorded_process *main_process(const struct profile_json *profile)
 {
 	static const struct recorded_process nobody = {.program = ""};
@@ -33,7 +33,7 @@ static const char *find_fact(const struct profile_json *profile, const char *nam
 	return of ? torsh_process_attributes_find(&of->facts, name) : NULL;
 }
 
-/* The class of its outermost module; else what the program is called. */
+/* Returns the class of the outermost module, else the program's name. */
 static const char *find_model(const struct profile_json *profile)
 {
 	const char *class = profile->model ? strrchr(profile->model, ':') : NULL;
@@ -41,7 +41,7 @@ static const char *find_model(const struct profile_json *profile)
 	return class ? class + 1 : torsh_recording_program_name(main_process(profile));
 }
 
-/* By the surest sign of it. */
+/* Decided by the most reliable sign. */
 static const char *compile_mode(const struct profile_json *profile)
 {
 	bool has_graphs = false;
@@ -69,7 +69,7 @@ static void put_time(struct json_writer *json, const char *name, uint64_t realti
 			      realtime_ns % NS_PER_S / 1000);
 }
 
-/* Of the first device that did anything. */
+/* Returns the name of the first device with activity. */
 static const char *find_device_name(const struct profile_json *profile)
 {
 	const struct profile_work *first = profile->n_work ? &profile->work[0] : NULL;
@@ -79,7 +79,7 @@ static const char *find_device_name(const struct profile_json *profile)
 	return device ? torsh_timeline_label(first->process, device->name) : NULL;
 }
 
-/* What the published models have. */
+/* Put the fields that published profiles of models have. */
 static void put_published(struct profile_json *profile)
 {
 	const char *torch = find_fact(profile, "torch_version");
@@ -113,7 +113,7 @@ static void put_process(struct profile_json *profile)
 	torsh_json_put_known(json, "steps", has_steps, has_steps ? of->steps.n : 0);
 }
 
-/* Of all processes: what is missing, and the widest bracket around a reading of a clock. */
+/* Sums over all processes: what is missing, and the largest uncertainty of a clock reading. */
 struct losses {
 	bool is_known;
 	uint64_t dropped, clock_width_ns;
@@ -173,7 +173,9 @@ void torsh_profile_put_metadata(struct profile_json *profile)
 
 /* ---- analysis -------------------------------------------------------------------------------- */
 
-/* Time in which something of it was at work; work is in the order of its starts. */
+/*
+ * The time in which at least one activity ran; activities are added in the order of their starts.
+ */
 struct busy {
 	uint64_t until_ns, busy_ns;
 };
@@ -212,11 +214,11 @@ static void put_devices(struct profile_json *profile, uint32_t n_devices)
 
 struct budget {
 	uint64_t ns[N_DEVICE_WHATS], attributed_ns, first_ns, last_ns;
-	uint32_t n_devices; /* numbers below it */
+	uint32_t n_devices; /* one more than the largest device number */
 	bool has_graphs, has_streams, has_fused;
 };
 
-#define DEVICES_MAX 1024u /* a number beyond is made up */
+#define DEVICES_MAX 1024u /* a larger number means a damaged recording */
 
 static void add_budget(struct budget *budget, const struct profile_work *work,
 		       const struct profile_work *first)
@@ -258,7 +260,7 @@ static void put_flags(struct json_writer *json, const struct budget *budget)
 	torsh_json_end_object(json);
 }
 
-/* Of all spans of a name. */
+/* The sums of all spans with one name. */
 struct name_total {
 	const char *name;
 	uint64_t total_ns, n_calls;
@@ -268,7 +270,7 @@ static int compare_by_name(const void *a, const void *b)
 {
 	const struct name_total *x = a, *y = b;
 
-	/* Names are there once each. */
+	/* Names are unique. */
 	return (x->name > y->name) - (x->name < y->name);
 }
 
@@ -315,7 +317,7 @@ static size_t total_names(const struct profile_json *profile, struct name_total 
 	return n;
 }
 
-/* The operators that devices were at work for longest. */
+/* Put the operators with most device time. */
 static void put_bottlenecks(struct profile_json *profile, uint64_t all_ns)
 {
 	struct name_total *totals =
@@ -373,7 +375,7 @@ void torsh_profile_put_analysis(struct profile_json *profile)
 
 /* ---- what is missing ------------------------------------------------------------------------- */
 
-/* One sentence for each reason, with how many and an example. */
+/* Put one sentence per reason, with the number of cases and an example. */
 void torsh_profile_put_warnings(struct profile_json *profile)
 {
 	uint64_t dropped = sum_losses(profile).dropped;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Operators of an operator profile, with what their kernels come to. See
- * tools/export/profile/profile.h.
- */
+/* Operators of an operator profile, with the sums over their kernels. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +14,8 @@
 
 struct sums {
 	struct kernel_sums kernels;
-	uint64_t dominant_id; /* number of the longest */
-	uint64_t wall_ns; /* of all of its work; what overlaps counts once */
+	uint64_t dominant_id; /* id of the longest */
+	uint64_t wall_ns; /* of all of its activities; overlapping time counts once */
 	bool is_fused;
 };
 
@@ -48,7 +45,7 @@ static void sum_work(struct profile_json *profile, const struct profile_operator
 	}
 }
 
-/* What is below 0 or beyond the numbers of that type can't be a count. */
+/* A negative number, or one outside of the type's range, can't be a count. */
 static void put_count(struct json_writer *json, const char *name, double value)
 {
 	bool is_count = value >= 0 && value < 0x1p63;
@@ -97,7 +94,7 @@ static void put_id(struct json_writer *json, const char *name, const struct span
 		torsh_json_put_null(json, name);
 }
 
-/* Of its tensors, those in lists too. */
+/* Put the shapes of its tensors, including those in lists. */
 static void put_shapes(struct json_writer *json, const struct inputs *inputs)
 {
 	torsh_json_begin_array(json, "input_shapes");
@@ -122,9 +119,7 @@ static void put_shapes(struct json_writer *json, const struct inputs *inputs)
 	torsh_json_end_array(json);
 }
 
-/*
- * By its name and inputs: what the operators around and inside of it are worth is not subtracted.
- */
+/* Computed from its name and inputs: FLOPs of outer and inner operators are not subtracted. */
 static void put_flops(struct json_writer *json, const struct flops *flops, uint64_t total_ns)
 {
 	bool is_known = flops->status == FLOPS_COUNTED || flops->status == FLOPS_NONE;
@@ -151,7 +146,7 @@ static void put_roofline(struct json_writer *json, const struct operator_rooflin
 	torsh_json_end_object(json);
 }
 
-/* What its kernels moved. */
+/* Put the bytes that its kernels moved. */
 static void put_bytes(struct json_writer *json, const struct sums *sums)
 {
 	double read, written;
@@ -225,7 +220,7 @@ static bool is_in(const char *const *names, size_t n, const char *name)
 	return false;
 }
 
-/* What its kernels were made of beside the operator itself, each name once. */
+/* Put the other operators that its kernels were fused from, each name once. */
 static void put_fused_with(struct profile_json *profile, const struct profile_operator *op)
 {
 	const char **names = NULL;
@@ -250,7 +245,7 @@ static void put_fused_with(struct profile_json *profile, const struct profile_op
 	free(names);
 }
 
-/* Why fields of aggregated are null: the reason of its first kernel. */
+/* Put why fields of aggregated are null: the reason of its first kernel. */
 static void put_status(struct profile_json *profile, const struct profile_operator *op)
 {
 	const char *reason = op->n ? torsh_profile_uncounted_work(

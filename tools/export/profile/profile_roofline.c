@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What bounds the operators of an operator profile, and how their time on each device falls. See
- * tools/export/profile/profile.h.
+ * The roofline positions of the operators of an operator profile, and how their time divides
+ * between devices.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "tools/device/kernels/device_peaks.h"
 #include "tools/export/profile/profile.h"
 
-/* NULL: it ran on one device, which is *device. */
+/* NULL: it ran on one device, which is set in *device. */
 static const char *find_device(const struct profile_json *profile,
 			       const struct profile_operator *op, uint32_t *device)
 {
@@ -48,7 +48,7 @@ static const char *find_roofline(const struct profile_json *profile,
 	if (!torsh_roofline_of((double)flops->all, read + written, sums->total_ns, peaks.gflops,
 			       peaks.gb_per_s, roofline))
 		return "it took no time, or moved nothing";
-	/* What is bound by memory without tensor cores is so with them. */
+	/* An operator that is memory-bound without tensor cores is also memory-bound with them. */
 	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_USED)
 		return "it used tensor cores, of which the device does not say how fast they are";
 	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_UNKNOWN)
@@ -124,7 +124,7 @@ static void put_device(struct profile_json *profile, const struct device_bounds 
 {
 	const struct event_device *device =
 		torsh_profile_device(profile, bounds->process, bounds->device);
-	/* put_double makes null of NAN. */
+	/* torsh_json_put_double writes NAN as null. */
 	struct device_peaks peaks = {.gflops = NAN, .gb_per_s = NAN, .ridge = NAN};
 	const char *reason = torsh_device_peaks(device, &peaks);
 	struct json_writer *json = &profile->json;

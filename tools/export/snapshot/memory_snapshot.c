@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Tensors as a memory snapshot of PyTorch, for https://pytorch.org/memory_viz and
- * torch.cuda._memory_viz: what was allocated and freed on each device (device_traces), and what is
- * held at the end of the window (segments).
+ * torch.cuda._memory_viz: allocations and frees on each device (device_traces), and the live
+ * blocks at the end of the window (segments).
  *
- * A device is one of a process; "devices" names them in the order of their numbers. Each block is
- * shown as a segment of its own: where the allocator's segments lie isn't recorded, and on the CPU
- * there are none. The innermost frame of a stack is the operator, in its module. A walk over the
- * timeline for each device; what is held are its live blocks, and the numbers of frames that were
- * written.
+ * A device belongs to one process; "devices" names them by number. Each block is shown as a
+ * segment, because the allocator's segments are not recorded, and the CPU has none. The innermost
+ * frame of a stack is the operator, with its module. One walk over the timeline per device; it
+ * holds the device's live blocks, and the numbers of frames already written.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,9 +25,9 @@
 #include "tools/symbols/stack_view.h"
 
 #define NS_PER_US 1000
-#define DEVICES_MAX 256u /* of all processes; beyond are made up */
+#define DEVICES_MAX 256u /* of all processes; more are treated as damage */
 
-/* What allocated: labels of an operator and its module. */
+/* What allocated a block: labels of an operator and its module. */
 struct allocator {
 	uint32_t name, module;
 };
@@ -36,15 +35,15 @@ struct allocator {
 struct device {
 	const struct recorded_process *process;
 	uint32_t device; /* type << 8 | index */
-	struct live_table live; /* their site: the stack; their stamp: number of the allocator */
+	struct live_table live; /* site: the stack; stamp: number of the allocator */
 	struct allocator *allocators; /* from 1; 0: no operator */
 	size_t n_allocators, allocators_room;
-	struct key_index numbers; /* of allocators */
-	/* memos of what was written: frames, and stacks with their allocator */
+	struct key_index numbers; /* keyed by operator and module */
+	/* memo numbers of values already written: frames, and stacks with their allocator */
 	struct key_index frames, stacks;
 };
 
-/* WORD(NAME, text): keys and values that come again and again. */
+/* WORD(NAME, text): keys and values that occur often. */
 #define WORDS                                  \
 	WORD(ACTION, "action")                 \
 	WORD(ADDR, "addr")                     \
@@ -80,10 +79,10 @@ enum word {
 struct snapshot {
 	struct trace *trace;
 	struct pickle pickle;
-	uint32_t words[N_WORDS]; /* memo + 1; 0: not written yet */
+	uint32_t words[N_WORDS]; /* memo number + 1; 0: not written yet */
 	struct device *devices;
 	size_t n_devices, devices_room;
-	struct device *at; /* the one that is being written */
+	struct device *at; /* the device being written */
 	struct pickle_list events;
 };
 
@@ -111,7 +110,7 @@ static void put_entry(struct snapshot *snapshot, enum word key, uint64_t number)
 	torsh_pickle_number(&snapshot->pickle, number);
 }
 
-/* Writes what the key stands for where it was written before. Returns false where it wasn't. */
+/* Refer to the memo of a key, if its value is written already. Returns false otherwise. */
 static bool put_known(struct snapshot *snapshot, const struct key_slot *slot)
 {
 	if (slot->key)
@@ -119,7 +118,7 @@ static bool put_known(struct snapshot *snapshot, const struct key_slot *slot)
 	return slot->key;
 }
 
-/* The value that was just written is what the key stands for. */
+/* Store the value just written as the memo of the key. */
 static void learn(struct snapshot *snapshot, struct key_index *index, uint64_t key)
 {
 	torsh_key_index_fill(index, torsh_key_index_find(index, key), key,
@@ -150,7 +149,7 @@ static void put_stack_frame(struct snapshot *snapshot, const struct frame *frame
 	learn(snapshot, &snapshot->at->frames, key);
 }
 
-/* The number of what an event was in. */
+/* Returns the number of the event's operator and module. */
 static uint32_t allocator_number(struct device *device, const struct span *span)
 {
 	struct key_slot *slot;
@@ -180,7 +179,7 @@ static void put_allocator(struct snapshot *snapshot, uint32_t number)
 	put_frame(snapshot, name ? name : "?", module ? module : "operator", 0);
 }
 
-/* The frames of an event or a block: its allocator and its stack. */
+/* Put the frames of an event or a block: its allocator and its stack. */
 static void put_frames(struct snapshot *snapshot, uint32_t stack, uint32_t allocator)
 {
 	uint64_t key = ((uint64_t)allocator << 32 | stack) + 1;
@@ -235,7 +234,7 @@ static void put_free(struct snapshot *snapshot, const struct timeline_event *eve
 	put_event(snapshot, WORD_SEGMENT_FREE, event, bytes, allocator);
 }
 
-/* What is before the window counts for what is held in it, and has no entry. */
+/* An allocation before the window counts as a live block, but has no entry. */
 static void take_alloc(struct snapshot *snapshot, const struct timeline_event *event,
 		       uint32_t allocator)
 {
@@ -246,7 +245,7 @@ static void take_alloc(struct snapshot *snapshot, const struct timeline_event *e
 	bool is_there;
 
 	block = torsh_live_add(&snapshot->at->live, tensor->address, &is_there);
-	/* Its free was lost. */
+	/* The free of the older block was lost. */
 	if (is_there && is_shown)
 		put_free(snapshot, event, block->size, 0);
 	block->size = bytes;
@@ -340,7 +339,7 @@ static int compare_blocks(const void *a, const void *b)
 }
 
 /*
- * In the order of their addresses. Blocks of no bytes lie nowhere: readers divide by a segment's
+ * In the order of addresses. Blocks of 0 bytes are left out, because readers divide by a segment's
  * size.
  */
 static void put_held(struct snapshot *snapshot, size_t device, struct pickle_list *segments)

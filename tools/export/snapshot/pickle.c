@@ -5,7 +5,7 @@
 
 #include "tools/base/utf8.h"
 
-/* Names and values as of Python's pickletools. Numbers are little endian. */
+/* Opcodes as named by Python's pickletools. Numbers are little endian. */
 enum opcode {
 	PROTO = 0x80,
 	EMPTY_DICT = '}',
@@ -27,7 +27,7 @@ enum opcode {
 #define PROTOCOL 4
 #define OPCODE_BYTES_MAX 16
 
-/* An opcode with the n_argument lowest bytes of its argument. */
+/* Put an opcode and the n_argument lowest bytes of its argument. */
 static void put(struct pickle *pickle, enum opcode opcode, uint64_t argument, size_t n_argument)
 {
 	uint8_t *at = (uint8_t *)torsh_stream_reserve(pickle->output, OPCODE_BYTES_MAX);
@@ -49,7 +49,7 @@ void torsh_pickle_end(struct pickle *pickle)
 	put(pickle, STOP, 0, 0);
 }
 
-/* The number is signed: with the highest bit set it takes a byte more. */
+/* The number is signed: with the highest bit set it needs another byte. */
 static void put_long(struct pickle *pickle, uint64_t number)
 {
 	uint8_t bytes[2 + sizeof(number) + 1] = {(uint8_t)LONG1};

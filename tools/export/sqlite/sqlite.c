@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The timeline as an SQLite database, with the allocation sites at its peaks;
- * tools/export/sqlite/sqlite_tables.h has the tables.
+ * The timeline as an SQLite database, with the allocation sites at its peaks. The tables are in
+ * tools/export/sqlite/sqlite_tables.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "tools/symbols/frame_text.h"
 #include "tools/symbols/stack_view.h"
 
-/* of the tables: one that is renamed or means something else makes it another */
+/* version of the tables: incremented if one is renamed or changes its meaning */
 #define DATABASE_FORMAT 2
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void insert_site(struct sqlite *sqlite, const struct allocation_site *sit
 	torsh_database_insert(database);
 }
 
-/* Sites that are counted at one place. */
+/* Insert sites that are counted together. */
 static void insert_merged(struct sqlite *sqlite, const struct recorded_process *process,
 			  const struct merged_stacks *merged, const struct export_sample *samples,
 			  size_t n)
@@ -204,7 +204,7 @@ static void insert_merged(struct sqlite *sqlite, const struct recorded_process *
 	free(at);
 }
 
-/* Those of one process, which are next to each other. */
+/* Insert the sites of one process, which are adjacent. */
 static void insert_sites(struct sqlite *sqlite, const struct allocation_site *sites, size_t n,
 			 const struct export_value *totals)
 {

@@ -71,7 +71,7 @@ void torsh_database_insert(struct database *database)
 	database->reset(database->at);
 }
 
-/* Dies with SQLite's own words. */
+/* Ends the program with SQLite's message on failure. */
 static void execute(struct database *database, const char *sql)
 {
 	if (database->exec(database->handle, sql, NULL, NULL, NULL))

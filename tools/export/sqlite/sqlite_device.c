@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What devices did, and the calls that launched it, as rows of a database; see
- * tools/export/sqlite/sqlite_tables.h.
- */
+/* Device activity, and the calls that launched it, as rows of the database. */
 #include "tools/export/sqlite/sqlite.h"
 
-/* To be called before the row that has the name is begun. */
+/* Call before the row with the name is begun. */
 static void meet_kernel(struct sqlite *sqlite, const struct recorded_process *process,
 			uint32_t label)
 {
@@ -44,7 +41,7 @@ static void insert_launch(void *context, const struct recorded_process *process,
 	torsh_database_insert(database);
 }
 
-/* What the tables begin with. */
+/* Bind the first columns, which the tables share. */
 static void fill_span(struct sqlite *sqlite, enum statement statement,
 		      const struct device_activity *activity)
 {
@@ -123,7 +120,7 @@ static void insert_memset(struct sqlite *sqlite, const struct device_activity *a
 	torsh_database_insert(database);
 }
 
-/* Measured only as a whole. */
+/* Timed only as a whole. */
 static void insert_graph(struct sqlite *sqlite, const struct device_activity *activity)
 {
 	fill_span(sqlite, INSERT_GRAPH, activity);

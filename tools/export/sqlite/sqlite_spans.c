@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rows of spans, and of what happens at a moment. See tools/export/sqlite/sqlite.h. */
+/* Rows of spans, and of events at a moment. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "tools/export/sqlite/sqlite.h"
 #include "tools/ops/operators.h"
 
-/* A row of an event: its thread, and its time. */
+/* Begin the row of an event: its thread, and its time. */
 static void begin_moment(struct database *database, enum statement statement,
 			 const struct recorded_process *process, const struct timeline_event *event)
 {
@@ -194,7 +194,7 @@ static void insert_value(struct database *database, const struct recorded_proces
 	torsh_database_insert(database);
 }
 
-/* Also those from before the window: a collective in it may name them. */
+/* Also groups from before the window: a collective in it may refer to them. */
 static void see_group(struct sqlite *sqlite, const struct recorded_process *process,
 		      const struct event_process_group *group)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Folded stacks: "program;main (app.c:12);grow (app.c:7) 123" a line, bytes at the end, as flame
- * graph tools take them. Streams.
+ * Folded stacks, "program;main (app.c:12);grow (app.c:7) 123" per line, with the bytes at the end,
+ * as flame graph tools read them. Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void begin_folded(struct export *export)
 	export->state = torsh_need(calloc(1, sizeof(struct folded)));
 }
 
-/* A semicolon divides frames, and the last blank the number from them. */
+/* A semicolon separates frames, and the last blank precedes the number. */
 static void put_name(FILE *file, const char *name)
 {
 	for (; *name; name++)

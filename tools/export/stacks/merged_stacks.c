@@ -7,11 +7,11 @@
 #include "tools/base/die.h"
 #include "tools/memory/leaks/kept_imports.h"
 
-#define LEAST_PART 1000 /* of the whole: less is merged */
+#define LEAST_PART 1000 /* 1 / this of the total weight: smaller ones are merged */
 
-enum { LABEL_NONE, LABEL_SMALL, LABEL_IMPORTS }; /* those of imports follow */
+enum { LABEL_NONE, LABEL_SMALL, LABEL_IMPORTS }; /* labels of imports follow */
 
-/* A place with the weights of all samples there. */
+/* A stack place with the sum of its samples' weights. */
 struct weighed_place {
 	struct stack_place at;
 	struct export_value values[N_EXPORT_WEIGHTS];
@@ -24,8 +24,8 @@ struct merger {
 	struct weighed_place *items;
 	size_t n, n_room;
 	struct hash_map by_place;
-	struct hash_map by_package; /* labels of imports */
-	size_t *item_of; /* by sample */
+	struct hash_map by_package; /* labels of imports, by package */
+	size_t *item_of; /* by sample: its place */
 };
 
 static void add_values(struct export_value *to, const struct export_value *from)
@@ -56,7 +56,7 @@ static uint32_t label_import(struct merger *merger, const char *package)
 	return (uint32_t)label;
 }
 
-/* Count a sample at a place. Returns the place's number. */
+/* Add a sample's weights to a place. Returns the place's number. */
 static size_t weigh(struct merger *merger, struct stack_place at,
 		    const struct export_sample *sample)
 {
@@ -76,12 +76,15 @@ struct import_of {
 	char package[IMPORT_NAME_BYTES];
 };
 
-/* Count the samples by import, and others by stack. */
+/* Count samples by import, and others by stack. */
 static void merge_imports(struct merger *merger, const struct export_sample *samples, size_t n,
 			  struct symbols *symbols)
 {
 	const struct recorded_process *process = merger->process;
-	/* The code of a package is read before a frame of it is there: by stack, any sample's. */
+	/*
+	 * The code of a package is read before a frame of it exists: the name is stored by stack,
+	 * from any sample.
+	 */
 	uint32_t *label_of = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*label_of));
 	struct import_of *imports = torsh_need_items(NULL, 0, n, sizeof(*imports));
 	struct address_kinds kinds;
@@ -120,7 +123,7 @@ static bool is_large(uint64_t bytes, uint64_t total)
 	return bytes && bytes >= (total + LEAST_PART - 1) / LEAST_PART;
 }
 
-/* Mark the stacks that have, with what they call, enough of some weight. */
+/* Mark the stacks that have enough of some weight, with their callees. */
 static bool *find_large(const struct merger *merger)
 {
 	const struct recorded_process *process = merger->process;
@@ -133,7 +136,7 @@ static bool *find_large(const struct merger *merger)
 			sums[i] = 0;
 		for (size_t i = 0; i < merger->n; i++)
 			sums[merger->items[i].at.stack] += merger->items[i].values[weight].bytes;
-		/* A parent's number is less than that of its children. */
+		/* A parent's number is lower than its children's. */
 		for (size_t i = n; i-- > 1;) {
 			large[i] = large[i] || is_large(sums[i], merger->totals[weight].bytes);
 			sums[process->stacks[i].parent] += sums[i];
@@ -152,7 +155,7 @@ static bool is_large_place(const struct merger *merger, const struct weighed_pla
 	return false;
 }
 
-/* Move what is small to the innermost large frame around it. */
+/* Move small stacks to their innermost large ancestor. */
 static void merge_small(struct merger *merger)
 {
 	bool *large = find_large(merger);
@@ -201,7 +204,7 @@ void torsh_stacks_merge_free(struct merged_stacks *merged)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* The label, and the addresses behind it: what makes two samples one. */
+/* The label and the addresses of a sample: samples with equal keys are merged. */
 struct frames_key {
 	uint32_t *items;
 	size_t n, n_room;
@@ -216,7 +219,7 @@ static void add_item(struct frames_key *key, uint32_t item)
 static void make_key(struct frames_key *key, struct stack_place at, struct address_kinds *kinds)
 {
 	const struct recorded_process *process = kinds->process;
-	bool is_inside = !at.label; /* only machinery so far, from the innermost frame on */
+	bool is_inside = !at.label; /* only interpreter frames so far, from the innermost on */
 
 	key->n = 0;
 	add_item(key, at.label);

@@ -2,7 +2,7 @@
 /*
  * pprof's profile: gzip over one protobuf message. Locations are addresses of a process, with the
  * functions inlined there; a sample's values are blocks and bytes for each weight. The whole
- * message is built in memory, because protobuf wants its length first.
+ * message is built in memory, because protobuf puts its length first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,25 +19,22 @@
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
-/*
- * What was given a number already: location ids by address and mapping ids by module, for one
- * process.
- */
+/* Numbers already assigned: location ids by address and mapping ids by module, for one process. */
 struct numbered_process {
 	const struct recorded_process *process;
-	uint64_t *locations, *mappings; /* 0: none yet */
+	uint64_t *locations, *mappings; /* 0: not assigned */
 };
 
 struct pprof {
 	Pprof__Profile recording;
 	size_t samples_room, mappings_room, locations_room, functions_room, texts_room;
 	struct hash_map strings, functions; /* numbers by text, and by three strings' numbers */
-	struct hash_map merged; /* ids of the locations that stand for what was merged, by text */
+	struct hash_map merged; /* ids of locations for merged samples, by text */
 	struct numbered_process *processes;
 	size_t n_processes, processes_room;
 };
 
-/* Append a new message, made with its type's init, to a repeated field. */
+/* Append a new message, initialised by its type's init, to a repeated field. */
 #define ADD_MESSAGE(state, field, room, made)                                                   \
 	do {                                                                                    \
 		(state)->recording.field = torsh_array_reserve(                                 \
@@ -111,7 +108,7 @@ static uint64_t number_mapping(struct pprof *state, struct numbered_process *num
 	mapping->memory_limit = module->end;
 	mapping->filename = number_text(state, module->path);
 	mapping->build_id = number_build_id(state, module);
-	/* Or the tool looks for the file itself, which may be another one where it runs. */
+	/* Otherwise the tool looks for the file itself, which may be another one on its machine. */
 	mapping->has_functions = mapping->has_filenames = 1;
 	mapping->has_line_numbers = mapping->has_inline_frames = 1;
 	ADD_MESSAGE(state, mapping, mappings_room, mapping);
@@ -135,7 +132,7 @@ static struct numbered_process *number_process(struct pprof *state,
 		.locations = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(uint64_t)),
 		.mappings = torsh_need_items(NULL, 0, process->n_modules, sizeof(uint64_t)),
 	};
-	/* The tool takes the first mapping for the program's own. */
+	/* The tool treats the first mapping as the program's. */
 	for (size_t i = 0; i < process->n_modules; i++) {
 		const char *path = process->modules[i].path;
 
@@ -169,7 +166,7 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	const struct frames *frames = torsh_symbols_frames(export->symbols, process, address);
 	Pprof__Location *location;
 
-	/* All that the recording doesn't have are one. */
+	/* All addresses that are missing in the recording share one location. */
 	if (address > process->n_addresses)
 		address = (uint32_t)process->n_addresses;
 	if (numbered->locations[address])
@@ -178,7 +175,7 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	pprof__location__init(location);
 	location->has_id = location->has_address = 1;
 	location->id = state->recording.n_location + 1;
-	/* The tool takes it for the call, as the return address may belong to the next line. */
+	/* The call's address, because the return address may belong to the next line. */
 	location->address = frames->frames[0].address -
 			    (frames->frames[0].address && !frames->frames[0].is_exact);
 	if (module) {
@@ -190,7 +187,7 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	return numbered->locations[address] = location->id;
 }
 
-/* A location without an address, with that text in place of a function. */
+/* Returns a location without an address, with the text as its function. */
 static uint64_t number_merged(struct pprof *state, const char *text)
 {
 	const struct frame frame = {.function = text};
@@ -292,7 +289,7 @@ static void sample_pprof(struct export *export, const struct export_sample *samp
 	ADD_MESSAGE(state, sample, samples_room, made);
 }
 
-/* gzip over what was packed. */
+/* Compress the packed message. */
 static int write_gzip(FILE *file, const uint8_t *bytes, size_t n_bytes)
 {
 	z_stream stream = {.next_in = (Bytef *)bytes};
@@ -332,7 +329,7 @@ static void free_pprof(struct pprof *state)
 	torsh_hash_map_free(&state->functions);
 	torsh_hash_map_free(&state->strings);
 	torsh_hash_map_free(&state->merged);
-	/* What protobuf-c frees field by field: the messages, the arrays and the strings. */
+	/* protobuf-c frees each field: the messages, the arrays and the strings. */
 	for (size_t i = 0; i < state->recording.n_sample; i++)
 		pprof__sample__free_unpacked(state->recording.sample[i], NULL);
 	for (size_t i = 0; i < state->recording.n_mapping; i++)

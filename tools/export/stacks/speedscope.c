@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * speedscope's file format (https://www.speedscope.app/file-format-schema.json): frames shared by
- * all, and a sampled profile for each weight, in bytes. Samples wait in memory as numbers, and are
- * written without a tree of JSON values: a large program has millions of frames.
+ * all, and a sampled profile for each weight, in bytes. Samples are held as numbers, and written
+ * without a tree of JSON values: a large program has millions of frames.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
-/* A frame by what people see. */
+/* A frame as it is shown. */
 struct seen_frame {
 	const char *name, *file;
 	int line;
 };
 
 struct kept_sample {
-	size_t first; /* into numbers */
+	size_t first; /* index into numbers */
 	uint32_t n;
 	uint64_t bytes[N_EXPORT_WEIGHTS];
 };
@@ -31,7 +31,7 @@ struct kept_sample {
 struct speedscope {
 	struct intern texts; /* names and files */
 	struct hash_map by_text; /* numbers by a frame's interned texts and line */
-	struct hash_map known; /* numbers by struct frame's address, which is found faster */
+	struct hash_map known; /* numbers by struct frame's address, which is faster */
 	struct seen_frame *seen; /* by number */
 	size_t n_seen, seen_room;
 	struct kept_sample *samples;

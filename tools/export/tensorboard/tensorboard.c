@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A directory for TensorBoard: an event file with scalars for each step (time, phases, FLOP/s,
- * memory of each device), the program's own values, histograms and the graph of a step; and beside
- * it the trace that its profiler plugin reads. Of several processes each is a run, in a directory
- * of its own; their traces are workers of one run of the plugin.
+ * memory of each device), the program's own values, histograms and the graph of a step; and next
+ * to it the trace that its profiler plugin reads. With several processes, each is a run in its own
+ * directory; their traces are workers of one run of the plugin.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,12 +21,12 @@
 #include "tools/memory/tensors.h"
 #include "tools/ops/step_totals.h"
 
-#define MEBIBYTE 0x1p20 /* a float has seven digits: bytes would lose theirs */
-#define DEVICES_MAX 64u /* of a process; beyond are made up */
+#define MEBIBYTE 0x1p20 /* a float has seven digits: too few for bytes */
+#define DEVICES_MAX 64u /* per process; more are treated as damage */
 #define TAG_BYTES_MAX 96
 #define HOST_BYTES_MAX 64
 
-/* HISTOGRAM(NAME, tag): of what the recording itself has. */
+/* HISTOGRAM(NAME, tag): computed from the recording. */
 #define HISTOGRAMS                                     \
 	HISTOGRAM(OPERATORS, "durations/operators_us") \
 	HISTOGRAM(TENSORS, "sizes/tensors_bytes")
@@ -40,11 +40,11 @@ enum histogram_of {
 
 struct device_held {
 	uint32_t device;
-	int64_t sum; /* of its events */
-	uint64_t live_bytes, peak_bytes; /* peak: in the step so far */
+	int64_t sum; /* of its allocations and frees */
+	uint64_t live_bytes, peak_bytes; /* peak_bytes: in the current step */
 };
 
-/* Samples of the program, by their label. */
+/* The program's own samples, by label. */
 struct samples {
 	uint32_t label;
 	struct tensorboard_histogram histogram;
@@ -57,14 +57,14 @@ struct tensorboard {
 	struct tensorboard_file file;
 	struct tensorboard_graph *graph;
 	struct tensorboard_histogram histograms[N_HISTOGRAMS];
-	/* durations, of the whole run: devices report on a step when it is over */
+	/* durations, of the whole run: devices report on a step after it ends */
 	struct tensorboard_histogram kernels;
 	struct samples *samples;
 	size_t n_samples, samples_room;
 	struct device_held devices[DEVICES_MAX];
 	size_t n_devices;
-	size_t n_entered; /* steps that have begun */
-	uint64_t n_values; /* of the program, outside of steps, so far */
+	size_t n_entered; /* steps begun so far */
+	uint64_t n_values; /* of the program's, outside of steps, so far */
 };
 
 /* ---- the scalars of each step --------------------------------------------------------------- */
@@ -107,7 +107,10 @@ static void put_histograms(struct tensorboard *tensorboard, uint64_t number, uin
 	}
 }
 
-/* What is before the first step counts for it, and what is between two steps for the one before. */
+/*
+ * Activity before the first step counts for it, and activity between two steps for the earlier
+ * one.
+ */
 static void leave_step(struct tensorboard *tensorboard)
 {
 	const struct step *step;
@@ -122,7 +125,7 @@ static void leave_step(struct tensorboard *tensorboard)
 		tensorboard->devices[i].peak_bytes = tensorboard->devices[i].live_bytes;
 }
 
-/* To be called before what happens at this time is counted. */
+/* Call before an event at this time is counted. */
 static void enter_steps(struct tensorboard *tensorboard, uint64_t at_ns)
 {
 	const struct steps *steps = &tensorboard->of->steps;
@@ -188,7 +191,7 @@ static void see_tensor(struct tensorboard *tensorboard, const struct timeline_ev
 	if (!device)
 		return;
 	device->sum += tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
-	/* What was given out before the recording began is freed in it. */
+	/* Memory that was allocated before the recording may be freed in it. */
 	device->live_bytes = device->sum > 0 ? (uint64_t)device->sum : 0;
 	if (device->live_bytes > device->peak_bytes)
 		device->peak_bytes = device->live_bytes;
@@ -207,7 +210,7 @@ static struct tensorboard_histogram *find_samples(struct tensorboard *tensorboar
 	return &tensorboard->samples[tensorboard->n_samples++].histogram;
 }
 
-/* The program's own, at the step in which they are; where there are none they are counted. */
+/* Put a value of the program's at its step; without steps, values are numbered. */
 static void see_value(struct tensorboard *tensorboard, const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
@@ -290,7 +293,7 @@ static void put_step_devices(struct tensorboard *tensorboard, const struct step 
 	}
 }
 
-/* Scalars of each, and the distribution of their durations. */
+/* Put the scalars of each step, and the distribution of durations. */
 static void put_steps(struct tensorboard *tensorboard, struct recorded_process *process)
 {
 	const struct steps *steps = &tensorboard->of->steps;
@@ -322,8 +325,8 @@ static void put_steps(struct tensorboard *tensorboard, struct recorded_process *
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /*
- * The graph's: the second step of the window, as the first one may be warming up; without steps all
- * of it.
+ * Returns the graph's window: the second step, because the first one may be warming up; without
+ * steps the whole window.
  */
 static struct tensorboard_graph *make_graph(const struct tensorboard *tensorboard)
 {
@@ -342,7 +345,7 @@ static struct tensorboard_graph *make_graph(const struct tensorboard *tensorboar
 						       tensorboard->trace->to_ns);
 }
 
-/* At the last step, like the durations of steps. */
+/* Put at the last step, like the durations of steps. */
 static void put_kernels(struct tensorboard *tensorboard)
 {
 	const struct steps *steps = &tensorboard->of->steps;
@@ -398,7 +401,7 @@ static int write_run(struct trace *trace, struct recorded_process *process, cons
 	return rc < 0 ? rc : closed;
 }
 
-/* DIR/HOST_PID.TIME.pt.trace.json.gz, as the profiler's plugin looks for it. */
+/* Writes DIR/HOST_PID.TIME.pt.trace.json.gz, as the profiler's plugin expects it. */
 static int write_plugin_trace(const struct trace *trace, struct recorded_process *process,
 			      const char *host)
 {
@@ -417,7 +420,8 @@ static int write_plugin_trace(const struct trace *trace, struct recorded_process
 }
 
 /*
- * A run's directory below the trace's, the caller's: named by its rank where no other run has it.
+ * Returns a run's directory below the trace's, named by its rank if no other run has it. The
+ * caller frees it.
  */
 static char *run_directory(const struct trace *trace, const struct recorded_process *process)
 {
@@ -436,8 +440,8 @@ static char *run_directory(const struct trace *trace, const struct recorded_proc
 }
 
 /*
- * The recording's host as a part of a file's name, the caller's: letters, digits, dots and hyphens
- * stay.
+ * Returns the recording's host for a file's name: other characters than letters, digits, dots and
+ * hyphens are replaced. The caller frees it.
  */
 static char *name_host(const struct recording *recording)
 {
@@ -460,7 +464,7 @@ static int write_process(struct trace *trace, size_t i, bool is_only)
 	int rc = write_run(trace, process, directory, host);
 
 	free(directory);
-	/* A trace without operators breaks the plugin's page. */
+	/* The plugin's page fails on a trace without operators. */
 	if (rc == 0 && trace->prepass->items[i].n_operators)
 		rc = write_plugin_trace(trace, process, host);
 	free(host);

@@ -22,7 +22,7 @@ static void make_crc_table(uint32_t *table)
 	}
 }
 
-/* CRC-32C, turned and moved as TensorFlow's records want it. */
+/* CRC-32C, rotated and offset as in TensorFlow's records. */
 static uint32_t masked_crc(const struct tensorboard_file *tensorboard, const void *bytes, size_t n)
 {
 	const uint8_t *at = bytes;
@@ -34,7 +34,7 @@ static uint32_t masked_crc(const struct tensorboard_file *tensorboard, const voi
 	return (crc >> 15 | crc << 17) + CRC_MASK;
 }
 
-/* Length, its checksum, the message, its checksum. */
+/* A record is the length, its checksum, the message, its checksum. */
 static void put_record(struct tensorboard_file *tensorboard, const Tensorboard__Event *event)
 {
 	uint64_t n = tensorboard__event__get_packed_size(event);
@@ -59,7 +59,7 @@ static Tensorboard__Event make_event(const struct tensorboard_file *tensorboard,
 	return event;
 }
 
-/* value has all but its tag. */
+/* value: all fields but the tag. */
 static void put_value(struct tensorboard_file *tensorboard, const char *tag, uint64_t step,
 		      uint64_t at_ns, Tensorboard__Summary__Value *value)
 {

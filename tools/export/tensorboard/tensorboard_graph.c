@@ -10,7 +10,7 @@
 #include "tools/base/utf8.h"
 
 #define NODES_MAX 10000u /* more than the graph's page can lay out */
-#define PRODUCER 22 /* version of graphs, as in PyTorch's own writer */
+#define PRODUCER 22 /* version of the graph format, as in PyTorch's own writer */
 #define N_ATTRIBUTES 2
 #define INPUTS_MAX 2
 
@@ -26,7 +26,7 @@ struct tensorboard_graph {
 	uint64_t from_ns, to_ns;
 	struct node **nodes;
 	size_t n, capacity;
-	struct key_index ordinals; /* numbers of nodes, from 1, of spans inside too */
+	struct key_index ordinals; /* numbers of nodes from 1, including inner spans */
 	struct forward_spans *forward;
 };
 
@@ -63,8 +63,8 @@ void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph)
 }
 
 /*
- * Characters that names of nodes can't have become one '.'; what is a dot becomes `dot`, as slashes
- * part scopes.
+ * Replace each run of characters that node names can't have by '.'; a dot becomes `dot`, because
+ * slashes separate scopes.
  */
 static void clean_name(char *name, char dot)
 {
@@ -141,7 +141,7 @@ static void add_edge(struct node *to, const char *kind, const struct node *from)
 	to->inputs[to->message.n_input++] = torsh_need_text("%s%s", kind, from->message.name);
 }
 
-/* An edge to the node that was just added, from what its thread ran before. */
+/* Add an edge to the new node from the one that its thread ran before. */
 static void join_node(struct tensorboard_graph *graph, struct node *node)
 {
 	for (size_t i = graph->n - 1; i; i--) {
@@ -153,15 +153,15 @@ static void join_node(struct tensorboard_graph *graph, struct node *node)
 }
 
 /*
- * The node that a span is, or is inside of; a new one where it is an outermost one. Returns NULL
- * where it is none.
+ * Returns the node of a span or of its outermost operator; creates it for an outermost span.
+ * Returns NULL if there is none.
  */
 static struct node *find_node(struct tensorboard_graph *graph, struct span *span)
 {
 	const struct span *outer = torsh_span_outer_operator(span);
 	size_t number = outer ? (size_t)(uintptr_t)outer->own : 0;
 
-	/* Scopes of the program are around operators. */
+	/* Scopes of the program enclose operators. */
 	if (span->kind != SPAN_OPERATOR || span->scope == OP_USER ||
 	    span->start_ns < graph->from_ns || span->start_ns >= graph->to_ns ||
 	    graph->n == NODES_MAX)

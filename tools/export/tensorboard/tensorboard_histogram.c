@@ -10,7 +10,7 @@
 #define SMALLEST 1e-12
 #define LARGEST 1e20
 #define GROWTH 1.1
-#define POSITIVE_MAX 800u /* limits between the smallest and the largest, rounded up */
+#define POSITIVE_MAX 800u /* positive limits between the smallest and the largest, rounded up */
 #define LIMITS_MAX (2 * (POSITIVE_MAX + 1) + 1)
 
 static struct {
@@ -64,7 +64,7 @@ void torsh_tensorboard_histogram_add(struct tensorboard_histogram *histogram, do
 	histogram->n++;
 }
 
-/* Of adjacent empty buckets one is written, as in TensorFlow. Returns their number. */
+/* Adjacent empty buckets are merged, as in TensorFlow. Returns the number of buckets. */
 static size_t fill(const struct tensorboard_histogram *histogram, double *ends, double *counts)
 {
 	size_t n = 0;

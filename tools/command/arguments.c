@@ -44,7 +44,7 @@ uint64_t torsh_argument_moment(struct argp_state *state, const char *option, con
 	double number = strtod(text, &end);
 
 	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++) {
-		/* Also false for what is no number. */
+		/* Also false if number is NaN. */
 		if (strcmp(end, units[i].unit) == 0 && number >= 0 && number * units[i].ns < 1e19)
 			return (uint64_t)(number * units[i].ns);
 	}
@@ -81,7 +81,7 @@ void torsh_argument_steps(struct argp_state *state, const char *text, uint64_t *
 		argp_error(state, "--steps takes a number, or two as in 3-5, not \"%s\"", text);
 }
 
-/* "a, b or c" */
+/* Write "a, b or c". */
 static void list_names(char *out, const char *const *names, size_t n)
 {
 	size_t at = 0;

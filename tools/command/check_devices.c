@@ -22,7 +22,7 @@ static const char *label_or(const struct recorded_process *process, uint32_t lab
 	return text ? text : otherwise;
 }
 
-/* The higher of two counts, and of the same the first. */
+/* Store the higher of two values; of equal ones the first. */
 static void take_higher(struct device_figure *figure, uint64_t value, const char *device)
 {
 	if (*figure->device && value <= figure->value)
@@ -34,7 +34,7 @@ static void take_higher(struct device_figure *figure, uint64_t value, const char
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /*
- * Returns true if the memory was requested. Without a name: the program's own memory, except
+ * Returns true if the budget covers the memory. Without a name: the program's own memory, except
  * registered and imported memory.
  */
 static bool is_asked(const struct device_scope *scope, const char *device)
@@ -46,8 +46,8 @@ static bool is_asked(const struct device_scope *scope, const char *device)
 }
 
 /*
- * Did the process use CUDA in a way that shows no memory? One that only loaded CUDA's runtime made
- * no launch either.
+ * Returns whether the process used CUDA in a way that recorded no memory. A process that only
+ * loaded the CUDA runtime made no launch.
  */
 static bool is_blind(const struct device_process *process, const struct prepass_process *of)
 {
@@ -75,7 +75,7 @@ static bool has_device(const struct device_reading *devices, const char *device)
 	return false;
 }
 
-/* Returns why device memory is unknown, or "". */
+/* Store why device memory is unknown, or "". */
 static void find_reason(struct device_figure *figure, const struct device_reading *devices,
 			const char *device)
 {
@@ -111,7 +111,7 @@ static void add_place(struct device_figures *figures, const struct device_proces
 			    torsh_device_scope_name(scope, name));
 }
 
-/* What processes had of a device together, at their common peak. */
+/* Add the sum of the processes that share a device, at their common peak. */
 static void add_shared(struct device_figure *peak, const struct memory_of_devices *memory,
 		       const char *device)
 {
@@ -145,7 +145,7 @@ static uint64_t leaked_bytes(const struct memory_of_devices *memory, const struc
 	return bytes;
 }
 
-/* Has an earlier process a place of that name? */
+/* Returns whether an earlier process has a place of that name. */
 static bool was_before(const struct memory_of_devices *memory, size_t process, const char *name)
 {
 	while (process--) {
@@ -192,12 +192,12 @@ struct device_time_of {
 
 struct timing {
 	const struct reading *reading;
-	struct device_time_of *items; /* of each device */
+	struct device_time_of *items; /* by device */
 	size_t n, n_room;
-	/* of each process, as of now; DEVICE_HOST_ONLY until reported */
+	/* by process, current; DEVICE_HOST_ONLY until reported */
 	struct event_device_mode *modes;
 	struct device_figure *figure;
-	bool is_seen; /* devices were recorded */
+	bool is_seen; /* device activity was recorded */
 };
 
 static void add_time(struct timing *timing, uint32_t device, uint64_t ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh check: a recording against budgets, for continuous integration. */
+/* torsh check: compares a recording with budgets, for continuous integration. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static const char doc[] =
 	"A missing figure counts as broken, and a recording with losses fails: --allow-loss accepts its figures, and "
 	"--max-dropped is the number of events that may be lost.";
 
-/* BUDGET(name, option, argument, what is compared); the argument is also the unit */
+/* BUDGET(name, option, argument, compared value); the argument is also the unit */
 #define BUDGETS                                                                               \
 	BUDGET(leak, "max-leak", "SIZE", "bytes leaked")                                      \
 	BUDGET(growth, "max-growth", "SIZE", "bytes of growth a step")                        \
@@ -54,16 +54,16 @@ struct budget {
 	const char *name, *option, *text, *unit;
 	bool is_set, is_known;
 	uint64_t limit, value;
-	char *culprit; /* the line with the largest part of the value; NULL: not known */
-	struct device_figure figure; /* of devices: where the value is from */
+	char *culprit; /* the line with the largest part of the value; NULL: unknown */
+	struct device_figure figure; /* of device budgets: where the value is from */
 };
 
 struct budgets {
 	struct budget items[N_BUDGETS];
 	const char *device; /* NULL: all */
-	bool may_lack; /* what was lost doesn't matter */
-	char *missing; /* the sentence about it; NULL: nothing */
-	bool is_lacking; /* more than may be */
+	bool may_lack; /* losses are accepted */
+	char *missing; /* the sentence about losses; NULL: none */
+	bool is_lacking; /* more is missing than accepted */
 	const char *baseline, *junit; /* paths; NULL: none */
 	bool is_github;
 	struct growth_limits limits;
@@ -191,7 +191,8 @@ static void forget_heap(struct budget *budgets, const struct recorded_process *p
 }
 
 /*
- * "copy_history leaky.c:24, 24.6 MiB" of the site with most bytes; of growth, "64.0 KiB a step".
+ * Returns "copy_history leaky.c:24, 24.6 MiB" for the site with most bytes, or "64.0 KiB a step"
+ * for growth.
  */
 static char *name_culprit(struct allocation_sites *sites, struct symbols *symbols, bool is_growth)
 {
@@ -221,7 +222,7 @@ static char *name_culprit(struct allocation_sites *sites, struct symbols *symbol
 	return culprit;
 }
 
-/* The growth of all sites together, in bytes a step. */
+/* Store the growth of all sites together, in bytes per step. */
 static void measure_growth(struct budget *budget, const struct reading *reading)
 {
 	struct growth growth = {0};
@@ -305,7 +306,7 @@ static void measure_devices(struct budgets *budgets, const struct reading *readi
 	take_figure(&budgets->items[BUDGET_device_time], &figures.time_ns);
 }
 
-/* Events that were dropped have a budget of their own, where one is given. */
+/* Dropped events have a separate budget, if one is given. */
 static void measure_losses(struct budgets *budgets, const struct reading *reading)
 {
 	const struct recording *recording = reading->recording;
@@ -371,7 +372,7 @@ static bool are_all_kept(const struct budgets *of)
 	return !of->is_lacking && torsh_outcomes_are_kept(&of->outcomes);
 }
 
-/* Each budget as a sentence, and the comparison with the baseline. */
+/* Collect a sentence per budget, and the comparison with the baseline. */
 static void collect_outcomes(struct budgets *of, const struct reading *reading,
 			     struct read_options *options)
 {

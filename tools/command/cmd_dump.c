@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh dump: the contents of a recording, a JSON object a line. Messages are described by protobuf
- * and events by events.def: nothing is listed here a second time.
+ * torsh dump: the contents of a recording, one JSON object per line. Messages are described by
+ * protobuf and events by events.def: no field is listed here a second time.
  */
 #include <argp.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ enum { KEY_NO_EVENTS = 0x1000, KEY_ONLY, KEY_JSON };
 
 struct dump_options {
 	const char *path;
-	uint64_t left_out; /* bit i: the field i of the descriptor of Torsh__Chunk */
+	uint64_t left_out; /* bit i: field i of the descriptor of Torsh__Chunk */
 };
 
 static const struct argp_option options_dump[] = {
@@ -109,7 +109,7 @@ static void emit_bytes(struct json_writer *json, const char *name, const Protobu
 	torsh_json_end_text(json);
 }
 
-/* Addresses in memory are read by people as hexadecimal numbers. */
+/* Memory addresses are printed as hexadecimal texts, for people. */
 static bool is_address(const ProtobufCFieldDescriptor *field)
 {
 	static const char *const names[] = {"ip", "bias", "start", "end"};
@@ -383,7 +383,7 @@ static void emit_chunk(struct json_writer *json, const Torsh__Chunk *chunk,
 	}
 }
 
-/* Kinds of chunks that need not be read. */
+/* Returns the kinds of chunks that need not be read. */
 static uint32_t kinds_left_out(const struct dump_options *options)
 {
 	return (is_left_out(options, "events") ? CHUNK_EVENTS : 0) |

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * torsh export: a recording's stacks, or its timeline, for other programs. The formats are in
- * tools/export/.
- */
+/* torsh export: a recording's stacks, or its timeline, for other programs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +139,7 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* Files that others read have no place for it. */
+/* Warns, because formats of other programs can't contain losses. */
 static void warn_of_losses(const struct reading *reading)
 {
 	char *sentence =

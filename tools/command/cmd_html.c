@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh html: a recording as one page for a web browser. The page itself: tools/export/html/. */
+/* torsh html: a recording as one page for a web browser. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +32,7 @@ static error_t parse_html(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-/* NAME.html for a recording DIR/NAME.torsh; the caller's. */
+/* Returns NAME.html for a recording DIR/NAME.torsh; the caller frees it. */
 static char *default_output(const char *recording)
 {
 	const char *slash = strrchr(recording, '/'), *name = slash ? slash + 1 : recording;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh ops: PyTorch's operators by the time, the memory and the FLOPs that they take, as
- * key_averages().table shows them.
+ * torsh ops: PyTorch's operators by their time, memory and FLOPs, as key_averages().table shows
+ * them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static const struct argp_option own_options[] = {
 
 struct ops_options {
 	struct operators_request request;
-	bool has_merge_nested; /* wish.merge_nested is given, no default */
+	bool has_merge_nested; /* wish.merge_nested was set by an option */
 	const struct sort_key *sort;
 };
 
@@ -138,7 +138,7 @@ struct view {
 	struct prepass prepass;
 	const struct reading *reading;
 	const struct read_options *options;
-	size_t n; /* that are printed */
+	size_t n; /* number of rows printed */
 	bool has_tensors;
 };
 
@@ -177,7 +177,7 @@ static void emit_total(struct json_writer *json, const struct view *view,
 	torsh_json_put_u64(json, "calls", total->calls);
 	torsh_json_put_u64(json, "cpu_ns", total->cpu_ns);
 	torsh_json_put_u64(json, "self_cpu_ns", total->self_cpu_ns);
-	/* What was captured in a graph elsewhere and ran in these steps has no call in them. */
+	/* A graph that was captured elsewhere and ran in these steps has no call in them. */
 	torsh_json_put_known(json, "average_ns", total->calls, average_ns(total));
 	torsh_json_put_known(json, "min_ns", total->calls, total->min_ns);
 	torsh_json_put_known(json, "p50_ns", total->calls, percentile(total, 0.5));
@@ -263,7 +263,7 @@ static void print_json(const struct view *view)
 enum { COLUMN_DEVICE_SELF = 7, COLUMN_DEVICE = 8 };
 
 static const struct table_column columns[] = {
-	{"", TABLE_NAME, .cut = CUT_MIDDLE}, /* the heading is the group's name */
+	{"", TABLE_NAME, .cut = CUT_MIDDLE}, /* its heading is the group's name */
 	{"calls", TABLE_NUMBER, .drop = 0},	  {"self CPU", TABLE_NUMBER, .drop = 0},
 	{"share", TABLE_NUMBER, .drop = 0},	  {"", TABLE_BAR, .drop = 2},
 	{"total", TABLE_NUMBER, .drop = 0},	  {"average", TABLE_NUMBER, .drop = 4},
@@ -299,7 +299,7 @@ static void print_stack(void *context, FILE *out)
 				  below->view->reading->symbols, below->view->options->view);
 }
 
-/* What the row is about where its name is not enough. */
+/* Put notes that identify the row if its name is not enough. */
 static void put_notes(struct table *table, const struct view *view,
 		      const struct operator_total *total, struct below *below)
 {
@@ -416,7 +416,7 @@ static void print_unknown(const struct operators *operators)
 		       torsh_size_grouped(operators->calls_without_inputs, calls));
 }
 
-/* By the numbers that inputs have. */
+/* Print sums by their process groups. */
 static void print_groups(const struct process_groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh regions: a program's own annotations, by torsh.h, NVTX and ITT. */
+/* torsh regions: a program's own annotations, from torsh.h, NVTX and ITT. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,10 +93,7 @@ static uint64_t average_ns(const struct region *region)
 	return region->n ? region->total_ns / region->n : 0;
 }
 
-/*
- * Kinds one after the other; where the key is the same, by name, so that the order is always the
- * same.
- */
+/* By kind, then by the key; equal keys by name, so that the order is stable. */
 static int compare_regions(const void *left, const void *right, void *context)
 {
 	const struct region *a = left, *b = right;
@@ -134,7 +131,7 @@ struct view {
 	struct prepass prepass;
 	const struct region_options *options;
 	const struct reading *reading;
-	size_t first[N_REGION_KINDS + 1]; /* of each kind in the items, and their end */
+	size_t first[N_REGION_KINDS + 1]; /* index of each kind's first item, and the end */
 };
 
 static size_t n_shown(const struct view *view, enum region_kind kind)
@@ -143,7 +140,7 @@ static size_t n_shown(const struct view *view, enum region_kind kind)
 				   TEXT_LIMIT);
 }
 
-/* The members of all kinds; the caller adds its own and ends the object. */
+/* Emit the members of all kinds; the caller adds its own and ends the object. */
 static void begin_region(struct json_writer *json, const struct region_options *options,
 			 const struct region *region)
 {
@@ -279,7 +276,7 @@ static const struct table_column value_columns[] = {
 
 #define N_ITEMS(array) (sizeof(array) / sizeof(*(array)))
 
-/* How many bytes of a name are printed; a character is not cut. */
+/* Returns how many bytes of a name are printed; a character is not cut. */
 static int name_bytes(const char *name)
 {
 	size_t n = strlen(name);
@@ -291,7 +288,7 @@ static int name_bytes(const char *name)
 	return (int)n;
 }
 
-/* "domain/name", who named it, and its owner if that is selected. */
+/* Put "domain/name", the API, and its owner if that is selected. */
 static void put_name(struct table *table, const struct view *view, const struct region *region)
 {
 	const char *domain = region->domain ? region->domain : "",
@@ -335,7 +332,7 @@ static void put_mark(struct table *table, const struct view *view, const struct 
 	put_name(table, view, region);
 }
 
-/* Rows of kinds that have the same columns, of which the last is the owner. */
+/* Print regions of kinds with the same columns; the last column is the owner. */
 static void print_table(const struct view *view, enum region_kind first, enum region_kind last,
 			const struct table_column *columns, size_t n_columns,
 			void put(struct table *table, const struct view *view,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh tensors: who held tensors when most memory was theirs, per device. */
+/* torsh tensors: what held tensors at the peak of their memory, per device. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int compare_sites(const void *a, const void *b)
 	return rc ? rc : (x->stack > y->stack) - (x->stack < y->stack);
 }
 
-/* Those that held something come first; returns how many they are. */
+/* Sort sites that held something first; returns their number. */
 static size_t sort_sites(struct tensor_device *device)
 {
 	size_t n = 0;
@@ -93,7 +93,7 @@ static void emit_site(struct json_writer *json, const struct view *view,
 	torsh_json_end_object(json);
 }
 
-/* Of an allocator that reserves; of others null. */
+/* Emit a value of an allocator that reserves memory; null for others. */
 static void emit_reserving(struct json_writer *json, const char *name,
 			   const struct tensor_device *device, uint64_t number)
 {
@@ -238,7 +238,7 @@ static void print_sums(const char *when, const struct tensor_sums *sums)
 	       torsh_size_human(fragmentation(sums), unused));
 }
 
-/* The values that a caching allocator reports. */
+/* Print the values that a caching allocator reports. */
 static void print_allocator(const struct tensor_device *device)
 {
 	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES];

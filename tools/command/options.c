@@ -33,7 +33,7 @@ enum {
 	KEY_VERBOSE = 'v'
 };
 
-/* Of all commands that read a recording. */
+/* For all commands that read a recording. */
 static const struct argp_option options_selection[] = {
 	{"pid", KEY_PID, "PID", 0, "only this process", 1},
 	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
@@ -42,7 +42,7 @@ static const struct argp_option options_selection[] = {
 	{0},
 };
 
-/* Of those that print a report of it. */
+/* For those that print a report of it. */
 static const struct argp_option options_reading[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
 	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
@@ -52,7 +52,7 @@ static const struct argp_option options_reading[] = {
 	{0},
 };
 
-/* Of those that show allocation sites. */
+/* For those that show allocation sites. */
 static const struct argp_option options_sites[] = {
 	{"sort", KEY_SORT, "KEY", 0, "bytes (default), blocks, usable, first or last", 1},
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
@@ -64,7 +64,7 @@ static const struct argp_option options_sites[] = {
 	{0},
 };
 
-/* Of those that report leaks. */
+/* For those that report leaks. */
 static const struct argp_option options_leaks[] = {
 	{"suppress", KEY_SUPPRESS, "FILE", 0, "leaks not to report: lines leak:PATTERN", 1},
 	{"no-default-suppressions", KEY_NO_DEFAULTS, NULL, 0,
@@ -72,7 +72,7 @@ static const struct argp_option options_leaks[] = {
 	{0},
 };
 
-/* Of those that can be restricted to steps. */
+/* For those that can be restricted to steps. */
 static const struct argp_option options_steps[] = {
 	{"steps", KEY_STEPS, "A[-B]", 0, "only what began in these steps", 1},
 	{"skip-warmup", KEY_SKIP_WARMUP, "N", 0,
@@ -80,7 +80,7 @@ static const struct argp_option options_steps[] = {
 	{0},
 };
 
-/* Of those that can be restricted to a window of time. */
+/* For those that can be restricted to a window of time. */
 static const struct argp_option options_window[] = {
 	{"from", KEY_FROM, "TIME", 0,
 	 "only what was allocated from here on: 1.5s, 200ms, 30us since the recording began", 1},
@@ -104,7 +104,7 @@ static const char *const view_names[] = {[STACK_VIEW_MERGED] = "merged",
 
 #define N_NAMES(names) (sizeof(names) / sizeof(*(names)))
 
-/* 0, or a sentence on stderr and false. */
+/* Returns true, or false after a message on stderr. */
 static bool read_suppressions(struct suppress *suppress, const char *path)
 {
 	unsigned line;
@@ -323,7 +323,7 @@ struct own_input {
 	struct read_options *options;
 };
 
-/* The command's parser, with the others' input handed on. */
+/* Calls the command's parser, and passes its input to the children. */
 static error_t parse_own_option(int key, char *argument, struct argp_state *state)
 {
 	struct own_input *input = state->input;
@@ -379,14 +379,14 @@ void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 		      options);
 }
 
-/* The rules of the environment and those that are built in. */
+/* Add the rules of the environment and the built-in ones. */
 static void add_suppressions(struct read_options *options)
 {
 	const char *file = getenv("TORSH_PROFILER_SUPPRESS");
 
 	if (file && *file && !read_suppressions(&options->suppress, file))
 		exit(TORSH_EXIT_UNREADABLE);
-	/* Behind the user's: what two rules match is counted for the first. */
+	/* After the user's: a site that two rules match counts for the first. */
 	if (!options->without_defaults)
 		torsh_suppress_add_built_in(&options->suppress);
 }

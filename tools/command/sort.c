@@ -40,7 +40,7 @@ void torsh_sort_rows(void *rows, size_t n, size_t bytes, const struct sort_key *
 {
 	struct order order = {.key = key, .compare = compare};
 
-	/* A table of no rows may be NULL, which qsort_r does not take. */
+	/* qsort_r must not get NULL, even for no rows. */
 	if (n)
 		qsort_r(rows, n, bytes, compare_rows, &order);
 }

@@ -55,7 +55,7 @@ static void add_total(struct outcomes *outcomes, const struct growth_limits *lim
 	outcomes->items[outcomes->n - 1].change = *change;
 }
 
-/* Rows are sorted: of those new and worse the first is the largest. */
+/* Rows are sorted: the first one that is new or worse is the largest. */
 static void find_line(struct outcomes *outcomes, const struct comparison *comparison)
 {
 	const struct compare_rows *rows = &comparison->tables[COMPARE_SITES];
@@ -93,7 +93,7 @@ void torsh_outcomes_compare(struct outcomes *outcomes, const struct growth_limit
 		add_total(outcomes, limits, &comparison, total);
 	find_line(outcomes, &comparison);
 	torsh_comparison_free(&comparison);
-	/* The caller's, perhaps moved. */
+	/* The array, perhaps moved, is still the caller's. */
 	options->suppress = of_both.suppress;
 	of_both.suppress = (struct suppress){0};
 	torsh_reading_close(&baseline, &of_both);
@@ -138,7 +138,7 @@ void torsh_outcomes_print(const struct outcomes *outcomes)
 	}
 }
 
-/* GitHub's escapes: of a message those of %, CR and LF, of a property : and , too. */
+/* GitHub's escapes: in a message of %, CR and LF, in a property also of : and ,. */
 static void print_escaped(const char *text, bool is_property)
 {
 	for (; *text; text++) {
@@ -168,7 +168,7 @@ void torsh_outcomes_print_github(const struct outcomes *outcomes)
 	}
 }
 
-/* What XML 1.0 cannot hold becomes '?'. */
+/* Characters that XML 1.0 can't represent become '?'. */
 static void write_escaped(FILE *out, const char *text)
 {
 	for (; *text; text++) {

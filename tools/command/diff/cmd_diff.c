@@ -50,7 +50,7 @@ struct diff_options {
 	const char **paths; /* before, then after */
 	size_t n_before, n_paths, room;
 	bool is_html;
-	const char *output; /* of the page; NULL: not given */
+	const char *output; /* file of the page; NULL: not given */
 	struct growth_limits limits;
 	struct change_rules rules;
 	struct read_options common;
@@ -58,7 +58,7 @@ struct diff_options {
 
 static error_t parse_path(struct diff_options *options, char *argument, struct argp_state *state)
 {
-	/* Without "--" the first of two is the set before. */
+	/* Without "--" the first of two paths is the set before. */
 	bool is_after = state->quoted && state->next > state->quoted;
 
 	options->paths = torsh_array_reserve(options->paths, options->n_paths, &options->room,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The page of torsh diff: its JSON, in tools/export/html/page/diff.js. */
+/* The page of torsh diff: its JSON in tools/export/html/page/diff. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void put_paths(struct json_writer *json, const char *name, const char *co
 	torsh_json_end_array(json);
 }
 
-/* The caller's. */
+/* Returns the page's JSON, which the caller frees. */
 static char *make_document(const struct diff_view *view)
 {
 	const size_t *n_runs = view->comparison->n_runs;

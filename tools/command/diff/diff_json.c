@@ -18,7 +18,7 @@ static const struct {
 #undef TABLE
 };
 
-/* {"before", "after"}, and the change for totals. */
+/* Emit {"before", "after"}, and the change for totals. */
 static void emit_change(struct json_writer *json, const char *name, const struct change *change,
 			bool is_total)
 {
@@ -36,7 +36,7 @@ static void emit_change(struct json_writer *json, const char *name, const struct
 	torsh_json_end_object(json);
 }
 
-/* The side whose frames are shown: after, unless it is gone. */
+/* Returns the side with the frames to show: after, unless the row is gone. */
 static const struct place *shown_place(const struct compare_row *row)
 {
 	return &row->places[row->is_on[COMPARE_AFTER] ? COMPARE_AFTER : COMPARE_BEFORE];

@@ -52,7 +52,7 @@ static const char *amount_text(uint64_t amount, enum change_unit unit, char *out
 	}
 }
 
-/* "-77.3 MiB", with "=" where it is no change. Returns out, of SIZE_TEXT_BYTES + 1. */
+/* Returns "-77.3 MiB", or "=" for no change, in out of SIZE_TEXT_BYTES + 1. */
 static const char *change_text(const struct change *change, enum change_unit unit, char *out)
 {
 	bool is_more = change->after > change->before;
@@ -122,7 +122,7 @@ static void append_function(char *out, const struct frame *frame)
 				    : "?");
 }
 
-/* "srv.c:7 parse ‹ handle ‹ main", then what was moved or renamed. */
+/* Returns "srv.c:7 parse ‹ handle ‹ main", then what was moved or renamed. */
 static const char *where_of(const struct compare_row *row, char *out)
 {
 	const struct place *place =
@@ -179,7 +179,7 @@ static void print_row(const struct diff_view *view, enum compare_table table,
 	putchar('\n');
 }
 
-/* Moved and renamed rows that hold the same as before. */
+/* Print moved and renamed rows with unchanged amounts. */
 static void print_moved(const struct compare_rows *rows, size_t n_limit)
 {
 	char where[WHERE_BYTES];

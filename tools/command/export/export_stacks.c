@@ -11,7 +11,7 @@
 #include "tools/memory/peak.h"
 #include "tools/recording/progress.h"
 
-/* Samples of one process, one for each stack that weighs something. */
+/* Samples of one process, one per stack with a weight. */
 struct samples {
 	struct export_sample *items;
 	size_t n, n_room;
@@ -19,7 +19,7 @@ struct samples {
 	size_t n_by_stack;
 };
 
-/* Room for a stack's index: views add stacks. */
+/* Reserve a stack's entry: views add stacks. */
 static void make_room(struct samples *samples, uint32_t stack)
 {
 	samples->by_stack = torsh_array_extend(samples->by_stack, (size_t)stack + 1,
@@ -63,7 +63,7 @@ static void weigh_process(struct samples *samples, struct recorded_process *proc
 	};
 
 	if (torsh_export_has(export, EXPORT_LEAKED)) {
-		/* Other programs merge stacks by themselves. */
+		/* Other programs merge stacks themselves. */
 		struct leaks leaks = {.found = {.view = options->view, .is_unmerged = true}};
 
 		torsh_leaks_find(&leaks, &process, 1, export->symbols, &options->suppress);
@@ -82,7 +82,7 @@ static void weigh_process(struct samples *samples, struct recorded_process *proc
 	}
 }
 
-/* Pass the samples on as they are, with all their addresses. */
+/* Write the samples unmerged, with all their addresses. */
 static void write_samples(struct export *export, const struct samples *samples)
 {
 	uint32_t *addresses = NULL;

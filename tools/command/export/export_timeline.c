@@ -30,7 +30,7 @@ const struct trace_format *torsh_trace_format(const char *name)
 	return NULL;
 }
 
-/* Narrows the window down to the selected steps of all processes. */
+/* Restrict the window to the selected steps of all processes. */
 static void choose_steps(struct trace *trace, const struct trace_window *window)
 {
 	uint64_t from_ns = UINT64_MAX, to_ns = 0;
@@ -55,7 +55,7 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
 }
 
-/* Ends the program if a file of that format would be empty. */
+/* End the program if a file of that format would be empty. */
 static void check_content(const struct trace *trace, const struct trace_format *format)
 {
 	const struct prepass *prepass = trace->prepass;
@@ -103,9 +103,9 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 /* ---- a file for each rank -------------------------------------------------------------------- */
 
 struct ranks {
-	uint32_t *numbers; /* each once, ascending */
+	uint32_t *numbers; /* unique, ascending */
 	size_t n, n_room;
-	size_t n_without; /* processes that have none */
+	size_t n_without; /* number of processes without one */
 };
 
 static int compare_numbers(const void *a, const void *b)
@@ -145,7 +145,10 @@ static bool is_directory(const char *path)
 	return path[n - (n > 0)] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
-/* Where a name's ending begins: "trace|.json.gz"; the format's own may have several dots. */
+/*
+ * Returns where a name's extension begins: "trace|.json.gz"; the format's own may have several
+ * dots.
+ */
 static size_t find_ending(const char *path, const struct trace_format *format)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot;
@@ -159,7 +162,10 @@ static size_t find_ending(const char *path, const struct trace_format *format)
 	return dot ? (size_t)(dot - path) : n;
 }
 
-/* The path of a rank's file, the caller's. A directory is made where it isn't there. */
+/*
+ * Returns the path of a rank's file, which the caller frees. Creates the directory if it doesn't
+ * exist.
+ */
 static char *path_of_rank(const char *path, const struct trace_format *format, uint32_t rank)
 {
 	const char *place = strstr(path, "%r");
@@ -204,7 +210,7 @@ static void export_rank(const struct trace *whole, const struct trace_format *fo
 	free(processes);
 }
 
-/* A file for each rank; without a launcher there is one, and it is 0. */
+/* Write a file per rank; without a launcher there is only rank 0. */
 static void export_ranks(struct trace *trace, const struct trace_format *format,
 			 const struct trace_window *window, const struct reading *reading,
 			 const struct ranks *ranks)

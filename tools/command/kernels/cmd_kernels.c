@@ -24,7 +24,7 @@
 
 #define TEXT_LIMIT 30
 #define OPS_SHOWN 3
-#define NAME_LONGEST 150 /* templates of C++ are cut here; JSON has them whole */
+#define NAME_LONGEST 150 /* columns: longer C++ templates are cut here; JSON has them whole */
 
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
@@ -98,7 +98,7 @@ static const char *shown_name(const struct view *view, const struct kernel_row *
 		       : row->name;
 }
 
-/* By what evidence it is where it is. */
+/* Emit the evidence for the attribution. */
 static void emit_method(struct json_writer *json, enum attribution_method method)
 {
 	torsh_json_put_text(json, "method", torsh_attribution_words[method].detail);
@@ -107,7 +107,7 @@ static void emit_method(struct json_writer *json, enum attribution_method method
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* null: none of them has times. */
+/* null: none of them was timed. */
 static void emit_time(struct json_writer *json, const char *name, uint64_t n_timed, uint64_t ns)
 {
 	torsh_json_put_known(json, name, n_timed, ns);
@@ -158,7 +158,7 @@ static void emit_group(struct json_writer *json, const struct view *view,
 
 #define WHAT(what) (1u << DEVICE_##what)
 
-/* Emit up to limit of them; returns how many are left out. */
+/* Emit up to limit rows; returns the number left out. */
 static size_t emit_groups(struct json_writer *json, const struct view *view, uint32_t whats,
 			  size_t limit)
 {
@@ -255,7 +255,7 @@ static const struct table_column columns[N_COLUMNS] = {
 	[COLUMN_BYTES] = {"bytes", TABLE_NUMBER, .drop = 2},
 };
 
-/* "54 calls, 270 µs", of so many calls with times. The caller frees it. */
+/* Returns "54 calls, 270 µs"; the time is that of the timed calls. The caller frees it. */
 static char *calls_text(uint64_t calls, uint64_t timed, uint64_t total_ns)
 {
 	char n[SIZE_TEXT_BYTES], total[SIZE_TEXT_BYTES];
@@ -265,7 +265,7 @@ static char *calls_text(uint64_t calls, uint64_t timed, uint64_t total_ns)
 		     : torsh_need_text("%s", n);
 }
 
-/* Below the kernel who launched it; if nothing did anywhere, the heading has that. */
+/* Put the launching operators below the kernel; if no kernel has any, the heading reports it. */
 static void put_operators(struct table *table, const struct view *view,
 			  const struct kernel_group *group)
 {
@@ -293,7 +293,7 @@ static void put_operators(struct table *table, const struct view *view,
 		torsh_table_note(table, "... and %zu more", group->n - OPS_SHOWN);
 }
 
-/* What a row holds below its notes. */
+/* What is printed below a row's notes. */
 struct below {
 	const struct view *view;
 	const char *name;
@@ -307,7 +307,7 @@ static void print_counters(void *context, FILE *out)
 	torsh_kernel_counters_print(&below->view->kernels.counters, below->name);
 }
 
-/* The part of a name that begins with the function. */
+/* Returns the part of a name that begins with the function. */
 static const char *without_namespaces(const char *name)
 {
 	static const char anonymous[] = "(anonymous namespace)";
@@ -328,7 +328,10 @@ static const char *without_namespaces(const char *name)
 	return function;
 }
 
-/* A name without what every kernel has, and what a terminal would obey. The caller frees it. */
+/*
+ * Returns a name without parts that every kernel has, and without control characters. The caller
+ * frees it.
+ */
 static char *name_text(const struct view *view, const struct kernel_row *row)
 {
 	const char *name = shown_name(view, row);
@@ -347,7 +350,7 @@ static char *name_text(const struct view *view, const struct kernel_row *row)
 	return cut;
 }
 
-/* "-" if none of its calls has a time. */
+/* "-" if none of its calls was timed. */
 static void put_time(struct table *table, const struct kernel_group *group, uint64_t ns)
 {
 	if (group->timed)

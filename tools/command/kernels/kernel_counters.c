@@ -8,18 +8,18 @@
 
 #include "tools/base/size.h"
 
-/* Kernel times, which weight the means: a long kernel counts for more than a short one. */
+/* Means are weighted by kernel time. */
 #define WEIGHT_FIELD "gpu_time_duration_ns"
 
-/* One metric over kernels. */
+/* One metric, averaged over kernels. */
 struct total {
-	const struct counter_metric *metric; /* NULL: the place is free */
+	const struct counter_metric *metric; /* NULL: the entry is free */
 	double sum, max, weighted, weights;
 	uint64_t n;
 };
 
 struct totals {
-	struct total items[2 * COUNTERS_A_DEVICE]; /* devices may be of two kinds of chips */
+	struct total items[2 * COUNTERS_A_DEVICE]; /* devices may have two kinds of chips */
 	uint64_t n_kernels;
 };
 

@@ -11,7 +11,7 @@
 
 #define LINES_SHOWN 3
 
-/* Stacks that have the same line. */
+/* Stacks with the same line. */
 struct shown_line {
 	const struct frame *frame;
 	bool is_captured;
@@ -38,7 +38,7 @@ static bool is_of(const struct recorded_process *process, const struct kernel_li
 	return strcmp(label && *label ? label : "?", row->name) == 0;
 }
 
-/* Texts of frames are interned: the same is the same pointer. */
+/* Texts of frames are interned: equal texts have equal pointers. */
 static bool is_same_place(const struct frame *a, const struct frame *b)
 {
 	return a->function == b->function && a->file == b->file && a->line == b->line &&
@@ -68,7 +68,7 @@ static int compare_lines(const void *a, const void *b)
 	return (x->calls < y->calls) - (x->calls > y->calls);
 }
 
-/* The longest first; returns how many calls they have. */
+/* Collect lines, the longest first. Returns their number of calls. */
 static uint64_t collect(struct shown_lines *lines, const struct kernels *kernels,
 			const struct kernel_row *row, struct symbols *symbols)
 {

@@ -21,7 +21,7 @@ static void put_amount(struct json_writer *json, uint64_t bytes, uint64_t blocks
 	torsh_json_put_u64(json, "blocks", blocks);
 }
 
-/* {"bytes", "blocks"} */
+/* Emit {"bytes", "blocks"}. */
 static void emit_amount(struct json_writer *json, const char *name, bool is_known, uint64_t bytes,
 			uint64_t blocks)
 {
@@ -68,7 +68,7 @@ static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
 	torsh_json_end_object(json);
 }
 
-/* What the imports of packages keep; suppressed_bytes: of that what a rule has taken. */
+/* Emit what imports of packages keep; suppressed_bytes: the part that a rule suppressed. */
 static void emit_imports(struct json_writer *json, const struct kept_imports *imports)
 {
 	torsh_json_begin_object(json, "kept_by_imports");
@@ -87,7 +87,7 @@ static void emit_imports(struct json_writer *json, const struct kept_imports *im
 	torsh_json_end_object(json);
 }
 
-/* Sites of which an unknown part is in the window. */
+/* Emit sites with an unknown part in the window. */
 static void emit_window(struct json_writer *json, const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -124,8 +124,8 @@ static void emit_processes(struct json_writer *json, const struct leaks_view *vi
 }
 
 /*
- * What the first process was at its end: a wrapper that executed the program is an image before
- * that.
+ * Returns the last image of the first process: a wrapper that executed the program is an earlier
+ * image.
  */
 static const struct recorded_process *last_image(const struct reading *reading)
 {
@@ -138,7 +138,7 @@ static const struct recorded_process *last_image(const struct reading *reading)
 	return image;
 }
 
-/* Beside what the heap's report has. */
+/* Emit members in addition to the heap report's. */
 static void emit_device(struct json_writer *json, const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;

@@ -69,7 +69,7 @@ static void print_part(bool *is_first, const char *what, uint64_t bytes)
 	*is_first = false;
 }
 
-/* One line: "Kept by imports: torch 15.0 MiB; by the interpreter 640 KiB, ... (--kept)". */
+/* Print "Kept by imports: torch 15.0 MiB; by the interpreter 640 KiB, ... (--kept)" on one line. */
 static void print_kept(const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -159,7 +159,7 @@ static void print_heading(const struct leaks_view *view)
 				   torsh_text_blocks(leaks->blocks, blocks), at);
 }
 
-/* What may have been allocated in the window. */
+/* Print what may have been allocated in the window. */
 static void print_undecided(const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -193,7 +193,7 @@ static void print_window(const struct leaks *leaks)
 	       leaks->at_exec ? "became another program" : "ended");
 }
 
-/* A line for each process that leaks, where several do. */
+/* Print a line per leaking process, if there are several. */
 static void print_leaking(const struct leaks_view *view)
 {
 	const struct reading *reading = view->reading;
@@ -216,7 +216,7 @@ static void print_leaking(const struct leaks_view *view)
 		       torsh_size_counted(n - PROCESSES_SHOWN, "more process", bytes));
 }
 
-/* What --verbose shows besides, and losses always. */
+/* Print what --verbose adds, and always losses. */
 static void print_details(const struct leaks_view *view)
 {
 	const struct leaks *leaks = &view->leaks;

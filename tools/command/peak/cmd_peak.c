@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * torsh peak: who held memory at the moment when the heap was largest, of a process or of all
- * together.
- */
+/* torsh peak: what held memory when the heap was largest, of one process or of all together. */
 #include <stdlib.h>
 
 #include "tools/base/die.h"
@@ -135,7 +132,7 @@ size_t torsh_peak_shown(const struct peak_view *view, struct recorded_process *o
 	return view->peak.process ? 1 : view->reading->n_processes;
 }
 
-/* CPython's arenas first, which hold most objects of Python; the order is kept otherwise. */
+/* CPython's arenas first, because they hold most Python objects; otherwise in the same order. */
 static void put_arenas_first(struct peak_view *view)
 {
 	struct allocation_sites *sites = &view->mapped;

@@ -68,7 +68,7 @@ static void emit_window(struct json_writer *json, const struct moments_view *vie
 	torsh_json_end_object(json);
 }
 
-/* is_less: bytes and blocks are what was given back. */
+/* is_less: bytes and blocks were freed. */
 static void emit_sites(struct json_writer *json, const char *name,
 		       const struct allocation_sites *sites, size_t n, bool is_less)
 {

@@ -10,7 +10,7 @@
 
 #define MOMENT_TEXT_BYTES 300
 
-/* "the mark "loaded", 1.20 s after the recording began" */
+/* Returns "the mark "loaded", 1.20 s after the recording began". */
 static const char *put_moment(const struct memory_moment *moment, char *out)
 {
 	char at[SIZE_TEXT_BYTES], what[MOMENT_TEXT_BYTES / 2] = "";
@@ -52,7 +52,7 @@ static void print_distance(const struct moment_request *request, const struct me
 		       asked);
 }
 
-/* A line for each process that is shown. */
+/* Print a line for each process that is shown. */
 static void print_processes(const struct moments_view *view)
 {
 	const struct moments_request *request = view->request;

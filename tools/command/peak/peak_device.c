@@ -4,7 +4,7 @@
 
 #include "tools/command/peak/peak_view.h"
 
-/* The peak of a process in a place, or in all. */
+/* Returns the peak of a process in one place, or in all. */
 static struct peak device_peak(const struct device_process *process, size_t place)
 {
 	const struct device_location *seen;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh peak as JSON: tools/schema/peak.json. */
+/* torsh peak as JSON; schema: tools/schema/peak.json. */
 #include "tools/command/peak/peak_view.h"
 #include "tools/report/device_refusals_report.h"
 #include "tools/report/parts.h"
@@ -65,7 +65,7 @@ static void emit_rss(struct json_writer *json, const struct recorded_process *pr
 	torsh_json_put_text(json, "rss_peak_source", process ? process->rss_peak_source : NULL);
 }
 
-/* Beside what the heap's report has. */
+/* Emit members in addition to the heap report's. */
 static void emit_device(struct json_writer *json, const struct peak_view *view)
 {
 	const struct device_view *device = &view->device;

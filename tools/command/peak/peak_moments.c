@@ -76,7 +76,7 @@ static bool was_there(const struct recorded_process *process, const struct momen
 		(!process->has_end_ns || request->number <= process->end_ns));
 }
 
-/* The time of the window's end or begin in a process; false: it has no such moment. */
+/* Find the time of the window's end or begin in a process; false: it has no such moment. */
 static bool find_time(const struct memory_moments *moments, const struct moment_request *request,
 		      uint64_t otherwise, uint64_t *at_ns)
 {
@@ -91,7 +91,7 @@ static bool find_time(const struct memory_moments *moments, const struct moment_
 	return moment != NULL;
 }
 
-/* The highest moment that is in a span becomes the view's if it is higher than the one there. */
+/* Use the highest moment in a span if it is higher than the view's. */
 static void choose_in_span(struct moments_view *view, struct process_moments *of, uint64_t from_ns,
 			   uint64_t to_ns)
 {
@@ -126,7 +126,7 @@ static void choose_in_process(struct moments_view *view, struct process_moments 
 		choose_in_span(view, of, from_ns, to_ns);
 }
 
-/* Of one process only: that with the highest moment in the window. */
+/* Choose from one process only: the one with the highest moment in the window. */
 static void choose_in_window(struct moments_view *view)
 {
 	const struct reading *reading = view->reading;
@@ -151,7 +151,7 @@ static void choose_in_window(struct moments_view *view)
 	}
 }
 
-/* of_all: also of processes that had ended by then, or had not begun. */
+/* of_all: also from processes that had ended by then, or not begun. */
 static void choose_moments(struct moments_view *view, bool of_all)
 {
 	static const struct moment_request end = {.kind = MOMENT_OF_NAME, .name = "end"};
@@ -204,7 +204,7 @@ static void refuse(const struct moments_view *view)
 
 /* ---- who held memory then -------------------------------------------------------------------- */
 
-/* What shrank goes into a list of its own, with the sizes that were given back. */
+/* Move sites that shrank to a separate list, with the freed sizes. */
 static void part_change(struct moments_view *view)
 {
 	struct allocation_sites *held = &view->held;

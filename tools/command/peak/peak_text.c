@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh peak for people: the moment, then what held most. */
+/* torsh peak as text: the moment, then what held most. */
 #include <inttypes.h>
 
 #include "tools/base/size.h"
@@ -64,7 +64,7 @@ static void print_heading(const struct peak_view *view)
 		printf("most mapped: %s\n", torsh_size_exact(process->vm.peak_bytes, bytes));
 }
 
-/* What each process had of the sum. */
+/* Print each process's part of the sum. */
 static void print_parts(const struct peak_view *view)
 {
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
@@ -123,7 +123,7 @@ static void print_held(const struct peak_view *view)
 		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
 }
 
-/* What held most is first. */
+/* Sites with most memory are first. */
 void torsh_peak_text(const struct peak_view *view)
 {
 	struct recorded_process *one[1], *const *shown;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh open: the commands that make sense for a recording. */
+/* torsh open: the commands that apply to a recording. */
 #include "tools/base/die.h"
 #include "tools/command/command.h"
 #include "tools/command/report/overview_reading.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh report: a recording on one screen, or on a page with everything. The screen:
- * tools/report/screen/; the page: tools/report/overview_text.c and overview_json.c.
+ * torsh report: a recording on one screen (tools/report/screen/), or on a page with everything
+ * (tools/report/overview_text.c and overview_json.c).
  */
 #include "tools/base/die.h"
 #include "tools/command/command.h"
@@ -10,7 +10,7 @@
 #include "tools/report/tree.h"
 
 #define PAGE_LIMIT 5
-#define SCREEN_LIMIT 20 /* as torsh leaks names them: the counts are the same */
+#define SCREEN_LIMIT 20 /* as in torsh leaks, so that the counts are equal */
 
 static const char doc[] =
 	"Show a recording on one screen: what leaked, who held memory at the peak, where time went, what devices did, what is "

@@ -37,7 +37,7 @@ void torsh_overview_read_lists(struct overview_reading *of, struct read_options 
 		torsh_sites_collect(&overview->temporary, reading->processes[i], SITES_TEMPORARY);
 	torsh_sites_merge_stacks(&overview->temporary, reading->symbols);
 	overview->n_peak = torsh_options_choose(options, &overview->peak, reading->symbols, n);
-	/* What matters about these is how many they are. */
+	/* The number of temporary blocks matters more than their size. */
 	options->order = ORDER_BLOCKS;
 	overview->n_temporary =
 		torsh_options_choose(options, &overview->temporary, reading->symbols, n);

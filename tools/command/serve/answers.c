@@ -22,9 +22,9 @@
 struct answer {
 	struct answer *next;
 	struct serve_request what;
-	struct serve_stamp stamp; /* of the file when the process began */
+	struct serve_stamp stamp; /* of the file when the child process began */
 	struct evhttp_request *request;
-	pid_t pid; /* 0: it waits */
+	pid_t pid; /* 0: it waits for a process */
 	int out, errors;
 };
 
@@ -41,7 +41,7 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A connection that the server closes must not stay open here. */
+/* Otherwise a connection that the server closes would stay open here. */
 static void close_sockets(void)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -86,7 +86,7 @@ static void drop(struct answer *answer)
 	free(answer);
 }
 
-/* Remove an answer from the list, which still has it. */
+/* Remove an answer from its list. */
 static void take_out(struct answers *answers, const struct answer *answer)
 {
 	struct answer **at = &answers->first;
@@ -132,7 +132,7 @@ static void begin_next(struct answers *answers)
 	}
 }
 
-/* The last message of the process, or a sentence that there is none. */
+/* Read the last message of the process, or a sentence that it printed none. */
 static void read_sentence(const struct answer *answer, int status, char *sentence)
 {
 	ssize_t n = pread(answer->errors, sentence, SENTENCE_BYTES - 1, 0);

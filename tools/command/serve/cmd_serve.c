@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh serve: the page of torsh html, with what it shows fetched on request. */
+/* torsh serve: the page of torsh html, which fetches its data on request. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -22,7 +22,7 @@ static bool has_display(void)
 	return (x && *x) || (wayland && *wayland);
 }
 
-/* Readable by this user only. */
+/* The file is readable by this user only. */
 static bool write_redirect(const char *address)
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");

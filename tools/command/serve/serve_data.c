@@ -48,7 +48,7 @@ void torsh_serve_open(struct serve_data *data)
 
 	if (!path)
 		torsh_die("%s", error);
-	/* Before it is read: what is written meanwhile makes a difference. */
+	/* Before the file is read, so that later writes change the stamp. */
 	if (!stamp_of(path, &data->stamp))
 		torsh_die("%s is gone", path);
 	data->options.path = path;
@@ -73,7 +73,7 @@ void torsh_serve_close(struct serve_data *data)
 	free((char *)data->options.path);
 }
 
-/* What the command's --json prints, of the same processes. */
+/* Run the command's --json, for the same processes. */
 static int run_command(const struct serve_data *data, const struct serve_request *request)
 {
 	const struct read_options *options = &data->options;

@@ -28,7 +28,7 @@ static const struct {
 
 #define N_ITEMS(items) (sizeof(items) / sizeof(*(items)))
 
-/* The number of "NAME=NUMBER" in a query, which may have others around it. */
+/* Read the number of "NAME=NUMBER" in a query with several parameters. */
 static bool read_number(const char *query, const char *name, uint64_t *number)
 {
 	size_t n = strlen(name);

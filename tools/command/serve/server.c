@@ -25,11 +25,11 @@
 
 #define TOKEN_BYTES 32u
 #define TOKEN_LETTERS (2 * TOKEN_BYTES)
-#define REQUEST_BYTES_MAX 8192 /* of the first line with the headers */
-#define WAIT_S 10 /* for a client that neither sends nor reads */
+#define REQUEST_BYTES_MAX 8192 /* the first line and the headers */
+#define WAIT_S 10 /* timeout of a client that neither sends nor reads */
 #define CONNECTIONS_MAX 256u
-#define RETRY_US 100000 /* when all descriptors are used */
-#define ALL_METHODS 0xffff /* also one that libevent has no name for */
+#define RETRY_US 100000 /* pause when all descriptors are in use */
+#define ALL_METHODS 0xffff /* including methods that libevent doesn't name */
 #define N_ADDRESSES 2u
 #define SIGNALS 3u
 
@@ -44,7 +44,10 @@ struct server {
 	size_t page_bytes;
 };
 
-/* For the callback of a failed accept, which gets no context. There is one server in a process. */
+/*
+ * For the callback of a failed accept, which has no context argument. A process has only one
+ * server.
+ */
 static struct server *running;
 
 /* ---- replies --------------------------------------------------------------------------------- */
@@ -78,7 +81,7 @@ static void send_file(struct evhttp_request *request, int fd)
 	struct evbuffer *body = torsh_need(evbuffer_new());
 	off_t n = lseek(fd, 0, SEEK_END);
 
-	/* Takes the descriptor only if it succeeds. */
+	/* Takes ownership of the descriptor only on success. */
 	if (n < 0 || evbuffer_add_file(body, fd, 0, n) < 0) {
 		if (fd >= 0)
 			close(fd);
@@ -102,7 +105,10 @@ static void send_page(const struct server *server, struct evhttp_request *reques
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Another name for this address is a page elsewhere that had its own name lead here. */
+/*
+ * A foreign host name means DNS rebinding: another site's page made its name resolve to this
+ * address.
+ */
 static bool is_own_host(const struct server *server, const char *host)
 {
 	static const char *const names[] = {"127.0.0.1", "[::1]", "localhost"};
@@ -118,7 +124,7 @@ static bool is_own_host(const struct server *server, const char *host)
 	return false;
 }
 
-/* There is one Host, and it is this server. */
+/* Requires exactly one Host header that names this server. */
 static bool has_own_host(const struct server *server, struct evhttp_request *request)
 {
 	const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
@@ -135,7 +141,7 @@ static bool has_own_host(const struct server *server, struct evhttp_request *req
 	return n == 1;
 }
 
-/* In a time that does not depend on where they differ. */
+/* Compares in constant time. */
 static bool is_token(const struct server *server, const char *text)
 {
 	unsigned difference = 0;
@@ -147,7 +153,7 @@ static bool is_token(const struct server *server, const char *text)
 	return !difference;
 }
 
-/* The rest of "/TOKEN/REST"; NULL without the token. */
+/* Returns the rest of "/TOKEN/REST"; NULL without the token. */
 static const char *after_token(const struct server *server, const char *address)
 {
 	if (*address != '/' || !is_token(server, address + 1) || address[1 + TOKEN_LETTERS] != '/')
@@ -219,7 +225,7 @@ static void accept_again(evutil_socket_t fd, short what, void *context)
 	}
 }
 
-/* As many connections are open as may be: the next one waits. */
+/* All connections are in use: further ones wait in the kernel's queue. */
 static void accept_failed(struct evconnlistener *listener, void *context)
 {
 	static const struct timeval later = {.tv_usec = RETRY_US};
@@ -229,7 +235,7 @@ static void accept_failed(struct evconnlistener *listener, void *context)
 	event_add(running->retry, &later);
 }
 
-/* Warnings of libevent are about a connection; its reply has them too. */
+/* libevent's warnings concern one connection, which gets an error reply anyway. */
 static void ignore_log(int severity, const char *text)
 {
 	(void)severity;
@@ -249,7 +255,7 @@ static void handle_signals(struct server *server)
 	server->retry = torsh_need(evtimer_new(server->base, accept_again, server));
 }
 
-/* The kernel counts connections: no more descriptors than these. */
+/* Limits the descriptors, so that accept fails while CONNECTIONS_MAX connections are open. */
 static void limit_connections(struct server *server)
 {
 	struct rlimit limit;
@@ -299,7 +305,7 @@ static void bind_both(struct server *server)
 			&n) < 0)
 		torsh_die("getsockname: %s", strerror(errno));
 	server->port = ntohs(bound.sin_port);
-	/* Without IPv6, or where another program has that port there, this is not missed. */
+	/* IPv6 is optional: it may be missing, or another program may use the port there. */
 	server->bound[1] = bind_one(server, "::1");
 }
 

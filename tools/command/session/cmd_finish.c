@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh finish: what the writer runs when a session ends, or its first process does and waits for
- * it: the requested exports, next to the recording. Each runs in a child of its own, as
- * `torsh export` would: it may end itself, and what it takes is given back.
- *	torsh finish --recording PATH [--formats NAMES] [--export-to FILE] [--quiet] SOURCE
- * SOURCE is a path of the recording, or with --session the socket of a session that goes on. Not
- * for people: `torsh --help` doesn't list it.
+ * torsh finish: the writer runs it when a session ends, or when its first process does and waits
+ * for it. It writes the requested exports, next to the recording. Each runs in a child process, as
+ * `torsh export` does, so that it may exit, and its memory is freed.
+ * 	torsh finish --recording PATH [--formats NAMES] [--export-to FILE] [--quiet] SOURCE
+ * SOURCE is a path of the recording, or with --session the socket of a running session. Internal:
+ * `torsh --help` doesn't list it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,11 @@
 #include "tools/live/live.h"
 
 struct finish_options {
-	const char *recording; /* the formats' files lie beside it */
-	const char *formats; /* names with commas between; "": none */
-	const char *export_to; /* one more file; its ending selects the format; "": none */
+	const char *recording; /* the exports are written next to it */
+	const char *formats; /* separated by commas; "": none */
+	const char *export_to; /* one more file; its extension selects the format; "": none */
 	bool is_quiet; /* on stderr only what was not written, without a reason */
-	bool is_session; /* source is its socket */
+	bool is_session; /* the source is its socket */
 	const char *source;
 };
 
@@ -37,7 +37,7 @@ enum ranks { TOGETHER, BY_RANK };
 static const struct format {
 	const char *name, *ending;
 	enum when when;
-	enum ranks ranks; /* its readers want each rank by itself? */
+	enum ranks ranks; /* whether its readers need a file per rank */
 } formats[] = {
 #define FORMAT(name, holds, ending, when, ranks, text) {#name, ending, when, ranks},
 #include "agent/wire/formats.def"
@@ -52,7 +52,7 @@ static bool silence(void)
 	return null >= 0 && dup2(null, STDERR_FILENO) >= 0;
 }
 
-/* Returns whether it was written. */
+/* Returns whether the file was written. */
 static bool export_as(const char *recording, const struct format *format, const char *path,
 		      bool is_quiet)
 {
@@ -81,7 +81,7 @@ static bool export_as(const char *recording, const struct format *format, const 
 	return true;
 }
 
-/* recording with another ending, the caller's. */
+/* Returns the recording's path with another extension; the caller frees it. */
 static char *path_beside(const char *recording, const char *ending)
 {
 	size_t n = strlen(recording), n_own = strlen(".torsh");
@@ -117,7 +117,7 @@ static bool export_beside(const struct finish_options *options, const char *sour
 	return is_written;
 }
 
-/* Returns whether all was written. */
+/* Returns whether all were written. */
 static bool export_all(const struct finish_options *options, const char *source)
 {
 	char *copy = torsh_need(strdup(options->formats)), *rest = copy, *name;
@@ -136,7 +136,7 @@ static bool export_all(const struct finish_options *options, const char *source)
 	return is_all_written;
 }
 
-/* Into a file of memory. Returns its descriptor or -errno. */
+/* Write the snapshot to a memfd. Returns its descriptor or -errno. */
 static int take_snapshot(const char *socket_path)
 {
 	struct live_sessions sessions;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh list: the sessions of this user that are being recorded on this machine. */
+/* torsh list: this user's running sessions on this machine. */
 #include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh pause, torsh resume and torsh end: pause the recording of a session, resume it, and end it
- * for good.
+ * torsh pause, torsh resume and torsh end: pause the recording of a session, resume it, or end it.
  */
 #include <argp.h>
 #include <errno.h>

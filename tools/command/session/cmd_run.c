@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh run: sets the environment for the agent and becomes the program. Pid, signals and exit
- * status are the program's own; the agent starts the writer.
+ * torsh run: sets the agent's environment and executes the program in this process, so that pid,
+ * signals and exit status are the program's. The agent starts the writer.
  */
 #include <argp.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static const char doc[] =
 
 enum setting_kind { VALUE_TEXT, VALUE_SIZE, VALUE_FIXED };
 
-/* Every option but --agent is a variable of the agent. */
+/* Every option except --agent sets a variable of the agent. */
 static const struct setting {
 	const char *option, *argument, *variable, *fixed, *text;
 	char letter;
@@ -81,7 +81,7 @@ static const struct setting {
 
 struct run {
 	const char *agent, *module;
-	char **command; /* of a module: its arguments */
+	char **command; /* arguments of a module */
 };
 
 static void set_variable(const char *name, const char *value)
@@ -138,7 +138,7 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* A symbolic link is kept: it may stand for a path that LD_PRELOAD can't hold. */
+/* A symbolic link is not resolved: it may replace a path that LD_PRELOAD can't contain. */
 static char *take_agent(const char *given)
 {
 	char directory[PATH_MAX];
@@ -152,7 +152,7 @@ static char *take_agent(const char *given)
 	return torsh_need_text("%s/%s", directory, given);
 }
 
-/* Beside this program, as in build/, or where `make install` puts it. */
+/* Next to this program, as in build/, or where `make install` puts it. */
 static char *find_agent(const char *given)
 {
 	static const char *const places[] = {"", "../lib/torsh/", "../lib/"};
@@ -182,8 +182,8 @@ static char *find_agent(const char *given)
 }
 
 /*
- * First in LD_PRELOAD: what the user preloads, e.g. another allocator, is what the agent then
- * passes calls on to.
+ * Put the agent first in LD_PRELOAD: libraries that the user preloads, e.g. another allocator, are
+ * then its next definitions.
  */
 static void preload(const char *agent)
 {

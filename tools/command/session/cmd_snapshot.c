@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * torsh snapshot: a recording of what a session has held until now, while it goes on. The writer
- * hands out what its recording lacks; it is copied behind what the recording has, here, where it
- * can take its time.
+ * torsh snapshot: writes a recording of a running session's state. The writer sends what its
+ * recording lacks; this process appends it to a copy of the recording, without delaying the
+ * writer.
  */
 #include <argp.h>
 #include <errno.h>
@@ -73,8 +73,8 @@ static char *choose_name(const struct live_session *session, uint32_t pid)
 }
 
 /*
- * What is at path is replaced, but a recording that goes on, which its writer has locked: first of
- * all this one.
+ * An existing file is replaced, except a running recording, which its writer has locked: above all
+ * this session's.
  */
 static void expect_replaceable(const char *path)
 {

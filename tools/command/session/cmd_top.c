@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh top: what running sessions hold, as it changes. */
+/* torsh top: the memory of running sessions, updated continuously. */
 #include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static error_t parse_top(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* Two looks, as a rate needs them. A session that ends in between was there. */
+/* Samples twice, because a rate needs that. A session that ends in between is printed, too. */
 static void print_once(struct top *top, uint64_t interval_ms)
 {
 	const struct timespec pause = {

@@ -59,7 +59,7 @@ static const char *const reasons[N_PROGRAM_PROBLEMS] = {
 
 struct search {
 	struct executable_source source;
-	char path[PATH_MAX]; /* of the file that was opened last */
+	char path[PATH_MAX]; /* of the file opened last */
 };
 
 static long open_next(struct executable_source *source, const char *path, unsigned n_scripts)
@@ -126,10 +126,7 @@ int torsh_program_check(const char *path, char *reason, size_t n_reason)
 	char failed[128];
 	const char *why = failed;
 
-	/*
-	 * An executable without read permission cannot be checked; that is rare, and the agent
-	 * itself reports if it is not loaded.
-	 */
+	/* An executable without read permission, which is rare, cannot be checked: it is run. */
 	if (problem == PROGRAM_FINE || (problem == -EACCES && access(search.path, X_OK) == 0))
 		return 0;
 	if (problem == -ENOEXEC)

@@ -22,7 +22,7 @@ static bool is_named_py(const char *name)
 	return n > 3 && strcmp(name + n - 3, ".py") == 0;
 }
 
-/* The first line of a regular file, "" where it can't be read. */
+/* Read the first line of a regular file, "" if it can't be read. */
 static void read_first_line(const char *path, char line[FIRST_LINE_BYTES])
 {
 	struct stat status;
@@ -58,7 +58,7 @@ char *torsh_own_directory(void)
 	return torsh_need(strdup(dirname(path)));
 }
 
-/* NULL where torsh is in no virtual environment. */
+/* Returns the virtual environment's Python; NULL: torsh is in none. */
 static char *python_of_environment(void)
 {
 	char *directory = torsh_own_directory(), *mark, *python = NULL;

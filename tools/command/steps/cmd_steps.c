@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh steps: how long each step of a training took, and for what. */
+/* torsh steps: how long each step of a training took, by phase. */
 #include <stdlib.h>
 
 #include "tools/base/die.h"

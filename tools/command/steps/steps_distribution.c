@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The head of `torsh steps`: a curve of the durations, and how many steps took how long. */
+/* The top of `torsh steps`: a curve of the durations, and their histogram. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 
 #define CURVE_LEAST 20 /* fewer steps are no distribution */
 #define CURVE_COLUMNS 60
-#define CURVE_MARGIN 30 /* of the text beside it */
+#define CURVE_MARGIN 30 /* columns of the text next to it */
 #define DURATION_ROWS 6
 #define DURATION_COLUMNS 24
 
 /*
- * A curve of the durations in the order of the steps: where they are more than its columns, of some
- * steps the longest. What takes longer than the 99th percentile has the height of that.
+ * Print a curve of the durations in the order of the steps. A column of several steps shows the
+ * longest. The curve is cut at the 99th percentile.
  */
 static void print_curve(const struct shown_step *steps, size_t n,
 			const struct step_durations *durations)
@@ -44,7 +44,7 @@ static void print_curve(const struct shown_step *steps, size_t n,
 	printf("  0 to %s\n", torsh_size_duration(durations->p99_ns, top));
 }
 
-/* Print how many of the steps took how long, in ranges of the same length up to p99. */
+/* Print a histogram of the durations, in ranges of equal length up to p99. */
 static void print_histogram(const struct shown_step *steps, size_t n,
 			    const struct step_durations *durations)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh steps as JSON: tools/schema/steps.json. */
+/* torsh steps as JSON; schema: tools/schema/steps.json. */
 #include "tools/command/steps/steps_view.h"
 #include "tools/ops/step_durations.h"
 #include "tools/report/parts.h"

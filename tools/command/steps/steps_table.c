@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of `torsh steps`: a row for each step, with its phases. */
+/* The table of `torsh steps`: a row per step, with its phases. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static const struct table_column columns[N_COLUMNS] = {
 	[COLUMN_PID] = {"pid", TABLE_NUMBER, .drop = 1},
 };
 
-/* The slowest first; of equal ones the earlier. */
+/* The slowest first; equal ones in the order of time. */
 static int compare_shown(const void *a, const void *b)
 {
 	const struct shown_step *x = a, *y = b;
@@ -72,7 +72,7 @@ static void put_flops(struct table *table, const struct steps_view *view,
 	torsh_table_cell(table, "%.3g", duration_ns ? flops / (double)duration_ns : 0);
 }
 
-/* Of several devices the busiest. */
+/* Put the busiest of several devices. */
 static void put_devices(struct table *table, const struct shown_step *shown)
 {
 	double most = 0;

@@ -22,55 +22,56 @@ MAKEFLAGS += --no-builtin-rules
 .PHONY: all agent tools help needs deps deps-test deps-bench unit test check demo bench lint layering exports fuzz \
 	test-tools test-programs man man-check install clean FORCE
 
-# STRICT=1 makes warnings errors: for CI, and for who changes the code. Another compiler warns of other things.
+# STRICT=1 makes warnings errors, for CI and for development: other compilers have other warnings.
 STRICT ?=
 WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined)
 OPTIMISE ?= -g -O2
 COMMON := $(OPTIMISE) $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -fno-omit-frame-pointer
 
-# files_below FOLDERS,ENDINGS: what lies in folders and the folders below.
+# files_below FOLDERS,ENDINGS: the files with these endings, recursively.
 files_below = $(sort $(foreach folder,$1,$(foreach ending,$2,$(wildcard \
 	$(folder)/*$(ending) $(folder)/*/*$(ending) $(folder)/*/*/*$(ending) $(folder)/*/*/*/*$(ending)))))
 
-# ---- the agent: what is loaded into the target --------------------------------------------------------------------
+# ---- the agent: code that is loaded into the target -----------------------------------------------------------------
 
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
-# The result runs on every glibc from 2.28: it requests older versions of its symbols (shim/libc/glibc.h), and the
-# parts of it that were files of their own before 2.34 are named, which are empty files since.
+# The result runs on every glibc from 2.28: it links against old versions of symbols (shim/libc/glibc.h), and names the
+# libraries that were separate before 2.34 and are empty since.
 GLIBC_FLAGS := -include shim/libc/glibc.h
 GLIBC_LINK := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state
 TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(call files_below,agent collectors shim,.c .S))
 TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES))) $(BUILD)/target/torch_script.o
 
 # The wrappers are named malloc, calloc and so on: without -fno-builtin the compiler turns one into a call of itself.
-# Hidden by default: exported symbols are marked, and listed in EXPORTS_MAP.
+# Symbols are hidden by default: exported ones are marked, and listed in EXPORTS_MAP.
 TARGET_FLAGS := -std=gnu11 $(COMMON) $(GLIBC_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
 	-fcf-protection=none -fno-stack-protector -fstack-usage \
 	$(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc posix_memalign memalign strdup strndup)
 
-# Only for fuzzers: what they reach of the target's code has to be seen.
+# Only for fuzzers, which measure their coverage of the target's code.
 TARGET_SANITIZE ?=
 TARGET_FLAGS += $(if $(TARGET_SANITIZE),-fsanitize=$(TARGET_SANITIZE))
 
 EXPORTS_MAP := shim/exports.map
 AGENT := $(BUILD)/libtorshagent.so
 
-# Private jemalloc: the distribution's position-independent archive with every public name behind a prefix, so that
-# the target can have a jemalloc of its own. The names are read from the archive; another version may have others.
-# Imports through which it would obey the target's settings, start threads or be recorded itself lead to shim/allocators/jemalloc.c.
-# Its constructor is left out: it takes 8 MiB of address space, also where it serves nobody.
+# Private jemalloc: the distribution's position-independent archive with a prefix on every public name, so that the
+# target can have a jemalloc of its own. The names are read from the archive; another version may have others.
+# Imports that would make it read the target's settings, start threads or record itself are redirected to
+# shim/allocators/jemalloc.c.
+# Its constructor is removed, because it reserves 8 MiB of address space even if jemalloc is never used.
 JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemalloc_pic.a /usr/lib64/libjemalloc_pic.a \
 	/usr/lib/libjemalloc_pic.a))
 JEMALLOC_PREFIX := torsh_je_
 JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munmap madvise \
 	pthread_atfork pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock
-# Its own profiler is never on, and would make the target load libgcc_s and libm.
+# Its profiler is unused, and would make the target load libgcc_s and libm.
 JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP exp log round
 ifneq ($(JEMALLOC_ARCHIVE),)
 JEMALLOC := $(BUILD)/jemalloc/libtorshjemalloc.a
-# Its largest variable, the root of its map of all memory, and its size: of jemalloc 5.3 or 5.2.
+# Its largest variable, the root of its radix tree, and the size: of jemalloc 5.3 or 5.2.
 JEMALLOC_MAP := $(shell nm -S $(JEMALLOC_ARCHIVE) 2>/dev/null | \
 	awk '$$4 ~ /^je_(arena_emap_global|extents_rtree)$$/ { print $$4, "0x" $$2 }')
 TARGET_FLAGS += $(if $(JEMALLOC_MAP),$(addprefix -DTORSH_JEMALLOC_MAP,=$(word 1,$(JEMALLOC_MAP)) _BYTES=$(word 2,$(JEMALLOC_MAP))))
@@ -96,11 +97,11 @@ TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
 TOOL_MODULES := libprotobuf-c libzstd libxxhash libdw libelf zlib ncursesw libevent_extra libevent_core
 TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL $(GEN_INCLUDE) $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
-# Not all of them need all of these: the writer draws nothing.
+# Not every tool needs all of them: the writer has no user interface.
 TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm $(GLIBC_LINK) $(TOOL_WRAPS)
 TOOL_WRAPS = $(addprefix -Wl$(comma)--wrap=,stat fstat lstat __libc_start_main arc4random arc4random_buf)
 
-# A command is shown in short; V=1 shows it whole.
+# Commands are abbreviated; V=1 shows them in full.
 say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )
 
 # ---- rules --------------------------------------------------------------------------------------------------------
@@ -109,11 +110,11 @@ all: agent tools man ## build the agent, the writer, the torsh command and its m
 agent: $(AGENT)
 tools: $(TOOL_BINARIES) $(TOOL_LIB)
 
-# Says which packages are missing before the compiler does.
+# Names the missing packages before the compiler fails.
 needs:
 	@.ci/deps --check build
 
-# Rewritten when the compiler or its flags change: everything is compiled again then.
+# Rewritten if the compiler or its flags change, which rebuilds everything.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | $(TOOL_FLAGS))' | cmp -s - $@ || \
@@ -135,7 +136,7 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: %.proto | needs
 	@mkdir -p $(GEN)
 	$(call say,protoc-c,$<)protoc-c --c_out=$(GEN) $<
 
-# A readable file as a C string of that name.
+# A C string of that name with a file's text.
 define as_string
 	@mkdir -p $(@D)
 	@{ echo 'extern const char $(1)[];'; echo 'const char $(1)[] ='; \

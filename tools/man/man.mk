@@ -5,7 +5,7 @@
 
 MAN := $(BUILD)/man
 GENERATE := tools/man/generate
-# Of commands, and of what they have in common.
+# The pages of the commands, and of topics.
 MAN_PAGES := $(addprefix $(MAN)/,$(notdir $(wildcard tools/man/*.1 tools/man/topics/*.[57])))
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 

@@ -4,12 +4,12 @@
 
 PACKAGE := $(BUILD)/package
 DIST ?= dist
-# Where the command and the writer that are installed were linked: the wheel has its own.
+# The folder of the installed command and writer: the wheel has its own.
 BINARIES ?= $(BUILD)
 INSTALLED := "$(DESTDIR)$(PREFIX)"
 PYTHON_MODULES := $(call files_below,tools/python,.py .pyi .typed)
 
-# MODE:SOURCE:PLACE of all that is installed; places are below PREFIX.
+# MODE:SOURCE:PLACE of all installed files; places are below PREFIX.
 INSTALLS = 755:$(BINARIES)/torsh:bin/torsh \
 	755:$(BINARIES)/torsh-writer:lib/torsh/torsh-writer \
 	644:$(AGENT):lib/torsh/libtorshagent.so \
@@ -44,7 +44,7 @@ uninstall: ## remove what make install puts below PREFIX
 	rm -f $(INSTALLED)/$(INSTALLED_LINK) $(foreach entry,$(INSTALLS),$(call place_of,$(entry)))
 	if [ -d $(INSTALLED)/lib/torsh ]; then find $(INSTALLED)/lib/torsh -depth \( -name '*.pyc' -o -type d -empty \) -delete; fi
 
-# ---- programs that run without the libraries that are linked here --------------------------------------------------
+# ---- programs without the shared libraries of the other builds -----------------------------------------------------
 
 STATIC := $(PACKAGE)/static
 STATIC_LIBRARIES := libprotobuf-c libzstd libxxhash libdw libelf libz libevent_extra libevent_core libncursesw libtinfo liblzma libbz2 libstdc++
@@ -53,7 +53,7 @@ STATIC_BINARIES := $(patsubst $(BUILD)/%,$(PACKAGE)/bin/%,$(TOOL_BINARIES))
 $(STATIC)/words: tools/package/archives shim/libc/glibc.def tools/package/package.mk
 	@$< $(STATIC) '$(CC)' $(ARCH) $(STATIC_LIBRARIES)
 
-# A library without an archive lies beside the agent: found from PREFIX/bin, and from the wheel before it is installed.
+# A library without an archive is next to the agent: found from PREFIX/bin, and from the wheel before it is installed.
 $(STATIC_BINARIES): $(PACKAGE)/bin/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB) $(STATIC)/words
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) -s -static-libgcc -o $@ $< $(TOOL_LIB) -Wl,--as-needed -Wl,--start-group @$(STATIC)/words -Wl,--end-group \
@@ -64,7 +64,7 @@ $(STATIC_BINARIES): $(PACKAGE)/bin/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB) $(STAT
 WHEEL_STAGE := $(PACKAGE)/wheel
 stage = +@$(MAKE) --no-print-directory -s -o all install PREFIX=$(2) DESTDIR=$(CURDIR)/$(1) BINARIES=$(3) >/dev/null
 
-# The tag is a claim: test/check/glibc compares it with what the files need.
+# test/check/glibc verifies the tag against the symbols that the files need.
 wheel: all package-needs $(STATIC_BINARIES) ## make dist/torsh-VERSION-py3-none-manylinux_2_28_ARCH.whl for pip
 	@rm -rf $(WHEEL_STAGE)
 	$(call stage,$(WHEEL_STAGE),,$(PACKAGE)/bin)

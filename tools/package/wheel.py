@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-wheel.py VERSION PLATFORM STAGE LICENCES DIST: makes DIST/torsh-VERSION-py3-none-PLATFORM.whl of what `make install` put into STAGE.
+wheel.py VERSION PLATFORM STAGE LICENCES DIST: makes DIST/torsh-VERSION-py3-none-PLATFORM.whl from the files that `make install` put into STAGE.
 
-The command becomes a script of the wheel as it is, with no Python in between; Python's modules go to the top, and the
-rest where `make install` puts it, below the environment's prefix. LICENCES is a folder with those of libraries that are
-linked in. Times are those of SOURCE_DATE_EPOCH, or 1980.
+The command becomes a script of the wheel unchanged, without a Python wrapper; Python's modules go to the top, and the
+rest below the environment's prefix, where `make install` puts it. LICENCES is a folder with the licences of statically
+linked libraries. Times are SOURCE_DATE_EPOCH, or 1980.
 """
 
 import base64
@@ -47,7 +47,7 @@ torsh = torsh.pytest_plugin
 
 
 def place(name, data):
-    """Where a file of the prefix lies in the wheel; None for the link, which a wheel can't hold."""
+    """Returns the place in the wheel of a file of the prefix."""
     for before, after in (("bin/", f"{data}/scripts/"), ("lib/torsh/python/", "")):
         if name.startswith(before):
             return after + name[len(before):]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Regions, marks, values and steps of a Python program in its torsh recording, the figures of its heap, and recordings
-read back.
+Adds regions, marks, values and steps to the torsh recording of a Python program, measures its heap, and reads
+recordings.
 
     import torsh
 
@@ -20,9 +20,8 @@ read back.
 
     torsh.Recording("out").read("leaks", limit=3)["leaks"]
 
-Without the agent in the process everything here does nothing. Any thread may call anything; a range that was pushed
-is popped by its own thread, one that was started may be ended by any. Imports ctypes, and nothing else before a
-recording is read.
+Without the agent in the process all functions do nothing. All may be called on any thread; a pushed range is popped
+by its own thread, a started one may be ended by any. Only ctypes is imported until a recording is read.
 """
 
 import ctypes
@@ -53,7 +52,7 @@ class _Attributes(ctypes.Structure):
                 ("payload", _Number)]
 
 
-# The program's own symbols: the agent's are among them where it was preloaded. The calls are short: the GIL is kept.
+# The symbols of the process, with the agent's if it was preloaded. The calls are short, so that the GIL is held.
 _program = ctypes.PyDLL(None)
 
 
@@ -64,12 +63,12 @@ def _find(name, result, *arguments):
     return entry
 
 
-_says = (ctypes.c_char_p, ctypes.POINTER(_Attributes))
-_push = _find("range_push", ctypes.c_int, *_says)
+_details = (ctypes.c_char_p, ctypes.POINTER(_Attributes))
+_push = _find("range_push", ctypes.c_int, *_details)
 _pop = _find("range_pop", ctypes.c_int, ctypes.c_char_p)
-_start = _find("range_start", ctypes.c_uint64, *_says)
+_start = _find("range_start", ctypes.c_uint64, *_details)
 _end = _find("range_end", None, ctypes.c_uint64)
-_mark = _find("mark", None, *_says)
+_mark = _find("mark", None, *_details)
 _value = _find("value", None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_double)
 _step = _find("step", None, ctypes.c_char_p, ctypes.c_uint64)
 
@@ -91,7 +90,7 @@ def _attributes(domain, category, color, payload):
 
 
 def is_there() -> bool:
-    """Is the agent in this process?"""
+    """Returns whether the agent is in this process."""
     return _push is not None
 
 
@@ -102,18 +101,18 @@ def range_push(name: str, domain: "str | None" = None, category: "str | None" = 
 
 
 def range_pop(domain: "str | None" = None) -> int:
-    """End the innermost range of the domain on this thread. Returns its depth, -1 where there was none."""
+    """End the innermost range of the domain on this thread. Returns its depth, or -1 if there is none."""
     return _pop(_text(domain)) if _pop else 0
 
 
 def range_start(name: str, domain: "str | None" = None, category: "str | None" = None, color: int = 0,
                 payload: "int | float | None" = None) -> int:
-    """Begin a range that any thread may end, by the number that is returned."""
+    """Begin a range that any thread may end. Returns its number for range_end."""
     return _start(_text(name), _attributes(domain, category, color, payload)) if _start else 0
 
 
 def range_end(number: int) -> None:
-    """End the range of that number."""
+    """End the range with that number."""
     if _end:
         _end(number)
 
@@ -126,21 +125,21 @@ def mark(name: str, domain: "str | None" = None, category: "str | None" = None, 
 
 
 def scalar(name: str, value: float, domain: "str | None" = None) -> None:
-    """A number that is plotted over time."""
+    """Record a number that is plotted over time."""
     if _value:
         _value(_text(name), _text(domain), _SCALAR, float(value))
 
 
 def counter(name: str, value: float, domain: "str | None" = None) -> None:
-    """How many of something there are now."""
+    """Record a current count."""
     if _value:
         _value(_text(name), _text(domain), _COUNTER, float(value))
 
 
 def histogram(name: str, sample: object, domain: "str | None" = None) -> None:
     """
-    A sample of a distribution, or all elements of a tensor, an array or a sequence. Of more than 10,000 elements
-    every k-th one is sent, so that it stays below that.
+    Record a sample of a distribution, or all elements of a tensor, an array or a sequence; of more than 10,000
+    elements only every k-th one, so that at most 10,000 are sent.
     """
     if _value:
         for one in _samples(sample):
@@ -158,7 +157,7 @@ def _samples(sample):
 
 
 def step(number: "int | None" = None, name: "str | None" = None) -> None:
-    """A step of the training begins here, and the one before it ends. Without a number the agent counts."""
+    """Begin a step of the training, and end the previous one. Without a number the agent counts."""
     if _step:
         _step(_text(name), _UNNUMBERED if number is None else number)
 
@@ -174,20 +173,20 @@ class range:
     """
     A range as a context manager, or around each call of a function: `with torsh.range("x"):`, `@torsh.range("x")`.
 
-    It may be entered again, also while it is open. A coroutine function gets a started range around each run, since
-    others may run on its thread while it waits.
+    It may be entered again, also while it is open. A coroutine function has a started range around each run, because
+    other coroutines may run on its thread while it waits.
     """
 
-    __slots__ = ("_name", "_domain", "_says")
+    __slots__ = ("_name", "_domain", "_details")
 
     def __init__(self, name: str, domain: "str | None" = None, category: "str | None" = None, color: int = 0,
                  payload: "int | float | None" = None) -> None:
         self._name, self._domain = _text(name), _text(domain)
-        self._says = _attributes(domain, category, color, payload)
+        self._details = _attributes(domain, category, color, payload)
 
     def __enter__(self) -> "range":
         if _push:
-            _push(self._name, self._says)
+            _push(self._name, self._details)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -199,7 +198,7 @@ class range:
             return function
         if getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
             async def wrapper(*arguments, **named):
-                number = _start(self._name, self._says)
+                number = _start(self._name, self._details)
                 try:
                     return await function(*arguments, **named)
                 finally:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-The figures of this process's heap, and its session paused, saved and exported.
+Measures this process's heap, and pauses, saves and exports its session.
 
 Figures are exact at the call: it waits until the recording has all that the process did before, some milliseconds.
 They count bytes that the process requested of malloc. CPython takes small objects out of arenas that it maps: with
@@ -9,7 +9,7 @@ PYTHONMALLOC=malloc each of them counts, too. Without the agent figures are 0, a
 
 import ctypes
 
-TYPE_CHECKING = False  # typing's own is not imported for it
+TYPE_CHECKING = False  # as in typing, without importing it
 if TYPE_CHECKING:
     from torsh._recording import Recording
 
@@ -44,17 +44,17 @@ def _read(verb=_MEMORY):
 
 
 def current_bytes() -> int:
-    """The bytes that this process has allocated now."""
+    """Returns the bytes that are allocated in this process."""
     return _read().current_bytes
 
 
 def peak_bytes() -> int:
-    """The most that this process had allocated at one time, since its begin or reset_peak()."""
+    """Returns the maximum of current_bytes() since the process began, or since reset_peak()."""
     return _read().peak_bytes
 
 
 def reset_peak() -> int:
-    """Let peak_bytes() begin anew; returns what it was. The recording keeps its own peak."""
+    """Restart peak_bytes(), and return its old value. The recording's own peak stays."""
     return _read(_RESET).peak_bytes
 
 
@@ -70,9 +70,9 @@ def resume() -> bool:
 
 def configure(**options: object) -> None:
     """
-    Set variables of the agent for programs that this one starts from now on: configure(with_stack=False,
+    Set the agent's variables for child processes started from now on: configure(with_stack=False,
     schedule="wait:1,active:3") sets TORSH_PROFILER_WITH_STACK=0 and TORSH_PROFILER_SCHEDULE; None removes one. This
-    process read its own at its start.
+    process is not affected: it read its variables at its start.
     """
     import os
 
@@ -88,9 +88,9 @@ def configure(**options: object) -> None:
 
 def snapshot(path: object = None) -> "Recording | None":
     """
-    A recording of what the session holds now, while it goes on; every torsh command reads it. Without a path it lies
-    in a temporary folder, which is removed with the object that is returned. Runs the torsh command, as a child
-    process. None without the agent.
+    Returns a recording of the session's current state, for any torsh command; the session goes on. Without a path it
+    is in a temporary folder, which is removed with the returned object. Runs the torsh command as a child process.
+    Returns None without the agent.
     """
     from torsh._recording import Recording, run_command
 
@@ -113,15 +113,15 @@ def snapshot(path: object = None) -> "Recording | None":
 
 
 def export(format: str, path: object) -> "str | None":
-    """Export what the session holds now, in one of torsh export's formats; returns the path. None without the agent."""
+    """Export the session's current state in one of torsh export's formats. Returns the path; None without the agent."""
     recording = snapshot()
     return recording.export(format, path) if recording else None
 
 
 def leaks_since(mark: str, min_bytes: int = 0) -> "list[dict]":
     """
-    What was allocated since the program set this mark, and is still there, by line: dictionaries with bytes, blocks,
-    function, file, line and stack, the largest first. Empty without the agent.
+    Returns what was allocated since the program set this mark and is still alive, by line: dictionaries with bytes,
+    blocks, function, file, line and stack, the largest first. Empty without the agent.
     """
     recording = snapshot()
     return _lines(recording, min_bytes, since=mark) if recording else []
@@ -146,12 +146,12 @@ def _lines(recording, min_bytes=0, **window):
 
 
 def _is_own(frame):
-    """Is it of the code that takes a snapshot, or measures?"""
+    """Returns whether the frame belongs to this package."""
     return frame.get("language") == "python" and frame["file"] in (__file__, __file__.replace("_memory", "_recording"))
 
 
 def _frame_of_user(stack):
-    """The innermost frame of Python that is not of an installed package, else of Python, else of any."""
+    """Returns the innermost Python frame outside of installed packages, else any Python frame, else any frame."""
     import sysconfig
 
     installed = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -212,7 +212,7 @@ class memory:
 
     @property
     def lines(self) -> "list[dict]":
-        """What stayed, by line, the largest first: dictionaries with bytes, blocks, function, file, line and stack."""
+        """What stayed allocated, by line, the largest first: dictionaries with bytes, blocks, function, file, line, stack."""
         if self._found is None:
             self._found = _lines(self._recording, region=self.name) if self._recording else []
             self._recording = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Recordings, read and written by way of the torsh command."""
+"""Reads and exports recordings with the torsh command."""
 
 
 class RecordingError(Exception):
@@ -8,16 +8,16 @@ class RecordingError(Exception):
 
 class Recording:
     """
-    A recording, or the folder that holds it, read by way of the torsh command: $TORSH, or the one that this module was
-    built or installed with, or that of the PATH.
+    A recording, or its folder, read with the torsh command: $TORSH, else the one that this module was built or
+    installed with, else the one in PATH.
     """
 
     def __init__(self, path: object, command: "str | None" = None) -> None:
         self.path, self._command = str(path), command or find_command()
 
     def read(self, report: str, *arguments: object, **options: object) -> dict:
-        """The output of `torsh REPORT PATH --json`, as dictionaries and lists. min_bytes="1M"
-        stands for --min-bytes=1M."""
+        """Returns the output of `torsh REPORT PATH --json`, as dictionaries and lists. min_bytes="1M" means
+        --min-bytes=1M."""
         import json
 
         words = ["--" + name.replace("_", "-") + ("" if value is True else f"={value}") for name, value in options.items()]
@@ -25,12 +25,12 @@ class Recording:
         return json.loads(run_command(report, self.path, "--json", *arguments, *words, command=self._command, may_be=(0, 1)))
 
     def export(self, format: str, path: object) -> str:
-        """Write an export in one of torsh export's formats; returns its path."""
+        """Write an export in one of torsh export's formats. Returns its path."""
         run_command("export", self.path, "--format", format, "-o", path, command=self._command)
         return str(path)
 
     def events(self) -> "object":
-        """Iterate over what `torsh dump` prints, a dictionary each: no more than a line is held in memory."""
+        """Iterate over the lines of `torsh dump`, as dictionaries, with one line in memory at a time."""
         import json
         import subprocess
 
@@ -43,7 +43,7 @@ class Recording:
 
 
 def run_command(*arguments, command=None, may_be=(0,)):
-    """The output of a torsh command, which is not recorded itself."""
+    """Returns the output of a torsh command, which is not recorded."""
     import os
     import subprocess
 
@@ -55,10 +55,10 @@ def run_command(*arguments, command=None, may_be=(0,)):
 
 
 def find_command():
-    """The torsh command: $TORSH, the one that this module was built or installed with, or that of the PATH."""
+    """Returns the torsh command: $TORSH, else the one this module was built or installed with, else the one in PATH."""
     import os
 
     here = os.path.dirname(os.path.abspath(__file__))
-    # PREFIX/lib/torsh/python/torsh or PREFIX/lib/python3.N/site-packages/torsh, and tools/python/torsh of the source.
+    # From PREFIX/lib/torsh/python/torsh, PREFIX/lib/python3.N/site-packages/torsh, or tools/python/torsh in the source.
     places = (os.environ.get("TORSH"), os.path.join(here, "../../../../bin/torsh"), os.path.join(here, "../../../build/torsh"))
     return next((place for place in places if place and os.access(place, os.X_OK)), "torsh")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-%load_ext torsh, then %%torsh leaks|peak|ops above a cell: what stayed of it by line, how high the heap rose in it, or
-the operators of PyTorch that ran. The kernel has to run under the agent: `torsh run jupyter lab`.
+%load_ext torsh, then %%torsh leaks|peak|ops above a cell: reports what the cell leaves allocated, by line, how far it
+raises the heap, or its PyTorch operators. The kernel must run under the agent: `torsh run jupyter lab`.
 """
 
 import html
@@ -10,7 +10,7 @@ import torsh
 
 _REPORTS = ("leaks", "peak", "ops")
 _ROWS_MAX = 15
-_STEPS_FROM = 10**9  # numbers of steps that cells are, apart from those of a training in the notebook
+_STEPS_FROM = 10**9  # cells are numbered as steps from here on, above the steps of a training in the notebook
 _n_cells = 0
 
 

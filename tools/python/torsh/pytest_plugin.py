@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-pytest --torsh: budgets for the memory of tests, and a report of what they took.
+pytest --torsh: limits for the memory of tests, and a report of their use.
 
     @pytest.mark.limit_memory("24 MB")            how far the heap may rise in the test
     @pytest.mark.limit_leaks("1 MB", warmups=1)   what may stay of the test, after that many calls before
     @pytest.mark.limit_growth("1 KB", repeats=5)  what may stay of each further call
 
-pytest replaces itself by `torsh run -- pytest`, so that the whole session is recorded: that of xdist's workers, too.
-Only the test function is measured, not its fixtures; methods of unittest.TestCase are not. A coroutine has no warmups.
-PYTHONMALLOC=malloc is set where it is not, so that small objects count. Without --torsh the marks do nothing.
+pytest replaces itself by `torsh run -- pytest`, so that the whole session is recorded, with xdist's workers. Only the
+test function is measured, not its fixtures, and no methods of unittest.TestCase. A coroutine has no warmups.
+PYTHONMALLOC=malloc is set unless the variable exists, so that small objects count. Without --torsh the marks do nothing.
 """
 
 import gc
@@ -33,7 +33,7 @@ _LINES_MAX = 5
 
 
 def parse_size(text):
-    """The bytes of "24 MB" (10**6) or "24 MiB" (2**20)."""
+    """Returns the bytes of "24 MB" (10**6) or "24 MiB" (2**20)."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(text))
     if not match or match[2].upper() not in _UNITS:
         raise ValueError(f"{text!r} is not a size: write 24 MB or 24 MiB")
@@ -66,8 +66,8 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
     wanted = config.getoption("torsh") or config.getini("torsh")
-    only_asks = any(config.getoption(name, False) for name in ("help", "version", "collectonly", "markers", "showfixtures"))
-    if wanted and not only_asks and not hasattr(config, "workerinput") and not torsh.is_there():
+    only_prints = any(config.getoption(name, False) for name in ("help", "version", "collectonly", "markers", "showfixtures"))
+    if wanted and not only_prints and not hasattr(config, "workerinput") and not torsh.is_there():
         _run_under_agent(config)
 
 
@@ -99,7 +99,7 @@ def _run_under_agent(config):
 
 
 def _limit(item, name):
-    """The mark's limit in bytes and its options, or None."""
+    """Returns the mark's limit in bytes and its options, or None."""
     mark = item.get_closest_marker(name)
     if not mark:
         return None
@@ -113,11 +113,11 @@ def _limit(item, name):
 
 
 class Plugin:
-    """Measures each test, where an agent is; collects what was measured and reports it."""
+    """Measures each test in a process with an agent; collects the results and reports them."""
 
     def __init__(self, config):
         self.config, self.peaks = config, {}
-        # What a test starts is not of this run.
+        # Programs that a test starts must not see these.
         os.environ.pop("TORSH_PYTEST", None)
         self.scratch = os.environ.pop("TORSH_PYTEST_SCRATCH", None)
 
@@ -148,7 +148,7 @@ class Plugin:
         return result
 
     def pytest_runtest_logreport(self, report):
-        """In the controller this has the reports of xdist's workers."""
+        """The controller receives the reports of xdist's workers here."""
         properties = dict(report.user_properties)
         if report.when == "call" and "torsh_peak_bytes" in properties:
             self.peaks[report.nodeid] = properties["torsh_peak_bytes"], properties["torsh_stayed_bytes"]
@@ -167,7 +167,7 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config):
-        """The writer still has the recording open, and goes on without a name."""
+        """Remove the recording, which the writer still has open, so that it continues without a name."""
         if self.scratch:
             import shutil
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Puts each piece of collected device work below its operator, and sorts both. */
+/* Assigns the collected device activities to their operators, and sorts both. */
 #include <stdlib.h>
 
 #include "tools/base/die.h"
 #include "tools/export/profile/profile_collect.h"
 
 /*
- * A kernel of torch.compile's that no operator launched is a span of the first one it was made of.
+ * Returns the operator of a torch.compile kernel that no operator launched: the first of those
+ * that it was fused from.
  */
 static uint32_t operator_of_fused(struct profile_json *profile, const struct profile_work *work)
 {
@@ -18,7 +19,7 @@ static uint32_t operator_of_fused(struct profile_json *profile, const struct pro
 	return (uint32_t)profile->n_operators - 1;
 }
 
-/* Activities with unknown spans are merged by family and process. */
+/* Activities without a launching span are merged by family and process. */
 static uint32_t operator_of_family(struct profile_json *profile, const struct profile_work *work,
 				   size_t from)
 {
@@ -37,7 +38,10 @@ static uint32_t operator_of_family(struct profile_json *profile, const struct pr
 	return (uint32_t)profile->n_operators - 1;
 }
 
-/* Returns false where it is left out. n_calls: operators of before, which are spans. */
+/*
+ * Returns false if the activity is left out. n_calls: number of operators that are spans; later
+ * ones are made up from names.
+ */
 static bool place_work(struct profile_json *profile, struct profile_work *work, size_t n_calls)
 {
 	work->op = NO_OPERATOR;
@@ -93,7 +97,7 @@ static void place_all(struct profile_json *profile)
 	profile->n_work = n;
 }
 
-/* Make order, which work is sorted into by its operators. */
+/* Set the order by which activities are sorted by operator. */
 static void order_work(struct profile_json *profile)
 {
 	size_t at = 0;

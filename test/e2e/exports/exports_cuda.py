@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from consumers import ask_trace_processor, run_python  # noqa: E402
 from exported import exported  # noqa: E402
+from html_report import data_of, written  # noqa: E402
 from schema import expect_fits  # noqa: E402
 from environments import TORCH  # noqa: E402
 from simcuda import cuda_python, duration_ns, of_kind, record_simulated, recorded_once  # noqa: E402
@@ -416,6 +417,21 @@ def steps_have_what_they_launched_and_how_busy_devices_were(recording, truth, ki
             assert abs(device["busy_share"] - device["busy_ns"] / step["duration_ns"]) < 1e-6, step
 
 
+def the_page_has_how_busy_devices_were(recording, truth, kineto):
+    rows = [event for event in json.loads(exported(recording, "t.json", "--format", "json").read_text())["events"]
+            if event["type"] in ("kernel", "copy", "memset")]
+    steps = [(step["start_ns"], step["start_ns"] + step["duration_ns"]) for step in read_report("steps", recording)["steps"]]
+    devices = data_of(written(recording))["devices"]
+    expect_equal([device["device"] for device in devices], list(range(DEVICES)), "devices")
+    for device in devices:
+        work, spans = device["work"], [(row["start_ns"], row["end_ns"]) for row in rows if row["device"] == device["device"]]
+        expect_equal(work["busy_ns"], sum(union_ns(spans, begin, end) for begin, end in steps), "busy in the steps")
+        expect_equal(work["scope_ns"], sum(end - begin for begin, end in steps), "time of the steps")
+        edges = [work["from_ns"] + i * work["interval_ns"] for i in range(len(work["intervals"]) + 1)]
+        expect_equal(work["intervals"], [union_ns(spans, begin, end) for begin, end in zip(edges, edges[1:])], "the curve")
+        expect_equal(sum(work["intervals"]), union_ns(spans, 0, edges[-1]), "the whole curve")
+
+
 def modules_have_the_devices_time_of_forward_and_backward(recording, truth, kineto):
     report = read_report("modules", recording, "--limit", "0")
     expect_fits("modules", report)
@@ -478,6 +494,7 @@ add_case("tables_and_scalars_have_what_devices_did", check,
          tensorboard_has_the_devices_of_each_step)
 add_case("steps_modules_and_windows_have_the_devices_time", check,
          steps_have_what_they_launched_and_how_busy_devices_were,
+         the_page_has_how_busy_devices_were,
          modules_have_the_devices_time_of_forward_and_backward,
          windows_hold_what_was_launched_in_them)
 

@@ -41,6 +41,7 @@ static void put_device(struct html_page *page, size_t process, const struct even
 	torsh_json_put_u64(json, "bandwidth", device->memory_bandwidth);
 	torsh_json_put_u64(json, "multiprocessors", device->multiprocessors);
 	torsh_json_put_u64(json, "clock_khz", device->clock_khz);
+	torsh_html_device_work_put(page, process, device->device);
 	torsh_json_end_object(json);
 }
 

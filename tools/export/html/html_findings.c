@@ -4,6 +4,7 @@
 
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/findings_json.h"
+#include "tools/analysis/metrics.h"
 #include "tools/analysis/sentence.h"
 #include "tools/base/die.h"
 #include "tools/export/html/html_page.h"
@@ -24,6 +25,13 @@ void torsh_html_findings_collect(struct html_page *page)
 						      .prepass = trace->prepass,
 						      .to_ns = UINT64_MAX};
 	torsh_analysis_make(&findings->analysis, &findings->request);
+}
+
+const struct metrics_process *torsh_html_metrics(const struct html_page *page, size_t process)
+{
+	const struct metrics *metrics = page->findings->analysis.metrics;
+
+	return metrics && process < metrics->n ? &metrics->processes[process] : NULL;
 }
 
 void torsh_html_findings_free(struct html_page *page)

@@ -74,6 +74,9 @@ void torsh_html_findings_collect(struct html_page *page);
 void torsh_html_findings_put(struct html_page *page);
 void torsh_html_findings_free(struct html_page *page);
 
+/* Returns what the analysis collected for a process of the trace; NULL: nothing. */
+const struct metrics_process *torsh_html_metrics(const struct html_page *page, size_t process);
+
 /* The spans of a few steps, and the memory of tensors over time. */
 void torsh_html_timeline_collect(struct html_page *page);
 void torsh_html_timeline_put(struct html_page *page);
@@ -88,6 +91,9 @@ void torsh_html_window_put(struct html_page *page);
 void torsh_html_devices_collect(struct html_page *page);
 void torsh_html_devices_put(struct html_page *page);
 void torsh_html_devices_free(struct html_page *page);
+
+/* Put the member "work" of a device: how busy it was; null where no work of it is timed. */
+void torsh_html_device_work_put(struct html_page *page, size_t process, uint32_t device);
 
 /* What ran, what is missing, and how it was recorded. */
 void torsh_html_overview_put(struct html_page *page);

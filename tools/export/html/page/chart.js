@@ -38,6 +38,12 @@ function marker(marks) {
 			ctx.lineTo(x, top + height);
 			ctx.stroke();
 			ctx.textAlign = isRight ? "right" : "left";
+			// A border in the colour of the ground keeps the words readable on a curve.
+			ctx.setLineDash([]);
+			ctx.lineWidth = 4 * scale;
+			ctx.strokeStyle = cssColour("--panel");
+			ctx.strokeText(text, x + (isRight ? -5 : 5) * scale, top + (11 + 14 * (i % 3)) * scale);
+			ctx.lineWidth = scale;
 			ctx.fillText(text, x + (isRight ? -5 : 5) * scale, top + (11 + 14 * (i % 3)) * scale);
 		}
 		ctx.restore();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The tab Devices: the devices, their utilisation, and their memory.
 
+import {curves} from "./chart.js";
 import {h} from "./dom.js";
-import {bytes, count, plural, time, visible} from "./format.js";
+import {bytes, count, percent, plural, time, visible} from "./format.js";
 import {table} from "./table.js";
 
 const MODES = ["Kernels were not recorded", "Devices were timed by pairs of CUDA events", "Devices were recorded by CUPTI"];
@@ -12,19 +13,34 @@ export function hasDevices(data) {
 	return data.devices.length + data.device_memory.length + data.device_modes.length + data.kernels.rows.length > 0;
 }
 
+/** Rows about how busy a device was. */
+function workRows(work) {
+	const of = work.is_of_steps ? "the steps" : "the time between its first work and its last";
+	return [["At work", `${time(work.busy_ns)}, ${percent(work.busy_ns / Math.max(work.scope_ns, 1))} of ${of}`],
+		["Longest pause", work.longest_gap_ns ? `${time(work.longest_gap_ns)}, from ${time(work.gap_at_ns)} on` : null],
+		["Collectives", work.communication_ns ? time(work.communication_ns) : null]];
+}
+
+/** The share of time in which a device was at work, over the run. */
+function workCurve({from_ns: from, interval_ns: interval, intervals}) {
+	return curves({label: "share of time at work", height: 130, isBytes: false, format: percent,
+		times: intervals.map((busy, i) => (from + (i + 0.5) * interval) / 1e9),
+		series: [{label: "at work", values: intervals.map((busy) => busy / interval), colour: "--device", fill: true}]});
+}
+
 function card(data, device) {
 	return h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, h("bdi", {}, visible(device.name ?? `device ${device.device}`))),
 		h("span", {class: "soft"}, `device ${device.device} of ${data.processes[device.process].name} (${data.processes[device.process].pid})`)),
 	h("dl", {class: "list"}, [
-		["Memory", bytes(device.memory_bytes)], ["Bandwidth", device.bandwidth ? `${bytes(device.bandwidth)} a second` : null],
+		...device.work ? workRows(device.work) : [], ["Memory", bytes(device.memory_bytes)], ["Bandwidth", device.bandwidth ? `${bytes(device.bandwidth)} a second` : null],
 		["Multiprocessors", `${count(device.multiprocessors)}, compute capability ${device.capability}`], ["Clock", device.clock_khz ? `${(device.clock_khz / 1e6).toFixed(2)} GHz` : null],
 		["UUID", device.uuid],
-	].filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, value))])));
+	].filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, value))])), device.work && workCurve(device.work));
 }
 
 function memory(data) {
 	const rows = data.device_memory.map(([process, place, peak, at, end, tensors, allocs]) => ({process, place, peak, at, end, tensors, allocs}));
-	return rows.length > 0 && h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Memory"), h("span", {class: "soft"}, "that was got from CUDA")),
+	return rows.length > 0 && h("section", {class: "panel"}, h("div", {class: "head"}, h("h2", {}, "Memory"), h("span", {class: "soft"}, "allocated from CUDA")),
 		table({rows, label: "memory of devices", filterText: (row) => row.place, columns: [
 			{title: "Peak", value: (row) => row.peak, text: bytes, bar: true},
 			{title: "At", value: (row) => row.at, text: time},

@@ -147,6 +147,11 @@ export function memoryChart(data, {onpick, onprocess, height}) {
 			...(data.tensor_curves ?? []).filter((one) => one.process === process).map((one) => ({
 				label: one.name, values: alignTo(points, one.points), colour: one.is_tensors ? "--tensor" : "--device"})),
 		].filter((one) => one.values.some((value) => value));
+		// Address space that is reserved, as CUDA does by the GiB, would flatten what holds memory: it waits in the legend.
+		const most = (one) => one.values.reduce((found, value) => Math.max(found, value), 0), [mapped, held] = [
+			series.find((one) => one.label === "mapped"), Math.max(...series.filter((one) => one.label !== "mapped").map(most), 0)];
+		if (mapped && held && most(mapped) > 2 * held)
+			Object.assign(mapped, {isShown: false, label: "mapped (hidden: click)"});
 		replace(place, curves({label: "memory over time", times: points.map((point) => point[0] / 1e6), series, marks, height,
 			onpick: onpick && ((at, event) => onpick(at * 1e9, process, event))}));
 	};

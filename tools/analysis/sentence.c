@@ -176,3 +176,8 @@ char *torsh_finding_place(const struct finding *finding, struct symbols *symbols
 	free(text);
 	return NULL;
 }
+
+bool torsh_finding_is_remark(const struct finding *finding)
+{
+	return finding->rule == RULE_PROFILER_TOO_HEAVY && finding->severity < SEVERITY_HIGH;
+}

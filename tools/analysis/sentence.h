@@ -23,4 +23,10 @@ char *torsh_finding_sentence(const struct finding *finding, struct symbols *symb
  */
 char *torsh_finding_place(const struct finding *finding, struct symbols *symbols);
 
+/*
+ * Returns true if the finding is what the recording cost, at most MEDIUM: a remark about the
+ * recorder, not about the program.
+ */
+bool torsh_finding_is_remark(const struct finding *finding);
+
 #endif

@@ -466,6 +466,9 @@ def time_that_cupti_takes_for_itself_is_reported():
     output, _ = recorded("launch(); synchronize()", flush_ns=500 * MS)
     finding = only(expect_fired(output, "profiler_too_heavy"))
     assert value(finding, "cupti_ns") >= 500 * MS, finding
+    sentence = next(line for line in torsh("report", output).splitlines() if "The recorder took" in line)
+    is_remark = finding["severity"] in ("Low", "Medium")
+    assert sentence.startswith("The recorder" if is_remark else "!!"), f"{finding['severity']}: {sentence}"
     output, _ = recorded("launch(); synchronize(); time.sleep(0.1)")
     expect_clear(output, "profiler_too_heavy")
 

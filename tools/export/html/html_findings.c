@@ -86,6 +86,7 @@ static void put_finding(struct html_page *page, const struct finding *finding)
 	free(sentence);
 	free(place);
 	torsh_json_put_text(json, "rule", rule->name);
+	torsh_json_put_bool(json, "is_remark", torsh_finding_is_remark(finding));
 	torsh_json_put_text(json, "severity", torsh_severity_names[finding->severity]);
 	torsh_json_put_double(json, "share", finding->share_pct);
 	torsh_json_put_text(json, "share_of", finding->share_of);

@@ -21,7 +21,7 @@
 
 #define LOSSES_SHOWN 3u
 #define NOTES_SHOWN 3u
-#define ROWS_BELOW 6u /* the line of folded processes, and the next commands */
+#define ROWS_BELOW 7u /* folded processes, the recorder, and the next commands */
 
 struct notes {
 	size_t n;
@@ -162,6 +162,7 @@ void torsh_screen_print(const struct overview *overview, const struct prepass *p
 	torsh_screen_devices(&overview->devices, overview->symbols);
 	print_findings_and_losses(overview);
 	torsh_screen_processes_folded(&processes);
+	torsh_screen_remark(&overview->analysis, overview->symbols);
 	print_next(overview, prepass);
 	torsh_screen_time_free(&time);
 	torsh_screen_processes_free(&processes);

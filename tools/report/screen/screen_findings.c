@@ -74,25 +74,64 @@ static void print_not_judged(const struct analysis *analysis)
 				  n_alike, reason);
 }
 
+/* The worst remark about the recorder, NULL: there is none. */
+static const struct finding *find_remark(const struct analysis *analysis)
+{
+	for (size_t i = 0; i < analysis->n; i++) {
+		if (torsh_finding_is_remark(&analysis->findings[i]))
+			return &analysis->findings[i];
+	}
+	return NULL;
+}
+
+/* Returns true if all that the rule found are remarks. */
+static bool is_remark_alone(const struct analysis *analysis, enum rule rule)
+{
+	bool has_remark = false;
+
+	for (size_t i = 0; i < analysis->n; i++) {
+		if (analysis->findings[i].rule != rule)
+			continue;
+		if (!torsh_finding_is_remark(&analysis->findings[i]))
+			return false;
+		has_remark = true;
+	}
+	return has_remark;
+}
+
+/* Returns how many rules found something. */
+static size_t print_counts(const struct analysis *analysis)
+{
+	size_t n_fired = 0, n_clear = 0;
+	char text[SIZE_TEXT_BYTES];
+
+	for (enum rule i = 0; i < N_RULES; i++) {
+		n_fired += analysis->rules[i].state == RULE_FIRED && !is_remark_alone(analysis, i);
+		n_clear += analysis->rules[i].state == RULE_CLEAR;
+	}
+	if (n_fired)
+		torsh_screen_section("FINDINGS", "%zu of %s found something, %zu found nothing",
+				     n_fired, torsh_size_counted(N_RULES, "check", text), n_clear);
+	else
+		torsh_screen_section("FINDINGS", "none: %s found nothing",
+				     torsh_size_counted(n_clear, "check", text));
+	return n_fired;
+}
+
 void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols,
 			   size_t last_row)
 {
 	bool is_shown_already[N_RULES] = {false};
-	size_t n_fired = 0, n_clear = 0, n_shown = 0;
+	size_t n_fired, n_shown = 0;
 	char text[SIZE_TEXT_BYTES];
 
 	if (!analysis->has_anything)
 		return;
-	for (int i = 0; i < N_RULES; i++) {
-		n_fired += analysis->rules[i].state == RULE_FIRED;
-		n_clear += analysis->rules[i].state == RULE_CLEAR;
-	}
-	torsh_screen_section("FINDINGS", "%zu of %s found something, %zu found nothing", n_fired,
-			     torsh_size_counted(N_RULES, "check", text), n_clear);
+	n_fired = print_counts(analysis);
 	for (size_t i = 0; i < analysis->n && n_shown < FINDINGS_SHOWN; i++) {
 		const struct finding *finding = &analysis->findings[i];
 
-		if (is_shown_already[finding->rule])
+		if (is_shown_already[finding->rule] || torsh_finding_is_remark(finding))
 			continue;
 		if (n_shown && torsh_screen_rows() + ROWS_A_FINDING > last_row)
 			break;
@@ -104,4 +143,16 @@ void torsh_screen_findings(const struct analysis *analysis, struct symbols *symb
 		torsh_screen_line(STYLE_DIM, 1, "   and %s (-v)",
 				  torsh_size_counted(n_fired - n_shown, "more finding", text));
 	print_not_judged(analysis);
+}
+
+void torsh_screen_remark(const struct analysis *analysis, struct symbols *symbols)
+{
+	const struct finding *remark = find_remark(analysis);
+	char *sentence;
+
+	if (!remark)
+		return;
+	sentence = torsh_finding_sentence(remark, symbols);
+	torsh_screen_line(STYLE_DIM, 1, "%s (-v)", sentence);
+	free(sentence);
 }

@@ -13,4 +13,7 @@
 void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols,
 			   size_t last_row);
 
+/* Print what the recording itself cost, if it is worth a line; a severe cost is a finding. */
+void torsh_screen_remark(const struct analysis *analysis, struct symbols *symbols);
+
 #endif

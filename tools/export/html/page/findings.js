@@ -45,7 +45,7 @@ export function evidenceText({name, value, unit, limit}) {
 }
 
 function ruleFindings(data) {
-	return (data.findings ?? []).map((finding) => ({
+	return (data.findings ?? []).filter((finding) => !finding.is_remark).map((finding) => ({
 		rank: SEVERITIES.indexOf(finding.severity) + (finding.share ?? 0) / 1000, badge: finding.severity.toLowerCase(),
 		level: finding.severity === "Low" || finding.severity === "Medium" ? "warn" : "bad",
 		text: finding.sentence,

@@ -432,6 +432,13 @@ void torsh_options_parse_several(int argc, char **argv, const char *args_doc, co
 	torsh_page_begin(!options->is_json);
 }
 
+void torsh_options_parse_summary(int argc, char **argv, const char *doc,
+				 struct read_options *options)
+{
+	parse_options(argc, argv, doc, NULL, NULL, NULL, &page_argp, NULL, options);
+	add_suppressions(options);
+}
+
 void torsh_options_parse_page(int argc, char **argv, const char *doc,
 			      const struct argp_option *own_options, argp_parser_t parse_own,
 			      void *own, struct read_options *options)

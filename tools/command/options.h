@@ -67,6 +67,10 @@ void torsh_options_parse_page(int argc, char **argv, const char *doc,
 			      const struct argp_option *own_options, argp_parser_t parse_own,
 			      void *own, struct read_options *options);
 
+/* Likewise for commands without tables, which print for a terminal. */
+void torsh_options_parse_summary(int argc, char **argv, const char *doc,
+				 struct read_options *options);
+
 /*
  * Likewise for commands that read several recordings, without --sort, --min-bytes and --depth.
  * parse_own gets each argument, in order, with "--" between sets (state->quoted), and sets

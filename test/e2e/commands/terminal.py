@@ -103,6 +103,31 @@ def diff_takes_the_options_of_the_terminal():
     torsh("diff", "--width=x", recording, recording, expect=2)
 
 
+# What each command that reads a recording takes besides --pid and --rank.
+TERMINAL, TABLE, STACKS = ("--color", "--width", "--no-pager"), ("--json", "--limit"), ("--depth", "--min-bytes", "--sort", "--stacks")
+TAKES = {"open": TERMINAL, "report": TERMINAL + TABLE + STACKS, "leaks": TERMINAL + TABLE + STACKS, "peak": TERMINAL + TABLE + STACKS,
+         **{command: TERMINAL + TABLE for command in ("ops", "steps", "modules", "kernels", "tensors", "regions", "diff", "check")},
+         "html": (), "serve": ()}
+
+
+@case
+def every_command_takes_the_common_options():
+    for command, options in TAKES.items():
+        text = torsh(command, "--help")
+        expect_equal([option for option in ("--pid", "--rank", *options) if option not in text], [], f"what torsh {command} lacks")
+        if not options:
+            expect_equal([option for option in TERMINAL + TABLE if option in text], [], f"what torsh {command} doesn't obey")
+
+
+@case
+def open_takes_the_options_of_the_terminal():
+    text, status = on_terminal(["open", synthetic()], 40, 24, TORSH_PAGER="cat")
+    assert status == 0 and COLOURS.search(text), text
+    assert COLOURS.search(torsh("open", "--color=always", synthetic())), "--color=always in a pipe"
+    lines = torsh("open", "--width=40", "--no-pager", synthetic()).splitlines()
+    expect_equal([line for line in lines if columns_of(line) > 40 and " " in line.strip()[:40]], [], "lines")
+
+
 @case
 def html_takes_only_what_it_obeys():
     for option in ("--json", "--limit=1", "--sort=bytes", "--depth=1", "--stacks=native", "--width=80", "--verbose"):

@@ -16,7 +16,7 @@ int torsh_command_open(int argc, char **argv)
 	struct read_options options = {0};
 	struct overview_reading of;
 
-	torsh_options_parse_page(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_summary(argc, argv, doc, &options);
 	torsh_overview_read(&of, &options, LEAKS_NAMED);
 	torsh_overview_read_timeline(&of, &options, false);
 	torsh_screen_open(&of.overview, torsh_overview_prepass(&of));

@@ -46,6 +46,15 @@ def the_page_has_the_commands_numbers():
 
 
 @case
+def frames_have_the_kind_that_the_commands_see():
+    document = data_of(written(leaking()))
+    frames, texts = document["frames"], document["texts"]
+    kinds = {(texts[function], category) for function, category in zip(frames["function"], frames["category"])}
+    expect_equal([category for name, category in kinds if name == "main"], [0], "what the user wrote")
+    expect_equal([category for name, category in kinds if name == "_start"], [4], "what starts a program")
+
+
+@case
 def so_has_its_time():
     recording = synthetic(4000, 2, 1)
     document, ops, steps = data_of(written(recording)), read_report("ops", recording), read_report("steps", recording)

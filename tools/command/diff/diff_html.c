@@ -5,6 +5,7 @@
 
 #include "tools/base/die.h"
 #include "tools/command/diff/diff_report.h"
+#include "tools/export/html/html_frames.h"
 #include "tools/export/html/html_parts.h"
 #include "tools/export/output.h"
 
@@ -15,6 +16,26 @@ static void put_paths(struct json_writer *json, const char *name, const char *co
 	for (size_t i = 0; i < n; i++)
 		torsh_json_put_text(json, NULL, paths[i]);
 	torsh_json_end_array(json);
+}
+
+/* The categories of the frames of each stack, in the order of the rows in "diff". */
+static void put_categories(struct json_writer *json, const struct diff_view *view)
+{
+	const struct compare_rows *rows = &view->comparison->tables[COMPARE_SITES];
+	size_t n = view->limit && view->limit < rows->n ? view->limit : rows->n;
+
+	torsh_json_begin_object(json, "categories");
+	torsh_json_begin_array(json, "sites");
+	for (size_t i = 0; i < n; i++) {
+		const struct place *place = torsh_diff_place(&rows->items[i]);
+
+		torsh_json_begin_array(json, NULL);
+		for (size_t k = 0; k < place->n_frames; k++)
+			torsh_json_put_u64(json, NULL, torsh_html_frame_category(place->frames[k]));
+		torsh_json_end_array(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
 }
 
 /* Returns the page's JSON, which the caller frees. */
@@ -29,6 +50,7 @@ static char *make_document(const struct diff_view *view)
 	put_paths(&json, "after", view->paths + n_runs[COMPARE_BEFORE], n_runs[COMPARE_AFTER]);
 	torsh_json_put_name(&json, "diff");
 	torsh_diff_put_json(&json, view);
+	put_categories(&json, view);
 	torsh_json_end_object(&json);
 	return torsh_json_close_memory(&json);
 }

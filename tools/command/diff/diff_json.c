@@ -36,15 +36,14 @@ static void emit_change(struct json_writer *json, const char *name, const struct
 	torsh_json_end_object(json);
 }
 
-/* Returns the side with the frames to show: after, unless the row is gone. */
-static const struct place *shown_place(const struct compare_row *row)
+const struct place *torsh_diff_place(const struct compare_row *row)
 {
 	return &row->places[row->is_on[COMPARE_AFTER] ? COMPARE_AFTER : COMPARE_BEFORE];
 }
 
 static void emit_place(struct json_writer *json, const struct compare_row *row)
 {
-	const struct place *place = shown_place(row);
+	const struct place *place = torsh_diff_place(row);
 	const struct frame *old = row->is_moved ? row->places[COMPARE_BEFORE].user : NULL;
 
 	torsh_json_put_name(json, "user_frame");
@@ -64,7 +63,7 @@ static void emit_place(struct json_writer *json, const struct compare_row *row)
 static void emit_row(struct json_writer *json, enum compare_table table,
 		     const struct compare_row *row)
 {
-	const struct place *place = shown_place(row);
+	const struct place *place = torsh_diff_place(row);
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "status", torsh_compare_status_names[row->status]);

@@ -19,6 +19,9 @@ struct diff_view {
 /* Print it as JSON: tools/schema/diff.json. */
 void torsh_diff_json(const struct diff_view *view);
 
+/* Returns the side with the frames to show: after, unless the row is gone. */
+const struct place *torsh_diff_place(const struct compare_row *row);
+
 /* Put the same into a document. */
 void torsh_diff_put_json(struct json_writer *json, const struct diff_view *view);
 

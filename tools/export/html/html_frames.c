@@ -5,6 +5,7 @@
 
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
+#include "tools/frames/frame_kind.h"
 #include "tools/symbols/frame_text.h"
 
 void torsh_html_frames_free(struct html_frames *frames)
@@ -49,11 +50,22 @@ static struct html_frame describe(struct html_frames *frames, const struct frame
 	return made;
 }
 
-static bool is_import(const struct frame *frame)
+enum html_frame_category torsh_html_frame_category(const struct frame *frame)
 {
-	static const char start[] = "<frozen importlib.";
+	static const enum html_frame_category categories[] = {
+		[FRAME_OWN] = HTML_CATEGORY_OWN,
+		[FRAME_PACKAGE] = HTML_CATEGORY_LIBRARY,
+		[FRAME_STANDARD] = HTML_CATEGORY_LIBRARY,
+		[FRAME_LIBRARY] = HTML_CATEGORY_NATIVE,
+		[FRAME_IMPORT] = HTML_CATEGORY_IMPORTS,
+		[FRAME_INTERPRETER] = HTML_CATEGORY_RUNTIME,
+		[FRAME_CXX] = HTML_CATEGORY_RUNTIME,
+		[FRAME_C_LIBRARY] = HTML_CATEGORY_RUNTIME,
+		[FRAME_AGENT] = HTML_CATEGORY_RUNTIME,
+		[FRAME_CUT] = HTML_CATEGORY_LABEL,
+	};
 
-	return frame->is_python && frame->file && !strncmp(frame->file, start, strlen(start));
+	return categories[torsh_frame_kind(frame, torsh_working_directory())];
 }
 
 uint32_t torsh_html_frame(struct html_frames *frames, const struct frame *frame)
@@ -66,7 +78,9 @@ uint32_t torsh_html_frame(struct html_frames *frames, const struct frame *frame)
 	if (slot->key)
 		return slot->number;
 	made = describe(frames, frame);
-	number = is_import(frame) ? HTML_FRAME_NUMBER_IMPORT : number_of(frames, &made);
+	made.category = (uint16_t)torsh_html_frame_category(frame);
+	number = made.category == HTML_CATEGORY_IMPORTS ? HTML_FRAME_NUMBER_IMPORT
+							: number_of(frames, &made);
 	torsh_key_index_fill(&frames->by_pointer, slot, key, number);
 	return number;
 }
@@ -74,7 +88,10 @@ uint32_t torsh_html_frame(struct html_frames *frames, const struct frame *frame)
 uint32_t torsh_html_frame_text(struct html_frames *frames, enum html_frame_kind kind,
 			       const char *text)
 {
-	struct html_frame made = {.function = torsh_intern(&frames->texts, text), .kind = kind};
+	struct html_frame made = {.function = torsh_intern(&frames->texts, text),
+				  .kind = (uint16_t)kind,
+				  .category = kind == HTML_FRAME_IMPORT ? HTML_CATEGORY_IMPORTS
+									: HTML_CATEGORY_LABEL};
 
 	return number_of(frames, &made);
 }
@@ -141,6 +158,10 @@ void torsh_html_frames_put(struct html_frames *frames, struct html_texts *texts,
 	torsh_json_begin_array(json, "kind");
 	for (size_t i = 0; i < n; i++)
 		torsh_json_put_u64(json, NULL, ordered[i]->kind);
+	torsh_json_end_array(json);
+	torsh_json_begin_array(json, "category");
+	for (size_t i = 0; i < n; i++)
+		torsh_json_put_u64(json, NULL, ordered[i]->category);
 	torsh_json_end_array(json);
 	torsh_json_end_object(json);
 	free(ordered);

@@ -21,10 +21,20 @@ enum html_frame_kind {
 	HTML_FRAME_IMPORT, /* frames of Python's import system, one after the other */
 };
 
+/* What the page makes of the kinds of tools/frames/frame_kind.h; the names are in page/frames.js. */
+enum html_frame_category {
+	HTML_CATEGORY_OWN, /* the user's */
+	HTML_CATEGORY_LIBRARY, /* Python of a package or of the standard library */
+	HTML_CATEGORY_IMPORTS,
+	HTML_CATEGORY_NATIVE, /* code of a library */
+	HTML_CATEGORY_RUNTIME, /* the C and C++ libraries, the interpreter, the agent */
+	HTML_CATEGORY_LABEL, /* no frame */
+};
+
 struct html_frame {
 	const char *function, *file, *module; /* interned; NULL: not known */
 	uint32_t line; /* 0: not known */
-	uint32_t kind;
+	uint16_t kind, category;
 };
 
 /* Frames that are always there. */
@@ -42,6 +52,9 @@ struct html_frames {
 /* Create and free the table. */
 void torsh_html_frames_create(struct html_frames *frames);
 void torsh_html_frames_free(struct html_frames *frames);
+
+/* Returns the category of a frame, as torsh_frame_kind decides it. */
+enum html_frame_category torsh_html_frame_category(const struct frame *frame);
 
 /* The number of a frame; the texts outlive the table. */
 uint32_t torsh_html_frame(struct html_frames *frames, const struct frame *frame);

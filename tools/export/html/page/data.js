@@ -18,7 +18,7 @@ function decodeTree(columns, frames) {
 function decodeFrames(columns, text) {
 	return columns.function.map((name, i) => describe({
 		number: i, function: text(name), file: text(columns.file[i]) ?? "", module: text(columns.module[i]) ?? "",
-		line: columns.line[i], kind: columns.kind[i],
+		line: columns.line[i], kind: columns.kind[i], category: columns.category[i],
 	}));
 }
 

@@ -5,24 +5,8 @@ import {visible} from "./format.js";
 
 export const KIND = {NATIVE: 0, PYTHON: 1, CUT: 2, LABEL: 3, OTHERS: 4, IMPORT: 5};
 
-const IMPORTS = /^<frozen (zipimport|runpy)|\/importlib\/_bootstrap/;
-const PACKAGES = /\/(site|dist)-packages\//;
-const STANDARD = /(^|\/)lib(64)?\/python3\.\d+t?\//;
-const SYSTEM = /^(\/usr\/|\/lib|\/lib64\/|\/opt\/|\[)|\/(site|dist)-packages\/|\/lib(64)?\/python3\.|libpython|\/bin\/python|ld-linux|libtorshagent/;
-
-/** "imports", "library", "own", "native", "runtime" or "label". */
-function categoryOf(frame) {
-	if (frame.kind === KIND.IMPORT)
-		return "imports";
-	if (frame.kind >= KIND.CUT)
-		return "label";
-	if (frame.kind === KIND.PYTHON) {
-		if (IMPORTS.test(frame.file))
-			return "imports";
-		return frame.file.startsWith("<") || PACKAGES.test(frame.file) || STANDARD.test(frame.file) ? "library" : "own";
-	}
-	return frame.module && !SYSTEM.test(frame.module) && frame.line ? "own" : PACKAGES.test(frame.module) ? "native" : "runtime";
-}
+/* The order of enum html_frame_category in html_frames.h: which one a frame is, the writer of the page decides. */
+const CATEGORIES = ["own", "library", "imports", "native", "runtime", "label"];
 
 /** "std::map<int, long>::at" is "std::map<…>::at". */
 export function shortFunction(name) {
@@ -51,7 +35,7 @@ export function shortPath(path) {
 
 /** Add to a frame of the document what the page shows of it. */
 export function describe(frame) {
-	frame.category = categoryOf(frame);
+	frame.category = CATEGORIES[frame.category];
 	frame.name = visible(shortFunction(frame.function || "?"));
 	frame.fullName = visible(frame.function || "?");
 	const file = frame.file ? visible(shortPath(frame.file)) : frame.module ? visible(shortPath(frame.module)) : "";

@@ -35,7 +35,7 @@ function changeText(figure, text) {
 /* ---- leaks as a graph ---- */
 
 function frameOf(frame) {
-	return describe({function: frame.function, file: frame.file ?? "", module: frame.module ?? "", line: frame.line ?? 0,
+	return describe({function: frame.function, file: frame.file ?? "", module: frame.module ?? "", line: frame.line ?? 0, category: frame.category,
 		kind: frame.language === "python" ? KIND.PYTHON : KIND.NATIVE});
 }
 
@@ -155,8 +155,10 @@ function tablePanel(diff, {id, title, amounts}) {
 }
 
 function start() {
-	const {before, after, diff} = JSON.parse(document.getElementById("data").textContent), tip = new Tip(document.getElementById("tip"));
+	const {before, after, diff, categories} = JSON.parse(document.getElementById("data").textContent), tip = new Tip(document.getElementById("tip"));
 	const names = (paths) => h("bdi", {class: "code", title: paths.join("\n")}, paths.length > 1 ? `${paths[0]} and ${paths.length - 1} more` : paths[0]);
+	for (const [id, stacks] of Object.entries(categories))
+		stacks.forEach((list, row) => list.forEach((category, i) => diff[id][row].stack[i].category = category));
 	document.title = "torsh diff";
 	document.documentElement.classList.add("diff");
 	append(document.getElementById("top"), h("div", {class: "title"}, h("span", {class: "mark"}, "torsh"), h("h1", {}, names(before), " → ", names(after)), h("span", {class: "spring"}), themeButton()));

@@ -36,7 +36,7 @@ static void print_sites(const struct allocation_sites *sites, size_t n, uint64_t
 
 /*
  * Print "the writer took 84.5 MiB at most: 42.0 bytes for each of 2,000,000 live blocks, and
- * 13,309 stacks".
+ * 13,309 nodes of the call tree". A stack is a node of it.
  */
 static void print_writer(const struct profile_writer *writer)
 {
@@ -50,7 +50,7 @@ static void print_writer(const struct profile_writer *writer)
 	if (writer->live_blocks)
 		printf(" (%.1f bytes each)",
 		       (double)writer->live_bytes / (double)writer->live_blocks);
-	printf(" and %s\n", torsh_size_counted(writer->stacks, "stack", c));
+	printf(" and %s of the call tree\n", torsh_size_counted(writer->stacks, "node", c));
 }
 
 static void print_head(const struct overview *overview, const struct overview_sums *sums)

@@ -39,7 +39,7 @@ export function recordedTab(data) {
 				["Ended early", recording.reasons.join("; ")],
 				["Pauses", recording.pauses.map(([from, until]) => `${time(from)} to ${until === null ? "the end" : time(until)}`).join(", ")],
 				["Events", `${count(events.produced)} made, ${count(events.delivered)} recorded, ${count(events.dropped)} lost`],
-				["Waiting for the recorder", time(waited)], ["Distinct stacks", recording.stacks === null ? null : count(recording.stacks)],
+				["Waiting for the recorder", time(waited)], ["Nodes of the call tree", recording.stacks === null ? null : count(recording.stacks)],
 				["Writer's memory", recording.writer_bytes === null ? null : bytes(recording.writer_bytes)],
 				["On this page", data.n_halved ? `the limits of lists and trees were halved ${data.n_halved} times, so that the file stays small` : null],
 			])),

@@ -5,6 +5,7 @@
 #include "agent/process/agent.h"
 #include "agent/python/python.h"
 #include "collectors/cuda/cuda.h"
+#include "collectors/python/gc_events.h"
 #include "shim/allocators/allocator_calls.h"
 #include "shim/cpython/cpython_memory.h"
 
@@ -14,6 +15,7 @@ const struct callbacks torsh_callbacks = {
 	.heap_starts = torsh_allocator_objects_start,
 	.object_found = torsh_python_detect,
 	.interpreter_found = torsh_cpython_memory_watch,
+	.python_runs = torsh_gc_watch,
 	.device_used = torsh_cuda_first_work,
 	.device_client_subscribes = torsh_cuda_before_client,
 	.may_call_driver = torsh_cuda_may_call,

@@ -154,6 +154,9 @@ void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t res
 void torsh_torch_loading(const char *path); /* a library is about to be opened */
 void torsh_torch_found(void); /* libtorch is loaded, and its static objects are constructed */
 
+/* Python: collectors/python/gc_events.c. A library is about to be opened, outside of any hook. */
+void torsh_python_loading(void);
+
 /*
  * CUDA: collectors/cuda/cuda.c. The driver starts, before there is a context; the process is about
  * to end; and to exec.

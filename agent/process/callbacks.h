@@ -26,6 +26,8 @@ struct callbacks {
 	 * is impossible.
 	 */
 	int (*interpreter_found)(const struct link_map *map);
+	/* A thread executes a line of Python that is new to it. Within a hook. */
+	void (*python_runs)(void);
 	/* The program's first driver call, before the source of device events is chosen. */
 	void (*device_used)(void);
 	/* Another client of CUPTI subscribes, perhaps before the driver has started. */

@@ -16,7 +16,7 @@ struct text;
 enum activity {
 	ACTIVITY_HEAP = 1 << 0,
 	ACTIVITY_VM = 1 << 1,
-	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks */
+	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks, runs of its garbage collector */
 	ACTIVITY_TORCH = 1 << 3, /* PyTorch's operators, tensors and modules */
 	ACTIVITY_NVTX = 1 << 4, /* NVTX ranges */
 	ACTIVITY_ITT = 1 << 5, /* ITT tasks */

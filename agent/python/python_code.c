@@ -6,6 +6,7 @@
 
 #include "agent/modules/memory_probe.h"
 #include "agent/modules/module_registry.h"
+#include "agent/process/callbacks.h"
 #include "agent/process/process.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
@@ -218,6 +219,7 @@ uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruct
 	if (!code || !is_readable(code, at->code_lines + sizeof(uintptr_t)) ||
 	    read_word(code, at->object_type) != torsh_cpython.code_type || is_internal(code))
 		return PYTHON_NO_ID;
+	torsh_callbacks.python_runs();
 	index = find_code(code, scratch);
 	if (index == REGISTRY_NO_CODE)
 		return REGISTRY_FULL;

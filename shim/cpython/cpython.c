@@ -189,6 +189,8 @@ static int find_functions(const struct link_map *map, struct cpython *python)
 	find(map, "PyGILState_GetThisThreadState", &python->this_thread);
 	find(map, python->version < 0x030d ? "_Py_IsFinalizing" : "Py_IsFinalizing",
 	     &python->is_finalizing);
+	find(map, "Py_IsInitialized", &python->is_initialized);
+	find(map, "Py_AddPendingCall", &python->add_pending_call);
 	if (python->at.tstate_thread_id) {
 		find(map, "_PyThreadState_UncheckedGet", &python->holder);
 		find(map, "PyInterpreterState_Head", &python->first_interpreter);
@@ -199,7 +201,10 @@ static int find_functions(const struct link_map *map, struct cpython *python)
 	python->eval_start = (uintptr_t)torsh_elf_symbol(map, "_PyEval_EvalFrameDefault", &n_bytes);
 	python->eval_bytes = n_bytes;
 	python->code_type = (uintptr_t)code_type;
-	return code_type && python->this_thread && python->is_finalizing ? 0 : -1;
+	return code_type && python->this_thread && python->is_finalizing &&
+			       python->is_initialized && python->add_pending_call
+		       ? 0
+		       : -1;
 }
 
 enum cpython_answer torsh_cpython_consider(const struct link_map *map)

@@ -60,6 +60,9 @@ struct cpython {
 	struct cpython_layout at;
 	void *(*this_thread)(void); /* PyGILState_GetThisThreadState */
 	int (*is_finalizing)(void);
+	int (*is_initialized)(void);
+	/* Any thread, also within a hook, once is_initialized returns true. */
+	int (*add_pending_call)(int (*function)(void *argument), void *argument);
 	/*
 	 * Before 3.12 this_thread returns only the first thread state of a thread that runs a
 	 * second interpreter: the state that holds the lock may then be its own. NULL from 3.12 on.

@@ -21,18 +21,22 @@ static int find_all(struct cpython_api *api)
 	return 0;
 }
 
+bool torsh_cpython_api_find(void)
+{
+	struct cpython_api found = {0};
+
+	if (torsh_cpython_api.PyUnicode_AsUTF8)
+		return true;
+	if (find_all(&found))
+		return false;
+	torsh_cpython_api = found;
+	return true;
+}
+
 bool torsh_cpython_api_is_ready(void)
 {
-	struct cpython_api *api = &torsh_cpython_api;
-
-	if (!api->PyUnicode_AsUTF8) {
-		struct cpython_api found = {0};
-
-		if (find_all(&found))
-			return false;
-		*api = found;
-	}
-	return api->PyGILState_Check() && !api->PyErr_Occurred();
+	return torsh_cpython_api_find() && torsh_cpython_api.PyGILState_Check() &&
+	       !torsh_cpython_api.PyErr_Occurred();
 }
 
 static int put(void *dict, const char *name, void *owned)

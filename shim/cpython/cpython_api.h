@@ -20,6 +20,7 @@ struct cpython_method {
 
 #define CPYTHON_NO_ARGUMENT 0x4 /* METH_NOARGS */
 #define CPYTHON_ONE_ARGUMENT 0x8 /* METH_O */
+#define CPYTHON_ARGUMENT_ARRAY 0x80 /* METH_FASTCALL: (self, arguments, how many) */
 
 struct cpython_api {
 #define API(result, name, parameters) result(*name) parameters;
@@ -28,6 +29,9 @@ struct cpython_api {
 };
 
 extern struct cpython_api torsh_cpython_api;
+
+/* Find the functions. Returns false without an interpreter. Not for hot paths. */
+bool torsh_cpython_api_find(void);
 
 /*
  * Whether there is an interpreter, the calling thread holds its lock, and no exception is set.

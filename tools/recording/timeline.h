@@ -17,6 +17,15 @@ typedef int timeline_visit(void *context, const struct recorded_process *process
  */
 int torsh_timeline_visit(const struct recording *recording, timeline_visit *visit, void *context);
 
+/*
+ * Whether the event describes the process or its interpreter: alone it is no timeline of what the
+ * program did.
+ */
+static inline bool torsh_timeline_is_background(const struct event *event)
+{
+	return event->id == EVENT_FACT || event->id == EVENT_PYTHON_GC;
+}
+
 /* Returns the text of an event's label; NULL: none. */
 const char *torsh_timeline_label(const struct recorded_process *process, uint32_t label);
 

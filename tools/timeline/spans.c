@@ -423,7 +423,7 @@ static int take_event(void *context, const struct recorded_process *process,
 
 	if (!state)
 		return 0;
-	walk->counts.n_events++;
+	walk->counts.n_events += !torsh_timeline_is_background(&event->event);
 	if (event->at_ns > state->last_ns)
 		state->last_ns = event->at_ns;
 	if (takers[event->event.id]) {

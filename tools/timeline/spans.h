@@ -143,7 +143,8 @@ struct span_visitor {
 #define SPANS_DEPTH_MAX 4096u
 
 struct span_counts {
-	uint64_t n_events, n_spans;
+	uint64_t n_events; /* without those in the background: torsh_timeline_is_background */
+	uint64_t n_spans;
 	uint64_t n_cut; /* spans without an end */
 	uint64_t n_unmatched; /* ends without a span */
 	/* spans that were left out: SPANS_DEPTH_MAX were open on their thread */

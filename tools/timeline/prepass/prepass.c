@@ -16,10 +16,17 @@ const struct prepass_process *torsh_prepass_of(const struct prepass *prepass,
 	return NULL;
 }
 
+static struct prepass_process *item_of(struct prepass *prepass,
+				       const struct recorded_process *process)
+{
+	return (struct prepass_process *)torsh_prepass_of(prepass, process);
+}
+
+/* The process, which did something then. */
 static struct prepass_process *find(struct prepass *prepass, const struct recorded_process *process,
 				    uint64_t at_ns)
 {
-	struct prepass_process *of = (struct prepass_process *)torsh_prepass_of(prepass, process);
+	struct prepass_process *of = item_of(prepass, process);
 
 	if (!of->has_events || at_ns < of->first_ns)
 		of->first_ns = at_ns;
@@ -60,12 +67,16 @@ static void see_event(void *context, const struct recorded_process *process,
 	/* The writer inserts these: nothing happened in the program. */
 	if (event->event.id == EVENT_HEAP_MARK)
 		return;
+	if (torsh_timeline_is_background(&event->event)) {
+		torsh_process_attributes_add(&item_of(context, process)->facts, process,
+					     &event->event);
+		return;
+	}
 	of = find(context, process, event->at_ns);
 	of->n_tensors += event->event.id == EVENT_TENSOR;
 	torsh_step_finder_event(of->finder, event);
 	torsh_device_work_add(&of->work, &event->event, innermost);
 	torsh_device_list_add(&of->devices, &event->event);
-	torsh_process_attributes_add(&of->facts, process, &event->event);
 }
 
 void torsh_prepass_make(struct prepass *prepass, const struct recording *recording,

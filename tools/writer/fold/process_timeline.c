@@ -49,6 +49,7 @@ static bool is_with_stack(const struct event *event)
 		return !event->graph_memory.is_free;
 	case EVENT_DEVICE_ALLOC:
 	case EVENT_DEVICE_REFUSED:
+	case EVENT_PYTHON_GC:
 		return true;
 	default:
 		return event->id == EVENT_OUT_OF_MEMORY;

@@ -149,7 +149,7 @@ double torsh_percent(double part, double whole)
 
 bool torsh_rule_is_of_host(enum rule rule)
 {
-	return rule >= RULE_STEP_WAITS && rule <= RULE_SWAPPING;
+	return rule >= RULE_STEP_WAITS && rule <= RULE_GC_PAUSES;
 }
 
 const char *torsh_scope_name(const struct time_scope *scope)

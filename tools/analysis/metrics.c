@@ -176,6 +176,11 @@ static void see_event(void *context, const struct recorded_process *process,
 	case EVENT_TENSOR:
 		see_tensor(of, event, innermost);
 		return;
+	case EVENT_PYTHON_GC:
+		if (event->event.python_gc.begin >= metrics->request->from_ns &&
+		    event->event.python_gc.begin < metrics->request->to_ns)
+			torsh_gc_time_add(&of->gc, &of->scope, process, event, innermost);
+		return;
 	case EVENT_DEVICE_MODE:
 		of->mode = event->event.device_mode;
 		of->has_mode = true;
@@ -282,6 +287,7 @@ static void free_process(struct metrics_process *of)
 		torsh_busy_free(&of->host[kind].busy);
 	torsh_hash_map_free(&of->known_operators);
 	torsh_operator_time_free(&of->operator_time);
+	torsh_gc_time_free(&of->gc);
 	torsh_scope_destroy(&of->scope);
 	free(of->work);
 	free(of->calls);

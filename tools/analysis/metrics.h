@@ -7,6 +7,7 @@
 #define TORSH_ANALYSIS_METRICS_H
 
 #include "tools/analysis/analysis.h"
+#include "tools/analysis/host/gc_time.h"
 #include "tools/analysis/host/operator_time.h"
 #include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
@@ -140,6 +141,7 @@ struct metrics_process {
 	struct metrics_operator *operators;
 	size_t n_operators, operators_room;
 	struct operator_time operator_time;
+	struct gc_time gc;
 	uint64_t last_work_ns; /* when the last operator or work of a device ended */
 	struct metrics_collective *collectives; /* in the order in which they began */
 	size_t n_collectives, collectives_room;

@@ -89,6 +89,8 @@ static void put_evidence(FILE *out, const struct evidence *evidence)
 		fputs(torsh_size_human(whole(evidence->value), text), out);
 	else if (strcmp(unit, "rank") == 0 || strcmp(unit, "step") == 0)
 		fprintf(out, "%s %.0f", unit, evidence->value);
+	else if (strcmp(unit, "generation") == 0)
+		fprintf(out, "%.0f", evidence->value);
 	else if (strncmp(unit, "percent", 7) == 0)
 		fprintf(out, "%.1f%%", evidence->value);
 	else

@@ -34,6 +34,10 @@ void torsh_overview_text(const struct overview *overview);
 /* Print it on stdout as JSON: tools/schema/report.json. */
 void torsh_overview_json(const struct overview *overview);
 
+/* What the analysis measured of a process; NULL: the timeline was not read. */
+const struct metrics_process *torsh_overview_metrics(const struct overview *overview,
+						     const struct recorded_process *process);
+
 /* Sums over the processes of the page. */
 struct overview_sums {
 	uint64_t allocs, frees, reallocs, alloc_bytes, temporary;

@@ -3,6 +3,7 @@
 #include "tools/report/overview.h"
 
 #include "tools/analysis/findings_json.h"
+#include "tools/analysis/host/gc_figures.h"
 #include "tools/report/parts.h"
 
 struct overview_sums torsh_overview_sum(const struct overview *overview)
@@ -27,6 +28,18 @@ struct overview_sums torsh_overview_sum(const struct overview *overview)
 	return sums;
 }
 
+const struct metrics_process *torsh_overview_metrics(const struct overview *overview,
+						     const struct recorded_process *process)
+{
+	const struct metrics *metrics = overview->analysis.metrics;
+
+	for (size_t i = 0; metrics && i < metrics->n; i++) {
+		if (metrics->processes[i].process == process)
+			return &metrics->processes[i];
+	}
+	return NULL;
+}
+
 static void emit_sites(struct json_writer *json, const char *name,
 		       const struct allocation_sites *sites, size_t n)
 {
@@ -38,13 +51,9 @@ static void emit_sites(struct json_writer *json, const char *name,
 
 static void emit_processes(struct json_writer *json, const struct overview *overview)
 {
-	static const char *const measured[] = {"leaked_bytes",
-					       "leaked_blocks",
-					       "at_exec_bytes",
-					       "at_exec_blocks",
-					       "peak_bytes",
-					       "rss_peak_bytes",
-					       NULL};
+	static const char *const measured[] = {
+		"leaked_bytes", "leaked_blocks",  "at_exec_bytes", "at_exec_blocks",
+		"peak_bytes",	"rss_peak_bytes", "python_gc",	   NULL};
 
 	torsh_json_begin_array(json, "processes");
 	for (size_t i = 0; i < overview->n_processes; i++) {
@@ -57,6 +66,7 @@ static void emit_processes(struct json_writer *json, const struct overview *over
 				     process->heap.peak_bytes);
 		torsh_json_put_known(json, "rss_peak_bytes", process->has_rss_peak,
 				     process->rss_peak_bytes);
+		torsh_gc_json(json, torsh_overview_metrics(overview, process));
 		torsh_json_end_object(json);
 	}
 	torsh_parts_emit_unfollowed(json, overview->unfollowed, overview->n_unfollowed, measured);

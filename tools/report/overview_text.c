@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/analysis/host/gc_figures.h"
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/recording/losses.h"
@@ -173,6 +174,31 @@ static void print_sizes(const struct overview_sums *sums)
 	}
 }
 
+/* Of each process that had runs of Python's collector. */
+static void print_collectors(const struct overview *overview)
+{
+	for (size_t i = 0; i < overview->n_processes && i < PROCESSES_SHOWN; i++) {
+		const struct recorded_process *process = overview->processes[i];
+		const struct metrics_process *of = torsh_overview_metrics(overview, process);
+		char *sentence, runs[SIZE_TEXT_BYTES], ns[SIZE_TEXT_BYTES];
+
+		if (!of || !torsh_gc_runs(&of->gc.all))
+			continue;
+		putchar('\n');
+		sentence = torsh_gc_sentence(of);
+		torsh_text_heading(stdout,
+				   "Garbage collector of Python in %s (pid %" PRIu32 "): %s",
+				   torsh_recording_program_name(process), process->pid, sentence);
+		free(sentence);
+		for (uint32_t k = 0; k < GC_GENERATIONS; k++)
+			printf("  generation %" PRIu32 "  %15s  %10s\n", k,
+			       torsh_size_counted(of->gc.all.n[k], "run", runs),
+			       torsh_size_duration(of->gc.all.ns[k], ns));
+		printf("  %s collected in all\n",
+		       torsh_size_counted(of->gc.all.collected, "object", runs));
+	}
+}
+
 static int compare_threads(const void *a, const void *b)
 {
 	const struct recorded_thread *one = *(struct recorded_thread *const *)a;
@@ -267,6 +293,7 @@ void torsh_overview_text(const struct overview *overview)
 	torsh_findings_text(&overview->analysis, overview->symbols, RULES_SHOWN);
 	print_temporary(overview, &sums);
 	print_sizes(&sums);
+	print_collectors(overview);
 	print_threads(overview, &sums);
 	print_agent(overview, &sums);
 	printf("\nNext: torsh leaks %s    torsh peak %s    torsh export %s --format pprof -o heap.pb.gz\n",

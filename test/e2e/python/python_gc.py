@@ -120,6 +120,53 @@ def runs_belong_to_the_activity_of_python():
     expect_equal(len(runs_of(rows, *process_numbers(rows).values())) >= len(truth["runs"]), True, "runs without the heap")
 
 
+COLLECTING = """\
+import gc
+gc.disable()
+kept = [[] for _ in range(200_000)]
+
+def churn():
+    for _ in range(20):
+        gc.collect()
+
+if COLLECTS:
+    churn()
+"""
+
+
+def finding_of(collects):
+    """The finding about collections, the state of the rule and the process's own figures."""
+    program = scratch("collecting") / "app.py"
+    program.write_text(COLLECTING.replace("COLLECTS", str(collects)))
+    result, output = record([a_python().path, program], env=ENVIRONMENT)
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    report = read_report("report", output)
+    [state] = [rule["state"] for rule in report["rules"] if rule["rule"] == "gc_pauses"]
+    found = [finding for finding in report["inefficiencies"] if finding["rule"] == "gc_pauses"]
+    return found, state, report["processes"][0]["python_gc"], output
+
+
+@case
+def long_collections_are_a_finding_at_their_line():
+    [finding], state, figures, output = finding_of(True)
+    evidence = {each["name"]: each["value"] for each in finding["evidence"]}
+    expect_equal(state, "fired", "state")
+    assert "in churn" in finding["place"] or "churn" in finding["place"], finding["place"]
+    assert figures["generations"][2]["runs"] >= 20 and evidence["longest_generation"] == 2, (figures, evidence)
+    assert finding["sentence"].startswith("Python's garbage collector took "), finding["sentence"]
+    expect_equal(evidence["gc_ns"], sum(each["ns"] for each in figures["generations"]), "time")
+    expect_equal(evidence["longest_ns"], figures["longest_ns"], "longest")
+    assert evidence["runs"] == sum(each["runs"] for each in figures["generations"]), (figures, evidence)
+    assert "Garbage collector of Python" in torsh("report", "-v", output), "torsh report -v"
+
+
+@case
+def a_program_that_does_not_collect_has_no_such_finding():
+    found, state, figures, _ = finding_of(False)
+    expect_equal((found, state), ([], "clear"), "finding")
+    expect_equal(figures["generations"][2]["runs"] <= 1, True, "runs of the end")
+
+
 for python in pythons.find_all():
     add_case(f"runs_are_those_of_the_program_{python.name}", check_runs, python)
 main()

@@ -159,6 +159,13 @@ static const struct rule_case cases[] = {
 	 16777216,
 	 16777217,
 	 "16.0 MiB of the process were swapped out; 0 faults waited for a disk."},
+	{LIMIT_GC_PAUSES_TIME,
+	 {{0}},
+	 FIELD(gc_ns),
+	 500000,
+	 500001,
+	 "Python's garbage collector took 1.5 ms in 3 runs, 5.0% of the time; the longest run "
+	 "500 µs, of generation 2, in step 1."},
 };
 
 static struct host_scenario scenario_of(const struct rule_case *one, double value)
@@ -275,6 +282,18 @@ static void what_stays_or_is_of_operators_could_not_be_allocated_once(void **sta
 	forget();
 }
 
+static void collector_runs_are_judged_only_where_they_were_recorded(void **state)
+{
+	struct host_scenario told = healthy_host;
+
+	(void)state;
+	told.without_gc = 1;
+	evaluate(&told);
+	assert_int_equal(analysis.rules[RULE_GC_PAUSES].state, RULE_NOT_EVALUATED);
+	assert_non_null(strstr(analysis.rules[RULE_GC_PAUSES].reason, "garbage collector"));
+	forget();
+}
+
 static int make_path(void **state)
 {
 	int fd = mkstemp(path);
@@ -295,6 +314,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_found_in_a_healthy_program),
 		cmocka_unit_test(rules_fire_beyond_their_limits_and_not_at_them),
 		cmocka_unit_test(each_limit_has_a_case),
+		cmocka_unit_test(collector_runs_are_judged_only_where_they_were_recorded),
 		cmocka_unit_test(copies_within_a_type_are_no_conversions),
 		cmocka_unit_test(what_stays_or_is_of_operators_could_not_be_allocated_once),
 	};

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Rules about lines that allocate and free again and again. A stack's line is its innermost Python
- * line, else its innermost address in the program itself, else the stack.
- */
+/* Rules about lines that allocate and free again and again. See tools/analysis/rules.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/wire/channel.h"
+#include "tools/analysis/host/stack_line.h"
 #include "tools/analysis/rules.h"
 #include "tools/base/die.h"
 
@@ -25,29 +22,6 @@ struct lines {
 	struct line *items;
 	size_t n;
 };
-
-static bool is_of_program(const struct recorded_process *process, uint32_t module)
-{
-	return module < process->n_modules && process->modules[module].path && process->program &&
-	       strcmp(process->modules[module].path, process->program) == 0;
-}
-
-static uint64_t line_of(const struct recorded_process *process, uint32_t stack)
-{
-	uint64_t own = 0;
-
-	for (uint32_t at = stack; at && at < process->n_stacks; at = process->stacks[at].parent) {
-		uint32_t number = process->stacks[at].address;
-		const struct recorded_address *address =
-			number < process->n_addresses ? &process->addresses[number] : NULL;
-
-		if (address && address->flags & ADDRESS_PYTHON)
-			return UINT64_C(1) << 32 | number;
-		if (address && !own && is_of_program(process, address->module))
-			own = UINT64_C(2) << 32 | number;
-	}
-	return own ? own : stack;
-}
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -97,7 +71,7 @@ static struct lines collect_lines(const struct recorded_process *process, count_
 		count(process, &totals[i], line);
 		if (!line->blocks)
 			continue;
-		line->key = line_of(process, totals[i].stack);
+		line->key = torsh_stack_line(process, totals[i].stack);
 		line->stack_bytes = line->bytes;
 		lines.n++;
 	}

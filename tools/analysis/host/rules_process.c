@@ -2,6 +2,7 @@
 /* Rules about a process's use of the machine. */
 #include <math.h>
 
+#include "tools/analysis/host/gc_figures.h"
 #include "tools/analysis/rules.h"
 
 #define PAGE_BYTES 4096.0 /* the smallest size: larger pages mean fewer faults */
@@ -80,4 +81,34 @@ void torsh_rule_evaluate_swapping(struct evaluation *evaluation)
 				  torsh_percent(swapped, (double)process->rss_peak_bytes));
 	torsh_finding_limit(finding, LIMIT_SWAPPING_SWAPPED, swapped);
 	torsh_finding_add(finding, "major_faults", "faults", (double)process->usage.major_faults);
+}
+
+void torsh_rule_evaluate_gc_pauses(struct evaluation *evaluation)
+{
+	const struct metrics_process *of = evaluation->of;
+	const struct gc_sums *sums = &of->gc.steady;
+	const struct gc_place *place = torsh_gc_time_place(&of->gc);
+	const char *reason = NULL;
+	double whole_ns = torsh_gc_whole_ns(of, &reason), gc_ns = (double)torsh_gc_ns(sums);
+	double gc_pct = torsh_percent(gc_ns, whole_ns);
+	struct finding *finding;
+
+	evaluation->share_of = torsh_gc_share_of(of);
+	if (!torsh_rule_can_evaluate(evaluation, reason) ||
+	    !torsh_limit_passed(LIMIT_GC_PAUSES_TIME, gc_pct))
+		return;
+	finding = torsh_rule_fire(evaluation, gc_pct);
+	if (place) {
+		finding->operator_name = place->operator_name;
+		finding->stack = place->stack;
+		finding->is_stack_of_program = true;
+	}
+	torsh_finding_limit(finding, LIMIT_GC_PAUSES_TIME, gc_pct);
+	torsh_finding_add(finding, "runs", "runs", (double)torsh_gc_runs(sums));
+	torsh_finding_add(finding, "gc_ns", "ns", gc_ns);
+	torsh_finding_add(finding, "longest_ns", "ns", (double)sums->longest_ns);
+	torsh_finding_add(finding, "longest_generation", "generation", sums->longest_generation);
+	if (of->scope.is_of_steps)
+		torsh_finding_add(finding, "longest_step", "step", (double)sums->longest_step);
+	torsh_finding_add(finding, "collected", "objects", (double)sums->collected);
 }

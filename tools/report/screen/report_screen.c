@@ -156,7 +156,7 @@ void torsh_screen_print(const struct overview *overview, const struct prepass *p
 	torsh_screen_processes_main(&processes, time.steps.n);
 	torsh_screen_memory(overview, main);
 	if (prepass)
-		torsh_screen_time(&time, prepass);
+		torsh_screen_time(&time, overview, prepass);
 	else
 		puts("\nLeft out: time, devices and findings (--no-timeline)");
 	torsh_screen_devices(&overview->devices, overview->symbols);

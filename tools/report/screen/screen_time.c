@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/analysis/host/gc_figures.h"
 #include "tools/base/die.h"
 #include "tools/base/size.h"
 #include "tools/ops/step_totals.h"
 #include "tools/report/screen/screen_line.h"
 
 #define OPERATORS_SHOWN 3u
+#define COLLECTOR_PCT_MIN 1.0 /* a smaller share of the time is not worth a line */
 #define CURVE_LEAST 20u /* fewer steps have no curve */
 
 static int compare_operators(const void *a, const void *b)
@@ -162,7 +164,27 @@ static void print_operators(const struct operators *operators)
 	free(text);
 }
 
-void torsh_screen_time(const struct screen_time *time, const struct prepass *prepass)
+/* Of the process where it took most, if that matters. */
+static void print_collector(const struct overview *overview)
+{
+	const struct metrics *metrics = overview->analysis.metrics;
+	const struct metrics_process *worst = NULL;
+	char *text;
+
+	for (size_t i = 0; metrics && i < metrics->n; i++) {
+		if (!worst || torsh_gc_share(&metrics->processes[i]) > torsh_gc_share(worst))
+			worst = &metrics->processes[i];
+	}
+	if (!worst || torsh_gc_share(worst) < COLLECTOR_PCT_MIN)
+		return;
+	text = torsh_gc_sentence(worst);
+	torsh_screen_line(STYLE_PLAIN, 1, "%*s%-*sPython's garbage collector: %s", SCREEN_INDENT,
+			  "", SCREEN_LABEL, "collector", text);
+	free(text);
+}
+
+void torsh_screen_time(const struct screen_time *time, const struct overview *overview,
+		       const struct prepass *prepass)
 {
 	if (!time->steps.n && !time->operators.n)
 		return;
@@ -170,4 +192,5 @@ void torsh_screen_time(const struct screen_time *time, const struct prepass *pre
 	print_curve(time, prepass);
 	print_phases(time);
 	print_operators(&time->operators);
+	print_collector(overview);
 }

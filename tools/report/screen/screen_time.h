@@ -21,6 +21,7 @@ void torsh_screen_time_collect(struct screen_time *time, const struct overview *
 void torsh_screen_time_free(struct screen_time *time);
 
 /* Print the section; nothing without steps and operators. */
-void torsh_screen_time(const struct screen_time *time, const struct prepass *prepass);
+void torsh_screen_time(const struct screen_time *time, const struct overview *overview,
+		       const struct prepass *prepass);
 
 #endif

@@ -223,6 +223,10 @@ void torsh_comparison_finish(struct comparison *comparison)
 {
 	torsh_compare_match(comparison, COMPARE_SITES);
 	torsh_compare_match(comparison, COMPARE_LINES);
+	torsh_compare_match(comparison, COMPARE_PEAK);
+	torsh_compare_match(comparison, COMPARE_STACKS);
+	torsh_compare_fold_small(comparison, COMPARE_PEAK);
+	torsh_compare_fold_small(comparison, COMPARE_STACKS);
 	judge_totals(comparison);
 	for (enum compare_table table = 0; table < N_COMPARE_TABLES; table++)
 		judge_rows(comparison, table);

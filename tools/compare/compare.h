@@ -33,12 +33,14 @@ enum compare_total {
 };
 
 /* TABLE(NAME, name, unit of the first amount, its name, unit of the second, its name, heading) */
-#define COMPARE_TABLES                                                       \
-	TABLE(SITES, sites, BYTES, bytes, COUNT, blocks, "leaks")            \
-	TABLE(OPS, ops, NS, self_cpu_ns, FLOPS, self_flops_all, "operators") \
-	TABLE(MODULES, modules, NS, total_ns, FLOPS, flops_all, "modules")   \
-	TABLE(KERNELS, kernels, NS, total_ns, COUNT, calls, "kernels")       \
-	TABLE(LINES, lines, NS, self_cpu_ns, FLOPS, self_flops_all, "lines of yours")
+#define COMPARE_TABLES                                                                \
+	TABLE(SITES, sites, BYTES, bytes, COUNT, blocks, "leaks")                     \
+	TABLE(PEAK, peak, BYTES, bytes, COUNT, blocks, "held at the peak")            \
+	TABLE(OPS, ops, NS, self_cpu_ns, FLOPS, self_flops_all, "operators")          \
+	TABLE(MODULES, modules, NS, total_ns, FLOPS, flops_all, "modules")            \
+	TABLE(KERNELS, kernels, NS, total_ns, COUNT, calls, "kernels")                \
+	TABLE(LINES, lines, NS, self_cpu_ns, FLOPS, self_flops_all, "lines of yours") \
+	TABLE(STACKS, stacks, NS, self_cpu_ns, FLOPS, self_flops_all, "operators by stack")
 
 enum compare_table {
 #define TABLE(NAME, name, unit, first, other_unit, second, text) COMPARE_##NAME,
@@ -69,7 +71,7 @@ enum compare_status {
 extern const char *const torsh_compare_status_names[N_STATUSES];
 
 struct compare_row {
-	const char *name; /* of an operator, a module or a kernel; NULL for stacks and lines */
+	const char *name; /* of what has no place; NULL for stacks and lines */
 	bool is_on[N_COMPARE_SIDES]; /* some run of that set has it */
 	struct place places[N_COMPARE_SIDES]; /* of stacks and lines */
 	bool is_moved; /* the user's line has another number or is in another file */
@@ -137,6 +139,9 @@ struct compare_row *torsh_compare_row(struct comparison *comparison, enum compar
 
 /* Merge the rows of stacks or lines that are the same place before and after. */
 void torsh_compare_match(struct comparison *comparison, enum compare_table table);
+
+/* Merge the rows with less than 0.1 % of the first amount in each run into one, if they are many. */
+void torsh_compare_fold_small(struct comparison *comparison, enum compare_table table);
 
 /* Add a sentence; takes text. */
 void torsh_compare_note(struct comparison *comparison, char *text);

@@ -284,7 +284,7 @@ static bool is_file_moved(const struct matcher *matcher, const struct place *bef
 {
 	bool is_moved = false, is_line = before->n_frames == 1;
 
-	if (before->n_frames != after->n_frames)
+	if (before->n_frames != after->n_frames || before->operator_name != after->operator_name)
 		return false;
 	for (size_t i = 0; i < before->n_frames; i++) {
 		const struct frame *x = before->frames[i], *y = after->frames[i];
@@ -333,6 +333,8 @@ static void begin(struct matcher *matcher)
 		struct compare_row *row = &rows->items[i];
 		enum compare_side side = !row->is_on[COMPARE_BEFORE];
 
+		if (row->name)
+			continue;
 		list_names(&matcher->names[side], &row->places[side]);
 		list_files(&matcher->files[side], &row->places[side]);
 		if (side == COMPARE_BEFORE)

@@ -9,6 +9,7 @@
 #include "tools/device/kernels/kernels.h"
 #include "tools/memory/growth.h"
 #include "tools/memory/leaks/leaks.h"
+#include "tools/memory/leaks/peak_holders.h"
 #include "tools/memory/peak.h"
 #include "tools/ops/module_totals.h"
 
@@ -84,11 +85,57 @@ static void measure_leaks(const struct measuring *at, bool is_known)
 		const struct allocation_site *site = &leaks.found.items[i];
 		struct place place;
 
-		torsh_place_make(&place, site->frames, site->n_frames);
+		torsh_place_make(&place, site->frames, site->n_frames, NULL);
 		add_place(at, COMPARE_SITES, &place, site->bytes, site->blocks);
 	}
 	torsh_leaks_free(&leaks);
 	restart_suppressions(of->suppress, n_rules);
+}
+
+/* Sites so small that their stacks are not compared. */
+#define LEAST_PART_NAMED 2000u
+#define SITES_NAMED 1000u /* of so few all are */
+
+static void add_imports(const struct measuring *at, const struct kept_imports *imports)
+{
+	for (size_t i = 0; i < imports->n; i++) {
+		const struct kept_import *import = &imports->items[i];
+		char *name = torsh_need_text("imports of packages: %s", import->package);
+
+		add_named(at, COMPARE_PEAK, name, import->bytes, import->blocks);
+		free(name);
+	}
+}
+
+static void measure_peak(const struct measuring *at, const struct peak *peak)
+{
+	const struct compare_run *of = at->of;
+	struct peak_holders holders = {.sites.view = of->view};
+	struct allocation_sites *sites = &holders.sites;
+	size_t n;
+
+	torsh_peak_holders_find(&holders, peak, of->recording, of->symbols);
+	add_imports(at, &holders.imports);
+	torsh_sites_merge_stacks(sites, of->symbols);
+	torsh_sites_sort(sites, ORDER_BYTES);
+	n = sites->n <= SITES_NAMED
+		    ? sites->n
+		    : torsh_sites_put_large_first(sites, peak->bytes / LEAST_PART_NAMED);
+	torsh_sites_name(sites, of->symbols, n);
+	for (size_t i = 0; i < sites->n; i++) {
+		const struct allocation_site *site = &sites->items[i];
+		struct place place;
+
+		if (!site->frames) {
+			add_named(at, COMPARE_PEAK, "stacks below 0.05%", site->bytes,
+				  site->blocks);
+			continue;
+		}
+		torsh_place_make(&place, site->frames, site->n_frames, NULL);
+		add_place(at, COMPARE_PEAK, &place, site->bytes, site->blocks);
+	}
+	torsh_peak_holders_free(&holders);
+	at->comparison->tables[COMPARE_PEAK].n_measured++;
 }
 
 static void measure_growth(const struct measuring *at, bool is_known)
@@ -117,6 +164,8 @@ static void measure_memory(const struct measuring *at)
 
 	measure_leaks(at, is_known);
 	set_total(at, COMPARE_peak_bytes, is_known && peak.is_known, peak.bytes);
+	if (is_known && peak.is_known)
+		measure_peak(at, &peak);
 	measure_growth(at, is_known);
 }
 
@@ -165,7 +214,7 @@ static void measure_operators(const struct measuring *at)
 	at->comparison->tables[COMPARE_OPS].n_measured++;
 }
 
-/* Sums operators by the user's line that ran them. */
+/* Operators by the user's line that ran them, and by their whole stack. */
 static void measure_lines(const struct measuring *at)
 {
 	struct operators operators = {0};
@@ -181,10 +230,14 @@ static void measure_lines(const struct measuring *at)
 		if (torsh_place_make_line(&place, frames, n))
 			add_place(at, COMPARE_LINES, &place, total->self_cpu_ns,
 				  total->self_flops_all);
+		torsh_place_make(&place, frames, n,
+				 torsh_intern(&at->comparison->texts, total->name));
+		add_place(at, COMPARE_STACKS, &place, total->self_cpu_ns, total->self_flops_all);
 		free(frames);
 	}
 	torsh_operators_free(&operators);
 	at->comparison->tables[COMPARE_LINES].n_measured++;
+	at->comparison->tables[COMPARE_STACKS].n_measured++;
 }
 
 static void measure_modules(const struct measuring *at)

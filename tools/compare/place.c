@@ -38,6 +38,8 @@ static char *make_shape(const struct place *place, bool has_functions)
 	size_t n_text;
 	FILE *out = torsh_need(open_memstream(&text, &n_text));
 
+	if (place->operator_name)
+		fprintf(out, "%s\n", place->operator_name);
 	for (size_t i = 0; i < place->n_frames; i++) {
 		const struct frame *frame = place->frames[i];
 		const char *function = frame->function ? frame->function : "?";
@@ -51,8 +53,10 @@ static char *make_shape(const struct place *place, bool has_functions)
 	return text;
 }
 
-void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames)
+void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames,
+		      const char *operator_name)
 {
+	place->operator_name = operator_name;
 	place->frames = torsh_need_items(NULL, 0, n_frames, sizeof(struct frame *));
 	place->n_frames = n_frames;
 	for (size_t i = 0; i < n_frames; i++)
@@ -67,7 +71,7 @@ bool torsh_place_make_line(struct place *place, const struct frame *const *frame
 	const struct frame *user = find_user_frame(frames, n_frames);
 
 	if (user)
-		torsh_place_make(place, &user, 1);
+		torsh_place_make(place, &user, 1, NULL);
 	return user;
 }
 

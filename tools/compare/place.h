@@ -12,13 +12,15 @@
 struct place {
 	const struct frame **frames; /* innermost first; the place owns the array */
 	size_t n_frames;
+	const char *operator_name; /* that ran there, interned; NULL: none */
 	const struct frame *user; /* the user's line; NULL: none */
 	char *shape; /* a line for each frame: function and file name */
 	char *files; /* likewise without the functions */
 };
 
 /* Fill a place from frames, which are copied. */
-void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames);
+void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames,
+		      const char *operator_name);
 
 /* Fill a place with the user's line of these frames alone; returns false if there is none. */
 bool torsh_place_make_line(struct place *place, const struct frame *const *frames, size_t n_frames);

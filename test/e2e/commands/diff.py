@@ -6,6 +6,7 @@ be, and that each figure is the one that the other commands print of each record
 """
 
 import pathlib
+import re
 import shutil
 import sys
 import xml.etree.ElementTree
@@ -134,6 +135,37 @@ def functions_of_a_renamed_file_are_moved():
 
 
 @case
+def who_held_the_peak_is_compared():
+    before, after = server("before"), server("after", leaked=100)
+    document = diff(before, after)
+    rows = [(row["status"], row["user_frame"] and row["user_frame"]["line"], *pair(row["bytes"])) for row in document["peak"]]
+    assert ("worse", 6, 50 * 4097, 50 * 4196) in rows and ("same", 11, 20000, 20000) in rows, rows
+    for side, recording in (("before", before), ("after", after)):
+        expect_equal(sum(row["bytes"][side] for row in document["peak"]), peak(recording)["attributed_bytes"], f"bytes of all holders {side}")
+    text = torsh("diff", before, after)
+    assert "held at the peak: 1 changed, 1 the same" in text, text
+
+
+@case
+def the_page_has_the_time_of_operators_and_modules():
+    before, _ = made(ranks=2, operators=202)
+    kept, page = scratch("kept") / "before.torsh", scratch("page") / "diff.html"
+    kept.write_bytes(pathlib.Path(before).read_bytes())
+    after, _ = made(ranks=2, operators=404)
+    torsh("diff", "--html", "-o", page, kept, after)
+    document = data_of(page)["diff"]
+    with opened(page) as report:
+        report.open()
+        for source, root, table in (("stacks", "time in operators", "ops"), ("modules", "time in modules", "modules")):
+            report.click(f"#flame [data-value={source}]")
+            report.js("document.querySelector('.icicle canvas').focus()")
+            report.press("Escape")
+            report.until(f"document.querySelector('#flame [role=status]').textContent.startsWith('{root}')")
+            report.type("#flame-search", document[table][0]["name"].split(":")[0])
+            assert "before 0" not in report.texts("#flame [role=status]")[0], report.texts("#flame [role=status]")
+
+
+@case
 def the_page_shows_the_same_changes():
     before, after = server("before"), server("after", frees=1, above="\n")
     page, hostile = scratch("page") / "diff.html", scratch("hostile<") / "script><img src=x>.torsh"
@@ -160,6 +192,14 @@ def the_page_shows_the_same_changes():
         assert "before" in report.texts("#flame [role=status]")[0], report.texts("#flame [role=status]")
         report.click("#sites .opener")
         assert report.texts("#sites .details li"), "a row opens no stack"
+        of_leaks = report.js(pixels)
+        report.click("#flame [data-value=peak]")
+        assert report.js(pixels) != of_leaks, "the flame graph of the peak is that of leaks"
+        report.press("Escape")
+        report.until("document.querySelector('#flame [role=status]').textContent.startsWith('held at the peak')")
+        [status], whole = report.texts("#flame [role=status]"), re.search(r"^heap peak +(\S+ \S+)", torsh("diff", before, after), re.M)[1]
+        assert f"before {whole}," in status, (whole, status)
+        assert report.texts("#peak tbody tr"), "no table of the peak"
         report.screenshot(BUILD / "test/screens/diff.png")
     torsh("diff", "-o", page, before, after, expect=2)
 

@@ -18,7 +18,7 @@ static const char doc[] =
 	"less are the same, of three runs on each side 2 %, other figures 1 %; rows with less than a hundredth of the time are "
 	"left out. Stacks are matched by functions and file names, not by addresses, folders or lines: what moved to another "
 	"line or into a file of another name, and a function that has another name in the same place, is the same and is shown as such. The page of --html has the tables and a flame graph of what "
-	"changed in leaks. Exit status 1 when a "
+	"changed in leaks, at the peak, in operators (by stack where stacks were recorded) or in modules. Exit status 1 when a "
 	"figure grows beyond a limit.";
 
 enum {

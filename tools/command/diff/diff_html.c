@@ -18,14 +18,14 @@ static void put_paths(struct json_writer *json, const char *name, const char *co
 	torsh_json_end_array(json);
 }
 
-/* The categories of the frames of each stack, in the order of the rows in "diff". */
-static void put_categories(struct json_writer *json, const struct diff_view *view)
+/* The categories of the frames of each stack of a table, in the order of its rows. */
+static void put_table(struct json_writer *json, const char *name, const struct diff_view *view,
+		      enum compare_table table)
 {
-	const struct compare_rows *rows = &view->comparison->tables[COMPARE_SITES];
+	const struct compare_rows *rows = &view->comparison->tables[table];
 	size_t n = view->limit && view->limit < rows->n ? view->limit : rows->n;
 
-	torsh_json_begin_object(json, "categories");
-	torsh_json_begin_array(json, "sites");
+	torsh_json_begin_array(json, name);
 	for (size_t i = 0; i < n; i++) {
 		const struct place *place = torsh_diff_place(&rows->items[i]);
 
@@ -35,6 +35,14 @@ static void put_categories(struct json_writer *json, const struct diff_view *vie
 		torsh_json_end_array(json);
 	}
 	torsh_json_end_array(json);
+}
+
+static void put_categories(struct json_writer *json, const struct diff_view *view)
+{
+	torsh_json_begin_object(json, "categories");
+	put_table(json, "sites", view, COMPARE_SITES);
+	put_table(json, "peak", view, COMPARE_PEAK);
+	put_table(json, "stacks", view, COMPARE_STACKS);
 	torsh_json_end_object(json);
 }
 

@@ -60,6 +60,12 @@ static void emit_place(struct json_writer *json, const struct compare_row *row)
 	}
 }
 
+/* Stacks are in these tables; those of the others have a name or a line alone. */
+static bool has_stacks(enum compare_table table)
+{
+	return table == COMPARE_SITES || table == COMPARE_PEAK || table == COMPARE_STACKS;
+}
+
 static void emit_row(struct json_writer *json, enum compare_table table,
 		     const struct compare_row *row)
 {
@@ -67,13 +73,15 @@ static void emit_row(struct json_writer *json, enum compare_table table,
 
 	torsh_json_begin_object(json, NULL);
 	torsh_json_put_text(json, "status", torsh_compare_status_names[row->status]);
-	if (row->name)
+	if (row->name || table == COMPARE_PEAK || table == COMPARE_STACKS)
 		torsh_json_put_text(json, "name", row->name);
-	else
+	if (table == COMPARE_STACKS)
+		torsh_json_put_text(json, "operator", place->operator_name);
+	if (!row->name || has_stacks(table))
 		emit_place(json, row);
 	for (size_t i = 0; i < COMPARE_AMOUNTS; i++)
 		emit_change(json, names_of_tables[table].amounts[i], &row->changes[i], false);
-	if (table == COMPARE_SITES)
+	if (has_stacks(table))
 		torsh_parts_emit_stack(json, place->frames, place->n_frames);
 	torsh_json_end_object(json);
 }

@@ -133,6 +133,10 @@ static const char *where_of(const struct compare_row *row, char *out)
 	*out = '\0';
 	if (row->name)
 		return row->name;
+	if (place->operator_name) {
+		append(out, place->operator_name);
+		append(out, " at ");
+	}
 	if (place->user) {
 		append_line(out, place->user);
 		append(out, " ");
@@ -215,7 +219,7 @@ static void print_table(const struct diff_view *view, enum compare_table table)
 		print_row(view, table, &rows->items[i]);
 	if (n_changed > n_limit)
 		printf("  ... and %zu more; --limit 0 shows all\n", n_changed - n_limit);
-	if (table == COMPARE_SITES)
+	if (table == COMPARE_SITES || table == COMPARE_PEAK)
 		print_moved(rows, n_limit);
 }
 

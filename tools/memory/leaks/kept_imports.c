@@ -82,11 +82,23 @@ static int compare_counts(const void *a, const void *b)
 	return (*one > *other) - (*one < *other);
 }
 
+/* Returns the line of each stack that allocated, by its total; the caller frees them. */
+static uint32_t *find_lines(struct address_kinds *kinds)
+{
+	const struct recorded_process *process = kinds->process;
+	const struct recorded_total *totals = process->totals.items;
+	uint32_t *lines = torsh_need_items(NULL, 0, process->totals.n + 1, sizeof(*lines));
+
+	for (size_t i = 0; i < process->totals.n; i++)
+		lines[i] = line_of(kinds, totals[i].stack);
+	return lines;
+}
+
 /*
  * Returns an upper bound of how often a Python line ran: each call allocates something once. The
  * tenth with the lowest counts is ignored, because some is allocated only by the first call.
  */
-static uint64_t calls_of(struct address_kinds *kinds, uint32_t line)
+static uint64_t calls_of(struct address_kinds *kinds, const uint32_t *lines, uint32_t line)
 {
 	const struct recorded_process *process = kinds->process;
 	const struct recorded_total *totals = process->totals.items;
@@ -94,7 +106,7 @@ static uint64_t calls_of(struct address_kinds *kinds, uint32_t line)
 	size_t n = 0, n_room = 0;
 
 	for (size_t i = 0; i < process->totals.n; i++) {
-		uint32_t other = line_of(kinds, totals[i].stack);
+		uint32_t other = lines[i];
 
 		if (!other || process->stacks[other].address != process->stacks[line].address ||
 		    key_of(kinds, other) != key)
@@ -182,6 +194,7 @@ static void drop_growing(struct found_import *found, struct address_kinds *kinds
 {
 	struct keyed_site *keyed = torsh_need_items(NULL, 0, n + 1, sizeof(*keyed));
 	uint64_t lifetime_ns = lifetime_of(sites, n);
+	uint32_t *lines = find_lines(kinds);
 	size_t n_keyed = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -194,12 +207,13 @@ static void drop_growing(struct found_import *found, struct address_kinds *kinds
 		for (end = first; end < n_keyed && keyed[end].key == keyed[first].key;)
 			end++;
 		if (!is_growing(keyed + first, end - first, lifetime_ns) ||
-		    calls_of(kinds, line_of(kinds, keyed[first].site->stack)) < FEW_CALLS)
+		    calls_of(kinds, lines, line_of(kinds, keyed[first].site->stack)) < FEW_CALLS)
 			continue;
 		for (size_t i = first; i < end; i++)
 			*keyed[i].import = 0;
 	}
 	free(keyed);
+	free(lines);
 }
 
 char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,

@@ -9,6 +9,7 @@
 #include "tools/base/size.h"
 #include "tools/frames/blamed_line.h"
 #include "tools/frames/short_name.h"
+#include "tools/memory/leaks/peak_holders.h"
 #include "tools/report/screen/screen_line.h"
 #include "tools/report/text.h"
 #include "tools/terminal/columns.h"
@@ -69,64 +70,27 @@ static void print_curve(const struct recorded_process *process, enum curve curve
 
 /* ---- who held the peak ----------------------------------------------------------------------- */
 
-/*
- * The sites of the peak, divided: imports has what imports of packages keep, lines has the others.
- */
+/* The first n_named sites have names and are sorted. */
 struct holders {
-	struct kept_imports imports;
-	struct allocation_sites lines;
+	struct peak_holders all;
 	size_t n_named;
 };
 
-/* Divide n sites of one process. */
-static void divide(struct holders *holders, const struct allocation_site *sites, size_t n,
-		   struct symbols *symbols)
-{
-	struct address_kinds kinds;
-	struct import_runs runs;
-	char **packages;
-
-	torsh_address_kinds_start(&kinds, sites->process, symbols);
-	torsh_import_runs_find(&runs, &kinds);
-	packages = torsh_kept_imports_find(&kinds, &runs, sites, n);
-	for (size_t i = 0; i < n; i++) {
-		if (packages && packages[i])
-			torsh_kept_imports_add(&holders->imports, &sites[i], packages[i], false);
-		else
-			torsh_sites_put(&holders->lines, &sites[i]);
-	}
-	torsh_kept_imports_free_packages(packages, n);
-	torsh_import_runs_end(&runs);
-	torsh_address_kinds_end(&kinds);
-}
-
 static void find_holders(struct holders *holders, const struct overview *overview)
 {
-	struct allocation_sites all = {.view = overview->peak.view};
+	struct allocation_sites *sites = &holders->all.sites;
 
-	*holders = (struct holders){.lines.view = overview->peak.view};
-	torsh_peak_collect(&all, &overview->highest, overview->recording);
-	for (size_t i = 0, end; i < all.n; i = end) {
-		for (end = i + 1; end < all.n && all.items[end].process == all.items[i].process;)
-			end++;
-		divide(holders, all.items + i, end - i, overview->symbols);
-	}
-	torsh_sites_free(&all);
-	torsh_kept_imports_sort(&holders->imports);
-	torsh_sites_merge_stacks(&holders->lines, overview->symbols);
-	torsh_sites_merge_alike(&holders->lines, overview->symbols);
-	torsh_sites_sort(&holders->lines, ORDER_BYTES);
-	holders->n_named = holders->lines.n < SITES_NAMED ? holders->lines.n : SITES_NAMED;
-	torsh_sites_name(&holders->lines, overview->symbols, holders->n_named);
-	torsh_sites_sort(&holders->lines, ORDER_BYTES);
-	if (holders->n_named > holders->lines.n)
-		holders->n_named = holders->lines.n;
-}
-
-static void free_holders(struct holders *holders)
-{
-	free(holders->imports.items);
-	torsh_sites_free(&holders->lines);
+	*holders = (struct holders){.all.sites.view = overview->peak.view};
+	torsh_peak_holders_find(&holders->all, &overview->highest, overview->recording,
+				overview->symbols);
+	torsh_sites_merge_stacks(sites, overview->symbols);
+	torsh_sites_merge_alike(sites, overview->symbols);
+	torsh_sites_sort(sites, ORDER_BYTES);
+	holders->n_named = sites->n < SITES_NAMED ? sites->n : SITES_NAMED;
+	torsh_sites_name(sites, overview->symbols, holders->n_named);
+	torsh_sites_sort(sites, ORDER_BYTES);
+	if (holders->n_named > sites->n)
+		holders->n_named = sites->n;
 }
 
 /* The memory held by a line of the program. */
@@ -164,7 +128,7 @@ static size_t find_lines(const struct holders *holders, struct held_line *lines)
 	size_t n = 0;
 
 	for (size_t i = 0; i < holders->n_named; i++) {
-		const struct allocation_site *site = &holders->lines.items[i];
+		const struct allocation_site *site = &holders->all.sites.items[i];
 		char *text = line_text(site);
 		size_t k = 0;
 
@@ -216,20 +180,20 @@ static void print_holders(const struct overview *overview)
 	find_holders(&holders, overview);
 	lines = torsh_need_items(NULL, 0, holders.n_named + 1, sizeof(*lines));
 	n = find_lines(&holders, lines);
-	shows_imports = holders.imports.bytes != 0;
+	shows_imports = holders.all.imports.bytes != 0;
 	for (size_t i = 0; i < n && i < LINES_SHOWN; i++) {
-		if (shows_imports && holders.imports.bytes > lines[i].bytes) {
-			print_imports(&holders.imports, whole);
+		if (shows_imports && holders.all.imports.bytes > lines[i].bytes) {
+			print_imports(&holders.all.imports, whole);
 			shows_imports = false;
 		}
 		print_held(lines[i].bytes, whole, lines[i].text);
 	}
 	if (shows_imports)
-		print_imports(&holders.imports, whole);
+		print_imports(&holders.all.imports, whole);
 	for (size_t i = 0; i < n; i++)
 		free(lines[i].text);
 	free(lines);
-	free_holders(&holders);
+	torsh_peak_holders_free(&holders.all);
 }
 
 /* ---- the section ----------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@ export const KIND = {NATIVE: 0, PYTHON: 1, CUT: 2, LABEL: 3, OTHERS: 4, IMPORT: 
 
 /* The order of enum html_frame_category in html_frames.h: which one a frame is, the writer of the page decides. */
 const CATEGORIES = ["own", "library", "imports", "native", "runtime", "label"];
+export const LABEL = CATEGORIES.indexOf("label");
 
 /** "std::map<int, long>::at" is "std::map<…>::at". */
 export function shortFunction(name) {

@@ -4,7 +4,7 @@
 
 import {append, choice, h, replace} from "../dom.js";
 import {bytes, count, percent, si, time, visible} from "../format.js";
-import {describe, KIND} from "../frames.js";
+import {describe, KIND, LABEL} from "../frames.js";
 import {Icicle, Tip} from "../icicle.js";
 import {table} from "../table.js";
 import {themeButton} from "../theme.js";
@@ -13,10 +13,12 @@ import {matcher} from "../tree.js";
 const TOTALS = [["leaked_bytes", "Leaked", bytes], ["leaked_blocks", "Leaked blocks", count], ["peak_bytes", "Heap peak", bytes], ["growth_bytes_per_step", "Growth, per step", bytes]];
 const KINDS = [
 	{id: "sites", title: "Leaks", amounts: [["bytes", "Bytes", bytes], ["blocks", "Blocks", count]]},
+	{id: "peak", title: "Held at the peak", amounts: [["bytes", "Bytes", bytes], ["blocks", "Blocks", count]]},
 	{id: "ops", title: "Operators", amounts: [["self_cpu_ns", "Own time", time], ["self_flops_all", "FLOPs", si]]},
 	{id: "modules", title: "Modules", amounts: [["total_ns", "Time", time], ["flops_all", "FLOPs", si]]},
 	{id: "kernels", title: "Kernels", amounts: [["total_ns", "Time", time], ["calls", "Calls", count]]},
 	{id: "lines", title: "Lines of yours", amounts: [["self_cpu_ns", "Own time of operators", time], ["self_flops_all", "FLOPs", si]]},
+	{id: "stacks", title: "Operators by stack", amounts: [["self_cpu_ns", "Own time", time], ["self_flops_all", "FLOPs", si]]},
 ];
 const WORDS = {fixed: "less", better: "less", new: "more", worse: "more", same: "soft"};
 
@@ -32,21 +34,56 @@ function changeText(figure, text) {
 	return figure.is_change ? signed(changeOf(figure), text) : "=";
 }
 
-/* ---- leaks as a graph ---- */
+/* ---- changes as a graph ---- */
 
 function frameOf(frame) {
 	return describe({function: frame.function, file: frame.file ?? "", module: frame.module ?? "", line: frame.line ?? 0, category: frame.category,
 		kind: frame.language === "python" ? KIND.PYTHON : KIND.NATIVE});
 }
 
-/** Merge stacks of both sides into one tree by functions and places; the chosen side gives the width of nodes. */
-function changeGraph(sites, side) {
+function labelOf(text) {
+	return describe({function: text, file: "", module: "", line: 0, category: LABEL, kind: KIND.LABEL});
+}
+
+/** Rows of stacks as paths from the outermost frame, with what was there before and after. */
+function stackPaths(rows, amount) {
+	const frames = new Map();
+	const known = (key, make) => frames.get(key) ?? frames.set(key, make()).get(key);
+	const label = (text) => known(text, () => labelOf(text));
+	const numbered = (frame) => known(JSON.stringify([frame.function, frame.file ?? frame.module, frame.line]), () => frameOf(frame));
+	return rows.map((row) => ({before: row[amount].before, after: row[amount].after,
+		path: row.name ? [label(row.name)] : [...row.stack.toReversed().map(numbered), ...row.operator ? [label(row.operator)] : []]}));
+}
+
+/** Modules as paths by their names, "0.attn:Attention": what is in no inner module is a module's own. */
+function modulePaths(rows) {
+	const byPath = new Map(rows.map((row) => [row.name.replace(/:.*$/, ""), {row, label: labelOf(row.name), inner: {before: 0, after: 0}}]));
+	const parentOf = (path) => {
+		do
+			path = path.includes(".") ? path.replace(/\.[^.]*$/, "") : "";
+		while (path && !byPath.has(path));
+		return path;
+	};
+	for (const [path, {row}] of byPath) {
+		const around = byPath.get(parentOf(path));
+		for (const side of around ? ["before", "after"] : [])
+			around.inner[side] += row.total_ns[side];
+	}
+	return [...byPath].map(([path, {row, inner}]) => {
+		const labels = [];
+		for (let at = path; at; at = parentOf(at))
+			labels.unshift(byPath.get(at).label);
+		return {path: labels, before: Math.max(0, row.total_ns.before - inner.before), after: Math.max(0, row.total_ns.after - inner.after)};
+	});
+}
+
+/** Paths of both sides as one tree by functions and places; a node is as wide as the side that is chosen. */
+function changeGraph(paths, side) {
 	const frames = [], numbers = new Map(), graph = {frames, parent: [-1], frame: [-1], before: [0], after: [0], depth: [0], children: [[]]}, index = new Map();
 	const number = (frame) => {
-		const key = JSON.stringify([frame.function, frame.file ?? frame.module, frame.line]);
-		if (!numbers.has(key))
-			numbers.set(key, frames.push(frameOf(frame)) - 1);
-		return numbers.get(key);
+		if (!numbers.has(frame))
+			numbers.set(frame, frames.push(frame) - 1);
+		return numbers.get(frame);
 	};
 	const child = (parent, frame) => {
 		const key = `${parent} ${frame}`;
@@ -63,18 +100,18 @@ function changeGraph(sites, side) {
 		}
 		return node;
 	};
-	for (const site of sites) {
+	for (const {path, before, after} of paths) {
 		let node = 0;
-		for (const frame of [null, ...site.stack.toReversed()]) {
+		for (const frame of [null, ...path]) {
 			node = frame ? child(node, number(frame)) : 0;
-			graph.before[node] += site.bytes.before;
-			graph.after[node] += site.bytes.after;
+			graph.before[node] += before;
+			graph.after[node] += after;
 		}
 	}
 	graph.n = graph.parent.length;
 	graph.total = graph.after.map((after, i) => after - graph.before[i]);
 	graph.size = Float64Array.from(side === "both" ? graph.after.map((after, i) => Math.max(after, graph.before[i])) : graph[side]);
-	/* With both sides, a node's larger side may be narrower than its children: widen it. */
+	/* Of the larger side a node may be narrower than what is inside of it. */
 	for (let i = graph.n - 1; i >= 0 && side === "both"; i--)
 		graph.size[i] = Math.max(graph.size[i], graph.children[i].reduce((sum, one) => sum + graph.size[one], 0));
 	for (const list of graph.children)
@@ -83,28 +120,41 @@ function changeGraph(sites, side) {
 	return graph;
 }
 
-function linesOf(graph, node) {
-	const {before, after} = {before: graph.before[node], after: graph.after[node]}, frame = graph.frames[graph.frame[node]];
-	return [frame ? frame.fullName : "all leaks", frame?.fullPlace ?? "", `before ${bytes(before)}, after ${bytes(after)}`, signed(after - before, bytes)];
+/** What the flame graph can show: [id, title, name of the root, paths, text of an amount]. */
+function sourcesOf(diff) {
+	const time_ = diff.stacks.length ? stackPaths(diff.stacks, "self_cpu_ns") : stackPaths(diff.ops, "self_cpu_ns");
+	return [
+		["sites", "leaks", "all leaks", stackPaths(diff.sites, "bytes"), bytes],
+		["peak", "the peak", "held at the peak", stackPaths(diff.peak, "bytes"), bytes],
+		["stacks", "operators", "time in operators", time_, time],
+		["modules", "modules", "time in modules", modulePaths(diff.modules), time],
+	].filter(([, , , paths]) => paths.some(({before, after}) => before || after));
 }
 
 function flamePanel(diff, tip) {
-	const {sites} = diff;
-	if (!sites.some((site) => site.bytes.before || site.bytes.after))
+	const sources = sourcesOf(diff);
+	if (!sources.length)
 		return null;
-	const words = h("p", {class: "soft", role: "status"}), state = {side: sites.some((site) => site.bytes.after) ? "after" : "before"};
+	const words = h("p", {class: "soft", role: "status"}), heading = h("h2", {}, "Where it changed"), state = {};
+	const linesOf = (graph, node) => {
+		const [, , root, , text] = state.source, before = graph.before[node], after = graph.after[node], frame = graph.frames[graph.frame[node]];
+		return [frame ? frame.fullName : root, frame?.fullPlace ?? "", `before ${text(before)}, after ${text(after)}`, signed(after - before, text)];
+	};
 	const icicle = new Icicle({tip, describe: linesOf, onselect: (graph, node) => replace(words, linesOf(graph, node).filter(Boolean).join(" · "))});
-	icicle.rootName = "all leaks";
-	const show = (side) => {
-		state.side = side;
-		icicle.show(changeGraph(sites, side), true);
+	const show = (change) => {
+		Object.assign(state, change);
+		icicle.rootName = state.source[2];
+		icicle.show(changeGraph(state.source[3], state.side), true);
 	};
 	const search = h("input", {type: "search", class: "filter", id: "flame-search", placeholder: "Search", "aria-label": "Search frames",
 		oninput: (event) => icicle.find(event.target.value ? matcher(event.target.value) : null)});
 	document.addEventListener("torsh-theme", () => icicle.draw());
-	const panel = h("section", {class: "panel", id: "flame"}, h("div", {class: "head"}, h("h2", {}, "Where leaks changed"), h("span", {class: "soft"}, "red grew, blue shrank")),
-		h("div", {class: "controls"}, choice("Width", [["before", "before"], ["after", "after"], ["both", "the larger"]], state.side, show), search), icicle.element, words);
-	show(state.side);
+	const isAfter = sources[0][3].some(({after}) => after), first = {source: sources[0], side: isAfter ? "after" : "before"};
+	const panel = h("section", {class: "panel", id: "flame"}, h("div", {class: "head"}, heading, h("span", {class: "soft"}, "red grew, blue shrank")),
+		h("div", {class: "controls"},
+			choice("Of", sources.map(([id, title]) => [id, title]), first.source[0], (id) => show({source: sources.find((one) => one[0] === id)})),
+			choice("Width", [["before", "before"], ["after", "after"], ["both", "the larger"]], first.side, (side) => show({side})), search), icicle.element, words);
+	show(first);
 	return panel;
 }
 
@@ -126,14 +176,14 @@ function lineText(frame) {
 }
 
 function whereText(row) {
-	if (row.name !== undefined)
+	if (row.name)
 		return row.name;
 	const place = lineText(row.user_frame) || (row.stack?.[0]?.function ?? "?");
-	return [place, row.moved_from && `was at ${lineText(row.moved_from)}`, row.renamed && `${row.renamed.to} was ${row.renamed.from}`].filter(Boolean).join(", ");
+	return [row.operator ? `${row.operator} at ${place}` : place, row.moved_from && `was at ${lineText(row.moved_from)}`, row.renamed && `${row.renamed.to} was ${row.renamed.from}`].filter(Boolean).join(", ");
 }
 
 function stackOfRow(row) {
-	return row.stack ? h("ol", {class: "stack"}, row.stack.map((frame) => h("li", {class: "code"}, h("bdi", {}, frameOf(frame).label)))) : null;
+	return row.stack?.length ? h("ol", {class: "stack"}, row.stack.map((frame) => h("li", {class: "code"}, h("bdi", {}, frameOf(frame).label)))) : null;
 }
 
 function tablePanel(diff, {id, title, amounts}) {
@@ -142,7 +192,7 @@ function tablePanel(diff, {id, title, amounts}) {
 		return null;
 	const left = diff.omitted[id];
 	return h("section", {class: "panel", id}, h("div", {class: "head"}, h("h2", {}, title), h("span", {class: "soft"}, `${count(changed)} changed, ${count(rows.length - changed)} the same`)),
-		table({rows, label: title, first: 25, sortBy: 4, filterText: whereText, details: id === "sites" ? stackOfRow : undefined, note: left ? `${count(left)} more are left out` : null, columns: [
+		table({rows, label: title, first: 25, sortBy: 4, filterText: whereText, details: rows.some((row) => row.stack) ? stackOfRow : undefined, note: left ? `${count(left)} more are left out` : null, columns: [
 			{title: "Status", isText: true, value: (row) => row.status, cell: (row) => h("span", {class: WORDS[row.status]}, row.status)},
 			{title: `${heading} before`, value: (row) => row[main].before, text},
 			{title: "after", value: (row) => row[main].after, text},

@@ -80,6 +80,18 @@ static const struct argp_option options_steps[] = {
 	{0},
 };
 
+/* For those that can be restricted to a window of the timeline, and have --steps already. */
+static const struct argp_option options_span_window[] = {
+	{"from", KEY_FROM, "TIME", 0,
+	 "only what began from here on: 1.5s, 200ms, 30us since the recording began", 1},
+	{"to", KEY_TO, "TIME", 0, "only what began before", 1},
+	{"region", KEY_REGION, "NAME", 0,
+	 "only what began, on any thread, while a region of this name was open", 1},
+	{"since", KEY_SINCE, "MARK", 0,
+	 "only what began since the program set this mark, for the first time", 1},
+	{0},
+};
+
 /* For those that can be restricted to a window of time. */
 static const struct argp_option options_window[] = {
 	{"from", KEY_FROM, "TIME", 0,
@@ -315,7 +327,19 @@ static error_t parse_window(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp window_argp = {.options = options_window, .parser = parse_window};
+static const struct argp span_window_argp = {.options = options_span_window,
+					     .parser = parse_window};
 static const struct argp steps_argp = {.options = options_steps, .parser = parse_steps};
+static const struct argp_child spans_children[] = {
+	{.argp = &steps_argp}, {.argp = &span_window_argp}, {0}};
+
+static error_t parse_spans(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	return share_at_start(key, state, spans_children);
+}
+
+static const struct argp spans_argp = {.parser = parse_spans, .children = spans_children};
 
 struct own_input {
 	argp_parser_t parse;
@@ -375,7 +399,7 @@ void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       const struct argp_option *own_options, argp_parser_t parse_own,
 			       void *own, struct read_options *options)
 {
-	parse_options(argc, argv, doc, own_options, parse_own, own, &reading_argp, &steps_argp,
+	parse_options(argc, argv, doc, own_options, parse_own, own, &reading_argp, &spans_argp,
 		      options);
 }
 

@@ -49,7 +49,7 @@ void torsh_options_parse_timeline(int argc, char **argv, const char *doc,
 				  const struct argp_option *own_options, argp_parser_t parse_own,
 				  void *own, struct read_options *options);
 
-/* Likewise for commands that can be restricted to steps. */
+/* Likewise for commands that can be restricted to steps and to a window of time. */
 void torsh_options_parse_steps(int argc, char **argv, const char *doc,
 			       const struct argp_option *own_options, argp_parser_t parse_own,
 			       void *own, struct read_options *options);

@@ -76,16 +76,22 @@ void torsh_reading_open(struct reading *reading, struct read_options *options)
 	}
 }
 
-void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
+void torsh_reading_prepass(struct prepass *prepass, struct reading *reading,
 			   const struct read_options *options)
 {
 	torsh_prepass_make(prepass, reading->recording, reading->processes, reading->n_processes);
 	if (!torsh_prepass_choose(prepass, &options->steps) && options->steps.is_some)
 		torsh_die("%s has no such steps; torsh steps lists them", reading->recording->path);
+	if (!options->window.is_some)
+		return;
+	torsh_windows_make(&reading->windows, &options->window, reading->recording,
+			   reading->processes, reading->n_processes);
+	torsh_prepass_restrict(prepass, &reading->windows);
 }
 
 void torsh_reading_close(struct reading *reading, struct read_options *options)
 {
+	torsh_windows_free(&reading->windows);
 	torsh_symbols_destroy(reading->symbols);
 	torsh_recording_destroy(reading->recording);
 	free(reading->processes);

@@ -17,13 +17,17 @@ struct reading {
 	size_t n_processes;
 	struct recorded_process **unfollowed;
 	size_t n_unfollowed;
+	struct windows windows; /* of torsh_reading_prepass, where the options have one */
 };
 
 /* Read the recording that the options select; ends the program if it cannot be read. */
 void torsh_reading_open(struct reading *reading, struct read_options *options);
 
-/* Run the pre-pass over the selected steps; ends the program if none are left. */
-void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading,
+/*
+ * Run the pre-pass over the selected steps and window; ends the program if no steps are left. The
+ * reading must outlive the pre-pass.
+ */
+void torsh_reading_prepass(struct prepass *prepass, struct reading *reading,
 			   const struct read_options *options);
 
 /* Free what open has read, and what the options own. */

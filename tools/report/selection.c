@@ -79,6 +79,8 @@ void torsh_selection_text(FILE *out, const struct prepass *prepass)
 		free(schedule);
 		free(note);
 	}
+	if (prepass->windows)
+		torsh_selection_windows_text(out, prepass->windows);
 }
 
 static void emit_ranges(struct json_writer *json, const struct steps *steps)
@@ -152,6 +154,8 @@ void torsh_selection_members(struct json_writer *json, struct recorded_process *
 			     size_t n_processes, const struct prepass *prepass)
 {
 	emit_selection(json, prepass);
+	if (prepass->windows)
+		torsh_selection_windows_json(json, prepass->windows);
 	emit_notes(json, processes, n_processes, prepass);
 }
 

@@ -7,6 +7,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/containers/sparse_array.h"
 #include "tools/base/die.h"
+#include "tools/timeline/window.h"
 
 #define SEQUENCE_MAX 65536u /* the last outermost operators of a thread that are stored */
 #define SEQUENCE_THREADS 16u
@@ -443,6 +444,25 @@ size_t torsh_steps_find(const struct step *steps, size_t n, uint64_t at_ns)
 size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns)
 {
 	return torsh_steps_find(steps->items, steps->n, at_ns);
+}
+
+bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
+{
+	if (steps->window && !torsh_window_has(steps->window, at_ns))
+		return false;
+	return !steps->is_restricted || torsh_steps_at(steps, at_ns) != STEP_NONE;
+}
+
+void torsh_steps_restrict(struct steps *steps, const struct time_window *window)
+{
+	size_t n = 0;
+
+	steps->window = window;
+	for (size_t i = 0; i < steps->n; i++) {
+		if (torsh_window_has(window, steps->items[i].start_ns))
+			steps->items[n++] = steps->items[i];
+	}
+	steps->n = n;
 }
 
 void torsh_steps_free(struct steps *steps)

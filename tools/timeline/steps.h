@@ -29,6 +29,8 @@ enum step_rule {
 extern const char *const torsh_step_rule_names[N_STEP_RULES];
 extern const char *const torsh_step_rule_texts[N_STEP_RULES];
 
+struct time_window;
+
 struct step {
 	uint64_t number, start_ns, end_ns;
 };
@@ -43,6 +45,7 @@ struct steps {
 	struct schedule schedule; /* by which operators were recorded; active 0: by none */
 	/* there is one, and something reported the process's steps: without that all is recorded */
 	bool is_scheduled;
+	const struct time_window *window; /* nothing else is reported (window.h); NULL: all times */
 };
 
 /* Which steps are requested: these numbers, and of the steps with them not the first ones. */
@@ -66,10 +69,10 @@ size_t torsh_steps_find(const struct step *steps, size_t n, uint64_t at_ns);
 size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns);
 
 /* Returns true if events at that time are reported. */
-static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
-{
-	return !steps->is_restricted || torsh_steps_at(steps, at_ns) != STEP_NONE;
-}
+bool torsh_steps_have(const struct steps *steps, uint64_t at_ns);
+
+/* Report only what lies in the window, which must outlive the steps: remove the other steps. */
+void torsh_steps_restrict(struct steps *steps, const struct time_window *window);
 
 /* Free the steps. */
 void torsh_steps_free(struct steps *steps);

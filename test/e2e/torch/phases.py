@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
+from schema import expect_fits  # noqa: E402
 from timeline import events  # noqa: E402
 from torch_python import TORCH, torch_python  # noqa: E402
 
@@ -121,6 +122,46 @@ def workers_load_data_whichever_is_requested():
         # The host's allocator reserves nothing; its values after a fork include the parent's
         # tensors.
         expect_equal({device[name] for name in device if "reserved" in name or "allocated_" in name}, {None}, "its sums")
+
+
+@case
+def windows_hold_what_begins_in_them():
+    """Of ops, modules, regions and steps, as the dump has it: regions of the program's own, times, steps, and both."""
+    output = train("plain")
+    found = events(output)
+    spans = said(found)
+    names = collections.Counter(name for name, _, _ in spans)
+    times = sorted(at for span in spans for at in span[1:])
+    first, last = f"{times[len(times) // 3]}ns", f"{times[2 * len(times) // 3]}ns"
+
+    def counted(is_in):
+        return collections.Counter(operator.name for operator in operators(found) if is_in(operator.at_ns))
+
+    def of_region(name):
+        return lambda at: any(begin <= at < end for span, begin, end in spans if span == name)
+
+    between = lambda at: int(first[:-2]) <= at < int(last[:-2])  # noqa: E731
+    for arguments, is_in in [(("--region", name), of_region(name)) for name in names] + [
+            (("--from", first, "--to", last), between), (("--from", last), lambda at: at >= int(last[:-2])),
+            (("--region", "forward", "--to", last), lambda at: of_region("forward")(at) and at < int(last[:-2]))]:
+        report = read_report("ops", output, "--limit", "0", *arguments)
+        expect_fits("ops", report)
+        expect_equal({entry["name"]: entry["calls"] for entry in report["ops"]}, dict(counted(is_in)), f"operators {arguments}")
+        assert report["window"]["processes"], arguments
+    modules = [event for event in found if event["event"] == "range_push" and event["source"] == MODULE_SOURCE]
+    report = read_report("modules", output, "--limit", "0", "--from", first, "--to", last)
+    expect_equal(sum(row["calls"] for row in report["modules"]), sum(between(event["at_ns"]) for event in modules), "modules")
+    steps = read_report("steps", output, "--limit", "0")["steps"]
+    report = read_report("steps", output, "--limit", "0", "--from", first, "--to", last)
+    expect_equal([step["index"] for step in report["steps"]], [step["index"] for step in steps if between(step["start_ns"])], "steps")
+    report = read_report("regions", output, "--limit", "0", "--from", first, "--to", last)
+    expect_equal({row["name"]: row["calls"] for row in report["regions"] if row["name"] in names},
+                 dict(collections.Counter(name for name, begin, _ in spans if between(begin))), "regions")
+    assert "window: " in torsh("ops", output, "--from", first) and "window" not in read_report("ops", output)
+    for wrong, words in ((("--region", "nobody"), 'no region "nobody"'), (("--since", "never"), 'no mark "never"'),
+                         (("--from", "2s", "--to", "1s"), "--from has to be before --to")):
+        result = run([TORSH, "ops", output, *wrong])
+        assert result.returncode == 2 and words in result.stderr.decode(), (wrong, result.stderr)
 
 
 for name in ("plain", "functional", "workers", "spawned_workers", "served_workers", "accumulation", "two_optimizers",

@@ -46,7 +46,7 @@ void torsh_overview_read_lists(struct overview_reading *of, struct read_options 
 void torsh_overview_read_timeline(struct overview_reading *of, const struct read_options *options,
 				  bool with_findings)
 {
-	const struct reading *reading = &of->reading;
+	struct reading *reading = &of->reading;
 
 	of->overview.has_timeline = true;
 	torsh_reading_prepass(&of->prepass, reading, options);

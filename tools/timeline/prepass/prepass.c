@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/timeline/window.h"
 
 const struct prepass_process *torsh_prepass_of(const struct prepass *prepass,
 					       const struct recorded_process *process)
@@ -125,6 +126,13 @@ size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *
 		n += prepass->items[i].steps.n;
 	}
 	return n;
+}
+
+void torsh_prepass_restrict(struct prepass *prepass, const struct windows *windows)
+{
+	prepass->windows = windows;
+	for (size_t i = 0; i < prepass->n; i++)
+		torsh_steps_restrict(&prepass->items[i].steps, &windows->items[i]);
 }
 
 bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,

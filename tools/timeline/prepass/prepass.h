@@ -14,6 +14,8 @@
 #include "tools/timeline/prepass/process_attributes.h"
 #include "tools/timeline/steps.h"
 
+struct windows;
+
 struct prepass_process {
 	const struct recorded_process *process;
 	uint64_t n_operators, n_ranges, n_modules, n_tensors;
@@ -34,6 +36,8 @@ struct prepass {
 	struct data_workers *data_workers; /* NULL after is_data_worker is set */
 	struct span_counts counts;
 	bool has_inputs, has_stacks; /* of some operator */
+	const struct windows
+		*windows; /* that it is restricted to (timeline/window.h); NULL: none */
 };
 
 /* Run the pre-pass over these processes. Ends the program if the recording cannot be read. */
@@ -45,6 +49,9 @@ void torsh_prepass_free(struct prepass *prepass);
 
 /* Restrict the pre-pass's steps to the selected ones. Returns the number of remaining steps. */
 size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *choice);
+
+/* Report only what lies in these windows, of the same processes; they must outlive the pre-pass. */
+void torsh_prepass_restrict(struct prepass *prepass, const struct windows *windows);
 
 /* Returns true if a span is reported, by the selected or recorded steps. */
 bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,

@@ -177,6 +177,7 @@ static int serve(struct options *options)
 	struct drain_options drain_options = {
 		.recording_fd = RECORDING_FD,
 		.recording_path = options->exports.recording,
+		.socket_path = options->socket,
 		.limits = options->limits,
 		.is_full = options->is_full,
 		.without_flops = options->without_flops,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 #include "agent/process/process.h"
@@ -95,23 +96,42 @@ static int await_answer(struct channel_header *header, uint32_t number)
 	return atomic_load_explicit(&header->call_result, memory_order_relaxed);
 }
 
-int torsh_writer_call(struct channel_header *header, uint32_t verb, uint32_t window,
+static bool fits(const char *text, size_t n_bytes)
+{
+	return !text || strnlen(text, n_bytes) < n_bytes;
+}
+
+static void copy_text(char *to, const char *text)
+{
+	if (text)
+		memcpy(to, text, strlen(text) + 1);
+	else
+		*to = '\0';
+}
+
+int torsh_writer_call(struct channel_header *header, const struct writer_request *request,
 		      struct channel_memory *memory)
 {
-	uint32_t number;
-	int result = take_turn(header, (uint32_t)torsh_thread_tid());
+	uint32_t number, verb = request->verb;
+	int result;
 
 	*memory = (struct channel_memory){0};
+	if (!fits(request->argument, CHANNEL_ARGUMENT_BYTES) ||
+	    !fits(request->path, CHANNEL_PATH_BYTES))
+		return -ENAMETOOLONG;
+	result = take_turn(header, (uint32_t)torsh_thread_tid());
 	if (result)
 		return result;
+	copy_text(header->call_argument, request->argument);
+	copy_text(header->call_path, request->path);
 	number = atomic_load_explicit(&header->calls, memory_order_relaxed) + 1;
 	atomic_store_explicit(&header->call_verb, verb, memory_order_relaxed);
-	atomic_store_explicit(&header->call_window, window, memory_order_relaxed);
+	atomic_store_explicit(&header->call_window, request->window, memory_order_relaxed);
 	/* Pairs with the acquire in torsh_program_call_take. */
 	atomic_store_explicit(&header->calls, number, memory_order_seq_cst);
 	torsh_channel_ring_doorbell(header);
 	result = await_answer(header, number);
-	if (!result && verb != CALL_PAUSE && verb != CALL_RESUME)
+	if (!result && verb < CALL_PAUSE)
 		*memory = header->call_memory;
 	end_turn(header);
 	return result;

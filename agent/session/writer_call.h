@@ -9,13 +9,20 @@
 
 #include "agent/wire/channel.h"
 
+struct writer_request {
+	uint32_t verb, window; /* verb: enum channel_call_verb */
+	/* of the verbs that write a file; NULL: "" */
+	const char *argument, *path;
+};
+
 /*
  * Make a call and wait for the answer: what this process allocated and freed before is in it.
- * *memory gets the figures, zeros for CALL_PAUSE and CALL_RESUME. Returns 0; -EDEADLK if the
+ * *memory gets the figures, zeros for other verbs. Returns 0; -ENAMETOOLONG for too long a text;
+ * -EDEADLK if the
  * calling thread makes a call already, below a signal handler; -ETIMEDOUT without any progress of
  * the writer; -ESRCH if it has ended; or the writer's -errno. Any thread that is in no hook.
  */
-int torsh_writer_call(struct channel_header *header, uint32_t verb, uint32_t window,
+int torsh_writer_call(struct channel_header *header, const struct writer_request *request,
 		      struct channel_memory *memory);
 
 #endif

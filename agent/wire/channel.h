@@ -20,7 +20,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 7u
+#define CHANNEL_VERSION 8u
 
 #define CHANNEL_HEADER_BYTES 8192u
 /* slots; a thread takes one, and its interrupted hooks may take a second */
@@ -117,7 +117,15 @@ enum channel_call_verb {
 	CALL_MEMORY_RESET, /* begin the window anew; the figures are those from before */
 	CALL_PAUSE, /* of the whole session */
 	CALL_RESUME,
+
+	/* The torsh command of the writer writes the file call_path. */
+	CALL_SNAPSHOT, /* of the session */
+	CALL_EXPORT, /* of the session; call_argument: the format */
+	CALL_LEAKS, /* what this process allocated since the mark call_argument and has */
 };
+
+#define CHANNEL_ARGUMENT_BYTES 256u
+#define CHANNEL_PATH_BYTES 4096u
 
 /*
  * The heap of a process in a window, at the moment of the call. Window 0 begins with the process
@@ -264,6 +272,9 @@ struct channel_header {
 	_Atomic uint32_t call_verb; /* enum channel_call_verb; before calls, as is call_window */
 	_Atomic uint32_t call_window;
 	_Atomic uint32_t calls; /* number of calls so far */
+	/* texts of the calls that write a file; they end with '\0' */
+	char call_argument[CHANNEL_ARGUMENT_BYTES];
+	char call_path[CHANNEL_PATH_BYTES]; /* if relative, to the process's working directory */
 
 	/* Stored by the writer. */
 	alignas(64) _Atomic uint32_t call_answers; /* futex: number of the last call answered */

@@ -25,7 +25,7 @@ static __attribute__((noinline)) int check_thread(void)
 	return result;
 }
 
-int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *memory)
+static int call(const struct writer_request *request, struct channel_memory *memory)
 {
 	int saved = errno, result = check_thread();
 
@@ -33,7 +33,25 @@ int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *me
 	if (!result && torsh_agent_is_borrowed())
 		result = -EPERM;
 	if (!result)
-		result = torsh_writer_call(torsh_process->channel.header, verb, window, memory);
+		result = torsh_writer_call(torsh_process->channel.header, request, memory);
 	errno = saved;
 	return result;
+}
+
+int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *memory)
+{
+	const struct writer_request request = {.verb = verb, .window = window};
+
+	*memory = (struct channel_memory){0};
+	return verb < CALL_SNAPSHOT ? call(&request, memory) : -EINVAL;
+}
+
+int torsh_session_write_file(uint32_t verb, const char *argument, const char *path)
+{
+	const struct writer_request request = {.verb = verb, .argument = argument, .path = path};
+	struct channel_memory none;
+
+	if (verb < CALL_SNAPSHOT || !path || !*path)
+		return -EINVAL;
+	return call(&request, &none);
 }

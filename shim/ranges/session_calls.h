@@ -12,4 +12,10 @@
  */
 int torsh_session_call(uint32_t verb, uint32_t window, struct channel_memory *memory);
 
+/*
+ * Let the writer write a file: CALL_SNAPSHOT and later verbs. argument: as in channel.h; NULL: "".
+ * Returns 0 or -errno: likewise, or as torsh.h has them. Keeps errno.
+ */
+int torsh_session_write_file(uint32_t verb, const char *argument, const char *path);
+
 #endif

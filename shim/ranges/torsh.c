@@ -108,6 +108,7 @@ EXPORT void torsh_v1_step(const char *name, uint64_t number)
 
 /* The verbs of torsh.h are those of the channel. */
 _Static_assert((int)TORSH_CALL_RESUME_ == (int)CALL_RESUME &&
+		       (int)TORSH_CALL_LEAKS_ == (int)CALL_LEAKS &&
 		       (int)TORSH_CALL_MEMORY_ == (int)CALL_MEMORY,
 	       "torsh.h and the channel number alike");
 
@@ -129,4 +130,9 @@ EXPORT int torsh_v1_call(uint32_t verb, uint32_t window, struct torsh_memory *me
 		memcpy(memory, &known, known.size < sizeof(known) ? known.size : sizeof(known));
 	}
 	return result;
+}
+
+EXPORT int torsh_v1_file(uint32_t verb, const char *argument, const char *path)
+{
+	return torsh_session_write_file(verb, argument, path);
 }

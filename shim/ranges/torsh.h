@@ -23,6 +23,7 @@
 #ifndef TORSH_H
 #define TORSH_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,7 +72,10 @@ enum torsh_call_ {
 	TORSH_CALL_END_,
 	TORSH_CALL_RESET_,
 	TORSH_CALL_PAUSE_,
-	TORSH_CALL_RESUME_
+	TORSH_CALL_RESUME_,
+	TORSH_CALL_SNAPSHOT_,
+	TORSH_CALL_EXPORT_,
+	TORSH_CALL_LEAKS_
 };
 
 /*
@@ -89,7 +93,8 @@ enum torsh_call_ {
 	TORSH_ENTRY_(void, value,                                                               \
 		     (const char *name, const char *domain, uint32_t kind, double value))       \
 	TORSH_ENTRY_(void, step, (const char *name, uint64_t number))                           \
-	TORSH_ENTRY_(int, call, (uint32_t verb, uint32_t window, struct torsh_memory * memory))
+	TORSH_ENTRY_(int, call, (uint32_t verb, uint32_t window, struct torsh_memory * memory)) \
+	TORSH_ENTRY_(int, file, (uint32_t verb, const char *argument, const char *path))
 
 #if !defined(__PIC__) && defined(__x86_64__)
 #define TORSH_ADDRESS_(to, name) \
@@ -325,6 +330,77 @@ static inline int torsh_resume(void)
 	struct torsh_memory memory;
 
 	return torsh_memory_call_(TORSH_CALL_RESUME_, 0, &memory);
+}
+
+/*
+ * Files of what the session holds now, while it goes on. The torsh command that belongs to the agent
+ * writes them, outside of this process, which waits for it: seconds for a large session. A relative
+ * path is in the working directory. They return 0 or -errno: as torsh_memory_read does, -EINVAL for
+ * a path, a format or a mark that the command refuses, -EIO if it fails otherwise, -ENAMETOOLONG for
+ * paths of more than 4095 bytes and other texts of more than 255.
+ */
+static inline int torsh_file_call_(enum torsh_call_ verb, const char *argument, const char *path)
+{
+	torsh_file_fn *file = torsh_find_file();
+
+	return file ? file((uint32_t)verb, argument, path) : -TORSH_NO_AGENT_;
+}
+
+/* Write a recording, NAME.torsh, which every torsh command reads. */
+static inline int torsh_snapshot(const char *path)
+{
+	return torsh_file_call_(TORSH_CALL_SNAPSHOT_, NULL, path);
+}
+
+/* Write one of torsh export's formats: "folded", "html", ... */
+static inline int torsh_export(const char *format, const char *path)
+{
+	return torsh_file_call_(TORSH_CALL_EXPORT_, format, path);
+}
+
+/*
+ * Write what this process allocated since it first set the mark, and has: by stack, as
+ * `torsh leaks --since MARK --json` prints it.
+ */
+static inline int torsh_leaks_since(const char *mark, const char *path)
+{
+	return torsh_file_call_(TORSH_CALL_LEAKS_, mark, path);
+}
+
+/* The C library's, also where <stdlib.h> declares neither. */
+extern int torsh_setenv_(const char *name, const char *value, int overwrite) __asm__("setenv");
+extern int torsh_unsetenv_(const char *name) __asm__("unsetenv");
+
+#define TORSH_PREFIX_ "TORSH_PROFILER_"
+
+/*
+ * Set a variable of the agent, for programs that this one starts from now on:
+ * torsh_configure("with_stack", "0") sets TORSH_PROFILER_WITH_STACK; NULL removes one. This process
+ * read its own when it started. Changes the environment, as setenv does. Returns 0, -EINVAL for a
+ * name that no variable has, or another -errno; -ENOSYS without an agent: nothing is set then.
+ */
+static inline int torsh_configure(const char *name, const char *value)
+{
+	char variable[64] = TORSH_PREFIX_;
+	size_t n = sizeof(TORSH_PREFIX_) - 1;
+	int saved = errno, result = 0;
+
+	if (!torsh_is_there())
+		return -TORSH_NO_AGENT_;
+	if (!name || !*name)
+		return -EINVAL;
+	for (; *name; name++) {
+		int is_lower = *name >= 'a' && *name <= 'z';
+
+		if (n == sizeof(variable) - 1 ||
+		    (!is_lower && *name != '_' && !(*name >= 'A' && *name <= 'Z')))
+			return -EINVAL;
+		variable[n++] = (char)(is_lower ? *name - 'a' + 'A' : *name);
+	}
+	if (value ? torsh_setenv_(variable, value, 1) : torsh_unsetenv_(variable))
+		result = -errno;
+	errno = saved;
+	return result;
 }
 
 static inline void torsh_range_leave_(const int *unused)

@@ -105,4 +105,35 @@ print(call(1, 0, None))
         expect_equal(process.communicate("\n")[0], "0\n", "answer of the writer that goes on")
 
 
+def run_files(runner):
+    folder = scratch("files")
+    result = runner([PROGRAMS / "file_calls", folder])
+    expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr")
+    return folder, result.stdout.decode().splitlines()
+
+
+@case
+def files_of_the_session_are_written_while_it_goes_on():
+    folder, lines = run_files(lambda command: record(command)[0])
+    expect_equal(lines, ["leaks 0", "export 0", "refused -22 -22 -22 -22", "too long -36 -36", "threads failed 0", "fork 0",
+                         "vfork -1", "configure 0 -22 0 0 -", "lost 5000"], "output")
+    expect_equal(sorted(path.name for path in folder.iterdir()),
+                 sorted([*(f"{n}.torsh" for n in range(8)), "leaks.json", "now.folded", "child.json"]), "files")
+    for name, bytes_, blocks in (("leaks", 5000, 5), ("child", 333, 1)):
+        report = json.loads((folder / f"{name}.json").read_text())
+        expect_equal((report["leaked_bytes"], report["leaked_blocks"]), (bytes_, blocks), name)
+        assert any(frame["function"] == "lose" for frame in report["leaks"][0]["stack"]), report["leaks"]
+    assert "lose" in (folder / "now.folded").read_text(), "no function in the export"
+    for n in range(8):
+        assert leaks(folder / f"{n}.torsh")["leaked_bytes"] >= 5000 + 77, n
+
+
+@case
+def without_the_agent_no_file_is_written():
+    folder, lines = run_files(run)
+    expect_equal((lines[0], lines[1], lines[4], lines[5], lines[7]),
+                 ("leaks -38", "export -38", "threads failed 8", "fork 38", "configure -38 -38 - -38 -"), "output")
+    expect_equal(list(folder.iterdir()), [], "files")
+
+
 main()

@@ -4,8 +4,11 @@
  * for it. It writes the requested exports, next to the recording. Each runs in a child process, as
  * `torsh export` does, so that it may exit, and its memory is freed.
  * 	torsh finish --recording PATH [--formats NAMES] [--export-to FILE] [--quiet] SOURCE
- * SOURCE is a path of the recording, or with --session the socket of a running session. Internal:
- * `torsh --help` doesn't list it.
+ * SOURCE is a path of the recording, or with --session the socket of a running session. The writer
+ * also runs it for calls of torsh.h that write a file of the session:
+ *	torsh finish --recording PATH --write WHAT --argument TEXT --pid PID --export-to FILE
+ *		--session SOCKET
+ * Internal: `torsh --help` doesn't list it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +22,7 @@
 #include <unistd.h>
 
 #include "tools/base/die.h"
+#include "tools/base/private_file.h"
 #include "tools/command/command.h"
 #include "tools/live/live.h"
 
@@ -28,6 +32,8 @@ struct finish_options {
 	const char *export_to; /* one more file; its extension selects the format; "": none */
 	bool is_quiet; /* on stderr only what was not written, without a reason */
 	bool is_session; /* the source is its socket */
+	/* for a call of torsh.h: "snapshot", "export" or "leaks", the format or the mark, and who calls */
+	const char *write, *argument, *pid;
 	const char *source;
 };
 
@@ -159,19 +165,73 @@ static int take_snapshot(const char *socket_path)
 	return result ? result : fd;
 }
 
-static bool export_session(const struct finish_options *options)
+static int count(char *const *arguments)
 {
-	int fd = take_snapshot(options->source);
-	bool is_all_written;
+	int n = 0;
+
+	while (arguments[n])
+		n++;
+	return n;
+}
+
+/* Write the leaks of the process since a mark. Returns an exit status. */
+static int write_leaks(const struct finish_options *options, char *source)
+{
+	char *since = torsh_need_text("--since=%s", options->argument);
+	char *arguments[] = {"torsh leaks",	   source, since, "--json", "--limit=0", "--pid",
+			     (char *)options->pid, NULL};
+	struct private_file place;
+	int status = -1;
+	pid_t child;
+
+	if (torsh_private_create(&place, options->export_to))
+		return TORSH_EXIT_UNREADABLE;
+	fflush(NULL);
+	child = fork();
+	if (child == 0)
+		exit(dup2(place.fd, STDOUT_FILENO) < 0
+			     ? TORSH_EXIT_UNREADABLE
+			     : torsh_command_leaks(count(arguments), arguments));
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	free(since);
+	close(place.fd);
+	if (child > 0 && status == 0 && torsh_private_keep(&place) == 0)
+		return TORSH_EXIT_DONE;
+	torsh_private_drop(&place);
+	return TORSH_EXIT_UNREADABLE;
+}
+
+/* Returns an exit status. source: path of the session's snapshot. */
+static int write_called(const struct finish_options *options, char *source)
+{
+	char *to = (char *)options->export_to, *argument = (char *)options->argument;
+	char *snapshot[] = {"torsh snapshot", (char *)options->pid, "-o", to, NULL};
+	char *export[] = {"torsh export", source, "--format", argument, "-o", to, NULL};
+
+	if (strcmp(options->write, "snapshot") == 0)
+		return torsh_command_snapshot(count(snapshot), snapshot);
+	if (strcmp(options->write, "export") == 0)
+		return torsh_command_export(count(export), export);
+	return write_leaks(options, source);
+}
+
+/* Returns an exit status. */
+static int export_session(const struct finish_options *options)
+{
+	int fd = take_snapshot(options->source), status;
 	char *source;
 
 	if (fd < 0)
-		return false;
+		return TORSH_EXIT_UNREADABLE;
 	source = torsh_need_text("/proc/self/fd/%d", fd);
-	is_all_written = export_all(options, source);
+	if (options->write)
+		status = write_called(options, source);
+	else
+		status = export_all(options, source) ? TORSH_EXIT_DONE : TORSH_EXIT_UNREADABLE;
 	free(source);
 	close(fd);
-	return is_all_written;
+	return status;
 }
 
 static bool parse_options(struct finish_options *options, int argc, char **argv)
@@ -182,6 +242,9 @@ static bool parse_options(struct finish_options *options, int argc, char **argv)
 		{"export-to", required_argument, NULL, 'o'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"session", no_argument, NULL, 's'},
+		{"write", required_argument, NULL, 'w'},
+		{"argument", required_argument, NULL, 'a'},
+		{"pid", required_argument, NULL, 'p'},
 		{0},
 	};
 	int option;
@@ -204,6 +267,15 @@ static bool parse_options(struct finish_options *options, int argc, char **argv)
 		case 's':
 			options->is_session = true;
 			break;
+		case 'w':
+			options->write = optarg;
+			break;
+		case 'a':
+			options->argument = optarg;
+			break;
+		case 'p':
+			options->pid = optarg;
+			break;
 		default:
 			return false;
 		}
@@ -221,6 +293,6 @@ int torsh_command_finish(int argc, char **argv)
 		return TORSH_EXIT_UNREADABLE;
 	}
 	if (options.is_session)
-		return export_session(&options) ? TORSH_EXIT_DONE : TORSH_EXIT_UNREADABLE;
+		return export_session(&options);
 	return export_all(&options, options.source) ? TORSH_EXIT_DONE : TORSH_EXIT_UNREADABLE;
 }

@@ -56,9 +56,8 @@ static void list_arguments(const struct end_exports *exports, const char *source
 	arguments[n] = NULL;
 }
 
-/* actions may be NULL. Returns the child's pid or -errno. */
-static pid_t start_torsh(const char *arguments[ARGUMENTS_MAX],
-			 const posix_spawn_file_actions_t *actions)
+pid_t torsh_end_exports_start(const char *const *arguments,
+			      const posix_spawn_file_actions_t *actions)
 {
 	char path[PATH_MAX];
 	posix_spawnattr_t attributes;
@@ -92,7 +91,7 @@ void torsh_end_exports_run(const struct end_exports *exports, int fd)
 	kept = dup(fd);
 	snprintf(source, sizeof(source), "/proc/self/fd/%d", kept);
 	list_arguments(exports, source, false, arguments);
-	child = kept < 0 ? -errno : start_torsh(arguments, NULL);
+	child = kept < 0 ? -errno : torsh_end_exports_start(arguments, NULL);
 	if (child < 0)
 		fprintf(stderr,
 			"torsh: %s was not exported: its torsh command can't be run (%s); `torsh export` does it by hand\n",
@@ -113,7 +112,7 @@ pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *soc
 	list_arguments(exports, socket_path, true, arguments);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, messages_fd, STDERR_FILENO);
-	child = start_torsh(arguments, &actions);
+	child = torsh_end_exports_start(arguments, &actions);
 	posix_spawn_file_actions_destroy(&actions);
 	return child;
 }

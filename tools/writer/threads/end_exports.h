@@ -6,6 +6,7 @@
 #ifndef TORSH_WRITER_THREADS_END_EXPORTS_H
 #define TORSH_WRITER_THREADS_END_EXPORTS_H
 
+#include <spawn.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -32,5 +33,12 @@ void torsh_end_exports_run(const struct end_exports *exports, int fd);
  */
 pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *socket_path,
 			      int messages_fd);
+
+/*
+ * Start the torsh command that belongs to this writer; the arguments end with NULL, actions may be
+ * NULL. Returns the child's pid, the leader of a process group, or -errno.
+ */
+pid_t torsh_end_exports_start(const char *const *arguments,
+			      const posix_spawn_file_actions_t *actions);
 
 #endif

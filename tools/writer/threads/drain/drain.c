@@ -239,6 +239,7 @@ static void *run(void *argument)
 		torsh_drain_take_targets(drain);
 		torsh_drain_take_requests(drain);
 		torsh_drain_send_exit_reply(drain);
+		torsh_file_calls_answer(&drain->file_calls, drain->targets, drain->n_targets);
 		torsh_session_measure_if_due(&drain->session, now, drain->targets,
 					     drain->n_targets);
 		pass = drain_all(drain);
@@ -261,6 +262,7 @@ static void *run(void *argument)
 
 static void destroy_parts(struct drain *drain)
 {
+	torsh_file_calls_destroy(&drain->file_calls);
 	torsh_status_reader_stop(drain->status_reader);
 	torsh_requests_destroy(&drain->requests);
 	torsh_pending_children_destroy(&drain->pending_children);
@@ -282,6 +284,9 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	drain->book = torsh_book_create();
 	drain->out_of_memory = (struct out_of_memory){.recording = options->recording_path,
 						      .limits = options->limits};
+	drain->file_calls = (struct file_calls){.recording_path = options->recording_path,
+						.socket_path = options->socket_path,
+						.mailbox = &drain->mailbox};
 	torsh_mailbox_create(&drain->mailbox, options->done_fd);
 	torsh_requests_create(&drain->requests, options->answer_fd);
 	torsh_pending_children_create(&drain->pending_children);

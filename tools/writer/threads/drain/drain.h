@@ -23,6 +23,7 @@
 struct drain_options {
 	int recording_fd; /* stays the caller's */
 	const char *recording_path; /* sent with snapshots */
+	const char *socket_path; /* at which the writer listens */
 	struct recording_limits limits;
 	bool is_full; /* keep every event */
 	uint64_t checkpoint_ns; /* between checkpoints */

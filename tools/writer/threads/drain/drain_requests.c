@@ -53,10 +53,14 @@ void torsh_drain_take_requests(struct drain *drain)
 
 void torsh_drain_check_call(struct drain *drain, struct target *target)
 {
-	struct queued_request *queued = torsh_program_call_take(target);
+	struct program_call call;
 
-	if (queued)
-		torsh_drain_request(drain, queued);
+	if (!torsh_program_call_take(target, &call))
+		return;
+	if (call.verb >= CALL_SNAPSHOT && call.verb <= CALL_LEAKS)
+		torsh_file_call_begin(&drain->file_calls, target, &call);
+	else
+		torsh_drain_request(drain, torsh_program_call_queue(&call));
 }
 
 static void answer_call(struct drain *drain)

@@ -19,6 +19,7 @@
 #include "tools/writer/output/checkpoints.h"
 #include "tools/writer/output/symbol_book.h"
 #include "tools/writer/threads/drain/drain.h"
+#include "tools/writer/threads/drain/file_calls.h"
 #include "tools/writer/threads/drain/out_of_memory.h"
 #include "tools/writer/threads/drain/pace.h"
 #include "tools/writer/threads/drain/requests.h"
@@ -47,6 +48,7 @@ struct drain {
 	struct session_peak session_peak;
 	struct unfollowed_list unfollowed_list;
 	struct out_of_memory out_of_memory;
+	struct file_calls file_calls;
 	struct target **targets;
 	uint32_t n_targets;
 	size_t target_capacity;

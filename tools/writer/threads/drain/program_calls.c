@@ -12,27 +12,32 @@ static uint32_t verb_of(uint32_t call)
 				     : REQUEST_PROGRAM_CALL;
 }
 
-struct queued_request *torsh_program_call_take(struct target *target)
+bool torsh_program_call_take(struct target *target, struct program_call *call)
 {
 	struct channel_header *header = target->view.header;
 	/* Pairs with the release in agent/session/writer_call.c: verb and window belong to it. */
 	uint32_t number = atomic_load_explicit(&header->calls, memory_order_acquire);
-	struct queued_request *queued;
-	struct request request = {0};
 
 	/* One at a time: a process that stores more than that is not served faster. */
 	if (number == target->n_calls_taken || target->is_calling)
-		return NULL;
+		return false;
 	target->n_calls_taken = number;
 	target->is_calling = true;
-	queued = torsh_queued_request_create(&request, NULL);
-	queued->call = (struct program_call){
+	*call = (struct program_call){
 		.target = target->number,
 		.number = number,
 		.verb = atomic_load_explicit(&header->call_verb, memory_order_relaxed),
 		.window = atomic_load_explicit(&header->call_window, memory_order_relaxed),
 	};
-	queued->request.verb = verb_of(queued->call.verb);
+	return true;
+}
+
+struct queued_request *torsh_program_call_queue(const struct program_call *call)
+{
+	const struct request request = {.verb = verb_of(call->verb)};
+	struct queued_request *queued = torsh_queued_request_create(&request, NULL);
+
+	queued->call = *call;
 	return queued;
 }
 

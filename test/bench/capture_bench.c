@@ -4,6 +4,7 @@
  * from four call sites at different depths in turn. The rest of a hook (clock, ring) is not
  * included; the cost of an empty hook is subtracted.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -35,7 +36,7 @@ void torsh_registry_flush_modules(void)
 static struct stack *stack;
 static struct stack_delta delta;
 static volatile uint64_t n_pushed;
-static int is_capturing;
+static bool is_capturing;
 
 /* Like a hook: its frame pointer leads to its caller. */
 __attribute__((noinline)) static void hook(void)
@@ -136,9 +137,9 @@ static void report(const char *name, loop *run)
 	for (int i = 0; i < 3; i++) {
 		double empty, full;
 
-		is_capturing = 0;
+		is_capturing = false;
 		empty = measure(run, depths[i] - 9);
-		is_capturing = 1;
+		is_capturing = true;
 		full = measure(run, depths[i] - 9);
 		printf("  depth %2d: %5.1f ns", depths[i], full - empty);
 	}

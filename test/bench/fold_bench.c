@@ -10,6 +10,7 @@
  * not those of its last allocation, and frees a block of its own at random, so that LIVE_BLOCKS are
  * live in all. Prints one line of JSON.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct producer {
 	uint64_t *blocks;
 	uint32_t n_blocks;
 	uint32_t site; /* of its last allocation */
-	int has_stack;
+	bool has_stack;
 	uint64_t random;
 };
 
@@ -108,7 +109,7 @@ static void put_alloc(struct bench *bench, struct producer *producer, uint32_t p
 	begin = torsh_ring_begin(&producer->ring);
 	end = torsh_codec_put_alloc(&producer->codec, begin, bench->stamp, &alloc, 1,
 				    producer->has_stack ? n : 0, n, ids);
-	producer->has_stack = 1;
+	producer->has_stack = true;
 	torsh_ring_commit(&producer->ring, begin, end);
 	producer->blocks[place] = alloc.address;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A channel that a hostile target made: its header, its tables, its text. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -59,7 +60,7 @@ static void look_at(struct channel_view *view)
 		free(torsh_view_text(view, text, 0, &(size_t){0}));
 	}
 	for (uint32_t i = 0; i < 8; i++) {
-		int is_large = i >= 4;
+		bool is_large = i >= 4;
 		const struct thread_slot *slot = torsh_view_slot(view, i);
 		const volatile uint8_t *ring = torsh_view_map_ring(view, i % 4, is_large);
 

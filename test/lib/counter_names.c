@@ -5,6 +5,7 @@
  * "passes", "metrics": {field: name}}. Metrics, which have "__" in their names, are looked up
  * instead: {"chip", "name", "range", "sampling"}, the results of CUPTI.
  */
+#include <stdbool.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static int look_up(const char *chip, const char *name, enum cupti_profiler_type 
 	return result;
 }
 
-static int is_metric(const char *argument)
+static bool is_metric(const char *argument)
 {
 	return strstr(argument, "__") != NULL;
 }

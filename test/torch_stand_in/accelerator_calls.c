@@ -2,13 +2,14 @@
 /*
  * Calls each of an accelerator's functions as the agent does; linked with shim/torch/privateuse1.c.
  */
+#include <stdbool.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "shim/torch/privateuse1.h"
 
-static void need(int is_so, const char *what)
+static void need(bool is_so, const char *what)
 {
 	if (is_so)
 		return;

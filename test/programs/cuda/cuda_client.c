@@ -7,6 +7,7 @@
  *	WHEN	"before" or "after" the driver is started
  *	HOW	"symbol": CUPTI as a program finds it that is linked with it; "dlsym": opened by the tool
  */
+#include <stdbool.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -234,7 +235,7 @@ static void *subscribe(void)
 
 int main(int argc, char **argv)
 {
-	int is_before = argc > 1 && !strcmp(argv[1], "before");
+	bool is_before = argc > 1 && !strcmp(argv[1], "before");
 	void *subscriber = NULL;
 
 	find(argc > 2 ? argv[2] : "symbol");

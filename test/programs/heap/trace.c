@@ -17,6 +17,7 @@
  * `depth` times through descend, and through one of the at_... functions.
  */
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -88,7 +89,7 @@ static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t all_started;
 static int turn, n_workers;
 static long calls_left;
-static int is_serial;
+static bool is_serial;
 
 static uint64_t next_random(uint64_t *state)
 {

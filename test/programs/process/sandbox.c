@@ -260,7 +260,7 @@ static void *run_thread(void *unused)
 	return unused;
 }
 
-static _Atomic int is_filtered;
+static _Atomic bool is_filtered;
 
 /* Allocates before, and then ends without the filter, which is the other thread's alone. */
 static void *run_earlier_thread(void *unused)
@@ -281,7 +281,7 @@ static int beside_it(const char *how)
 	if (pthread_create(&thread, NULL, run_earlier_thread, NULL))
 		return 95;
 	allow(how, of_thread);
-	is_filtered = 1;
+	is_filtered = true;
 	pthread_join(thread, NULL);
 	return 17;
 }

@@ -6,6 +6,7 @@
  * "work" with an "inner" and a mark in each, as many on another thread, ranges that end in the next
  * step, and leaks 1000 + i bytes. unmarked: the steps are not marked.
  */
+#include <stdbool.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static void leak(long i)
 int main(int argc, char **argv)
 {
 	long n_steps = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
-	int is_unmarked = argc > 2 && !strcmp(argv[2], "unmarked");
+	bool is_unmarked = argc > 2 && !strcmp(argv[2], "unmarked");
 	uint64_t handed_over = 0;
 	pthread_t thread;
 

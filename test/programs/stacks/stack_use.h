@@ -6,6 +6,7 @@
 #ifndef TORSH_TEST_PROGRAMS_STACK_USE_H
 #define TORSH_TEST_PROGRAMS_STACK_USE_H
 
+#include <stdbool.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -116,8 +117,8 @@ static void make_itt_handles(void)
 /* Names are texts of five letters; ids are on the stack, behind the first six. */
 static void set_itt_arguments(const char *name)
 {
-	int is_of_domain = strstr(name, "v3") || begins(name, "histogram"),
-	    has_scope = strstr(name, "scope") != NULL;
+	bool is_of_domain = strstr(name, "v3") || begins(name, "histogram"),
+	     has_scope = strstr(name, "scope") != NULL;
 
 	with[0] = itt_domain;
 	with[1] = itt_string;

@@ -2,6 +2,7 @@
 #include "agent/process/config.h"
 #include "agent/wire/event.h"
 
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,12 +38,12 @@ static void read_config(char *const *environment)
 static int restore_defaults(void **state)
 {
 	static struct config defaults;
-	static int is_known;
+	static bool is_known;
 
 	(void)state;
 	if (!is_known)
 		defaults = torsh_config;
-	is_known = 1;
+	is_known = true;
 	torsh_config = defaults;
 	return 0;
 }

@@ -3,6 +3,7 @@
  * Captures through code with wrong, missing or replaced unwind information. Compared with
  * libunwind's.
  */
+#include <stdbool.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -97,7 +98,6 @@ static struct {
 	ucontext_t main, other;
 	char *area; /* its lower half is a stack */
 	code *garbage;
-	int is_upper_half_gone;
 } coroutine;
 
 /* A frame pointer into the upper half, first readable and leading to a false frame, then not. */

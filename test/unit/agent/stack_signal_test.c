@@ -4,6 +4,7 @@
  * steps: the handler of SIGTRAP takes a stack at every instruction, prologues, linkage tables and
  * the dynamic linker's included.
  */
+#include <stdbool.h>
 #include <alloca.h>
 #include <math.h>
 #include <signal.h>
@@ -23,7 +24,7 @@ static _Atomic uint64_t n_cut_in_code;
  * information covers: nobody finds a caller there. What fills it are no-operations, nop and nopw
  * with their prefixes.
  */
-static int is_padding(uintptr_t ip)
+static bool is_padding(uintptr_t ip)
 {
 	const uint8_t *at = (const uint8_t *)ip;
 

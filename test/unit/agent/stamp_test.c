@@ -3,6 +3,7 @@
  * Readings of the counter are ordered as causes are: threads hand a baton on through memory, and
  * none of them may read a time below that of whoever had it before.
  */
+#include <stdbool.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +66,7 @@ static uint64_t monotonic_ns(void)
  * Asked rarely, so that turns stay as short as they are; where threads share a CPU each turn is
  * long.
  */
-static int is_over(void)
+static bool is_over(void)
 {
 	return (n_turns < 1000 || n_turns % 1024 == 0) && monotonic_ns() > end_ns;
 }

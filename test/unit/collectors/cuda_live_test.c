@@ -4,6 +4,7 @@
  * does: with frees that fail, handles that outlive their names, contexts that end, addresses that
  * are reused.
  */
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,10 +60,10 @@ static uint64_t sum_of(uint32_t device)
 	return sum;
 }
 
-static void expect(int is_high, uint32_t device)
+static void expect(bool is_high, uint32_t device)
 {
 	uint64_t sum = sum_of(device), step = model.marks[device] / 16;
-	int is_expected = sum >= model.marks[device] + (step > GRANULE ? step : GRANULE);
+	bool is_expected = sum >= model.marks[device] + (step > GRANULE ? step : GRANULE);
 
 	if (is_expected)
 		model.marks[device] = sum;
@@ -105,13 +106,13 @@ static void free_place(uint32_t place)
 		torsh_cuda_live_kept(kind, place_at(place));
 }
 
-static int is_mapped(uint32_t handle)
+static bool is_mapped(uint32_t handle)
 {
 	for (uint32_t i = 0; i < N_MAPPINGS; i++) {
 		if (model.mapped[i] == (int)handle + 1)
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 static void end_if_unnamed(uint32_t handle)

@@ -4,6 +4,7 @@
  * events in any order: plain memory, physical memory by handles and mappings, tensors in both,
  * frees that fail or match nothing.
  */
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,8 @@ static const struct {
 
 struct model {
 	struct {
-		int is_alive, kind;
+		bool is_alive;
+		int kind;
 		uint64_t bytes;
 	} places[N_PLACES];
 	struct {
@@ -307,7 +309,7 @@ static int destroy_blocks(void **state)
 	return 0;
 }
 
-static void emit_tensor(uint64_t address, uint64_t bytes, int is_free)
+static void emit_tensor(uint64_t address, uint64_t bytes, bool is_free)
 {
 	give(&(struct event){
 		.id = EVENT_TENSOR,
@@ -326,12 +328,12 @@ static void a_tensor_lies_in_all_the_memory_that_it_covers(void **state)
 						       .bytes = PLACE_BYTES,
 						       .handle = i + 1});
 	}
-	emit_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 0);
+	emit_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, false);
 	assert_int_equal(scope_named("cuda:0")->tensor_bytes, 2 * PLACE_BYTES);
 	assert_int_equal(blocks.blocks[0].tensor_bytes, 0x800);
 	assert_int_equal(blocks.blocks[1].tensor_bytes, PLACE_BYTES);
 	assert_int_equal(blocks.blocks[2].tensor_bytes, 0x800);
-	emit_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 1);
+	emit_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, true);
 	assert_int_equal(scope_named("cuda:0")->tensor_bytes, 0);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What a recording lacks: the sum by cause, and how every reading command reports it. */
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@ static char recording[256];
 static Torsh__Loss losses[2];
 static Torsh__Loss *rows[2] = {&losses[0], &losses[1]};
 
-static void set_loss(int i, const char *cause, uint64_t count, int is_of_events, const char *text)
+static void set_loss(int i, const char *cause, uint64_t count, bool is_of_events, const char *text)
 {
 	torsh__loss__init(&losses[i]);
 	losses[i].cause = (char *)(uintptr_t)cause;
@@ -94,8 +95,8 @@ static void every_report_begins_with_what_was_lost(void **state)
 		"7 names of things. What follows is of the rest.\n";
 
 	(void)state;
-	set_loss(0, "names", 7, 0, "names of things");
-	set_loss(1, "ring_full", 15, 1, "events that found no room");
+	set_loss(0, "names", 7, false, "names of things");
+	set_loss(1, "ring_full", 15, true, "events that found no room");
 	write_with(2, 130, 115, 15);
 	EXPECT_INCOMPLETE(leaks, sentence);
 	EXPECT_INCOMPLETE(peak, sentence);
@@ -119,7 +120,7 @@ static void a_check_fails_unless_losses_are_allowed(void **state)
 	cJSON *json;
 
 	(void)state;
-	set_loss(0, "ring_full", 15, 1, "events that found no room");
+	set_loss(0, "ring_full", 15, true, "events that found no room");
 	write_with(1, 130, 115, 15);
 	assert_int_equal(RUN(check, recording, "--max-leak", "1G"), 1);
 	assert_true(begins_with("BROKEN Incomplete: 15 of 130 events were lost"));
@@ -139,7 +140,7 @@ static void a_check_fails_unless_losses_are_allowed(void **state)
 static void what_is_no_event_has_no_budget(void **state)
 {
 	(void)state;
-	set_loss(0, "names", 7, 0, "names of things");
+	set_loss(0, "names", 7, false, "names of things");
 	write_with(1, 130, 130, 0);
 	assert_int_equal(RUN(check, recording, "--max-leak", "1G", "--max-dropped", "100"), 1);
 	assert_int_equal(RUN(check, recording, "--max-leak", "1G", "--allow-loss"), 0);
@@ -168,7 +169,7 @@ static void what_does_not_add_up_is_lost(void **state)
 	write_with(0, 131, 130, 0);
 	assert_int_equal(RUN(leaks, recording), 0);
 	assert_true(begins_with("Incomplete: 1 event that are neither delivered nor dropped"));
-	set_loss(0, "ring_full", 3, 1, "events that found no room");
+	set_loss(0, "ring_full", 3, true, "events that found no room");
 	write_with(1, 140, 130, 10);
 	assert_int_equal(RUN(leaks, recording), 0);
 	assert_true(begins_with(

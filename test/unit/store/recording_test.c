@@ -3,6 +3,7 @@
  * What is appended to a recording is read from it; a file that was cut or damaged anywhere yields
  * every intact chunk, and reports that something is missing.
  */
+#include <stdbool.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -95,7 +96,7 @@ static void make_bytes(struct bytes *bytes)
 }
 
 /* Which numbered chunks are read: a bit each. has_problem: the reader reports a problem. */
-static uint32_t read_chunks(const uint8_t *data, size_t n, int *has_problem)
+static uint32_t read_chunks(const uint8_t *data, size_t n, bool *has_problem)
 {
 	struct recording_reader *reader;
 	Torsh__Chunk *chunk;
@@ -122,12 +123,12 @@ static uint32_t read_chunks(const uint8_t *data, size_t n, int *has_problem)
 static void what_is_appended_is_read(void **state)
 {
 	struct bytes bytes;
-	int has_problem;
+	bool has_problem;
 
 	(void)state;
 	make_bytes(&bytes);
 	assert_int_equal(read_chunks(bytes.data, bytes.n, &has_problem), (1u << N_CHUNKS) - 1);
-	assert_int_equal(has_problem, 0);
+	assert_false(has_problem);
 	free(bytes.data);
 }
 
@@ -139,7 +140,7 @@ static void a_torn_tail_loses_only_itself(void **state)
 	make_bytes(&bytes);
 	for (size_t n = bytes.ends[0]; n < bytes.n; n++) {
 		uint32_t n_whole = 0;
-		int has_problem;
+		bool has_problem;
 
 		while (n_whole < N_CHUNKS && bytes.ends[n_whole + 1] <= n)
 			n_whole++;
@@ -161,12 +162,12 @@ static void a_damaged_byte_loses_only_its_chunk(void **state)
 			size_t at = bytes.ends[i] +
 				    random_below(&random, bytes.ends[i + 1] - bytes.ends[i]);
 			uint8_t flip = (uint8_t)(1u << random_below(&random, 8));
-			int has_problem;
+			bool has_problem;
 
 			bytes.data[at] ^= flip;
 			assert_int_equal(read_chunks(bytes.data, bytes.n, &has_problem),
 					 ((1u << N_CHUNKS) - 1) & ~(1u << i));
-			assert_int_equal(has_problem, 1);
+			assert_true(has_problem);
 			bytes.data[at] ^= flip;
 		}
 	}
@@ -178,7 +179,7 @@ static void garbage_between_chunks_is_stepped_over(void **state)
 {
 	struct bytes bytes;
 	uint8_t *longer;
-	int has_problem;
+	bool has_problem;
 
 	(void)state;
 	make_bytes(&bytes);
@@ -188,7 +189,7 @@ static void garbage_between_chunks_is_stepped_over(void **state)
 	memcpy(longer + bytes.ends[4] + 777, "tchktchk", 8);
 	memcpy(longer + bytes.ends[4] + 5000, bytes.data + bytes.ends[4], bytes.n - bytes.ends[4]);
 	assert_int_equal(read_chunks(longer, bytes.n + 5000, &has_problem), (1u << N_CHUNKS) - 1);
-	assert_int_equal(has_problem, 1);
+	assert_true(has_problem);
 	free(longer);
 	free(bytes.data);
 }

@@ -3,6 +3,7 @@
  * What the encoder of rings writes, its decoder reads; and nothing that anybody writes makes it
  * read beyond its end.
  */
+#include <stdbool.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +58,7 @@ static uint8_t *encode_alloc(struct codec *codec, uint64_t *random, uint64_t sta
 			     struct sent *sent)
 {
 	struct event_alloc *alloc = &sent->event.alloc;
-	int has_stack = random_below(random, 8) != 0;
+	bool has_stack = random_below(random, 8) != 0;
 
 	sent->event.id = EVENT_ALLOC;
 	alloc->address = some_address(random);

@@ -4,6 +4,7 @@
  * the usage of all stacks: sums, exact peak with its allocation sites, temporaries, realloc, and
  * errors of the program. Also if blocks lose their stacks in between.
  */
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,7 @@ static uint64_t address_of(uint32_t place)
 }
 
 static void both_alloc(struct replay *replay, struct folded *folded, uint64_t time,
-		       uint64_t *random, int is_realloc)
+		       uint64_t *random, bool is_realloc)
 {
 	static const uint64_t sizes[] = {
 		0, 0, 1, 8, 8, 16, 24, 100, SMALL_SIZE_MAX, SMALL_SIZE_MAX + 1};
@@ -93,7 +94,7 @@ static void both_change(struct replay *replay, struct folded *folded, uint64_t t
 					 address_of(place));
 		break;
 	case 2:
-		both_alloc(replay, folded, time, random, 1);
+		both_alloc(replay, folded, time, random, true);
 		break;
 	case 3:
 		replay_fail(replay, producer);
@@ -107,7 +108,7 @@ static void both_change(struct replay *replay, struct folded *folded, uint64_t t
 				address_of(place));
 		break;
 	default:
-		both_alloc(replay, folded, time, random, 0);
+		both_alloc(replay, folded, time, random, false);
 		break;
 	}
 	look_at_peak(replay, time);
@@ -204,7 +205,7 @@ static void assert_same_peak(const struct replay *replay, struct folded *folded)
 	}
 }
 
-static void fold_traces(int gets_short)
+static void fold_traces(bool gets_short)
 {
 	for (uint64_t seed = 1; seed <= N_TRACES; seed++) {
 		struct replay replay = {0};
@@ -229,17 +230,17 @@ static void fold_traces(int gets_short)
 static void any_trace_folds_as_it_replays(void **state)
 {
 	(void)state;
-	fold_traces(0);
+	fold_traces(false);
 }
 
 static void without_stacks_of_small_blocks_sums_and_peaks_are_the_same(void **state)
 {
 	(void)state;
-	fold_traces(1);
+	fold_traces(true);
 }
 
 static void alloc(struct folded *folded, uint64_t time, uint64_t address, uint64_t size,
-		  uint32_t site, int is_realloc)
+		  uint32_t site, bool is_realloc)
 {
 	torsh_heap_alloc(&folded->heap, &folded->producers[0],
 			 &(struct heap_alloc){
@@ -257,9 +258,9 @@ static void of_equal_peaks_the_first_counts(void **state)
 
 	(void)state;
 	start(&folded);
-	alloc(&folded, 10, 0x100, 50, 0, 0);
+	alloc(&folded, 10, 0x100, 50, 0, false);
 	torsh_heap_free(&folded.heap, &folded.producers[0], 20, 0x100);
-	alloc(&folded, 30, 0x200, 50, 1, 0);
+	alloc(&folded, 30, 0x200, 50, 1, false);
 	torsh_heap_free(&folded.heap, &folded.producers[0], 40, 0x200);
 	torsh_peak_tracker_settle(&folded.heap.tracker);
 	assert_int_equal(folded.heap.tracker.peak_stamp, 10);
@@ -279,10 +280,10 @@ static void a_realloc_is_one_change(void **state)
 
 	(void)state;
 	start(&folded);
-	alloc(&folded, 10, 0x100, 100, 0, 0);
+	alloc(&folded, 10, 0x100, 100, 0, false);
 	torsh_heap_realloc_begin(&folded.heap, &folded.producers[0], 20, 0x100);
 	assert_int_equal(folded.heap.tracker.bytes, 100);
-	alloc(&folded, 30, 0x900, 130, 1, 1);
+	alloc(&folded, 30, 0x900, 130, 1, true);
 	assert_int_equal(folded.heap.tracker.bytes, 130);
 	assert_int_equal(folded.heap.tracker.n, 1);
 	torsh_peak_tracker_settle(&folded.heap.tracker);
@@ -298,13 +299,13 @@ static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
 
 	(void)state;
 	start(&folded);
-	alloc(&folded, 10, 0x100, 100, 0, 0);
+	alloc(&folded, 10, 0x100, 100, 0, false);
 	torsh_heap_realloc_begin(&folded.heap, &folded.producers[0], 20, 0x100);
 	torsh_heap_alloc(
 		&folded.heap, &folded.producers[1],
 		&(struct heap_alloc){
 			.stamp = 25, .address = 0x100, .size = 7, .site = folded.sites[2]});
-	alloc(&folded, 30, 0x900, 130, 1, 1);
+	alloc(&folded, 30, 0x900, 130, 1, true);
 	assert_int_equal(folded.heap.implicit_frees, 0);
 	assert_int_equal(folded.heap.tracker.bytes, 137);
 	assert_int_equal(torsh_live_find(&folded.heap.live, 0x100)->size, 7);
@@ -325,7 +326,7 @@ static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint64_t before = folded.heap.size_blocks[sizes[i].class];
 
-		alloc(&folded, i, 0x100 + 16 * i, sizes[i].size, 0, 0);
+		alloc(&folded, i, 0x100 + 16 * i, sizes[i].size, 0, false);
 		assert_int_equal(folded.heap.size_blocks[sizes[i].class], before + 1);
 	}
 	finish(&folded);
@@ -363,14 +364,14 @@ static void blocks_that_are_ignored_have_a_site_of_their_own(void **state)
 	(void)state;
 	start(&folded);
 	marked = torsh_stacks_below(&folded.stacks, 0, N_SITES + 1);
-	alloc(&folded, 10, 0x100, 100, 0, 0);
-	alloc(&folded, 11, 0x200, 50, 0, 0);
+	alloc(&folded, 10, 0x100, 100, 0, false);
+	alloc(&folded, 11, 0x200, 50, 0, false);
 	torsh_heap_ignore(heap, &folded.stacks, 12, 0x100, marked);
 	torsh_heap_leave_out_stacks(heap, &folded.stacks, true,
 				    torsh_stacks_below(&folded.stacks, 0, N_SITES));
 	heap->next_move = 0;
 	torsh_heap_move_small(heap);
-	alloc(&folded, 20, 0x300, 7, 0, 0);
+	alloc(&folded, 20, 0x300, 7, 0, false);
 	assert_int_equal(heap->sites[heap->small_site].live.bytes, 57);
 	torsh_heap_ignore(heap, &folded.stacks, 21, 0x300, marked);
 	assert_int_equal(heap->sites[heap->small_site].live.bytes, 50);

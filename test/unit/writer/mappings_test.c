@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Ranges and mappings equal a map with one entry for each page. */
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -175,7 +176,7 @@ static void remap_some(struct both *both, uint64_t time, uint64_t *random)
 {
 	struct place from = some_place(random), to = some_place(random);
 	uint32_t owner = 1 + (uint32_t)random_below(random, N_SITES);
-	int is_kept = random_below(random, 8) == 0;
+	bool is_kept = random_below(random, 8) == 0;
 	struct event event = {.id = EVENT_REMAP, .stamp = time};
 
 	if (random_below(random, 2))
@@ -243,7 +244,7 @@ static void assert_same_now(const struct both *both)
 	for (uint32_t i = 0; i < N_PAGES; i++) {
 		const struct address_range *range =
 			torsh_address_ranges_above(&both->mappings.ranges, address_of(i));
-		int is_mapped = range && range->start <= address_of(i);
+		bool is_mapped = range && range->start <= address_of(i);
 
 		assert_int_equal(is_mapped, both->pages.owner[i] != 0);
 		if (is_mapped)

@@ -4,6 +4,7 @@
  * peak, its moment, and each process's stacks at it. Processes are folded in turns of random
  * length, begin and end.
  */
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@
 struct turn {
 	uint32_t process, place, site;
 	uint64_t size; /* 0: the block ends; a process's last event ends it */
-	int is_last;
+	bool is_last;
 };
 
 struct replay {
@@ -42,7 +43,7 @@ struct process {
 	struct heap_producer producer;
 	struct session_member *member;
 	uint32_t next; /* its next event is this one or a later one */
-	int has_ended;
+	bool has_ended;
 };
 
 static void look_at_peak(struct replay *replay, uint64_t stamp)
@@ -83,7 +84,7 @@ static void make_events(struct turn *events, uint64_t *random)
 		ends[p] = N_EVENTS / 2 + (uint32_t)random_below(random, N_EVENTS);
 	for (uint32_t i = 0; i < N_EVENTS; i++) {
 		uint32_t p = (uint32_t)random_below(random, N_PROCESSES);
-		int is_alive = i < ends[p];
+		bool is_alive = i < ends[p];
 
 		events[i] = (struct turn){
 			.process = p,
@@ -121,7 +122,7 @@ static void fold(struct process *process, const struct turn *event, uint64_t sta
 	if (event->is_last) {
 		torsh_session_heap_end(process->member, stamp);
 		process->heap.session_heap = NULL;
-		process->has_ended = 1;
+		process->has_ended = true;
 	} else if (event->size) {
 		/* As one change, where a block was there: what realloc does. */
 		torsh_heap_realloc_begin(&process->heap, &process->producer, stamp, address);
@@ -273,7 +274,7 @@ static void processes_that_had_nothing_at_the_peak_are_forgotten(void **state)
 		other.member = torsh_session_heap_add(&session_heap, &other.heap, i);
 		/* The peak is in the hundredth. */
 		fold(&other, &(struct turn){.size = i == 100 ? 5000 : 10}, 2 * i);
-		fold(&other, &(struct turn){.is_last = 1}, 2 * i + 1);
+		fold(&other, &(struct turn){.is_last = true}, 2 * i + 1);
 		torsh_session_heap_settle(&session_heap, 2 * i + 2);
 		destroy(&other);
 	}

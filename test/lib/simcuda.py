@@ -129,15 +129,19 @@ def duration_ns(line):
     return line["end"] - line["start"]
 
 
+def recording_environment(output, truth, env=None, **settings):
+    """The environment of a program that the agent records on the simulated CUDA."""
+    need_simcuda()
+    variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
+    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
+    return {**variables, "LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **QUIET_END, **(env or {})}
+
+
 def record_simulated(command, env=None, expect=0, output=None, **settings):
     """The recording of a command under the agent on the simulated CUDA, and the simulation's log of
     what it did."""
-    need_simcuda()
     truth, output = scratch("truth") / "truth", output or scratch()
-    variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
-    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
-    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **QUIET_END, **(env or {})})
-    result = run(command, variables)
+    result = run(command, recording_environment(output, truth, env, **settings))
     expect_equal(result.returncode, expect, f"status\n{result.stderr.decode()[-3000:]}\n")
     return output, read_truth(truth)
 

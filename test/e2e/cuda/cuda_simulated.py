@@ -9,14 +9,14 @@ import collections
 import json
 import pathlib
 import re
-import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from simcuda import PROFILED, cuda_python, duration_ns, need_simcuda, of_kind, record_simulated, trained_with_graphs  # noqa: E402
+from simcuda import (PROFILED, cuda_python, duration_ns, need_simcuda, of_kind, record_simulated, recording_environment,
+                     trained_with_graphs)  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
@@ -367,10 +367,17 @@ def a_drifting_and_stepping_clock_of_simulated_cupti_is_followed():
 
 @case
 def a_program_that_is_killed_keeps_what_was_delivered():
-    output, _ = record_simulated([PROGRAM, 2, 30, "kill"], expect=-signal.SIGKILL)
-    found = events(output)
-    expect_equal(collections.Counter(event["event"] for event in found if event["event"] in KINDS.values()),
-                 {"kernel": 60, "copy": 6, "memset": 2}, "what was recorded")
+    output, expected = scratch(), {"kernel": 60, "copy": 6, "memset": 2}
+
+    def delivered():
+        return collections.Counter(event["event"] for event in events(output) if event["event"] in KINDS.values())
+
+    environment = recording_environment(output, scratch("truth") / "truth", {"TORSH_PROFILER_CHECKPOINT": "100ms"})
+    with started([PROGRAM, 2, 30, "wait"], environment) as process:
+        # CUPTI delivers its records once a second.
+        wait_until(lambda: recordings(output) and delivered() == expected, f"{expected} in the recording")
+        process.kill()
+    expect_equal(delivered(), expected, "what was recorded")
     report = read_report("kernels", output)
     expect_equal([process["records"] for process in report["processes"]], [None], "losses are not known")
 

@@ -3,12 +3,11 @@
  * Work for a CUDA device by the driver alone, found at run time: copies to and fro, fills and
  * kernels, some of it inside of regions, from the given number of threads. cuda_driver THREADS
  * KERNELS [HOW], HOW is how it ends: "return", "_exit", "exec" (of true), "quick_exit", "host_exit"
- * and "host__exit" (by a function on a stream), "kill" (by SIGKILL, some time later), "fork" (a
- * child that uses nothing, then return).
+ * and "host__exit" (by a function on a stream), "wait" (for a signal that ends it), "fork" (a child
+ * that uses nothing, then return).
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,11 +148,8 @@ int main(int argc, char **argv)
 		quick_exit(4);
 	if (!strncmp(how, "host_", 5))
 		end_on_stream(how + 5);
-	if (!strcmp(how, "kill")) {
-		/* CUPTI hands its records over once a second. */
-		sleep(3);
-		raise(SIGKILL);
-	}
+	if (!strcmp(how, "wait"))
+		pause();
 	if (!strcmp(how, "exec"))
 		execl("/bin/true", "true", (char *)NULL);
 	return 0;

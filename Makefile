@@ -35,7 +35,7 @@ files_below = $(sort $(foreach folder,$1,$(foreach ending,$2,$(wildcard \
 
 # ---- the agent: code that is loaded into the target -----------------------------------------------------------------
 
-ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null || uname -m)))
 OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
 # The result runs on every glibc from 2.28: it links against old versions of symbols (shim/libc/glibc.h), and names the
 # libraries that were separate before 2.34 and are empty since.

@@ -51,10 +51,10 @@ class Times:
     def __init__(self):
         self.wall, self.cpu, self.bytes_per_step = [], [], None
 
-    def add(self, said, bytes_recorded):
-        self.wall += said["wall_us"]
-        self.cpu += said["cpu_us"]
-        self.bytes_per_step = said["trace_bytes_per_step"] or (bytes_recorded and bytes_recorded / said["steps"])
+    def add(self, printed, bytes_recorded):
+        self.wall += printed["wall_us"]
+        self.cpu += printed["cpu_us"]
+        self.bytes_per_step = printed["trace_bytes_per_step"] or (bytes_recorded and bytes_recorded / printed["steps"])
 
 
 def run_way(machine, model, n_steps, way, times):

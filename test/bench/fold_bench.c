@@ -6,7 +6,7 @@
  *
  *	fold_bench [EVENTS [THREADS [LIVE_BLOCKS [STACKS]]]]
  *
- * Each thread allocates with one of STACKS stacks at random, 30 frames deep, of which up to 4 are
+ * Each thread allocates with one of STACKS stacks at random, 30 frames deep, up to 4 of them
  * not those of its last allocation, and frees a block of its own at random, so that LIVE_BLOCKS are
  * live in all. Prints one line of JSON.
  */

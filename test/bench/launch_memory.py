@@ -68,9 +68,9 @@ def measure():
 
 def section(measured, verdicts):
     rows = list(measured.items()) if measured else []
-    for i, whose in enumerate(("program under the agent", "writer")):
+    for i, measured in enumerate(("program under the agent", "writer")):
         ratio = rows[1][1][i] / rows[0][1][i] if rows else None
-        verdicts.at_most(f"memory of the {whose}, 100 million launches beside 10 million", GROWTH, ratio, "×", "{:.2f}")
+        verdicts.at_most(f"memory of the {measured}, 100 million launches beside 10 million", GROWTH, ratio, "×", "{:.2f}")
     if not rows:
         return []
     text = [[f"{n:,}", *(f"{value:.1f}" for value in values)] for n, values in rows]

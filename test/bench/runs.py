@@ -169,8 +169,8 @@ def run_once(program, mode, more_env=None):
     wait_for_writers()
     lag_s = time.perf_counter() - ended
     if status:
-        said = (WORK / "stderr").read_text(errors="replace")[-300:]
-        print(f"{program.name} under {mode.name}: status {status}: {said}", file=sys.stderr)
+        printed = (WORK / "stderr").read_text(errors="replace")[-300:]
+        print(f"{program.name} under {mode.name}: status {status}: {printed}", file=sys.stderr)
         return None
     return Run(ended - started, (WORK / "stdout").read_text(errors="replace"), lag_s)
 

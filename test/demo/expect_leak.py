@@ -38,11 +38,11 @@ def main(report_path, growth_path, source_path):
     if not found:
         sys.exit(f"the demo failed: no leak in {function} ({source.name}:{planted + 1}) was reported")
     blocks, n_bytes = (sum(leak[what] for leak, _ in found) for what in ("blocks", "bytes"))
-    said = ", ".join(sorted({f"{frame['function']} ({frame['file']}:{frame['line']})" for _, frame in found}))
+    printed = ", ".join(sorted({f"{frame['function']} ({frame['file']}:{frame['line']})" for _, frame in found}))
     if any(frame["line"] != planted + 1 for _, frame in found) or (blocks, n_bytes) != (STEPS, STEPS * BLOCK_BYTES):
         sys.exit(f"the demo failed: expected line {planted + 1}, {STEPS * BLOCK_BYTES} bytes in {STEPS} blocks; "
-                 f"found {said}, {n_bytes} bytes in {blocks} blocks")
-    print(f"The planted leak was found: {said}, {n_bytes} bytes in {blocks} blocks")
+                 f"found {printed}, {n_bytes} bytes in {blocks} blocks")
+    print(f"The planted leak was found: {printed}, {n_bytes} bytes in {blocks} blocks")
     expect_growth(growth_path, function, source)
 
 

@@ -69,7 +69,7 @@ def kill_once(seconds, number, how="return"):
     known_at = recording["start_realtime_ns"] / 1e9 + recording["known_until_ns"] / 1e9
     blocks, n_bytes = committed.reported(output)
     least = max((blocks for at, blocks in seen if at < known_at - 0.005), default=0)
-    assert least <= blocks <= kept + 1, f"{least} blocks were there before what is known ends, {blocks} reported of {kept}"
+    assert least <= blocks <= kept + 1, f"{least} blocks were there before the last checkpoint, {blocks} reported of {kept}"
     assert n_bytes == blocks * committed.KEPT_BYTES, f"{n_bytes} bytes in {blocks} blocks"
     first_line = torsh("leaks", output)
     assert re.search(r"writer was killed, and nothing is known of what came later than .* after the start", first_line), first_line

@@ -93,7 +93,7 @@ def leave_wrappers(way, n_times, is_left):
     events = report["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "events produced")
     least = got - events["dropped"]
-    assert least <= found <= most, f"{found} blocks are reported; {got} were got, {begun} were asked for: {events}"
+    assert least <= found <= most, f"{found} blocks are reported; {got} were allocated, {begun} were requested: {events}"
     if not is_left:
         expect_equal(events["dropped"], 0, "events dropped")
     else:

@@ -40,7 +40,7 @@ def kill_once(rng, n_threads, n_before):
         return
     result = run([TORSH, "leaks", output, "--json"])
     if result.returncode == 2 and b"has no process in it" in result.stderr:
-        assert kept == 0, f"killed before it said hello, but {kept} blocks were allocated"
+        assert kept == 0, f"killed before it printed hello, but {kept} blocks were allocated"
         return
     blocks, n_bytes = committed.reported(output)
     # What a thread was about to count when it was killed may be there or not.

@@ -61,7 +61,7 @@ def a_full_disk_is_reported_and_harms_nobody():
                                         n_blocks=1_000_000, output=disk / "out")
         assert recordings(output)
         text = torsh("report", output)
-        assert "disk" in text or "space" in text, f"the report does not say that the disk was full:\n{text}"
+        assert "disk" in text or "space" in text, f"the full disk is not in the report:\n{text}"
         assert sum(path.stat().st_size for path in recordings(output)) <= MIB
 
 
@@ -74,7 +74,7 @@ def a_reserve_of_free_space_is_left():
         # A chunk may be on its way while the space is looked at.
         assert free.f_bavail * free.f_frsize >= 2 * MIB, f"{free.f_bavail * free.f_frsize} bytes are left of 4 MiB"
         text = torsh("report", output)
-        assert "disk" in text or "space" in text, f"the report does not say why it stopped:\n{text}"
+        assert "disk" in text or "space" in text, f"the reason of the stop is not in the report:\n{text}"
 
 
 @case
@@ -83,7 +83,7 @@ def a_recording_does_not_outgrow_its_cap():
                                          n_blocks=1_000_000)
     assert sum(path.stat().st_size for path in recordings(output)) <= 400 << 10
     text = torsh("report", output)
-    assert "MAX_SIZE" in text or "size" in text, f"the report does not say why it stopped:\n{text}"
+    assert "MAX_SIZE" in text or "size" in text, f"the reason of the stop is not in the report:\n{text}"
 
 
 @case
@@ -186,7 +186,7 @@ FIRST_USER, N_USERS = 20000, 40000
 
 
 def run_as_another(limit, value):
-    """The target as a user with limits, who has no processes except those of this test."""
+    """The target as a user with limits, with no processes except those of this test."""
     need_root()
     user = FIRST_USER + os.getpid() % N_USERS
     output = scratch()

@@ -247,8 +247,8 @@ INTERRUPTS_MOST = 16  # handlers that interrupt each other in wrappers of a thre
 def handlers_that_interrupt_too_many_handlers_are_counted():
     for n_deeper in (0, 1, 40):
         n = 1 + INTERRUPTS_MOST + n_deeper
-        said, output = nested("interrupts", n, library=PROGRAMS / "libnest.so")
-        expect_equal(int(said), n, "pages that were unmapped")
+        shown, output = nested("interrupts", n, library=PROGRAMS / "libnest.so")
+        expect_equal(int(shown), n, "pages that were unmapped")
         report = leaks(output)
         expect_equal(report["counters"]["interrupts"], INTERRUPTS_MOST, "events of handlers")
         expect_equal(report["events"]["dropped"], n_deeper, "events dropped")
@@ -264,8 +264,8 @@ DOMAINS_MOST = 15  # depths are exact while ranges of all of them are open
 @case
 def ranges_of_any_number_of_domains_are_there():
     n = 3 * DOMAINS_MOST
-    said, output = nested("domains", n)
-    together, one_by_one, afterwards = ([int(word) for word in line.split()] for line in said.splitlines())
+    shown, output = nested("domains", n)
+    together, one_by_one, afterwards = ([int(word) for word in line.split()] for line in shown.splitlines())
     expect_equal(together[:DOMAINS_MOST] + together[n:n + DOMAINS_MOST], [0] * 2 * DOMAINS_MOST, "depths of the first ones")
     expect_equal(one_by_one, [0, 1, 1, 0] * n, "depths of those that come one by one")
     expect_equal(afterwards, [0, 0, 0, 0], "depths of two that are open at once, when many others were")
@@ -306,7 +306,7 @@ def settings_of_any_number_are_handed_to_an_exec_that_lacks_them():
     expect_equal({name: value for name, value in found.items() if name in settings}, settings, "settings of the new program")
 
 
-OPEN_MOST = 65536  # calls within one another of a thread, of which a schedule's steps are kept apart
+OPEN_MOST = 65536  # nested calls of a thread that a schedule's steps are kept apart for
 
 
 @case
@@ -333,7 +333,7 @@ def calls_nested_too_deep_for_a_report_are_reported_as_left_out():
         words = f"{3 * n_deeper} calls are left out: {OPEN_SHOWN} others were open"
         expect_equal(words in text, bool(n_deeper), "that they are left out")
         export = run([TORSH, "export", output, "--format", "chrome", "-o", output / "trace.json"])
-        expect_equal((export.returncode, words in export.stderr.decode()), (0, bool(n_deeper)), "what the export says")
+        expect_equal((export.returncode, words in export.stderr.decode()), (0, bool(n_deeper)), "output of the export")
 
 
 CHAIN_MOST = 2048  # frames of Python that a stack can have; of a deeper one at least the innermost 512 are there

@@ -197,7 +197,7 @@ def snapshots_are_not_written_through_links():
     shared = Shared()
     link = shared.lay_link("x.torsh")
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         run([TORSH, "snapshot", target.pid, "-o", link])
     shared.expect_untouched()
     assert link.is_symlink() or stat.S_IMODE(link.stat().st_mode) == 0o600

@@ -29,9 +29,9 @@ def live(how, way, status, n_of_child):
     for name, n in {"keep_in_sandbox": N_KEPT, "keep_in_child": n_of_child if is_seen else 0}.items():
         expect_equal(total(entries_through(report["leaks"], name), "blocks"), n, f"blocks of {name}")
     check_counts(report["events"])
-    is_said = "children from then on are not recorded" in torsh("report", output)
+    is_reported = "children from then on are not recorded" in torsh("report", output)
     # A refused call ends nobody: the child tries, and is counted.
-    expect_equal(is_said, (way != "harmless" and how != "errno") or not is_seen, "the report says what is not recorded")
+    expect_equal(is_reported, (way != "harmless" and how != "errno") or not is_seen, "the report has what is not recorded")
     # The peak memory cannot be read afterwards, and no filter keeps the writer from reading it
     # before.
     for process in filter(lambda process: process["followed"] and process["end"].startswith("exit"), report["processes"]):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Threads by the thousand, and what they leave: all is recorded, and who ended gives back what it had."""
+"""Threads by the thousand, and what they leave: all is recorded, and a thread that ended gives back what it had."""
 
 import ctypes
 import os
@@ -99,7 +99,7 @@ PR_CAPBSET_DROP, CAP_IPC_LOCK = 24, 14
 
 
 def limit_locked_memory():
-    """As a user, who has the limit; root has the capability to pass by it, until the next exec."""
+    """As a user, which the limit is for; root has the capability to pass by it, until the next exec."""
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (MEMLOCK_BYTES, MEMLOCK_BYTES))
     if os.geteuid() == 0 and ctypes.CDLL(None, use_errno=True).prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "the capability stays")

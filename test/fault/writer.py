@@ -56,7 +56,7 @@ def run_beside(strike, n_blocks=2_000_000, how="return", **variables):
     return output, counts, words
 
 
-def expect_said(output, why):
+def expect_reported(output, why):
     """Every report begins with what is missing, none calls itself complete, and a check fails unless that is allowed."""
     for command in ("leaks", "peak", "report", "ops", "regions", "steps", "modules", "kernels", "tensors"):
         first = torsh(command, output).splitlines()[0]
@@ -72,7 +72,7 @@ def target_goes_on_when_the_writer_is_killed():
     assert b"the writer was killed" in words, f"stderr: {words!r}"
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
-    expect_said(output, "the writer was killed")
+    expect_reported(output, "the writer was killed")
     blocks, _ = committed.reported(output)
     assert blocks <= counts.kept()
 
@@ -96,9 +96,9 @@ def a_stopped_writer_goes_on_where_it_was():
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
     assert events["dropped"] > 0, "the ring was never full: the test shows nothing"
-    expect_said(output, "found their ring full")
+    expect_reported(output, "found their ring full")
     # What is missing is counted: each lost block is a dropped event.
-    assert counts.kept() - blocks <= events["dropped"], f"{counts.kept() - blocks} blocks lost, {events} said"
+    assert counts.kept() - blocks <= events["dropped"], f"{counts.kept() - blocks} blocks lost, {events} printed"
 
 
 def states(pid):
@@ -164,7 +164,7 @@ def summary_environment(output):
 
 @case
 def a_pipeline_ends_when_the_program_does():
-    # The writer is stopped before it can end: who reads the program's stderr to its end may not wait for it.
+    # The writer is stopped before it can end: a reader of the program's stderr must not wait for it.
     output, counts = scratch(), committed.Counts(scratch("counts"))
     with started(committed.command(counts, 100, 1, "wait"), summary_environment(output), stderr=subprocess.PIPE) as process:
         pid = wait_until(lambda: writer_of(output), "a writer")
@@ -263,7 +263,7 @@ def the_writer_can_be_ended():
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the writer")
         expect_equal(process.poll(), None, "status of the target, which runs on")
     committed.expect_all_reported(output, counts)
-    assert not leaks(output)["recording"]["complete"], "the recording is said to be complete"
+    assert not leaks(output)["recording"]["complete"], "the recording is printed to be complete"
 
 
 def runs_with(pid):
@@ -314,13 +314,13 @@ def reports_show_what_the_writer_takes():
     # So many that a huge page more or less at the end of a table is no tenth.
     n_few, n_many = 200_000, 2_000_000
     few, _, _ = writer_with_blocks(n_few)
-    many, said, text = writer_with_blocks(n_many)
+    many, printed, text = writer_with_blocks(n_many)
     each = (many - few) / (n_many - n_few)
-    assert n_many <= said["live_blocks"] < n_many + 1000, said
-    assert abs(said["resident_bytes"] - many) < many / 6, f"{many} bytes in smaps, {said}"
-    assert abs(said["bytes_per_block"] - each) < each / 10, f"{each} bytes a block by smaps, {said}"
-    assert said["bytes_per_block"] < 47, said
-    assert f"({said['bytes_per_block']:.1f} bytes each)" in text, text
+    assert n_many <= printed["live_blocks"] < n_many + 1000, printed
+    assert abs(printed["resident_bytes"] - many) < many / 6, f"{many} bytes in smaps, {printed}"
+    assert abs(printed["bytes_per_block"] - each) < each / 10, f"{each} bytes a block by smaps, {printed}"
+    assert printed["bytes_per_block"] < 47, printed
+    assert f"({printed['bytes_per_block']:.1f} bytes each)" in text, text
 
 
 # What limits a group: a file of version 1, and files of version 2 with their contents. By hand with
@@ -423,7 +423,7 @@ def where_a_cgroup_has_no_memory_left_the_writer_ends():
     n_blocks, n_mib = group_size(3_500_000, 255)
     output, counts, n = run_in_group(n_mib << 20, n_blocks)
     expect_equal(n, 0, "processes that the kernel killed")
-    expect_said(output, "the writer ended ")
+    expect_reported(output, "the writer ended ")
     first = torsh("leaks", output).splitlines()[0]
     assert "control group" in first and f"of {n_mib} MiB" in first and "nothing is known of what came later" in first, first
     kept, without_stacks = blocks_by_stack(leaks(output))
@@ -439,7 +439,7 @@ def where_a_cgroup_gets_short_of_memory_stacks_of_small_blocks_are_left_out():
     n_blocks, n_mib = group_size(3_500_000, 365)
     output, counts, n = run_in_group(n_mib << 20, n_blocks)
     expect_equal(n, 0, "processes that the kernel killed")
-    expect_said(output, "blocks of up to 1 KiB whose stacks were left out, as memory was short")
+    expect_reported(output, "blocks of up to 1 KiB whose stacks were left out, as memory was short")
     report = leaks(output)
     expect_equal((report["events"]["dropped"], report["recording"]["reasons"]), (0, []), "events lost, and reasons")
     kept, without_stacks = blocks_by_stack(report)
@@ -478,7 +478,7 @@ def copy_of_false(path):
 
 
 def writer_without_a_library(path):
-    """The writer, asking for a library that is nowhere."""
+    """The writer, linked to a library that is not there."""
     whole = WRITER.read_bytes()
     broken = whole.replace(b"libzstd.so.1\0", b"libzstd.so.?\0")
     assert broken != whole, "the writer isn't linked with libzstd.so.1"
@@ -502,7 +502,7 @@ def expect_no_recording_is_reported(output, words):
 def fail_to_start(make_writer, n_threads):
     output, counts, sockets = scratch(), committed.Counts(scratch("counts")), scratch("s")
     env = agent_environment(output, LD_PRELOAD=install_beside(make_writer), TMPDIR=sockets, XDG_RUNTIME_DIR="")
-    # More than the ring holds: the target may not wait for who is not there.
+    # More than the ring holds: the target must not wait for a writer that is gone.
     result = run(committed.command(counts, 400_000, n_threads), env)
     expect_equal(result.returncode, 9, "status of the target")
     expect_equal(counts.kept(), 400_000 * n_threads, "blocks")

@@ -38,84 +38,86 @@ static void append_timeline(struct recording_file *file, const Torsh__Chunk *chu
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* An event from the input: numbers are small, so that launches match their activities. */
-struct said {
+struct encoded {
 	uint8_t kind, correlation, thread, place, label, far;
 	uint8_t later, early, duration[2], node, spare;
 };
 
-static uint32_t correlation_of(const struct said *said)
+static uint32_t correlation_of(const struct encoded *encoded)
 {
-	return said->correlation * (said->far & 1 ? 1000003u : 1u);
+	return encoded->correlation * (encoded->far & 1 ? 1000003u : 1u);
 }
 
-static uint64_t begin_of(const struct said *said, uint64_t at_ns)
+static uint64_t begin_of(const struct encoded *encoded, uint64_t at_ns)
 {
-	return said->far & 2 ? UINT64_MAX - said->early : at_ns - said->early;
+	return encoded->far & 2 ? UINT64_MAX - encoded->early : at_ns - encoded->early;
 }
 
-static uint64_t duration_of(const struct said *said)
+static uint64_t duration_of(const struct encoded *encoded)
 {
-	return said->far & 4 ? UINT64_MAX : said->duration[0] | (uint64_t)said->duration[1] << 8;
+	return encoded->far & 4 ? UINT64_MAX
+				: encoded->duration[0] | (uint64_t)encoded->duration[1] << 8;
 }
 
 /* What the three have in common. */
-#define COMMON(said, at_ns)                                                                     \
-	.correlation = correlation_of(said), .begin = begin_of(said, at_ns),                    \
-	.duration_ns = duration_of(said), .device = (said)->place & 3,                          \
-	.context = (said)->place >> 2 & 3, .stream = (said)->place >> 4, .graph = (said)->node, \
-	.node = (said)->node
+#define COMMON(encoded, at_ns)                                                     \
+	.correlation = correlation_of(encoded), .begin = begin_of(encoded, at_ns), \
+	.duration_ns = duration_of(encoded), .device = (encoded)->place & 3,       \
+	.context = (encoded)->place >> 2 & 3, .stream = (encoded)->place >> 4,     \
+	.graph = (encoded)->node, .node = (encoded)->node
 
-static struct event make_event(const struct said *said, uint64_t at_ns)
+static struct event make_event(const struct encoded *encoded, uint64_t at_ns)
 {
 	/* What came last has the highest numbers: inputs of before keep their meaning. */
-	switch (said->kind < 0xf0 ? said->kind % 8u : 8u + said->kind % 2u) {
+	switch (encoded->kind < 0xf0 ? encoded->kind % 8u : 8u + encoded->kind % 2u) {
 	case 0:
 		return (struct event){.id = EVENT_OP_BEGIN,
-				      .op_begin = {.name = said->label,
-						   .record = said->node,
-						   .scope = said->far >> 4}};
+				      .op_begin = {.name = encoded->label,
+						   .record = encoded->node,
+						   .scope = encoded->far >> 4}};
 	case 1:
-		return (struct event){.id = EVENT_OP_END, .op_end.record = said->node};
+		return (struct event){.id = EVENT_OP_END, .op_end.record = encoded->node};
 	case 2:
 		return (struct event){.id = EVENT_LAUNCH,
-				      .launch = {.api = said->label,
-						 .correlation = correlation_of(said),
-						 .begin = begin_of(said, at_ns),
-						 .duration_ns = duration_of(said)}};
+				      .launch = {.api = encoded->label,
+						 .correlation = correlation_of(encoded),
+						 .begin = begin_of(encoded, at_ns),
+						 .duration_ns = duration_of(encoded)}};
 	case 3:
 		return (struct event){.id = EVENT_KERNEL,
-				      .kernel = {.name = said->label,
-						 .grid_x = said->node,
-						 .block_y = said->far,
-						 COMMON(said, at_ns)}};
+				      .kernel = {.name = encoded->label,
+						 .grid_x = encoded->node,
+						 .block_y = encoded->far,
+						 COMMON(encoded, at_ns)}};
 	case 4:
-		return (struct event){
-			.id = EVENT_COPY,
-			.copy = {.kind = said->label, .from = said->far, COMMON(said, at_ns)}};
+		return (struct event){.id = EVENT_COPY,
+				      .copy = {.kind = encoded->label,
+					       .from = encoded->far,
+					       COMMON(encoded, at_ns)}};
 	case 5:
 		return (struct event){.id = EVENT_MEMSET,
-				      .memset = {.to = said->label, COMMON(said, at_ns)}};
+				      .memset = {.to = encoded->label, COMMON(encoded, at_ns)}};
 	case 8:
 		return (struct event){.id = EVENT_SUBMISSION,
-				      .submission = {.what = said->far & 3,
-						     .is_timed = said->label & 1,
-						     .begin = begin_of(said, at_ns),
-						     .duration_ns = duration_of(said),
-						     .correlation = correlation_of(said)}};
+				      .submission = {.what = encoded->far & 3,
+						     .is_timed = encoded->label & 1,
+						     .begin = begin_of(encoded, at_ns),
+						     .duration_ns = duration_of(encoded),
+						     .correlation = correlation_of(encoded)}};
 	case 9:
 		return (struct event){.id = EVENT_DEVICE,
-				      .device = {.device = said->place & 3,
-						 .capability_major = said->far & 15,
-						 .multiprocessors = said->node,
-						 .warp_threads = said->label,
-						 .multiprocessor_warps = said->label,
-						 .multiprocessor_blocks = said->far,
-						 .multiprocessor_registers = said->node,
-						 .multiprocessor_shared_bytes = said->node}};
+				      .device = {.device = encoded->place & 3,
+						 .capability_major = encoded->far & 15,
+						 .multiprocessors = encoded->node,
+						 .warp_threads = encoded->label,
+						 .multiprocessor_warps = encoded->label,
+						 .multiprocessor_blocks = encoded->far,
+						 .multiprocessor_registers = encoded->node,
+						 .multiprocessor_shared_bytes = encoded->node}};
 	case 6:
 		return (struct event){
 			.id = EVENT_RANGE_PUSH,
-			.range_push = {.name = said->label, .source = RANGE_BY_MODULE}};
+			.range_push = {.name = encoded->label, .source = RANGE_BY_MODULE}};
 	default:
 		return (struct event){.id = EVENT_RANGE_POP, .range_pop.source = RANGE_BY_MODULE};
 	}
@@ -130,13 +132,13 @@ static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct re
 	Torsh__Timeline message = TORSH__TIMELINE__INIT, *one = &message;
 	struct timeline_writer *writer = torsh_need(torsh_timeline_create());
 	struct timeline_event added = {.at_ns = STEP_NS};
-	struct said said;
+	struct encoded encoded;
 
-	for (; n_bytes >= sizeof(said); bytes += sizeof(said), n_bytes -= sizeof(said)) {
-		memcpy(&said, bytes, sizeof(said));
-		added.at_ns += said.later;
-		added.thread = said.thread & 3;
-		added.event = make_event(&said, added.at_ns);
+	for (; n_bytes >= sizeof(encoded); bytes += sizeof(encoded), n_bytes -= sizeof(encoded)) {
+		memcpy(&encoded, bytes, sizeof(encoded));
+		added.at_ns += encoded.later;
+		added.thread = encoded.thread & 3;
+		added.event = make_event(&encoded, added.at_ns);
 		if (torsh_timeline_add(writer, &added))
 			abort();
 	}

@@ -85,17 +85,17 @@ void torsh_ranges_mark(const struct range_attributes *says)
  * A kind that matters, how it is flagged, and an offset that lies near the payload's end more often
  * than chance has it.
  */
-static void fill_entry(struct nvtx_schema_entry *entry, const uint8_t *said)
+static void fill_entry(struct nvtx_schema_entry *entry, const uint8_t *printed)
 {
 	static const uint64_t types[] = {NVTX_ENTRY_CSTRING, NVTX_ENTRY_CSTRING_UTF8,
 					 NVTX_ENTRY_REGISTERED, 0};
 
 	memset(entry, 0, sizeof(*entry));
-	entry->type = types[said[0] & 3];
-	entry->flags = said[1] & NVTX_ENTRY_IS_ARRAY;
-	if (said[1] & 1)
+	entry->type = types[printed[0] & 3];
+	entry->flags = printed[1] & NVTX_ENTRY_IS_ARRAY;
+	if (printed[1] & 1)
 		entry->flags |= NVTX_ENTRY_IS_MESSAGE;
-	memcpy(&entry->offset, said + 4, sizeof(entry->offset));
+	memcpy(&entry->offset, printed + 4, sizeof(entry->offset));
 }
 
 static void *end_of_page(void)

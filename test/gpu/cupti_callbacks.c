@@ -190,7 +190,7 @@ static void what_gets_memory_in_a_capture_makes_a_node_within_the_call(void **st
 static struct {
 	int n, result;
 	size_t free_bytes, total_bytes;
-} asked;
+} queried;
 
 static void CUPTIAPI ask_behind(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
 				const void *data)
@@ -203,10 +203,10 @@ static void CUPTIAPI ask_behind(void *unused, CUpti_CallbackDomain domain, CUpti
 	if (id != CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2 ||
 	    ((const CUpti_CallbackData *)data)->callbackSite != CUPTI_API_EXIT)
 		return;
-	asked.n++;
-	asked.result = (int)cuThreadExchangeStreamCaptureMode(&mode);
-	asked.result |= (int)cuMemGetInfo(&asked.free_bytes, &asked.total_bytes);
-	asked.result |= (int)cuThreadExchangeStreamCaptureMode(&mode);
+	queried.n++;
+	queried.result = (int)cuThreadExchangeStreamCaptureMode(&mode);
+	queried.result |= (int)cuMemGetInfo(&queried.free_bytes, &queried.total_bytes);
+	queried.result |= (int)cuThreadExchangeStreamCaptureMode(&mode);
 }
 
 static void the_driver_can_be_queried_at_the_end_of_a_call_amid_a_capture(void **state)
@@ -217,18 +217,18 @@ static void the_driver_can_be_queried_at_the_end_of_a_call_amid_a_capture(void *
 	CUgraph graph;
 
 	(void)state;
-	memset(&asked, 0, sizeof(asked));
+	memset(&queried, 0, sizeof(queried));
 	assert_int_equal(cuptiSubscribe(&subscriber, ask_behind, NULL), 0);
 	cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
 	assert_int_equal(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), 0);
 	assert_int_equal(cuMemAlloc(&p, 64 << 20), 0);
 	assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
 	cuptiUnsubscribe(subscriber);
-	assert_int_equal(asked.n, 1);
-	assert_int_equal(asked.result, 0);
+	assert_int_equal(queried.n, 1);
+	assert_int_equal(queried.result, 0);
 	assert_int_equal(cuMemGetInfo(&free_bytes, &total_bytes), 0);
-	assert_int_equal(asked.free_bytes, free_bytes);
-	assert_int_equal(asked.total_bytes, total_bytes);
+	assert_int_equal(queried.free_bytes, free_bytes);
+	assert_int_equal(queried.total_bytes, total_bytes);
 	assert_int_equal(cuMemFree(p), 0);
 	assert_int_equal(cuGraphDestroy(graph), 0);
 }

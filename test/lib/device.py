@@ -26,8 +26,8 @@ def device_python():
     if not IS_REAL:
         return cuda_python()
     python = torch_python()
-    asked = run([python, "-c", "import torch; print(torch.cuda.is_available())"])
-    if asked.stdout.strip() != b"True":
+    result = run([python, "-c", "import torch; print(torch.cuda.is_available())"])
+    if result.stdout.strip() != b"True":
         raise Skip("the PyTorch here finds no device")
     return python
 

@@ -50,9 +50,9 @@ def leaked(name):
     LEAKING with an allocator, seen by CUPTI: its recording, the log and the file with PyTorch's values. One training, which
     all cases look at.
     """
-    said = shared(f"leaking-{name}-{TORCH}") / "numbers"
-    output, truth = recorded_once(f"leaking-{name}", "-c", LEAKING, said, env=allocator_variables(name))
-    return output, truth, said
+    printed = shared(f"leaking-{name}-{TORCH}") / "numbers"
+    output, truth = recorded_once(f"leaking-{name}", "-c", LEAKING, printed, env=allocator_variables(name))
+    return output, truth, printed
 
 
 def place_of(line):
@@ -144,7 +144,7 @@ def by_function(leaks, prefix="leak_"):
         (at,) = [i for i, name in enumerate(names) if name.startswith(prefix)]
         way = names[at][len(prefix):]
         api = [] if at == 1 and not way.startswith("cuda") else [names[0]]
-        expect_equal(names[:at], [*api, f"get_{way}"], "who called the API")
+        expect_equal(names[:at], [*api, f"get_{way}"], "callers of the API")
         expect_equal([name.split("_")[0] for name in api], [way][:len(api)], "the API's function")
         found[way] += leak["bytes"]
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The page that `torsh html` writes: its data, and the page in a browser, where it may do nothing that is not asked for."""
+"""The page that `torsh html` writes: its data, and the page in a browser, where it may request nothing else."""
 
 import base64
 import contextlib
@@ -90,12 +90,12 @@ class Report:
         path.write_bytes(self.page.screenshot())
 
     def expect_quiet(self):
-        """It said nothing on the console, and asked for nothing but itself."""
-        said = [event["params"] for event in self.page.events if event["method"] in SAYS_SO]
-        expect_equal(said, [], "what the page said")
-        asked = {event["params"]["request"]["url"] for event in self.page.events if event["method"] == "Network.requestWillBeSent"}
-        foreign = [url for url in asked if not url.startswith((self.address, "data:"))]
-        expect_equal(foreign, [], "what the page asked for")
+        """It printed nothing on the console, and requested for nothing but itself."""
+        printed = [event["params"] for event in self.page.events if event["method"] in SAYS_SO]
+        expect_equal(printed, [], "what the page printed")
+        requested = {event["params"]["request"]["url"] for event in self.page.events if event["method"] == "Network.requestWillBeSent"}
+        foreign = [url for url in requested if not url.startswith((self.address, "data:"))]
+        expect_equal(foreign, [], "what the page requested")
 
 
 def opened(path):
@@ -105,7 +105,7 @@ def opened(path):
 
 @contextlib.contextmanager
 def opened_at(address):
-    """The page at an address; it may ask for what is below that."""
+    """The page at an address; it may request what is below that."""
     with browser_page() as page:
         report = Report(page, address)
         yield report

@@ -23,7 +23,7 @@ class Target:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=user and become(user))
         self.pid = self.process.pid
 
-    def tell(self, letters):
+    def send(self, letters):
         for letter in letters:
             self.process.stdin.write(letter.encode())
             self.process.stdin.flush()

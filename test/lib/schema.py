@@ -23,29 +23,29 @@ def holds(is_met, sentence):
     return lambda value: None if is_met(value) else ("", f"{value!r} {sentence}")
 
 
-def check_type(schema, said, schemas):
-    types = frozenset().union(*(TYPES[name] for name in (said if isinstance(said, list) else [said])))
-    return holds(lambda value: type(value) in types, f"is not {said}")
+def check_type(schema, wanted, schemas):
+    types = frozenset().union(*(TYPES[name] for name in (wanted if isinstance(wanted, list) else [wanted])))
+    return holds(lambda value: type(value) in types, f"is not {wanted}")
 
 
-def check_any(schema, said, schemas):
-    choices = [compile_schema(one, schemas) for one in said]
-    return holds(lambda value: any(choice(value) is None for choice in choices), f"is none of {said}")
+def check_any(schema, wanted, schemas):
+    choices = [compile_schema(one, schemas) for one in wanted]
+    return holds(lambda value: any(choice(value) is None for choice in choices), f"is none of {wanted}")
 
 
-def check_reference(schema, said, schemas):
+def check_reference(schema, wanted, schemas):
     """"#/$defs/NAME" or "FILE#/$defs/NAME". Looked up when it is used: a definition may refer to itself."""
-    file, name = said.split("#/$defs/")
+    file, name = wanted.split("#/$defs/")
     return lambda value: compiled_definition(name, read_schemas(schemas["path"].parent / file) if file else schemas)(value)
 
 
-def check_required(schema, said, schemas):
-    names = frozenset(said)
+def check_required(schema, wanted, schemas):
+    names = frozenset(wanted)
     return lambda value: ("", f"without {names - value.keys()}") if isinstance(value, dict) and names - value.keys() else None
 
 
-def check_items(schema, said, schemas):
-    check = compile_schema(said, schemas)
+def check_items(schema, wanted, schemas):
+    check = compile_schema(wanted, schemas)
 
     def check_each(value):
         for i, item in enumerate(value or ()):
@@ -56,8 +56,8 @@ def check_items(schema, said, schemas):
     return check_each
 
 
-def check_properties(schema, said, schemas):
-    checks = {name: compile_schema(inner, schemas) for name, inner in said.items()}
+def check_properties(schema, wanted, schemas):
+    checks = {name: compile_schema(inner, schemas) for name, inner in wanted.items()}
 
     def check_each(value):
         if not isinstance(value, dict):
@@ -70,10 +70,10 @@ def check_properties(schema, said, schemas):
     return check_each
 
 
-def check_additional(schema, said, schemas):
+def check_additional(schema, wanted, schemas):
     """false: there may be no others; otherwise the schema of the others."""
     known = frozenset(schema.get("properties", ()))
-    check = compile_schema(said, schemas) if said else None
+    check = compile_schema(wanted, schemas) if wanted else None
 
     def check_others(value):
         others = value.keys() - known if isinstance(value, dict) else ()
@@ -91,11 +91,11 @@ KEYWORDS = {
     "$ref": check_reference,
     "anyOf": check_any,
     "type": check_type,
-    "const": lambda schema, said, schemas: holds(lambda value: value == said, f"is not {said!r}"),
-    "minimum": lambda schema, said, schemas: holds(lambda value: value is None or value >= said, f"is below {said}"),
-    "maximum": lambda schema, said, schemas: holds(lambda value: value is None or value <= said, f"is above {said}"),
-    "pattern": lambda schema, said, schemas: holds(lambda value: re.search(said, value), f"is not {said}"),
-    "enum": lambda schema, said, schemas: holds(lambda value: value in said, f"is none of {said}"),
+    "const": lambda schema, wanted, schemas: holds(lambda value: value == wanted, f"is not {wanted!r}"),
+    "minimum": lambda schema, wanted, schemas: holds(lambda value: value is None or value >= wanted, f"is below {wanted}"),
+    "maximum": lambda schema, wanted, schemas: holds(lambda value: value is None or value <= wanted, f"is above {wanted}"),
+    "pattern": lambda schema, wanted, schemas: holds(lambda value: re.search(wanted, value), f"is not {wanted}"),
+    "enum": lambda schema, wanted, schemas: holds(lambda value: value in wanted, f"is none of {wanted}"),
     "required": check_required,
     "items": check_items,
     "properties": check_properties,
@@ -107,7 +107,7 @@ def compile_schema(schema, schemas):
     """schemas: those of the file, as read_schemas returns them"""
     unknown = schema.keys() - KEYWORDS.keys() - SILENT
     assert not unknown, f"the schema has keywords that are not known here: {unknown}"
-    checks = [KEYWORDS[keyword](schema, said, schemas) for keyword, said in schema.items() if keyword not in SILENT]
+    checks = [KEYWORDS[keyword](schema, wanted, schemas) for keyword, wanted in schema.items() if keyword not in SILENT]
     if len(checks) == 1:
         return checks[0]
 

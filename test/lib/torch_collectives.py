@@ -22,7 +22,7 @@ def start(folder):
 
 
 def communicate(torch, dist, groups):
-    """Yields what each collective is, how many elements it takes and gives, of which type, in which group."""
+    """Yields what each collective is, its numbers of elements in and out, their type, and its group."""
     first, mine = groups
     dist.all_reduce(torch.ones(3, 7))
     yield "allreduce", 21, 21, "Float", first

@@ -38,5 +38,5 @@ def expect_own_tids(ranges, what):
     """Pairs of a range's name and the tid that an export has for it: the name contains the expected
     one."""
     wrong = [(name, tid) for name, tid in ranges if name != f"tid {tid}"]
-    assert not wrong, f"{what}: {len(wrong)} of {len(ranges)} ranges are told of another thread, such as {wrong[0]}"
+    assert not wrong, f"{what}: {len(wrong)} of {len(ranges)} ranges are recorded on another thread, such as {wrong[0]}"
     expect_equal(len(ranges), WAVES * THREADS * RANGES, f"{what}: ranges")

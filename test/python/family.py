@@ -12,14 +12,14 @@ libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 
 
-def say(size):
+def report(size):
     with open(sys.argv[2], "a") as file:
         file.write(f"{os.getpid()} {os.getppid()} {size} -\n")
 
 
 def leak(size):
     libc.malloc(ctypes.c_size_t(size))  # line: leak
-    say(size)
+    report(size)
 
 
 def leak_and_answer(size):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """phases.py FOLDER WAY: trains in several ways, and marks its phases through torsh.py (in FOLDER):
 a range "phase" with "data", "forward", "loss", "backward" or "optimizer" inside it for each
-part. Prints the names of the ways, each of which is a range too, and the number of steps."""
+part. Prints the names of the ways, each a range too, and the number of steps."""
 import sys
 
 sys.path.insert(0, sys.argv[1])

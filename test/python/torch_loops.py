@@ -55,7 +55,7 @@ class LeaksATensor(Loop):
 
 
 class WarmsACache(Loop):
-    """Positions by length, of which there are some."""
+    """Positions by length, a few of them."""
 
     cache = {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
 torch_state.py FILE: imports torch, and writes what the process is like then, and again after some work and torch.compile:
-what a program could see of somebody who was there before.
+what a program could see of a profiler that ran before it.
 """
 import json
 import os
@@ -41,7 +41,7 @@ def digest(numbers):
 
 
 def random_state_of_torch():
-    """Until the program gives a seed it is another each time, of which nothing has been drawn."""
+    """Without a seed it differs each time; nothing has been drawn from it."""
     now = torch.get_rng_state()
     as_seeded = torch.Generator().manual_seed(torch.initial_seed()).get_state()
     return "as seeded" if torch.equal(now, as_seeded) else digest(now)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """scheduled.py STEPS BY...: step i has i + 1 operators "aten::work", each with one inside, and an
 operator that ends in the next step. BY: what marks steps: profiler (ProfilerStep#), optimizer,
-or two optimizers of which the first counts; in this order, one in each third of the steps."""
+or two optimizers, the first one counts; in this order, one in each third of the steps."""
 import sys
 
 import torch

@@ -60,7 +60,7 @@ def expect_memory(work, truth, source):
     found = sum(leak["bytes"] for leak in leaks["leaks"])
     expect(found == n_bytes, f"{found} bytes of leaks were reported, and {n_bytes} leaked")
     expect(at_line([leak["stack"] for leak in leaks["leaks"]], LEAKING, leak_line, source), "the leak is not at its line")
-    expect(peak["peak_bytes"] == peak_bytes, f"the peak is said to be {peak['peak_bytes']}, and was {peak_bytes}")
+    expect(peak["peak_bytes"] == peak_bytes, f"the peak is printed to be {peak['peak_bytes']}, and was {peak_bytes}")
     largest = max(peak["holders"], key=lambda holder: holder["bytes"])
     expect(at_line([largest["stack"]], LARGE, large_line, source), "the largest holder is not at its line")
     print(f"The planted leak was found: {LEAKING} ({source.name}:{leak_line}), {found} bytes; the peak of the device, "

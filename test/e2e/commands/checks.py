@@ -162,7 +162,7 @@ def expect_faults(result, *sentences):
     found = [line for line in result.stdout.decode().splitlines() if "names exported" not in line]
     expect_equal(result.returncode, 1, f"status ({found})")
     for sentence in sentences:
-        assert any(sentence in line for line in found), f"{found} don't say that {sentence}"
+        assert any(sentence in line for line in found), f"{found} don't contain {sentence}"
     expect_equal(len(found), len(sentences), f"faults ({found})")
 
 

@@ -38,14 +38,14 @@ def every_command_explains_itself():
 @case
 def wrong_usage_is_status_2():
     output = recorded()
-    for said, *arguments in (("which recording?", "leaks"), ("'--no-such-option'", "leaks", "--no-such-option", output),
+    for printed, *arguments in (("which recording?", "leaks"), ("'--no-such-option'", "leaks", "--no-such-option", output),
                              ('"nonsense"', "nonsense"), ("/nonexistent: No such file", "leaks", "/nonexistent"),
                              ("not a recording", "leaks", __file__), ("has no recording", "peak", scratch("empty")),
                              ('not "rumour"', "regions", output, "--source", "rumour"),
                              ('not "many"', "leaks", output, "--limit", "many")):
         result = run([TORSH, *arguments])
         expect_equal(result.returncode, 2, f"status of torsh {' '.join(map(str, arguments))} ({result.stderr!r})")
-        assert said.encode() in result.stderr.splitlines()[0], f"{said} isn't said: {result.stderr!r}"
+        assert printed.encode() in result.stderr.splitlines()[0], f"{printed} isn't printed: {result.stderr!r}"
 
 
 def named(pattern, text):

@@ -14,7 +14,7 @@ from harness import *  # noqa: E402,F403
 ENTRIES = PROGRAMS / "entries"
 
 
-def said(env, program=(ENTRIES,)):
+def printed(env, program=(ENTRIES,)):
     """The agent's messages on stderr, by line."""
     result, output = record(program, env=env)
     expect_equal(result.returncode, 0, "status")
@@ -23,23 +23,23 @@ def said(env, program=(ENTRIES,)):
 
 @case
 def an_inert_agent_does_nothing():
-    lines, output = said({"TORSH_PROFILER_ENABLED": "0"})
+    lines, output = printed({"TORSH_PROFILER_ENABLED": "0"})
     expect_equal((lines, recordings(output), list(output.iterdir())), ([], [], []), "words and files")
 
 
 @case
 def an_unknown_variable_is_named_once():
-    lines, output = said({"TORSH_PROFILER_RNIG": "65536"})
+    lines, output = printed({"TORSH_PROFILER_RNIG": "65536"})
     about = [line for line in lines if "TORSH_PROFILER_RNIG" in line]
     expect_equal(len(about), 1, f"lines about it in {lines}")
-    assert "RING" in about[0], f"what there is instead is not said: {about[0]}"
+    assert "RING" in about[0], f"what there is instead is not printed: {about[0]}"
     assert recordings(output)
 
 
 @case
 def an_unknown_variable_is_named_once_in_a_whole_tree():
     command = ["bash", "-c", f"for i in 1 2 3; do {shell_words(ENTRIES)}; done; ({shell_words(ENTRIES)})"]
-    lines, _ = said({"TORSH_PROFILER_RNIG": "65536"}, command)
+    lines, _ = printed({"TORSH_PROFILER_RNIG": "65536"}, command)
     expect_equal(len([line for line in lines if "TORSH_PROFILER_RNIG" in line]), 1, f"lines about it in {lines}")
 
 
@@ -49,7 +49,7 @@ BAD_VALUES = (("ENABLED", "maybe"), ("RING", "12"), ("RING", "-1"), ("RECORD", "
 
 
 def bad_value(name, value):
-    lines, output = said({f"TORSH_PROFILER_{name}": value})
+    lines, output = printed({f"TORSH_PROFILER_{name}": value})
     about = [line for line in lines if f"TORSH_PROFILER_{name}" in line and value in line]
     expect_equal(len(about), 1, f"lines about {name}={value} in {lines}")
     assert recordings(output), "the default was not used"
@@ -57,8 +57,8 @@ def bad_value(name, value):
 
 @case
 def cpu_is_everything_that_the_host_does():
-    lines, output = said({"TORSH_PROFILER_ACTIVITIES": "cpu,cuda"}, (PROGRAMS / "regions",))
-    expect_equal(lines, [], "what the agent says")
+    lines, output = printed({"TORSH_PROFILER_ACTIVITIES": "cpu,cuda"}, (PROGRAMS / "regions",))
+    expect_equal(lines, [], "messages of the agent")
     assert read_report("report", output)["heap"]["allocations"], "the heap was not recorded"
     assert read_report("regions", output)["regions"], "ranges were not recorded"
 
@@ -69,13 +69,13 @@ for row in BAD_VALUES:
 
 @case
 def what_comes_later_is_reported_once():
-    lines, _ = said({"TORSH_PROFILER_ACTIVITIES": "heap,nccl"})
+    lines, _ = printed({"TORSH_PROFILER_ACTIVITIES": "heap,nccl"})
     expect_equal(len([line for line in lines if "come later" in line]), 1, f"lines in {lines}")
 
 
 @case
 def no_word_without_need():
-    lines, _ = said({})
+    lines, _ = printed({})
     expect_equal(lines, [], "words")
 
 
@@ -137,7 +137,7 @@ def a_malloc_of_the_programs_own_is_named():
     result, output = record([program])
     expect_equal(result.returncode, 0, "status")
     text = torsh("report", output)
-    assert "own" in text and "malloc" in text, f"the report does not say why it is empty:\n{text}"
+    assert "own" in text and "malloc" in text, f"the report does not contain why it is empty:\n{text}"
 
 
 @case
@@ -145,7 +145,7 @@ def a_static_program_is_refused_with_a_reason():
     program = build("static_program", PLAIN, "-static")
     result = run([TORSH, "run", "-o", scratch() / "out", "--", program])
     assert result.returncode != 0
-    assert b"static" in result.stderr, f"said: {result.stderr!r}"
+    assert b"static" in result.stderr, f"printed: {result.stderr!r}"
 
 
 @case
@@ -156,7 +156,7 @@ def a_setuid_program_is_refused_with_a_reason():
     os.chmod(program, 0o4755)
     result = run([TORSH, "run", "-o", scratch() / "out", "--", program])
     assert result.returncode != 0
-    assert b"setuid" in result.stderr, f"said: {result.stderr!r}"
+    assert b"setuid" in result.stderr, f"printed: {result.stderr!r}"
 
 
 @case

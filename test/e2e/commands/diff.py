@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-torsh diff and torsh check --baseline on pairs of programs that differ in one thing: what is called a change, where it is said to
+torsh diff and torsh check --baseline on pairs of programs that differ in one thing: what is called a change, where it is shown to
 be, and that each figure is the one that the other commands print of each recording.
 """
 
@@ -244,7 +244,7 @@ def what_can_not_be_compared_is_a_sentence():
     document = diff(heap, without)
     expect_equal([document["totals"][name]["after"] for name in ("leaked_bytes", "peak_bytes")], [None, None], "totals without a heap")
     expect_equal(document["notes"], ["AFTER has no recorded heap: not compared", "neither BEFORE nor AFTER has steps: not compared"], "notes")
-    expect_equal(diff(heap, without, "--max-leak", "1%", expect=1)["passed"], False, "passed with what is not known")
+    expect_equal(diff(heap, without, "--max-leak", "1%", expect=1)["passed"], False, "passed with an unknown value")
     diff(heap, without, "--max-growth", "1%")
     notes = diff(timeline, heap)["notes"]
     assert any(note.startswith("BEFORE ran ") and "AFTER ran srv:" in note for note in notes) and "AFTER has steps" not in notes, notes
@@ -298,11 +298,11 @@ def check_prints_annotations_and_junit():
 @case
 def wrong_usage_is_status_2():
     output = server("one")
-    for said, *arguments in (("one from before", output), ("Put --", output, output, output), ("percentage", output, output, "--max-growth", "2"),
+    for shown, *arguments in (("one from before", output), ("Put --", output, output, output), ("percentage", output, output, "--max-growth", "2"),
                              ("No such file", output, "/nonexistent"), ("not \"much\"", output, output, "--max-leak", "much")):
         result = run([TORSH, "diff", *arguments])
         expect_equal(result.returncode, 2, f"status of torsh diff {arguments}")
-        assert said.encode() in result.stderr, (said, result.stderr)
+        assert shown.encode() in result.stderr, (shown, result.stderr)
 
 
 main()

@@ -57,9 +57,9 @@ def what_programs_include_and_import_is_installed():
     made = run(["gcc", f"-I{prefix / 'include'}", "-o", folder / "marks", folder / "marks.c"])
     expect_equal((made.returncode, made.stderr), (0, b""), "status and stderr of the compiler")
     python = [sys.executable, "-c", "import torsh; torsh.mark('by Python'); print(torsh.Recording('x')._command)"]
-    for command, said in (([folder / "marks"], b""), (python, f"{prefix}/bin/torsh\n".encode())):
+    for command, printed in (([folder / "marks"], b""), (python, f"{prefix}/bin/torsh\n".encode())):
         result, output = record(command, env={"PYTHONPATH": str(prefix / "lib/torsh/python")})
-        expect_equal((result.returncode, os.path.normpath(result.stdout.strip() or b"")), (0, os.path.normpath(said.strip())),
+        expect_equal((result.returncode, os.path.normpath(result.stdout.strip() or b"")), (0, os.path.normpath(printed.strip())),
                      f"status and output ({result.stderr})")
         expect_equal([event["name"][:3] for event in timeline(output)], ["by "], "marks")
 

@@ -18,7 +18,7 @@ N_BLOCKS, FREED = 10, 4
 @case
 def a_snapshot_has_what_was_there_and_nothing_else():
     with Target() as target:
-        target.tell("aabf")
+        target.send("aabf")
         path = snapshot(target.pid)
         expect_equal(kept(path), {"keep_first": (16, 16 * FIRST), "keep_second": (10, 10 * SECOND)}, "live blocks")
         report = leaks(path)
@@ -28,7 +28,7 @@ def a_snapshot_has_what_was_there_and_nothing_else():
         check_counts(report["events"])
         # Each later one is as exact, whatever the recording's own checkpoints have by then.
         for n in range(3, 8):
-            target.tell("b")
+            target.send("b")
             expect_equal(kept(snapshot(target.pid))["keep_second"][0], N_BLOCKS * (n - 1), "live blocks of keep_second")
         target.end()
     expect_equal(kept(target.output), {"keep_first": (16, 16 * FIRST), "keep_second": (60, 60 * SECOND)}, "leaks at the end")
@@ -38,9 +38,9 @@ def a_snapshot_has_what_was_there_and_nothing_else():
 @case
 def a_snapshot_has_the_peak_so_far():
     with Target() as target:
-        target.tell("aaaaaff")
+        target.send("aaaaaff")
         before = peak(snapshot(target.pid))
-        target.tell("bbbbbbbbb")
+        target.send("bbbbbbbbb")
         after = peak(snapshot(target.pid))
         target.end()
     held = {size: total([e for e in report["holders"] if name in functions(e)], "blocks")
@@ -53,7 +53,7 @@ def a_snapshot_has_the_peak_so_far():
 @case
 def snapshots_do_not_disturb_threads_at_full_speed():
     with Target() as target:
-        target.tell("am")
+        target.send("am")
         produced = 0
         for _ in range(3 if IS_QUICK else 10):
             path = snapshot(target.pid)
@@ -65,7 +65,7 @@ def snapshots_do_not_disturb_threads_at_full_speed():
             expect_equal(heap["allocations"] - heap["frees"], report["leaked_blocks"] + report["bookkeeping"]["blocks"]
                          + report["suppressed"]["blocks"], "allocations less frees are the live blocks")
             expect_equal(kept(path)["keep_first"], (10, 10 * FIRST), "blocks from before")
-        target.tell("M")
+        target.send("M")
         target.end()
     report = leaks(target.output)
     check_counts(report["events"])
@@ -75,7 +75,7 @@ def snapshots_do_not_disturb_threads_at_full_speed():
 @case
 def a_snapshot_of_a_tree_has_processes_that_ended():
     with Target() as target:
-        target.tell("axe")
+        target.send("axe")
         report = leaks(snapshot(target.pid))
         expect_equal(sorted(process["end"] for process in report["processes"]), ["exec", "exit 0", "exit 0", "running"],
                      "ends")
@@ -88,7 +88,7 @@ def a_snapshot_of_a_tree_has_processes_that_ended():
 @case
 def a_full_recording_gives_snapshots_without_events():
     with Target(TORSH_PROFILER_RECORD="full") as target:
-        target.tell("ab")
+        target.send("ab")
         path = snapshot(target.pid)
         expect_equal(kept(path)["keep_first"], (10, 10 * FIRST), "live blocks")
         assert not [line for line in torsh("dump", path).splitlines() if '"event"' in line]
@@ -100,7 +100,7 @@ def names_are_in_a_snapshot():
     program = scratch("program") / "obeys"
     shutil.copy(OBEYS, program)
     with Target([program]) as target:
-        target.tell("ab")
+        target.send("ab")
         path = snapshot(target.pid)
         target.end()
     program.unlink()
@@ -124,12 +124,12 @@ def a_python_program_is_seen_by_its_lines():
     script = scratch("script") / "program.py"
     script.write_text(PYTHON_TARGET)
     with Target([sys.executable, "-I", script]) as target:
-        target.tell("123")
+        target.send("123")
         report = leaks(snapshot(target.pid), "--stacks", "python")
         found = [entry for entry in report["leaks"] if "keep" in functions(entry)]
         expect_equal((total(found, "blocks"), total(found)), (3, 3 * 1234568), "blocks and bytes of keep")
         expect_equal({entry["stack"][0]["line"] for entry in found}, {5}, "line")
-        target.tell("4")
+        target.send("4")
         lines = torsh("top", "--once", "--interval", "10", str(target.pid)).splitlines()
         line = next(line for line in lines if "keep  " in line)
         assert re.match(r"\s*4.71 MiB\s+4\s.*program.py:5$", line), line
@@ -141,14 +141,14 @@ def a_python_program_is_seen_by_its_lines():
 @case
 def blocks_of_a_pause_are_in_no_report():
     with Target() as target:
-        target.tell("ab")
+        target.send("ab")
         torsh("pause", target.pid)
         # Freed and resized in the pause: recorded blocks stay recorded.
-        target.tell("cafr")
+        target.send("cafr")
         report = leaks(snapshot(target.pid))
         expect_equal(report["recording"]["pauses"][0]["until_ns"], None, "end of the pause")
         torsh("resume", target.pid)
-        target.tell("cb")
+        target.send("cb")
         target.end()
     # Of a: ten from before, four of them freed; the last of all, resized in the pause, was one of the pause's.
     expect_equal(kept(target.output), {"keep_first": (6, 6 * FIRST), "keep_second": (20, 20 * SECOND),
@@ -166,9 +166,9 @@ def blocks_of_a_pause_are_in_no_report():
 @case
 def a_block_that_is_resized_in_a_pause_stays_its_stacks():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         torsh("pause", target.pid)
-        target.tell("r")
+        target.send("r")
         torsh("resume", target.pid)
         target.end()
     expect_equal(kept(target.output), {"keep_first": (10, 9 * FIRST + RESIZED)}, "leaks")
@@ -177,11 +177,11 @@ def a_block_that_is_resized_in_a_pause_stays_its_stacks():
 @case
 def frees_of_blocks_from_a_pause_are_counted_apart():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         torsh("pause", target.pid)
-        target.tell("b")
+        target.send("b")
         torsh("resume", target.pid)
-        target.tell("gs")
+        target.send("gs")
         target.end()
     events = leaks(target.output)["events"]
     expect_equal((events["unknown_frees"], events["implicit_frees"]), (0, 0), "faults")
@@ -194,11 +194,11 @@ def frees_of_blocks_from_a_pause_are_counted_apart():
 @case
 def children_that_begin_in_a_pause_are_paused():
     with Target() as target:
-        target.tell("xe")
+        target.send("xe")
         torsh("pause", target.pid)
-        target.tell("xxee")
+        target.send("xxee")
         torsh("resume", target.pid)
-        target.tell("xe")
+        target.send("xe")
         target.end()
     expect_equal(kept(target.output), {"keep_in_child": (40, 40 * CHILD)}, "leaks")
 
@@ -206,11 +206,11 @@ def children_that_begin_in_a_pause_are_paused():
 @case
 def threads_at_full_speed_come_through_pauses():
     with Target() as target:
-        target.tell("am")
+        target.send("am")
         for _ in range(3 if IS_QUICK else 10):
             torsh("pause", target.pid)
             torsh("resume", target.pid)
-        target.tell("bM")
+        target.send("bM")
         target.end()
     report = leaks(target.output)
     check_counts(report["events"])
@@ -225,11 +225,11 @@ def threads_at_full_speed_come_through_pauses():
 def hooks_send_no_new_blocks_in_a_pause():
     with Target() as target:
         # A process that answers has sent its hello.
-        target.tell("a")
+        target.send("a")
         torsh("pause", target.pid)
-        target.tell("a")
+        target.send("a")
         before = session_of(target.pid)["processes"][0]["produced"]
-        target.tell("bbbbcccc")
+        target.send("bbbbcccc")
         after = session_of(target.pid)["processes"][0]["produced"]
         expect_equal(after - before, 0, "events of 80 allocations")
         target.end()
@@ -239,7 +239,7 @@ def hooks_send_no_new_blocks_in_a_pause():
 @waits
 def pausing_twice_is_reported():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         assert torsh("resume", target.pid).startswith("was not paused")
         assert torsh("pause", target.pid).startswith("paused")
         assert torsh("pause", target.pid).startswith("was paused before")
@@ -254,7 +254,7 @@ def pausing_twice_is_reported():
 @case
 def the_former_names_of_pause_and_resume_are_accepted():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         assert torsh("stop", target.pid).startswith("paused")
         assert torsh("start", target.pid).startswith("resumed")
         target.end()
@@ -268,8 +268,8 @@ def the_former_names_of_pause_and_resume_are_accepted():
 @waits
 def list_shows_sessions_and_only_those_that_live():
     with Target() as one, Target(output=scratch("other")) as other:
-        one.tell("a")
-        other.tell("ab")
+        one.send("a")
+        other.send("ab")
         listed = json.loads(torsh("list", "--json"))
         expect_fits("list", listed)
         for target in (one, other):
@@ -284,7 +284,7 @@ def list_shows_sessions_and_only_those_that_live():
         live = session_of(other.pid)["processes"][0]
         assert live["live_bytes"] >= 10 * (FIRST + SECOND) and live["live_blocks"] >= 20, live
         other.end()
-        wait_until(lambda: not session_of(other.pid), "the session to end, however often somebody asks")
+        wait_until(lambda: not session_of(other.pid), "the session to end, however often it is requested")
         assert session_of(one.pid)
         one.end()
 

@@ -34,7 +34,7 @@ def a_process_without_a_session_is_status_2():
 @case
 def a_snapshot_that_cannot_be_written_reports_it():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         # The last one is the recording itself, which must not be harmed.
         for path in ("/nonexistent/x", "/dev/null", scratch("folder"), recordings(target.output)[0]):
             result = run([TORSH, "snapshot", target.pid, "-o", path])
@@ -61,7 +61,7 @@ def request(path, message, fds=()):
 @case
 def what_is_no_request_is_refused():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         session = session_of(target.pid)
         path, writer = socket_of(session["writer_pid"]), session["writer_pid"]
         good = REQUEST.pack(MAGIC, VERSION, STATUS, 0, 0)
@@ -94,13 +94,13 @@ def what_is_no_request_is_refused():
 @case
 def a_client_that_disconnects_is_forgotten():
     with Target() as target:
-        target.tell("am")
+        target.send("am")
         path = socket_of(session_of(target.pid)["writer_pid"])
         for verb in (STATUS, SNAPSHOT) * 20:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.connect(path)
                 connection.send(REQUEST.pack(MAGIC, VERSION, verb, 0, 0))
-        target.tell("M")
+        target.send("M")
         expect_equal(kept(snapshot(target.pid)), {"keep_first": (10, 10 * FIRST)}, "live blocks")
         target.end()
 
@@ -108,13 +108,13 @@ def a_client_that_disconnects_is_forgotten():
 @case
 def many_clients_are_served_at_once():
     with Target() as target:
-        target.tell("aab")
+        target.send("aab")
         folder = scratch("snapshots")
-        asking = [subprocess.Popen([str(TORSH), "snapshot", str(target.pid), "-o", str(folder / f"{i}.torsh")],
+        client = [subprocess.Popen([str(TORSH), "snapshot", str(target.pid), "-o", str(folder / f"{i}.torsh")],
                                    env=clean_environment(), stdout=subprocess.DEVNULL) for i in range(8)]
         torsh("pause", target.pid)
         torsh("resume", target.pid)
-        for process in asking:
+        for process in client:
             expect_equal(process.wait(TIMEOUT_S), 0, "status of torsh snapshot")
         for path in folder.iterdir():
             expect_equal(kept(path), {"keep_first": (20, 20 * FIRST), "keep_second": (10, 10 * SECOND)}, "live blocks")
@@ -125,7 +125,7 @@ def many_clients_are_served_at_once():
 @waits
 def a_writer_that_does_not_answer_is_named():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         writer = session_of(target.pid)["writer_pid"]
         os.kill(writer, signal.SIGSTOP)
         try:
@@ -141,15 +141,15 @@ def a_writer_that_does_not_answer_is_named():
 @waits
 def a_writer_that_dies_is_missed():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         writer = session_of(target.pid)["writer_pid"]
         os.kill(writer, signal.SIGSTOP)
         with started([TORSH, "snapshot", target.pid, "-o", scratch("snapshots") / "x"], clean_environment(),
-                     stderr=subprocess.PIPE) as asking:
-            wait_until(lambda: "socket:" in " ".join(descriptors(asking.pid)), "it to be connected")
+                     stderr=subprocess.PIPE) as client:
+            wait_until(lambda: "socket:" in " ".join(descriptors(client.pid)), "it to be connected")
             os.kill(writer, signal.SIGKILL)
-            _, words = asking.communicate(timeout=TIMEOUT_S)
-        expect_equal(asking.returncode, 2, "status")
+            _, words = client.communicate(timeout=TIMEOUT_S)
+        expect_equal(client.returncode, 2, "status")
         assert words.startswith(b"torsh: "), words
         target.end()
 
@@ -186,7 +186,7 @@ def can_connect(path):
 def another_user_sees_nothing():
     need_root()
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         session = session_of(target.pid)
         stranger = {"preexec_fn": become("nobody")}
         expect_equal([s for s in sessions(**stranger) if s["writer_pid"] == session["writer_pid"]], [], "sessions of nobody")
@@ -229,7 +229,7 @@ def full_sockets_of_another_user_are_not_waited_for():
     try:
         held = [keep_full(folder / f"torsh-{os.geteuid()}-{i}-1/socket") for i in range(2 + TIMEOUT_S // 10)]
         result = run([TORSH, "list"])
-        expect_equal((result.returncode, b"torsh-test-" in result.stdout + result.stderr), (0, False), "status, and what it says")
+        expect_equal((result.returncode, b"torsh-test-" in result.stdout + result.stderr), (0, False), "status, and its output")
         del held
     finally:
         shutil.rmtree(folder)
@@ -241,7 +241,7 @@ def not_even_root_is_answered_by_others_writers():
     output = scratch()
     output.chmod(0o777)
     with Target(output=output, user="nobody") as target:
-        target.tell("a")
+        target.send("a")
         writer = wait_until(lambda: next((s["writer_pid"] for s in sessions(preexec_fn=become("nobody"))
                                           if target.pid in [p["pid"] for p in s["processes"]]), None), "its own user to see it")
         assert not session_of(target.pid)
@@ -257,7 +257,7 @@ def not_even_root_is_answered_by_others_writers():
 def the_live_commands_are_clean_under_valgrind():
     need_command("valgrind")
     with Target() as target:
-        target.tell("ab")
+        target.send("ab")
         for command in (["list"], ["list", "--json"], ["snapshot", target.pid, "-o", scratch("v") / "x"], ["pause", target.pid],
                         ["resume", target.pid], ["top", "--once", "--interval", "1"]):
             result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", TORSH, *command])

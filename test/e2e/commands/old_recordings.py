@@ -22,7 +22,7 @@ COMMANDS = {
 NAMES_OF_ITSELF = ("recording", "path")
 
 
-def said(command, recording):
+def printed(command, recording):
     text = torsh(command, recording, *COMMANDS[command])
     if command == "dump":
         return [json.loads(line) for line in text.splitlines()]
@@ -59,7 +59,7 @@ def kept_path(recording, command):
 def decode(recording):
     for command in COMMANDS:
         kept = json.loads(kept_path(recording, command).read_text())
-        expect_still_there(said(command, recording), kept, f"{recording.name}: {command}")
+        expect_still_there(printed(command, recording), kept, f"{recording.name}: {command}")
 
 
 def keep():
@@ -67,7 +67,7 @@ def keep():
         for command in COMMANDS:
             path = kept_path(recording, command)
             if not path.exists():
-                path.write_text(json.dumps(said(command, recording), separators=(",", ":")) + "\n")
+                path.write_text(json.dumps(printed(command, recording), separators=(",", ":")) + "\n")
 
 
 for old in recordings(RECORDINGS):

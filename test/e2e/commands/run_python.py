@@ -21,7 +21,7 @@ def folder_with(**files):
 
 
 def path_with_python(folder):
-    """A PATH whose only program is a python3."""
+    """A PATH with a python3 as its only program."""
     (folder / "bin").mkdir(exist_ok=True)
     python = folder / "bin/python3"
     if not python.exists():

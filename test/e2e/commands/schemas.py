@@ -30,7 +30,7 @@ def jsonschema():
     except ImportError:
         missing("python3-jsonschema is not there")
     if not hasattr(jsonschema, "Draft202012Validator"):
-        raise Skip("this python3-jsonschema doesn't know draft 2020-12")
+        raise Skip("this python3-jsonschema doesn't support draft 2020-12")
     return jsonschema
 
 

@@ -19,7 +19,7 @@ from live_targets import Target  # noqa: E402
 @case
 def top_prints_a_frame():
     with Target(RANK="7") as target:
-        target.tell("aab")
+        target.send("aab")
         lines = torsh("top", "--once", "--interval", "10", target.pid).splitlines()
         assert "1 session, 1 process" in lines[0], lines
         row = next(line.split() for line in lines if line.endswith("obeys"))
@@ -85,11 +85,11 @@ class Terminal:
 @case
 def top_is_drawn_on_a_terminal():
     with Target() as target:
-        target.tell("aab")
+        target.send("aab")
         terminal = Terminal([TORSH, "top", "--interval", "100", target.pid])
         terminal.wait_for(rf"\b{target.pid}\b", "obeys", r"19\.6 KiB\s+20\b.*keep_first", "q quit", "sorted by live")
         # What changes is drawn anew.
-        target.tell("a")
+        target.send("a")
         terminal.wait_for(r"29\.3 KiB|29\.3")
         terminal.press("s")
         terminal.wait_for("peak")
@@ -103,7 +103,7 @@ def top_is_drawn_on_a_terminal():
 @case
 def top_ends_when_its_session_does():
     with Target() as target:
-        target.tell("a")
+        target.send("a")
         terminal = Terminal([TORSH, "top", "--interval", "50", target.pid])
         terminal.wait_for("obeys")
         target.end()

@@ -254,9 +254,9 @@ synchronize()
     profile = json.loads(path.read_text())
     schema.expect_fits("profile", profile)
     kernels = [kernel for kernel in profile["unattributed_kernels"]]
-    said = collections.Counter((math.prod(kernel["block_dim"]), kernel["metrics_source"],
+    output_text = collections.Counter((math.prod(kernel["block_dim"]), kernel["metrics_source"],
                                 "CUDA graphs are not measured" in kernel["metrics_status"]["*"]) for kernel in kernels)
-    expect_equal(said, collections.Counter({(32, "measured", False): 1, (32, "propagated", True): 1, (64, "none", True): 1}),
+    expect_equal(output_text, collections.Counter({(32, "measured", False): 1, (32, "propagated", True): 1, (64, "none", True): 1}),
                  "source of the counters, and whether a graph is the reason")
     expect_equal(sums_of(output)["graphs"], 1, "graphs")
     (rule,) = [rule for rule in read_report("report", output, "--no-lines")["rules"] if rule["rule"] == "latency_bound"]

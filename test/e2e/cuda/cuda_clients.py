@@ -49,7 +49,7 @@ def another_subscriber_receives_what_it_receives_alone():
             alone, _, _ = simulated([CLIENT, when, how], agent=False)
             beside, output, truth = simulated([CLIENT, when, how], agent=True)
             assert "cuLaunchKernel: 5 5" in alone, alone
-            expect_equal(beside, alone, f"what a client hears that subscribes {when} by {how}")
+            expect_equal(beside, alone, f"what a client receives that subscribes {when} by {how}")
             expect_recorded(output, truth)
 
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from simcuda import (PROFILED, cuda_python, duration_ns, need_simcuda, of_kind, record_simulated, recording_environment,
+from simcuda import (PROFILED, cuda_python, duration_ns, of_kind, record_simulated, recording_environment,
                      trained_with_graphs)  # noqa: E402
 import schema  # noqa: E402
 
@@ -169,7 +169,7 @@ def simulated_work_is_there_after_underscore_exit():
 @case
 def a_flush_that_hangs_at_the_end_does_not_hold_the_program():
     for how, status in (("return", 0), ("_exit", 3)):
-        # An hour: who waits for it is ended with the test.
+        # An hour: a process that waits for it ends with the test.
         output, _ = record_simulated([PROGRAM, 1, 10, how], expect=status, flush_ns=3600_000_000_000)
         report = read_report("kernels", output)
         expect_equal([process["flushes_cut"] for process in report["processes"]], [1], "flushes_cut")
@@ -248,7 +248,7 @@ def calls_and_waits_on_simulated_cuda_are_those_of_the_truth():
     for name in ("cuLaunchKernel", "cuStreamCreate", "cuStreamSynchronize", "cuCtxSynchronize", "cuMemAlloc_v2", "cuMemFree_v2",
                  "cuMemcpyHtoD_v2", "cuMemsetD8_v2"):
         expect_equal((calls[name]["calls"], calls[name]["failed"]), (made[name], 0), name)
-    assert "cuCtxSetCurrent" not in calls, "what is asked all the time"
+    assert "cuCtxSetCurrent" not in calls, "queried all the time"
     waits = collections.Counter()
     for line in of_kind(truth, "sync"):
         waits[WAITS[line["type"]]] += duration_ns(line)
@@ -276,10 +276,10 @@ def simulated_devices_are_described_and_filled():
 def whatever_is_missing(report):
     """What a report contains about a degradation: the mode's reasons, notes, and counts that are
     not 0."""
-    said = [process["reason"] for process in report["processes"] if process["reason"]]
-    said += [note for note in report["notes"] if note.startswith("cuda")]
-    said += [(name, process[name]) for process in report["processes"] for name in LOSSES if process[name] != 0]
-    return said + [row["reason"] for row in report["unattributed"] if "not seen" in row["reason"]]
+    printed = [process["reason"] for process in report["processes"] if process["reason"]]
+    printed += [note for note in report["notes"] if note.startswith("cuda")]
+    printed += [(name, process[name]) for process in report["processes"] for name in LOSSES if process[name] != 0]
+    return printed + [row["reason"] for row in report["unattributed"] if "not seen" in row["reason"]]
 
 
 @case

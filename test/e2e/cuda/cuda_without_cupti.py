@@ -82,7 +82,7 @@ def record(command, libraries=WITHOUT_CUPTI, env=None, expect=0, **settings):
     return output, read_truth(truth) if truth.exists() else []
 
 
-def said(event):
+def printed(event):
     """What of an event or of a line of the truth has to be the same."""
     kind = event.get("event") or KINDS[event["kind"]]
     if kind == "kernel":
@@ -110,10 +110,10 @@ def match(found, truth):
     # A node of a graph is part of its launch.
     done = by_stream([line for line in of_kind(truth, *KINDS) if not line["node"]], "start")
     key = repr
-    ours.sort(key=lambda stream: key([said(event) for event in stream]))
-    done.sort(key=lambda stream: key([said(line) for line in stream]))
-    expect_equal([[said(event) for event in stream] for stream in ours],
-                 [[said(line) for line in stream] for stream in done], "what streams did")
+    ours.sort(key=lambda stream: key([printed(event) for event in stream]))
+    done.sort(key=lambda stream: key([printed(line) for line in stream]))
+    expect_equal([[printed(event) for event in stream] for stream in ours],
+                 [[printed(line) for line in stream] for stream in done], "what streams did")
     return [list(zip(*streams)) for streams in zip(ours, done)]
 
 
@@ -194,8 +194,8 @@ def many_threads_are_seen_without_cupti():
     expect_equal(len(of_kind(truth, "kernel")), 16 * 500, "kernels")
     # Copies and fills share one stream, where marks of several threads lie between each other.
     match([event for event in found if event["event"] == "kernel"], of_kind(truth, "kernel", "violation"))
-    expect_equal(collections.Counter(map(said, (event for event in found if event["event"] in KINDS.values()))),
-                 collections.Counter(map(said, of_kind(truth, *KINDS))), "what was done")
+    expect_equal(collections.Counter(map(printed, (event for event in found if event["event"] in KINDS.values()))),
+                 collections.Counter(map(printed, of_kind(truth, *KINDS))), "what was done")
     # Each of them belongs to a call.
     launches = {event["correlation"] for event in found if event["event"] == "launch"}
     done = [event["correlation"] for event in found if event["event"] in KINDS.values()]

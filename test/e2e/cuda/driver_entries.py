@@ -22,7 +22,7 @@ DECIDED = [
     (r"cuStreamWaitEvent|cuEventRecord(WithFlags)?|cu(Signal|Wait)ExternalSemaphoresAsync", "it orders streams"),
     (r"cuStream(Wait|Write)Value(32|64)|cuStreamBatchMemOp", "words that order streams: nothing is copied or filled"),
     (r"cuStreamAddCallback|cuLaunchHostFunc", "the host does it"),
-    (r"cuStreamAttachMemAsync|cuMemMapArrayAsync|cuGraphics(Un)?[mM]apResources", "who may use memory, not what is in it"),
+    (r"cuStreamAttachMemAsync|cuMemMapArrayAsync|cuGraphics(Un)?[mM]apResources", "access to memory, not its contents"),
     (r"cuGraphUpload", "a graph is made ready: its launch is what runs"),
     (r"cuMemDiscardBatchAsync", "pages are given up: no bytes move"),
     (r"cuMem(Address\w+|Advise|SetAccess|Export\w+|Get(Access|Address\w+|Allocation\w+|HandleFor\w+)|Range\w+)", "no memory is got"),
@@ -88,9 +88,9 @@ def every_function_that_gives_work_or_memory_is_interposed_or_decided():
     theirs, ours = functions_of_the_driver(), wrapped()
     if int(re.search(r"#define CUDA_VERSION (\d+)", header("cuda.h"))[1]) >= 13020:
         expect_equal([name for name in ours if name not in theirs], [], "names that the headers don't have")
-    asked = [name for name, types in theirs.items() if "CUstream" in types or re.match(ABOUT, name)]
-    assert len(asked) > 200, asked
-    undecided = [name for name in asked if name not in ours
+    wanted = [name for name, types in theirs.items() if "CUstream" in types or re.match(ABOUT, name)]
+    assert len(wanted) > 200, wanted
+    undecided = [name for name in wanted if name not in ours
                  # Of CUDA before 4.0, with addresses of 32 bits.
                  and not f"{name}_v2" in ours
                  and not any(re.fullmatch(pattern, plain(name)) for pattern, _ in DECIDED)]

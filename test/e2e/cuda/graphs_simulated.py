@@ -74,12 +74,12 @@ def lines_of_source():
 
 @case
 def kernels_of_a_programs_graphs_are_at_the_lines_that_captured_them():
-    said = lines_of_source()
+    printed = lines_of_source()
     output, truth = record_simulated([program(), "lines"])
     report = kernels_report(output)
     calls = collections.Counter(line["name"] for line in of_kind(truth, "kernel"))
     expect_equal(lines_by_kernel(report), {
-        **{name: {(said[name], True, calls[name])} for name in ("captured", "captured_thrice", "added")},
+        **{name: {(printed[name], True, calls[name])} for name in ("captured", "captured_thrice", "added")},
         "launched": set(),
     }, "lines")
     (row,) = [row for row in report["kernels"] if row["symbol"] == "captured"]
@@ -91,11 +91,11 @@ def kernels_of_a_programs_graphs_are_at_the_lines_that_captured_them():
 
 @case
 def launches_have_their_lines_where_these_are_requested():
-    said = lines_of_source()
+    printed = lines_of_source()
     for faults in ("", "cuptiActivityEnable=10"):
         output, _ = record_simulated([program(), "lines"], env=STACKS, faults=faults)
         found = lines_by_kernel(kernels_report(output))
-        expect_equal(found["launched"], {(said["launched"], False, 5)}, f"launched, with the faults {faults!r}")
+        expect_equal(found["launched"], {(printed["launched"], False, 5)}, f"launched, with the faults {faults!r}")
     # Without CUPTI nodes are not reported; what is missing is not made up.
     assert not any(captured for lines in found.values() for _, captured, _ in lines), found
 
@@ -108,7 +108,7 @@ def without_stacks_kernels_have_no_lines():
 
 @case
 def exports_report_the_line_of_a_graphs_kernel():
-    said = lines_of_source()
+    printed = lines_of_source()
     output, _ = record_simulated([program(), "lines"], env=STACKS)
     trace = json.loads(exported(output, "t.json", "--format", "chrome").read_text())["traceEvents"]
     at = {event["name"]: event["args"].get("asked for at") for event in trace if event.get("cat") == "kernel"}
@@ -116,12 +116,12 @@ def exports_report_the_line_of_a_graphs_kernel():
     in_profile = {kernel["kernel_name"]: kernel["source_line"]
                   for kernel in [kernel for operator in profile["operators"] for kernel in operator["kernels"]]
                   + profile["unattributed_kernels"]}
-    for name, line in said.items():
+    for name, line in printed.items():
         assert f"{SOURCE.name}({line}): " in at[name], (name, at)
         expect_equal(in_profile[name], at[name], name)
     picture = exported(output, "t.pftrace", "--format", "perfetto").read_bytes()
     assert b"asked_for_at" in picture
-    for name, line in said.items():
+    for name, line in printed.items():
         assert f"{SOURCE.name}({line}): ".encode() in picture, name
     launches = [event for event in trace if event.get("cat") == "cuda_driver" and event["name"] == "cuLaunchKernel"]
     assert all("launch_some" in event["args"]["Call stack"] or "capture_some" in event["args"]["Call stack"]
@@ -221,7 +221,7 @@ def memory_that_no_simulated_graph_has_is_trimmed():
     expect_equal(memory.bytes(), 0, "left")
     (device,) = leaks["devices"]
     expect_equal(device["driver"]["graphs"], {"reserved_bytes": 0, "reserved_high_bytes": 512 << 10, "used_bytes": 0,
-                                              "used_high_bytes": 512 << 10}, "as the driver says")
+                                              "used_high_bytes": 512 << 10}, "as the driver reports")
 
 
 @case

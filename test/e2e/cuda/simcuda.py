@@ -52,11 +52,11 @@ def ran(program, truth=None, **settings):
 
 @case
 def a_compiled_program_runs_as_on_a_device():
-    said = ran(compiled("streams"), clock="virtual", kernel_ns=KERNEL_NS)
-    expect_equal(said[:2], ["devices 1", "copies agree"], "first lines")
-    expect_equal(said[3:], ["nodes 3", "host calls 1, symbol 5"], "last lines")
+    printed = ran(compiled("streams"), clock="virtual", kernel_ns=KERNEL_NS)
+    expect_equal(printed[:2], ["devices 1", "copies agree"], "first lines")
+    expect_equal(printed[3:], ["nodes 3", "host calls 1, symbol 5"], "last lines")
     # Two streams with ten kernels each, one beside the other.
-    took_ms = float(said[2].split()[1])
+    took_ms = float(printed[2].split()[1])
     assert LAUNCHES * KERNEL_NS / 1e6 <= took_ms < 1.2 * LAUNCHES * KERNEL_NS / 1e6, took_ms
 
 
@@ -81,13 +81,13 @@ def the_ground_truth_has_all_that_a_program_did():
 @case
 def the_agent_can_be_preloaded_beside_it_in_both_ways():
     program = compiled("streams")
-    said = ran(program, clock="virtual", kernel_ns=KERNEL_NS)
+    printed = ran(program, clock="virtual", kernel_ns=KERNEL_NS)
     agent = {name: value for name, value in agent_environment(scratch()).items()
              if name.startswith(("TORSH_PROFILER", "LD_PRELOAD"))}
     by_command = ["env", *(f"{name}={value}" for name, value in agent.items()), program]
     for command, env in ((by_command, {}), ([program], agent)):
         result = simulate(command, env=env, clock="virtual", kernel_ns=KERNEL_NS)
-        expect_equal((result.returncode, result.stdout.decode().splitlines()), (0, said), result.stderr.decode())
+        expect_equal((result.returncode, result.stdout.decode().splitlines()), (0, printed), result.stderr.decode())
 
 
 @case
@@ -168,7 +168,7 @@ def a_tool_is_injected_before_the_first_context():
     expect_equal(built.returncode, 0, built.stderr.decode())
     script = "import ctypes; ctypes.CDLL('libcudart.so.13').cudaFree(None)"
     result = simulate([sys.executable, "-c", script], folder / "truth", env={"CUDA_INJECTION64_PATH": str(folder / "tool.so")})
-    expect_equal(result.stdout.decode(), "injected\n", "what the tool said")
+    expect_equal(result.stdout.decode(), "injected\n", "what the tool printed")
     kinds = [line["kind"] for line in read_truth(folder / "truth")]
     assert kinds.index("injection") < kinds.index("context"), kinds
 
@@ -312,14 +312,14 @@ def check_operators(found, events):
 @needs("torch")
 def pytorch_trains_and_its_own_profiler_sees_what_happened():
     folder = scratch()
-    said, truth = trained(folder, kernels="*gemm*=20000,*elementwise*=3000")
-    expect_equal((said["moved"], said["error"]), (True, "OutOfMemoryError"), "what it said")
-    assert said["elapsed_ms"] >= 0, said
+    printed, truth = trained(folder, kernels="*gemm*=20000,*elementwise*=3000")
+    expect_equal((printed["moved"], printed["error"]), (True, "OutOfMemoryError"), "what it printed")
+    assert printed["elapsed_ms"] >= 0, printed
     expect_equal(of_kind(truth, "violation"), [], "violations")
     # The caching allocator's segments are the device's allocations.
     changes = [line for line in of_kind(truth, "alloc", "free") if line["memory"] == 3]
-    expect_equal(sum(line["kind"] == "alloc" for line in changes), said["segments"], "segments")
-    expect_equal(peak_bytes(changes), said["reserved_peak"], "bytes of the segments at their peak")
+    expect_equal(sum(line["kind"] == "alloc" for line in changes), printed["segments"], "segments")
+    expect_equal(peak_bytes(changes), printed["reserved_peak"], "bytes of the segments at their peak")
     found, events = device_events(folder, "eager")
     assert len(found) > 50, len(found)
     compare_with_truth(found, truth)
@@ -337,10 +337,10 @@ def pytorch_gets_the_faults():
              "except Exception as error:\n    print(type(error).__name__, str(error).splitlines()[0])"
     for faults, expected in (("cuMemAlloc_v2=2", "OutOfMemoryError"), ("cuLaunchKernel=719", "unspecified launch failure"),
                              ("cuCtxSynchronize=700", "illegal memory access")):
-        said = simulate([python, "-c", script], faults=faults).stdout.decode()
-        assert expected in said, (faults, said)
-    said = simulate([python, "-c", "import torch; print(torch.cuda.is_available())"], driver="absent").stdout.decode()
-    expect_equal(said.strip(), "False", "is_available without a driver")
+        printed = simulate([python, "-c", script], faults=faults).stdout.decode()
+        assert expected in printed, (faults, printed)
+    printed = simulate([python, "-c", "import torch; print(torch.cuda.is_available())"], driver="absent").stdout.decode()
+    expect_equal(printed.strip(), "False", "is_available without a driver")
 
 
 @case

@@ -19,12 +19,12 @@ KINDS = {"kernel": "kernel", "memcpy": "copy", "memset": "memset"}
 LAUNCHES, REPLAYS = 50, 3
 ASK = """
 import ctypes, sys
-said = ctypes.c_int()
+shown = ctypes.c_int()
 for version in sys.argv[1:]:
-    ctypes.CDLL(f"libcudart.so.{version}").cudaRuntimeGetVersion(ctypes.byref(said))
-    print(said.value)
-    ctypes.CDLL(f"libcupti.so.{version}").cuptiGetVersion(ctypes.byref(said))
-    print(said.value)
+    ctypes.CDLL(f"libcudart.so.{version}").cudaRuntimeGetVersion(ctypes.byref(shown))
+    print(shown.value)
+    ctypes.CDLL(f"libcupti.so.{version}").cuptiGetVersion(ctypes.byref(shown))
+    print(shown.value)
 """
 
 
@@ -51,8 +51,8 @@ def work(truth):
 @case
 def a_program_does_the_same_with_cuda_12_as_with_13():
     for name, arguments in (("toolkit", [LAUNCHES]), ("memory", ["ways"]), ("memory", ["context"])):
-        (said_12, truth_12), (said_13, truth_13) = (ran(name, version, *arguments) for version in (12, 13))
-        expect_equal(said_12[1:], said_13[1:], f"what {name} says")
+        (shown_12, truth_12), (shown_13, truth_13) = (ran(name, version, *arguments) for version in (12, 13))
+        expect_equal(shown_12[1:], shown_13[1:], f"output of {name}")
         assert work(truth_12), name
         expect_equal(work(truth_12), work(truth_13), f"what {name} does")
 
@@ -60,10 +60,10 @@ def a_program_does_the_same_with_cuda_12_as_with_13():
 @case
 def a_program_has_the_version_of_its_headers():
     for version in (12, 13):
-        said, truth = ran("toolkit", version, LAUNCHES)
-        first = said[0].replace(",", "").split()
-        expect_equal((first[1], int(first[1]) // 1000), (first[3], version), "what it says, and its headers")
-        expect_equal(said[1:], ["1: Simulated CUDA device, 9.0, 132 multiprocessors, 49152 bytes shared, 232448 at most, "
+        shown, truth = ran("toolkit", version, LAUNCHES)
+        first = shown[0].replace(",", "").split()
+        expect_equal((first[1], int(first[1]) // 1000), (first[3], version), "its version, and its headers")
+        expect_equal(shown[1:], ["1: Simulated CUDA device, 9.0, 132 multiprocessors, 49152 bytes shared, 232448 at most, "
                                 f"{16 << 30} bytes", "of 512 bytes 288 came back, 224 were left alone", "prefetched", "graph of 4 nodes, 1 and 1 before", "advised"], "the rest")
         expect_equal(len(of_kind(truth, "kernel")), LAUNCHES + 2 * REPLAYS, "kernels")
 
@@ -71,12 +71,12 @@ def a_program_has_the_version_of_its_headers():
 @case
 def both_versions_are_there_at_once():
     use_cuda_12()
-    said = simulate([sys.executable, "-c", ASK, "12", "13"]).stdout.decode().split()
-    expect_equal([int(number) // 1000 for number in said[::2]], [12, 13], "runtimes")
+    shown = simulate([sys.executable, "-c", ASK, "12", "13"]).stdout.decode().split()
+    expect_equal([int(number) // 1000 for number in shown[::2]], [12, 13], "runtimes")
     # CUPTI counted its versions until 13.
-    assert 18 <= int(said[1]) < 100 and int(said[3]) >= 130000, said
-    said = simulate([sys.executable, "-c", ASK, "12"], runtime_version=12080, cupti_version=26).stdout.decode().split()
-    expect_equal(said, ["12080", "26"], "as they are set")
+    assert 18 <= int(shown[1]) < 100 and int(shown[3]) >= 130000, shown
+    shown = simulate([sys.executable, "-c", ASK, "12"], runtime_version=12080, cupti_version=26).stdout.decode().split()
+    expect_equal(shown, ["12080", "26"], "as they are set")
 
 
 @case

@@ -93,7 +93,7 @@ print("trained")
 BOTH_RANKS = 'RANK=0 "$@" & RANK=1 "$@"; status=$?; wait $! && exit $status'
 
 
-def trained(script, said, wrapper=(), **settings):
+def trained(script, printed, wrapper=(), **settings):
     """The recording of a script, and the simulation's log of its processes."""
     python, output, folder = cuda_python(), scratch(), scratch("truth")
     agent = {name: value for name, value in agent_environment(output).items()
@@ -101,7 +101,7 @@ def trained(script, said, wrapper=(), **settings):
     agent["MEETING"] = f"file://{folder}/meeting"
     command = [*wrapper, python, "-W", "ignore", "-c", script]
     result = simulate(command, folder / "truth-%p", env=agent, **settings)
-    expect_equal((result.returncode, result.stdout.decode().split()), (0, said), result.stderr.decode()[-3000:])
+    expect_equal((result.returncode, result.stdout.decode().split()), (0, printed), result.stderr.decode()[-3000:])
     truth = [line for path in sorted(folder.glob("truth-*")) for line in read_truth(path)]
     expect_equal(of_kind(truth, "violation"), [], "violations")
     return output, truth

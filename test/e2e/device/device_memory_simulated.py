@@ -228,10 +228,10 @@ def pytorchs_memory_on_simulated_cuda_is_at_its_lines():
     leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
     (device,) = leaks["devices"]
     expect_equal(device["current_bytes"], place.bytes, "alive")
-    expect_equal(reserved, device["framework"]["reserved_bytes"], "reserved, as PyTorch says")
+    expect_equal(reserved, device["framework"]["reserved_bytes"], "reserved, as PyTorch reports")
     expect_equal(peak["peak_bytes"], place.peak_bytes, "peak")
     expect_equal(peak["attributed_bytes"], place.peak_bytes, "attributed")
-    expect_equal(peak["peak_bytes"], peak_reserved + peak["framework"]["unmanaged_bytes"], "reserved at the peak, as PyTorch says")
+    expect_equal(peak["peak_bytes"], peak_reserved + peak["framework"]["unmanaged_bytes"], "reserved at the peak, as PyTorch reports")
     expect_equal(lines_of(leaks, "leaks", "<string>")["leak", 5], 3 * (3 << 20), "the leak")
     (cache,) = leaks["bookkeeping"]["by"]
     expect_equal(leaks["leaked_bytes"] + cache["bytes"] + leaks["suppressed"]["bytes"], place.bytes, "leaks and cache")

@@ -183,7 +183,7 @@ def reports_of(output, truth):
 
 @needs("torch")
 def at_the_lines_where_it_is_with_cupti(allocator):
-    leaks, peak, place, mode = reports_of(*record([cuda_python(), "-c", LEAKING, scratch("said") / "numbers"],
+    leaks, peak, place, mode = reports_of(*record([cuda_python(), "-c", LEAKING, scratch("printed") / "numbers"],
                                                   env=allocator_variables(allocator)))
     expect_equal(mode, "EVENTS", "mode")
     (device,) = leaks["devices"]
@@ -195,7 +195,7 @@ def at_the_lines_where_it_is_with_cupti(allocator):
     expect_equal(mode, "CUPTI", "mode")
     expect_equal(holders(leaks, "leaks"), holders(same_leaks, "leaks"), f"leaks as with CUPTI, {allocator}")
     expect_equal(holders(peak, "holders"), holders(same_peak, "holders"), f"holders at the peak as with CUPTI, {allocator}")
-    expect_equal(device["framework"], same_leaks["devices"][0]["framework"], "what PyTorch says")
+    expect_equal(device["framework"], same_leaks["devices"][0]["framework"], "what PyTorch reports")
 
 
 for name in ALLOCATORS:

@@ -68,14 +68,14 @@ def highs(truth, device=0):
             yield live, left
 
 
-def rooms(output, asked):
-    return [event for event in events(output) if event["event"] == "device_room" and event["is_asked"] == asked]
+def rooms(output, queried):
+    return [event for event in events(output) if event["event"] == "device_room" and event["is_asked"] == queried]
 
 
 def expect_highs(output, truth):
     expected = list(highs(truth))
     assert len(expected) > 10, expected
-    expect_equal([event["free_bytes"] for event in rooms(output, AT_HIGH)], [left for _, left in expected], "left when asked")
+    expect_equal([event["free_bytes"] for event in rooms(output, AT_HIGH)], [left for _, left in expected], "left at the query")
     return expected
 
 
@@ -87,7 +87,7 @@ def the_driver_is_queried_at_each_new_peak():
         peak, driver = peak_of(output, "cuda:0"), peak_of(output, "cuda:0")["driver"]
         expect_equal(peak["peak_bytes"], replay(truth)["cuda:0"].peak_bytes, "peak")
         expect_equal((driver["live_bytes"], driver["free_bytes"], driver["total_bytes"]), (live, left, TOTAL), "near the peak")
-        expect_equal((driver["asked_by"], driver["asked_at"]), ("agent", "high"), "who asked")
+        expect_equal((driver["asked_by"], driver["asked_at"]), ("agent", "high"), "origin of the query")
         expect_equal(driver["others_bytes"], TOTAL - left - live, "of others")
         assert OTHERS <= driver["others_bytes"] < OTHERS + MIB, driver
         assert 16 * peak["peak_bytes"] < 17 * live <= 17 * peak["peak_bytes"], (live, peak["peak_bytes"])
@@ -132,18 +132,18 @@ def asking_disturbs_no_capture():
 @case
 def queries_of_the_agent_are_none_of_the_programs_calls():
     output, truth = record([program(), "growth"], log_calls=1)
-    asked = [line for line in of_kind(truth, "call") if line["name"] == "cuMemGetInfo_v2"]
-    expect_equal(len(asked), len(list(highs(truth))) + 1, "questions: at each high, and at the end")
-    told = {event["api"] for event in events(output) if event["event"] in ("launch", "device_call")}
-    assert not {name for name in told if name.startswith(("cuDevicePrimaryCtxRel", "cuMemGetInfo", "cuCtxP"))}, told
+    queried = [line for line in of_kind(truth, "call") if line["name"] == "cuMemGetInfo_v2"]
+    expect_equal(len(queried), len(list(highs(truth))) + 1, "queries: at each high, and at the end")
+    reported = {event["api"] for event in events(output) if event["event"] in ("launch", "device_call")}
+    assert not {name for name in reported if name.startswith(("cuDevicePrimaryCtxRel", "cuMemGetInfo", "cuCtxP"))}, told
     expect_equal(rooms(output, BY_PROGRAM), [], "as the program's")
 
 
 @case
 def where_the_driver_may_not_be_queried_nothing_is_invented():
     output, truth = record([program(), "refused"], REFUSED, env=PASSIVE)
-    expect_equal(len(rooms(output, BY_PROGRAM)), 1, "what the program asked")
-    expect_equal(rooms(output, AT_HIGH) + rooms(output, AT_END), [], "what the agent asked")
+    expect_equal(len(rooms(output, BY_PROGRAM)), 1, "queries of the program")
+    expect_equal(rooms(output, AT_HIGH) + rooms(output, AT_END), [], "queries of the agent")
     report = peak_of(output, "cuda:0")
     expect_equal(report["refused"]["count"], len(of_kind(truth, "refused")), "refused")
     for refused in report["refused"]["latest"]:
@@ -157,7 +157,7 @@ def a_driver_that_does_not_answer_harms_nobody():
         output, truth = record([program(), "growth"], faults + "cuMemGetInfo_v2=999")
         report = peak_of(output, "cuda:0")
         expect_equal(report["peak_bytes"], replay(truth)["cuda:0"].peak_bytes, "peak")
-        expect_equal((report["driver"]["used_bytes"], report["driver"]["live_bytes"]), (None, None), "nothing is known")
+        expect_equal((report["driver"]["used_bytes"], report["driver"]["live_bytes"]), (None, None), "unknown")
         assert "nor the agent" in report["driver"]["reason"], report["driver"]
 
 
@@ -193,14 +193,14 @@ def refusals_that_are_injected_are_reported_and_a_program_without_memory_has_a_r
     report = peak_of(output, "cuda:0")
     expect_equal((report["peak_bytes"], report["refused"]["count"]), (0, 1), "nothing was got")
     expect_equal((report["refused"]["largest"]["bytes"], report["refused"]["largest"]["driver"]["free_bytes"]),
-                 (MIB // 2, TOTAL - OTHERS), "what was asked for, what was left")
+                 (MIB // 2, TOTAL - OTHERS), "requested, and left")
 
 
 @case
 @needs("torch")
 def pytorch_that_runs_out_of_memory_and_goes_on_is_understood():
     for faults in ("", REFUSED):
-        said_by = scratch("said") / "outs"
+        said_by = scratch("printed") / "outs"
         output, truth = record_simulated([cuda_python(), "-c", RUNNING_OUT, said_by], memory=1 << 30, others=OTHERS // 3,
                                          faults=faults)
         expect_equal(said_by.read_text().split(), ["out"], "errors that the program caught")
@@ -228,7 +228,7 @@ def refusals_are_recorded_with_each_of_pytorchs_allocators():
     # PyTorch 2.3 doesn't make room in CUDA's own pool for more than is free there.
     for allocator, script in (("expandable_segments:True", RUNNING_OUT),
                               ("backend:cudaMallocAsync", RUNNING_OUT.replace("more = take(500)\n", ""))):
-        said_by = scratch("said") / "outs"
+        said_by = scratch("printed") / "outs"
         output, truth = record_simulated([cuda_python(), "-c", script, said_by], memory=1 << 30, others=OTHERS // 3,
                                          env={"PYTORCH_CUDA_ALLOC_CONF": allocator})
         expect_equal(said_by.read_text().split(), ["out"], "errors that the program caught")

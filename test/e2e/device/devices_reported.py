@@ -100,7 +100,7 @@ def operators_of_a_kernel_have_calls_that_add_up_to_its_own():
                  "calls")
     for calls, of_operators in found:
         expect_equal(sum(of_operators), calls, "calls of its operators")
-    assert OUTSIDE in torsh("kernels", output), "what has no operator is to be said beside what has one"
+    assert OUTSIDE in torsh("kernels", output), "what has no operator is to be printed beside what has one"
 
 
 @case
@@ -123,7 +123,7 @@ def what_a_device_held_is_reported_of_each_process():
     for process in processes:
         expect_equal(len(re.findall(rf"^pid {process['pid']} held \S+ .* of cuda:0 at the end$", text, re.M)), 1, text)
     highest = peak_of(output, "cuda:0")
-    expect_equal(highest["pid"], max(processes, key=lambda process: process["peak_bytes"])["pid"], "whose peak is shown")
+    expect_equal(highest["pid"], max(processes, key=lambda process: process["peak_bytes"])["pid"], "the process with the peak that is shown")
 
 
 if __name__ == "__main__":

@@ -143,9 +143,9 @@ def a_running_program_with_a_name_of_escapes_is_listed_harmlessly():
         for command in (["list"], ["top", "--once", process.pid]):
             expect_harmless(torsh(*command), f"torsh {command[0]}")
         process.stdin.close()
-        said = process.stderr.read().decode()
-        assert "torsh" in said, f"no summary in {said!r}"
-        expect_harmless(said, "the summary")
+        output_text = process.stderr.read().decode()
+        assert "torsh" in output_text, f"no summary in {output_text!r}"
+        expect_harmless(output_text, "the summary")
     expect_harmless(torsh("report", output), "torsh report")
 
 
@@ -154,9 +154,9 @@ def settings_are_complained_of_harmlessly():
     """What the agent prints itself."""
     result, _ = record([PROGRAMS / "regions"], scratch(ADDED.replace("\0", "").replace("/", "")),
                        env={"TORSH_PROFILER_RECORD": ADDED, f"TORSH_PROFILER_{ADDED}": "1"})
-    said = result.stderr.decode()
-    assert said.count("torsh:") >= 2 and "owned" in said, f"no complaint in {said!r}"
-    expect_harmless(said, "the agent")
+    output_text = result.stderr.decode()
+    assert output_text.count("torsh:") >= 2 and "owned" in output_text, f"no complaint in {output_text!r}"
+    expect_harmless(output_text, "the agent")
 
 
 @case

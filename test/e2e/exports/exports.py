@@ -132,7 +132,7 @@ def each_rank_gets_a_file_of_its_own():
     torsh("export", recording, "--format", "chrome", "-o", folder / "trace.json.gz", "--by-rank")
     expect_equal(sorted(path.name for path in folder.iterdir()), [f"trace.rank-{rank}.json.gz" for rank in range(3)], "files")
     one = exported(recording, "one.json", "--format", "chrome", "--rank", "1")
-    expect_equal(json.loads(one.read_text())["distributedInfo"], {"rank": 1}, "the rank that was asked for")
+    expect_equal(json.loads(one.read_text())["distributedInfo"], {"rank": 1}, "the requested rank")
     alone, _ = made()
     path = exported(alone, "alone.json", "--format", "chrome", "--by-rank")
     expect_equal(json.loads(path.read_text())["distributedInfo"]["rank"], 0, "rank of a program without a launcher")

@@ -66,9 +66,9 @@ def is_writer_of(path, recording):
 
 @case
 def the_file_is_there_when_the_program_has_ended():
-    output, says = scratch(), script("work('work')")
+    output, program = scratch(), script("work('work')")
     for name, first in (("trace.json", b"{"), ("trace.json.gz", b"\x1f\x8b"), ("trace.pftrace", b"\n")):
-        expect_done(run(python(says), environment(output / name)))
+        expect_done(run(python(program), environment(output / name)))
         assert (output / name).read_bytes().startswith(first), (output / name).read_bytes()[:20]
         if "json" in name:
             expect_equal(ranges(output / name), {"work": N_RANGES}, f"ranges in {name}")
@@ -95,18 +95,18 @@ def the_status_stays():
 
 @case
 def wrappers_are_not_the_end():
-    says = script("work('work')")
+    program = script("work('work')")
     for wrapper in (["env", "A=1"], ["timeout", "60"], ["sh", "-c", '"$0" "$@"'], ["sh", "-c", 'exec "$0" "$@"'],
                     ["sh", "-c", '"$0" "$@"; true']):
         trace = scratch() / "trace.json"
-        expect_done(run([*wrapper, *python(says)], environment(trace)))
+        expect_done(run([*wrapper, *python(program)], environment(trace)))
         expect_equal(ranges(trace), {"work": N_RANGES}, f"ranges below {wrapper}")
 
 
 def with_workers(method):
     """Spawned workers leave a resource tracker, which lives as long as the process that waits for its exports."""
     trace = scratch() / "trace.json"
-    says = script(f"""
+    program = script(f"""
 import multiprocessing
 if __name__ == "__main__":
     work("work here")
@@ -115,7 +115,7 @@ if __name__ == "__main__":
         pool.close()
         pool.join()
 """)
-    expect_done(run(python(says), environment(trace)))
+    expect_done(run(python(program), environment(trace)))
     expect_equal(ranges(trace), {"work here": N_RANGES, "work there": 4 * N_RANGES}, "ranges")
 
 
@@ -126,7 +126,7 @@ for start_method in ("fork", "spawn", "forkserver"):
 @case
 def who_outlives_the_first_process_comes_later():
     trace = scratch() / "trace.json"
-    says = script("""
+    program = script("""
 import os, sys
 work("work first")
 if not os.fork():
@@ -135,7 +135,7 @@ if not os.fork():
 """)
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "w") as go:
-        result = subprocess.run([str(part) for part in python(says)], env=environment(trace), stdin=read_end,
+        result = subprocess.run([str(part) for part in python(program)], env=environment(trace), stdin=read_end,
                                 stdout=subprocess.DEVNULL, timeout=TIMEOUT_S)
         os.close(read_end)
         expect_equal(result.returncode, 0, "status")
@@ -147,8 +147,8 @@ if not os.fork():
 @case
 def a_stopped_writer_is_not_waited_for():
     trace = scratch() / "trace.json"
-    says = script("import sys; work('work'); print('.', flush=True); sys.stdin.read()")
-    process = subprocess.Popen([str(part) for part in python(says)], env=environment(trace), stdin=subprocess.PIPE,
+    program = script("import sys; work('work'); print('.', flush=True); sys.stdin.read()")
+    process = subprocess.Popen([str(part) for part in python(program)], env=environment(trace), stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
     expect_equal(process.stdout.read(1), b".", "answer")
     writer = wait_until(lambda: writer_of(trace.with_suffix(".torsh")), "a writer")
@@ -166,17 +166,17 @@ def a_stopped_writer_is_not_waited_for():
 @case
 def a_killed_program_is_exported_too():
     trace = scratch() / "trace.json"
-    says = script("import os, signal; work('work'); os.kill(os.getpid(), signal.SIGKILL)")
-    expect_done(run(python(says), environment(trace)), -signal.SIGKILL)
+    program = script("import os, signal; work('work'); os.kill(os.getpid(), signal.SIGKILL)")
+    expect_done(run(python(program), environment(trace)), -signal.SIGKILL)
     wait_until(trace.exists, "the export")
     expect_equal(ranges(trace), {"work": N_RANGES}, "ranges")
 
 
 @case
 def the_same_name_serves_run_after_run():
-    trace, says = scratch() / "trace.json", script("import sys; work('work ' + sys.argv[1])")
+    trace, program = scratch() / "trace.json", script("import sys; work('work ' + sys.argv[1])")
     for i in range(5):
-        result = run(python(says, str(i)), environment(trace))
+        result = run(python(program, str(i)), environment(trace))
         expect_done(result)
         expect_equal(ranges(trace), {f"work {i}": N_RANGES}, f"ranges of run {i}")
         assert b"can't write" not in result.stderr, result.stderr
@@ -198,8 +198,8 @@ def what_cannot_be_written_is_reported_and_harms_nobody():
 @case
 def nobody_else_is_kept_waiting():
     trace = scratch() / "trace.json"
-    says = script("import sys; work('work'); print('.', flush=True); sys.stdin.read()")
-    process = subprocess.Popen([str(part) for part in python(says)], env=environment(trace), stdin=subprocess.PIPE,
+    program = script("import sys; work('work'); print('.', flush=True); sys.stdin.read()")
+    process = subprocess.Popen([str(part) for part in python(program)], env=environment(trace), stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
     expect_equal(process.stdout.read(1), b".", "answer")
     writer = wait_until(lambda: writer_of(trace.with_suffix(".torsh")), "a writer")

@@ -108,13 +108,13 @@ def rows_of_devices_have_the_same_arguments(ours, theirs):
     occupancies = set()
     for key, event in expected.items():
         own = mine[key]
-        said = dict(event["args"])
+        printed = dict(event["args"])
         # A time has been converted from one clock to the other: what follows from it differs a little.
-        said.pop("memory bandwidth (GB/s)", None)
+        printed.pop("memory bandwidth (GB/s)", None)
         assert ("memory bandwidth (GB/s)" in own["args"]) == (event["cat"] != "kernel"), own
         expect_equal([own[name] for name in ("name", "cat", "pid", "tid")],
                      [event[name] for name in ("name", "cat", "pid", "tid")], "row")
-        expect_equal(list(differences(own["args"], said)), [], f"arguments of {event['name']}")
+        expect_equal(list(differences(own["args"], printed)), [], f"arguments of {event['name']}")
         occupancies.add(event["args"].get("est. achieved occupancy %"))
     assert len(occupancies) > 3, f"all kernels are alike: {occupancies}"
 
@@ -184,13 +184,13 @@ def the_plugin_computes_the_same(ours, theirs):
     titles = [title for title, _ in mine["summary"]]
     for title in ("Name", "Memory", "Compute Capability", "GPU Utilization", "Est. SM Efficiency", "Est. Achieved Occupancy"):
         expect_equal(titles.count(title), DEVICES, title)
-    for (title, value), (_, said) in zip(mine["summary"], expected["summary"]):
+    for (title, value), (_, printed) in zip(mine["summary"], expected["summary"]):
         if value.endswith(" %"):
             # Shares of the steps' time, but for occupancy; steps and kernels have their times from two clocks and roundings.
-            share = float(said[:-2]) * (1 if title == "Est. Achieved Occupancy" else of_steps)
+            share = float(printed[:-2]) * (1 if title == "Est. Achieved Occupancy" else of_steps)
             expect_near(float(value[:-2]), share, 0.02 * share + 0.05, title)
         else:
-            expect_equal(value, said, title)
+            expect_equal(value, printed, title)
     expect_equal(set(mine["kernels"]), set(expected["kernels"]), "kernels")
     for name, (calls, blocks, occupancy) in expected["kernels"].items():
         expect_equal(mine["kernels"][name][0], calls, f"calls of {name}")

@@ -67,7 +67,7 @@ def snapshots_are_readable_by_the_page():
     for opcode, argument, _ in pickletools.genops(path.read_bytes()):
         assert opcode.name in OPCODES, opcode.name
         assert opcode.name != "PROTO" or 2 <= argument <= 4, argument
-    # Its lists grow by arguments of a call, of which a browser takes not too many.
+    # Its lists grow by arguments of a call; a browser limits their number.
     appends = sum(opcode.name == "APPENDS" for opcode, _, _ in pickletools.genops(path.read_bytes()))
     assert appends > len(found["device_traces"][0]) / BATCH, appends
 
@@ -106,14 +106,14 @@ def the_viewer_of_pytorch_finds_our_numbers():
     path, found = snapshot(recording, "--to", f"{end}us")
     result = run([python, "-c", VIEWER, path])
     expect_equal(result.returncode, 0, f"status: {result.stderr.decode()[-2000:]}")
-    said = json.loads(result.stdout)
+    printed = json.loads(result.stdout)
     n, n_bytes = len(found["segments"]), sum(segment["total_size"] for segment in found["segments"])
-    assert f"segments: {n}\n" in said["segsum"] and f"total_allocated: {n_bytes / 1024:.1f}KiB\n" in said["segsum"], said["segsum"]
-    expect_equal(said["memory"].splitlines(),
+    assert f"segments: {n}\n" in printed["segsum"] and f"total_allocated: {n_bytes / 1024:.1f}KiB\n" in printed["segsum"], printed["segsum"]
+    expect_equal(printed["memory"].splitlines(),
                  [f"stream_0;active_allocated;train.py:7:train;train.py:3:Net.forward;net.0:Linear:0:aten::addmm {TENSOR_BYTES}"] * n,
                  "the flame graph's lines")
-    assert said["trace"].count("# free completed") == 0 and said["trace"].count("[0:64.0KiB]") == n, said["trace"]
-    assert said["plot"] and said["segments"]
+    assert printed["trace"].count("# free completed") == 0 and printed["trace"].count("[0:64.0KiB]") == n, printed["trace"]
+    assert printed["plot"] and printed["segments"]
 
 
 main()

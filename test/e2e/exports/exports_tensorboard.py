@@ -80,7 +80,7 @@ def each_step_has_histograms():
     (last, histogram), = found["durations/steps_ms"]
     expect_equal(last, steps[-1]["index"], "step of the durations of all")
     check_buckets(histogram, [step["duration_ns"] / 1e6 for step in steps], "durations of steps")
-    # Scopes of the program, of which each step has one, are no operators.
+    # Scopes of the program, one a step, are no operators.
     expect_equal(sum(histogram["num"] for _, histogram in found["durations/operators_us"]),
                  float(numbers["operators"] - numbers["steps"]), "operators")
 

@@ -278,7 +278,7 @@ def expect_kept(output, kept, n_allocators=0):
     events = report["events"]
     expect_equal((events["implicit_frees"], events["dropped"]), (0, 0), "implicit frees, dropped events")
     assert events["unknown_frees"] <= n_allocators, events["unknown_frees"]
-    # No frame of the agent's between the allocator and who called it.
+    # No frame of the agent's between the allocator and its caller.
     for entry in report["leaks"]:
         assert functions(entry)[0].startswith("keep_") or len(functions(entry)) > 2, functions(entry)
 
@@ -286,8 +286,8 @@ def expect_kept(output, kept, n_allocators=0):
 def of_a_program(allocator, way):
     library, text, kept = PROGRAMS_OF[allocator]
     program = compile_program(text + MAIN, *WAYS[way], library_path(library))
-    said, output = expect_as_bare([program])
-    assert b"not there" not in said, said
+    printed, output = expect_as_bare([program])
+    assert b"not there" not in printed, printed
     expect_kept(output, kept, n_allocators=1 if allocator == "tcmalloc" else 0)
 
 
@@ -304,10 +304,10 @@ def preloaded_or_not(allocator):
     """A program that checks whether the allocator is there."""
     library, text, kept = PROGRAMS_OF[allocator]
     program = compile_program(text + MAIN)
-    said, output = expect_as_bare([program])
-    expect_equal(said, b"not there\n", "without the allocator")
-    said, output = expect_as_bare([program], LD_PRELOAD=str(library_path(library)))
-    assert b"not there" not in said, said
+    printed, output = expect_as_bare([program])
+    expect_equal(printed, b"not there\n", "without the allocator")
+    printed, output = expect_as_bare([program], LD_PRELOAD=str(library_path(library)))
+    assert b"not there" not in printed, printed
     expect_kept(output, kept)
 
 
@@ -331,8 +331,8 @@ def of_a_library_that_is_opened_later(binding):
     path = library_path("libjemalloc.so.2")
     library = compile_program(JEMALLOC + MAIN.replace("main", "start"), "-shared", "-fPIC", f"-Wl,-z,{binding}", name="library")
     host = compile_program(HOST)
-    said, output = expect_as_bare([host, library], LD_PRELOAD=str(path))
-    assert b"not there" not in said, said
+    printed, output = expect_as_bare([host, library], LD_PRELOAD=str(path))
+    assert b"not there" not in printed, printed
     expect_kept(output, JEMALLOC_KEPT)
 
 
@@ -344,7 +344,7 @@ for binding in "lazy", "now":
 def an_allocator_that_is_opened_later_is_named():
     path = library_path("libjemalloc.so.2")
     host = compile_program(HOST)
-    said, output = expect_as_bare([host, path])
+    printed, output = expect_as_bare([host, path])
     notes = " ".join(read_report("report", output)["notes"])
     assert f"by its own names (mallocx, tc_malloc, mi_malloc) is not seen: {path}" in notes, notes
 

@@ -76,7 +76,7 @@ ASKED = r"""
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-static void say(const char *how, const char *name, void *found)
+static void print_found(const char *how, const char *name, void *found)
 {
 	const char *error = dlerror();
 	Dl_info info = {0};
@@ -97,12 +97,12 @@ int main(void)
 	*(void **)&next = dlsym(library, "ask_next");
 	*(void **)&by_default = dlsym(library, "ask_default");
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		say("next of the library", names[i], next(names[i]));
-		say("default of the library", names[i], by_default(names[i]));
-		say("in the library", names[i], dlsym(library, names[i]));
-		say("next", names[i], dlsym(RTLD_NEXT, names[i]));
-		say("default", names[i], dlsym(RTLD_DEFAULT, names[i]));
-		say("in the program", names[i], dlsym(dlopen(NULL, RTLD_NOW), names[i]));
+		print_found("next of the library", names[i], next(names[i]));
+		print_found("default of the library", names[i], by_default(names[i]));
+		print_found("in the library", names[i], dlsym(library, names[i]));
+		print_found("next", names[i], dlsym(RTLD_NEXT, names[i]));
+		print_found("default", names[i], dlsym(RTLD_DEFAULT, names[i]));
+		print_found("in the program", names[i], dlsym(dlopen(NULL, RTLD_NOW), names[i]));
 	}
 	return 0;
 }

@@ -136,8 +136,8 @@ def program_with_rules(*flags):
     expect_equal(leaks_by_function(output), {"leak_unknown"}, "leaks")
     rules = {rule["rule"]: (rule["bytes"], rule["blocks"]) for rule in leaks(output)["suppressed"]["by"]}
     expect_equal((rules.get("leak_known"), rules.get("^leak_also_*$")), ((1001, 1), (1002, 1)), "rules")
-    said = torsh("leaks", output, "--kept")
-    assert "by leak:leak_known (the program's own)" in said, said
+    printed = torsh("leaks", output, "--kept")
+    assert "by leak:leak_known (the program's own)" in printed, printed
 
 
 for name, flags in ("", ["-O1"]), ("_without_optimisation", ["-O0"]), ("_at_a_fixed_address", ["-O1", "-no-pie", "-fno-pie"]), (

@@ -50,17 +50,17 @@ def recorded():
 def the_summary_has_the_reports_figures():
     words, _, output = recorded()
     report, (process,) = read_report("report", output), leaks(output)["processes"]
-    alive, said = leaks(output)["alive"], SUMMARY.search(words)
-    assert said, words
+    alive, printed = leaks(output)["alive"], SUMMARY.search(words)
+    assert printed, words
     last = f"torsh: recording in {recordings(output)[0]}; next: torsh report, torsh leaks or torsh peak"
     expect_equal(words.splitlines()[-1], last, "the last line")
     assert "  torsh leaks " in torsh("open", output) and "Next:" in torsh("report", output), "the next commands"
-    expect_equal(int(said[2]), process["pid"], "pid")
-    expect_equal(number(said[3]), report["events"]["produced"], "events")
-    expect_equal(number(said[4]), report["events"]["dropped"], "dropped")
-    expect_rounded(said[5], report["peak"]["peak_bytes"], "peak of the heap")
-    expect_equal(number(said[7]), alive["blocks"], "blocks alive at the end")
-    expect_rounded(said[6], alive["bytes"], "bytes alive at the end")
+    expect_equal(int(printed[2]), process["pid"], "pid")
+    expect_equal(number(printed[3]), report["events"]["produced"], "events")
+    expect_equal(number(printed[4]), report["events"]["dropped"], "dropped")
+    expect_rounded(printed[5], report["peak"]["peak_bytes"], "peak of the heap")
+    expect_equal(number(printed[7]), alive["blocks"], "blocks alive at the end")
+    expect_rounded(printed[6], alive["bytes"], "bytes alive at the end")
 
 
 @case
@@ -89,7 +89,7 @@ def what_was_alive_is_what_leaked_and_what_was_kept():
                  report["kept_by_imports"][unit])
         expect_equal(sum(parts), report["alive"][unit], f"{unit} alive")
         expect_equal(total(report["leaks"], unit), report[f"leaked_{unit}"], f"{unit} of the leaks")
-        expect_equal(overview["leaks"][f"leaked_{unit}"], report[f"leaked_{unit}"], f"{unit} that the report says leaked")
+        expect_equal(overview["leaks"][f"leaked_{unit}"], report[f"leaked_{unit}"], f"{unit} leaked, in the report")
     heap = overview["heap"]
     assert report["alive"]["blocks"] <= heap["allocations"] - heap["frees"], heap
     assert report["leaked_bytes"] >= 300 * 5000, report["leaked_bytes"]

@@ -211,7 +211,7 @@ def jemalloc_is_refused_where_the_program_has_its_own():
         result, output = record([program], scratch("recording"),
                                 env={"LD_PRELOAD": f"{AGENT}:{library}", "TORSH_PROFILER_ALLOCATOR": "jemalloc"})
         expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr")
-        assert "TORSH_PROFILER_ALLOCATOR=jemalloc is ignored" in torsh("report", output), "the report says nothing of it"
+        assert "TORSH_PROFILER_ALLOCATOR=jemalloc is ignored" in torsh("report", output), "it is not in the report"
         expect_each_once(leaks(output))
 
 

@@ -131,7 +131,7 @@ def of_programs_that_end_while_the_writer_is_stopped():
         os.kill(writer, signal.SIGSTOP)
         try:
             # It goes on only when all have ended: they may not wait for it without end.
-            target.tell("xx")
+            target.send("xx")
             target.end()
         finally:
             os.kill(writer, signal.SIGCONT)

@@ -12,7 +12,7 @@ from family import START, Truth, complete, expect_members, images, kept  # noqa:
 STATUS = 33
 SIZE = 1234
 NOBODY, ITSELF, FORK, STARTER = "nobody", "itself", "a fork", "the starter"
-# way: who became the member, who owns the block of a fork, and whether the shell of a child is
+# way: which process became the member, which one owns the block of a fork, and whether the shell of a child is
 # between.
 WAYS = {
     "exec": (ITSELF, NOBODY, False),

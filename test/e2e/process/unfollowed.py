@@ -56,7 +56,7 @@ def static_started(way, is_exact):
     member, starter = truth.members()[-1], report["processes"][0]
     is_image = member.pid == starter["pid"]
     expect_equal((row["pid"], row["ppid"], row["program"]),
-                 (member.pid, starter["ppid"] if is_image else starter["pid"], str(program)), "who it is")
+                 (member.pid, starter["ppid"] if is_image else starter["pid"], str(program)), "its identity")
     expect_equal(row["arguments"], [str(program), str(truth.path), "50", str(STATUS)], "its arguments")
     assert row["reason"].startswith("it is statically linked"), row["reason"]
     assert is_exact or row["end"] == "vanished" or row["end_ns"], row

@@ -152,7 +152,7 @@ for _name, _row in PROGRAMS.items():
 def keeper():
     """The folder of the extension module that keeps KEPT each time."""
     python = next((python for python in find_all() if python.path == pathlib.Path(sys.executable).resolve()), None)
-    return python.build(SOURCES / "imports/keeper.c") if python else missing("this interpreter is none that is known")
+    return python.build(SOURCES / "imports/keeper.c") if python else missing("this interpreter is not supported")
 
 
 def kept_by(report, package):

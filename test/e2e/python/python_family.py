@@ -55,7 +55,7 @@ def expect_family(result, output, truth, n_leaks, end):
     report = complete(output, "--no-lines")
     check_counts(report["events"])
     members = truth.members()
-    expect_equal(len(members), n_leaks, "leaks that the program knows of")
+    expect_equal(len(members), n_leaks, "leaks that the program counted")
     expected = {}
     for member in members:
         add_block(expected, member.pid, 1, member.size)

@@ -28,8 +28,8 @@ def record_frames(python, **env):
     result, output = record([python.path, pythons.SOURCES / "frames.py", truth],
                             env={"PYTHONPATH": ":".join(map(str, path)), "PYTHONDONTWRITEBYTECODE": "1", **env})
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
-    said = json.loads(truth.read_text())
-    return output, {size: tuple(tuple(frame) for frame in frames) for size, frames in said["frames"]}, said["greenlets"]
+    printed = json.loads(truth.read_text())
+    return output, {size: tuple(tuple(frame) for frame in frames) for size, frames in printed["frames"]}, printed["greenlets"]
 
 
 def by_stack(blocks):
@@ -87,12 +87,12 @@ def record_ending(python, truth, n_daemons):
 def check_ending(python, n_daemons, n_leaks):
     truth = scratch("truth") / "frames"
     result, output = record_ending(python, truth, n_daemons)
-    expect_equal((result.returncode, result.stderr), (0, b""), "status and what was said")
-    said = dict(ast.literal_eval(line) for line in truth.read_text().splitlines())
-    expect_equal(len(said), n_leaks, "what wrote something down at the end")
+    expect_equal((result.returncode, result.stderr), (0, b""), "status and what was printed")
+    printed = dict(ast.literal_eval(line) for line in truth.read_text().splitlines())
+    expect_equal(len(printed), n_leaks, "what wrote something down at the end")
     report = leaks(output, "--depth", "0", "--no-lines")
     check_counts(report["events"])
-    expect_frames(report, is_leak_of_probe, {size: tuple(frames) for size, frames in said.items()})
+    expect_frames(report, is_leak_of_probe, {size: tuple(frames) for size, frames in printed.items()})
 
 
 @case
@@ -108,9 +108,9 @@ def lines_are_right_around_functions_of_cython():
     result, output = record([python.path, pythons.SOURCES / "around_cython.py", truth],
                             env={"PYTHONPATH": str(python.build(source)), "PYTHONDONTWRITEBYTECODE": "1"})
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
-    said = {size: tuple(map(tuple, frames)) for size, frames in json.loads(truth.read_text())}
+    printed = {size: tuple(map(tuple, frames)) for size, frames in json.loads(truth.read_text())}
     report = leaks(output, "--depth", "0", "--no-default-suppressions")
-    expect_frames(report, is_of("between"), said)
+    expect_frames(report, is_of("between"), printed)
     # Functions of Cython stand between the lines as what they are.
     deepest = max((entry for entry in report["leaks"] if is_of("between")(entry)), key=lambda entry: len(entry["stack"]))
     kinds = [frame.get("language") or ("cython" if "/between." in (frame["module"] or "") else "native")
@@ -277,7 +277,7 @@ def check_arenas(python):
         expect_equal(size, n * ((1 << 20) if python.minor >= 10 else 256 << 10), f"{view}: bytes of arenas")
         expect_equal(by_line[mapped, None], (1, 16 << 20), f"{view}: what the program mapped itself")
         assert all(line != grown or what for line, what in by_line), f"{view}: {by_line}"
-    assert "CPython arena:" in torsh("peak", output), "the text doesn't say which are arenas"
+    assert "CPython arena:" in torsh("peak", output), "the text doesn't name arenas"
 
 
 for arenas_python in pythons.find_all():

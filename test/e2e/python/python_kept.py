@@ -38,7 +38,7 @@ def is_silent(python, *arguments):
     report = leaks(output)
     innermost = [functions(entry)[:3] for entry in report["leaks"]]
     if innermost and all("" in names for names in innermost):
-        raise Skip(f"this interpreter's own functions have no names, by which it is known what it keeps: {innermost}")
+        raise Skip(f"this interpreter's own functions have no names, which what it keeps is found by: {innermost}")
     expect_equal([(entry["bytes"], functions(entry)) for entry in report["leaks"]], [], "leaks")
 
 

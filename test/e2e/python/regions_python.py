@@ -19,7 +19,7 @@ ENVIRONMENT = {"PYTHONPATH": str(FOLDER), "PYTHONDONTWRITEBYTECODE": "1"}
 SAYS = "3 add Adds. 5 wait\n"
 
 
-def says(python):
+def annotates(python):
     result = run([python.path, PROGRAM], {**clean_environment(), **ENVIRONMENT})
     expect_equal((result.returncode, result.stdout.decode()), (0, "alone []\n" + SAYS), f"without the agent ({result.stderr})")
     result, output = record([python.path, PROGRAM], env=ENVIRONMENT)
@@ -50,7 +50,7 @@ def says(python):
 
 
 for python in pythons.find_all():
-    add_case("says_by_" + python.name, says, python)
+    add_case("annotates_by_" + python.name, annotates, python)
 
 
 @case

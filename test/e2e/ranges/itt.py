@@ -38,7 +38,7 @@ def own_events(output):
     return thread, [event for event in events if event["thread"] == thread], events
 
 
-def expect_said(thread, own, events):
+def expect_reported(thread, own, events):
     """The output of one run of say.c that contains a current static part."""
     expect_equal(nested(own, thread, "domain"), [(0, "outer"), (1, "inner")], "tasks")
     starts = [(event["name"], event["domain"], event["category"]) for event in own if event["event"] == "range_start"]
@@ -60,11 +60,11 @@ def expect_said(thread, own, events):
 @case
 def a_program_is_recorded():
     say = program()
-    expect_equal(run([say]).stdout, b"deaf\n", "what it hears without a tool")
+    expect_equal(run([say]).stdout, b"deaf\n", "its output without a tool")
     output = expect_output([say], "heard\n")
     thread, own, events = own_events(output)
     expect_equal({event["source"] for event in events if "source" in event}, {"itt"}, "sources")
-    expect_said(thread, own, events)
+    expect_reported(thread, own, events)
     expect_equal([event["name"] for event in events if event["event"] == "thread_name"], ["ender"], "names of threads")
     check_counts(leaks(output)["events"])
 
@@ -105,10 +105,10 @@ def a_tool_that_was_there_first_receives_it_too():
     expect_equal(plain, [1, 11, 10, -1], "a counter whose handle is the tool's")
     result = run([say], dict(clean_environment(), INTEL_LIBITTNOTIFY64=tool, CONSUMER_LOG=str(alone)))
     expect_equal(result.returncode, 0, "status without the agent")
-    expect_equal(log.read_text(), alone.read_text(), "what the tool hears beside the agent")
+    expect_equal(log.read_text(), alone.read_text(), "what the tool receives with the agent")
     calls = collections.Counter(log.read_text().splitlines())
     expect_equal((calls["initialize  "], calls["begin domain outer"], calls["end domain "]), (1, 1, 2), "the tool's calls")
-    assert "another tool was there first (INTEL_LIBITTNOTIFY64)" in torsh("report", output), "the report doesn't say so"
+    assert "another tool was there first (INTEL_LIBITTNOTIFY64)" in torsh("report", output), "it is not in the report"
 
 
 BRIDGED = """
@@ -138,9 +138,9 @@ def each_tool_receives_what_others_report():
     for call in ("begin of ITT by ITT", "begin of NVTX by NVTX", "begin torsh by torsh", "end of ITT ", "end of NVTX ",
                  "end torsh ", "push of NVTX by NVTX", "push default by torsh", "mark default mark", "pop of NVTX ",
                  "pop default "):
-        expect_equal(calls[call], 1, f"times that '{call}' was heard ({calls})")
-    said = [(event["source"], event["name"]) for event in timeline(output) if event["event"] == "range_push"]
-    expect_equal(said, [("itt", "by ITT"), ("nvtx", "by NVTX"), ("torsh", "by torsh")], "ranges in the recording")
+        expect_equal(calls[call], 1, f"times that '{call}' was received ({calls})")
+    printed = [(event["source"], event["name"]) for event in timeline(output) if event["event"] == "range_push"]
+    expect_equal(printed, [("itt", "by ITT"), ("nvtx", "by NVTX"), ("torsh", "by torsh")], "ranges in the recording")
 
 
 PYTHON = """

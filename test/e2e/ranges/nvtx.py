@@ -39,7 +39,7 @@ def has_counters():
     return (nvtx_headers() / "nvtx3/nvToolsExtCounters.h").exists()
 
 
-def expect_said(events):
+def expect_reported(events):
     """The output of one run of say.c, by the events of its thread and of the one it starts."""
     thread = next(event["thread"] for event in events if event.get("name") == "outer")
     own = [event for event in events if event["thread"] == thread]
@@ -74,7 +74,7 @@ def a_program_is_recorded():
     output = expect_output([say], HEARD)
     events = timeline(output)
     expect_equal({event["source"] for event in events if "source" in event}, {"nvtx"}, "sources")
-    expect_said(events)
+    expect_reported(events)
     names = {event["name"]: event["tid"] for event in events if event["event"] == "thread_name"}
     expect_equal(list(names), ["ender"], "names of threads")
     check_counts(leaks(output)["events"])
@@ -83,7 +83,7 @@ def a_program_is_recorded():
 @case
 def a_library_with_hidden_symbols_is_recorded():
     load = build("load", SOURCES / "load.c")
-    expect_said(timeline(expect_output([load, library("one.so")], HEARD)))
+    expect_reported(timeline(expect_output([load, library("one.so")], HEARD)))
 
 
 @case
@@ -99,9 +99,9 @@ def several_libraries_are_recorded_each_for_itself():
     ranges = {event["range"]: event["thread"] for event in events if event.get("name") == "handed over"}
     ended = {event["thread"]: ranges[event["range"]] for event in events
              if event["event"] == "range_end" and event["range"] in ranges}
-    expect_equal(sorted(ended.values()), sorted(threads), "whose ranges were ended elsewhere")
+    expect_equal(sorted(ended.values()), sorted(threads), "threads with ranges that ended on others")
     for thread in threads:
-        expect_said([event for event in events if event["thread"] == thread or ended.get(event["thread"]) == thread])
+        expect_reported([event for event in events if event["thread"] == thread or ended.get(event["thread"]) == thread])
     assert all(ender in ended for ender in enders)
 
 
@@ -129,7 +129,7 @@ def a_tool_that_was_there_first_receives_it_too():
     # Its depths where it gives one. It has no wide characters and no payloads.
     log, output = chained([say], "100 1 101 101 100 99\n99 100 99\n0 0 1\n")
     events = timeline(output)
-    expect_said(events)
+    expect_reported(events)
     expect_equal(log[0], "initialize 3 ", "the consumer's beginning")
     calls = collections.Counter(log)
     expect_equal({call: n for call, n in calls.items() if n > 1 and not call.startswith(("pop", "mark default payload"))}, {},
@@ -137,8 +137,8 @@ def a_tool_that_was_there_first_receives_it_too():
     for call in ("mark default mark", "push default outer", "push default all of it", "start default started",
                  "end default known", "domain domain ", "string domain registered", "push domain registered",
                  "mark domain wide", "push default of no domain", "start domain handed over", "end domain known"):
-        expect_equal(calls[call], 1, f"times that the consumer heard '{call}' ({log})")
-    assert "another tool was there first" in torsh("report", output), "the report doesn't say so"
+        expect_equal(calls[call], 1, f"times that the consumer received '{call}' ({log})")
+    assert "another tool was there first" in torsh("report", output), "it is not in the report"
 
 
 @case
@@ -148,7 +148,7 @@ def a_tool_alone_receives_the_same():
     for path, environment in ((log, clean_environment()), (both, agent_environment(scratch()))):
         environment.update(NVTX_INJECTION64_PATH=tool, CONSUMER_LOG=str(path))
         expect_equal(run([say], environment).returncode, 0, "status")
-    expect_equal(both.read_text(), log.read_text(), "what the tool hears beside the agent")
+    expect_equal(both.read_text(), log.read_text(), "what the tool receives with the agent")
 
 
 @case
@@ -156,10 +156,10 @@ def a_tool_that_fails_is_reported_and_done_without():
     say = program()
     log, output = chained([say], HEARD, CONSUMER_FAILS="1")
     expect_equal(log, [], "the consumer's log")
-    expect_said(timeline(output))
+    expect_reported(timeline(output))
     output = expect_output([say], HEARD, env={"NVTX_INJECTION64_PATH": "/nonexistent/tool.so"})
-    expect_said(timeline(output))
-    assert "can't be opened" in torsh("report", output), "the report doesn't say so"
+    expect_reported(timeline(output))
+    assert "can't be opened" in torsh("report", output), "it is not in the report"
 
 
 @case
@@ -175,14 +175,14 @@ def the_users_environment_stays_his():
 def children_are_recorded_where_they_are_followed():
     say = program()
     script = ["sh", "-c", f"{shell_words(say)}; true"]
-    expect_said(timeline(expect_output(script, HEARD)))
+    expect_reported(timeline(expect_output(script, HEARD)))
     output = expect_output(script, DEAF, env={"TORSH_PROFILER_FOLLOW": "0"})
     expect_equal(timeline(output), [], "events of a child that is not followed")
 
 
 @case
 def a_process_without_the_preload_stays_unrecorded():
-    """NVTX opens the agent there: an unwanted guest, who has to keep quiet."""
+    """NVTX opens the agent there: unwanted there, it stays silent."""
     say, output = program(), scratch()
     environment = dict(clean_environment(), NVTX_INJECTION64_PATH=str(AGENT), TORSH_PROFILER_OUTPUT=str(output))
     result = run([say], environment)
@@ -197,7 +197,7 @@ def torsh_regions_reach_a_tool_for_nvtx():
     calls = collections.Counter(log)
     for call in ("initialize 3 ", "push default outer", "push default scoped", "domain other ", "push other with all",
                  "mark other mark with all", "pop other ", "mark default here"):
-        expect_equal(calls[call], 1, f"times that the consumer heard '{call}'")
+        expect_equal(calls[call], 1, f"times that the consumer received '{call}'")
     n = sum(count for call, count in calls.items() if call.startswith("push default"))
     expect_equal((n, calls["pop default "]), (2 * 4 * 500 + 5, 2 * 4 * 500 + 4), "pushes, and pops that end something")
     expect_equal({event["source"] for event in timeline(output) if "source" in event}, {"torsh"}, "sources in the recording")

@@ -68,7 +68,7 @@ def regions_are_summed():
                  "times of a region")
     by_thread = read_report("regions", output, "--by-thread", "--sort", "calls")
     expect_equal([entry["calls"] for entry in by_thread["regions"][:2 * N_THREADS]], [N_ROUNDS] * 2 * N_THREADS, "by thread")
-    expect_equal(read_report("regions", output, "--source", "nvtx")["regions"], [], "what others said")
+    expect_equal(read_report("regions", output, "--source", "nvtx")["regions"], [], "what others printed")
     text = torsh("regions", output)
     for words in ("other/with all", "counted as ended there: 2", "ends without a region to end: 1", "items", "mark with all"):
         assert words in text, f"'{words}' is not in\n{text}"
@@ -177,11 +177,11 @@ int main(void)
 """)
     expect_equal(run(["gcc", f"-I{ROOT}", "-o", program, source]).returncode, 0, "status of the compiler")
     events = timeline(expect_output(program, "", ""))
-    said = collections.defaultdict(list)
+    printed = collections.defaultdict(list)
     for event in events:
-        said[event["process"]].append(event.get("name") or event["event"])
-    expect_equal(sorted(said.values()), [["before", "in the parent", "range_pop"],
-                                         ["in the child", "of the child", "range_pop", "range_pop"]], "what each said")
+        printed[event["process"]].append(event.get("name") or event["event"])
+    expect_equal(sorted(printed.values()), [["before", "in the parent", "range_pop"],
+                                         ["in the child", "of the child", "range_pop", "range_pop"]], "what each printed")
 
 
 main()

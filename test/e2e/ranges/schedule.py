@@ -96,7 +96,7 @@ def active_steps_are_reported(spec):
 
 def only_these_are_sent(spec):
     output, sent = record_marked(spec), chosen(spec, WARM_UP, ACTIVE)
-    # Everything before the first step is sent: it is not known yet that there are steps.
+    # Everything before the first step is sent: no step has come yet.
     pushed = collections.Counter(event["name"] for event in timeline(output) if event["event"] == "range_push")
     n_work = 2 * sum(i + 1 for i in sent)
     expect_equal(pushed, collections.Counter({"whole": 1, "setup": 1, "work": n_work, "inner": n_work,
@@ -208,7 +208,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 seen = collections.Counter()
 
 def step(i):
-    # The first step is taken to begin with the first module, where an optimizer's calls tell steps.
+    # The first step begins with the first module where an optimizer's calls end steps.
     torch.nn.functional.mse_loss(model(torch.ones(2, 4)), torch.zeros(2, 4)).backward()
     for _ in range(i + 1):
         torch.relu(torch.ones(3))

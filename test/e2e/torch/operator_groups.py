@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Every group of torsh ops, and who holds tensors at their peak, against sums that are made here from the dump."""
+"""Every group of torsh ops, and the holders of tensors at their peak, against sums that are made here from the dump."""
 
 import collections
 import math

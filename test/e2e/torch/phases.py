@@ -31,7 +31,7 @@ def train(way):
     return once(f"phases-{way}-{TORCH}", make)
 
 
-def said(recorded):
+def printed(recorded):
     """The program's marks: (phase, begin, end), innermost first."""
     opened, spans = [], []
     for event in recorded:
@@ -60,7 +60,7 @@ def phases_are_what_the_program_marks(way):
     output = train(way)
     found = events(output)
     recorded = of_process(found, 1)
-    spans = said(recorded)
+    spans = printed(recorded)
     nodes = [operator.at_ns for operator in operators(recorded) if operator.name.startswith(ENGINE)]
     setup_end = min(begin for name, begin, _ in spans if name in PHASES)
     theirs = collections.Counter()

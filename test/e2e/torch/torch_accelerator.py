@@ -41,7 +41,7 @@ def each_function_of_an_accelerator_is_called_as_cpp_does():
              "shim/torch/privateuse1.c", "shim/loader/objects.c", "shim/loader/unloading.c", "shim/loader/elf_symbol.c", "-ldl")
     result = run([program, library])
     expect_equal((result.returncode, result.stdout.decode(), result.stderr.decode()),
-                 (0, "mark here\npush inside\npop\n", ""), "what it heard")
+                 (0, "mark here\npush inside\npop\n", ""), "what it received")
 
 
 def built(python):
@@ -98,9 +98,9 @@ def operators_have_the_times_of_an_accelerators_own_clock():
         expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-3000:]}\n")
         found = events(output)
         expected = expected_times(found, int(result.stdout))
-        said = [(event["duration_ns"], event["own_ns"], event["index"])
+        printed = [(event["duration_ns"], event["own_ns"], event["index"])
                 for event in found if event["event"] == "op_accelerated"]
-        expect_equal(said, [(whole * 1000, own * 1000, 3) for _, whole, own in expected], "times")
+        expect_equal(printed, [(whole * 1000, own * 1000, 3) for _, whole, own in expected], "times")
         own_ns = collections.Counter()
         for name, _, own in expected:
             own_ns[name] += own * 1000

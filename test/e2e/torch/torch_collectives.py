@@ -109,19 +109,19 @@ def sizes_and_groups_are_those_of_the_program():
     ops = json.loads(torsh("ops", output, "--json", "--group", "shape", "--limit", "0"))
     done = {}
     for rank in range(WORLD):
-        said = json.loads((written / f"done-{rank}.json").read_text())
-        done[said["pid"]] = said["done"]
-        ours = collectives(trace, said["pid"])
-        theirs = collectives(json.loads((written / f"trace-{rank}.json").read_text()), said["pid"])
-        inside = [event for event in ours if "Collective name" in event["args"]][-len(said["done"]):]
-        expect_equal([what_is_said(event["args"]) for event in inside], [[*what, group[0]] for *what, group in said["done"]],
+        printed = json.loads((written / f"done-{rank}.json").read_text())
+        done[printed["pid"]] = printed["done"]
+        ours = collectives(trace, printed["pid"])
+        theirs = collectives(json.loads((written / f"trace-{rank}.json").read_text()), printed["pid"])
+        inside = [event for event in ours if "Collective name" in event["args"]][-len(printed["done"]):]
+        expect_equal([what_is_said(event["args"]) for event in inside], [[*what, group[0]] for *what, group in printed["done"]],
                      "collectives")
         for event in inside:
             expect_equal((event["args"]["Group size"], event["args"]["Process Group Ranks"]), (WORLD, "[0, 1]"), "ranks")
         expect_equal([(event["name"], event["args"]["Input Dims"]) for event in inside],
                      [(event["name"], event["args"]["Input Dims"]) for event in theirs], "what torch.profiler saw")
-        groups = {group["name"]: group for group in ops["process_groups"] if group["pid"] == said["pid"]}
-        expect_equal({(name, groups[name]["description"]) for name in groups}, {tuple(what[-1]) for what in said["done"]},
+        groups = {group["name"]: group for group in ops["process_groups"] if group["pid"] == printed["pid"]}
+        expect_equal({(name, groups[name]["description"]) for name in groups}, {tuple(what[-1]) for what in printed["done"]},
                      "names and descriptions of groups")
         expect_equal({(group["backend"], group["size"], group["ranks"]) for group in groups.values()}, {("gloo", WORLD, "0,1")},
                      "groups")

@@ -105,21 +105,21 @@ def fused():
 def what_is_fused_is_what_it_is_made_of():
     """The counter does not see these; for an LSTM that a library computes neither has a value
     except in flops_all."""
-    said, output = fused()
+    printed, output = fused()
     scopes = {entry["name"]: entry for entry in read_report("ops", output, "--limit", "0")["ops"]}
-    attention = 0 if "_scaled_dot_product_flash_attention_for_cpu" in said["known"] else ATTENTION
-    composed = said["counts"]["composed"] + attention
+    attention = 0 if "_scaled_dot_product_flash_attention_for_cpu" in printed["known"] else ATTENTION
+    composed = printed["counts"]["composed"] + attention
     expect_equal((scopes["composed"]["flops"], scopes["fused"]["flops"]), (composed, composed), "FLOPs")
-    assert said["counts"]["fused"] < composed, said
+    assert printed["counts"]["fused"] < composed, printed
     assert scopes["fused"]["flops_all"] > composed + LSTM, scopes["fused"]
 
 
 @case
 def all_that_the_counter_counts_is_counted():
-    said, _ = fused()
+    printed, _ = fused()
     rows = (ROOT / "tools/ops/flops.def").read_text()
     ours = set(re.findall(r"COUNTER\((\w+),", rows)) | set(re.findall(r"FORMULA\((\w+), \w+, \w+, \d+, 1\)", rows))
-    missing = [name for name in said["known"] if name not in ours and not name.startswith(WITHOUT_OURS)]
+    missing = [name for name in printed["known"] if name not in ours and not name.startswith(WITHOUT_OURS)]
     expect_equal(missing, [], "operators with a formula of FlopCounterMode and none of ours")
 
 

@@ -128,7 +128,7 @@ def backward_has_the_thread_of_forward():
                                 [tuple(event) for event in seen["overloads"]])
         assert not any(overloads.values()), f"overloads: {overloads}"
     else:
-        assert "overloads of operators" in torsh("report", output), "the report doesn't say that there are none"
+        assert "overloads of operators" in torsh("report", output), "the report doesn't contain that there are none"
 
 
 def arrows_come_from_their_threads(recorded, output):

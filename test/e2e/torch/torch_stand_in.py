@@ -90,7 +90,7 @@ def a_forward_thread_that_is_not_proven_is_not_read():
     output = run_program(2)
     recorded = of_parent(output)
     expect_equal(set(forward_threads(recorded).values()), {None}, "threads of forward")
-    assert "which thread ran forward" in torsh("report", output), "the report doesn't say so"
+    assert "which thread ran forward" in torsh("report", output), "it is not in the report"
 
 
 def overloads_are_recorded():
@@ -127,7 +127,7 @@ def unreadable_layout_is_reported():
     expect_equal({operator.inputs for operator in ours}, {None}, "inputs")
     expect_equal({operator.sequence for operator in ours}, {None}, "sequence numbers")
     assert len(inputs_of(ours, "aten::mul")) == len(INPUTS["aten::mul"])
-    assert "names and times only" in torsh("report", output), "the report doesn't say so"
+    assert "names and times only" in torsh("report", output), "it is not in the report"
 
 
 def without_shapes_only_names():

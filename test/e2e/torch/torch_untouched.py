@@ -40,7 +40,7 @@ def without_own_hooks(hooks):
 
 
 def resident_kb(memory):
-    """Pages of files, too: they are there for all who map them, but count for each."""
+    """Pages of files, too: all processes that map them share them, but each counts them."""
     return sum(memory.values())
 
 

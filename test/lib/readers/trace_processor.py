@@ -143,7 +143,7 @@ class TraceProcessor:
     def take_reply(self, at, n):
         self.replies.append(bytes(self.memory.read(self.store, at, at + n)))
 
-    def ask(self, method, argument=b""):
+    def request(self, method, argument=b""):
         """The replies' messages, as lists of fields."""
         self.replies.clear()
         message = field(1, field(1, self.sequence) + field(2, method) + argument)
@@ -159,8 +159,8 @@ class TraceProcessor:
     def load(self, path):
         with open(path, "rb") as file:
             while chunk := file.read(CHUNK_BYTES):
-                self.check(self.ask(APPEND, field(101, chunk)), 201)
-        self.check(self.ask(FINALIZE), 212)
+                self.check(self.request(APPEND, field(101, chunk)), 201)
+        self.check(self.request(FINALIZE), 212)
 
     @staticmethod
     def check(messages, result):
@@ -172,7 +172,7 @@ class TraceProcessor:
 
     def query(self, sql):
         names, rows = [], []
-        for message in self.ask(QUERY, field(103, field(1, sql.encode()))):
+        for message in self.request(QUERY, field(103, field(1, sql.encode()))):
             for number, value in message:
                 if number == 203:
                     self.take_result(value, names, rows)

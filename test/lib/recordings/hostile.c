@@ -3,7 +3,7 @@
  * Writes recordings that nobody should believe: some KB that would make a reader take memory or
  * time without end.
  *
- *	hostile FILE KIND [TEXT]	KIND: see kinds below; none, or one that isn't known: their
+ *	hostile FILE KIND [TEXT]	KIND: see kinds below; none, or another one: their
  *					names on stdout
  *
  * With TEXT as its argument `texts` is a recording of a leak in a module of that path, by a host of

@@ -48,7 +48,7 @@ enum stack { NO_STACK, TRAIN_STACK, FORWARD_STACK, N_STACKS };
 
 #define PENDING_KERNELS 256u /* that a device keeps before it reports them */
 #define STREAMS 2u
-/* number of the first thread beyond those of a training, of which the device's is the last */
+/* number of the first thread beyond those of a training; the device has its last one */
 #define FIRST_MORE 3u
 
 struct synthetic {

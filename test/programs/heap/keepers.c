@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Has the C library keep about 10 MB in blocks of its own, by asking for the same again and again.
+ * Has the C library keep about 10 MB in blocks of its own, by requesting the same again and again.
  *
  *	keepers WAY ONCE
  *

@@ -26,10 +26,10 @@
 
 static pthread_barrier_t barrier;
 static volatile sig_atomic_t n_handled, n_refused, n_wrong;
-static char said[4096];
+static char printed[4096];
 
 /* Collected, because printing may allocate. */
-#define SAY(...) snprintf(said + strlen(said), sizeof(said) - strlen(said), __VA_ARGS__)
+#define SAY(...) snprintf(printed + strlen(printed), sizeof(printed) - strlen(printed), __VA_ARGS__)
 
 static void say_change(const char *what, uint64_t from, uint64_t to)
 {
@@ -257,6 +257,6 @@ int main(void)
 	use_pause();
 	SAY("descriptors %d, threads %d\n", count_entries("/proc/self/fd") - n_files,
 	    count_entries("/proc/self/task") - n_threads);
-	fputs(said, stdout);
+	fputs(printed, stdout);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the files of the simulated libcupti share: who subscribed, what is enabled, and how records
+ * What the files of the simulated libcupti share: the subscriber, what is enabled, and how records
  * get into buffers.
  */
 #ifndef SIMCUDA_CUPTI_H
@@ -46,7 +46,7 @@ bool cupti_is_recorded(CUpti_ActivityKind kind, uint64_t t_ns);
 /* CUPTI works only if the driver does: 0, or the result of every call. */
 CUptiResult cupti_check(void);
 
-/* Tell the engine who looks on. */
+/* Pass the observer to the engine. */
 void cupti_attach(void);
 
 /* ---- callbacks.c ----------------------------------------------------------------------------- */

@@ -166,13 +166,13 @@ void sampling_op_ends(const struct sim_op *op)
 							 threads_of(&op->work.kernel)});
 }
 
-static struct sampling *whose; /* running kernels are looked for; under the lock */
+static struct sampling *current; /* running kernels are looked for; under the lock */
 
 static void see_running(struct sim_op *op)
 {
-	if (op->device == whose->device && op->work.kind == SIM_KERNEL)
-		add_span(whose, &(struct kernel_span){op->start_ns, STILL_RUNNING,
-						      threads_of(&op->work.kernel)});
+	if (op->device == current->device && op->work.kind == SIM_KERNEL)
+		add_span(current, &(struct kernel_span){op->start_ns, STILL_RUNNING,
+							threads_of(&op->work.kernel)});
 }
 
 static struct counted count(const struct sampling *sampling, uint64_t begin_ns, uint64_t end_ns)
@@ -231,7 +231,7 @@ CUptiResult do_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
 	if ((until_ns - sampling->next_ns) / sampling->interval_ns * BYTES_A_SAMPLE >
 	    sampling->buffer_bytes)
 		sampling->has_overflowed = true;
-	whose = sampling;
+	current = sampling;
 	sim_each_running(see_running);
 	p->overflow = sampling->has_overflowed;
 	p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;

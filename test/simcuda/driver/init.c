@@ -20,7 +20,7 @@ _Static_assert(SIM_INVALID_VALUE == (int)CUDA_ERROR_INVALID_VALUE &&
 		       SIM_NOT_SUPPORTED == (int)CUDA_ERROR_NOT_SUPPORTED &&
 		       SIM_CAPTURE_UNSUPPORTED == (int)CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
 		       SIM_CAPTURE_WRONG_THREAD == (int)CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
-	       "result.h says what cuda.h says");
+	       "result.h has the numbers of cuda.h");
 
 /* Let the tool that CUDA_INJECTION64_PATH names look on from before the first context. */
 static void inject_tool(void)

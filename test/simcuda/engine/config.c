@@ -117,7 +117,7 @@ static int read_word(const char *name, const char *value, const char *const *wor
 	for (int i = 0; words[i]; i++)
 		if (!strcmp(value, words[i]))
 			return i;
-	refuse(name, value, "not a word that is known here");
+	refuse(name, value, "not one of the words that it can be");
 	return 0;
 }
 

@@ -34,7 +34,7 @@ struct sim_graph {
 struct sim_exec {
 	uint32_t magic, id;
 	struct sim_graph *graph; /* sorted: what a node depends on comes before it */
-	struct sim_graph *source; /* of which it is a clone; it may be destroyed */
+	struct sim_graph *source; /* the graph that it is a clone of; it may be destroyed */
 	bool frees_at_launch; /* what its last launch got and nobody freed */
 	/* the end of its last launch: the next begins no earlier; a reference */
 	struct sim_op *last;

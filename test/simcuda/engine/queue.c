@@ -105,7 +105,7 @@ static enum sim_unit unit_of(const struct sim_work *work)
 }
 
 /*
- * Whether the program can see that it happened without asking CUDA. The virtual clock is moved on
+ * Whether the program can see that it happened without a call of CUDA. The virtual clock is moved on
  * behind its back only for what it might be waiting for outside of CUDA: how far it comes between
  * two calls depends on the machine.
  */
@@ -329,7 +329,7 @@ void sim_run(void)
 	run_to(sim_now());
 }
 
-/* One step of somebody who waits. */
+/* One step of a waiting thread. */
 static void step(void)
 {
 	uint64_t next = sim_next_time();

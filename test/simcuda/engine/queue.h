@@ -92,7 +92,7 @@ uint64_t sim_next_time(void);
 /* Wait, without the lock, for t_ns or for what a host function does. */
 void sim_wait_until(uint64_t t_ns);
 
-/* Wake those who wait. */
+/* Wake the waiting threads. */
 void sim_wake(void);
 
 #endif

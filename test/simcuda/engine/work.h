@@ -23,7 +23,7 @@ enum sim_work_kind {
 	SIM_ALLOC, /* memory of a graph */
 	SIM_RELEASE, /* memory of a pool, or of a graph */
 	SIM_CHILD, /* a graph within a graph */
-	SIM_CONDITIONAL, /* graphs within a graph, of which one runs, or none */
+	SIM_CONDITIONAL, /* graphs within a graph: one of them runs, or none */
 	SIM_WRITE_VALUE,
 };
 

@@ -294,7 +294,7 @@ PARTS = {
 COUNTERS = ["cupti_target.h", "cupti_profiler_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h", "cupti_pmsampling.h"]
 
 
-# cuDNN's parts, of which each of its versions has some.
+# cuDNN's parts; each of its versions has some of them.
 CUDNN_PARTS = [f"cudnn_{part}.h" for part in ("graph", "backend", "ops", "ops_infer", "ops_train", "cnn", "cnn_infer",
                                               "cnn_train", "adv", "adv_infer", "adv_train")]
 

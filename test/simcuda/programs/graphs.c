@@ -294,7 +294,7 @@ static void go_trim(void)
 }
 
 /*
- * Each graph has blocks of which it frees some itself; the others are freed by the program, by
+ * Each graph frees some of its blocks itself; the others are freed by the program, by
  * chance, or left.
  */
 static void go_random(unsigned seed)

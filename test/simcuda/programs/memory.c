@@ -5,7 +5,7 @@
  *	random SEED	allocations and frees at random, from one thread
  *	threads SEED	the same from eight
  *	context		memory in a context that is destroyed
- *	release		memory in the primary context, of which one of two holders lets go
+ *	release		memory in the primary context, released by one of two holders
  *	mistakes	frees of what is not there, and twice
  *	mappings	physical memory that outlives its handle, is mapped twice, and is retained
  *	exit		_exit in the middle

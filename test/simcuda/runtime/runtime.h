@@ -43,7 +43,7 @@ int rt_current_device(void);
  */
 CUfunction rt_function(const void *function);
 
-/* The name of the same, without asking the driver. */
+/* The name of the same, without a call of the driver. */
 const char *rt_function_name(const void *function);
 
 /* Where a __device__ variable lies on the current device, and how large it is. */

@@ -15,9 +15,9 @@
 
 #include "agent/process/text_buffer.h"
 
-static char said[16384];
+static char printed[16384];
 
-/* Reads the variables with stderr redirected into `said`. */
+/* Reads the variables with stderr redirected into `printed`. */
 static void read_config(char *const *environment)
 {
 	FILE *file = tmpfile();
@@ -30,8 +30,8 @@ static void read_config(char *const *environment)
 	dup2(saved, 2);
 	close(saved);
 	rewind(file);
-	n = (long)fread(said, 1, sizeof(said) - 1, file);
-	said[n] = '\0';
+	n = (long)fread(printed, 1, sizeof(printed) - 1, file);
+	printed[n] = '\0';
 	fclose(file);
 }
 
@@ -54,7 +54,7 @@ static void nothing_set_is_the_documented_default(void **state)
 
 	(void)state;
 	read_config(none);
-	assert_string_equal(said, "");
+	assert_string_equal(printed, "");
 	assert_int_equal(torsh_config.enabled, 1);
 	assert_int_equal(torsh_config.follow, 1);
 	assert_int_equal(torsh_config.summary, 1);
@@ -79,7 +79,7 @@ static void values_are_taken(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_string_equal(said, "");
+	assert_string_equal(printed, "");
 	assert_int_equal(torsh_config.enabled, 0);
 	assert_string_equal(torsh_config.output, "out/%p");
 	assert_int_equal(torsh_config.record_full, 1);
@@ -99,7 +99,7 @@ static void a_schedule_is_taken_in_any_order(void **state)
 	(void)state;
 	assert_int_equal(torsh_config.schedule.active, 0);
 	read_config(set);
-	assert_string_equal(said, "");
+	assert_string_equal(printed, "");
 	assert_int_equal(torsh_config.schedule.skip, 10);
 	assert_int_equal(torsh_config.schedule.wait, 0);
 	assert_int_equal(torsh_config.schedule.warmup, 2);
@@ -113,7 +113,7 @@ static void counters_are_off_until_requested(void **state)
 		const char *variable;
 		uint32_t mode, n_passes;
 		uint64_t interval_ns;
-	} asked[] = {
+	} settings[] = {
 		{"TORSH_PROFILER_COUNTERS=operators", COUNTERS_OF_OPERATORS, 1, 1000000},
 		{"TORSH_PROFILER_COUNTERS=operators:2", COUNTERS_OF_OPERATORS, 2, 1000000},
 		{"TORSH_PROFILER_COUNTERS=timeline", COUNTERS_OF_TIMELINE, 1, 1000000},
@@ -125,14 +125,14 @@ static void counters_are_off_until_requested(void **state)
 
 	(void)state;
 	assert_int_equal(torsh_config.counters.mode, COUNTERS_OFF);
-	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
-		char *set[] = {(char *)(uintptr_t)asked[i].variable, NULL};
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		char *set[] = {(char *)(uintptr_t)settings[i].variable, NULL};
 
 		read_config(set);
-		assert_string_equal(said, "");
-		assert_int_equal(torsh_config.counters.mode, asked[i].mode);
-		assert_int_equal(torsh_config.counters.n_passes, asked[i].n_passes);
-		assert_int_equal(torsh_config.counters.interval_ns, asked[i].interval_ns);
+		assert_string_equal(printed, "");
+		assert_int_equal(torsh_config.counters.mode, settings[i].mode);
+		assert_int_equal(torsh_config.counters.n_passes, settings[i].n_passes);
+		assert_int_equal(torsh_config.counters.interval_ns, settings[i].interval_ns);
 	}
 }
 
@@ -143,7 +143,7 @@ static void counters_without_cuda_are_reported_as_none(void **state)
 	(void)state;
 	read_config(set);
 	assert_non_null(strstr(
-		said, "TORSH_PROFILER_COUNTERS: nothing is measured without the activity cuda"));
+		printed, "TORSH_PROFILER_COUNTERS: nothing is measured without the activity cuda"));
 }
 
 /* ACTIVITIES=nvtx turned PyTorch on too, once. */
@@ -178,10 +178,10 @@ static void what_would_be_refused_at_the_end_is_refused_at_once(void **state)
 	(void)state;
 	read_config(set);
 	assert_non_null(strstr(
-		said,
+		printed,
 		"TORSH_PROFILER_EXPORT_FORMAT=chrome,webpage is not understood and is ignored; accepted: "));
 	assert_null(torsh_config.export_formats);
-	assert_non_null(strstr(said, "TORSH_PROFILER_ACTIVITIES=perf is not understood"));
+	assert_non_null(strstr(printed, "TORSH_PROFILER_ACTIVITIES=perf is not understood"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP &&
 		    torsh_config.activities & ACTIVITY_CUDA);
 }
@@ -237,8 +237,8 @@ static void bad_values_are_named_and_leave_the_default(void **state)
 		char *set[] = {(char *)bad[i][0], NULL};
 
 		read_config(set);
-		assert_non_null(strstr(said, bad[i][0]));
-		assert_non_null(strstr(said, bad[i][1]));
+		assert_non_null(strstr(printed, bad[i][0]));
+		assert_non_null(strstr(printed, bad[i][1]));
 		assert_memory_equal(&before, &torsh_config, sizeof(before));
 	}
 }
@@ -249,8 +249,8 @@ static void an_unknown_variable_is_named_with_what_there_is(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(said, "TORSH_PROFILER_OUPUT is not a variable"));
-	assert_non_null(strstr(said, " OUTPUT "));
+	assert_non_null(strstr(printed, "TORSH_PROFILER_OUPUT is not a variable"));
+	assert_non_null(strstr(printed, " OUTPUT "));
 	assert_null(torsh_config.output);
 }
 
@@ -261,7 +261,7 @@ static void planned_features_are_reported_as_such(void **state)
 	(void)state;
 	read_config(set);
 	assert_non_null(strstr(
-		said,
+		printed,
 		"this version records cpu (which is heap, vm, python, torch, nvtx and itt) and cuda"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
@@ -273,7 +273,7 @@ static void a_child_of_a_session_does_not_complain_again(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_string_equal(said, "");
+	assert_string_equal(printed, "");
 	assert_string_equal(torsh_config.session, "/tmp/s");
 }
 

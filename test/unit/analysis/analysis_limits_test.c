@@ -185,19 +185,19 @@ static const struct rule_case cases[] = {
 	 5e7 + 1},
 };
 
-static void set(struct scenario *told, size_t field, double value)
+static void set(struct scenario *given, size_t field, double value)
 {
-	memcpy((char *)told + field, &value, sizeof(value));
+	memcpy((char *)given + field, &value, sizeof(value));
 }
 
 static struct scenario scenario_of(const struct rule_case *one, double value)
 {
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 
 	for (size_t i = 0; i < SETTINGS_MAX && one->common[i].value != 0; i++)
-		set(&told, one->common[i].field, one->common[i].value);
-	set(&told, one->field, value);
-	return told;
+		set(&given, one->common[i].field, one->common[i].value);
+	set(&given, one->field, value);
+	return given;
 }
 
 /* Nothing that the rule's sentence names is missing. */
@@ -218,7 +218,7 @@ static void expect_evidence(const struct rule_case *one, const struct finding *f
 		assert_true(torsh_limit_passed(one->limit, finding->evidence[i].value));
 		return;
 	}
-	fail_msg("%s does not say that it passed %s", torsh_rules[one->rule].name,
+	fail_msg("%s does not contain that it passed %s", torsh_rules[one->rule].name,
 		 torsh_limits[one->limit].name);
 }
 

@@ -31,31 +31,31 @@ static void nothing_is_found_in_a_healthy_training(void **state)
 
 static void what_comes_behind_the_last_step_is_not_in_it(void **state)
 {
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 
 	(void)state;
-	told.tail_ns = 100.0 * STEP_NS;
-	evaluate(&told);
+	given.tail_ns = 100.0 * STEP_NS;
+	evaluate(&given);
 	for (int rule = 0; rule < N_RULES; rule++) {
 		if (!torsh_rule_is_of_host((enum rule)rule))
 			assert_int_equal(analysis.rules[rule].state,
 					 rule == RULE_LATE_RANK ? RULE_NOT_EVALUATED : RULE_CLEAR);
 	}
 	forget();
-	told.copy_is_async = 0;
-	evaluate(&told);
+	given.copy_is_async = 0;
+	evaluate(&given);
 	assert_float_equal(find(RULE_SYNCHRONOUS_COPY)->share_pct,
-			   100 * told.copy_call_ns / STEP_NS, 1e-6);
+			   100 * given.copy_call_ns / STEP_NS, 1e-6);
 	forget();
 }
 
 static void what_is_not_recorded_is_not_judged(void **state)
 {
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 
 	(void)state;
-	told.without_counters = told.is_gemm = 1;
-	evaluate(&told);
+	given.without_counters = given.is_gemm = 1;
+	evaluate(&given);
 	for (int rule = RULE_GEMM_WITHOUT_TENSOR_CORES; rule <= RULE_MEMORY_BOUND; rule++) {
 		assert_int_equal(analysis.rules[rule].state, RULE_NOT_EVALUATED);
 		assert_non_null(strstr(analysis.rules[rule].reason, "count"));
@@ -63,17 +63,17 @@ static void what_is_not_recorded_is_not_judged(void **state)
 	assert_string_equal(analysis.rules[RULE_COUNTERS_REFUSED].reason,
 			    "counters were not asked for");
 	forget();
-	told = healthy;
-	told.without_steps = 1;
-	evaluate(&told);
+	given = healthy;
+	given.without_steps = 1;
+	evaluate(&given);
 	assert_string_equal(analysis.rules[RULE_EXCESS_SYNCHRONISATION].reason,
 			    "no steps are known");
 	assert_int_equal(analysis.rules[RULE_ALLOCATION_CHURN].state, RULE_NOT_EVALUATED);
 	assert_int_equal(analysis.rules[RULE_DEVICE_UNDERUSED].state, RULE_CLEAR);
 	forget();
-	told = healthy;
-	told.without_device = 1;
-	evaluate(&told);
+	given = healthy;
+	given.without_device = 1;
+	evaluate(&given);
 	for (int rule = 0; rule <= RULE_MODULE_LOADS; rule++)
 		assert_string_equal(analysis.rules[rule].reason, "no device was used");
 	forget();
@@ -89,15 +89,15 @@ static void ranks_that_can_not_be_compared_are_not_judged(void **state)
 			{2, 0, 0, 0, "no collectives were seen on its devices"},
 			{2, 100, 50, 1, "no other rank with the same collectives was recorded"},
 			{-2, 100, 50, 0, "several processes have the same rank"}};
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		told.n_ranks = expected[i].n_ranks;
-		told.communication_ns = expected[i].communication_ns;
-		told.late_ns = expected[i].late_ns;
-		told.late_is_other = expected[i].late_is_other;
-		evaluate(&told);
+		given.n_ranks = expected[i].n_ranks;
+		given.communication_ns = expected[i].communication_ns;
+		given.late_ns = expected[i].late_ns;
+		given.late_is_other = expected[i].late_is_other;
+		evaluate(&given);
 		assert_int_equal(analysis.rules[RULE_LATE_RANK].state, RULE_NOT_EVALUATED);
 		assert_string_equal(analysis.rules[RULE_LATE_RANK].reason, expected[i].reason);
 		forget();
@@ -116,15 +116,15 @@ static double evidence_of(const struct finding *finding, const char *name)
 
 static void a_waiting_rank_has_the_rank_that_it_waits_for(void **state)
 {
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 	const struct finding *finding;
 
 	(void)state;
-	told.kernel_ns = 50000;
-	told.n_ranks = 2;
-	told.communication_ns = 10000;
-	told.late_ns = 160000; /* the other one waits */
-	evaluate(&told);
+	given.kernel_ns = 50000;
+	given.n_ranks = 2;
+	given.communication_ns = 10000;
+	given.late_ns = 160000; /* the other one waits */
+	evaluate(&given);
 	finding = find(RULE_LATE_RANK);
 	assert_int_equal(analysis.rules[RULE_LATE_RANK].n_findings, 1);
 	assert_string_equal(finding->process->rank, "1");
@@ -143,25 +143,25 @@ static void findings_have_their_fraction_of_the_steps(void **state)
 	} expected[] = {{19999, SEVERITY_LOW},	  {20000, SEVERITY_MEDIUM},
 			{99999, SEVERITY_MEDIUM}, {100000, SEVERITY_HIGH},
 			{299999, SEVERITY_HIGH},  {300000, SEVERITY_CRITICAL}};
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 
 	(void)state;
-	told.copy_is_async = 0;
+	given.copy_is_async = 0;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		const struct finding *finding;
 
-		told.copy_call_ns = expected[i].copy_call_ns;
-		evaluate(&told);
+		given.copy_call_ns = expected[i].copy_call_ns;
+		evaluate(&given);
 		finding = find(RULE_SYNCHRONOUS_COPY);
 		assert_non_null(finding);
-		assert_float_equal(finding->share_pct, 100 * told.copy_call_ns / STEP_NS, 1e-6);
+		assert_float_equal(finding->share_pct, 100 * given.copy_call_ns / STEP_NS, 1e-6);
 		assert_int_equal(finding->severity, expected[i].severity);
 		assert_string_equal(finding->share_of, "the steps");
 		forget();
 	}
 	/* Below its floor a rule is clear, and reports that. */
-	told.copy_call_ns = 9999;
-	evaluate(&told);
+	given.copy_call_ns = 9999;
+	evaluate(&given);
 	assert_int_equal(analysis.rules[RULE_SYNCHRONOUS_COPY].state, RULE_CLEAR);
 	assert_non_null(strstr(analysis.rules[RULE_SYNCHRONOUS_COPY].reason, "floor"));
 	forget();
@@ -169,12 +169,12 @@ static void findings_have_their_fraction_of_the_steps(void **state)
 
 static void findings_have_their_place(void **state)
 {
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 	const struct finding *finding;
 
 	(void)state;
-	told.grid = 10;
-	evaluate(&told);
+	given.grid = 10;
+	evaluate(&given);
 	finding = find(RULE_GRID_STARVATION);
 	assert_non_null(finding);
 	assert_string_equal(finding->kernel, "work");
@@ -219,11 +219,11 @@ static void sentences_have_their_numbers(void **state)
 
 static void windows_leave_out_what_is_requested_outside(void **state)
 {
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 
 	(void)state;
-	told.copy_is_async = 0;
-	evaluate(&told);
+	given.copy_is_async = 0;
+	evaluate(&given);
 	torsh_analysis_free(&analysis);
 	request.from_ns = 2 * STEP_NS;
 	request.to_ns = 4 * STEP_NS;
@@ -239,13 +239,13 @@ static void windows_leave_out_what_is_requested_outside(void **state)
 
 static void reports_show_findings(void **state)
 {
-	struct scenario told = healthy;
+	struct scenario given = healthy;
 	cJSON *report;
 
 	(void)state;
-	told.grid = 10;
-	told.copy_is_async = 0;
-	story_write(path, &story, &told);
+	given.grid = 10;
+	given.copy_is_async = 0;
+	story_write(path, &story, &given);
 	assert_int_equal(RUN(report, path), 0);
 	assert_null(strstr(output, "grid_starvation"));
 	assert_non_null(strstr(output, "the grid is too small to fill device 0, 0.05"));

@@ -23,11 +23,11 @@ static struct prepass prepass;
 static struct analysis_request request;
 static struct analysis analysis;
 
-static void evaluate(const struct host_scenario *told)
+static void evaluate(const struct host_scenario *scene)
 {
 	char error[256];
 
-	host_write(path, &story, told);
+	host_write(path, &story, scene);
 	recording = torsh_recording_read(path, 0, error, sizeof(error));
 	assert_non_null(recording);
 	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
@@ -170,13 +170,13 @@ static const struct rule_case cases[] = {
 
 static struct host_scenario scenario_of(const struct rule_case *one, double value)
 {
-	struct host_scenario told = healthy_host;
+	struct host_scenario scene = healthy_host;
 
 	for (size_t i = 0; i < COMMON_MAX && one->common[i].value != 0; i++)
-		memcpy((char *)&told + one->common[i].field, &one->common[i].value,
+		memcpy((char *)&scene + one->common[i].field, &one->common[i].value,
 		       sizeof(one->common[i].value));
-	memcpy((char *)&told + one->field, &value, sizeof(value));
-	return told;
+	memcpy((char *)&scene + one->field, &value, sizeof(value));
+	return scene;
 }
 
 static void expect_finding(const struct rule_case *one)
@@ -248,15 +248,15 @@ static void nothing_is_found_in_a_healthy_program(void **state)
 
 static void copies_within_a_type_are_no_conversions(void **state)
 {
-	struct host_scenario told = healthy_host;
+	struct host_scenario scene = healthy_host;
 
 	(void)state;
-	told.copy_ns = 5000000;
-	evaluate(&told);
+	scene.copy_ns = 5000000;
+	evaluate(&scene);
 	assert_int_equal(analysis.rules[RULE_DTYPE_COPIES].state, RULE_CLEAR);
 	forget();
-	told.is_converting = told.without_inputs = 1;
-	evaluate(&told);
+	scene.is_converting = scene.without_inputs = 1;
+	evaluate(&scene);
 	assert_int_equal(analysis.rules[RULE_DTYPE_COPIES].state, RULE_NOT_EVALUATED);
 	assert_non_null(strstr(analysis.rules[RULE_DTYPE_COPIES].reason, "inputs"));
 	forget();
@@ -264,31 +264,31 @@ static void copies_within_a_type_are_no_conversions(void **state)
 
 static void what_stays_or_is_of_operators_could_not_be_allocated_once(void **state)
 {
-	struct host_scenario told = healthy_host;
+	struct host_scenario scene = healthy_host;
 
 	(void)state;
-	told.bytes = 1e9;
-	evaluate(&told);
+	scene.bytes = 1e9;
+	evaluate(&scene);
 	assert_int_equal(analysis.rules[RULE_ALLOCATION_IN_HOT_STEP].state, RULE_FIRED);
 	forget();
-	told.live = 5;
-	evaluate(&told);
+	scene.live = 5;
+	evaluate(&scene);
 	assert_int_equal(analysis.rules[RULE_ALLOCATION_IN_HOT_STEP].state, RULE_CLEAR);
 	forget();
-	told.live = 0;
-	told.is_in_operator = 1;
-	evaluate(&told);
+	scene.live = 0;
+	scene.is_in_operator = 1;
+	evaluate(&scene);
 	assert_int_equal(analysis.rules[RULE_ALLOCATION_IN_HOT_STEP].state, RULE_CLEAR);
 	forget();
 }
 
 static void collector_runs_are_judged_only_where_they_were_recorded(void **state)
 {
-	struct host_scenario told = healthy_host;
+	struct host_scenario given = healthy_host;
 
 	(void)state;
-	told.without_gc = 1;
-	evaluate(&told);
+	given.without_gc = 1;
+	evaluate(&given);
 	assert_int_equal(analysis.rules[RULE_GC_PAUSES].state, RULE_NOT_EVALUATED);
 	assert_non_null(strstr(analysis.rules[RULE_GC_PAUSES].reason, "garbage collector"));
 	forget();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arrays of which few items are in use: what was put is found, nothing else is there, and memory is
+ * Arrays with few items in use: what was put is found, nothing else is there, and memory is
  * taken for little more.
  */
 #include <setjmp.h>

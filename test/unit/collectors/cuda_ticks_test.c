@@ -93,7 +93,7 @@ static void the_counter_may_be_moved(void **state)
 	}
 }
 
-/* Between the base, of which the rate is measured, and the first rate. */
+/* Between the base, which the rate is measured from, and the first rate. */
 static void it_may_be_moved_before_there_is_a_rate(void **state)
 {
 	const struct timespec apart = {.tv_nsec = 6000000};

@@ -35,7 +35,7 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Wait as one who may. */
+/* Wait on a thread that may. */
 static double elapsed(const struct device_ops *row, void *from, void *to)
 {
 	double us = 0;

@@ -28,7 +28,7 @@ static struct {
 	struct recorded_process processes[N_PROCESSES];
 	struct recorded_function names[N_PROCESSES];
 	struct prepass_process surveyed[N_PROCESSES];
-	struct event_device told[N_PROCESSES];
+	struct event_device given[N_PROCESSES];
 	struct device_process items[N_PROCESSES];
 	struct device_location places[N_PROCESSES];
 	struct device_scope scopes[N_PROCESSES];
@@ -44,9 +44,10 @@ static void place(const uint32_t *numbers, char *const *uuids)
 		all.names[i].name = uuids[i];
 		all.processes[i] =
 			(struct recorded_process){.functions = &all.names[i], .n_functions = 1};
-		all.told[i] = (struct event_device){.device = numbers[i], .uuid = uuids[i] ? 1 : 0};
+		all.given[i] =
+			(struct event_device){.device = numbers[i], .uuid = uuids[i] ? 1 : 0};
 		all.surveyed[i] = (struct prepass_process){
-			.process = &all.processes[i], .devices = {.items = &all.told[i], .n = 1}};
+			.process = &all.processes[i], .devices = {.items = &all.given[i], .n = 1}};
 		all.scopes[i] = (struct device_scope){.kind = SCOPE_CUDA, .device = numbers[i]};
 		all.places[i] =
 			(struct device_location){.levels = all.levels[i], .n_levels = N_LEVELS};
@@ -186,7 +187,7 @@ static void put_alloc(struct fixture *fixture, uint64_t at_ns, uint64_t bytes)
 static void a_process_has_nothing_after_its_last_query(void **state)
 {
 	static struct fixture fixtures[2];
-	const struct event asked = {.id = EVENT_DEVICE_ROOM,
+	const struct event query = {.id = EVENT_DEVICE_ROOM,
 				    .device_room = {.total_bytes = 100, .is_asked = ROOM_AT_END}};
 	char path[] = "/tmp/torsh-device-shared-XXXXXX", error[256];
 	struct shared_devices shared;
@@ -202,7 +203,7 @@ static void a_process_has_nothing_after_its_last_query(void **state)
 		fixtures[i].process.end_ns = 9000;
 	}
 	put_alloc(&fixtures[0], 1000, 7);
-	fixture_event(&fixtures[0], 2000, 0, &asked);
+	fixture_event(&fixtures[0], 2000, 0, &query);
 	put_alloc(&fixtures[1], 3000, 5);
 	fixture_write(path, fixtures, 2, 1000);
 	recording = torsh_recording_read(path, 0, error, sizeof(error));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Frames as people read them: whose they are, the line to blame, folding, short names, keys. */
+/* Frames as people read them: their owner, the line to blame, folding, short names, keys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

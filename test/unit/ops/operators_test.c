@@ -147,7 +147,7 @@ static void what_has_no_data_computes_nothing(void **state)
 {
 	(void)state;
 	/*
-	 * What torch.compile looks at is around operators on tensors of which only sizes are there.
+	 * What torch.compile looks at is around operators on tensors that have only sizes.
 	 */
 	fixture_op(&fixture, 100, 0, 1, "mine::looks", NULL, 0, NONE);
 	fixture_op(&fixture, 101, 0, 2, "aten::mm", "float32[2,3]@meta;float32[3,5]@meta", 0, NONE);

@@ -225,7 +225,7 @@ static uint32_t index_of(const char *const *texts, uint32_t n, const char *text)
 	for (uint32_t i = 0; i < n; i++)
 		if (texts[i] == text || (texts[i] && text && strcmp(texts[i], text) == 0))
 			return i;
-	fail_msg("nobody said \"%s\"", text);
+	fail_msg("nobody printed \"%s\"", text);
 	return 0;
 }
 

@@ -178,7 +178,7 @@ static void what_does_not_add_up_is_lost(void **state)
 }
 
 /*
- * Before format 2 knew causes, these were in a counter, and neither among those produced nor among
+ * Before format 2 had causes, these were in a counter, and neither among those produced nor among
  * those dropped.
  */
 static void events_that_old_recordings_did_not_count_are_counted(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the simulated CUPTI does beyond the rules of test/gpu: it finds out who breaks them, and its
+ * What the simulated CUPTI does beyond the rules of test/gpu: it detects what breaks them, and its
  * times are exact. Also run by test/e2e/cuda/simcuda.py with the layouts of other versions.
  */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What lies in a window: a time, and moments of which the first and the last one are known. */
+/* What lies in a window: a time, and moments with a first and a last time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

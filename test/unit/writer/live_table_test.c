@@ -147,7 +147,7 @@ static void addresses_that_collide_are_kept_apart(void **state)
 	for (uint32_t line = 0; line < 256; line++)
 		crowd_one_line(&table, line, &random);
 	assert_null(torsh_live_next(&table, &at));
-	/* Every line was passed by so many that it goes on saying that some are further on. */
+	/* So many blocks passed every line that each keeps its mark of blocks further on. */
 	assert_null(torsh_live_find(&table, 16));
 	torsh_live_destroy(&table);
 }

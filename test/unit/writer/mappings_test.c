@@ -20,7 +20,7 @@
 #define PAGE UINT64_C(4096)
 #define BASE UINT64_C(0x7f0000000000)
 
-/* owner[i]: who has page i, 0 nobody. piece[i] differs where another mapping begins. */
+/* owner[i]: the mapping of page i, 0 none. piece[i] differs where another mapping begins. */
 struct pages {
 	uint32_t owner[N_PAGES], piece[N_PAGES];
 	uint32_t n_pieces_made;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Programs that can't be followed: from the events of who starts them to the rows that readers get.
+ * Programs that can't be followed: from the events of their parents to the rows that readers get.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -149,7 +149,7 @@ static void a_start_that_failed_leaves_no_row(void **state)
 	torsh_recording_destroy(recording);
 }
 
-/* Those that find no room are a loss of who started them. */
+/* Those that find no room are a loss of their parents. */
 static void more_than_the_list_has_room_for_are_counted(void **state)
 {
 	const uint32_t n_room = 65536, n_more = 7;

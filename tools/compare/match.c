@@ -21,6 +21,7 @@ struct matcher {
 	size_t n_before, n_after;
 	struct hash_map names[N_COMPARE_SIDES]; /* functions of all places of a side */
 	struct hash_map files[N_COMPARE_SIDES];
+	struct hash_map placed[N_COMPARE_SIDES]; /* functions with their files */
 };
 
 /* The rows of one group: a range of before and a range of after. */
@@ -204,6 +205,23 @@ static void list_files(struct hash_map *files, const struct place *place)
 		torsh_hash_map_put_text(files, torsh_place_file_of(place->frames[i]), 0);
 }
 
+/* Returns "function\tfile", which the caller frees. */
+static char *placed_name(const struct frame *frame)
+{
+	return torsh_need_text("%s\t%s", frame->function ? frame->function : "",
+			       torsh_place_file_of(frame));
+}
+
+static void list_placed(struct hash_map *placed, const struct place *place)
+{
+	for (size_t i = 0; i < place->n_frames; i++) {
+		char *name = placed_name(place->frames[i]);
+
+		torsh_hash_map_put_text(placed, name, 0);
+		free(name);
+	}
+}
+
 static bool has_name(const struct hash_map *names, const char *name)
 {
 	return torsh_hash_map_find(names, name, strlen(name) + 1);
@@ -274,10 +292,24 @@ static bool is_file_renamed(const struct matcher *matcher, const struct frame *b
 	       !has_name(&matcher->files[COMPARE_BEFORE], torsh_place_file_of(after));
 }
 
+/* Returns true if the old file lacks the function after, and the new one lacked it before. */
+static bool is_function_moved(const struct matcher *matcher, const struct frame *before,
+			      const struct frame *after)
+{
+	char *old = placed_name(before), *new = placed_name(after);
+	bool is_moved = has_own_name(before) && !has_name(&matcher->placed[COMPARE_AFTER], old) &&
+			!has_name(&matcher->placed[COMPARE_BEFORE], new);
+
+	free(old);
+	free(new);
+	return is_moved;
+}
+
 /*
  * Returns whether two places have the same functions, some of them in another file. Between two
- * files that both remain, a function counts as moved if its callers are the same: a line alone
- * shows no callers.
+ * files that both remain, a function counts as moved if its callers are the same. A line alone
+ * shows no callers: of it the old file has to lack the function, and the new one must be without it
+ * before.
  */
 static bool is_file_moved(const struct matcher *matcher, const struct place *before,
 			  const struct place *after)
@@ -294,7 +326,8 @@ static bool is_file_moved(const struct matcher *matcher, const struct place *bef
 			return false;
 		if (!is_other_file(x, y))
 			continue;
-		if ((is_line || !has_own_name(x)) && !is_file_renamed(matcher, x, y))
+		if ((is_line || !has_own_name(x)) && !is_file_renamed(matcher, x, y) &&
+		    !is_function_moved(matcher, x, y))
 			return false;
 		is_moved = true;
 	}
@@ -337,6 +370,7 @@ static void begin(struct matcher *matcher)
 			continue;
 		list_names(&matcher->names[side], &row->places[side]);
 		list_files(&matcher->files[side], &row->places[side]);
+		list_placed(&matcher->placed[side], &row->places[side]);
 		if (side == COMPARE_BEFORE)
 			matcher->before[matcher->n_before++] = row;
 		else
@@ -384,5 +418,6 @@ void torsh_compare_match(struct comparison *comparison, enum compare_table table
 	for (size_t side = 0; side < N_COMPARE_SIDES; side++) {
 		torsh_hash_map_free(&matcher.names[side]);
 		torsh_hash_map_free(&matcher.files[side]);
+		torsh_hash_map_free(&matcher.placed[side]);
 	}
 }

@@ -134,6 +134,47 @@ def functions_of_a_renamed_file_are_moved():
     expect_equal(worse, ("b.c", 6, 50 * 4097, 50 * 4196), "worse and moved")
 
 
+# parse is in one of two files, both of which are in each build.
+IN_TWO_FILES = {
+    "main.c": """#include <stdlib.h>
+static void *volatile sink;
+char *parse(int n);
+void open_all(void);
+%(main)s
+__attribute__((noinline)) void handle(void) { sink = parse(4096); }
+int main(void) {
+	for (int i = 0; i < 50; i++) handle();
+	open_all();
+	return 0;
+}
+""",
+    "data.c": """#include <stdlib.h>
+static void *volatile sink;
+__attribute__((noinline)) void open_all(void) { sink = malloc(20000); }
+%(data)s
+""",
+}
+PARSE = "__attribute__((noinline)) char *parse(int n) {\n\treturn malloc(n + 1);\n}"
+
+
+@case
+def a_function_that_moves_to_another_file_is_the_same():
+    outputs = []
+    for place in ("main", "data"):
+        folder = scratch(f"{place}/source")
+        for name, text in IN_TWO_FILES.items():
+            (folder / name).write_text(text % {"main": "", "data": "", place: PARSE})
+        built = run(["gcc", "-g", "-O1", "-fno-optimize-sibling-calls", "-o", folder / "srv", *(folder / name for name in IN_TWO_FILES)])
+        expect_equal(built.returncode, 0, built.stderr.decode())
+        result, output = record([folder / "srv"], scratch(f"{place}/out"))
+        expect_equal(result.returncode, 0, "status")
+        outputs.append(output)
+    document = diff(*outputs)
+    expect_equal(sorted(sites(document, "same")), [("data.c", 3, 20000, 20000), ("data.c", 5, 50 * 4097, 50 * 4097)], "the same")
+    moved = [(pathlib.Path(site["moved_from"]["file"]).name, site["moved_from"]["line"]) for site in document["sites"] if site["moved_from"]]
+    expect_equal((moved, len(document["sites"])), ([("main.c", 6)], 2), "moved from")
+
+
 @case
 def who_held_the_peak_is_compared():
     before, after = server("before"), server("after", leaked=100)

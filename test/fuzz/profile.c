@@ -9,6 +9,7 @@
 
 #include "tools/memory/allocation_sites.h"
 #include "tools/memory/leaks/leaks.h"
+#include "tools/memory/moments.h"
 #include "tools/store/delta.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
@@ -36,6 +37,21 @@ static struct recording *read_chunks(const uint8_t *bytes, size_t n_bytes)
 	return recording;
 }
 
+/* Moments of the heap, and what was held at each. */
+static void report_moments(const struct recorded_process *process)
+{
+	struct memory_moments moments;
+
+	torsh_memory_moments_make(&moments, process);
+	for (size_t i = 0; i < moments.n; i++) {
+		struct allocation_sites sites = {0};
+
+		torsh_memory_moment_sites(&sites, &moments, &moments.items[i]);
+		torsh_sites_free(&sites);
+	}
+	torsh_memory_moments_free(&moments);
+}
+
 static void report(const struct recording *recording, struct symbols *symbols)
 {
 	struct leaks leaks = {0};
@@ -53,6 +69,8 @@ static void report(const struct recording *recording, struct symbols *symbols)
 		torsh_sites_name(&sites, symbols, sites.n);
 		torsh_sites_free(&sites);
 	}
+	for (size_t i = 0; i < recording->n_processes; i++)
+		report_moments(recording->processes[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)

@@ -92,7 +92,7 @@ static void put_evidence(FILE *out, const struct evidence *evidence)
 	else if (strcmp(unit, "generation") == 0)
 		fprintf(out, "%.0f", evidence->value);
 	else if (strncmp(unit, "percent", 7) == 0)
-		fprintf(out, "%.1f%%", evidence->value);
+		fputs(torsh_size_percent(evidence->value, 100, text), out);
 	else
 		put_count(out, evidence->value, unit);
 }

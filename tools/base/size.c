@@ -179,6 +179,17 @@ const char *torsh_size_exact(uint64_t bytes, char *out)
 	return out;
 }
 
+const char *torsh_size_percent(double part, double whole, char *out)
+{
+	double percent = whole > 0 ? 100 * part / whole : 0;
+
+	if (percent > 0 && percent < 0.1)
+		snprintf(out, SIZE_TEXT_BYTES, "<0.1%%");
+	else
+		snprintf(out, SIZE_TEXT_BYTES, "%.1f%%", percent);
+	return out;
+}
+
 const char *torsh_size_duration(uint64_t ns, char *out)
 {
 	if (ns < 1000)

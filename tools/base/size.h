@@ -44,6 +44,12 @@ const char *torsh_size_exact(uint64_t bytes, char *out);
  */
 const char *torsh_size_si(uint64_t number, char *out);
 
+/*
+ * "12.3%" of part in whole; "<0.1%" of what is less but not nothing, "0.0%" of an empty whole.
+ * Returns out, which holds SIZE_TEXT_BYTES.
+ */
+const char *torsh_size_percent(double part, double whole, char *out);
+
 /* "1.234 s", "12.3 ms", "3 min 12 s". Returns out, which holds SIZE_TEXT_BYTES. */
 const char *torsh_size_duration(uint64_t ns, char *out);
 

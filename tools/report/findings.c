@@ -72,10 +72,12 @@ static void print_where(const struct finding *finding, struct symbols *symbols)
 static void print_finding(const struct finding *finding, struct symbols *symbols, size_t n_more)
 {
 	const struct rule_words *rule = &torsh_rules[finding->rule];
+	char share[SIZE_TEXT_BYTES];
 
 	printf("  %s, %s", torsh_severity_names[finding->severity], rule->name);
 	if (!isnan(finding->share_pct))
-		printf(", %.1f%% of %s", finding->share_pct, finding->share_of);
+		printf(", %s of %s", torsh_size_percent(finding->share_pct, 100, share),
+		       finding->share_of);
 	printf(": %s\n", rule->description);
 	print_where(finding, symbols);
 	fputs("      ", stdout);

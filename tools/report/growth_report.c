@@ -107,7 +107,5 @@ void torsh_growth_text(const struct growth_view *view)
 					      .has_growth = true,
 					      .max_rows = view->max_rows,
 				      });
-	if (growth->found.n > view->n_shown)
-		printf("... and %zu smaller ones; --limit 0 shows all\n",
-		       growth->found.n - view->n_shown);
+	torsh_text_smaller(stdout, growth->found.n - view->n_shown);
 }

@@ -58,17 +58,16 @@ void torsh_overview_devices_free(struct overview_devices *devices)
 static void print_heading(const struct overview_devices *devices)
 {
 	const struct kernels *kernels = &devices->kernels;
-	char total[SIZE_TEXT_BYTES];
+	char total[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES];
 
 	putchar('\n');
 	if (!devices->n_groups)
 		torsh_text_heading(stdout, "Devices: none was seen at work");
 	else if (torsh_prepass_has_operators(devices->prepass))
 		torsh_text_heading(
-			stdout,
-			"Devices: %s of kernels, copies and memsets, %.1f%% of it in operators",
+			stdout, "Devices: %s of kernels, copies and memsets, %s of it in operators",
 			torsh_size_duration(kernels->total_ns, total),
-			100.0 * torsh_kernels_share(kernels));
+			torsh_size_percent(torsh_kernels_share(kernels), 1, share));
 	else
 		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets",
 				   torsh_size_duration(kernels->total_ns, total));
@@ -83,7 +82,7 @@ static void print_group(const struct overview_devices *devices, const struct ker
 
 	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
 	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
-	printf(" %5.1f%%%s", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0,
+	printf(" %6s%s", torsh_size_percent((double)group->total_ns, (double)all_ns, text),
 	       row->what == DEVICE_COPY ? "  copy " : "  ");
 	torsh_text_function(stdout, row->what == DEVICE_KERNEL
 					    ? torsh_symbols_demangle(symbols, row->name)

@@ -138,16 +138,15 @@ static void print_peak(const struct overview *overview)
 
 static void print_temporary(const struct overview *overview, const struct overview_sums *sums)
 {
-	char number[SIZE_TEXT_BYTES];
+	char number[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES];
 
 	if (!sums->temporary)
 		return;
 	putchar('\n');
 	torsh_text_heading(
-		stdout,
-		"Temporary: %s blocks (%.1f%% of all) were freed before the next was allocated",
+		stdout, "Temporary: %s blocks (%s of all) were freed before the next was allocated",
 		torsh_size_grouped(sums->temporary, number),
-		sums->allocs ? 100.0 * (double)sums->temporary / (double)sums->allocs : 0);
+		torsh_size_percent((double)sums->temporary, (double)sums->allocs, share));
 	print_sites(&overview->temporary, overview->n_temporary, 0, overview->n_processes > 1);
 }
 

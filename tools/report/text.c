@@ -172,7 +172,8 @@ void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site,
 	fprintf(out, "\n#%-3zu %s in %s", rank, torsh_size_exact(site->bytes, bytes),
 		torsh_text_blocks(site->blocks, blocks));
 	if (whole_bytes)
-		fprintf(out, ", %.1f%%", 100.0 * (double)site->bytes / (double)whole_bytes);
+		fprintf(out, ", %s",
+			torsh_size_percent((double)site->bytes, (double)whole_bytes, bytes));
 	if (with_pid)
 		fprintf(out, ", pid %" PRIu32, site->process->pid);
 	if (site->what == SITE_OF_TENSORS)
@@ -241,9 +242,23 @@ void torsh_text_caveats(FILE *out, const struct recording *recording,
 
 void torsh_text_more(FILE *out, size_t n_left)
 {
+	char text[SIZE_TEXT_BYTES];
+
 	if (!n_left)
 		return;
-	torsh_style_print(out, STYLE_DIM, "... and %zu more; --limit 0 shows all", n_left);
+	torsh_style_print(out, STYLE_DIM, "... and %s more; --limit 0 shows all",
+			  torsh_size_grouped(n_left, text));
+	fputc('\n', out);
+}
+
+void torsh_text_smaller(FILE *out, size_t n_left)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	if (!n_left)
+		return;
+	torsh_style_print(out, STYLE_DIM, "... and %s; --limit 0 shows all",
+			  torsh_size_counted(n_left, "smaller one", text));
 	fputc('\n', out);
 }
 

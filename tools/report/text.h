@@ -59,6 +59,9 @@ void torsh_text_caveats(FILE *out, const struct recording *recording,
 /* "... and 12 more; --limit 0 shows all" if n_left isn't 0. */
 void torsh_text_more(FILE *out, size_t n_left);
 
+/* "... and 12 smaller ones; --limit 0 shows all" if n_left isn't 0. */
+void torsh_text_smaller(FILE *out, size_t n_left);
+
 /* That line, and the processes, a line for each; at most n_lines. */
 void torsh_text_begin(FILE *out, const struct recording *recording,
 		      struct recorded_process *const *processes, size_t n, size_t n_lines);

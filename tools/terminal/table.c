@@ -117,7 +117,9 @@ void torsh_table_count(struct table *table, uint64_t n)
 
 void torsh_table_percent(struct table *table, double part, double whole)
 {
-	torsh_table_cell(table, "%.1f%%", whole > 0 ? 100 * part / whole : 0);
+	char text[SIZE_TEXT_BYTES];
+
+	torsh_table_cell(table, "%s", torsh_size_percent(part, whole, text));
 }
 
 void torsh_table_unknown(struct table *table)

@@ -102,6 +102,18 @@ static void counts_have_the_right_plural(void **state)
 	assert_string_equal(torsh_size_counted(2, "key", out), "2 keys");
 }
 
+static void shares_below_a_tenth_of_a_percent_are_not_nothing(void **state)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	(void)state;
+	assert_string_equal(torsh_size_percent(1, 3, text), "33.3%");
+	assert_string_equal(torsh_size_percent(1, 1000, text), "0.1%");
+	assert_string_equal(torsh_size_percent(1, 1001, text), "<0.1%");
+	assert_string_equal(torsh_size_percent(0, 1000, text), "0.0%");
+	assert_string_equal(torsh_size_percent(1, 0, text), "0.0%");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +122,7 @@ int main(void)
 		cmocka_unit_test(times_are_parsed),
 		cmocka_unit_test(numbers_are_readable),
 		cmocka_unit_test(counts_have_the_right_plural),
+		cmocka_unit_test(shares_below_a_tenth_of_a_percent_are_not_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

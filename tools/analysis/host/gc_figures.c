@@ -43,13 +43,14 @@ const char *torsh_gc_share_of(const struct metrics_process *of)
 char *torsh_gc_sentence(const struct metrics_process *of)
 {
 	const struct gc_sums *sums = &of->gc.steady;
-	char n[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES], *text;
+	char n[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES],
+		share[SIZE_TEXT_BYTES], *text;
 
-	if (asprintf(&text, "%s took %s, %.1f%% of %s, the longest %s (generation %" PRIu32 ")",
+	if (asprintf(&text, "%s took %s, %s of %s, the longest %s (generation %" PRIu32 ")",
 		     torsh_size_counted(torsh_gc_runs(sums), "run", n),
-		     torsh_size_duration(torsh_gc_ns(sums), all), torsh_gc_share(of),
-		     torsh_gc_share_of(of), torsh_size_duration(sums->longest_ns, longest),
-		     sums->longest_generation) < 0)
+		     torsh_size_duration(torsh_gc_ns(sums), all),
+		     torsh_size_percent(torsh_gc_share(of), 100, share), torsh_gc_share_of(of),
+		     torsh_size_duration(sums->longest_ns, longest), sums->longest_generation) < 0)
 		torsh_die("out of memory");
 	return text;
 }

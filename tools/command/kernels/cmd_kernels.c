@@ -406,7 +406,7 @@ static void print_text(const struct view *view)
 {
 	const struct reading *reading = view->reading;
 	size_t n = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT);
-	char total[SIZE_TEXT_BYTES];
+	char total[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES];
 
 	torsh_text_caveats(stdout, reading->recording, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->prepass);
@@ -418,9 +418,10 @@ static void print_text(const struct view *view)
 		return;
 	}
 	if (view->has_operators)
-		torsh_text_heading(stdout, "%s of devices' time, %.1f%% of it in operators",
-				   torsh_size_duration(view->kernels.total_ns, total),
-				   100.0 * torsh_kernels_share(&view->kernels));
+		torsh_text_heading(
+			stdout, "%s of devices' time, %s of it in operators",
+			torsh_size_duration(view->kernels.total_ns, total),
+			torsh_size_percent(torsh_kernels_share(&view->kernels), 1, share));
 	else
 		torsh_text_heading(stdout, "%s of devices' time, launched without operators",
 				   torsh_size_duration(view->kernels.total_ns, total));

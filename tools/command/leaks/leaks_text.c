@@ -180,8 +180,7 @@ static void print_undecided(const struct leaks_view *view)
 				      .with_pid = view->reading->n_processes > 1,
 				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
 			      });
-	if (n_left)
-		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+	torsh_text_smaller(stdout, n_left);
 }
 
 static void print_window(const struct leaks *leaks)
@@ -266,8 +265,7 @@ void torsh_leaks_text(const struct leaks_view *view)
 				      .with_pid = reading->n_processes > 1,
 				      .max_rows = view->options->has_depth ? 0 : FOLDED_ROWS,
 			      });
-	if (n_left)
-		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+	torsh_text_smaller(stdout, n_left);
 	torsh_text_helpers(stdout, &leaks->helpers);
 	print_undecided(view);
 	if (view->shows_kept) {

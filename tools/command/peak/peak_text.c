@@ -119,8 +119,7 @@ static void print_held(const struct peak_view *view)
 	size_t n_left = view->heap.n - view->n_heap;
 
 	print_sites(view, view->heap.items, view->n_heap, view->peak.bytes, "HELD");
-	if (n_left)
-		printf("... and %zu smaller ones; --limit 0 shows all\n", n_left);
+	torsh_text_smaller(stdout, n_left);
 }
 
 /* Sites with most memory are first. */

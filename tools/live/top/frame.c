@@ -278,8 +278,7 @@ static void put_processes(struct top_frame *frame, const struct rows *rows, size
 static void put_site(struct top_frame *frame, const struct top_site *site, uint64_t live_bytes,
 		     size_t n_columns)
 {
-	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES];
-	double share = live_bytes ? 100.0 * (double)site->bytes / (double)live_bytes : 0;
+	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES];
 	size_t room = n_columns > SITE_NUMBERS + 2 * NAME_LEAST ? n_columns - SITE_NUMBERS
 								: 2 * NAME_LEAST;
 	char *short_place, *short_function;
@@ -289,9 +288,10 @@ static void put_site(struct top_frame *frame, const struct top_site *site, uint6
 	n_place = torsh_columns_of(short_place);
 	short_function = torsh_columns_cut(site->name, n_columns ? room - n_place : 0, CUT_MIDDLE);
 	put_line(frame, false,
-		 torsh_need_text("%11s %12s %7.1f%%  %s  %s", torsh_size_human(site->bytes, bytes),
-				 torsh_size_grouped(site->blocks, blocks), share, short_function,
-				 short_place));
+		 torsh_need_text("%11s %12s %8s  %s  %s", torsh_size_human(site->bytes, bytes),
+				 torsh_size_grouped(site->blocks, blocks),
+				 torsh_size_percent((double)site->bytes, (double)live_bytes, share),
+				 short_function, short_place));
 	free(short_place);
 	free(short_function);
 }

@@ -30,16 +30,16 @@ static void print_heading(const struct overview_devices *devices)
 {
 	const struct kernels *kernels = &devices->kernels;
 	const char *reason = reason_of(kernels);
-	char total[SIZE_TEXT_BYTES];
+	char total[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES];
 
 	if (!devices->n_groups)
 		torsh_screen_section("DEVICES", "none was seen at work%s%s", reason ? ": " : "",
 				     reason ? reason : "");
 	else if (torsh_prepass_has_operators(devices->prepass))
 		torsh_screen_section("DEVICES",
-				     "%s of kernels, copies and memsets, %.1f%% of it in operators",
+				     "%s of kernels, copies and memsets, %s of it in operators",
 				     torsh_size_duration(kernels->total_ns, total),
-				     100.0 * torsh_kernels_share(kernels));
+				     torsh_size_percent(torsh_kernels_share(kernels), 1, share));
 	else
 		torsh_screen_section("DEVICES", "%s of kernels, copies and memsets",
 				     torsh_size_duration(kernels->total_ns, total));
@@ -70,15 +70,15 @@ static void print_group(const struct overview_devices *devices, const struct ker
 {
 	uint64_t all_ns = devices->kernels.total_ns;
 	const struct kernel_row *row = group->rows;
-	char total[SIZE_TEXT_BYTES], calls[SIZE_TEXT_BYTES];
+	char total[SIZE_TEXT_BYTES], calls[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES];
 	char *name = torsh_short_function(row->what == DEVICE_KERNEL
 						  ? torsh_symbols_demangle(symbols, row->name)
 						  : row->name);
 	char *operators = operators_text(group);
 
-	torsh_screen_line(STYLE_PLAIN, 1, "%*s%9s %5.1f%%  %s%s%s, %s", SCREEN_INDENT, "",
+	torsh_screen_line(STYLE_PLAIN, 1, "%*s%9s %6s  %s%s%s, %s", SCREEN_INDENT, "",
 			  group->timed ? torsh_size_duration(group->total_ns, total) : "-",
-			  all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0,
+			  torsh_size_percent((double)group->total_ns, (double)all_ns, share),
 			  row->what == DEVICE_COPY ? "copy " : "", name, operators,
 			  torsh_size_counted(group->calls, "call", calls));
 	free(name);

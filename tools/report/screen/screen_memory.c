@@ -147,11 +147,11 @@ static size_t find_lines(const struct holders *holders, struct held_line *lines)
 
 static void print_held(uint64_t bytes, uint64_t whole, const char *what)
 {
-	char text[SIZE_TEXT_BYTES];
+	char text[SIZE_TEXT_BYTES], share[SIZE_TEXT_BYTES];
 
-	torsh_screen_line(STYLE_PLAIN, 1, "%*s%9s %5.1f%%  %s", SCREEN_INDENT, "",
+	torsh_screen_line(STYLE_PLAIN, 1, "%*s%9s %6s  %s", SCREEN_INDENT, "",
 			  torsh_size_human(bytes, text),
-			  whole ? 100.0 * (double)bytes / (double)whole : 0, what);
+			  torsh_size_percent((double)bytes, (double)whole, share), what);
 }
 
 /* Print "imports: torch 90 MiB, numpy 5 MiB", by package. */

@@ -130,7 +130,7 @@ static int compare_parts(const void *a, const void *b)
 static void print_phases(const struct screen_time *time)
 {
 	struct part parts[N_PHASES + 1];
-	char *text = NULL;
+	char *text = NULL, share[SIZE_TEXT_BYTES];
 
 	if (!time->step_ns || time->other_ns == time->step_ns)
 		return;
@@ -139,8 +139,9 @@ static void print_phases(const struct screen_time *time)
 	parts[N_PHASES] = (struct part){"other", time->other_ns};
 	qsort(parts, N_PHASES + 1, sizeof(*parts), compare_parts);
 	for (size_t i = 0; i <= N_PHASES && parts[i].ns; i++)
-		text = torsh_screen_append(text, "%s %.1f%%", parts[i].name,
-					   100.0 * (double)parts[i].ns / (double)time->step_ns);
+		text = torsh_screen_append(
+			text, "%s %s", parts[i].name,
+			torsh_size_percent((double)parts[i].ns, (double)time->step_ns, share));
 	torsh_screen_line(STYLE_PLAIN, 1, "%*s%-*s%s", SCREEN_INDENT, "", SCREEN_LABEL, "phases",
 			  text ? text : "");
 	free(text);
@@ -148,15 +149,16 @@ static void print_phases(const struct screen_time *time)
 
 static void print_operators(const struct operators *operators)
 {
-	char *text = NULL;
+	char *text = NULL, share[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < operators->n && i < OPERATORS_SHOWN; i++) {
 		const struct operator_total *item = &operators->items[i];
 
 		if (operators->self_cpu_ns && item->self_cpu_ns)
-			text = torsh_screen_append(text, "%s %.1f%%", item->name,
-						   100.0 * (double)item->self_cpu_ns /
-							   (double)operators->self_cpu_ns);
+			text = torsh_screen_append(
+				text, "%s %s", item->name,
+				torsh_size_percent((double)item->self_cpu_ns,
+						   (double)operators->self_cpu_ns, share));
 	}
 	if (text)
 		torsh_screen_line(STYLE_PLAIN, 1, "%*s%-*s%s", SCREEN_INDENT, "", SCREEN_LABEL,

@@ -54,13 +54,12 @@ static void print_numbers(FILE *out, const struct site_rows *rows, size_t i)
 	uint64_t steps = site->process->steps.late_steps, step_bytes = 0;
 	bool is_growing = rows->has_growth ? steps != 0 : torsh_site_grows(site, &step_bytes);
 	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES + 1], text[SIZE_TEXT_BYTES];
-	char share[16] = "", growth[SIZE_TEXT_BYTES + 8] = "";
+	char share[SIZE_TEXT_BYTES] = "", growth[SIZE_TEXT_BYTES + 8] = "";
 
 	if (rows->has_growth && steps)
 		step_bytes = (site->bytes + steps / 2) / steps;
 	if (rows->whole_bytes)
-		snprintf(share, sizeof(share), "%.1f%%",
-			 100.0 * (double)site->bytes / (double)rows->whole_bytes);
+		torsh_size_percent((double)site->bytes, (double)rows->whole_bytes, share);
 	if (is_growing)
 		snprintf(growth, sizeof(growth), "%s/step", torsh_size_human(step_bytes, text));
 	fprintf(out, "%3zu %9s %7s %9s %14s   ", i + 1, torsh_size_human(site->bytes, bytes), share,

@@ -184,6 +184,15 @@ uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread
 		       : process->pid;
 }
 
+const char *torsh_trace_gc_name(const struct event_python_gc *run)
+{
+	static const char *const names[] = {"Python GC, generation 0", "Python GC, generation 1",
+					    "Python GC, generation 2"};
+
+	return run->generation < sizeof(names) / sizeof(*names) ? names[run->generation]
+								: "Python GC";
+}
+
 bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number)
 {
 	switch (type) {

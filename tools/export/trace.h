@@ -83,6 +83,9 @@ static inline void torsh_trace_add_tensor(struct span *innermost, const struct e
 /* The id that the system gave a thread, or the pid where the row is not there. */
 uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread);
 
+/* "Python GC, generation 2": the name of a run of Python's garbage collector. */
+const char *torsh_trace_gc_name(const struct event_python_gc *run);
+
 /*
  * A number that JSON and viewers can take from a payload; false: there is none, or it is infinite
  * or no number.

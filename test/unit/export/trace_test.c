@@ -66,6 +66,10 @@ static int make(void **state)
 	fixture_event(&fixture, 1240, 1, &event);
 	fixture_tensor(&fixture, 1250, 0, 0x1000, 64, false);
 	fixture_tensor(&fixture, 1260, 0, 0x2000, 100, true);
+	event = (struct event){
+		.id = EVENT_PYTHON_GC,
+		.python_gc = {.begin = 1262, .duration_ns = 2, .generation = 2, .collected = 7}};
+	fixture_event(&fixture, 1265, 0, &event);
 	fixture_op(&fixture, 1270, 0, 5, "open", NULL, 0, NONE);
 	fixture_write(path, &fixture, 1, 5000);
 	recording = torsh_recording_new(path);
@@ -192,6 +196,22 @@ static void chrome_has_what_does_not_nest_as_pairs(void **state)
 	free(text);
 }
 
+static void chrome_has_runs_of_pythons_collector(void **state)
+{
+	size_t n;
+	char *text = write_trace(&torsh_trace_chrome, 0, UINT64_MAX, &n);
+	cJSON *json = cJSON_Parse(text);
+	const cJSON *event = need_event(json, "X", "Python GC, generation 2");
+
+	(void)state;
+	assert_number(event, "ts", 1.262);
+	assert_number(event, "dur", 0.002);
+	assert_number(event, "tid", 100);
+	assert_number(cJSON_GetObjectItem(event, "args"), "Collected", 7);
+	cJSON_Delete(json);
+	free(text);
+}
+
 /* How many events of that phase there are in a window. */
 static size_t count_events(uint64_t from_ns, uint64_t to_ns, const char *phase, const char *name)
 {
@@ -291,6 +311,12 @@ static const char *name_of(const Perfetto__Trace *trace, uint64_t iid)
 	return NULL;
 }
 
+static bool is_named(const Perfetto__Trace *trace, const Perfetto__TrackEvent *event,
+		     const char *name)
+{
+	return event && event->has_name_iid && strcmp(name_of(trace, event->name_iid), name) == 0;
+}
+
 /* Begins and ends of each track nest; all that was begun ends. Returns the slices. */
 static size_t check_nesting(const Perfetto__Trace *trace)
 {
@@ -323,17 +349,22 @@ static size_t check_nesting(const Perfetto__Trace *trace)
 static void perfetto_is_what_protobuf_reads(void **state)
 {
 	Perfetto__Trace *trace = read_perfetto(0, UINT64_MAX);
-	uint64_t flow = 0, last_flow = 0, last_ns = 0;
-	size_t n_counters = 0;
+	uint64_t flow = 0, last_flow = 0, last_ns = 0, at_ns;
+	size_t n_counters = 0, n_runs = 0;
 
 	(void)state;
-	assert_int_equal(check_nesting(trace), 6);
+	assert_int_equal(check_nesting(trace), 7);
 	for (size_t i = 0; i < trace->n_packet; i++) {
 		const Perfetto__TrackEvent *event = trace->packet[i]->track_event;
 
 		if (!event)
 			continue;
-		time_of(trace->packet[i], &last_ns);
+		at_ns = time_of(trace->packet[i], &last_ns);
+		if (is_named(trace, event, "Python GC, generation 2")) {
+			n_runs++;
+			assert_int_equal(at_ns, 1262);
+			assert_int_equal(event->debug_annotations[0]->uint_value, 7);
+		}
 		if (event->n_flow_ids) {
 			assert_string_equal(name_of(trace, event->name_iid), "aten::mm");
 			assert_int_equal(last_ns, 1000);
@@ -349,6 +380,7 @@ static void perfetto_is_what_protobuf_reads(void **state)
 	}
 	assert_true(flow && flow == last_flow);
 	assert_int_equal(n_counters, 3);
+	assert_int_equal(n_runs, 1);
 	perfetto__trace__free_unpacked(trace, NULL);
 }
 
@@ -444,6 +476,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chrome_has_inputs_in_kinetos_form),
+		cmocka_unit_test(chrome_has_runs_of_pythons_collector),
 		cmocka_unit_test(chrome_has_what_does_not_nest_as_pairs),
 		cmocka_unit_test(what_begins_at_the_border_is_in_the_later_window),
 		cmocka_unit_test(arrows_have_both_their_ends_in_the_window),

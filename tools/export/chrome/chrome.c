@@ -373,6 +373,8 @@ static void see_event(void *context, const struct recorded_process *process,
 		put_tensor(chrome, of, event);
 	else if (event->event.id == EVENT_COUNTER_SAMPLE)
 		put_sample(chrome, process, &of->strings, event);
+	else if (event->event.id == EVENT_PYTHON_GC)
+		torsh_chrome_put_gc(chrome, &of->strings, event);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&chrome->collectives.groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))

@@ -84,6 +84,10 @@ void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);
 void torsh_chrome_put_kernel(struct chrome *chrome, const struct recorded_process *process,
 			     const struct event_kernel *kernel);
 
+/* A run of Python's garbage collector, as a slice: chrome_gc.c. */
+void torsh_chrome_put_gc(struct chrome *chrome, struct string_cache *strings,
+			 const struct timeline_event *event);
+
 /* ---- what devices did: chrome_device.c ------------------------------------------------------- */
 
 extern const struct device_visitor torsh_chrome_device_visitor; /* its context is the chrome */

@@ -19,7 +19,7 @@
 #define CURVES_MAX 32u
 
 /* The kind of a row of the timeline, which selects its colour. */
-enum row_kind { ROW_OPERATOR, ROW_MODULE, ROW_RANGE, ROW_CALL, ROW_DEVICE };
+enum row_kind { ROW_OPERATOR, ROW_MODULE, ROW_RANGE, ROW_CALL, ROW_DEVICE, ROW_GC };
 
 struct row {
 	uint64_t start_ns, duration_ns;
@@ -152,6 +152,19 @@ static void see_end(void *context, struct span *span)
 								 : ROW_OPERATOR});
 }
 
+static void add_gc(struct html_timeline *timeline, const struct recorded_process *process,
+		   const struct timeline_event *event)
+{
+	const struct event_python_gc *run = &event->event.python_gc;
+
+	add_row(timeline, process,
+		&(struct row){.start_ns = run->begin,
+			      .duration_ns = run->duration_ns,
+			      .name = torsh_trace_gc_name(run),
+			      .lane = event->thread,
+			      .kind = ROW_GC});
+}
+
 /* NULL: there are too many. */
 static struct curve *curve_of(struct html_timeline *timeline,
 			      const struct recorded_process *process, uint32_t device)
@@ -171,17 +184,15 @@ static struct curve *curve_of(struct html_timeline *timeline,
 	return timeline->curves[timeline->n_curves++];
 }
 
-static void see_event(void *context, const struct recorded_process *process,
-		      const struct timeline_event *event, struct span *innermost)
+static void add_tensor(struct html_timeline *timeline, const struct recorded_process *process,
+		       const struct timeline_event *event)
 {
-	struct html_timeline *timeline = context;
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct curve *curve;
 	uint64_t whole_ns = timeline->to_ns - timeline->from_ns;
 	size_t at;
 
-	(void)innermost;
-	if (event->event.id != EVENT_TENSOR || event->at_ns < timeline->from_ns || !whole_ns)
+	if (event->at_ns < timeline->from_ns || !whole_ns)
 		return;
 	curve = curve_of(timeline, process, tensor->device);
 	if (!curve)
@@ -199,6 +210,24 @@ static void see_event(void *context, const struct recorded_process *process,
 		curve->allocated[at] = curve->bytes;
 	if (tensor->reserved > curve->reserved[at])
 		curve->reserved[at] = tensor->reserved;
+}
+
+static void see_event(void *context, const struct recorded_process *process,
+		      const struct timeline_event *event, struct span *innermost)
+{
+	(void)innermost;
+	if (event->event.id == EVENT_PYTHON_GC)
+		add_gc(context, process, event);
+	else if (event->event.id == EVENT_TENSOR)
+		add_tensor(context, process, event);
+}
+
+static void see_event_of_window(void *context, const struct recorded_process *process,
+				const struct timeline_event *event, struct span *innermost)
+{
+	(void)innermost;
+	if (event->event.id == EVENT_PYTHON_GC)
+		add_gc(context, process, event);
 }
 
 static void see_activity(void *context, const struct device_activity *activity)
@@ -271,7 +300,7 @@ void torsh_html_timeline_collect(struct html_page *page)
 void torsh_html_window_collect(struct html_page *page, size_t process, uint64_t from_ns,
 			       uint64_t to_ns)
 {
-	static const struct span_visitor visitor = {.end = see_end};
+	static const struct span_visitor visitor = {.end = see_end, .event = see_event_of_window};
 	struct html_timeline *timeline = page->timeline = torsh_need(calloc(1, sizeof(*timeline)));
 
 	timeline->trace = page->trace;

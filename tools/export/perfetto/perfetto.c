@@ -215,12 +215,13 @@ static void see_event(void *context, const struct recorded_process *process,
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
 
-	(void)innermost;
 	torsh_counters_see(&perfetto->counters, process, &event->event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(perfetto, sequence, event);
 	else if (event->event.id == EVENT_COUNTER_SAMPLE)
 		put_sample(perfetto, sequence, event);
+	else if (event->event.id == EVENT_PYTHON_GC)
+		torsh_perfetto_put_gc(perfetto, sequence, event, innermost);
 	else if (!torsh_trace_has(perfetto->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_VALUE)

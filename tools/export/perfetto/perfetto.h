@@ -59,7 +59,8 @@ enum tag {
 	CATEGORY(KERNEL, "kernel")        \
 	CATEGORY(COPY, "gpu_memcpy")      \
 	CATEGORY(MEMSET, "gpu_memset")    \
-	CATEGORY(GRAPH, "cuda_graph")
+	CATEGORY(GRAPH, "cuda_graph")     \
+	CATEGORY(COLLECTOR, "python_gc")
 
 #define ANNOTATIONS                                   \
 	ANNOTATION(INPUTS, "inputs")                  \
@@ -84,7 +85,8 @@ enum tag {
 	ANNOTATION(NODE, "node")                      \
 	ANNOTATION(EARLY, "ns_before_its_launch")     \
 	ANNOTATION(LATE, "shown_late_by_ns")          \
-	ANNOTATION(LINE, "asked_for_at")
+	ANNOTATION(LINE, "asked_for_at")              \
+	ANNOTATION(COLLECTED, "collected")
 
 struct perfetto;
 struct sequence;
@@ -289,6 +291,13 @@ void torsh_perfetto_free_async(struct sequence *sequence, uint64_t track);
 struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequence *sequence,
 				       uint64_t key, const char *name,
 				       Perfetto__CounterDescriptor__Unit unit);
+
+/*
+ * A run of Python's garbage collector, as a slice inside of that operator (NULL: of none):
+ * perfetto_gc.c.
+ */
+void torsh_perfetto_put_gc(struct perfetto *perfetto, struct sequence *sequence,
+			   const struct timeline_event *event, const struct span *innermost);
 
 /* ---- what devices did: perfetto_device.c ----------------------------------------------------- */
 

@@ -8,7 +8,8 @@ import {openInPerfetto} from "./perfetto.js";
 import {Detail, windowPicker} from "./served/served.js";
 
 const SPAN_ROW = 17, HEAD = 20, AXIS = 22, SPAN_TEXT_MIN = 26;
-const KINDS = [["operators", "--forward"], ["modules", "--loss"], ["ranges", "--data"], ["calls of CUDA", "--setup"], ["devices", "--optimizer"]];
+const KINDS = [["operators", "--forward"], ["modules", "--loss"], ["ranges", "--data"], ["calls of CUDA", "--setup"], ["devices", "--optimizer"],
+	["Python's garbage collector", "--backward"]];
 const DEVICE = 4;
 
 /** Lanes with their spans and depths: [{title, rows, depth}]. */

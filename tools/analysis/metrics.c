@@ -165,6 +165,17 @@ static bool is_of_cupti(uint32_t kind)
 	       kind == 8u << 16;
 }
 
+static void see_gc(struct metrics_process *of, const struct analysis_request *request,
+		   const struct timeline_event *event, const struct span *innermost)
+{
+	const struct event_python_gc *run = &event->event.python_gc;
+
+	if (run->begin < request->from_ns || run->begin >= request->to_ns)
+		return;
+	torsh_gc_time_add(&of->gc, &of->scope, of->process, event, innermost);
+	torsh_busy_add(&of->operator_time.covered, run->begin, run->begin + run->duration_ns);
+}
+
 static void see_event(void *context, const struct recorded_process *process,
 		      const struct timeline_event *event, struct span *innermost)
 {
@@ -177,9 +188,7 @@ static void see_event(void *context, const struct recorded_process *process,
 		see_tensor(of, event, innermost);
 		return;
 	case EVENT_PYTHON_GC:
-		if (event->event.python_gc.begin >= metrics->request->from_ns &&
-		    event->event.python_gc.begin < metrics->request->to_ns)
-			torsh_gc_time_add(&of->gc, &of->scope, process, event, innermost);
+		see_gc(of, metrics->request, event, innermost);
 		return;
 	case EVENT_DEVICE_MODE:
 		of->mode = event->event.device_mode;

@@ -46,8 +46,9 @@ def process_numbers(rows):
 def expect_runs(rows, truth, process):
     """The program's runs are recorded in their order, with times between those of the callbacks around the agent's."""
     found, expected = runs_of(rows, process), truth["runs"]
-    expect_equal([sum(run["generation"] == generation for run in expected) for generation in range(3)], truth["collections"],
-                 "the program's runs, and gc.get_stats()")
+    if truth["version"] != [3, 14]:  # its first releases count increments otherwise
+        expect_equal([sum(run["generation"] == generation for run in expected) for generation in range(3)],
+                     truth["collections"], "the program's runs, and gc.get_stats()")
     assert len({run["thread"] for run in expected}) == 3 and sum(run["collected"] for run in expected) > 10_000, expected
     places = [i for i in range(len(found) - len(expected) + 1)
               if all(ours[name] == run[name] for ours, run in zip(found[i:], expected) for name in NAMES)]

@@ -77,7 +77,7 @@ def watch(path):
     gc.callbacks.remove(before)
     gc.callbacks.remove(after)
     with open(path, "w") as out:
-        json.dump({"pid": os.getpid(), "runs": runs, "collections": [b - a for a, b in zip(first, last)], **ABOUT}, out)
+        json.dump({"pid": os.getpid(), "runs": runs, "version": sys.version_info[:2], "collections": [b - a for a, b in zip(first, last)], **ABOUT}, out)
 
 
 def fork(path):

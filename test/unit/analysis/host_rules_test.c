@@ -294,6 +294,19 @@ static void collector_runs_are_judged_only_where_they_were_recorded(void **state
 	forget();
 }
 
+static void collector_runs_are_no_waits(void **state)
+{
+	struct host_scenario told = healthy_host;
+
+	(void)state;
+	told.wait_ns = 3000000;
+	told.gc_ns = 2000000;
+	evaluate(&told);
+	assert_int_equal(analysis.rules[RULE_STEP_WAITS].state, RULE_CLEAR);
+	assert_int_equal(analysis.rules[RULE_GC_PAUSES].state, RULE_FIRED);
+	forget();
+}
+
 static int make_path(void **state)
 {
 	int fd = mkstemp(path);
@@ -315,6 +328,7 @@ int main(void)
 		cmocka_unit_test(rules_fire_beyond_their_limits_and_not_at_them),
 		cmocka_unit_test(each_limit_has_a_case),
 		cmocka_unit_test(collector_runs_are_judged_only_where_they_were_recorded),
+		cmocka_unit_test(collector_runs_are_no_waits),
 		cmocka_unit_test(copies_within_a_type_are_no_conversions),
 		cmocka_unit_test(what_stays_or_is_of_operators_could_not_be_allocated_once),
 	};

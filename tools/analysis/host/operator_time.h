@@ -13,7 +13,8 @@
 #define SHORT_OPERATOR_NS 10000u /* as long as it takes Python and PyTorch to call an operator */
 
 struct operator_time {
-	struct busy covered; /* an operator ran, or a DataLoader loaded, on any thread */
+	/* an operator ran, a DataLoader loaded or Python's garbage collector ran, on any thread */
+	struct busy covered;
 	/* operators that call no other */
 	uint64_t n_leaves, leaves_ns, n_short, short_ns; /* short: below SHORT_OPERATOR_NS */
 	/* copies from one type of number to another, and the longest of them */

@@ -171,7 +171,7 @@ static void print_collector(const struct overview *overview)
 {
 	const struct metrics *metrics = overview->analysis.metrics;
 	const struct metrics_process *worst = NULL;
-	char *text;
+	char runs[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; metrics && i < metrics->n; i++) {
 		if (!worst || torsh_gc_share(&metrics->processes[i]) > torsh_gc_share(worst))
@@ -179,10 +179,11 @@ static void print_collector(const struct overview *overview)
 	}
 	if (!worst || torsh_gc_share(worst) < COLLECTOR_PCT_MIN)
 		return;
-	text = torsh_gc_sentence(worst);
-	torsh_screen_line(STYLE_PLAIN, 1, "%*s%-*sPython's garbage collector: %s", SCREEN_INDENT,
-			  "", SCREEN_LABEL, "collector", text);
-	free(text);
+	torsh_screen_line(STYLE_PLAIN, 1, "%*s%-*s%.1f%% in %s, %s in all, the longest %s",
+			  SCREEN_INDENT, "", SCREEN_LABEL, "Python GC", torsh_gc_share(worst),
+			  torsh_size_counted(torsh_gc_runs(&worst->gc.steady), "run", runs),
+			  torsh_size_duration(torsh_gc_ns(&worst->gc.steady), all),
+			  torsh_size_duration(worst->gc.steady.longest_ns, longest));
 }
 
 void torsh_screen_time(const struct screen_time *time, const struct overview *overview,

@@ -4,7 +4,7 @@
 #define TORSH_COLLECTORS_PYTHON_GC_EVENTS_H
 
 /*
- * Record the collector's runs from soon on, where that was requested and is not done yet. Cheap; any
+ * Have the collector's runs recorded, where that was requested and is not done yet. Cheap; any
  * thread, also within a hook that found the interpreter.
  */
 void torsh_gc_watch(void);

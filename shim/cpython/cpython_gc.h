@@ -26,8 +26,8 @@ struct cpython_gc_watcher {
 /*
  * Have the entry appended once the main thread executes Python code; watcher must stay. Until
  * watcher->attached, and after the interpreter has ended, it may be called again. Does nothing
- * where the entry is there or was removed, and before the interpreter is initialised. Any thread; once
- * torsh_cpython_is_there also within a hook.
+ * where the entry is there or was removed, and before the interpreter is initialised. Any thread;
+ * once torsh_cpython_is_there also within a hook.
  */
 void torsh_cpython_gc_watch(const struct cpython_gc_watcher *watcher);
 

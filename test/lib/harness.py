@@ -260,7 +260,8 @@ def functions(entry):
 def bytes_at_end(leak):
     """All that a process had when it ended: its leaks, and what the report leaves out of them."""
     return leak["leaked_bytes"] + sum(leak[part]["bytes"] for part in
-                                      ("bookkeeping", "inherited", "suppressed", "kept_by_imports", "at_exec"))
+                                      ("bookkeeping", "inherited", "suppressed", "kept_by_imports",
+                                       "kept_by_first_uses", "at_exec"))
 
 
 def entries_through(entries, function):

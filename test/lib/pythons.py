@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The CPython interpreters on this machine, and extension modules built for them."""
+"""
+The CPython interpreters on this machine, extension modules built for them, and programs with packages that are installed
+for them.
+"""
 
 import functools
 import json
@@ -8,7 +11,7 @@ import pathlib
 import shutil
 import sys
 
-from harness import BUILD, ROOT, clean_environment, missing, once, run
+from harness import BUILD, ROOT, clean_environment, expect_equal, missing, once, record, run, scratch
 
 OLDEST, NEWEST = 8, 15
 SOURCES = ROOT / "test/python"
@@ -107,3 +110,36 @@ def versions_not_here():
     """Versions that the agent supports and that are not here."""
     there = {python.minor for python in find_all()}
     return [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in there]
+
+
+# What loses memory through ctypes.
+MALLOC = """
+import ctypes
+malloc = ctypes.CDLL(None).malloc
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+"""
+
+
+def lay_out(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def record_program(own, installed, command, extension=None):
+    folder = lay_out(scratch("own"), own)
+    packages = lay_out(scratch("env") / "lib/python3.11/site-packages", installed)
+    packages.mkdir(parents=True, exist_ok=True)
+    for built in extension.glob("keeper.*") if extension else ():
+        shutil.copy(built, packages)
+    result, output = record([sys.executable, *command], env={"PYTHONPATH": packages}, cwd=folder)
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    return output
+
+
+def keeper():
+    """The folder of the extension module test/python/imports/keeper.c."""
+    python = next((python for python in find_all() if python.path == pathlib.Path(sys.executable).resolve()), None)
+    return python.build(SOURCES / "imports/keeper.c") if python else missing("this interpreter is not supported")

@@ -174,6 +174,7 @@ static void take_process(struct recorded_process *process, const Torsh__Process 
 	process->end = row->end;
 	process->has_end_code = row->has_end_code;
 	process->end_code = row->end_code;
+	process->ran_exit_handlers = row->ran_exit_handlers;
 	torsh_load_text(&process->allocator, row->allocator);
 	torsh_load_text(&process->rank, row->rank);
 	torsh_load_text(&process->lsan_suppressions, row->lsan_suppressions);

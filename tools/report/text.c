@@ -355,6 +355,7 @@ void torsh_text_alive(FILE *out, const struct leaks *leaks, const struct suppres
 	if (leaks->alive_blocks) {
 		fprintf(out, ": %s leaked", torsh_size_human(leaks->bytes, alive));
 		print_kept_part(out, &is_first, "by imports", parts.imports);
+		print_kept_part(out, &is_first, "by first uses", parts.first_uses);
 		print_kept_part(out, &is_first, "by the interpreter", parts.interpreter);
 		print_kept_part(out, &is_first, "by libraries", parts.libraries);
 		print_kept_part(out, &is_first, "by rules", parts.rules);

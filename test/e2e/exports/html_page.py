@@ -42,6 +42,7 @@ def the_page_has_the_commands_numbers():
             expect_equal(total(document, tree, "peak")[0], highest["attributed_bytes"], f"peak in the tree {tree}")
             expect_equal(total(document, tree, "live")[0], leaked["alive"]["bytes"], f"what is alive in the tree {tree}")
         expect_equal(document["leaks"]["imports_bytes"], leaked["kept_by_imports"]["bytes"], "what imports keep")
+        expect_equal(document["leaks"]["first_uses_bytes"], leaked["kept_by_first_uses"]["bytes"], "what first uses keep")
         expect_equal(document["events"]["produced"], leaked["events"]["produced"], "events")
 
 

@@ -86,7 +86,7 @@ def what_was_alive_is_what_leaked_and_what_was_kept():
     report, overview = leaks(output), read_report("report", output)
     for unit in ("bytes", "blocks"):
         parts = (report[f"leaked_{unit}"], report["bookkeeping"][unit], report["suppressed"][unit],
-                 report["kept_by_imports"][unit])
+                 report["kept_by_imports"][unit], report["kept_by_first_uses"][unit])
         expect_equal(sum(parts), report["alive"][unit], f"{unit} alive")
         expect_equal(total(report["leaks"], unit), report[f"leaked_{unit}"], f"{unit} of the leaks")
         expect_equal(overview["leaks"][f"leaked_{unit}"], report[f"leaked_{unit}"], f"{unit} leaked, in the report")

@@ -41,7 +41,7 @@ def is_clean(name, program):
     if name in LARGE:
         assert name in packages, packages
         assert f"Kept by imports: {name} " in text, text
-    parts = [report[part]["bytes"] for part in ("bookkeeping", "suppressed", "kept_by_imports")]
+    parts = [report[part]["bytes"] for part in ("bookkeeping", "suppressed", "kept_by_imports", "kept_by_first_uses")]
     expect_equal(sum(parts), report["alive"]["bytes"], "bytes alive at the end")
     assert "bookkeeping" in torsh("leaks", output, "--kept"), "--kept lists nothing"
 

@@ -6,22 +6,16 @@ that run their program while they are imported. What one import keeps is counted
 """
 
 import pathlib
-import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
-from pythons import SOURCES, find_all  # noqa: E402
+from pythons import MALLOC, keeper, record_program  # noqa: E402
 
 BLOCKS, SIZE = 200, 5000
 KEPT = 37, 37 * 1237  # by test/python/imports/keeper.c
 
 # lose() allocates what nothing points to; the line that calls malloc is in the file that calls it by "lose".
-MALLOC = f"""
-import ctypes
-malloc = ctypes.CDLL(None).malloc
-malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
-"""
 LOOP = MALLOC + f"""
 def step():
     malloc({SIZE})
@@ -119,25 +113,6 @@ PROGRAMS = {
 }
 
 
-def lay_out(folder, files):
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
-
-
-def record_program(own, installed, command, extension=None):
-    folder = lay_out(scratch("own"), own)
-    packages = lay_out(scratch("env") / "lib/python3.11/site-packages", installed)
-    packages.mkdir(parents=True, exist_ok=True)
-    for built in extension.glob("keeper.*") if extension else ():
-        shutil.copy(built, packages)
-    result, output = record([sys.executable, *command], env={"PYTHONPATH": packages}, cwd=folder)
-    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
-    return output
-
-
 def is_reported(own, installed, command, blamed, n_blocks=BLOCKS, size=SIZE):
     output = record_program(own, installed, command)
     planted = [entry for entry in leaks(output)["leaks"] if entry["bytes"] == entry["blocks"] * size]
@@ -148,11 +123,6 @@ def is_reported(own, installed, command, blamed, n_blocks=BLOCKS, size=SIZE):
 
 for _name, _row in PROGRAMS.items():
     add_case(f"planted_{_name}", is_reported, *_row)
-
-def keeper():
-    """The folder of the extension module that keeps KEPT each time."""
-    python = next((python for python in find_all() if python.path == pathlib.Path(sys.executable).resolve()), None)
-    return python.build(SOURCES / "imports/keeper.c") if python else missing("this interpreter is not supported")
 
 
 def kept_by(report, package):

@@ -68,6 +68,22 @@ static void emit_suppressed(struct json_writer *json, const struct leaks *leaks,
 	torsh_json_end_object(json);
 }
 
+/* What packages keep since their first use. */
+static void emit_first_uses(struct json_writer *json, const struct kept_imports *uses)
+{
+	torsh_json_begin_object(json, "kept_by_first_uses");
+	put_amount(json, uses->bytes, uses->blocks);
+	torsh_json_begin_array(json, "by");
+	for (size_t i = 0; i < uses->n; i++) {
+		torsh_json_begin_object(json, NULL);
+		torsh_json_put_text(json, "package", uses->items[i].package);
+		put_amount(json, uses->items[i].bytes, uses->items[i].blocks);
+		torsh_json_end_object(json);
+	}
+	torsh_json_end_array(json);
+	torsh_json_end_object(json);
+}
+
 /* Emit what imports of packages keep; suppressed_bytes: the part that a rule suppressed. */
 static void emit_imports(struct json_writer *json, const struct kept_imports *imports)
 {
@@ -197,6 +213,7 @@ void torsh_leaks_json(const struct leaks_view *view)
 	emit_suppressed(&json, leaks, &view->options->suppress);
 	emit_imports(&json, &leaks->imports);
 	torsh_parts_emit_helpers(&json, &leaks->helpers);
+	emit_first_uses(&json, &leaks->first_uses);
 	emit_amount(&json, "inherited", true, leaks->inherited_bytes, leaks->inherited_blocks);
 	emit_amount(&json, "at_exec", true, leaks->exec_bytes, leaks->exec_blocks);
 	torsh_parts_emit_events(&json, reading->processes, reading->n_processes);

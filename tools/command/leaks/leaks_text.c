@@ -13,12 +13,12 @@
 #define PROCESSES_SHOWN 10
 #define IMPORTS_SHOWN 4
 
-static void print_imports(const struct kept_imports *imports)
+static void print_packages(const struct kept_imports *imports, const char *what)
 {
 	char bytes[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < imports->n; i++)
-		printf("kept by the import of %s: %s\n", imports->items[i].package,
+		printf("kept by the %s of %s: %s\n", what, imports->items[i].package,
 		       torsh_size_exact(imports->items[i].bytes +
 						imports->items[i].suppressed_bytes,
 					bytes));
@@ -69,19 +69,15 @@ static void print_part(bool *is_first, const char *what, uint64_t bytes)
 	*is_first = false;
 }
 
-/* Print "Kept by imports: torch 15.0 MiB; by the interpreter 640 KiB, ... (--kept)" on one line. */
-static void print_kept(const struct leaks_view *view)
+/* The packages with most, and the others as one. Returns true if there are any. */
+static bool print_largest(const char *heading, const struct kept_imports *imports)
 {
-	const struct leaks *leaks = &view->leaks;
-	const struct kept_imports *imports = &leaks->imports;
-	struct leaks_parts parts = torsh_leaks_parts(leaks, &view->options->suppress);
 	uint64_t others = 0;
 	bool is_first = true;
 
-	if (!leaks->suppressed_blocks && !imports->blocks && !leaks->bookkeeping_blocks &&
-	    !leaks->inherited_blocks)
-		return;
-	fputs(imports->n ? "Kept by imports: " : "Kept: ", stdout);
+	if (!imports->n)
+		return false;
+	fputs(heading, stdout);
 	for (size_t i = 0; i < imports->n; i++) {
 		uint64_t bytes = imports->items[i].bytes + imports->items[i].suppressed_bytes;
 
@@ -91,13 +87,32 @@ static void print_kept(const struct leaks_view *view)
 			others += bytes;
 	}
 	print_part(&is_first, "others", others);
-	if (imports->n && !is_first)
-		fputs("; kept", stdout);
-	is_first = true;
-	print_part(&is_first, imports->n ? " by the interpreter" : "by the interpreter",
-		   parts.interpreter);
-	print_part(&is_first, is_first && imports->n ? " by libraries" : "by libraries",
-		   parts.libraries);
+	return true;
+}
+
+/*
+ * One line: "Kept by imports: torch 15.0 MiB; kept by the first use of: numba 3.18 MiB; kept by the
+ * interpreter 640 KiB, ... (--kept)".
+ */
+static void print_kept(const struct leaks_view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	struct leaks_parts parts = torsh_leaks_parts(leaks, &view->options->suppress);
+	bool is_first = true, has_packages;
+
+	if (!leaks->suppressed_blocks && !leaks->imports.blocks && !leaks->first_uses.blocks &&
+	    !leaks->bookkeeping_blocks && !leaks->inherited_blocks)
+		return;
+	has_packages = print_largest("Kept by imports: ", &leaks->imports);
+	has_packages |= print_largest(has_packages ? "; kept by the first use of: "
+						   : "Kept by the first use of: ",
+				      &leaks->first_uses);
+	if (!has_packages)
+		fputs("Kept: ", stdout);
+	else if (parts.interpreter || parts.libraries || parts.rules || leaks->inherited_bytes)
+		fputs("; kept ", stdout);
+	print_part(&is_first, "by the interpreter", parts.interpreter);
+	print_part(&is_first, "by libraries", parts.libraries);
 	print_part(&is_first, "from before a fork", leaks->inherited_bytes);
 	print_part(&is_first, "suppressed by rules", parts.rules);
 	puts("  (--kept)");
@@ -269,7 +284,8 @@ void torsh_leaks_text(const struct leaks_view *view)
 	torsh_text_helpers(stdout, &leaks->helpers);
 	print_undecided(view);
 	if (view->shows_kept) {
-		print_imports(&leaks->imports);
+		print_packages(&leaks->imports, "import");
+		print_packages(&leaks->first_uses, "first use");
 		print_left_out(view);
 	} else {
 		print_kept(view);

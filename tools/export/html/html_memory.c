@@ -57,6 +57,22 @@ static void put_sites(struct html_page *page, const struct html_sites *list)
 	torsh_json_end_object(json);
 }
 
+static void put_packages(struct html_page *page, const char *name,
+			 const struct kept_imports *imports)
+{
+	struct json_writer *json = &page->json;
+
+	torsh_json_begin_array(json, name);
+	for (size_t i = 0; i < imports->n; i++) {
+		torsh_json_begin_array(json, NULL);
+		torsh_html_put_text(page, NULL, imports->items[i].package);
+		torsh_json_put_u64(json, NULL, imports->items[i].bytes);
+		torsh_json_put_u64(json, NULL, imports->items[i].blocks);
+		torsh_json_end_array(json);
+	}
+	torsh_json_end_array(json);
+}
+
 static void put_kept(struct html_page *page)
 {
 	const struct leaks *leaks = &page->memory.leaks;
@@ -72,15 +88,8 @@ static void put_kept(struct html_page *page)
 		torsh_json_end_array(json);
 	}
 	torsh_json_end_array(json);
-	torsh_json_begin_array(json, "imports");
-	for (size_t i = 0; i < leaks->imports.n; i++) {
-		torsh_json_begin_array(json, NULL);
-		torsh_html_put_text(page, NULL, leaks->imports.items[i].package);
-		torsh_json_put_u64(json, NULL, leaks->imports.items[i].bytes);
-		torsh_json_put_u64(json, NULL, leaks->imports.items[i].blocks);
-		torsh_json_end_array(json);
-	}
-	torsh_json_end_array(json);
+	put_packages(page, "imports", &leaks->imports);
+	put_packages(page, "first_uses", &leaks->first_uses);
 	torsh_json_begin_array(json, "suppressed");
 	for (size_t i = 0; suppress && i < suppress->n; i++) {
 		const struct suppress_rule *rule = &suppress->rules[i];
@@ -112,6 +121,7 @@ static void put_leaks(struct html_page *page)
 	torsh_json_put_u64(json, "bookkeeping_bytes", leaks->bookkeeping_bytes);
 	torsh_json_put_u64(json, "bookkeeping_blocks", leaks->bookkeeping_blocks);
 	torsh_json_put_u64(json, "imports_bytes", leaks->imports.bytes);
+	torsh_json_put_u64(json, "first_uses_bytes", leaks->first_uses.bytes);
 	torsh_json_put_u64(json, "suppressed_bytes", leaks->suppressed_bytes);
 	torsh_json_put_u64(json, "suppressed_blocks", leaks->suppressed_blocks);
 	torsh_json_put_u64(json, "exec_bytes", leaks->exec_bytes);

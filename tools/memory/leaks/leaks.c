@@ -8,6 +8,7 @@
 #include "tools/base/containers/array.h"
 #include "tools/base/die.h"
 #include "tools/memory/leaks/bookkeeping.h"
+#include "tools/memory/leaks/first_uses.h"
 #include "tools/memory/leaks/helper_processes.h"
 #include "tools/memory/leaks/window_parts.h"
 
@@ -184,14 +185,19 @@ static struct ruling *find_rulings(struct rules *rules, const struct allocation_
 	return rulings;
 }
 
+static bool is_suppressed(const struct rules *rules, const struct ruling *ruling)
+{
+	return ruling->rule >= 0 && rules->kept_bytes[ruling->rule] <= LEAKS_KEPT_BYTES &&
+	       (!ruling->import || rules->import_bytes[ruling->import] <= LEAKS_KEPT_BYTES);
+}
+
 /* Returns whether the site is suppressed, and counts it for its rule. */
 static bool suppress_holder(struct leaks *leaks, const struct rules *rules,
 			    const struct ruling *ruling, const struct allocation_site *site)
 {
 	struct suppress_rule *rule;
 
-	if (ruling->rule < 0 || rules->kept_bytes[ruling->rule] > LEAKS_KEPT_BYTES ||
-	    (ruling->import && rules->import_bytes[ruling->import] > LEAKS_KEPT_BYTES))
+	if (!is_suppressed(rules, ruling))
 		return false;
 	rule = &rules->suppress->rules[ruling->rule];
 	rule->blocks += site->blocks;
@@ -293,8 +299,23 @@ struct decisions {
 	struct ruling *rulings;
 	const char **kept;
 	char **packages; /* names of the packages that the imports belong to */
+	char **users; /* the packages that keep them since their first use */
 	size_t n;
 };
+
+/* What keeps sites since the first use of a package, of those that nothing else left out. */
+static void decide_first_uses(struct decisions *decisions, const struct allocation_site *sites)
+{
+	bool *is_decided = torsh_need_items(NULL, 0, decisions->n, sizeof(*is_decided));
+
+	for (size_t i = 0; i < decisions->n; i++)
+		is_decided[i] = decisions->packages[i] || (decisions->kept && decisions->kept[i]) ||
+				(decisions->rulings &&
+				 is_suppressed(&decisions->rules, &decisions->rulings[i]));
+	decisions->users =
+		torsh_first_uses_find(&decisions->kinds, sites, is_decided, decisions->n);
+	free(is_decided);
+}
 
 static void decide(struct decisions *decisions, const struct leaks *leaks,
 		   const struct recorded_process *process, struct symbols *symbols,
@@ -323,9 +344,12 @@ static void decide(struct decisions *decisions, const struct leaks *leaks,
 	}
 	if (!leaks->devices)
 		decisions->kept = find_bookkeeping(process, symbols, sites, n);
-	if (!leaks->without_imports && decisions->runs.is_repeated)
+	if (!leaks->without_imports && decisions->runs.is_repeated) {
 		decisions->packages =
 			torsh_kept_imports_find(&decisions->kinds, &decisions->runs, sites, n);
+		if (process->ran_exit_handlers)
+			decide_first_uses(decisions, sites);
+	}
 }
 
 static void end_decisions(struct decisions *decisions)
@@ -333,6 +357,7 @@ static void end_decisions(struct decisions *decisions)
 	free(decisions->rulings);
 	free(decisions->kept);
 	torsh_kept_imports_free_packages(decisions->packages, decisions->n);
+	torsh_kept_imports_free_packages(decisions->users, decisions->n);
 	torsh_import_runs_end(&decisions->runs);
 	torsh_address_kinds_end(&decisions->kinds);
 	end_rules(&decisions->rules);
@@ -343,17 +368,20 @@ static bool is_left_out(struct leaks *leaks, const struct decisions *decisions, 
 			const struct allocation_site *site)
 {
 	const char *package = decisions->packages ? decisions->packages[i] : NULL;
-	bool is_suppressed;
+	const char *user = decisions->users ? decisions->users[i] : NULL;
+	bool is_ruled;
 
 	if (decisions->kept && decisions->kept[i]) {
 		keep_book(leaks, decisions->kept[i], site);
 		return true;
 	}
-	is_suppressed = decisions->rulings &&
-			suppress_holder(leaks, &decisions->rules, &decisions->rulings[i], site);
+	is_ruled = decisions->rulings &&
+		   suppress_holder(leaks, &decisions->rules, &decisions->rulings[i], site);
 	if (package)
-		torsh_kept_imports_add(&leaks->imports, site, package, is_suppressed);
-	return is_suppressed || package;
+		torsh_kept_imports_add(&leaks->imports, site, package, is_ruled);
+	if (user)
+		torsh_kept_imports_add(&leaks->first_uses, site, user, false);
+	return is_ruled || package || user;
 }
 
 /* Find the part of the site that was allocated in the window; NULL: all of it. */
@@ -439,6 +467,7 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 		leaks->bytes += leaks->processes[i].bytes;
 	}
 	torsh_kept_imports_sort(&leaks->imports);
+	torsh_kept_imports_sort(&leaks->first_uses);
 	torsh_sites_merge_stacks(&leaks->found, symbols);
 	torsh_sites_merge_alike(&leaks->found, symbols);
 	leaks->undecided.depth = leaks->found.depth;
@@ -454,6 +483,7 @@ struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct sup
 {
 	const struct kept_imports *imports = &leaks->imports;
 	struct leaks_parts parts = {.imports = imports->bytes + imports->suppressed_bytes,
+				    .first_uses = leaks->first_uses.bytes,
 				    .libraries = leaks->bookkeeping_bytes,
 				    .helpers = leaks->helpers.bytes};
 
@@ -473,5 +503,6 @@ void torsh_leaks_free(struct leaks *leaks)
 	free(leaks->processes);
 	free(leaks->bookkeeping);
 	free(leaks->imports.items);
+	free(leaks->first_uses.items);
 	*leaks = (struct leaks){0};
 }

@@ -12,7 +12,8 @@
  * What was alive when a process became another program is no leak: exec gives all memory back, and
  * a program that is about to call it has no reason to free anything.
  *
- * What the import of an installed package leaves for ever is counted apart, by package.
+ * What the import of an installed package leaves for ever is counted apart, by package, and so is
+ * what a package keeps since its first use.
  *
  * Of a device likewise: what was not freed when the process ended. What nobody freed before its
  * context was destroyed is a leak too, and also counted apart. Memory that a framework's allocator
@@ -71,10 +72,14 @@ struct leaks {
 	size_t n_bookkeeping, bookkeeping_room;
 	uint64_t bookkeeping_blocks, bookkeeping_bytes;
 	uint64_t suppressed_blocks, suppressed_bytes; /* by which rules: in suppress */
-	/* set before: what the imports of packages keep is a leak */
+	/* set before: what packages keep since their import or first use is a leak */
 	bool without_imports;
 	struct kept_imports imports; /* sorted */
-	/* when their process ended, or at an exec: found, of helpers, bookkeeping, suppressed, of imports */
+	struct kept_imports first_uses; /* sorted; no rule took any */
+	/*
+	 * when their process ended, or at an exec: found, of helpers, bookkeeping, suppressed, kept by
+	 * packages
+	 */
 	uint64_t alive_blocks, alive_bytes;
 	uint64_t exec_blocks, exec_bytes; /* of all processes */
 	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */
@@ -90,6 +95,7 @@ void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *proce
 /* What was alive and did not leak, in bytes: with the leaks it is alive_bytes. */
 struct leaks_parts {
 	uint64_t imports; /* kept by imports of packages, whatever rule took it */
+	uint64_t first_uses; /* kept by packages since their first use */
 	uint64_t interpreter; /* other blocks that built-in rules took */
 	uint64_t libraries; /* bookkeeping */
 	uint64_t rules; /* that the user's rules took */

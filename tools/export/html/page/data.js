@@ -106,6 +106,8 @@ function decodePart(data, text) {
 			kept[0] = text(kept[0]);
 		for (const kept of data.leaks.imports)
 			kept[0] = `import ${text(kept[0])}`;
+		for (const kept of data.leaks.first_uses)
+			kept[0] = `first use of ${text(kept[0])}`;
 	}
 	if (data.operators)
 		decodeTime(data, text);

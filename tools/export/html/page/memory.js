@@ -250,7 +250,7 @@ export function leakRows(data) {
 }
 
 function leaksPanel(data) {
-	const {leaks} = data, rows = leakRows(data), kept = [...leaks.bookkeeping, ...leaks.imports, ...leaks.suppressed].filter(([, size]) => size).sort((a, b) => b[1] - a[1]);
+	const {leaks} = data, rows = leakRows(data), kept = [...leaks.bookkeeping, ...leaks.imports, ...leaks.first_uses, ...leaks.suppressed].filter(([, size]) => size).sort((a, b) => b[1] - a[1]);
 	const more = [
 		{title: "A step", value: (row) => row.growth || null, text: (value) => value ? bytes(value) : "", help: "what grows from step to step"},
 		{title: "Steps", value: (row) => row.steps?.[0] ?? null, text: (value, row) => row.steps ? row.steps.join(" – ") : ""},
@@ -260,7 +260,7 @@ function leaksPanel(data) {
 			: `${bytes(leaks.bytes)} in ${plural(leaks.blocks, "block")} were not freed`)),
 		rows.length > 0 && chargedTable({tree: data.trees.merged, rows, total: leaks.bytes, label: "leaks", more}),
 		rows.length === 0 && leaks.bytes !== null && h("p", {}, "No leaks."),
-		kept.length > 0 && h("details", {}, h("summary", {}, `${bytes(leaks.bookkeeping_bytes + leaks.imports_bytes + leaks.suppressed_bytes)} more are kept on purpose, by imports, libraries and interpreters`),
+		kept.length > 0 && h("details", {}, h("summary", {}, `${bytes(leaks.bookkeeping_bytes + leaks.imports_bytes + leaks.first_uses_bytes + leaks.suppressed_bytes)} more are kept on purpose, by imports, libraries and interpreters`),
 			h("div", {class: "table-scroll"}, h("table", {}, h("tbody", {}, kept.map(([what, size, blocks]) => h("tr", {},
 				h("td", {class: "number"}, bytes(size)), h("td", {class: "number"}, plural(blocks, "block")), h("td", {class: "text code"}, what))))))));
 }

@@ -97,6 +97,7 @@ static void put_end(Torsh__Process *row, const struct target *target)
 	/* A process that announced its exit may be written before it exits. */
 	if ((!target->is_drained && !(target->end_ns && state->has_exited)) || fate == TARGET_LEFT)
 		return;
+	ROWS_SET(row, ran_exit_handlers, state->has_exited && state->exit_how == EXIT_BY_EXIT);
 	/* After an exec, the end of the process is not that of this image. */
 	ROWS_SET(row, end_ns,
 		 is_executing ? torsh_clock_to_ns(&state->clock, state->exec_stamp)

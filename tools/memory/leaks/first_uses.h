@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the code of installed packages keeps since its first use by a line of Python of the user's:
+ * tables, caches, pools. Decided by the stack and by repetition, never by the package's name.
+ *
+ * Between the allocation and the innermost of the user's frames, which is a line of Python, is code
+ * of a library. So what the user's own native code allocates stays the user's, as does what a line
+ * of the user's allocates through ctypes or cffi.
+ *
+ * Only where a process ended by exit(), and Python took its objects apart: otherwise what variables
+ * held is alive too, and can't be told from caches.
+ *
+ * A cache is filled once; what is kept again with each call is a leak. These are leaks: a stack
+ * with blocks from several steps, with many blocks below a line of Python that ran as often, or
+ * with blocks from more than half of the time of the process. More than LEAKS_KEPT_BYTES below one
+ * line of the user's are leaks too. What a line that ran once lost in a library can't be told from
+ * a cache: it is counted here.
+ */
+#ifndef TORSH_MEMORY_LEAKS_FIRST_USES_H
+#define TORSH_MEMORY_LEAKS_FIRST_USES_H
+
+#include "tools/frames/address_kinds.h"
+#include "tools/memory/allocation_sites.h"
+
+/*
+ * For each of n sites of one process the package that keeps it since its first use, "libraries"
+ * where none is named, else NULL. is_decided: sites that are left out for another reason; the
+ * result for these is NULL. The caller frees the list with torsh_kept_imports_free_packages.
+ */
+char **torsh_first_uses_find(struct address_kinds *kinds, const struct allocation_site *sites,
+			     const bool *is_decided, size_t n);
+
+#endif

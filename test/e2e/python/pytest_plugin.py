@@ -130,6 +130,62 @@ def a_limit_that_is_no_size_is_named():
                    "limit_growth calls the test again", "3 failed")
 
 
+MARKED = """
+import threading
+import unittest
+
+pytestmark = pytest.mark.limit_memory("2 MB")
+calls = []
+
+def test_is_called_once():
+    calls.append(1)
+    assert len(calls) == 1
+
+def test_of_a_marked_module():
+    bytearray(3_000_000)
+
+@pytest.mark.limit_memory("4 MB")
+def test_its_own_mark_comes_first():
+    bytearray(3_000_000)
+
+@pytest.mark.limit_memory("1 MB")
+class TestMarked:
+    def test_of_a_marked_class(self):
+        bytearray(1_500_000)
+
+@pytest.mark.limit_leaks("10 KB")
+def test_leaks_in_a_thread():
+    thread = threading.Thread(target=lambda: kept.append(bytearray(50_000)))
+    thread.start()
+    thread.join()
+
+@pytest.mark.parametrize("text", [1], ids=["a" * 300])
+def test_with_a_long_name(text):
+    bytearray(1_000_000)
+
+class TestOld(unittest.TestCase):
+    def test_of_unittest_is_not_measured(self):
+        bytearray(3_000_000)
+"""
+
+
+@case
+def marks_of_modules_classes_and_threads_are_obeyed():
+    folder = scratch("marked")
+    expect_outcome(run_tests(MARKED, "--torsh", "-Werror", "--junitxml", folder / "junit.xml"), 1, "3 failed, 4 passed",
+                   "FAILED test_it.py::test_of_a_marked_module", "FAILED test_it.py::TestMarked::test_of_a_marked_class",
+                   "FAILED test_it.py::test_leaks_in_a_thread", f"test_it.py::test_with_a_long_name[{'a' * 300}]")
+    failures = [case.findtext("failure") for case in xml.etree.ElementTree.parse(folder / "junit.xml").iter("testcase")]
+    assert any("the heap rose by 2.861 MiB in this test, limited to 1.907 MiB" in (text or "") for text in failures), failures
+
+
+@case
+def the_report_has_as_many_tests_as_are_wanted():
+    text = "@pytest.mark.parametrize('n', range(8))\ndef test_it(n):\n    bytearray(1_000_000 + n)\n\ndef test_fails():\n    assert 1 == 2\n"
+    expect_outcome(run_tests(text, "--torsh"), 1, "and 3 more tests", absent=["test_it.py::test_it[0]"])
+    expect_outcome(run_tests(text, "--torsh", "--torsh-tests", "2"), 1, "test_it[7]", "test_it[6]", "and 6 more tests", absent=["test_it[5]"])
+
+
 @case
 def the_recording_may_be_kept():
     folder = scratch("kept")

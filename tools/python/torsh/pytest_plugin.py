@@ -183,8 +183,7 @@ def _check_memory(limit, window):
 def _check_leaks(limit, window):
     if not limit or window.stayed_bytes <= limit[0]:
         return
-    lines = [f"{size_text(window.stayed_bytes)} in {window.stayed_blocks} blocks stayed of this test, "
-             f"limited to {size_text(limit[0])}:"]
+    lines = [f"{size_text(window.stayed_bytes)} stayed of this test, limited to {size_text(limit[0])}:"]
     shown = [line for line in window.lines[:_LINES_MAX] if line["bytes"] * 100 >= window.stayed_bytes]
     lines += [f"{size_text(line['bytes']):>12}  {line['file']}:{line['line']} {line['function']}" for line in shown]
     rest = window.lines[len(shown):]

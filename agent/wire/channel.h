@@ -112,7 +112,7 @@ struct channel_text {
 /* What a program requests of the writer by torsh.h. Windows are described at channel_memory. */
 enum channel_call_verb {
 	CALL_MEMORY = 1, /* the figures of a window */
-	CALL_MEMORY_BEGIN, /* open a window */
+	CALL_MEMORY_BEGIN, /* open a window; CALL_WITH_SITES: record what is live at its peak */
 	CALL_MEMORY_END, /* the figures of a window, which ends */
 	CALL_MEMORY_RESET, /* begin the window anew; the figures are those from before */
 	CALL_PAUSE, /* of the whole session */
@@ -124,6 +124,7 @@ enum channel_call_verb {
 	CALL_LEAKS, /* what this process allocated since the mark call_argument and has */
 };
 
+#define CALL_WITH_SITES 1u
 #define CHANNEL_ARGUMENT_BYTES 256u
 #define CHANNEL_PATH_BYTES 4096u
 

@@ -109,6 +109,7 @@ EXPORT void torsh_v1_step(const char *name, uint64_t number)
 /* The verbs of torsh.h are those of the channel. */
 _Static_assert((int)TORSH_CALL_RESUME_ == (int)CALL_RESUME &&
 		       (int)TORSH_CALL_LEAKS_ == (int)CALL_LEAKS &&
+		       TORSH_WITH_SITES_ == CALL_WITH_SITES &&
 		       (int)TORSH_CALL_MEMORY_ == (int)CALL_MEMORY,
 	       "torsh.h and the channel number alike");
 

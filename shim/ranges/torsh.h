@@ -65,6 +65,7 @@ struct torsh_memory {
 };
 
 #define TORSH_NO_AGENT_ 38 /* ENOSYS */
+#define TORSH_WITH_SITES_ 1u
 
 enum torsh_call_ {
 	TORSH_CALL_MEMORY_ = 1,
@@ -280,6 +281,16 @@ static inline int torsh_memory_read(uint32_t window, struct torsh_memory *memory
 static inline int torsh_memory_begin(struct torsh_memory *memory)
 {
 	return torsh_memory_call_(TORSH_CALL_BEGIN_, 0, memory);
+}
+
+/*
+ * Likewise, and the recording keeps what is live at the window's highest moment, exactly. In a range
+ * that is around the window, `torsh peak --region NAME` shows it by line; torsh_snapshot has it once
+ * the window is closed. At most 16 such windows are open at one time, and the latest 16 kept.
+ */
+static inline int torsh_memory_begin_with_lines(struct torsh_memory *memory)
+{
+	return torsh_memory_call_(TORSH_CALL_BEGIN_, TORSH_WITH_SITES_, memory);
 }
 
 /* Read a window for the last time, and close it. Returns 0 or -errno. */

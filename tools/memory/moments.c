@@ -94,6 +94,41 @@ static void put_kept(struct memory_moments *moments)
 	torsh_sparse_array_destroy(&usages.by_stack);
 }
 
+static void put_window_peaks(struct memory_moments *moments)
+{
+	const struct recorded_process *process = moments->process;
+
+	for (size_t i = 0; i < process->n_window_peaks; i++) {
+		const struct recorded_moment *peak = &process->window_peaks[i];
+		uint64_t bytes = 0, blocks = 0;
+
+		for (size_t k = 0; k < peak->n_usages; k++) {
+			bytes += peak->usages[k].bytes;
+			blocks += peak->usages[k].blocks;
+		}
+		if (bytes != peak->bytes || blocks != peak->blocks)
+			moments->n_damaged++;
+		else
+			put(moments, &(struct memory_moment){.kind = MEMORY_AT_WINDOW,
+							     .at_ns = peak->at_ns,
+							     .bytes = bytes,
+							     .blocks = blocks,
+							     .index = i});
+	}
+}
+
+static void collect_window_peak(struct allocation_sites *sites,
+				const struct recorded_process *process, size_t index)
+{
+	const struct recorded_moment *peak = &process->window_peaks[index];
+
+	for (size_t i = 0; i < peak->n_usages; i++)
+		torsh_sites_add(sites, &(struct allocation_site){.process = process,
+								 .stack = peak->usages[i].stack,
+								 .bytes = peak->usages[i].bytes,
+								 .blocks = peak->usages[i].blocks});
+}
+
 static void collect_kept(struct allocation_sites *sites, const struct recorded_process *process,
 			 size_t index)
 {
@@ -135,6 +170,7 @@ void torsh_memory_moments_make(struct memory_moments *moments,
 		return;
 	put(moments, &(struct memory_moment){.kind = MEMORY_AT_START, .at_ns = process->start_ns});
 	put_kept(moments);
+	put_window_peaks(moments);
 	put(moments, &(struct memory_moment){.kind = MEMORY_AT_PEAK,
 					     .at_ns = heap->peak_ns,
 					     .bytes = heap->peak_bytes,
@@ -162,6 +198,9 @@ void torsh_memory_moment_sites(struct allocation_sites *sites, const struct memo
 		return;
 	case MEMORY_AT_END:
 		torsh_sites_collect(sites, moments->process, SITES_CURRENT);
+		return;
+	case MEMORY_AT_WINDOW:
+		collect_window_peak(sites, moments->process, moment->index);
 		return;
 	default:
 		collect_kept(sites, moments->process, moment->index);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The moments of a process at which its heap is known by stack: its start, its peak, its end, and
- * those that the writer kept: at regular times, at ends of steps, at marks of the program.
+ * those that the writer kept: at regular times, at ends of steps, at marks of the program, and the
+ * peaks of windows that the program opened.
  */
 #ifndef TORSH_MEMORY_MOMENTS_H
 #define TORSH_MEMORY_MOMENTS_H
@@ -11,7 +12,8 @@
 /* KIND(NAME, name) */
 #define MEMORY_MOMENT_KINDS \
 	KIND(START, start)  \
-	KIND(TIME, time) KIND(STEP, step) KIND(MARK, mark) KIND(PEAK, peak) KIND(END, end)
+	KIND(TIME, time)    \
+	KIND(STEP, step) KIND(MARK, mark) KIND(PEAK, peak) KIND(WINDOW, window) KIND(END, end)
 
 enum memory_moment_kind {
 #define KIND(NAME, name) MEMORY_AT_##NAME,
@@ -28,7 +30,7 @@ struct memory_moment {
 	const char *mark; /* its name; NULL: this is no mark, or the name is not known */
 	bool has_step;
 	uint64_t step; /* that ended */
-	size_t index; /* of the process's moments, where the writer kept it */
+	size_t index; /* of the process's moments or window_peaks, where the writer kept it */
 };
 
 struct memory_moments {

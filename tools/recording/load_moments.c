@@ -40,24 +40,29 @@ static bool are_columns_equal(const Torsh__Moments *row)
 	return n_stacks == row->n_stack;
 }
 
+static void load_usage(struct recording *recording, const struct recorded_process *process,
+		       struct recorded_moment *moment, const struct recorded_moment_usage *usage)
+{
+	if (usage->stack >= STACKS_MAX) {
+		recording->n_bad_rows++;
+		return;
+	}
+	if (!torsh_load_can_walk(recording, process, usage->stack))
+		return;
+	moment->usages = torsh_array_reserve(moment->usages, moment->n_usages, &moment->usages_room,
+					     sizeof(*moment->usages));
+	moment->usages[moment->n_usages++] = *usage;
+}
+
 static void load_stacks(struct recording *recording, const struct recorded_process *process,
 			struct recorded_moment *moment, const Torsh__Moments *row, size_t first,
 			size_t n)
 {
-	for (size_t i = first; i < first + n; i++) {
-		if (row->stack[i] >= STACKS_MAX) {
-			recording->n_bad_rows++;
-			continue;
-		}
-		if (!torsh_load_can_walk(recording, process, row->stack[i]))
-			continue;
-		moment->usages = torsh_array_reserve(moment->usages, moment->n_usages,
-						     &moment->usages_room, sizeof(*moment->usages));
-		moment->usages[moment->n_usages++] =
-			(struct recorded_moment_usage){.stack = row->stack[i],
-						       .bytes = row->stack_bytes[i],
-						       .blocks = row->stack_blocks[i]};
-	}
+	for (size_t i = first; i < first + n; i++)
+		load_usage(recording, process, moment,
+			   &(struct recorded_moment_usage){.stack = row->stack[i],
+							   .bytes = row->stack_bytes[i],
+							   .blocks = row->stack_blocks[i]});
 }
 
 void torsh_load_moments(struct recording *recording, const Torsh__Moments *row)
@@ -87,4 +92,46 @@ void torsh_load_moments(struct recording *recording, const Torsh__Moments *row)
 		moment->blocks = row->blocks[i];
 		load_stacks(recording, process, moment, row, at, row->n_stacks[i]);
 	}
+}
+
+/* Returns the peak with that number, and creates it if it is new; NULL: there are too many. */
+static struct recorded_moment *take_window_peak(struct recorded_process *process, uint32_t number)
+{
+	for (size_t i = 0; i < process->n_window_peaks; i++) {
+		if (process->window_peaks[i].number == number)
+			return &process->window_peaks[i];
+	}
+	if (process->n_window_peaks == MOMENTS_MAX)
+		return NULL;
+	process->window_peaks =
+		torsh_array_reserve(process->window_peaks, process->n_window_peaks,
+				    &process->window_peaks_room, sizeof(*process->window_peaks));
+	process->window_peaks[process->n_window_peaks] = (struct recorded_moment){.number = number};
+	return &process->window_peaks[process->n_window_peaks++];
+}
+
+void torsh_load_window_peak(struct recording *recording, const Torsh__WindowPeak *row)
+{
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
+	struct recorded_moment *peak;
+
+	if (!process)
+		return;
+	peak = row->n_stack_bytes == row->n_stack && row->n_stack_blocks == row->n_stack
+		       ? take_window_peak(process, row->number)
+		       : NULL;
+	if (!peak) {
+		recording->n_bad_rows++;
+		return;
+	}
+	if (!row->piece)
+		peak->n_usages = 0;
+	peak->at_ns = row->at_ns;
+	peak->bytes = row->bytes;
+	peak->blocks = row->blocks;
+	for (size_t i = 0; i < row->n_stack; i++)
+		load_usage(recording, process, peak,
+			   &(struct recorded_moment_usage){.stack = row->stack[i],
+							   .bytes = row->stack_bytes[i],
+							   .blocks = row->stack_blocks[i]});
 }

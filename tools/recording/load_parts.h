@@ -78,6 +78,7 @@ void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row
 
 /* Load a Moments row. */
 void torsh_load_moments(struct recording *recording, const Torsh__Moments *row);
+void torsh_load_window_peak(struct recording *recording, const Torsh__WindowPeak *row);
 
 /* Load a Threads row. */
 void torsh_load_threads(struct recording *recording, const Torsh__Threads *row);

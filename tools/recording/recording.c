@@ -73,6 +73,9 @@ static void destroy_process(struct recorded_process *process)
 	for (size_t i = 0; i < process->n_moments; i++)
 		free(process->moments[i].usages);
 	free(process->moments);
+	for (size_t i = 0; i < process->n_window_peaks; i++)
+		free(process->window_peaks[i].usages);
+	free(process->window_peaks);
 	for (size_t i = 0; i < process->n_threads; i++)
 		free(process->threads[i].name);
 	free(process->threads);

@@ -292,6 +292,9 @@ struct recorded_process {
 	struct recorded_rows mappings; /* struct recorded_mapping */
 	struct recorded_moment *moments; /* in the order of their numbers */
 	size_t n_moments, moments_room;
+	/* the program's windows at their highest; each has all its stacks */
+	struct recorded_moment *window_peaks;
+	size_t n_window_peaks, window_peaks_room;
 	struct recorded_thread *threads;
 	size_t n_threads, threads_room;
 	struct recorded_sample *series;

@@ -123,6 +123,25 @@ def a_moment_that_nobody_marked_is_refused():
 
 
 @case
+def a_programs_windows_have_their_highest_moment():
+    """Exact by function and in all, in a snapshot and in the recording: windows overlap, two threads allocate."""
+    folder = scratch("windows")
+    result, output = record([PROGRAMS / "window_peaks", folder])
+    expect_equal(result.returncode, 0, f"status ({result.stderr})")
+    truth, peaks = collections.defaultdict(dict), {}
+    for line in result.stdout.decode().splitlines():
+        window, function, *numbers = line.split()
+        truth[window][function] = int(numbers[0]), int(numbers[1])
+        peaks[window] = int(numbers[2])
+    for recording in (folder / "now.torsh", output):
+        for window, keepers in truth.items():
+            report = moments("--region", window, output=recording)
+            expect_equal(by_keeper(report), known(keepers), f"what was live in {window}")
+            expect_equal((report["bytes"], sum(site["bytes"] for site in report["holders"])), (peaks[window],) * 2, f"peak of {window}")
+    assert "the highest moment of a window of the program" in torsh("peak", output, "--region", "w0"), "the kind of the moment"
+
+
+@case
 def steps_end_at_moments():
     script = "import torsh\nkept = []\nfor i in range(20):\n    torsh.step(i)\n    kept.append(bytearray(100000))\n"
     result, output = record([sys.executable, "-c", script], env={"PYTHONPATH": ROOT / "tools/python", "PYTHONDONTWRITEBYTECODE": 1})

@@ -38,6 +38,8 @@ for _ in range(2):  # what the first round caches is there in the second one
 put("inner", inner.peak_bytes, inner.stayed_bytes, inner.stayed_blocks, inner.lines)
 put("outer", outer.peak_bytes, outer.stayed_bytes, outer.stayed_blocks,
     [(row["bytes"], row["blocks"], os.path.basename(row["file"]), row["line"], row["function"]) for row in outer.lines if row["bytes"] > 1000])
+put("at peak", [(row["bytes"], row["blocks"], row["line"]) for row in outer.peak_lines if row["function"] == "keep"],
+    sum(row["bytes"] for row in outer.peak_lines) <= outer.begin_bytes + outer.peak_bytes, inner.peak_lines)
 put("frame", [row for row in outer.frame() if row["bytes"] > 1000] and sorted(outer.frame()[0]))
 torsh.mark("here")
 keep(199_999)
@@ -80,6 +82,7 @@ def figures_are_exact_and_have_lines():
         "peak": [1_000_000, True, 0],
         "inner": [5_000_000, 2_000_000, 1, []],
         "outer": [5_000_000, 100_000, 1, [[100_000, 1, "app.py", at, "keep"]]],
+        "at peak": [[[2_000_000, 1, at]], True, []],
         "frame": [["blocks", "bytes", "file", "function", "line"]],
         "since": [[[200_000, at]]],
         "pause": [True, False, True, False],
@@ -96,7 +99,7 @@ def figures_are_exact_and_have_lines():
 @case
 def without_the_agent_there_is_nothing():
     out, _ = run_program(lambda command: (run(command, {**clean_environment(), **ENVIRONMENT}), None))
-    expect_equal(out, {"current": [0], "peak": [0, False, 0], "inner": [0, 0, 0, []], "outer": [0, 0, 0, []], "frame": [[]],
+    expect_equal(out, {"current": [0], "peak": [0, False, 0], "inner": [0, 0, 0, []], "outer": [0, 0, 0, []], "at peak": [[], True, []], "frame": [[]],
                        "since": [[]], "pause": [False] * 4, "snapshot": [None, None], "export": [None], "threads": [8, False],
                        "configure": ["0", "wait:1,active:2"]}, "what the program read")
 

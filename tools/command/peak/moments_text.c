@@ -26,6 +26,9 @@ static const char *put_moment(const struct memory_moment *moment, char *out)
 		snprintf(what, sizeof(what), "the mark \"%.100s\", ",
 			 moment->mark ? moment->mark : "");
 		break;
+	case MEMORY_AT_WINDOW:
+		snprintf(what, sizeof(what), "the highest moment of a window of the program, ");
+		break;
 	case MEMORY_AT_STEP:
 		if (moment->has_step)
 			snprintf(what, sizeof(what), "the end of step %" PRIu64 ", ", moment->step);

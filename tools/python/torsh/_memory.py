@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MEMORY, _BEGIN, _END, _RESET, _PAUSE, _RESUME = 1, 2, 3, 4, 5, 6
 _EALREADY = 114
+_WITH_SITES = 1
 
 
 class _Memory(ctypes.Structure):
@@ -130,9 +131,18 @@ def leaks_since(mark: str, min_bytes: int = 0) -> "list[dict]":
 def _lines(recording, min_bytes=0, **window):
     import os
 
-    report = recording.read("leaks", limit=0, pid=os.getpid(), min_bytes=min_bytes, **window)
+    return _by_line(recording.read("leaks", limit=0, pid=os.getpid(), min_bytes=min_bytes, **window)["leaks"])
+
+
+def _peak_lines(recording, region):
+    import os
+
+    return _by_line(recording.read("peak", limit=0, pid=os.getpid(), region=region)["holders"])
+
+
+def _by_line(sites):
     lines = {}
-    for leak in report["leaks"]:
+    for leak in sites:
         stack = leak["stack"]
         if any(_is_own(frame) for frame in stack):
             continue
@@ -172,10 +182,10 @@ def _to_frame(rows):
 class memory:
     """
     A window over this process's heap: `with torsh.memory() as m:`. Afterwards m.peak_bytes is how far the heap rose
-    above its size at the begin, m.stayed_bytes and m.stayed_blocks what it has more than then (negative: less), and
-    m.lines what was allocated in the window and is still there, by line. Windows may be nested and overlap; what
-    other threads do counts. lines=False saves the snapshot that m.lines takes at the end. Without the agent all
-    are 0 and empty.
+    above its size at the begin, m.stayed_bytes and m.stayed_blocks what it has more than then (negative: less),
+    m.lines what was allocated in the window and is still there, by line, and m.peak_lines all that was alive when it
+    was highest, by line. Windows may be nested and overlap; what other threads do counts. lines=False saves the
+    snapshot that the lines are read from. Without the agent all are 0 and empty.
     """
 
     def __init__(self, name: "str | None" = None, lines: bool = True) -> None:
@@ -187,13 +197,14 @@ class memory:
         self._is_open, self._range = False, 0
         self._recording: "Recording | None" = None
         self._found: "list[dict] | None" = None
+        self._found_at_peak: "list[dict] | None" = None
 
     def __enter__(self) -> "memory":
         if self._has_lines and _entry is not None:
             import torsh
 
             self._range = torsh.range_start(self.name)
-        self._is_open = _call(_BEGIN, 0, self._memory) == 0
+        self._is_open = _call(_BEGIN, _WITH_SITES if self._range else 0, self._memory) == 0
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -215,8 +226,17 @@ class memory:
         """What stayed allocated, by line, the largest first: dictionaries with bytes, blocks, function, file, line, stack."""
         if self._found is None:
             self._found = _lines(self._recording, region=self.name) if self._recording else []
-            self._recording = None
         return self._found
+
+    @property
+    def peak_lines(self) -> "list[dict]":
+        """
+        What was alive at the highest moment, by line, the largest first: dictionaries as of lines. Their bytes are
+        begin_bytes + peak_bytes, less what this module itself holds.
+        """
+        if self._found_at_peak is None:
+            self._found_at_peak = _peak_lines(self._recording, self.name) if self._recording else []
+        return self._found_at_peak
 
     def frame(self) -> object:
         """m.lines without the stacks: a DataFrame of pandas or polars where one is installed, else dictionaries."""

@@ -26,6 +26,7 @@ void torsh_heap_destroy(struct heap *heap)
 	free(heap->sites);
 	free(heap->ended);
 	torsh_moments_destroy(&heap->moments);
+	torsh_window_peaks_destroy(&heap->window_peaks);
 	*heap = (struct heap){0};
 }
 
@@ -73,6 +74,8 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 		site->is_touched = true;
 		torsh_moments_touch(&heap->moments, number);
 	}
+	if (__builtin_expect(heap->window_peaks.n_open != 0, 0))
+		torsh_window_peaks_note(heap, number, n, bytes);
 	if (__builtin_expect(heap->session_heap != NULL, 0))
 		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n,
 					bytes);

@@ -28,6 +28,7 @@
 #include "tools/writer/fold/scopes.h"
 #include "tools/writer/fold/tables/small_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
+#include "tools/writer/fold/tables/window_peaks.h"
 
 #define HEAP_SIZE_CLASSES 65u
 #define HEAP_SCOPES_DIFFER UINT32_MAX
@@ -106,6 +107,7 @@ struct heap {
 		uint64_t blocks, bytes;
 	} lifetimes[HEAP_SIZE_CLASSES];
 	struct moments moments;
+	struct window_peaks window_peaks;
 };
 
 /*

@@ -135,6 +135,8 @@ static void mark_all_changed(struct process_state *state)
 		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
 	for (uint32_t i = 0; i < heap->moments.n; i++)
 		heap->moments.items[i].is_changed = true;
+	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++)
+		heap->window_peaks.kept[i].is_changed = heap->window_peaks.kept[i].number != 0;
 	for (uint32_t i = 0; i < state->n_threads; i++)
 		state->threads[i].is_changed = true;
 }
@@ -145,6 +147,8 @@ static void mark_all_written(struct process_state *state)
 		state->heap.sites[i].is_changed = false;
 	for (uint32_t i = 0; i < state->heap.moments.n; i++)
 		state->heap.moments.items[i].is_changed = false;
+	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++)
+		state->heap.window_peaks.kept[i].is_changed = false;
 	for (uint32_t i = 0; i < state->n_threads; i++)
 		state->threads[i].is_changed = false;
 }

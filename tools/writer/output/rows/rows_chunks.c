@@ -155,6 +155,28 @@ static void put_moments(struct totals *totals)
 		PUT_TABLE(totals, moments, row, &totals->moments_memory);
 }
 
+static void put_window_peak(struct totals *totals, const struct window_peak *peak)
+{
+	Torsh__WindowPeak row = TORSH__WINDOW_PEAK__INIT, *rows = &row;
+	struct rows_memory memory = {0};
+	uint32_t next = 0;
+
+	do {
+		next = torsh_rows_put_window_peak(rows, &memory, totals->target, peak, next);
+		PUT_TABLE(totals, window_peak, rows, &memory);
+	} while (next < peak->n_sites);
+}
+
+static void put_window_peaks(struct totals *totals)
+{
+	const struct window_peaks *peaks = &totals->target->state.heap.window_peaks;
+
+	for (uint32_t i = 0; i < WINDOW_PEAKS_KEPT; i++) {
+		if (peaks->kept[i].is_changed)
+			put_window_peak(totals, &peaks->kept[i]);
+	}
+}
+
 #undef PUT_TABLE
 
 /* The last rows of the tables, and everything that is not a table. */
@@ -215,6 +237,7 @@ void torsh_rows_append_totals(struct recording_file *file, struct target *target
 	put_mappings(&totals);
 	put_growth(&totals);
 	put_moments(&totals);
+	put_window_peaks(&totals);
 	put_rest(&totals);
 	torsh_rows_free(&totals.sites_memory);
 	torsh_rows_free(&totals.threads_memory);

@@ -133,6 +133,14 @@ bool torsh_rows_put_moments(Torsh__Moments *row, struct rows_memory *memory,
 			    const struct target *target, uint64_t *next);
 
 /*
+ * Put at most ROWS_TOTALS sites of a window's peak, from number first on. Returns the number of the
+ * next one.
+ */
+uint32_t torsh_rows_put_window_peak(Torsh__WindowPeak *row, struct rows_memory *memory,
+				    const struct target *target, const struct window_peak *peak,
+				    uint32_t first);
+
+/*
  * Copy the ring consumers' current values of running threads into the thread rows; changed rows are
  * marked.
  */

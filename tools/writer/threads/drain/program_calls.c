@@ -58,6 +58,11 @@ void torsh_program_call_answer(struct target *target, const struct program_call 
 	int result = torsh_memory_windows_call(&target->windows, &target->state.heap.tracker,
 					       call->verb, call->window, &memory);
 
+	if (!result && call->verb == CALL_MEMORY_BEGIN && call->window == CALL_WITH_SITES)
+		torsh_window_peaks_begin(&target->state.heap, memory.window,
+					 target->state.last_stamp);
+	if (!result && call->verb == CALL_MEMORY_END)
+		torsh_window_peaks_end(&target->state.heap, call->window);
 	target->view.header->call_memory = memory;
 	torsh_program_call_reply(target, call, result);
 }

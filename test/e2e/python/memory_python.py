@@ -7,6 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
+from environments import environment_python  # noqa: E402
 from timeline import timeline  # noqa: E402
 
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "tools/python"), "PYTHONDONTWRITEBYTECODE": "1", "TORSH": str(TORSH)}
@@ -102,6 +103,29 @@ def without_the_agent_there_is_nothing():
     expect_equal(out, {"current": [0], "peak": [0, False, 0], "inner": [0, 0, 0, []], "outer": [0, 0, 0, []], "at peak": [[], True, []], "frame": [[]],
                        "since": [[]], "pause": [False] * 4, "snapshot": [None, None], "export": [None], "threads": [8, False],
                        "configure": ["0", "wait:1,active:2"]}, "what the program read")
+
+
+FRAMES = """\
+import torsh
+kept = []
+with torsh.memory() as m:
+    kept.append(bytearray(1_999_999))
+    bytearray(2_999_999)
+with torsh.memory(lines=False) as nothing:
+    pass
+for frame in (m.frame(), m.frame(at_peak=True), nothing.frame()):
+    print(type(frame).__module__.split(".")[0], list(frame.columns), [n for n in frame["bytes"] if n % 1_000_000 == 0])
+"""
+
+
+@case
+@needs("popular")
+def frames_are_of_pandas():
+    python = environment_python("popular")
+    result, _ = record([python, "-c", FRAMES], env=ENVIRONMENT)
+    columns = "pandas ['bytes', 'blocks', 'function', 'file', 'line']"
+    expect_equal((result.returncode, result.stdout.decode().splitlines()),
+                 (0, [f"{columns} [2000000]", f"{columns} [3000000, 2000000]", f"{columns} []"]), f"frames ({result.stderr})")
 
 
 main()

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from environments import environment_python  # noqa: E402
+from environments import environment_python, torch_python  # noqa: E402
 from harness import *  # noqa: E402,F403
 
 all_need("pytest")
@@ -29,10 +29,10 @@ CELLS = [KEEP, "%%torsh peak\nfor _ in range(3):\n    x = bytearray(1_999_999)\n
          "%%torsh leaks\n1 / 0\n", "%%torsh stacks\n1\n", "kept[0][:3]"]
 
 
-def run_cells(runner):
-    variables = {"PYTHONPATH": str(ROOT / "tools/python"), "PYTHONDONTWRITEBYTECODE": "1", "TORSH": str(TORSH),
+def run_cells(runner, cells=CELLS, python=None, path=()):
+    variables = {"PYTHONPATH": ":".join(map(str, (ROOT / "tools/python", *path))), "PYTHONDONTWRITEBYTECODE": "1", "TORSH": str(TORSH),
                  "IPYTHONDIR": str(scratch("ipython"))}
-    result = runner([environment_python("pytest"), "-c", PROGRAM, json.dumps(CELLS)], variables)
+    result = runner([python or environment_python("pytest"), "-c", PROGRAM, json.dumps(cells)], variables)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()})")
     return json.loads(result.stdout.decode().splitlines()[-1])
 
@@ -47,6 +47,21 @@ def a_cell_is_reported():
     assert ops_of[1][0][0].startswith("0 operators of PyTorch ran"), ops_of
     assert "ZeroDivisionError" in failed[0] and "leaks, peak, ops" in unknown[0], (failed, unknown)
     assert plain[0] == "None", plain
+
+
+@case
+@needs("torch")
+def operators_of_a_cell_are_counted():
+    """PyTorch's Python, with the packages of the other environment behind its own."""
+    places = run([environment_python("pytest"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], os.environ)
+    cells = ["import torch\ntorch.ones(2) @ torch.ones(2)\n",
+             "%%torsh ops\nfor _ in range(3):\n    torch.mm(torch.ones(4, 4), torch.ones(4, 4))\n", "%%torsh ops\ntorch.ones(3) + 1\n"]
+    found = run_cells(lambda command, env: record(command, env=env)[0], cells, torch_python(), [places.stdout.decode().strip()])
+    expect_equal([cell[0] for cell in found], ["None"] * 3, "errors")
+    first, second = ({row.split()[-1]: int(row.split()[1]) for row in cell[1][-1][0].splitlines()[2:]} for cell in found[1:])
+    expect_equal((first["aten::mm"], first["aten::ones"], "aten::add" in first), (3, 6, False), "calls in the first cell")
+    expect_equal((second["aten::add"], second["aten::ones"], "aten::mm" in second), (1, 1, False), "calls in the second cell")
+    assert "<td>aten::mm</td>" in found[1][1][-1][1], found[1]
 
 
 @case

@@ -170,13 +170,14 @@ def _frame_of_user(stack):
     return next(iter(own or python or stack), {"file": None, "line": None, "function": None})
 
 
-def _to_frame(rows):
+def _to_frame(lines):
+    columns = {name: [line[name] for line in lines] for name in ("bytes", "blocks", "function", "file", "line")}
     for name in ("pandas", "polars"):
         try:
-            return __import__(name).DataFrame(rows)
+            return __import__(name).DataFrame(columns)
         except ImportError:
             pass
-    return rows
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
 class memory:
@@ -238,6 +239,9 @@ class memory:
             self._found_at_peak = _peak_lines(self._recording, self.name) if self._recording else []
         return self._found_at_peak
 
-    def frame(self) -> object:
-        """m.lines without the stacks: a DataFrame of pandas or polars where one is installed, else dictionaries."""
-        return _to_frame([{key: value for key, value in line.items() if key != "stack"} for line in self.lines])
+    def frame(self, at_peak: bool = False) -> object:
+        """
+        m.lines, or m.peak_lines, without the stacks: a DataFrame of pandas or polars where one is installed, else
+        dictionaries.
+        """
+        return _to_frame(self.peak_lines if at_peak else self.lines)

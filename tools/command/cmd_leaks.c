@@ -5,6 +5,7 @@
 #include "tools/command/leaks/leaks_view.h"
 #include "tools/command/reading.h"
 #include "tools/report/device_report.h"
+#include "tools/memory/growth_window.h"
 #include "tools/report/growth_report.h"
 #include "tools/frames/folded_stack.h"
 
@@ -25,7 +26,8 @@ static const char doc[] =
 	"they have in common counts. A recording has the times of a stack's oldest and youngest live "
 	"block, and after the program's first mark, region or step those of the blocks in between: in "
 	"at most 512 groups for a stack and 16,384 for a process. Where these don't decide whether "
-	"blocks were allocated in the window, they are shown apart, as undecided.";
+	"blocks were allocated in the window, they are shown apart, as undecided. With --growth a window "
+	"is the steps that it overlaps, and what was allocated in it and alive at the end.";
 
 enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE, KEY_KEPT };
 
@@ -72,6 +74,31 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	}
 }
 
+/* To the steps that the window overlaps and that have ended. */
+static void restrict_growth(const struct read_options *options, const struct reading *reading)
+{
+	struct windows windows;
+	struct prepass prepass;
+
+	torsh_prepass_make(&prepass, reading->recording, reading->processes, reading->n_processes);
+	torsh_windows_make(&windows, &options->window, reading->recording, reading->processes,
+			   reading->n_processes);
+	for (size_t i = 0; i < prepass.n; i++) {
+		struct recorded_process *process = reading->processes[i];
+		struct steps *steps = &prepass.items[i].steps;
+
+		if (process->live.n && !process->has_exact_times)
+			torsh_die(
+				"%s was made by an older version of torsh: it doesn't have the times of "
+				"blocks that --growth takes in a window",
+				reading->recording->path);
+		steps->n -= steps->n != 0;
+		torsh_growth_restrict(process, steps, &windows.items[i]);
+	}
+	torsh_windows_free(&windows);
+	torsh_prepass_free(&prepass);
+}
+
 static void show_growth(const struct read_options *options, const struct reading *reading)
 {
 	struct growth growth = {.found.depth = options->depth,
@@ -85,6 +112,8 @@ static void show_growth(const struct read_options *options, const struct reading
 		.max_rows = options->has_depth ? 0 : FOLDED_ROWS,
 	};
 
+	if (options->window.is_some)
+		restrict_growth(options, reading);
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
 	torsh_sites_merge_stacks(&growth.found, reading->symbols);
 	torsh_sites_merge_alike(&growth.found, reading->symbols);
@@ -157,9 +186,6 @@ int torsh_command_leaks(int argc, char **argv)
 	struct own_choice choice = {0};
 
 	torsh_options_parse_window(argc, argv, doc, own_options, parse_own, &choice, &options);
-	if (choice.is_growth && options.window.is_some)
-		torsh_die(
-			"--growth compares all steps of a run: it can't be restricted to a window");
 	torsh_reading_open(&reading, &options);
 	if (choice.is_growth)
 		show_growth(&options, &reading);

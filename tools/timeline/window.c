@@ -257,6 +257,13 @@ bool torsh_window_has(const struct time_window *window, uint64_t at_ns)
 	return i < window->n && window->spans[i].from_ns <= at_ns;
 }
 
+bool torsh_window_overlaps(const struct time_window *window, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t i = span_after(window, from_ns);
+
+	return i < window->n && window->spans[i].from_ns < to_ns;
+}
+
 /* Returns the span that certainly contains the time, or n. */
 static size_t certain_span(const struct time_window *window, uint64_t at_ns)
 {

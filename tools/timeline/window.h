@@ -62,6 +62,9 @@ void torsh_windows_free(struct windows *windows);
 /* Returns true if the window contains the time. */
 bool torsh_window_has(const struct time_window *window, uint64_t at_ns);
 
+/* Returns true if the window contains some of the time from from_ns on, before to_ns. */
+bool torsh_window_overlaps(const struct time_window *window, uint64_t from_ns, uint64_t to_ns);
+
 /*
  * Returns the part of n blocks that were allocated in a window, of which only the times of the
  * first and the last one are known. WINDOW_HAS_SOME: perhaps none or all of them.

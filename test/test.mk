@@ -42,7 +42,7 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka -lcjson $(TOOL_LIBS)
 
 # Compare with headers that are not needed to build: without them they are skipped.
-$(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
+$(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %) $(CUDA_CRT_FLAGS)
 
 # Write recordings for tests of the readers.
 $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(MANY_SITES): $(TEST)/%: test/lib/recordings/%.c $(TOOL_LIB) $(BUILD)/flags
@@ -152,7 +152,7 @@ demo-gpu-sim: ## record a program and a PyTorch training on simulated CUDA, and 
 	@$(MAKE) --no-print-directory run-demo-gpu-sim
 
 run-demo-gpu-sim: all simcuda
-	@BUILD=$(BUILD) PYTHON=$(PYTHON) CC='$(CC)' CUDA_INCLUDE=$(CUDA_INCLUDE) test/demo/device/run
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) CC='$(CC)' CUDA_INCLUDE=$(CUDA_INCLUDE) CUDA_CRT=$(CUDA_CRT) test/demo/device/run
 
 platforms: ## as root: build and check what is committed in bare roots of Debian and Ubuntu (SUITES), and print a table
 	@test/platforms/run $(SUITES)

@@ -12,6 +12,12 @@ CUDNN_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-pa
 	build/venv/lib/python3*/site-packages/nvidia/cudnn/include/cudnn.h \
 	$(CUDA_INCLUDE)cudnn.h /usr/include/cudnn.h)))
 
+# Headers of the compiler (crt/), which the wheels of CUDA 13 lack: those of Triton's wheel, which PyTorch brings, unless others
+# are there.
+CUDA_CRT ?= $(if $(wildcard $(CUDA_INCLUDE)crt/host_defines.h),,$(firstword $(wildcard \
+	$(foreach venv,$(BUILD)/venv build/venv,$(venv)/lib/python3*/site-packages/triton/backends/nvidia/include/))))
+CUDA_CRT_FLAGS := $(CUDA_CRT:%=-idirafter %)
+
 # Those of CUDA 12, one folder for each of its packages: of a PyTorch of that time (make test TORCH=2.3.1), or by themselves,
 # without cuBLAS's (test/python/environment cuda12).
 cuda12_include = $(firstword $(dir $(wildcard build/venv-*/lib/python3*/site-packages/nvidia/$(1)/include/$(2) \
@@ -32,7 +38,8 @@ simcuda_objects = $(patsubst %.c,$(SIMCUDA)/%.o,$(call simcuda_sources,$(1)))
 
 # Everything but what needs no header of CUDA's. What has no toolkit's version in its name is made with CUDA_INCLUDE, which
 # stands for the driver's; the rest is made for each toolkit, with its headers.
-SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -Wno-unused-parameter -MMD -MP
+SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -Wno-unused-parameter \
+	$(CUDA_CRT_FLAGS) -MMD -MP
 SIMCUDA_INCLUDES := $(CUDA_INCLUDE) $(NCCL_INCLUDE)
 SIMCUDA_INCLUDES_13 := $(CUDA_INCLUDE) $(CUDNN_INCLUDE)
 SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE) $(CUDNN12_INCLUDE) $(CUFFT12_INCLUDE) $(CUSOLVER12_INCLUDE) \
@@ -162,7 +169,7 @@ $(SIMCUDA)/programs/%: test/simcuda/programs/%.cu
 SIMCUDA_C_PROGRAMS := $(patsubst test/simcuda/programs/%.c,$(SIMCUDA)/programs/%,$(wildcard test/simcuda/programs/*.c))
 $(SIMCUDA)/programs/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcudart.so.13 $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.13,$^) $(SIMCUDA_LIB)/libsimcuda.so -pthread
+	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(CUDA_INCLUDE:%=-isystem %) $(CUDA_CRT_FLAGS) -o $@ $< $(filter %.so.1 %.so.13,$^) $(SIMCUDA_LIB)/libsimcuda.so -pthread
 
 # The same, and the rules of CUPTI, with CUDA 12's headers and libraries.
 SIMCUDA_12_PROGRAMS := $(if $(CUDA12_INCLUDE),$(addprefix $(SIMCUDA)/programs/12/,memory toolkit) \
@@ -197,7 +204,7 @@ $(filter $(TEST)/unit/simcuda/simcuda_%,$(UNIT_TESTS)): $(TEST)/unit/%: test/uni
 simcupti_libraries := $(if $(CUDA_INCLUDE),$(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%))
 define link_with_simcupti
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TEST_FLAGS) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< -lcmocka -pthread -ldl $(if $(CUDA_INCLUDE), \
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) $(CUDA_INCLUDE:%=-isystem %) $(CUDA_CRT_FLAGS) -o $@ $< -lcmocka -pthread -ldl $(if $(CUDA_INCLUDE), \
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcupti.so.13 $(1) \
 		-Wl$(comma)--enable-new-dtags$(comma)-rpath$(comma)$(abspath $(SIMCUDA_LIB)))
 endef

@@ -127,7 +127,8 @@ def only_process(output, mode, reason):
     schema.expect_fits("kernels", report)
     (process,) = report["processes"]
     expect_equal(process["mode"], mode, "mode")
-    assert reason in (process["reason"] or ""), process
+    # A machine without any libcupti has another reason than one with a libcupti that refuses.
+    assert reason.lower() in (process["reason"] or "").lower(), process
     return report, process
 
 

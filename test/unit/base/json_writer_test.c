@@ -148,11 +148,12 @@ static void expect_double(double number)
 	free(line);
 }
 
+/* But for -0, which versions of cJSON print differently. */
 static void doubles_are_cjsons(void **state)
 {
-	static const double numbers[] = {
-		0,	-0.0,	1,   -1,       0.1, 1.0 / 3,  1e15,    1e17,	1e300,	  5e-324,
-		0x1p53, 0x1p63, NAN, INFINITY, 100, 12345678, 2.5e-10, 99.9999, -INFINITY};
+	static const double numbers[] = {0,	   1,	  -1,	    0.1,     1.0 / 3, 1e15,
+					 1e17,	   1e300, 5e-324,   0x1p53,  0x1p63,  NAN,
+					 INFINITY, 100,	  12345678, 2.5e-10, 99.9999, -INFINITY};
 	uint64_t random = 1;
 
 	(void)state;

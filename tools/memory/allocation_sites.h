@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/memory is who holds memory: at the end, at the peak, and what grows. Read this file first.
+ * tools/memory computes what holds memory: at the end, at the peak, and what grows. Read this file
+ * first.
  *
- * Who holds memory: blocks and bytes per stack, as a list that reports narrow down, sort, name and
+ * Allocation sites: blocks and bytes per stack, as a list that reports narrow down, sort, name and
  * print. Shares are computed from the rows as recording.proto defines.
  */
 #ifndef TORSH_MEMORY_ALLOCATION_SITES_H
@@ -14,9 +15,9 @@
 
 enum sites_of {
 	SITES_LIVE, /* blocks that were not freed; those from before a fork are left out */
-	SITES_CURRENT, /* likewise, as the sum of the heap has them; without times */
+	SITES_CURRENT, /* likewise, as the heap's sum counts them; without times */
 	SITES_PEAK, /* shares at the moment of the highest heap */
-	SITES_SESSION_PEAK, /* the same of all processes' heaps together */
+	SITES_SESSION_PEAK, /* likewise for the sum of all processes' heaps */
 	SITES_ALLOCATED, /* all blocks ever allocated */
 	SITES_TEMPORARY, /* freed by their own thread before it allocated another */
 	SITES_MAPPED, /* address space at the moment when most was mapped */
@@ -24,29 +25,29 @@ enum sites_of {
 
 enum sites_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST };
 
-/* What the blocks of an allocation site are, where that is to be reported. */
+/* The kind of an allocation site's blocks, if it is reported. */
 enum holder_what {
 	SITE_OF_BLOCKS,
-	SITE_OF_TENSORS, /* that a framework's allocator gave out */
-	SITE_OF_CACHE, /* what such an allocator has got, and has not given out */
+	SITE_OF_TENSORS, /* allocated by a framework's allocator */
+	SITE_OF_CACHE, /* reserved by such an allocator, and not allocated */
 };
 
 struct allocation_site {
 	const struct recorded_process *process;
 	enum holder_what what;
-	uint32_t stack; /* one of them, where several were merged */
+	uint32_t stack; /* one of them, if several were merged */
 	uint64_t blocks, bytes;
-	uint64_t usable_bytes; /* where usable_is_known */
-	uint64_t first_ns, last_ns; /* where has_times */
+	uint64_t usable_bytes; /* valid if usable_is_known */
+	uint64_t first_ns, last_ns; /* valid if has_times */
 	bool usable_is_known, has_times;
-	bool is_arena; /* CPython's: torsh_sites_mark_arenas */
+	bool is_arena; /* an arena of CPython: torsh_sites_mark_arenas */
 	/* some of the blocks were a framework's tensors; set only for growth */
 	bool is_of_tensors;
 	/* labels of the scope of the allocations; 0: none or unknown, PROFILE_SEVERAL */
 	uint32_t operator, module;
 	/* Steps of the first and the last allocation, each + 1; 0: none or unknown. */
 	uint32_t first_step, last_step;
-	uint32_t entry; /* equal for what torsh_sites_merge_alike merges */
+	uint32_t entry; /* equal for sites that torsh_sites_merge_alike merges */
 	const struct frame **frames; /* set by torsh_sites_name */
 	size_t n_frames;
 };
@@ -55,8 +56,8 @@ struct allocation_sites {
 	struct allocation_site *items;
 	size_t n, n_room;
 	enum stack_view view;
-	size_t depth; /* frames that count; 0: all */
-	bool is_unmerged; /* stacks that differ only in how they were reached are not merged */
+	size_t depth; /* innermost frames that are compared; 0: all */
+	bool is_unmerged; /* stacks that differ only in the path to a line are not merged */
 };
 
 /* Add a site unless it is empty; looks up the scope of its allocations. */
@@ -76,9 +77,9 @@ void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *sym
 void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *symbols);
 
 /*
- * Merge sites whose stacks differ only in how their lines were reached, as torsh_stack_key defines;
- * after torsh_sites_merge_stacks. Does nothing if is_unmerged or a depth is set, or the view isn't
- * merged.
+ * Merge sites whose stacks differ only in the path to their lines, as torsh_stack_key defines;
+ * after torsh_sites_merge_stacks. Does nothing if is_unmerged or a depth is set, or if the view
+ * isn't merged.
  */
 void torsh_sites_merge_alike(struct allocation_sites *sites, struct symbols *symbols);
 
@@ -87,7 +88,7 @@ void torsh_sites_merge_equal(struct allocation_sites *sites,
 			     int (*compare)(const struct allocation_site *a,
 					    const struct allocation_site *b, size_t depth));
 
-/* Compare what is never merged, whatever the stacks: process, and what the blocks are. */
+/* Compare the process and the kind of blocks: sites that differ in these are never merged. */
 int torsh_sites_compare_kinds(const struct allocation_site *a, const struct allocation_site *b);
 
 /* Sort the largest first (ORDER_FIRST: oldest first); ties by bytes, process and stack. */
@@ -102,13 +103,13 @@ size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_
  */
 void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first);
 
-/* The operator that the site's blocks were allocated in; NULL: none, several, or unknown. */
+/* Returns the operator that allocated the site's blocks; NULL: none, several, or unknown. */
 const char *torsh_site_operator(const struct allocation_site *site);
 
-/* The module that they were allocated in; NULL likewise. */
+/* Returns the module that allocated the blocks; NULL likewise. */
 const char *torsh_site_module(const struct allocation_site *site);
 
-/* Sums up the blocks and bytes of all sites. */
+/* Add up the blocks and bytes of all sites. */
 void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes);
 
 /* Free the sites. */

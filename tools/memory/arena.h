@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Arenas: what CPython's own allocator maps to give out objects from. The line of Python that made
- * one grow is in its stack, but its bytes are not that line's alone: reports show it.
+ * Arenas: memory that CPython's allocator maps for objects. An arena's stack contains the Python
+ * line that needed it first, but its bytes are not that line's alone: reports mark it.
  */
 #ifndef TORSH_MEMORY_ARENA_H
 #define TORSH_MEMORY_ARENA_H
@@ -11,7 +11,7 @@
 struct symbols;
 
 /*
- * Returns true if the mapping with that stack is an arena. Recognised by the names of the innermost
+ * Returns true if the mapping with that stack is an arena, by the names of the innermost
  * functions; false without names.
  */
 bool torsh_arena_is(struct symbols *symbols, const struct recorded_process *process,

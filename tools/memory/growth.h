@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Memory that grows from step to step: stacks with live blocks from every part of the run. A cache
- * that warms up leaves them in the first steps, a bounded cache in the last ones, a leak in all.
+ * that warms up has live blocks from the first steps, a bounded cache from the last ones, a leak
+ * from all.
  */
 #ifndef TORSH_MEMORY_GROWTH_H
 #define TORSH_MEMORY_GROWTH_H
 
 #include "tools/memory/allocation_sites.h"
 
-#define GROWTH_STEPS_MIN 8u /* parts of steps that are needed to decide */
+#define GROWTH_STEPS_MIN 8u /* minimum number of parts */
 
 struct growth {
-	/* blocks and bytes are those of the later steps, which are late_steps of the process */
+	/* blocks and bytes are those of the later steps: late_steps of the process */
 	struct allocation_sites found;
-	uint64_t n_steps; /* of the process with most */
+	uint64_t n_steps; /* of the process with most steps */
 	bool is_enough; /* some process had enough steps to decide */
 };
 
@@ -32,12 +33,12 @@ bool torsh_growth_is_steady(uint64_t parts, uint32_t n);
 
 /*
  * Returns true if the survivors of the second quarter of the steps are so many fewer than those of
- * the last that blocks must be freed one by one. That is the case for bounded caches with random
- * replacement: the ages of their entries fall off.
+ * the last one that blocks must be freed one by one. That is the case for bounded caches with
+ * random replacement: older entries become rarer.
  */
 bool torsh_growth_is_replaced(uint64_t n_early, uint64_t n_last);
 
-/* "an optimizer's calls", ...; NULL: no steps are known. */
+/* Returns the rule of the steps, "an optimizer's calls", ...; NULL: no steps are known. */
 const char *torsh_growth_rule(const struct recorded_process *process);
 
 #endif

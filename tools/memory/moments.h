@@ -27,7 +27,7 @@ struct memory_moment {
 	enum memory_moment_kind kind;
 	uint64_t at_ns; /* since the session's start */
 	uint64_t bytes, blocks;
-	const char *mark; /* its name; NULL: this is no mark, or the name is not known */
+	const char *mark; /* its name; NULL: it is no mark, or its name is unknown */
 	bool has_step;
 	uint64_t step; /* that ended */
 	size_t index; /* of the process's moments or window_peaks, where the writer kept it */
@@ -37,22 +37,22 @@ struct memory_moments {
 	const struct recorded_process *process; /* must outlive them */
 	struct memory_moment *items; /* in the order of time */
 	size_t n, n_room;
-	size_t n_kept; /* by the writer */
+	size_t n_kept; /* stored by the writer */
 	size_t n_damaged; /* left out, because the recording lacks some of their stacks */
 };
 
-/* The moments of a process; none if its heap was not recorded. */
+/* Collect the moments of a process; none if its heap was not recorded. */
 void torsh_memory_moments_make(struct memory_moments *moments,
 			       const struct recorded_process *process);
 
 /* Free the moments. */
 void torsh_memory_moments_free(struct memory_moments *moments);
 
-/* Returns the moment that is nearest to a time; NULL: there is none. */
+/* Returns the moment nearest to a time; NULL: there is none. */
 const struct memory_moment *torsh_memory_moment_near(const struct memory_moments *moments,
 						     uint64_t at_ns);
 
-/* Returns the end of the step whose number is nearest; NULL: no end of a step is known. */
+/* Returns the end of the step with the nearest number; NULL: no end of a step is known. */
 const struct memory_moment *torsh_memory_moment_of_step(const struct memory_moments *moments,
 							uint64_t step);
 
@@ -64,13 +64,13 @@ const struct memory_moment *torsh_memory_moment_of_mark(const struct memory_mome
 const struct memory_moment *torsh_memory_moment_highest(const struct memory_moments *moments,
 							uint64_t from_ns, uint64_t to_ns);
 
-/* Add the allocation sites with live blocks at a moment of these. */
+/* Add the allocation sites with live blocks at one of these moments. */
 void torsh_memory_moment_sites(struct allocation_sites *sites, const struct memory_moments *moments,
 			       const struct memory_moment *moment);
 
 /*
- * Add what changed from one moment to another one: bytes and blocks are differences modulo 2^64,
- * which merging keeps right.
+ * Add what changed from one moment to another: bytes and blocks are differences modulo 2^64, so
+ * that merging stays correct.
  */
 void torsh_memory_moment_change(struct allocation_sites *sites,
 				const struct memory_moments *moments,

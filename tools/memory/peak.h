@@ -17,7 +17,7 @@ struct peak {
 
 /*
  * Returns the peak of the n >= 1 given processes. The sum is recorded only for all processes
- * together; for some of them it is the highest peak of one.
+ * together; for a part of them it is the highest peak of one.
  */
 struct peak torsh_peak_choose(const struct recording *recording,
 			      struct recorded_process *const *processes, size_t n);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What the files share that put a recording's chunks into a recording's tables: one function for
- * each message.
- */
+/* Functions that load chunks into a recording's tables, one for each message. */
 #ifndef TORSH_RECORDING_LOAD_PARTS_H
 #define TORSH_RECORDING_LOAD_PARTS_H
 
@@ -11,13 +8,13 @@
 /* A file with larger numbers is rejected: a few bytes of it could require huge tables. */
 #define STACKS_MAX (1u << 27)
 #define GAPS_MAX_BYTES (UINT64_C(64) << 20)
-#define FRAMES_ANYWAY (UINT64_C(1) << 24) /* of the stacks of all rows, each walked by itself */
+#define FRAMES_ANYWAY (UINT64_C(1) << 24) /* of all rows' stacks, each walked separately */
 #define FRAMES_A_BYTE 256u
 #define MOVES_MAX_BYTES (UINT64_C(1) << 30)
 
 /*
- * Returns the process of that number, created if it is new: its tables may come before its own row.
- * NULL: the number is invalid.
+ * Returns the process with that number, created if it is new: its tables may come before its own
+ * row. NULL: the number is invalid.
  */
 struct recorded_process *torsh_load_process_of(struct recording *recording, uint32_t number);
 
@@ -37,8 +34,8 @@ void torsh_load_forget_losses(struct recorded_process *process);
 bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes);
 
 /*
- * Returns true if another row may refer to that stack: a few bytes may be many rows of deep stacks.
- * Counts a bad row if not.
+ * Returns true if another row may refer to that stack: a few bytes could stand for many rows of
+ * deep stacks. Counts a bad row if not.
  */
 bool torsh_load_can_walk(struct recording *recording, const struct recorded_process *process,
 			 uint32_t stack);

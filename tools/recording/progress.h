@@ -12,7 +12,7 @@ struct progress {
 	bool is_terminal, is_shown;
 };
 
-/* Show progress on stderr, where that is a terminal. total and done are in one unit. */
+/* Show progress on stderr if it is a terminal. total and done have the same unit. */
 void torsh_progress_start(struct progress *progress, const char *what, uint64_t total);
 
 /* Update the bar. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Finds and reads the recording that a user's path refers to: which one is meant, whether its
- * writer is still running, and whether to wait for that. Prints notes to stderr.
+ * Finds and reads the recording that a user's path refers to, and waits for its writer if that is
+ * about to finish. Prints notes to stderr.
  */
 #ifndef TORSH_RECORDING_READ_H
 #define TORSH_RECORDING_READ_H
@@ -16,8 +16,8 @@
 char *torsh_recording_locate(const char *path, char *error, size_t n_error);
 
 /*
- * The directory torsh-* of the working directory that has the newest recording, as `torsh run`
- * makes them by default; NULL where there is none. The caller frees it.
+ * Returns the directory torsh-* in the working directory with the newest recording, as `torsh run`
+ * makes them by default; NULL if there is none. The caller frees it.
  */
 char *torsh_recording_newest_here(void);
 

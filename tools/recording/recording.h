@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/recording is a recording that was read; every report and exporter starts from it.
+ * tools/recording is a recording in memory; every report and exporter starts from it.
  *
- * A recording in memory: the contents of its chunks, put into tables per process. Reports and
- * exporters read it; it owns all that it points at. Rows are taken as tools/store/recording.proto
- * describes them: a later one replaces an earlier one with the same key, so that chunks can be
- * applied while a run goes on.
+ * The contents of its chunks are in tables per process. The recording owns all that it points to.
+ * Rows are loaded as tools/store/recording.proto describes them: a later one replaces an earlier
+ * one with the same key, so that chunks can be loaded during a run.
  *
- * The input is a file that anybody may have written: numbers out of range are dropped and counted
- * (n_bad_rows).
+ * The file is untrusted: numbers out of range are dropped and counted (n_bad_rows).
  */
 #ifndef TORSH_RECORDING_RECORDING_H
 #define TORSH_RECORDING_RECORDING_H
@@ -20,19 +18,19 @@
 #include "recording.pb-c.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
-#define PROFILE_SEVERAL UINT32_MAX /* in place of a label: not always the same */
+#define PROFILE_SEVERAL UINT32_MAX /* in place of a label: the blocks have several */
 #define PROFILE_SIZE_CLASSES 65
 
 struct recorded_module {
 	uint64_t bias, start, end;
-	char *path; /* "": memory without a file. NULL: the row never came */
+	char *path; /* "": memory without a file. NULL: the row is missing */
 	uint8_t *build_id;
 	size_t n_build_id;
 };
 
-/* Of an interpreted language. */
+/* A function of an interpreted language. */
 struct recorded_function {
-	char *name, *file; /* NULL: the row never came */
+	char *name, *file; /* NULL: the row is missing */
 	uint32_t first_line;
 };
 
@@ -40,17 +38,18 @@ struct recorded_address {
 	uint64_t ip; /* with ADDRESS_PYTHON: the line, 0: none */
 	uint32_t flags; /* enum channel_address_flag */
 	uint32_t module; /* CHANNEL_NO_MODULE: none. With ADDRESS_PYTHON: number of a function */
-	uint32_t symbol; /* index into the process's symbols, PROFILE_NO_ROW: none was found */
+	uint32_t symbol; /* index into the process's symbols; PROFILE_NO_ROW: none */
 	uint64_t symbol_offset;
 };
 
 struct recorded_stack {
-	uint32_t parent; /* always below the stack's own number; 0: this is the outermost frame */
+	/* always lower than the stack's own number; 0: this is the outermost frame */
+	uint32_t parent;
 	uint32_t address;
-	uint32_t depth; /* frames of a recorded stack; 0: it was never sent, or a view made it */
+	uint32_t depth; /* frames of a recorded stack; 0: the row is missing, or a view made it */
 };
 
-/* What one stack allocated, and its shares; see StackTotals. */
+/* The allocations of one stack, and its usage at the peak; see StackTotals. */
 struct recorded_total {
 	uint32_t stack;
 	uint32_t seen;
@@ -59,7 +58,7 @@ struct recorded_total {
 	uint64_t base_blocks, base_bytes;
 	int64_t delta_blocks, delta_bytes;
 	uint32_t operator, module; /* labels; 0: none, PROFILE_SEVERAL */
-	/* numbers and 1; 0: in none */
+	/* numbers + 1; 0: in none */
 	uint32_t first_step, last_step, base_first_step, base_last_step;
 };
 
@@ -74,7 +73,7 @@ struct recorded_live {
 	uint32_t stack;
 	uint64_t blocks, bytes, usable_bytes;
 	uint64_t first_ns, last_ns;
-	uint32_t first_step, last_step; /* the same */
+	uint32_t first_step, last_step; /* likewise */
 	uint64_t inherited_blocks, inherited_bytes;
 	size_t group, n_groups; /* in the process's live_groups; 0: none are known */
 };
@@ -101,9 +100,9 @@ struct profile_steps {
 	uint64_t n_steps, late_steps;
 };
 
-/* At its number in the process: a tid comes back when its thread has ended. */
+/* Indexed by its number in the process, because tids are reused. */
 struct recorded_thread {
-	bool is_known; /* false: its rows were lost */
+	bool is_known; /* false: its rows are missing */
 	uint32_t tid;
 	char *name;
 	uint64_t start_ns, end_ns;
@@ -119,10 +118,10 @@ struct recorded_counter {
 	uint64_t value;
 };
 
-/* Something that the recording lacks of a process. */
+/* Something that the recording lacks for a process. */
 struct recorded_loss {
-	char *cause, *text; /* text: a plural that a number can interpose */
-	bool is_of_events; /* they are among those dropped */
+	char *cause, *text; /* text: a plural phrase that follows a number */
+	bool is_of_events; /* they are among the dropped events */
 	uint64_t count;
 };
 
@@ -133,22 +132,18 @@ struct recorded_heap {
 	uint64_t current_bytes, current_blocks, current_usable_bytes;
 	uint64_t allocs, frees, alloc_bytes, reallocs, temporary;
 	uint64_t unknown_frees, pause_frees, implicit_frees, late_events;
-	bool has_inherited_blocks,
-		has_inherited_bytes; /* of a fork, where its parent could report */
+	bool has_inherited_blocks, has_inherited_bytes; /* of a fork, if its parent reported them */
 	uint64_t inherited_blocks, inherited_bytes;
-	uint64_t inherited_frees; /* ends of such blocks in the fork */
+	uint64_t inherited_frees; /* frees of inherited blocks */
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
-	/* ends of blocks by how long they lived; see Heap */
+	/* freed blocks by lifetime; see Heap */
 	size_t n_lifetimes; /* 0: not recorded, or none ended */
 	struct recorded_lifetime {
 		uint64_t from_ns, blocks, bytes;
 	} lifetimes[PROFILE_SIZE_CLASSES];
 };
 
-/*
- * The sum of all processes' heaps at its highest moment; there where more than one process was
- * recorded.
- */
+/* The highest moment of the sum of all processes' heaps; if more than one process was recorded. */
 struct recorded_session {
 	bool is_there;
 	uint32_t peak_number;
@@ -156,11 +151,11 @@ struct recorded_session {
 	uint64_t late_changes;
 };
 
-/* What a process's stack had of that. */
+/* The usage of a process's stack at that moment. */
 struct recorded_session_usage {
 	uint32_t stack;
 	uint64_t blocks, bytes;
-	uint32_t first_step, last_step; /* the same */
+	uint32_t first_step, last_step; /* likewise */
 };
 
 /* Usage of a stack from a moment on. */
@@ -177,13 +172,13 @@ enum recorded_moment_kind {
 	N_RECORDED_MOMENT_KINDS
 };
 
-/* The heap at some time of the run. */
+/* The heap at one time of the run. */
 struct recorded_moment {
 	uint32_t number;
 	enum recorded_moment_kind kind;
-	uint32_t name; /* the step that ended, and 1; the mark's label; 0: none */
+	uint32_t name; /* number + 1 of the step that ended; the mark's label; 0: none */
 	uint64_t at_ns, bytes, blocks;
-	struct recorded_moment_usage *usages; /* that changed since the moment before */
+	struct recorded_moment_usage *usages; /* stacks that changed since the previous moment */
 	size_t n_usages, usages_room;
 };
 
@@ -194,7 +189,7 @@ struct recorded_vm {
 	uint64_t maps, unmaps, advised_bytes;
 };
 
-/* Items in an array that grows; row_of finds one by its stack. */
+/* Items in a growing array, which torsh_recording_row looks up by stack. */
 struct recorded_rows {
 	void *items;
 	size_t n, n_room;
@@ -204,7 +199,7 @@ struct recorded_rows {
 
 struct stack_views;
 
-/* A backward pass, with what follows until the optimizer is called. */
+/* A backward pass, up to the optimizer's call. */
 struct profile_pass {
 	uint64_t start_ns, end_ns;
 };
@@ -219,7 +214,7 @@ struct recorded_usage {
 
 struct recorded_process {
 	uint32_t number, pid, parent_pid;
-	uint32_t forked_from, executed_from; /* numbers of processes, 0: none */
+	uint32_t forked_from, executed_from; /* numbers of processes; 0: none */
 	char *program;
 	char **arguments;
 	size_t n_arguments;
@@ -229,10 +224,11 @@ struct recorded_process {
 	bool ran_exit_handlers; /* false: not, or not known */
 	int32_t end_code;
 	char *allocator, *clock;
-	char *lsan_suppressions; /* rules of the program's own, NULL: none */
-	char *rank; /* NULL: no launcher gave it one */
+	char *lsan_suppressions; /* rules that the program defines; NULL: none */
+	char *rank; /* NULL: no launcher set one */
 	/*
-	 * NULL, or why it was not recorded: then only its identity, its times and its end are known
+	 * why it was not recorded: then only its identity, its times and its end are known; else
+	 * NULL
 	 */
 	char *not_followed;
 	char **notes;
@@ -241,7 +237,7 @@ struct recorded_process {
 	size_t n_counters;
 	/* that was requested; memory is all, that of devices too */
 	bool has_memory_left_out, has_heap_left_out;
-	bool has_counts; /* its row reported these */
+	bool has_counts; /* its row has these */
 	uint64_t produced, delivered, dropped, uncommitted;
 	struct recorded_loss *losses;
 	size_t n_losses;
@@ -259,22 +255,23 @@ struct recorded_process {
 	size_t n_addresses, addresses_room;
 	char **symbols; /* mangled */
 	size_t n_symbols, symbols_room;
-	bool has_python; /* some address is a line of Python */
-	/* [0] is no stack; after the recorded ones those that views made */
+	bool has_python; /* some address is a Python line */
+	/* [0] is no stack; stacks of views follow the recorded ones */
 	struct recorded_stack *stacks;
-	struct stack_views *views; /* what tools/symbols/stack_view.h made; NULL: nothing */
+	struct stack_views *views; /* of tools/symbols/stack_view.h; NULL: none */
 	void (*free_views)(struct stack_views *views);
 	size_t n_stacks, stacks_room;
 	/*
-	 * Of its first module or batch, or what a backward pass goes through; 0: none, or not
+	 * Start of its first module or batch, or of what a backward pass uses; 0: none, or not
 	 * looked up yet.
 	 */
 	uint64_t setup_end_ns;
-	struct profile_pass *passes; /* in the order of time; see tools/timeline/prepass/passes.h */
+	struct profile_pass *passes; /* in time order; see tools/timeline/prepass/passes.h */
 	size_t n_passes;
-	/* it loads batches for another one: see tools/timeline/prepass/data_workers.h */
+	/* it loads batches for another process: see tools/timeline/prepass/data_workers.h */
 	bool is_data_worker;
-	bool *is_agents; /* by stack: see tools/recording/agent_stacks.h; NULL: none is */
+	/* By stack: see tools/recording/agent_stacks.h; NULL: no stack is the agent's. */
+	bool *is_agents;
 	size_t n_is_agents;
 
 	struct recorded_heap heap;
@@ -304,7 +301,7 @@ struct recorded_process {
 /* A time in which new blocks were not recorded. */
 struct recorded_pause {
 	uint64_t from_ns, until_ns;
-	bool lasts; /* it had no end yet */
+	bool lasts; /* it has not ended yet */
 };
 
 struct recording {
@@ -316,11 +313,11 @@ struct recording {
 	uint32_t writer_pid;
 	struct recorded_pause *pauses;
 	size_t n_pauses;
-	bool without_flops; /* none are wanted in its reports */
+	bool without_flops; /* reports don't contain FLOPs */
 	/* the first process was process 1 of its PID namespace, which ends with the writer */
 	bool ends_with_process_1;
-	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
-	uint64_t snapshot_ns; /* there: its moment */
+	char *snapshot_of; /* in a snapshot: path of the running recording; else NULL */
+	uint64_t snapshot_ns; /* in a snapshot: its time */
 
 	struct recorded_process **processes; /* in the order of their numbers */
 	size_t n_processes;
@@ -328,27 +325,27 @@ struct recording {
 	struct recorded_process **unfollowed; /* likewise; programs that could not be followed */
 	size_t n_unfollowed;
 
-	bool has_known; /* a writer that ended early wrote how far it had come: known_ns */
-	uint64_t known_ns; /* all that processes did before is in here */
+	bool has_known; /* a writer that ended early stored how far it had read: known_ns */
+	uint64_t known_ns; /* all earlier events are in the recording */
 	struct profile_writer {
 		bool is_known, has_resident;
 		uint64_t resident_bytes, live_blocks, live_bytes, stacks;
-	} writer; /* its own memory, when it was most */
+	} writer; /* the writer's own memory at its maximum */
 	bool has_end, is_complete;
 	uint64_t end_ns;
 	char **reasons;
 	size_t n_reasons;
 
-	/* What reading it was like; set by whoever reads. */
+	/* Set by the reader of the file. */
 	bool is_being_written, is_truncated;
 	uint64_t n_bad_rows;
-	uint64_t gap_bytes; /* of tables' rows that were never sent, between those that were */
+	uint64_t gap_bytes; /* bytes of missing rows between existing ones */
 	uint64_t size_bytes; /* of the file */
 	uint64_t n_frames; /* of the stacks of all rows */
 	uint64_t moved_bytes; /* in lists, for processes that came out of order */
 };
 
-/* An empty recording named path; the caller destroys it. */
+/* Returns an empty recording named path; the caller destroys it. */
 struct recording *torsh_recording_new(const char *path);
 
 /* Free the recording. */
@@ -357,40 +354,43 @@ void torsh_recording_destroy(struct recording *recording);
 /* Load a chunk. Returns 0, or -EPROTO if the session's format is unknown. */
 int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk);
 
-/* The process with that number, or NULL. */
+/* Returns the process with that number, or NULL. */
 struct recorded_process *torsh_recording_process(const struct recording *recording,
 						 uint32_t number);
 
-/* Get the addresses of a stack, innermost first, at most n_max; returns the number of all. */
+/*
+ * Get the addresses of a stack, innermost first, at most n_max. Returns the number of all frames.
+ */
 size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack,
 			    uint32_t *addresses, size_t n_max);
 
-/* The row of a stack, or NULL. */
+/* Returns the row of a stack, or NULL. */
 void *torsh_recording_row(const struct recorded_rows *rows, uint32_t stack, size_t item_bytes);
 
 /*
- * "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" if the code is unknown.
+ * Get "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" if the code is
+ * unknown.
  */
 void torsh_recording_end_name(const struct recorded_process *process, char *out, size_t n_out);
 
 /* Get the number of a process's rank. Returns false if there is none. */
 bool torsh_recording_rank(const char *rank, uint32_t *number);
 
-/* Returns why the heap was not recorded: "it was not requested". NULL: it was recorded. */
+/* Returns why the heap was not recorded, e.g. "it was not requested"; NULL: it was recorded. */
 const char *torsh_recording_heap_problem(const struct recorded_process *process);
 
-/* Was its heap recorded? And that of any of n processes? */
+/* Returns whether its heap was recorded. */
 bool torsh_recording_has_heap(const struct recorded_process *process);
 
-/* Was the heap of one of these n processes recorded? */
+/* Returns whether the heap of at least one of these n processes was recorded. */
 bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t n);
 
-/* The last component of the program's path. */
+/* Returns the last component of the program's path. */
 const char *torsh_recording_program_name(const struct recorded_process *process);
 
 /*
- * Returns the recorded name of an address, mangled, or NULL; stacks have names for their leaf
- * frames only.
+ * Returns the recorded name of an address, mangled, or NULL; stacks have recorded names for their
+ * leaf frames only.
  */
 const char *torsh_recording_symbol(const struct recorded_process *process, uint32_t address);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The timelines of a recording's processes, event by event: too large for memory. */
+/*
+ * The timelines of a recording's processes, event by event, because they are too large for memory.
+ */
 #ifndef TORSH_RECORDING_TIMELINE_H
 #define TORSH_RECORDING_TIMELINE_H
 
@@ -11,9 +13,9 @@ typedef int timeline_visit(void *context, const struct recorded_process *process
 			   const struct timeline_event *event);
 
 /*
- * Call visit for each event in the recording's file. Those of one process come in the order of
- * their times; processes come in turns, many events at a time. Returns 0, what visit returned, or
- * -errno. Damage is reported on stderr and read over.
+ * Call visit for each event in the recording's file. Events of one process are in time order;
+ * processes alternate, with many events at a time. Returns 0, what visit returned, or -errno.
+ * Damage is reported on stderr and skipped.
  */
 int torsh_timeline_visit(const struct recording *recording, timeline_visit *visit, void *context);
 

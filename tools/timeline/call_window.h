@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The latest CUDA calls of a process by their correlations, with a number for each. Waits are
- * reported within seconds of their call, so a table of fixed size suffices for runs of any length;
- * reports later than WINDOW_CALLS calls after their own find none.
+ * The latest CUDA calls of a process by correlation id, with a number for each. Waits are reported
+ * within seconds of their call, so a table of fixed size suffices for runs of any length; a wait
+ * that is reported later than WINDOW_CALLS calls after its own is not matched.
  */
 #ifndef TORSH_TIMELINE_CALL_WINDOW_H
 #define TORSH_TIMELINE_CALL_WINDOW_H
@@ -12,10 +12,10 @@
 
 #include "tools/base/containers/sparse_array.h"
 
-#define WINDOW_CALLS (1u << 22) /* at a million calls a second four seconds */
+#define WINDOW_CALLS (1u << 22) /* at a million calls per second: four seconds */
 
 struct call_window {
-	struct sparse_array slots; /* by the correlation's low bits */
+	struct sparse_array slots; /* by the correlation id's low bits */
 };
 
 /* Begin without calls; torsh_call_window_destroy frees the slots. */

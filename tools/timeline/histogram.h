@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Durations in buckets, for percentiles: 16 of equal width for each power of two, so that a value
- * taken from the middle of its bucket is wrong by 1/32 (3.1 %) at most. Values below 16 are exact.
+ * Durations in buckets, for percentiles: 16 of equal width per power of two, so that the middle of
+ * a bucket differs from a value by 1/32 (3.1 %) at most. Values below 16 are exact.
  */
 #ifndef TORSH_TIMELINE_HISTOGRAM_H
 #define TORSH_TIMELINE_HISTOGRAM_H
@@ -14,11 +14,11 @@
 #define HISTOGRAM_ERROR (1.0 / (2 * HISTOGRAM_BUCKETS))
 
 struct histogram {
-	uint64_t *rows[HISTOGRAM_ROWS]; /* made when a value falls into them */
+	uint64_t *rows[HISTOGRAM_ROWS]; /* allocated at the first value in the row */
 	uint64_t n;
 };
 
-/* The histogram begins as all zero. Dies where there is no memory. */
+/* Add a value. A zeroed histogram is empty. Ends the program without memory. */
 void torsh_histogram_add(struct histogram *histogram, uint64_t value);
 
 /*

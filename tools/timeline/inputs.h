@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INPUTS_MAX 256 /* items of lists included; more are not taken */
+#define INPUTS_MAX 256 /* including items of lists; further ones are ignored */
 #define INPUT_DIMS_MAX 12
 
 enum input_kind {
 	INPUT_TENSOR,
-	INPUT_UNDEFINED, /* a tensor that isn't there */
+	INPUT_UNDEFINED, /* an undefined tensor */
 	INPUT_LIST,
 	INPUT_INTEGER,
 	INPUT_DOUBLE,
@@ -28,10 +28,11 @@ enum input_kind {
 
 struct input {
 	enum input_kind kind;
-	const char *text; /* as it stands there; not terminated */
+	const char *text; /* part of the parsed text; not terminated */
 	size_t n_text;
 	/*
-	 * INPUT_LIST: so many of the items that follow belong to it, those of lists in it included
+	 * INPUT_LIST: number of the following items that belong to it, including those of inner
+	 * lists
 	 */
 	uint32_t n_items;
 	/* INPUT_TENSOR; has_strides: it is not contiguous; is_meta: it has no data */
@@ -47,14 +48,14 @@ struct input {
 struct inputs {
 	struct input items[INPUTS_MAX];
 	uint32_t n_items;
-	uint32_t n; /* inputs of the operator: items that are in no list */
-	uint32_t at[INPUTS_MAX]; /* which item each of them is */
-	bool is_whole; /* false: there were more than are taken, or the text is no list of inputs */
+	uint32_t n; /* inputs of the operator: items outside of lists */
+	uint32_t at[INPUTS_MAX]; /* the index of each input's item */
+	bool is_whole; /* false: there are more than INPUTS_MAX, or the text is no list of inputs */
 };
 
 /*
  * Parse the text, which must outlive *inputs. NULL or "": no inputs, and is_whole is false. Inputs
- * of a transform around the operator (torch.func) are items, but not inputs.
+ * of an enclosing transform (torch.func) are items, but not inputs.
  */
 void torsh_inputs_parse(struct inputs *inputs, const char *text);
 

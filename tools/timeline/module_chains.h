@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The chains of modules that enclose the spans of one process, each made once, and those of recent
- * forward spans, to which their backward spans belong. For tools/timeline/spans.c.
+ * The chains of modules that enclose the spans of one process, each created once, and those of
+ * recent forward spans, which their backward spans inherit. For tools/timeline/spans.c.
  */
 #ifndef TORSH_TIMELINE_MODULE_CHAINS_H
 #define TORSH_TIMELINE_MODULE_CHAINS_H
@@ -12,7 +12,7 @@
 
 struct module_chains {
 	struct hash_map map; /* of struct module_chain, by what encloses it and its module */
-	const struct module_chain *last; /* that was looked up */
+	const struct module_chain *last; /* the last one looked up */
 	struct sparse_array forward; /* of struct forward_modules, by torsh_span_slot */
 };
 

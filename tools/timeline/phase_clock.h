@@ -10,18 +10,19 @@
 
 struct phase_step {
 	uint64_t phase_ns[N_PHASES];
-	uint64_t other_ns; /* in no operator and no module: with these the step's duration */
+	/* in no operator and no module; all phases and this add up to the step's duration */
+	uint64_t other_ns;
 };
 
 struct phase_clock {
 	const struct steps *steps;
-	struct phase_step *spent; /* by step, the caller's */
+	struct phase_step *spent; /* by step; owned by the caller */
 	struct open_phase {
 		uint64_t ordinal; /* of the span */
 		enum span_phase phase;
-	} * open; /* in the order of their beginnings */
+	} * open; /* in the order of their begins */
 	size_t n_open, n_room;
-	size_t step; /* the first that has not ended by now_ns */
+	size_t step; /* the first step that ends after now_ns */
 	uint64_t now_ns;
 };
 

@@ -35,20 +35,23 @@ struct step {
 	uint64_t number, start_ns, end_ns;
 };
 
-/* Those that reports are about: not what a schedule left out, nor what was not requested. */
+/* The steps that reports show: without those that a schedule left out or that were not selected. */
 struct steps {
 	enum step_rule rule;
-	struct step *items; /* in the order of time; they don't overlap */
+	struct step *items; /* in time order, without overlap */
 	size_t n, n_room;
-	size_t n_all; /* with those left out */
-	bool is_restricted; /* what is in no step is left out too */
-	struct schedule schedule; /* by which operators were recorded; active 0: by none */
-	/* there is one, and something reported the process's steps: without that all is recorded */
+	size_t n_all; /* including those left out */
+	bool is_restricted; /* times outside of steps are left out, too */
+	struct schedule schedule; /* by which operators were recorded; active 0: no schedule */
+	/*
+	 * there is a schedule, and the process's steps were reported: without reports all is
+	 * recorded
+	 */
 	bool is_scheduled;
 	const struct time_window *window; /* nothing else is reported (window.h); NULL: all times */
 };
 
-/* Which steps are requested: these numbers, and of the steps with them not the first ones. */
+/* The selected steps: by number, without the first ones among these. */
 struct steps_choice {
 	bool is_some; /* false: all */
 	uint64_t first, last, n_skipped;

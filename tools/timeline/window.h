@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Windows of time that a report is restricted to: from one time to another, steps, the ranges of
- * one name, or all since a mark. Where several are requested, the window is what they have in
- * common. Steps, ranges and marks are those of each process.
+ * Windows of time that a report is restricted to: a time range, steps, the ranges of one name, or
+ * all since a mark. If several are requested, the window is their intersection. Steps, ranges and
+ * marks are those of each process.
  */
 #ifndef TORSH_TIMELINE_WINDOW_H
 #define TORSH_TIMELINE_WINDOW_H
 
 #include "tools/timeline/steps.h"
 
-#define WINDOW_OPEN UINT64_MAX /* in place of an end */
+#define WINDOW_OPEN UINT64_MAX /* the end of a window without one */
 /*
- * Times of blocks may differ from those of events by so much, and by that part of them, in old
- * recordings: their writers converted the ones at the end of the run, and the others while it
- * lasted. There a window since a mark begins so much before it.
+ * In old recordings, the tolerance between times of blocks and of events, in ns and as a fraction
+ * of the time: their writers converted times of live blocks at the end of the run, and others
+ * during it. There a window since a mark begins this much before it.
  */
 #define WINDOW_EDGE_NS 100000u
 #define WINDOW_EDGE_PART 100000u
@@ -30,7 +30,7 @@ struct window_span {
 	uint64_t from_ns, to_ns; /* from from_ns on, before to_ns */
 };
 
-/* Of one process: in the order of time, without overlap. */
+/* The spans of one process, in time order, without overlap. */
 struct time_window {
 	struct window_span *spans;
 	size_t n, n_room;
@@ -40,12 +40,12 @@ struct time_window {
 struct windows {
 	const struct window_request *request;
 	struct recorded_process *const *processes;
-	struct time_window *items; /* one for each process, in the order given */
+	struct time_window *items; /* parallel to the processes given */
 	size_t n;
 	uint64_t n_marks; /* of the name in request->since, in these processes */
 };
 
-/* How much of something lies in a window. */
+/* How much of a site lies in a window. */
 enum window_part { WINDOW_HAS_NONE, WINDOW_HAS_SOME, WINDOW_HAS_ALL };
 
 /*
@@ -66,8 +66,8 @@ bool torsh_window_has(const struct time_window *window, uint64_t at_ns);
 bool torsh_window_overlaps(const struct time_window *window, uint64_t from_ns, uint64_t to_ns);
 
 /*
- * Returns the part of n blocks that were allocated in a window, of which only the times of the
- * first and the last one are known. WINDOW_HAS_SOME: perhaps none or all of them.
+ * Returns how much of n blocks was allocated in a window, if only the times of the first and the
+ * last one are known. WINDOW_HAS_SOME: undecided, none to all of them.
  */
 enum window_part torsh_window_part(const struct time_window *window, uint64_t n, uint64_t first_ns,
 				   uint64_t last_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How often the imports of a process ran: a module that is imported again and again (removed from
- * sys.modules each time) keeps its blocks each time, and these are leaks. No event counts imports;
- * the number of allocations by stack does: a line of a module's body runs once with the module.
+ * How often the imports of a process ran. A module that is imported again and again (removed from
+ * sys.modules each time) keeps its blocks each time: these are leaks. No event counts imports, but
+ * the number of allocations by stack does: a line of a module's body runs once per import.
  */
 #ifndef TORSH_MEMORY_LEAKS_IMPORT_RUNS_H
 #define TORSH_MEMORY_LEAKS_IMPORT_RUNS_H
@@ -17,10 +17,10 @@ struct import_runs {
 /* Returns true if the address is the function of the import system that runs a module. */
 bool torsh_is_import(const struct recorded_process *process, uint32_t address);
 
-/* The stack, or the innermost of its callers, that ends in a line of Python; 0: none. */
+/* Returns the stack, or the innermost of its callers, that ends in a Python line; 0: none. */
 uint32_t torsh_python_line_of(const struct recorded_process *process, uint32_t stack);
 
-/* Find the imports that ran more than once. The caller ends it. */
+/* Find the imports that ran more than once. torsh_import_runs_end frees the result. */
 void torsh_import_runs_find(struct import_runs *runs, struct address_kinds *kinds);
 
 /* Free what was found. */

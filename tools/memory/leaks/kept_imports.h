@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the import of an installed package leaves for ever: modules are not taken apart when a
- * process ends. Decided by the stack: none of the user's frames stands between the allocation and
- * Python's import system. What the module of a user's own does when it is imported is the user's.
+ * Memory that the import of an installed package keeps for ever, because modules are not freed
+ * when a process ends. Decided by the stack: no frame of the user is between the allocation and
+ * Python's import system. What a module of the user's own allocates while it is imported is the
+ * user's.
  *
- * An import keeps its blocks once, and not many. So these are leaks: what an import leaves that ran
- * more than once, in several steps, or from a line of Python that runs again and again. The popular
- * packages keep at most 55 blocks or 1 MiB for one line; a package that runs its program while it
- * is imported keeps more, or keeps it over most of the time of the process.
+ * An import keeps its blocks once, and only a few. So these are leaks: memory of an import that
+ * ran more than once, or that is allocated in several steps, or by a Python line that runs again
+ * and again. Popular packages keep at most 55 blocks or 1 MiB per line; a package that runs its
+ * program while it is imported keeps more, or allocates over most of the process's time.
  */
 #ifndef TORSH_MEMORY_LEAKS_KEPT_IMPORTS_H
 #define TORSH_MEMORY_LEAKS_KEPT_IMPORTS_H
@@ -19,9 +20,9 @@
 #define IMPORT_NAME_BYTES 64
 
 struct kept_import {
-	char package[IMPORT_NAME_BYTES]; /* as the program imported it: "torch" */
-	uint64_t blocks, bytes; /* that no suppression rule took */
-	uint64_t suppressed_blocks, suppressed_bytes; /* that a built-in rule took */
+	char package[IMPORT_NAME_BYTES]; /* as imported by the program: "torch" */
+	uint64_t blocks, bytes; /* that no suppression rule matched */
+	uint64_t suppressed_blocks, suppressed_bytes; /* that a built-in rule matched */
 };
 
 struct kept_imports {
@@ -31,15 +32,16 @@ struct kept_imports {
 };
 
 /*
- * The import that a stack ends in, as the stack of the import system's outermost frame, and the
- * package's name; 0: it ends in none of an installed package, or in one that ran more than once.
+ * Returns the import that a stack belongs to, as the stack of the import system's outermost frame,
+ * and sets the package's name; 0: it belongs to none of an installed package, or to one that ran
+ * more than once.
  */
 uint32_t torsh_kept_import_of(struct address_kinds *kinds, const struct import_runs *runs,
 			      uint32_t stack, char package[IMPORT_NAME_BYTES]);
 
 /*
- * For each of n sites of one process the package of the import that keeps it, else NULL. The caller
- * frees the list with torsh_kept_imports_free_packages.
+ * Returns for each of n sites of one process the package of the import that keeps it, else NULL.
+ * The caller frees the list with torsh_kept_imports_free_packages.
  */
 char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_runs *runs,
 			       const struct allocation_site *sites, size_t n);
@@ -47,7 +49,9 @@ char **torsh_kept_imports_find(struct address_kinds *kinds, const struct import_
 /* Free such a list, which may be NULL. */
 void torsh_kept_imports_free_packages(char **packages, size_t n);
 
-/* Count a site for its package. is_suppressed: a suppression rule took it, and has counted it. */
+/*
+ * Count a site for its package. is_suppressed: a suppression rule matched it, and has counted it.
+ */
 void torsh_kept_imports_add(struct kept_imports *imports, const struct allocation_site *site,
 			    const char *package, bool is_suppressed);
 

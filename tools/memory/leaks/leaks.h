@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The leaks of processes: blocks that were not freed when the process ended, less the bookkeeping
- * of the libraries and what a rule suppresses. Both are counted apart.
+ * The leaks of processes: blocks that were not freed when the process ended, without the
+ * bookkeeping of libraries and what a rule suppresses. Both are counted separately.
  *
- * What is kept on purpose is made once; what is made again and again is a leak, whoever keeps it.
- * So no more than LEAKS_KEPT_BYTES are left out of what one caller of a library made it keep as
- * bookkeeping, of what a rule of the kind SUPPRESS_KEPT takes of a process, and of what such rules
- * as SUPPRESS_IMPORT take of what the innermost import of a stack did: where it is more all of it
- * is a leak.
+ * Memory that is kept on purpose is allocated once; memory that is allocated again and again is a
+ * leak, whoever keeps it. So at most LEAKS_KEPT_BYTES are left out per caller of a library's
+ * bookkeeping, per process of what a rule of the kind SUPPRESS_KEPT matches, and per innermost
+ * import of a stack of what rules such as SUPPRESS_IMPORT match: if it is more, all of it is a
+ * leak.
  *
- * What was alive when a process became another program is no leak: exec gives all memory back, and
- * a program that is about to call it has no reason to free anything.
+ * Blocks that are alive when a process becomes another program are no leak: exec releases all
+ * memory, and a program has no reason to free anything before it.
  *
  * What the import of an installed package leaves for ever is counted apart, by package, and so is
  * what a package keeps since its first use.
  *
- * Of a device likewise: what was not freed when the process ended. What nobody freed before its
- * context was destroyed is a leak too, and also counted apart. Memory that a framework's allocator
- * has got and not given out is bookkeeping.
+ * On a device likewise: what was not freed when the process ended. Memory that nothing freed
+ * before its context was destroyed is a leak, too, and is also counted separately. Memory that a
+ * framework's allocator reserved and did not allocate is bookkeeping.
  *
- * In a window of time: those that were allocated in it (window_parts.h). Blocks that the recording
- * has no times of are undecided: counted apart, as all that may be in the window.
+ * In a window of time: blocks that were allocated in it (window_parts.h). Blocks without recorded
+ * times are undecided, and counted separately with all that may be in the window.
  */
 #ifndef TORSH_MEMORY_LEAKS_LEAKS_H
 #define TORSH_MEMORY_LEAKS_LEAKS_H
@@ -34,37 +34,37 @@
 #define LEAKS_KEPT_BYTES (UINT64_C(4) << 20)
 
 struct leaks_kept {
-	const char *what; /* as torsh_bookkeeping_of names it */
+	const char *what; /* named as by torsh_bookkeeping_of */
 	uint64_t blocks, bytes;
 };
 
-/* One process; in the order of the processes given. */
+/* The leaks of one process; in the order of the processes given. */
 struct leaks_process {
-	uint64_t blocks, bytes; /* of those found, and of those of a helper */
-	bool is_helper; /* it leaked, and a command only went through it: helper_processes.h */
-	uint64_t exec_blocks, exec_bytes; /* all that was alive when it became another program */
+	uint64_t blocks, bytes; /* of its leaks, and of those of a helper */
+	bool is_helper; /* it leaked, and is a helper: helper_processes.h */
+	uint64_t exec_blocks, exec_bytes; /* all blocks alive at an exec */
 };
 
-/* The leaks of helper processes, which are not among those found: helper_processes.h. */
+/* The leaks of helper processes, which are not among the found ones: helper_processes.h. */
 struct helper_leaks {
 	size_t n_processes;
 	uint64_t blocks, bytes;
 };
 
 struct leaks {
-	/* NULL: leaks of the heap are found; else those of this device */
+	/* NULL: find leaks of the heap; else those of this device */
 	const struct memory_of_devices *devices;
 	const char *device;
-	struct device_sum with_context; /* of those found: that ended with their context */
-	/* in place of leaks, what was alive when a process became another program is found */
+	struct device_sum with_context; /* of the leaks: blocks that ended with their context */
+	/* find what was alive at an exec instead of leaks */
 	bool at_exec;
-	const struct windows *windows; /* of the processes given; NULL: the whole run */
+	const struct windows *windows; /* parallel to the processes given; NULL: the whole run */
 	struct allocation_sites found;
-	struct allocation_sites undecided; /* at most all of it was in the window */
+	struct allocation_sites undecided; /* an upper bound of their part in the window */
 	uint64_t undecided_blocks, undecided_bytes;
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
-	bool with_helpers; /* set before: those of helper processes are found too */
+	bool with_helpers; /* input: find the leaks of helper processes, too */
 	struct helper_leaks helpers;
 	struct leaks_process *processes;
 	size_t n_processes;
@@ -92,17 +92,17 @@ struct leaks {
 void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes,
 		      size_t n_processes, struct symbols *symbols, struct suppress *suppress);
 
-/* What was alive and did not leak, in bytes: with the leaks it is alive_bytes. */
+/* Bytes that were alive and did not leak; with the leaks they add up to alive_bytes. */
 struct leaks_parts {
 	uint64_t imports; /* kept by imports of packages, whatever rule took it */
 	uint64_t first_uses; /* kept by packages since their first use */
 	uint64_t interpreter; /* other blocks that built-in rules took */
 	uint64_t libraries; /* bookkeeping */
-	uint64_t rules; /* that the user's rules took */
+	uint64_t rules; /* that the user's rules matched */
 	uint64_t helpers; /* that leaked in helper processes */
 };
 
-/* suppress: the rules that the leaks were found with. */
+/* Compute the parts; suppress: the rules that the leaks were found with. */
 struct leaks_parts torsh_leaks_parts(const struct leaks *leaks, const struct suppress *suppress);
 
 /* Free the leaks. */

@@ -2,14 +2,13 @@
 /*
  * Suppression rules for known leaks, in LeakSanitizer's syntax, one per line,
  *
- * leak:PATTERN    # a comment
+ * leak:PATTERN # a comment
  *
- * PATTERN is looked for in the names of functions, source files and modules of the whole stack; a
- * line of Python has the name "FILE:FUNCTION" too. `*` stands for anything; `^` at the start and
- * `$` at the end tie it to the name's ends. With "kept:" in place of "leak:" only native frames
- * inside of the innermost line of Python are looked at; with "import:" too, and only what Python's
- * import of a module did counts; both as long as it is no more than is kept on purpose: see
- * tools/memory/leaks/leaks.h.
+ * PATTERN is matched against the names of functions, source files and modules of the whole stack;
+ * a Python line also has the name "FILE:FUNCTION". `*` matches anything; `^` at the start and `$`
+ * at the end anchor the pattern. "kept:" instead of "leak:" matches only native frames inside of
+ * the innermost Python line; so does "import:", and only for allocations of Python's import of a
+ * module. Both are limited to LEAKS_KEPT_BYTES: see tools/memory/leaks/leaks.h.
  */
 #ifndef TORSH_MEMORY_LEAKS_SUPPRESS_H
 #define TORSH_MEMORY_LEAKS_SUPPRESS_H
@@ -35,30 +34,33 @@ struct suppress {
 };
 
 /*
- * Add the rules of a file. Returns 0, -errno, or -EINVAL with *bad_line (from 1) where the syntax
- * is another.
+ * Add the rules of a file. Returns 0, -errno, or -EINVAL with *bad_line (from 1) at a syntax
+ * error.
  */
 int torsh_suppress_read(struct suppress *suppress, const char *path, unsigned *bad_line);
 
-/* The same for a text. Returns 0 or -EINVAL with *bad_line. */
+/* Add the rules of a text. Returns 0 or -EINVAL with *bad_line. */
 int torsh_suppress_parse(struct suppress *suppress, const char *text, unsigned *bad_line);
 
 /* Free the rules. */
 void torsh_suppress_free(struct suppress *suppress);
 
-/* Add the rules that are built in: default.suppressions. */
+/* Add the built-in rules: default.suppressions. */
 void torsh_suppress_add_built_in(struct suppress *suppress);
 
-/* Forget what the rules matched, so that leaks can be found a second time. */
+/* Reset the counts of matches, so that leaks can be found a second time. */
 void torsh_suppress_restart(struct suppress *suppress);
 
-/* "leak", "kept" or "import". */
+/* Returns "leak", "kept" or "import". */
 const char *torsh_suppress_kind(const struct suppress_rule *rule);
 
 /* Returns true if the pattern matches the name. */
 bool torsh_suppress_matches(const char *pattern, const char *name);
 
-/* The first rule of that kind, for leaks of this process, that matches, as index, or -1. */
+/*
+ * Returns the index of the first rule of that kind, for leaks of this process, that matches, or
+ * -1.
+ */
 long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process,
 			 const char *name);
 

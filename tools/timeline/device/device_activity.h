@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What devices did: kernels, copies and memsets in one form.
- */
+/* Device activities: kernels, copies and memsets in one form. */
 #ifndef TORSH_TIMELINE_DEVICE_DEVICE_ACTIVITY_H
 #define TORSH_TIMELINE_DEVICE_DEVICE_ACTIVITY_H
 
@@ -15,13 +13,13 @@ enum device_what { DEVICE_KERNEL, DEVICE_COPY, DEVICE_MEMSET, DEVICE_GRAPH, N_DE
 
 extern const char *const torsh_device_what_names[N_DEVICE_WHATS];
 
-/* One of them. */
+/* One activity. */
 struct activity_record {
 	enum device_what what;
 	uint32_t name; /* label of a kernel's */
 	uint32_t kind; /* enum copy_kind of a copy */
 	uint64_t bytes; /* of copies and memsets */
-	bool is_timed; /* else the next two are none of the device's */
+	bool is_timed; /* else begin_ns and end_ns are not the device's */
 	uint64_t begin_ns, duration_ns;
 	uint32_t correlation; /* 0: the launch is unknown */
 	uint32_t device, context, stream, graph;
@@ -34,10 +32,10 @@ bool torsh_activity_record(const struct event *event, struct activity_record *re
 /* Returns true and fills *span if the event reports an activity without its times. */
 bool torsh_activity_untimed(const struct event *event, struct activity_record *record);
 
-/* "HtoD" and the like; "?" if unknown. */
+/* Returns "HtoD" and the like; "?" if unknown. */
 const char *torsh_copy_name(uint32_t kind);
 
-/* "Pinned" and the like, of enum device_memory. */
+/* Returns "Pinned" and the like, for an enum device_memory. */
 const char *torsh_memory_name(uint32_t memory);
 
 /* Returns true for a runtime call, false for a driver call, by its name. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The devices of a process, as they reported what they are. */
+/* The devices of a process, with the properties that they reported. */
 #ifndef TORSH_TIMELINE_DEVICE_DEVICE_LIST_H
 #define TORSH_TIMELINE_DEVICE_DEVICE_LIST_H
 
@@ -7,14 +7,14 @@
 
 #include "agent/wire/event.h"
 
-#define LISTED_DEVICES_MAX 1024u /* of a process; numbers beyond are made up */
+#define LISTED_DEVICES_MAX 1024u /* per process; larger numbers are treated as damage */
 
 struct device_list {
 	struct event_device *items; /* in the order of their numbers */
 	size_t n, n_room;
 };
 
-/* Take whatever event there is; what a device reports first counts. */
+/* Pass any event; a device's first report counts. */
 void torsh_device_list_add(struct device_list *list, const struct event *event);
 
 /* Free the list. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who made a device work: kernels, copies and memsets, each with the call that launched it and what
- * was open around that.
+ * Joins device activities, kernels, copies and memsets, with the calls that launched them and the
+ * spans around these.
  *
- * A device's work is reported some time after it was done, which is after its launch was reported,
- * but for rare races; what comes too early waits for its launch. What is held are launches with
- * work that has not all come (the pre-pass has counted it), so that memory is bounded by what was
- * under way at once.
+ * An activity is reported some time after it ran, usually after its launch was reported; one that
+ * comes earlier waits for its launch. Launches with outstanding activities (the pre-pass has
+ * counted them) are held, so that memory is bounded by what is under way at once.
  *
- * torsh ops does without: it adds up by operators that are still open, and needs of a launch no
- * more than the time that all of its work took, which the pre-pass has when the launch is reported.
+ * torsh ops works without it: it sums by open operators, and needs only the total device time of a
+ * launch, which the pre-pass has when the launch is reported.
  */
 #ifndef TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
 #define TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
@@ -32,18 +31,18 @@ enum kernel_reason {
 
 extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
 
-/* What was open around something. */
+/* The spans around a launch or a captured node. */
 struct device_cause {
 	bool has_operator, has_phase;
-	/* of the innermost operator; where there is none, of whatever is open */
+	/* of the innermost operator; without one, of any open span */
 	enum span_phase phase;
 	uint64_t operator_span; /* ordinal of the innermost operator */
 	uint32_t operator_name, module; /* labels; 0: none */
-	const struct module_chain *modules; /* around it, as long as the pass lasts; NULL: none */
-	uint64_t own; /* the visitor's */
+	const struct module_chain *modules; /* around it, valid during the pass; NULL: none */
+	uint64_t own; /* the visitor's value */
 };
 
-/* A call that gave devices work, or another call of CUDA. */
+/* A call that launched device activities, or another call of CUDA. */
 struct device_launch {
 	uint32_t correlation; /* 0: it has none */
 	uint32_t api; /* label: cudaLaunchKernel and the like */
@@ -51,51 +50,51 @@ struct device_launch {
 	uint32_t thread; /* row */
 	uint64_t begin_ns, duration_ns;
 	/*
-	 * The same for pictures, in which what is on a thread nests: not before what last began or
-	 * ended there, and over when the call was reported. Both clocks agree to less than a
+	 * Adjusted for trace viewers, in which slices of a thread nest: not before the last begin
+	 * or end there, and ended when the call was reported. Both clocks agree to less than a
 	 * microsecond.
 	 */
 	uint64_t shown_ns, shown_end_ns;
 	struct device_cause cause;
-	uint32_t stack; /* as it was recorded; 0: none was taken */
-	uint32_t n_caused; /* kernels, copies and memsets that came of it */
+	uint32_t stack; /* as recorded; 0: none was taken */
+	uint32_t n_caused; /* number of kernels, copies and memsets that it caused */
 };
 
-/* What a device did. */
+/* An activity of a device. */
 struct device_activity {
 	const struct recorded_process *process;
 	/* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
 	struct event event;
-	struct activity_record record; /* of it */
-	/* The cause: of a captured graph node the capture, else the launch; zeros if unknown. */
+	struct activity_record record; /* its common fields */
+	/* The cause: for a captured graph node its capture, else the launch; zeros if unknown. */
 	struct device_cause cause;
-	bool is_captured; /* the cause is that of its node */
+	bool is_captured; /* the cause is a node's capture */
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
-	/* of a graph's node where it was captured, else of the launch; 0: none was taken */
+	/* for a graph's node where it was captured, else of the launch; 0: none was taken */
 	uint32_t stack;
-	bool has_node_stack; /* stack is that of the node */
-	uint32_t index; /* which one of its launch's it is, from 0 */
+	bool has_node_stack; /* stack is the node's */
+	uint32_t index; /* index among its launch's activities, from 0 */
 	bool has_launch;
 	struct device_launch launch;
 };
 
-/* When the program requested it; where that was not seen, when it began. */
+/* Returns when the program requested it; if that was not recorded, when it began. */
 static inline uint64_t torsh_activity_issued_ns(const struct device_activity *activity)
 {
 	return activity->has_launch ? activity->launch.begin_ns : activity->record.begin_ns;
 }
 
-/* The phase that it belongs to, or NULL. */
+/* Returns the phase that it belongs to, or NULL. */
 static inline const char *torsh_activity_phase(const struct device_activity *activity)
 {
 	return activity->cause.has_phase ? torsh_phase_names[activity->cause.phase] : NULL;
 }
 
 struct device_visitor {
-	bool wants_untimed; /* also what has no times (torsh_activity_untimed) */
+	bool wants_untimed; /* also activities without times (torsh_activity_untimed) */
 	/*
-	 * What the visitor attaches to a launch, or to a node of a graph, and gets back with each
-	 * activity of it (cause.own); called before launch. May be NULL.
+	 * Returns the visitor's value for a launch, or for a node of a graph, which each of its
+	 * activities gets (cause.own); called before launch. May be NULL.
 	 */
 	uint64_t (*own)(void *context, const struct recorded_process *process,
 			const struct timeline_event *event, const struct enclosing_spans *around);
@@ -103,12 +102,12 @@ struct device_visitor {
 	void (*launch)(void *context, const struct recorded_process *process,
 		       const struct device_launch *launch);
 	/*
-	 * A call that gives devices nothing to do (it waits, allocates, ...), when it is reported.
-	 * May be NULL.
+	 * A call without device activities (it waits, allocates, ...), when it is reported. May be
+	 * NULL.
 	 */
 	void (*call)(void *context, const struct recorded_process *process,
 		     const struct device_launch *call);
-	/* In the order in which devices reported it, not that in which it began. */
+	/* An activity, in the order of reports, not of begins. */
 	void (*activity)(void *context, const struct device_activity *row);
 };
 
@@ -117,7 +116,7 @@ struct device_join;
 /* Begin a join. The arguments must outlive it. */
 struct device_join *torsh_device_join_create(const struct prepass *prepass,
 					     const struct device_visitor *visitor, void *context);
-/* End the join, after reporting what still waits. */
+/* End the join, after reporting the activities that still wait. */
 void torsh_device_join_destroy(struct device_join *join);
 
 /*

@@ -22,8 +22,8 @@ void torsh_launches_create(struct launches *launches);
 void torsh_launches_destroy(struct launches *launches);
 
 /*
- * Keep a launch until n_awaited activities were reported, unless its correlation, which is not 0,
- * is in use.
+ * Hold a launch until n_awaited activities are reported, unless its correlation id, which is not
+ * 0, is in use.
  */
 void torsh_launches_add(struct launches *launches, const struct device_launch *launch,
 			uint32_t n_awaited);

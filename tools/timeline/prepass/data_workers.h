@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which processes are workers of a DataLoader: all their operators and modules load batches. Such a
- * process descends from one that gets batches from workers in its lifetime, and neither trains nor
- * has batches of its own.
+ * Which processes are workers of a DataLoader: all their operators and modules load batches. A
+ * worker descends from a process that receives batches from workers during its lifetime, and
+ * neither trains nor has batches of its own.
  */
 #ifndef TORSH_TIMELINE_PREPASS_DATA_WORKERS_H
 #define TORSH_TIMELINE_PREPASS_DATA_WORKERS_H

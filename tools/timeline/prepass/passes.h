@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The backward passes of a process, and the end of its setup. Work after a pass until an optimizer
- * call is on gradients (reducers, clipping), also on the threads of a collective: only its time
- * shows that.
+ * The backward passes of a process, and the end of its setup. Work between a pass and the
+ * optimizer's call processes gradients (reducers, clipping), also on the threads of a collective:
+ * only its time shows that.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PASSES_H
 #define TORSH_TIMELINE_PREPASS_PASSES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A first pass over the timeline, for readers that then make a second one: which spans do not nest,
- * where steps begin, which data exist.
+ * A first pass over the timeline, for readers that then make a second one: which spans do not
+ * nest, where steps begin, which data exist.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PREPASS_H
 #define TORSH_TIMELINE_PREPASS_PREPASS_H
@@ -19,10 +19,10 @@ struct windows;
 struct prepass_process {
 	const struct recorded_process *process;
 	uint64_t n_operators, n_ranges, n_modules, n_tensors;
-	uint64_t first_ns, last_ns; /* of its events; 0 where there are none */
+	uint64_t first_ns, last_ns; /* of its events; 0 without events */
 	bool has_events;
 	struct steps steps;
-	struct step_finder *finder; /* this and passes: NULL once they have decided */
+	struct step_finder *finder; /* this and passes: NULL after they have decided */
 	struct pass_finder *passes;
 	struct device_work work;
 	struct device_list devices;
@@ -57,10 +57,10 @@ void torsh_prepass_restrict(struct prepass *prepass, const struct windows *windo
 bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process,
 		       uint64_t at_ns);
 
-/* The best rule by which some process has steps: those of this rule are reported. */
+/* Returns the best rule by which a process has steps: steps of this rule are reported. */
 enum step_rule torsh_prepass_step_rule(const struct prepass *prepass);
 
-/* Did some process run operators? */
+/* Returns whether a process ran operators. */
 bool torsh_prepass_has_operators(const struct prepass *prepass);
 
 /* Returns the results for a process, or NULL. */

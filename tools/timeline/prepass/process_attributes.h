@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Process attributes: values that hold for a whole run, by name, such as versions and folders. See
+ * Process attributes: named values that hold for a whole run, such as versions and folders. See
  * `fact` in agent/wire/events.def.
  */
 #ifndef TORSH_TIMELINE_PREPASS_PROCESS_ATTRIBUTES_H
@@ -17,7 +17,7 @@ struct process_attributes {
 	size_t n;
 };
 
-/* Take an event, whatever it is. */
+/* Pass any event. */
 void torsh_process_attributes_add(struct process_attributes *facts,
 				  const struct recorded_process *process,
 				  const struct event *event);

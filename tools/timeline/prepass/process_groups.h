@@ -31,15 +31,15 @@ void torsh_groups_free(struct process_groups *groups);
 
 struct collective {
 	const struct process_group *group;
-	const char *name; /* "allreduce", without its "_" at the end: */
+	const char *name; /* "allreduce": the operator's name without its trailing "_" */
 	size_t n_name;
-	const struct input *tensor; /* the first one: its type. NULL: there is none */
+	const struct input *tensor; /* the first tensor, for its type. NULL: none */
 	uint64_t in_elements, out_elements;
 };
 
 /*
- * Get what the span moves, by its inputs, which must outlive *collective. Returns false if it is no
- * collective of a known group.
+ * Get the data that the span moves, from its inputs, which must outlive *collective. Returns false
+ * if it is no collective of a known group.
  */
 bool torsh_collective_read(struct collective *collective, const struct process_groups *groups,
 			   const struct span *span, const struct inputs *inputs);
@@ -47,15 +47,15 @@ bool torsh_collective_read(struct collective *collective, const struct process_g
 /* Returns true for an operator of c10d; others need not be queried. */
 bool torsh_span_is_collective(const struct span *span);
 
-/* Collectives as a pass comes to them. Begins as {0}; torsh_groups_free(&groups) at the end. */
+/* Collectives of a pass, in its order. Starts as {0}; torsh_groups_free(&groups) at the end. */
 struct collectives {
 	struct process_groups groups;
-	struct inputs inputs; /* of the last call that was requested */
+	struct inputs inputs; /* of the last query */
 };
 
 /*
- * Get what the span moves, valid until the next query. Returns false if it is no collective of a
- * known group.
+ * Get the data that the span moves, valid until the next query. Returns false if it is no
+ * collective of a known group.
  */
 bool torsh_collectives_read(struct collectives *collectives, const struct span *span,
 			    struct collective *collective);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/analysis is rules and the metrics that they use. Read this file first.
+ * tools/analysis has rules and the metrics that they use. Read this file first.
  *
- * What is inefficient in a recording, by the rules of tools/analysis/rules.def: each is decided by
- * what was recorded alone, and is reported as not evaluated, with the reason, where its input is
- * not there.
+ * Inefficiencies in a recording, by the rules of tools/analysis/rules.def. A rule uses recorded
+ * data only; without its data it is reported as not evaluated, with the reason.
  */
 #ifndef TORSH_ANALYSIS_ANALYSIS_H
 #define TORSH_ANALYSIS_ANALYSIS_H
@@ -28,7 +27,7 @@ enum analysis_kind {
 		N_ANALYSIS_KINDS
 };
 
-/* By their share: Low below 2 %, Medium below 10 %, High below 30 %, Critical from there on. */
+/* By their share: Low below 2 %, Medium below 10 %, High below 30 %, Critical above. */
 enum severity { SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH, SEVERITY_CRITICAL };
 
 enum rule {
@@ -66,15 +65,17 @@ struct rule_words {
 
 extern const struct rule_words torsh_rules[N_RULES];
 extern const struct limit_words torsh_limits[N_LIMITS];
-extern const char *const torsh_analysis_kind_names[N_ANALYSIS_KINDS]; /* NULL: of the recording */
+extern const char
+	*const torsh_analysis_kind_names[N_ANALYSIS_KINDS]; /* NULL: about the recording */
 extern const char *const torsh_severity_names[];
 extern const char *const torsh_side_names[];
 
-/* A number that a finding rests on. */
+/* A number that a finding is based on. */
 struct evidence {
 	const char *name, *unit;
 	double value;
-	const struct limit_words *limit; /* that it passed; NULL: it is shown for context */
+	/* the limit that it exceeded; NULL: it is shown for context */
+	const struct limit_words *limit;
 };
 
 #define EVIDENCE_MAX 8u
@@ -89,11 +90,11 @@ struct finding {
 	const char *operator_name, *kernel, *api; /* NULL: none, or unknown */
 	bool has_device;
 	uint32_t device;
-	uint32_t stack; /* of a call of CUDA; 0: none was taken */
-	bool is_stack_of_program; /* the stack is of no such call: its line is the user's own */
+	uint32_t stack; /* of a CUDA call; 0: none was taken */
+	bool is_stack_of_program; /* the stack is not a CUDA call's: its line is the user's own */
 	struct evidence evidence[EVIDENCE_MAX];
 	size_t n_evidence;
-	const char *note; /* in words; NULL: none */
+	const char *note; /* a sentence; NULL: none */
 };
 
 enum rule_state { RULE_NOT_EVALUATED, RULE_CLEAR, RULE_FIRED };
@@ -102,12 +103,11 @@ extern const char *const torsh_rule_state_names[];
 
 struct rule_result {
 	enum rule_state state;
-	const char
-		*reason; /* why it, or a part of what there is, was not evaluated; NULL: all was */
-	size_t n_findings; /* more than are kept, perhaps */
+	const char *reason; /* why it was not, or only partly, evaluated; NULL: it was */
+	size_t n_findings; /* may be more than are stored */
 };
 
-#define FINDINGS_A_RULE 10u /* that are kept, the worst ones */
+#define FINDINGS_A_RULE 10u /* stored per rule: the worst ones */
 
 struct analysis {
 	struct finding *findings; /* the worst first */
@@ -117,25 +117,28 @@ struct analysis {
 	struct metrics *metrics; /* owns texts */
 };
 
-/* What is looked at: calls that began in the window, in the pre-pass's steps where it has any. */
+/* What is analysed: calls that began in the window, and in the pre-pass's steps if it has any. */
 struct analysis_request {
 	const struct recording *recording;
-	struct recorded_process *const *processes; /* pre-pass's items may be of more */
+	struct recorded_process *const *processes; /* the pre-pass may have more processes */
 	size_t n_processes;
 	const struct prepass *prepass;
 	uint64_t from_ns, to_ns;
 };
 
-/* What is in wish is to outlive the analysis. Dies where the recording can't be read. */
+/*
+ * Evaluate all rules. The request's data must outlive the analysis. Ends the program if the
+ * recording can't be read.
+ */
 void torsh_analysis_make(struct analysis *analysis, const struct analysis_request *request);
 
 /* Free the findings and the metrics; the recording stays. */
 void torsh_analysis_free(struct analysis *analysis);
 
-/* Does a value pass a limit? */
+/* Returns whether a value exceeds a limit. */
 bool torsh_limit_passed(enum limit limit, double value);
 
-/* The severity of a share in percent. */
+/* Returns the severity of a share in percent. */
 enum severity torsh_severity_of(double share_pct);
 
 #endif

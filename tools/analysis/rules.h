@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How rules are evaluated: one function each, run for each process. */
+/* Evaluation of rules: one function per rule, called for each process. */
 #ifndef TORSH_ANALYSIS_RULES_H
 #define TORSH_ANALYSIS_RULES_H
 
 #include "tools/analysis/metrics.h"
 
-/* One rule about one process. */
+/* One rule applied to one process. */
 struct evaluation {
 	struct analysis *analysis;
 	enum rule rule;
 	const struct metrics *metrics;
 	struct metrics_process *of;
-	bool is_evaluated; /* something could be */
-	const char *reason; /* why the first thing that could not be evaluated was not */
+	bool is_evaluated; /* at least one item was evaluated */
+	const char *reason; /* why the first unevaluated item was not */
 	size_t first; /* of its findings */
 	const char *share_of; /* of findings */
 };
@@ -24,48 +24,54 @@ struct evaluation {
 #undef LIMIT
 
 /*
- * The time that the process ran, in seconds; without a recorded end, until the last time that the
- * recording has. 0: unknown.
+ * Returns how long the process ran, in seconds; without a recorded end, until the last recorded
+ * time. 0: unknown.
  */
 double torsh_run_seconds(const struct metrics_process *of);
 
-/* reason NULL: something can be evaluated. Else it can't, and why. Returns whether it can. */
+/*
+ * Set the reason why the rule, or an item, can't be evaluated; NULL: it can. Returns whether it
+ * can.
+ */
 bool torsh_rule_can_evaluate(struct evaluation *evaluation, const char *reason);
 
-/* A finding, of a share in percent of share_of; NAN: it has none. Until the next one. */
+/*
+ * Add a finding with a share in percent of share_of; NAN: none. The result is valid until the next
+ * one.
+ */
 struct finding *torsh_rule_fire(struct evaluation *evaluation, double share_pct);
 
-/* The value that passed the limit; and others that show what there was. */
+/* Add the evidence that exceeded the limit. */
 void torsh_finding_limit(struct finding *finding, enum limit limit, double value);
 
-/* Add evidence without a limit to a finding, which holds EVIDENCE_MAX. value is in unit. */
+/* Add evidence without a limit to a finding, which holds EVIDENCE_MAX. value has the given unit. */
 void torsh_finding_add(struct finding *finding, const char *name, const char *unit, double value);
 
-/* Why nothing can be reported for the process's devices, or NULL. */
+/* Returns why the process has no device activity to evaluate, or NULL. */
 const char *torsh_no_device_work(const struct metrics_process *of);
 
-/* Why nothing can be reported for calls that give devices no work, or NULL. */
+/* Returns why the process has no host calls to evaluate, or NULL. */
 const char *torsh_no_device_calls(const struct metrics_process *of);
 
-/* "the steps" or "the run". */
+/* Returns "the steps" or "the run". */
 const char *torsh_scope_name(const struct time_scope *scope);
 
 /*
- * The part of the scope's time that work took: of the time in which its device was busy, as much as
- * of the device's work.
+ * Returns the share of the scope's time that activities took: their part of the device's total
+ * activity, applied to the device's busy time.
  */
 double torsh_work_share(const struct metrics_process *of, const struct metrics_work *work);
 
 /*
- * The part of the scope's time in which a thread was in calls of this kind; after the first step
- * only: is_steady.
+ * Returns the share of the scope's time in which a thread was in calls of this kind; is_steady:
+ * after the first step only.
  */
 double torsh_host_share(const struct metrics_process *of, enum host_kind kind, bool is_steady);
 
-/* Is the rule about what the host does without devices? */
+/* Returns whether the rule is about the host without devices. */
 bool torsh_rule_is_of_host(enum rule rule);
 
-/* 100 * part / whole; 0 of nothing. */
+/* Returns 100 * part / whole; 0 if whole is 0. */
 double torsh_percent(double part, double whole);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A finding in words, made from the sentence of its rule in rules.def. There {name} is a number of
- * its evidence with its unit, or operator, kernel, api, device or note; what is between [ and ] is
- * left out where one of its names has no value.
+ * A finding as a sentence, from its rule's template in rules.def. There {name} is a number of the
+ * evidence with its unit, or operator, kernel, api, device or note; a part in [ and ] is left out
+ * if one of its names has no value.
  */
 #ifndef TORSH_ANALYSIS_SENTENCE_H
 #define TORSH_ANALYSIS_SENTENCE_H
@@ -11,15 +11,14 @@
 #include "tools/symbols/symbols.h"
 
 /*
- * What was found, with its numbers: "Device 0 was idle for 1.20 s, at work for 12.0% of the
- * time." Line, step and process are not in it. symbols may be NULL. The caller frees it.
+ * Returns the finding with its numbers: "Device 0 was idle for 1.20 s, at work for 12.0% of the
+ * time.", without line, step and process. symbols may be NULL. The caller frees it.
  */
 char *torsh_finding_sentence(const struct finding *finding, struct symbols *symbols);
 
 /*
- * Where it is: "aten::mm, train.py(30): main"; NULL: nowhere in particular. An operator
- * that the sentence names is not repeated. symbols may be NULL.
- * The caller frees it.
+ * Returns the finding's place: "aten::mm, train.py(30): main"; NULL: none in particular. An
+ * operator that the sentence names is not repeated. symbols may be NULL. The caller frees it.
  */
 char *torsh_finding_place(const struct finding *finding, struct symbols *symbols);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Floating point operations of an operator, computed from its name and inputs; nothing is measured.
- * A multiply and an add count as two. The formulas are in tools/ops/flops.def.
+ * Floating-point operations of an operator, computed from its name and inputs; nothing is
+ * measured. A multiply and an add count as two. The formulas are in tools/ops/flops.def.
  *
  * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of
- * some library. So an operator counts either at its begin, and nothing inside counts again, or only
- * if nothing inside counted.
+ * some library. So an operator counts either at its begin, and no inner one counts again, or only
+ * if no inner one counted.
  */
 #ifndef TORSH_OPS_FLOPS_H
 #define TORSH_OPS_FLOPS_H
@@ -13,26 +13,26 @@
 #include "tools/timeline/inputs.h"
 
 enum flops_status {
-	FLOPS_NO_FORMULA, /* or its inputs are not what the formula needs */
-	FLOPS_NONE, /* it moves, makes or describes data */
-	FLOPS_NO_DATA, /* a tensor has sizes only: nothing is computed */
+	FLOPS_NO_FORMULA, /* or its inputs don't have the expected form */
+	FLOPS_NONE, /* it moves, creates or describes data */
+	FLOPS_NO_DATA, /* a tensor has sizes but no data: nothing is computed */
 	FLOPS_COUNTED,
 };
 
 enum flops_place {
-	FLOPS_HERE, /* counts; what is inside doesn't */
-	FLOPS_AT_LEAF, /* counts where nothing inside did */
+	FLOPS_HERE, /* it counts; inner operators don't */
+	FLOPS_AT_LEAF, /* it counts if no inner operator did */
 };
 
 struct flops {
 	enum flops_status status;
 	enum flops_place place;
-	/* what PyTorch's FlopCounterMode counts for it, 0: it does not have the operator */
+	/* FlopCounterMode's number for it; 0: FlopCounterMode doesn't have the operator */
 	uint64_t counter;
 	uint64_t all;
 };
 
-/* name: "aten::mm". inputs: those of this call. Sums that don't fit stay at UINT64_MAX. */
+/* Compute the FLOPs. name: "aten::mm". inputs: those of this call. Sums saturate at UINT64_MAX. */
 struct flops torsh_flops_of(const char *name, const struct inputs *inputs);
 
 #endif

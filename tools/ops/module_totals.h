@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What each nn.Module took: its spans, and the operators that belong to it, those of backward among
- * them.
+ * The totals of each nn.Module: its spans, and the operators that belong to it, including those of
+ * backward.
  */
 #ifndef TORSH_OPS_MODULE_TOTALS_H
 #define TORSH_OPS_MODULE_TOTALS_H
@@ -11,14 +11,14 @@
 struct module_total {
 	char *name; /* "path:Class"; "": operators that are in no module */
 	uint64_t calls;
-	uint64_t total_ns, self_ns; /* of its spans; self without the modules inside */
-	/* Of the operators that are in it and in no module inside: */
+	uint64_t total_ns, self_ns; /* of its spans; self_ns: without inner modules */
+	/* Of operators in it and in no inner module: */
 	uint64_t operators, operators_ns, backward_ns;
 	uint64_t flops, flops_all;
 	uint64_t allocated_bytes;
-	/* Of kernels, copies and memsets launched there, operators or not; backward too. */
+	/* Of kernels, copies and memsets launched in it, by operators or not, backward included. */
 	uint64_t device_ns;
-	/* With the modules that were called inside of it: */
+	/* Including the modules called within it: */
 	uint64_t whole_backward_ns;
 	uint64_t whole_flops, whole_flops_all;
 	uint64_t whole_device_ns;
@@ -27,7 +27,7 @@ struct module_total {
 struct module_totals {
 	struct module_total *items;
 	size_t n, n_room;
-	bool has_devices; /* of some process devices were recorded */
+	bool has_devices; /* the devices of some process were recorded */
 };
 
 /*
@@ -41,8 +41,8 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct reco
 void torsh_module_totals_free(struct module_totals *totals);
 
 /*
- * The name of a module for people: "BertModel:BertModel" is known by its class alone, "BertModel".
- * Returns name or a part of it.
+ * Returns a module's name as it is printed, which is name or a part of it: "BertModel:BertModel"
+ * becomes "BertModel".
  */
 const char *torsh_module_display_name(const char *name);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/ops is the time, memory and FLOPs of operators, modules, steps and ranges. Read this first.
+ * tools/ops has the time, memory and FLOPs of operators, modules, steps and ranges. Read this file
+ * first.
  *
- * Totals of operators: time, memory and FLOPs of all spans that have a key in common. One pass over
- * the timeline after a pre-pass; what is held are the keys and the open spans.
+ * Totals of operators: time, memory and FLOPs of all spans with an equal key. One pass over the
+ * timeline after a pre-pass; it holds the keys and the open spans.
  */
 #ifndef TORSH_OPS_OPERATORS_H
 #define TORSH_OPS_OPERATORS_H
@@ -13,7 +14,7 @@
 #include "tools/timeline/prepass/prepass.h"
 #include "tools/timeline/prepass/process_groups.h"
 
-/* GROUP(NAME, name, what spans have in common) */
+/* GROUP(NAME, name, the property that the spans share) */
 #define OPERATOR_GROUPS                                                          \
 	GROUP(NAME, name, "the operator's name")                                 \
 	GROUP(SHAPE, shape, "name and inputs")                                   \
@@ -34,22 +35,22 @@ extern const char *const torsh_operator_group_names[N_OPERATOR_GROUPS];
 
 struct operator_total {
 	const struct recorded_process *process; /* of the first call */
-	/* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, it is in none */
+	/* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, outside of steps */
 	char *name;
 	char *inputs; /* by SHAPE */
-	char *overload; /* by OVERLOAD; "": the one without another name */
+	char *overload; /* by OVERLOAD; "": the default overload */
 	uint32_t stack; /* by STACK */
 	uint64_t step; /* by STEP: its number */
 	uint64_t calls;
-	/* inside of other spans with this key they don't count again, unless the key is a name */
+	/* inner spans with this key don't count again, unless the key is a name */
 	uint64_t cpu_ns;
 	uint64_t self_cpu_ns;
 	uint64_t device_ns, self_device_ns; /* of kernels, copies and memsets that they launched */
 	uint64_t min_ns, max_ns;
 	uint64_t allocated_bytes, freed_bytes, self_allocated_bytes, self_freed_bytes;
-	uint64_t flops, flops_all; /* where has_flops: of these spans and what is inside */
+	uint64_t flops, flops_all; /* if has_flops: of these spans; with inner ones */
 	uint64_t self_flops, self_flops_all;
-	bool has_flops; /* some span has a formula, or something inside has */
+	bool has_flops; /* a span or an inner one has a formula */
 	struct histogram durations;
 };
 
@@ -65,22 +66,22 @@ struct operators {
 	size_t n, n_room;
 	struct operator_unknown *unknown;
 	size_t n_unknown, unknown_room;
-	uint64_t calls, self_cpu_ns, self_device_ns; /* of all */
-	uint64_t merged_calls; /* that are in those around them, and not in spans */
-	bool has_devices; /* of some process devices were recorded */
-	bool has_flops; /* they were wanted */
+	uint64_t calls, self_cpu_ns, self_device_ns; /* over all */
+	uint64_t merged_calls; /* merged into the enclosing span, not counted as spans */
+	bool has_devices; /* the devices of some process were recorded */
+	bool has_flops; /* FLOPs were requested */
 	uint64_t flops, flops_all;
-	struct process_groups groups; /* that inputs name */
-	uint64_t calls_without_inputs; /* their FLOPs are unknown */
+	struct process_groups groups; /* that inputs refer to */
+	uint64_t calls_without_inputs; /* calls with unknown FLOPs */
 };
 
 struct operators_request {
 	enum operator_group group;
 	bool has_thread;
-	uint32_t tid; /* of the spans that count */
+	uint32_t tid; /* of the counted spans */
 	/*
-	 * A span that is the only one inside of one of its own name counts with that, as in
-	 * PyTorch's key_averages.
+	 * Merge a span that is the only inner one of a span with the same name into that, as
+	 * PyTorch's key_averages does.
 	 */
 	bool merge_nested;
 };
@@ -101,7 +102,7 @@ void torsh_operators_free(struct operators *operators);
  */
 struct flops_book;
 
-/* A cache of FLOPs by name and inputs. The recording outlives it. */
+/* Create a cache of FLOPs by name and inputs. The recording must outlive it. */
 struct flops_book *torsh_flops_book_create(const struct recording *recording);
 
 /* Free the cache. */

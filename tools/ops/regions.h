@@ -27,16 +27,16 @@ struct region {
 	const struct recorded_process *process; /* by thread: its process; otherwise NULL */
 	uint32_t thread; /* by thread: row of the process's threads */
 	uint32_t n_threads;
-	uint64_t n; /* spans, marks or values */
+	uint64_t n; /* number of spans, marks or values */
 	uint64_t total_ns, min_ns, max_ns; /* of ranges */
-	uint64_t n_left_open; /* of the spans: counted as ended where their process did */
+	uint64_t n_left_open; /* spans counted as ended with their process */
 	double first, last, min, max, sum; /* of values */
 };
 
 struct region_tables;
 
 struct regions {
-	/* What is wanted, before torsh_regions_find. */
+	/* The request: set before torsh_regions_find. */
 	bool by_thread, has_source;
 	uint32_t source;
 
@@ -58,7 +58,7 @@ void torsh_regions_free(struct regions *regions);
 const char *torsh_regions_thread_name(const struct regions *regions,
 				      const struct recorded_process *process, uint32_t thread);
 
-/* "torsh", "nvtx", "itt", "module" or "unknown". */
+/* Returns "torsh", "nvtx", "itt", "module" or "unknown". */
 const char *torsh_regions_source(uint32_t source);
 
 #endif

@@ -10,32 +10,32 @@ struct step_total {
 	uint64_t calls; /* of operators */
 	uint64_t flops, flops_all;
 	struct phase_step spent;
-	uint64_t peak_bytes; /* most that tensors of all devices held at once */
+	uint64_t peak_bytes; /* maximum of the tensors' bytes on all devices together */
 	/*
-	 * Of kernels, copies and memsets that it launched, whenever they ran; by the phase of what
-	 * was open around.
+	 * Of kernels, copies and memsets that it launched, whenever they ran; by the phase of the
+	 * spans around the launch.
 	 */
 	uint64_t device_ns, phase_device_ns[N_PHASES];
 };
 
-/* What one device had to do with a step. */
+/* One device's part of a step. */
 struct step_device {
-	uint64_t device_ns; /* of what the step launched there */
-	/* of the step's own time, in which the device did anything at all for the process */
+	uint64_t device_ns; /* of the step's launches there */
+	/* the part of the step's own time in which the device was busy for the process */
 	uint64_t busy_ns;
 };
 
 struct step_totals {
-	struct step_total *items; /* one for each step of the process */
+	struct step_total *items; /* parallel to the process's steps */
 	uint32_t *devices; /* their numbers, ascending */
 	size_t n_devices;
 	struct step_device *of_devices; /* by step, then by device */
-	bool has_devices; /* they were recorded, or would have been */
+	bool has_devices; /* devices were recorded, or would have been */
 };
 
 /*
- * Add up each step: ns of the host, of phases and of devices. Dies where the recording cannot be
- * read.
+ * Sum each step: ns of the host, of phases and of devices. Ends the program if the recording
+ * cannot be read.
  */
 void torsh_step_totals_collect(struct step_totals *totals, const struct recording *recording,
 			       struct recorded_process *process, const struct prepass *prepass);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which operator launched a device's activity: an operator is attributed to a kernel, a copy or a
- * memset by the best available evidence. An attributor receives the spans of a pass
- * (tools/timeline/spans.h); a join of launches with device activity carries the place of the
- * launch.
+ * Attribution of device activities: the operator of a kernel, a copy or a memset, by the best
+ * available evidence. An attributor receives the spans of a pass (tools/timeline/spans.h); a join
+ * of launches with device activity carries the site of the launch.
  */
 #ifndef TORSH_DEVICE_KERNELS_ATTRIBUTION_H
 #define TORSH_DEVICE_KERNELS_ATTRIBUTION_H
@@ -11,7 +10,7 @@
 #include "tools/device/kernels/inductor.h"
 #include "tools/timeline/device/launch_join.h"
 
-/* METHOD(NAME, evidence, the operator recording's word for it, confidence), best first */
+/* METHOD(NAME, evidence, the operator recording's term for it, confidence), best first */
 #define ATTRIBUTION_METHODS                                          \
 	METHOD(DIRECT, direct_launch, torch_profiler, high)          \
 	METHOD(CAPTURE, graph_capture, torch_profiler, high)         \
@@ -37,17 +36,17 @@ extern const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METH
 
 struct attribution {
 	enum attribution_method method;
-	enum kernel_reason reason; /* NONE: it has an operator */
-	const char *operator_name; /* NULL: none. The attributor's, as the other texts are */
+	enum kernel_reason reason; /* KERNEL_NONE: it has an operator */
+	const char *operator_name; /* NULL: none. Owned by the attributor, as the other texts are */
 	const char *family; /* of the name, with ATTRIBUTION_BY_FAMILY */
-	const struct inductor_kernel *fused; /* what it was made of, or NULL */
-	/* rows of one process with the same number have the same values here for one name */
+	const struct inductor_kernel *fused; /* the operators that it was fused from, or NULL */
+	/* activities of one process with equal site and name have equal values here */
 	uint32_t site;
 	uint32_t path; /* of the operators around its launch: torsh_attribution_path */
 	/* the visitor's value for the launch or the node; 0: none, or both are unknown */
 	uint32_t owner;
-	uint32_t stack; /* of the span that requested it, as recorded; 0: none */
-	bool is_captured; /* stack is that of a graph's node, not of the launch */
+	uint32_t stack; /* of the span that launched it, as recorded; 0: none */
+	bool is_captured; /* the stack is a graph node's, not the launch's */
 };
 
 struct attributor;
@@ -73,7 +72,7 @@ struct span *torsh_attributor_range(const struct attributor *attributor,
 				    const struct recorded_process *process, uint32_t thread);
 
 /*
- * Returns the place of a launch, or of a new graph node, for the join to carry
+ * Returns the site of a launch, or of a new graph node, for the join to carry
  * (device_visitor.own). innermost: the operator on its thread, or NULL. owner: any number of the
  * visitor's.
  */
@@ -82,13 +81,13 @@ uint64_t torsh_attributor_place(struct attributor *attributor,
 				const struct timeline_event *event, const struct span *innermost,
 				uint32_t owner);
 
-/* Returns the owner, by the carried place or, without one, by name. */
+/* Attribute an activity by its site or, without one, by name. */
 void torsh_attribute(struct attributor *attributor, const struct device_activity *activity,
 		     struct attribution *attribution);
 
 /*
- * Get the labels of the operators of a path, outermost first; of more than n_max the innermost
- * ones. Returns their number.
+ * Get the labels of the operators of a path, outermost first; the innermost ones if there are more
+ * than n_max. Returns their number.
  */
 size_t torsh_attribution_path(const struct attributor *attributor,
 			      const struct recorded_process *process, uint32_t path,

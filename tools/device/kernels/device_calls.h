@@ -22,10 +22,10 @@ struct device_time {
 	uint64_t calls, failed, total_ns, max_ns;
 };
 
-/* All launches of a kernel with the same numbers on devices of one kind. */
+/* All launches of a kernel with equal parameters on devices of one kind. */
 struct launch_shape {
 	const struct recorded_process *process;
-	struct event_kernel launch; /* the first; name is the process's label */
+	struct event_kernel launch; /* the first one; name is the process's label */
 	const struct event_device *device; /* NULL: it was not recorded */
 	uint64_t calls, total_ns;
 };
@@ -43,7 +43,7 @@ struct device_calls {
 	struct process_device *devices;
 	size_t n_devices, devices_room;
 	struct intern texts; /* of times */
-	struct hash_map known_times, known_shapes; /* rows' indices while they are collected */
+	struct hash_map known_times, known_shapes; /* indices of rows, during collection */
 };
 
 /* Begin without calls; torsh_device_calls_free frees them. */

@@ -15,7 +15,7 @@
 struct device_peaks {
 	double gflops; /* FP32, without tensor cores */
 	double gb_per_s; /* of its memory */
-	double ridge; /* FLOP per byte: below it, a kernel is bound by memory */
+	double ridge; /* FLOP per byte: below it, a kernel is memory-bound */
 };
 
 /* Returns NULL, or why the peaks are unknown. device may be NULL. */

@@ -12,15 +12,15 @@
 
 struct inductor_kernel {
 	char *name;
-	char **operators; /* "aten::add", in the comment's order, each once */
+	char **operators; /* "aten::add", in the comment's order, without repetition */
 	size_t n_operators;
-	bool is_ambiguous; /* two models have different kernels of this name: not used */
+	bool is_ambiguous; /* two models have different kernels of this name: unusable */
 };
 
 struct inductor {
 	struct inductor_kernel *kernels; /* by name */
 	size_t n, n_room;
-	size_t n_files; /* that were read */
+	size_t n_files; /* files read */
 };
 
 /* Read all code below the folder; missing and unreadable files are skipped. */

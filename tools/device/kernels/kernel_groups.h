@@ -19,7 +19,7 @@ struct kernel_group {
  */
 struct kernel_group *torsh_kernel_groups_make(const struct kernels *kernels, size_t *n);
 
-/* Over the calls that have times; 0: none has. */
+/* Returns the mean duration in ns of the timed calls; 0: there are none. */
 uint64_t torsh_kernel_group_average(const struct kernel_group *group);
 
 #endif

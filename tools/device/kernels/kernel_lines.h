@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Device activity by the stack of the call that requested it: for a graph's node the capture or the
- * addition, else the launch. Needs recorded stacks (TORSH_PROFILER_WITH_STACK,
- * TORSH_PROFILER_OPERATOR_STACKS).
+ * Device activity by the stack of its launch; for a graph's node of its capture or addition. Needs
+ * recorded stacks (TORSH_PROFILER_WITH_STACK, TORSH_PROFILER_OPERATOR_STACKS).
  */
 #ifndef TORSH_DEVICE_KERNELS_KERNEL_LINES_H
 #define TORSH_DEVICE_KERNELS_KERNEL_LINES_H
@@ -10,20 +9,20 @@
 #include "tools/base/containers/key_index.h"
 #include "tools/timeline/device/device_activity.h"
 
-/* All of one name that was requested in one place. */
+/* All activities of one name with one launch stack. */
 struct kernel_line {
 	enum device_what what;
-	uint32_t name; /* label of a kernel's, enum copy_kind of a copy's */
-	uint32_t stack; /* as it was recorded */
-	bool is_captured; /* it is that of a graph's node */
+	uint32_t name; /* a kernel's label, a copy's enum copy_kind */
+	uint32_t stack; /* as recorded */
+	bool is_captured; /* the stack is a graph node's */
 	uint64_t calls, timed, total_ns; /* total_ns: of the timed ones */
 };
 
-/* Of one process. */
+/* The lines of one process. */
 struct kernel_lines {
 	struct kernel_line *items;
 	size_t n, n_room;
-	struct key_index index; /* by what, name and stack: index of items */
+	struct key_index index; /* keyed by kind, name and stack: index of items */
 };
 
 /* Begin without lines; torsh_kernel_lines_destroy frees them. */

@@ -32,19 +32,20 @@ struct raw_metric {
 
 struct kernel_sums {
 	uint64_t total_ns, n_kernels;
-	/* which of the kernels took longest, the first of equals; where n_kernels isn't 0 */
+	/* index of the longest kernel, the first of equals; valid if n_kernels isn't 0 */
 	size_t dominant;
 	uint64_t dominant_ns;
 	struct {
 		bool is_known;
 		double value; /* a sum, or a maximum */
-		double weight_ns; /* of a mean */
+		double weight_ns; /* total weight of a mean */
 	} metrics[N_KERNEL_METRICS];
-	bool has_tensor_instructions; /* a counter that is no field of the published model */
+	/* From a counter that is no field of the published profiles. */
+	bool has_tensor_instructions;
 	double tensor_instructions;
 };
 
-/* A zeroed sum has no kernels; the next one added has the number n_kernels. */
+/* Add a kernel's values. A zeroed sum has no kernels; the next one has the number n_kernels. */
 void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const struct raw_metric *raw,
 		       size_t n_raw);
 
@@ -56,21 +57,21 @@ bool torsh_metrics_value(const struct kernel_sums *sums, enum kernel_metric metr
 
 enum tensor_use { TENSOR_CORES_UNKNOWN, TENSOR_CORES_UNUSED, TENSOR_CORES_USED };
 
-/* Did any of the kernels use tensor cores? */
+/* Returns whether a kernel used tensor cores. */
 enum tensor_use torsh_metrics_tensor_use(const struct kernel_sums *sums);
 
-/* The metric that a counter of this name is, or N_KERNEL_METRICS. */
+/* Returns the metric for a counter of this name, or N_KERNEL_METRICS. */
 enum kernel_metric torsh_metric_of(const char *counter);
 
 /* An operator's position in the roofline of a device with known peaks. */
 struct roofline {
-	double intensity; /* FLOP a byte of the device's memory */
-	bool is_compute_bound; /* else by memory */
+	double intensity; /* FLOP per byte of the device's memory traffic */
+	bool is_compute_bound; /* else memory-bound */
 	double ceiling_gflops;
 	double efficiency_pct; /* at most 100 */
 };
 
-/* Returns false if one of the five is 0: unknown. */
+/* Returns false if one of the five is 0, which means unknown. */
 bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double peak_gflops,
 		       double peak_gb_per_s, struct roofline *roofline);
 

@@ -15,19 +15,19 @@
 #include "tools/device/kernels/device_calls.h"
 #include "tools/device/kernels/kernel_lines.h"
 
-/* All of one name that one operator launched. */
+/* All activities of one name that one operator launched. */
 struct kernel_row {
 	enum device_what what;
-	char *name; /* a kernel's as it was recorded, a copy's kind, "memset", "CUDA graph" */
+	char *name; /* a kernel's recorded name, a copy's kind, "memset", "CUDA graph" */
 	char *operator_name; /* NULL: none, for this reason */
 	enum kernel_reason reason;
 	enum attribution_method method;
-	const char *family; /* what its name gives away where there is no operator, or NULL */
+	const char *family; /* the family implied by its name if there is no operator, or NULL */
 	uint64_t calls, bytes;
-	uint64_t timed, total_ns, min_ns, max_ns; /* of so many of the calls */
+	uint64_t timed, total_ns, min_ns, max_ns; /* timed: how many calls the times are of */
 };
 
-/* How one process was seen, and what is missing of it. */
+/* How a process's devices were recorded, and what is missing. */
 struct kernel_process {
 	const struct recorded_process *process;
 	bool has_mode, has_losses, has_pairs;
@@ -38,7 +38,7 @@ struct kernel_process {
 };
 
 struct kernels {
-	struct kernel_row *rows; /* by what, then by name, then by time, the longest first */
+	struct kernel_row *rows; /* by kind, then by name, then by time, the longest first */
 	size_t n, n_room;
 	struct device_calls calls;
 	struct kernel_process *processes;
@@ -58,7 +58,9 @@ void torsh_kernels_collect(struct kernels *kernels, const struct recording *reco
 /* Free the rows. */
 void torsh_kernels_free(struct kernels *kernels);
 
-/* The fraction of the time that is attributed to operators, 0 to 1; 0 if there is no time. */
+/*
+ * Returns the fraction of the time that is attributed to operators, 0 to 1; 0 if there is no time.
+ */
 double torsh_kernels_share(const struct kernels *kernels);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Repetitions in a sequence: the layers of a model, found in its launches, with equal numbers for
- * launches that are alike. A run is a stretch with a period: s[i] == s[i + period], at least twice
- * as long as the period.
+ * Repetitions in a sequence: the layers of a model, found in its launches, which are numbered so
+ * that launches with equal parameters have equal numbers. A run is a subsequence with a period:
+ * s[i] == s[i + period], at least twice as long as the period.
  */
 #ifndef TORSH_DEVICE_KERNELS_LAYERS_H
 #define TORSH_DEVICE_KERNELS_LAYERS_H
@@ -15,7 +15,7 @@
 
 struct layer_run {
 	size_t start, period, n_instances;
-	size_t n_rest; /* what goes on alike after the last whole instance: less than a period */
+	size_t n_rest; /* items of the last, incomplete instance: fewer than a period */
 };
 
 /* Accepts or rejects a run of layers; may move and shorten it, but only within its bounds. */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How full a kernel can make a device at best: the warps that fit into a multiprocessor at a time,
- * of those that it has room for, and how often all multiprocessors must be filled for the whole
- * grid. From what the launch requested and the device reports for itself, by the rules of CUDA's
- * occupancy calculator for compute capabilities 7.0 to 12.x. Clusters and barriers, which can make
- * it less, are not looked at.
+ * A kernel's theoretical occupancy: the warps that fit into a multiprocessor at a time, as a share
+ * of its maximum, and how often the grid fills all multiprocessors. Computed from the launch
+ * parameters and the device's reported properties, by the rules of CUDA's occupancy calculator for
+ * compute capabilities 7.0 to 12.x. Clusters and barriers, which may reduce it, are ignored.
  */
 #ifndef TORSH_DEVICE_KERNELS_OCCUPANCY_H
 #define TORSH_DEVICE_KERNELS_OCCUPANCY_H
 
 #include "agent/wire/event.h"
 
-/* LIMIT(NAME, what there is no more of) */
+/* LIMIT(NAME, the resource that limits the number of blocks) */
 #define OCCUPANCY_LIMITS            \
 	LIMIT(WARPS, warps)         \
 	LIMIT(BLOCKS, blocks)       \
@@ -27,16 +26,16 @@ enum occupancy_limit {
 
 extern const char *const torsh_occupancy_limit_names[N_OCCUPANCY_LIMITS];
 
-#define OCCUPANCY_UNLIMITED INT32_MAX /* blocks take nothing of it; as CUDA's calculator has it */
+#define OCCUPANCY_UNLIMITED INT32_MAX /* blocks use none of it; the value of CUDA's calculator */
 
 struct occupancy {
-	uint32_t blocks; /* on a multiprocessor at a time */
-	/* how many there is enough of each for; blocks is the least */
+	uint32_t blocks; /* resident on a multiprocessor at a time */
+	/* how many each resource allows; blocks is the minimum */
 	uint32_t blocks_by[N_OCCUPANCY_LIMITS];
-	/* that a block is given, which is more than it requested */
+	/* allocated per block, which is more than it requested */
 	uint32_t block_registers, block_shared_bytes;
-	uint32_t warps; /* the same in warps */
-	double share; /* of the warps that a multiprocessor has room for: 0 to 1 */
+	uint32_t warps; /* likewise in warps */
+	double share; /* of the warps that fit into a multiprocessor: 0 to 1 */
 	double waves; /* how often the grid fills the device */
 	enum occupancy_limit limit;
 };
@@ -45,7 +44,7 @@ struct occupancy {
 const char *torsh_occupancy_of(const struct event_device *device, const struct event_kernel *kernel,
 			       struct occupancy *occupancy);
 
-/* Maximum shared memory per block in bytes, for kernels that opt in; 0: unknown. */
+/* Returns the maximum shared memory per block in bytes, for kernels that opt in; 0: unknown. */
 uint64_t torsh_occupancy_shared_max(const struct event_device *device);
 
 #endif

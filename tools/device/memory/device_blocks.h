@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The memory that one process has from CUDA, folded from its events in the order of time: what is
- * alive, by where it lies, and which of it a framework's allocator has given out as tensors.
+ * The memory of one process on its devices, folded from its events in time order: live blocks by
+ * address, and which of them a framework's allocator has passed on as tensors.
  *
- * Addresses that are mapped show physical memory: that counts from cuMemCreate until its handle was
- * released and nothing shows it any more. Memory of other processes is counted, and has no bytes of
- * its own. What the recording lacks is counted and never fatal: a free of what is not recorded
- * (unknown_frees), an allocation where something lives (implicit_frees).
+ * Mapped addresses are views of physical memory, which counts from cuMemCreate until its handle is
+ * released and nothing maps it any more. Memory of other processes is counted as blocks without
+ * bytes. What the recording lacks is counted and never fatal: a free of an unknown block
+ * (unknown_frees), an allocation that overlaps a live one (implicit_frees).
  */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_BLOCKS_H
 #define TORSH_DEVICE_MEMORY_DEVICE_BLOCKS_H
@@ -19,7 +19,7 @@
 #include "tools/base/containers/address_ranges.h"
 #include "tools/base/containers/hash_map.h"
 
-/* SCOPE(NAME, name): where memory lies; of devices there is one scope for each */
+/* SCOPE(NAME, name): the kind of memory; each device has a scope of its own */
 #define DEVICE_SCOPES                 \
 	SCOPE(CUDA, cuda)             \
 	SCOPE(MANAGED, managed)       \
@@ -40,35 +40,37 @@ struct device_scope {
 	uint32_t device; /* of SCOPE_CUDA; may be DEVICE_NOT_KNOWN */
 	uint64_t bytes, n; /* alive */
 	uint64_t n_unsized; /* live blocks of unknown size */
-	uint64_t tensor_bytes; /* of the bytes those that a framework has given out */
+	uint64_t tensor_bytes; /* the part of bytes that a framework allocated for tensors */
 	uint64_t allocs, frees;
 };
 
-/* Where a block comes from. */
+/* Where a block was allocated. */
 struct device_origin {
 	uint64_t at_ns;
 	uint32_t thread, stack;
 	uint32_t operator, module; /* labels; 0: none */
-	uint32_t step; /* its number and 1; 0: in none */
+	uint32_t step; /* number of the step + 1; 0: in none */
 };
 
 struct device_block {
 	bool is_alive;
 	uint8_t kind, flags; /* enum device_block_kind, device_block_flag */
 	uint32_t scope, context;
-	/* of physical memory: its handle, each time that it was retained, and its mappings */
+	/*
+	 * of physical memory: one for each time that its handle was retained, and one per mapping
+	 */
 	uint32_t n_refs;
-	uint32_t n_retained; /* of these the times */
+	uint32_t n_retained; /* the first of these */
 	uint64_t address, bytes;
-	uint64_t ordinal; /* which of the process's blocks it is, from 0 */
-	uint64_t tensor_bytes; /* given out by a framework */
+	uint64_t ordinal; /* number among the process's blocks, from 0 */
+	uint64_t tensor_bytes; /* allocated by a framework */
 	struct device_origin origin;
 };
 
 struct device_tensor {
 	bool is_alive;
 	uint64_t address, bytes;
-	uint64_t inside_bytes; /* in known blocks */
+	uint64_t inside_bytes; /* within recorded blocks */
 	struct device_origin origin;
 };
 
@@ -77,19 +79,19 @@ struct device_undo;
 struct device_blocks {
 	struct device_scope *scopes;
 	size_t n_scopes, scopes_room;
-	struct device_block *blocks; /* dead ones are used again */
+	struct device_block *blocks; /* entries of dead blocks are reused */
 	size_t n_blocks, blocks_room;
-	struct device_tensor *tensors; /* the same */
+	struct device_tensor *tensors; /* likewise */
 	size_t n_tensors, tensors_room;
-	struct device_block *left; /* that ended with their context, and nobody freed */
+	struct device_block *left; /* blocks that ended with their context, without a free */
 	size_t n_left, left_room;
-	bool *is_managed; /* by ordinal: tensors were in it */
+	bool *is_managed; /* by ordinal: a device has had tensors */
 	size_t n_ordinals, managed_room;
 	uint64_t unknown_frees, implicit_frees, failed_frees;
-	uint64_t n_changes; /* events that were taken */
+	uint64_t n_changes; /* events taken so far */
 
-	/* Of device_blocks.c and device_block_table.c alone. */
-	/* of blocks' numbers, by what a number names: an address, a handle, an array */
+	/* For device_blocks.c and device_block_table.c only. */
+	/* numbers of blocks, by space: address, handle, array */
 	struct address_ranges ranges[3];
 	struct hash_map live_tensors; /* their numbers by address */
 	uint32_t *free_blocks, *free_tensors;
@@ -118,7 +120,7 @@ uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, 
 const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks,
 						  uint64_t address);
 
-/* "cuda:0", "managed". Returns out, which holds DEVICE_SCOPE_NAME_BYTES. */
+/* Returns "cuda:0", "managed" and the like in out, which holds DEVICE_SCOPE_NAME_BYTES. */
 const char *torsh_device_scope_name(const struct device_scope *scope, char *out);
 
 #endif

@@ -18,7 +18,7 @@ struct device_graphs {
 	} * graphs;
 	struct executable_graph {
 		bool frees_at_launch;
-		/* the first n steps of that graph, which it had when this was made */
+		/* a prefix: the steps that the graph had at instantiation */
 		size_t graph, n;
 	} * executables;
 	size_t n_graphs, graphs_room, n_executables, executables_room;
@@ -31,7 +31,7 @@ void torsh_device_graphs_create(struct device_graphs *graphs);
 /* Free the graphs. */
 void torsh_device_graphs_destroy(struct device_graphs *graphs);
 
-/* Called with each of a launch's allocations and frees. */
+/* Called for each allocation and free of a launch. */
 typedef void device_graphs_visit(void *context, const struct event *event,
 				 const struct device_origin *origin);
 

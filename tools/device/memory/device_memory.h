@@ -17,21 +17,21 @@
 #include "tools/memory/allocation_sites.h"
 #include "tools/timeline/prepass/prepass.h"
 
-/* What the driver reported for a device. */
+/* The driver's report for a device. */
 struct device_room {
 	bool is_known;
 	uint64_t at_ns;
-	uint64_t live_bytes; /* that the process had there then */
+	uint64_t live_bytes; /* the process's live bytes there at that time */
 	struct event_device_room said;
 };
 
 /* A moment of a process. */
 struct device_moment {
 	uint64_t at_ns;
-	uint64_t change; /* after so many changes of device_blocks */
+	uint64_t change; /* number of changes of device_blocks up to it */
 };
 
-/* What a process had of a device from a moment on. */
+/* What a process had on a device from a moment on. */
 struct device_level {
 	uint64_t at_ns, bytes;
 };
@@ -39,13 +39,13 @@ struct device_level {
 struct device_location {
 	struct device_moment peak;
 	uint64_t peak_bytes, peak_n, peak_tensor_bytes;
-	bool has_framework; /* an allocator spoke of it */
+	bool has_framework; /* a framework's allocator reported it */
 	struct device_framework at_peak, at_end;
-	struct device_room near_peak; /* the first with most alive */
+	struct device_room near_peak; /* the first report with most live bytes */
 	struct device_room last_room;
 	struct device_refusals refusals;
 	uint64_t joint_bytes; /* at the joint peak */
-	/* of a device, where other processes may share it: all there were */
+	/* of a device that other processes may share: all changes */
 	struct device_level *levels;
 	size_t n_levels, levels_room;
 };
@@ -59,23 +59,23 @@ struct device_joint {
 
 struct device_process {
 	const struct recorded_process *process;
-	struct device_blocks blocks; /* as of the end */
+	struct device_blocks blocks; /* at the end */
 	struct device_graphs graphs; /* that get some */
-	struct device_location *places; /* as blocks.scopes */
+	struct device_location *places; /* parallel to blocks.scopes */
 	size_t n_places, places_room;
-	struct device_framework *frameworks; /* as of the end */
+	struct device_framework *frameworks; /* at the end */
 	size_t n_frameworks, frameworks_room;
 	struct device_joint joint;
 	uint64_t heap_bytes; /* at the last mark */
-	bool has_others; /* it is one of several */
+	bool has_others; /* the recording has several processes */
 	bool has_mode;
-	struct event_device_mode mode; /* how devices were seen */
+	struct event_device_mode mode; /* how its devices were recorded */
 };
 
 struct memory_of_devices {
 	const struct recording *recording;
 	const struct prepass *prepass;
-	struct device_process *items; /* of the processes given */
+	struct device_process *items; /* parallel to the processes given */
 	size_t n;
 };
 
@@ -99,10 +99,10 @@ bool torsh_device_is_joint(const struct device_scope *scope);
 
 #define DEVICE_NO_PLACE SIZE_MAX
 
-/* Returns the place of that name in a process, or DEVICE_NO_PLACE. */
+/* Returns the index of the place with that name in a process, or DEVICE_NO_PLACE. */
 size_t torsh_device_place(const struct device_process *process, const char *name);
 
-/* Which sum a block belongs to: cached by an allocator, or ended without a free. */
+/* Sums of blocks: cached by an allocator, or ended without a free. */
 struct device_sum {
 	uint64_t blocks, bytes;
 };

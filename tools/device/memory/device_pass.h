@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What both passes over the timeline need: device_memory.c's, and that of device_sites.c. */
+/*
+ * What both passes over the timeline share: the one of device_memory.c, and the one of
+ * device_sites.c.
+ */
 #ifndef TORSH_DEVICE_MEMORY_DEVICE_PASS_H
 #define TORSH_DEVICE_MEMORY_DEVICE_PASS_H
 
 #include "tools/device/memory/device_memory.h"
 
-/* Returns the origin of what an event changes: its time, thread, stack, operator and step. */
+/* Returns the origin of an event's change: its time, thread, stack, operator and step. */
 struct device_origin torsh_device_origin(const struct prepass *prepass,
 					 const struct recorded_process *process,
 					 const struct timeline_event *event,

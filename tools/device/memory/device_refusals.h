@@ -10,7 +10,7 @@
 
 #define REFUSALS_KEPT 100u /* the latest of a place */
 
-/* What a framework's allocator reports for a device. */
+/* The values that a framework's allocator reports for a device. */
 struct device_framework {
 	uint32_t device;
 	uint64_t allocated, reserved;
@@ -19,14 +19,14 @@ struct device_framework {
 struct device_refusal {
 	struct event_device_refused said;
 	struct device_origin origin;
-	uint64_t live_bytes; /* that the process had there then */
+	uint64_t live_bytes; /* the process's live bytes there at that time */
 	bool has_framework;
-	struct device_framework framework; /* as of then */
+	struct device_framework framework; /* at that time */
 };
 
 struct device_refusals {
-	uint64_t n, n_given_up; /* by the driver; by the framework's allocator */
-	struct device_refusal largest; /* the first of these; where n is not 0 */
+	uint64_t n, n_given_up; /* n: by the driver; n_given_up: by the framework's allocator */
+	struct device_refusal largest; /* the first of the largest; valid if n isn't 0 */
 	struct device_refusal *latest; /* oldest first */
 	size_t n_latest, latest_room;
 };

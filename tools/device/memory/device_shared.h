@@ -11,7 +11,7 @@
 
 #include "tools/device/memory/device_memory.h"
 
-/* A process's, of a device. */
+/* The part of one process on a device. */
 struct device_part {
 	const struct device_process *process;
 	size_t place; /* of it */
@@ -22,7 +22,7 @@ struct shared_device {
 	const char *uuid; /* NULL: at least one of them did not report it */
 	struct device_part *parts; /* in the order of processes; several */
 	size_t n_parts, parts_room;
-	/* the first moment at which the sum was highest, since the session's start */
+	/* the first moment of the highest sum, since the session's start */
 	uint64_t peak_bytes, peak_ns;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The words of a command line that several commands take: sizes, times, numbers, steps, one name of
- * a list, the recording and the process. A wrong word ends the command with usage.
+ * Parsers for arguments of several commands: sizes, times, numbers, steps, a name from a list, the
+ * recording and the process. An invalid argument ends the command with a usage message.
  */
 #ifndef TORSH_COMMAND_ARGUMENTS_H
 #define TORSH_COMMAND_ARGUMENTS_H
@@ -29,19 +29,19 @@ uint64_t torsh_argument_number(struct argp_state *state, const char *option, con
 void torsh_argument_steps(struct argp_state *state, const char *text, uint64_t *first,
 			  uint64_t *last);
 
-/* The index in names of the text; two names or more. */
+/* Returns the index of the text in n names; n is at least 2. */
 size_t torsh_argument_choice(struct argp_state *state, const char *option, const char *const *names,
 			     size_t n, const char *text);
 
 /*
- * Parse the one argument that is a recording: the case of ARGP_KEY_ARG and of ARGP_KEY_END in a
- * parser, ARGP_ERR_UNKNOWN for other keys. *path begins as NULL. Without one it is the newest
- * recording of the working directory, which is named on stderr.
+ * Parse the only argument, a recording: handles ARGP_KEY_ARG and ARGP_KEY_END of a parser, and
+ * returns ARGP_ERR_UNKNOWN for other keys. *path is NULL at first. The default is the newest
+ * recording in the working directory, which is named on stderr.
  */
 error_t torsh_argument_path(int key, const char *argument, struct argp_state *state,
 			    const char **path);
 
-/* The same for the one argument that is a process. *pid begins as 0. */
+/* Parse the only argument, a process, likewise. *pid is 0 at first. */
 error_t torsh_argument_process(int key, const char *argument, struct argp_state *state,
 			       uint32_t *pid);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What budgets of devices are compared with. */
+/* The figures of devices that budgets limit. */
 #ifndef TORSH_COMMAND_CHECK_DEVICES_H
 #define TORSH_COMMAND_CHECK_DEVICES_H
 
@@ -10,7 +10,7 @@
 struct device_figure {
 	bool is_known;
 	uint64_t value;
-	char device[DEVICE_SCOPE_NAME_BYTES]; /* its name; "": of all together */
+	char device[DEVICE_SCOPE_NAME_BYTES]; /* its name; "": sum of all */
 	char reason[FIGURE_REASON_BYTES]; /* why it is unknown */
 };
 
@@ -20,13 +20,13 @@ struct device_figures {
 };
 
 /*
- * device: the one to check; NULL: the highest of all, of leaks and refusals the sum, with
- * managed and pinned memory.
+ * Get the figures of memory. device: the one to check; NULL: the highest peak of all, and the sum
+ * of all leaks and refusals, with managed and pinned memory.
  */
 void torsh_check_devices_memory(struct device_figures *figures, const struct reading *reading,
 				struct read_options *options, const char *device);
 
-/* The same for the time of kernels, copies and memsets, in ns. */
+/* Get the time of kernels, copies and memsets, in ns, for the device or all. */
 void torsh_check_devices_time(struct device_figures *figures, const struct reading *reading,
 			      const char *device);
 

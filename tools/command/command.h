@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/command/ holds the subcommands of torsh, a file each: cmd_NAME.c parses the arguments,
- * calls the analysis and prints the report; those in session/ start, query or end a session. This
- * is their table. Each takes its own argument vector, argv[0] "torsh NAME", and returns the exit
+ * tools/command/ has a file for each subcommand of torsh: cmd_NAME.c parses the arguments, calls
+ * the analysis and prints the report; those in session/ start, query or end a session. This is
+ * their table. Each gets its own argument vector, argv[0] "torsh NAME", and returns the exit
  * status.
  */
 #ifndef TORSH_COMMAND_COMMAND_H
 #define TORSH_COMMAND_COMMAND_H
 
-/* COMMAND(name, what it does) */
+/* COMMAND(name, description) */
 #define TORSH_COMMANDS                                                        \
 	COMMAND(run, "run a program under the agent")                         \
 	COMMAND(report, "overview of a recording on one screen")              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The common options of all reading commands. A command's own argp has torsh_read_argp as a child and
- * a struct read_options as that child's input. reading.h opens the recording that they select.
+ * The options that all reading commands share. A command's own argp has torsh_read_argp as a child
+ * and a struct read_options as that child's input. reading.h opens the recording that they select.
  */
 #ifndef TORSH_COMMAND_OPTIONS_H
 #define TORSH_COMMAND_OPTIONS_H
@@ -36,9 +36,9 @@ struct read_options {
 extern const struct argp torsh_read_argp;
 
 /*
- * Parse a command's arguments: options of its own (a NULL key ends them; may be NULL) and the
- * common ones, with one PATH. own is what parse gets as its state->input. Exits with usage where
- * they are wrong.
+ * Parse a command's arguments: its own options (a NULL key ends them; may be NULL) and the shared
+ * ones, with one PATH. own is state->input of parse. Invalid ones end the command with a usage
+ * message.
  */
 void torsh_options_parse(int argc, char **argv, const char *doc,
 			 const struct argp_option *own_options, argp_parser_t parse_own, void *own,
@@ -60,8 +60,8 @@ void torsh_options_parse_window(int argc, char **argv, const char *doc,
 				void *own, struct read_options *options);
 
 /*
- * Likewise for commands that make a page for a browser: the options that select processes and
- * suppress leaks only, and none of the terminal's.
+ * Likewise for commands that make a page for a browser: only the options that select processes and
+ * suppress leaks, without the terminal's.
  */
 void torsh_options_parse_page(int argc, char **argv, const char *doc,
 			      const struct argp_option *own_options, argp_parser_t parse_own,

@@ -12,7 +12,7 @@
 struct reading {
 	struct recording *recording;
 	struct symbols *symbols;
-	struct suppress *suppress; /* the options' */
+	struct suppress *suppress; /* owned by the options */
 	struct recorded_process **processes;
 	size_t n_processes;
 	struct recorded_process **unfollowed;
@@ -30,7 +30,7 @@ void torsh_reading_open(struct reading *reading, struct read_options *options);
 void torsh_reading_prepass(struct prepass *prepass, struct reading *reading,
 			   const struct read_options *options);
 
-/* Free what open has read, and what the options own. */
+/* Free what torsh_reading_open read, and what the options own. */
 void torsh_reading_close(struct reading *reading, struct read_options *options);
 
 /* The device memory in the recording, and the pre-pass that it needs. */
@@ -46,8 +46,8 @@ void torsh_device_reading_open(struct device_reading *devices, const struct read
 void torsh_device_reading_close(struct device_reading *devices);
 
 /*
- * Sort the allocation sites, name and merge those that are printed, and put them first. Returns the
- * number of these, as torsh_options_limit determines it.
+ * Sort the allocation sites, name and merge those to print, and put them first. Returns their
+ * number, as torsh_options_limit determines it.
  */
 size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites,
 			    struct symbols *symbols, size_t text_limit);

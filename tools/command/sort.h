@@ -12,7 +12,7 @@ struct sort_key {
 	uint64_t (*weight)(const void *row); /* NULL: all weigh the same */
 };
 
-/* Define weigh_NAME, which returns the weight of a row: an expression of `row`, of that type. */
+/* Define weigh_NAME, which returns the weight of a row of that type: an expression of `row`. */
 #define SORT_WEIGHT(name, type, weight)               \
 	static uint64_t weigh_##name(const void *any) \
 	{                                             \
@@ -21,14 +21,14 @@ struct sort_key {
 		return weight;                        \
 	}
 
-/* The key of that name. */
+/* The table entry of a key. */
 #define SORT_KEY(name) {#name, weigh_##name},
 
-/* The key that the text of --sort names; keys end with a NULL name. */
+/* Returns the key that the text of --sort names; keys end with a NULL name. */
 const struct sort_key *torsh_sort_key(struct argp_state *state, const struct sort_key *keys,
 				      const char *text);
 
-/* Sort n rows of so many bytes by the key, and rows of the same weight by compare. */
+/* Sort n rows of `bytes` bytes by the key, and rows of equal weight by compare. */
 void torsh_sort_rows(void *rows, size_t n, size_t bytes, const struct sort_key *key,
 		     int (*compare)(const void *a, const void *b));
 

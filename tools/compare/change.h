@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * One figure before and after, each from one run or from several. The value of several runs is
- * their median. A difference that is not beyond the spread (spread.h) is no change.
+ * their median. A difference within the spread (spread.h) is no change.
  */
 #ifndef TORSH_COMPARE_CHANGE_H
 #define TORSH_COMPARE_CHANGE_H
@@ -16,8 +16,10 @@ enum change_unit { CHANGE_BYTES, CHANGE_COUNT, CHANGE_NS, CHANGE_FLOPS };
 struct change_rules {
 	uint64_t min_bytes;
 	bool has_min_percent;
-	double min_percent; /* without it: CHANGE_PERCENT; of times by the number of runs */
-	size_t n_figures; /* judged together, which share the chance of a false change; 0: 1 */
+	/* If not set: CHANGE_PERCENT; for times depending on the number of runs. */
+	double min_percent;
+	/* Figures judged together, which share the chance of a false change; 0: 1. */
+	size_t n_figures;
 };
 
 #define CHANGE_MIN_BYTES 1024u
@@ -34,18 +36,18 @@ struct change {
 	bool is_change;
 };
 
-/* The median of n >= 1 values: the upper one of two in the middle. Sorts them. */
+/* Returns the median of n >= 1 values: the upper one of two in the middle. Sorts them. */
 uint64_t torsh_change_median(uint64_t *values, size_t n);
 
 /*
- * Judge a figure with n_before and n_after values, by run, both at least 1. least: a difference
- * that is no larger is no change.
+ * Compare n_before and n_after values, by run, both at least 1. least: a difference up to this is
+ * no change.
  */
 struct change torsh_change_judge(const uint64_t *values, size_t n_before, size_t n_after,
 				 enum change_unit unit, const struct change_rules *rules,
 				 uint64_t least);
 
-/* By how much after is above before, in percent; infinite if only before is 0. */
+/* Returns by how much after exceeds before, in percent; infinite if only before is 0. */
 double torsh_change_percent(const struct change *change);
 
 #endif

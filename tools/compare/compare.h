@@ -3,7 +3,7 @@
  * tools/compare compares two sets of runs of a program. Read this file first.
  *
  * Each run is measured once (measure.c) into tables with a row for each stack, operator, module,
- * kernel and line of the user's. Rows of stacks and lines are then matched between the two sets
+ * kernel and user's line. Rows of stacks and lines are then matched between the two sets
  * (match.c), and each change is judged (change.h).
  */
 #ifndef TORSH_COMPARE_COMPARE_H
@@ -17,7 +17,7 @@
 #include "tools/symbols/stack_view.h"
 #include "tools/timeline/prepass/prepass.h"
 
-/* TOTAL(name, unit, what it is) of a run. */
+/* TOTAL(name, unit, description) of a run. */
 #define COMPARE_TOTALS                                          \
 	TOTAL(leaked_bytes, BYTES, "leaked")                    \
 	TOTAL(leaked_blocks, COUNT, "leaked blocks")            \
@@ -74,8 +74,8 @@ struct compare_row {
 	const char *name; /* of what has no place; NULL for stacks and lines */
 	bool is_on[N_COMPARE_SIDES]; /* some run of that set has it */
 	struct place places[N_COMPARE_SIDES]; /* of stacks and lines */
-	bool is_moved; /* the user's line has another number or is in another file */
-	const char *renamed_from, *renamed_to; /* functions; NULL: none was renamed */
+	bool is_moved; /* the user's line has another number or file */
+	const char *renamed_from, *renamed_to; /* of functions; NULL: none was renamed */
 	uint64_t *amounts[COMPARE_AMOUNTS]; /* by run, those before first */
 	struct change changes[COMPARE_AMOUNTS];
 	enum compare_status status; /* of the first amount */
@@ -85,7 +85,7 @@ struct compare_rows {
 	struct compare_row *items;
 	size_t n, n_room;
 	struct hash_map by_key;
-	size_t n_measured; /* runs in which such rows could be recorded */
+	size_t n_measured; /* runs that could record such rows */
 };
 
 struct comparison {
@@ -97,13 +97,13 @@ struct comparison {
 		struct change change;
 	} totals[N_COMPARE_TOTALS];
 	struct compare_rows tables[N_COMPARE_TABLES];
-	const char *programs[N_COMPARE_SIDES]; /* what the first run of the set ran */
+	const char *programs[N_COMPARE_SIDES]; /* program of the set's first run */
 	char **notes; /* sentences about what could not be compared */
 	size_t n_notes, notes_room;
 	struct intern texts;
 };
 
-/* A run, which outlives the comparison. */
+/* A run to measure; it must outlive the comparison. */
 struct compare_run {
 	const struct recording *recording;
 	struct recorded_process *const *processes;
@@ -114,7 +114,7 @@ struct compare_run {
 	const struct steps_choice *steps;
 };
 
-/* Begin a comparison of so many runs before and after. */
+/* Begin a comparison of n_before and n_after runs. */
 void torsh_comparison_begin(struct comparison *comparison, size_t n_before, size_t n_after,
 			    const struct change_rules *rules);
 
@@ -133,7 +133,9 @@ void torsh_comparison_free(struct comparison *comparison);
 
 /* ---- for the files of this folder ------------------------------------------------------------ */
 
-/* The row of a table with that key on that side of the run; a new one has no place and no name. */
+/*
+ * Returns the row of a table with that key on the run's side; a new one has no place and no name.
+ */
 struct compare_row *torsh_compare_row(struct comparison *comparison, enum compare_table table,
 				      size_t run, const char *key);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where memory or time of a run belongs, in a form that another build of the same program has too:
- * functions and file names, without addresses, folders and line numbers.
+ * The place of memory or time in a program, in a form that is equal in another build: functions
+ * and file names, without addresses, folders and line numbers.
  */
 #ifndef TORSH_COMPARE_PLACE_H
 #define TORSH_COMPARE_PLACE_H
 
 #include "tools/symbols/symbols.h"
 
-/* The frames belong to the symbols of a run, which outlive the place. */
+/* The frames are owned by the symbols of a run, which must outlive the place. */
 struct place {
 	const struct frame **frames; /* innermost first; the place owns the array */
 	size_t n_frames;
@@ -22,19 +22,19 @@ struct place {
 void torsh_place_make(struct place *place, const struct frame *const *frames, size_t n_frames,
 		      const char *operator_name);
 
-/* Fill a place with the user's line of these frames alone; returns false if there is none. */
+/* Fill a place with only the user's line of these frames. Returns false if there is none. */
 bool torsh_place_make_line(struct place *place, const struct frame *const *frames, size_t n_frames);
 
 /* Free what the place owns. */
 void torsh_place_free(struct place *place);
 
-/* The line number of the user's line; 0: unknown. */
+/* Returns the line number of the user's line; 0: unknown. */
 int torsh_place_line(const struct place *place);
 
-/* The file name of a frame, of its module where the file is not known. */
+/* Returns the file name of a frame, or of its module if the file is unknown. */
 const char *torsh_place_file_of(const struct frame *frame);
 
-/* The last component of a path. */
+/* Returns the last component of a path. */
 const char *torsh_place_file(const char *path);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * tools/export/ writes recordings for other programs. An export of stacks is this table of
  * callbacks; an export of the timeline is a struct trace_format (trace.h), and a format of several
- * files has a folder of its own. torsh export calls begin once, sample for every stack, end once;
- * the exporter writes to export->file, in sample or in end. Weights are blocks and bytes for each
- * kind of WEIGHTS.
+ * files has its own folder. torsh export calls begin once, sample for every stack, end once; the
+ * exporter writes to export->file, in sample or in end. Weights are blocks and bytes for each kind
+ * of WEIGHTS.
  */
 #ifndef TORSH_EXPORT_EXPORTER_H
 #define TORSH_EXPORT_EXPORTER_H
@@ -13,7 +13,7 @@
 
 #include "tools/memory/allocation_sites.h"
 
-/* WEIGHT(NAME, name, what it counts) */
+/* WEIGHT(NAME, name, description) */
 #define EXPORT_WEIGHTS                                             \
 	WEIGHT(LEAKED, leaked, "not freed when the process ended") \
 	WEIGHT(PEAK, peak, "held when the heap was largest")       \
@@ -41,7 +41,7 @@ struct export_sample {
 	uint32_t stack;
 	const uint32_t *addresses; /* the frames to write, innermost first */
 	size_t n_addresses;
-	const char *merged; /* what was merged, in place of frames further in; NULL: nothing */
+	const char *merged; /* replaces merged frames further in; NULL: none were merged */
 	struct export_value values[N_EXPORT_WEIGHTS];
 };
 
@@ -53,29 +53,29 @@ struct export
 	FILE *file; /* binary */
 	const struct recording *recording;
 	struct symbols *symbols;
-	size_t n_processes; /* that samples come from */
+	size_t n_processes; /* of the samples */
 	unsigned what; /* enum export_weight, or EXPORT_ALL */
-	void *state; /* the exporter's */
+	void *state; /* owned by the exporter */
 };
 
 struct exporter {
 	const char *name;
-	unsigned default_what; /* EXPORT_ALL where the format holds several weights in one file */
+	unsigned default_what; /* EXPORT_ALL if the format holds several weights in one file */
 	bool is_binary;
 	void (*begin)(struct export *export);
 	void (*sample)(struct export *export, const struct export_sample *sample);
-	/* Write what is left, free the state. Returns 0 or -errno. */
+	/* Write the rest, free the state. Returns 0 or -errno. */
 	int (*end)(struct export *export);
 };
 
 extern const struct exporter torsh_export_folded, torsh_export_speedscope, torsh_export_pprof;
 
-/* Whether that weight is exported. */
+/* Returns whether that weight is exported. */
 bool torsh_export_has(const struct export *export, enum export_weight weight);
 
 /*
- * Frames of a sample with the root first, as the text formats want them, without what was merged:
- * strings that belong to the symbols. Returns how many; *frames is the caller's array, grown as
+ * Get the frames of a sample with the root first, without merged ones, as text formats need them:
+ * strings owned by the symbols. Returns their number; *frames is the caller's array, grown as
  * needed.
  */
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where an export goes: standard output, a file under another name until it is whole, or something
- * that is no file.
+ * The destination of an export: standard output, a file that gets its name once it is complete, or
+ * an existing device or pipe.
  */
 #ifndef TORSH_EXPORT_OUTPUT_H
 #define TORSH_EXPORT_OUTPUT_H
@@ -13,18 +13,21 @@
 
 struct output {
 	const char *path; /* NULL: standard output */
-	/* it gets its name when it is whole; a device or a pipe can't be replaced */
+	/* the file gets its name once it is complete; devices and pipes can't be replaced */
 	bool is_whole_only;
 	struct private_file place;
 	FILE *file;
 };
 
-/* Dies where it can't be written. The path stays the caller's until it is closed. */
+/*
+ * Open the output. Ends the program if it can't be written. The path stays the caller's, and must
+ * be valid until the close.
+ */
 void torsh_output_open(struct output *output, const char *path);
 
 /*
- * rc: 0 or -errno, of writing. Dies with a sentence where the file isn't whole, which then isn't
- * there.
+ * Close the output. rc: 0 or -errno of writing. On failure the incomplete file is removed, and the
+ * program ends with a message.
  */
 void torsh_output_close(struct output *output, int rc);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The output stream of exporters of a timeline: a large buffer, which another thread writes to the
- * file when it is full, compressed where that is wanted. The first error is kept and returned by
+ * The output stream of timeline exporters: a large buffer, which another thread writes to the file
+ * when it is full, compressed if requested. The first error is stored and returned by
  * torsh_stream_close.
  */
 #ifndef TORSH_EXPORT_OUTPUT_STREAM_H
@@ -23,21 +23,24 @@ struct output_stream {
 	struct stream_writer *writer;
 };
 
-#define STREAM_RESERVE_MAX (1u << 16) /* bytes that can be reserved at once */
-/* of the first buffer: what a short run exports fills no more */
+#define STREAM_RESERVE_MAX (1u << 16) /* maximum reservation in bytes */
+/* size of the first buffer: enough for a short run */
 #define STREAM_BYTES_FIRST STREAM_RESERVE_MAX
-#define STREAM_BYTES (1u << 20) /* of the others */
+#define STREAM_BYTES (1u << 20) /* size of later buffers */
 
-/* Begin writing to a file, which stays the caller's; to be closed. */
+/* Begin writing to a file, which stays the caller's; torsh_stream_close frees the stream. */
 void torsh_stream_open(struct output_stream *output, FILE *file, bool is_compressed);
 
-/* Write all that is left and free the stream. Returns 0 or the first -errno. */
+/* Write the rest and free the stream. Returns 0 or the first -errno. */
 int torsh_stream_close(struct output_stream *output);
 
-/* Hand the buffer over, and go on in another one. */
+/* Pass the buffer on, and continue in another one. */
 void torsh_stream_flush(struct output_stream *output);
 
-/* Room for n bytes, at most STREAM_RESERVE_MAX: what is written there counts with output->n. */
+/*
+ * Returns room for n bytes, at most STREAM_RESERVE_MAX; the caller adds to output->n what it
+ * writes there.
+ */
 static inline char *torsh_stream_reserve(struct output_stream *output, size_t n)
 {
 	assert(n <= STREAM_RESERVE_MAX);
@@ -65,7 +68,7 @@ __attribute__((format(printf, 2, 3))) void torsh_stream_print(struct output_stre
  */
 void torsh_stream_begin_json(struct output_stream *output, struct json_writer *json);
 
-/* Count what the JSON has put into the buffer. */
+/* Add what the JSON writer has put into the buffer. */
 void torsh_stream_end_json(struct output_stream *output, const struct json_writer *json);
 
 #endif

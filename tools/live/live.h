@@ -20,12 +20,12 @@ struct live_session {
 };
 
 struct live_sessions {
-	struct live_session *items; /* the oldest first */
+	struct live_session *items; /* sorted, the oldest first */
 	size_t n, n_room;
-	char *problem; /* a sentence about a session that did not answer; NULL: all answered */
+	char *problem; /* about a session that did not answer; NULL: all answered */
 };
 
-/* Query all sessions, for n_sites of each process; the caller frees them. */
+/* Query all sessions, for n_sites allocation sites per process; the caller frees them. */
 void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_sites);
 /* Free the list and the recordings in it. */
 void torsh_live_sessions_free(struct live_sessions *sessions);

@@ -8,11 +8,11 @@
 #include "tools/base/json_writer.h"
 #include "tools/device/memory/device_memory.h"
 
-/* "refused": {"count", "given_up", "largest", "latest"}. */
+/* Emit "refused": {"count", "given_up", "largest", "latest"}. */
 void torsh_device_refusals_json(struct json_writer *json, const struct device_process *process,
 				size_t place, struct symbols *symbols, enum stack_view view);
 
-/* The largest and the last one, as lines; nothing where there was none. */
+/* Print the largest and the last one as lines; nothing if there was none. */
 void torsh_device_refusals_text(FILE *out, const struct device_process *process, size_t place,
 				struct symbols *symbols);
 

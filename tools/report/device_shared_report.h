@@ -9,13 +9,13 @@
 #include "tools/device/memory/device_shared.h"
 
 /*
- * "shared": [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device",
- * "bytes", "peak_bytes"}]}]; name: only those that a process calls so; NULL: all.
+ * Emit "shared": [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device",
+ * "bytes", "peak_bytes"}]}]; name: only devices that some process calls so; NULL: all.
  */
 void torsh_shared_devices_json(struct json_writer *json, const struct shared_devices *shared,
 			       const char *name);
 
-/* The same as lines for people; nothing where there are none. */
+/* Print the same as lines; nothing if there are none. */
 void torsh_shared_devices_text(FILE *out, const struct shared_devices *shared, const char *name);
 
 #endif

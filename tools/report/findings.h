@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the rules of tools/analysis found, as a section of a page. */
+/* The findings of tools/analysis as a section of a page. */
 #ifndef TORSH_REPORT_FINDINGS_H
 #define TORSH_REPORT_FINDINGS_H
 
@@ -7,8 +7,8 @@
 #include "tools/symbols/symbols.h"
 
 /*
- * The worst of at most so many rules; nothing where there were neither devices nor operators to
- * judge.
+ * Print the worst finding of at most n_rules rules; nothing if there were neither devices nor
+ * operators to evaluate.
  */
 void torsh_findings_text(const struct analysis *analysis, struct symbols *symbols, size_t limit);
 

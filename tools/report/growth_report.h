@@ -14,7 +14,7 @@ struct growth_view {
 	size_t max_rows; /* of frames per site; 0: all */
 };
 
-/* Print what grew on stdout, for people. */
+/* Print what grew on stdout, as text. */
 void torsh_growth_text(const struct growth_view *view);
 
 /* Print it on stdout as JSON: tools/schema/leaks-growth.json. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the page of `torsh report` shows, and its two renderings. */
+/* The data of `torsh report`'s page, and its two renderings. */
 #ifndef TORSH_REPORT_OVERVIEW_H
 #define TORSH_REPORT_OVERVIEW_H
 
@@ -22,13 +22,13 @@ struct overview {
 	struct leaks leaks; /* of all processes */
 	struct allocation_sites peak, temporary;
 	size_t n_leaks, n_peak, n_temporary;
-	bool has_timeline; /* it was read, for the next two */
+	bool has_timeline; /* the timeline was read, for the next two */
 	struct analysis analysis;
 	struct overview_devices devices;
 	struct symbols *symbols;
 };
 
-/* Print the page on stdout, for people. */
+/* Print the page on stdout as text. */
 void torsh_overview_text(const struct overview *overview);
 
 /* Print it on stdout as JSON: tools/schema/report.json. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * Devices on the page of `torsh report`: how they were seen, what took their time, how
- * much memory they gave.
- */
+/* Devices on the page of `torsh report`: how they were recorded, their time and their memory. */
 #ifndef TORSH_REPORT_OVERVIEW_DEVICES_H
 #define TORSH_REPORT_OVERVIEW_DEVICES_H
 
@@ -13,7 +10,7 @@
 
 struct overview_devices {
 	const struct prepass *prepass;
-	bool are_there; /* a process used some, or wanted to; else there is nothing of the rest */
+	bool are_there; /* a process used devices, or tried to; else the rest is empty */
 	struct kernels kernels;
 	struct kernel_group *groups; /* by time, the longest first */
 	size_t n_groups;
@@ -22,8 +19,8 @@ struct overview_devices {
 };
 
 /*
- * The recording and the pre-pass stay the caller's, and outlive it. Dies where the recording can't
- * be read.
+ * Collect the section's data. recording and prepass stay the caller's and must outlive it. Ends
+ * the program if the recording can't be read.
  */
 void torsh_overview_devices_collect(struct overview_devices *devices,
 				    const struct recording *recording,
@@ -33,10 +30,13 @@ void torsh_overview_devices_collect(struct overview_devices *devices,
 /* Free what collect has filled. */
 void torsh_overview_devices_free(struct overview_devices *devices);
 
-/* The section for people; nothing where there are none. */
+/* Print the section as text; nothing if there are no devices. */
 void torsh_overview_devices_text(const struct overview_devices *devices, struct symbols *symbols);
 
-/* "devices": {"total_ns", "attributed_ns", "processes", "memory", "shared"}; null: there are none. */
+/*
+ * Emit "devices": {"total_ns", "attributed_ns", "processes", "memory", "shared"}; null: there are
+ * none.
+ */
 void torsh_overview_devices_json(struct json_writer *json, const struct overview_devices *devices);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * tools/report/ renders the results of the analysis, as text and as JSON, for the commands to
  * print. This file has the JSON parts that several reports share: stacks, processes, event counts,
- * the state of the recording. Each function writes the members or items that its comment shows.
+ * the state of the recording. Each function emits the members or items that its comment shows.
  */
 #ifndef TORSH_REPORT_PARTS_H
 #define TORSH_REPORT_PARTS_H

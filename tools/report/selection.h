@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a report is about, if that is not the whole run: steps, by the recording's schedule or as
- * selected, or a window of time.
+ * The part of a run that a report covers: steps, by the recording's schedule or as selected, or a
+ * window of time.
  */
 #ifndef TORSH_REPORT_SELECTION_H
 #define TORSH_REPORT_SELECTION_H
@@ -13,8 +13,8 @@
 #include "tools/timeline/window.h"
 
 /*
- * Print a sentence for each process with something left out, or with a schedule that could not be
- * followed.
+ * Print a sentence for each process with something left out, or with a schedule that it did not
+ * keep to.
  */
 void torsh_selection_text(FILE *out, const struct prepass *prepass);
 
@@ -26,12 +26,12 @@ void torsh_selection_text(FILE *out, const struct prepass *prepass);
 void torsh_selection_members(struct json_writer *json, struct recorded_process *const *processes,
 			     size_t n_processes, const struct prepass *prepass);
 
-/* Print a line: the length of the windows, and what they are of. */
+/* Print a line: the length of the windows, and how they were selected. */
 void torsh_selection_windows_text(FILE *out, const struct windows *windows);
 
 /*
- * Write a member "window": what was requested, and the spans of each process, [FROM, TO] in ns; TO
- * is null where a span has no end.
+ * Emit a member "window": the request, and the spans of each process, [FROM, TO] in ns; TO is null
+ * for a span without an end.
  */
 void torsh_selection_windows_json(struct json_writer *json, const struct windows *windows);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What torsh check found of each budget, in the forms that continuous integration reads, and the
+ * The results of torsh check per budget, in the formats of continuous integration, and the
  * comparison with an earlier recording.
  */
 #ifndef TORSH_COMMAND_CHECK_OUTCOMES_H
@@ -21,11 +21,11 @@ struct outcome {
 struct outcomes {
 	struct outcome *items;
 	size_t n, n_room;
-	char *file; /* the line that leaks most more than before; NULL: unknown */
+	char *file; /* the line with the largest increase of leaks; NULL: unknown */
 	int line;
 };
 
-/* Add an outcome; takes text. name outlives it. */
+/* Add an outcome; takes ownership of text. name must outlive it. */
 void torsh_outcomes_add(struct outcomes *outcomes, const char *name, bool is_kept, char *text);
 
 /* Compare with the recording at path, and add an outcome for each total that has a limit. */
@@ -35,10 +35,13 @@ void torsh_outcomes_compare(struct outcomes *outcomes, const struct growth_limit
 
 bool torsh_outcomes_are_kept(const struct outcomes *outcomes);
 
-/* "baseline": [{"name", "before", "after", "passed"}]. */
+/* Emit "baseline": [{"name", "before", "after", "passed"}]. */
 void torsh_outcomes_emit(struct json_writer *json, const struct outcomes *outcomes);
 
-/* Print those of the baseline as text; with is_github a workflow annotation for each broken one. */
+/*
+ * Print the baseline's outcomes as text; with is_github a workflow annotation for each one that
+ * failed.
+ */
 void torsh_outcomes_print(const struct outcomes *outcomes);
 void torsh_outcomes_print_github(const struct outcomes *outcomes);
 

@@ -6,13 +6,13 @@
 #include "tools/base/json_writer.h"
 #include "tools/command/diff/growth_limits.h"
 
-#define DIFF_JSON_LIMIT 1000 /* rows of a table, without --limit */
+#define DIFF_JSON_LIMIT 1000 /* default limit on the rows of a table */
 
 struct diff_view {
 	const struct comparison *comparison;
 	const struct growth_limits *limits;
 	bool has_limit;
-	size_t limit; /* rows of each table that are printed; 0: all */
+	size_t limit; /* rows printed per table; 0: all */
 	const char *const *paths; /* of the recordings, those before first */
 };
 
@@ -26,12 +26,12 @@ const struct place *torsh_diff_place(const struct compare_row *row);
 void torsh_diff_put_json(struct json_writer *json, const struct diff_view *view);
 
 /*
- * Write it as a page for a web browser to a file, "-": standard output; with fewer rows if the file
+ * Write a page for a web browser to a file, "-": standard output; with fewer rows if the file
  * would be too large. Ends the program if it cannot be written.
  */
 void torsh_diff_html(const struct diff_view *view, const char *path);
 
-/* Print it as text: totals, then what changed of each table. */
+/* Print it as text: totals, then the changes of each table. */
 void torsh_diff_text(const struct diff_view *view);
 
 #endif

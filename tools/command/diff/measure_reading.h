@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A recording that a command has read, as a run of a comparison. */
+/* Measures a recording that a command has opened, as a run of a comparison. */
 #ifndef TORSH_COMMAND_DIFF_MEASURE_READING_H
 #define TORSH_COMMAND_DIFF_MEASURE_READING_H
 

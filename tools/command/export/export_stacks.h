@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Exports of stacks, of torsh export. */
+/* torsh export's exports of stacks. */
 #ifndef TORSH_COMMAND_EXPORT_EXPORT_STACKS_H
 #define TORSH_COMMAND_EXPORT_EXPORT_STACKS_H
 
@@ -11,11 +11,11 @@ struct stacks_export {
 	const struct exporter *exporter;
 	const char *output; /* NULL: standard output */
 	bool has_what;
-	unsigned what; /* enum export_weight, where has_what */
-	bool is_all; /* no stacks are merged: see tools/export/stacks/merged_stacks.h */
+	unsigned what; /* enum export_weight, if has_what */
+	bool is_all; /* stacks are not merged: see tools/export/stacks/merged_stacks.h */
 };
 
-/* Write the stacks of what was read. Ends the program with a sentence where that can't be done. */
+/* Write the stacks of the reading. Ends the program with a message on failure. */
 void torsh_stacks_export(const struct stacks_export *own, const struct reading *reading,
 			 struct read_options *options);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Exports of the timeline, of torsh export: one file, or one for each rank. */
+/* torsh export's exports of the timeline: one file, or one per rank. */
 #ifndef TORSH_COMMAND_EXPORT_TIMELINE_H
 #define TORSH_COMMAND_EXPORT_TIMELINE_H
 
@@ -10,19 +10,18 @@
 struct trace_window {
 	uint64_t from_ns, to_ns; /* since the recording began */
 	bool has_steps;
-	uint64_t first_step, last_step; /* numbers, where has_steps */
-	bool is_all; /* no stacks are merged */
-	bool is_by_rank; /* where there are several ranks each gets a file */
+	uint64_t first_step, last_step; /* numbers, if has_steps */
+	bool is_all; /* stacks are not merged */
+	bool is_by_rank; /* write a file per rank if there are several */
 };
 
-/* The format of that name, or NULL. */
+/* Returns the format of that name, or NULL. */
 const struct trace_format *torsh_trace_format(const char *name);
 
 /*
- * Write the timeline of what was read to a path; NULL: to standard output. A directory, and a path
- * with %r, gets a file for each rank; is_by_rank gives the path one for each where there are
- * several. Dies with a sentence where that can't be done, or where there is nothing that the format
- * could hold.
+ * Write the timeline of the reading to a path; NULL: to standard output. A directory, and a path
+ * with %r, gets a file per rank; is_by_rank adds the rank to the path if there are several. Ends
+ * the program with a message on failure, or if the format would have no content.
  */
 void torsh_timeline_export(const struct trace_format *format, const struct trace_window *window,
 			   const char *path, const struct reading *reading);

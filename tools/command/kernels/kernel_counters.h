@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Counter values in torsh kernels: of the measured kernels of one name together, and how each
+ * Counter values in torsh kernels: aggregated over the measured kernels of one name, and how each
  * process was measured.
  */
 #ifndef TORSH_COMMAND_KERNELS_KERNEL_COUNTERS_H
@@ -9,14 +9,17 @@
 #include "tools/base/json_writer.h"
 #include "tools/device/kernels/counters.h"
 
-/* "counters": {"measured", "metrics"} of the kernels with this symbol; null: none was measured. */
+/*
+ * Emit "counters": {"measured", "metrics"} of the kernels with this symbol; null: none was
+ * measured.
+ */
 void torsh_kernel_counters_json(struct json_writer *json, const struct counters *counters,
 				const char *symbol);
 
-/* The same as lines of text. */
+/* Print the same as lines of text. */
 void torsh_kernel_counters_print(const struct counters *counters, const char *symbol);
 
-/* "counters": how devices of each process were measured, and what was left out. */
+/* Emit "counters": how the devices of each process were measured, and what was left out. */
 void torsh_kernel_counters_modes_json(struct json_writer *json, const struct counters *counters);
 
 /* Print the same as lines of text. */

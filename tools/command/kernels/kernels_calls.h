@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The parts of torsh kernels that are about devices and calls, and about how kernels were launched.
- */
+/* The parts of torsh kernels about devices and calls, and about launch parameters. */
 #ifndef TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
 #define TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
 
 #include "tools/base/json_writer.h"
 #include "tools/device/kernels/device_calls.h"
 
-/* The members "devices", "calls", "waits" and "overhead". */
+/* Emit the members "devices", "calls", "waits" and "overhead". */
 void torsh_kernels_emit_calls(struct json_writer *json, const struct device_calls *calls);
 
-/* "launches": how the kernel of that name was launched, the longest first; a few of them. */
+/*
+ * Emit "launches": the launch parameters of the kernel of that name, the longest first; a few of
+ * them.
+ */
 void torsh_kernels_emit_shapes(struct json_writer *json, const struct device_calls *calls,
 			       const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What `torsh leaks` prints, in its two renderings. */
+/* The data of `torsh leaks`, and its two renderings. */
 #ifndef TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
 #define TORSH_COMMAND_LEAKS_LEAKS_VIEW_H
 
@@ -10,12 +10,12 @@ struct leaks_view {
 	const struct read_options *options;
 	const struct reading *reading;
 	struct leaks leaks;
-	size_t n_shown; /* allocation sites that are printed */
-	size_t n_undecided_shown; /* the same, of those that may be in the window */
+	size_t n_shown; /* allocation sites printed */
+	size_t n_undecided_shown; /* likewise, of those that may be in the window */
 	bool shows_kept;
 };
 
-/* Print the leaks on stdout, for people. */
+/* Print the leaks on stdout as text. */
 void torsh_leaks_text(const struct leaks_view *view);
 
 /* Print them on stdout as JSON: tools/schema/leaks.json. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * `torsh peak` at other moments than the peak: at one, at the highest one of a window, or what
- * changed between two. Reports the nearest moments that the recording has, and how far these are.
+ * `torsh peak` at other moments than the peak: at a given one, at the highest one of a window, or
+ * the change between two. Reports the nearest moments that the recording has, and their distance.
  */
 #ifndef TORSH_COMMAND_PEAK_PEAK_MOMENTS_H
 #define TORSH_COMMAND_PEAK_PEAK_MOMENTS_H
@@ -11,8 +11,8 @@
 /* A moment that was requested. */
 struct moment_request {
 	enum { MOMENT_NOT_REQUESTED, MOMENT_OF_TIME, MOMENT_OF_STEP, MOMENT_OF_NAME } kind;
-	uint64_t number; /* ns since the recording began, or the step */
-	const char *name; /* "start", "peak" or "end", else a mark's */
+	uint64_t number; /* ns since the recording began, or number of the step */
+	const char *name; /* "start", "peak" or "end", else a mark's name */
 };
 
 struct moments_request {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What `torsh peak` prints about the highest moment, in its two renderings. */
+/* The data of `torsh peak` at the highest moment, and its two renderings. */
 #ifndef TORSH_COMMAND_PEAK_PEAK_VIEW_H
 #define TORSH_COMMAND_PEAK_PEAK_VIEW_H
 
@@ -14,7 +14,7 @@ struct device_view {
 	bool is_all;
 	struct device_reading reading;
 	const struct device_process *process; /* the process with the shown peak */
-	size_t place; /* of it; DEVICE_NO_PLACE with is_all */
+	size_t place; /* the place's index; DEVICE_NO_PLACE with is_all */
 	struct shared_devices shared;
 };
 
@@ -22,18 +22,21 @@ struct peak_view {
 	const struct reading *reading;
 	struct device_view device;
 	struct peak peak;
-	/* The process of the shown address space: that of the peak, else who mapped most. */
+	/*
+	 * The process with the shown address space: that of the peak, else the one that mapped
+	 * most.
+	 */
 	const struct recorded_process *mapper;
 	struct allocation_sites heap, mapped;
-	size_t n_heap, n_mapped; /* that are printed */
-	uint64_t arena_bytes; /* CPython's, of all that was mapped */
+	size_t n_heap, n_mapped; /* number printed */
+	uint64_t arena_bytes; /* bytes of CPython's arenas, of all mapped */
 	bool is_verbose;
 	size_t max_rows; /* of frames per site; 0: all */
 };
 
 /*
- * Choose what is shown: the process of the peak, or all. Returns how many; one has space for the
- * process, shown is set to the array.
+ * Choose the processes to show: that of the peak, or all. Returns their number; one has space for
+ * the process, shown is set to the array.
  */
 size_t torsh_peak_shown(const struct peak_view *view, struct recorded_process *one[1],
 			struct recorded_process *const **shown);
@@ -41,7 +44,10 @@ size_t torsh_peak_shown(const struct peak_view *view, struct recorded_process *o
 /* Returns the peak of process i of the reading: of its heap, or of the chosen device. */
 struct peak torsh_peak_view_of(const struct peak_view *view, size_t i);
 
-/* Choose the process with the highest peak of the chosen device; ends the program without one. */
+/*
+ * Choose the process with the highest peak on the chosen device; ends the program if there is
+ * none.
+ */
 void torsh_peak_device_choose(struct peak_view *view);
 
 /* Collect the allocation sites that held memory of the chosen device at its peak. */
@@ -52,7 +58,7 @@ void torsh_peak_device_close(struct device_view *device);
 /* Returns the name of the shared device that is printed; NULL: all of them. */
 const char *torsh_peak_device_shared(const struct device_view *device);
 
-/* Print the view on stdout, for people. */
+/* Print the view on stdout as text. */
 void torsh_peak_text(const struct peak_view *view);
 
 /* Print it on stdout as JSON: tools/schema/peak.json. */

@@ -9,7 +9,7 @@
 struct overview_reading {
 	struct reading reading;
 	struct overview overview;
-	/* With overview.has_timeline. */
+	/* valid if overview.has_timeline */
 	struct prepass prepass;
 	struct analysis_request request;
 };
@@ -17,10 +17,10 @@ struct overview_reading {
 /* Read the recording that the options select, and find its leaks: n_leaks of them are named. */
 void torsh_overview_read(struct overview_reading *of, struct read_options *options, size_t n_leaks);
 
-/* Collect who held the peak, and temporary blocks; so many of each are named. */
+/* Collect the sites of the peak, and temporary blocks; n_named of each are named. */
 void torsh_overview_read_lists(struct overview_reading *of, struct read_options *options, size_t n);
 
-/* Read the timeline: devices, and findings if they are wanted. */
+/* Read the timeline: devices, and findings if requested. */
 void torsh_overview_read_timeline(struct overview_reading *of, const struct read_options *options,
 				  bool with_findings);
 

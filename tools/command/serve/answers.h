@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Answers that take time. Each is made by a process of its own, forked from the server: a damaged
- * recording or one that is gone ends that process, not the server, and the others go on meanwhile.
- * The rest of the answers wait for their turn.
+ * Answers that take time. Each is made by a process forked from the server: a damaged or missing
+ * recording ends that process, not the server, and other requests continue. Further requests wait.
  */
 #ifndef TORSH_COMMAND_SERVE_ANSWERS_H
 #define TORSH_COMMAND_SERVE_ANSWERS_H
@@ -19,12 +18,12 @@ struct answer;
 
 struct answers {
 	struct serve_data *data;
-	struct rlimit files; /* of the processes */
-	struct answer *first; /* those that run are before those that wait */
+	struct rlimit files; /* limits for the processes */
+	struct answer *first; /* running ones first, then waiting ones */
 	size_t n_running;
-	int document; /* the last one; -1: none */
+	int document; /* descriptor of the last document; -1: none */
 	struct serve_stamp document_stamp;
-	/* Send the answer: a descriptor that it takes, or status and sentence. */
+	/* Send the answer: a descriptor, which it owns then, or a status and a message. */
 	void (*send)(struct evhttp_request *request, int fd);
 	void (*refuse)(struct evhttp_request *request, int status, const char *sentence);
 };
@@ -33,10 +32,10 @@ struct answers {
 void torsh_answers_add(struct answers *answers, const struct serve_request *what,
 		       struct evhttp_request *request);
 
-/* Send what the processes that have ended made, and begin the next; after SIGCHLD. */
+/* Send the output of ended processes, and start waiting requests; call after SIGCHLD. */
 void torsh_answers_reap(struct answers *answers);
 
-/* End all processes; requests that wait are not answered. */
+/* End all processes; waiting requests get no answer. */
 void torsh_answers_end(struct answers *answers);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An HTTP server for one recording: on 127.0.0.1 and ::1 only, for requests whose address has the
- * token and whose Host is this server, so that no page of another site can reach it under another
+ * An HTTP server for one recording: on 127.0.0.1 and ::1 only, for requests with the token in the
+ * address and this server as Host, so that no page of another site can reach it under another
  * name. One thread; libevent reads and writes. Requests, connections and waits are bounded.
  */
 #ifndef TORSH_COMMAND_SERVE_SERVER_H
@@ -13,13 +13,10 @@
 
 struct server;
 
-/*
- * Bind both addresses to a port, 0: any that is free. Ends the program with a sentence if that
- * cannot be done.
- */
+/* Bind both addresses to a port, 0: any free one. Ends the program with a message on failure. */
 struct server *torsh_server_create(struct serve_data *data, uint16_t port);
 
-/* The address of the page, with the token. */
+/* Returns the address of the page, with the token. */
 const char *torsh_server_address(const struct server *server);
 
 /* Serve until SIGINT or SIGTERM. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Can a program be preloaded? Looked at before it is run, so that `torsh run` never records nothing
- * in silence.
+ * Checks whether the agent can be preloaded into a program, before it runs, so that `torsh run`
+ * never records nothing without a message.
  */
 #ifndef TORSH_COMMAND_SESSION_EXECUTABLE_REPORT_H
 #define TORSH_COMMAND_SESSION_EXECUTABLE_REPORT_H
@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 /*
- * The file that would be run for a command's name: itself when it has a slash, else found along
- * PATH. Returns a path that the caller frees, or NULL.
+ * Returns the file that a command's name runs: itself if it has a slash, else found in PATH. The
+ * caller frees the path. NULL: not found.
  */
 char *torsh_program_find(const char *name);
 
 /*
- * Check the file, and the interpreters that its #! lines lead to. Returns 0, or -EINVAL with a
- * sentence in reason: why the agent can't be preloaded.
+ * Check the file, and the interpreters of its #! lines. Returns 0, or -EINVAL with a sentence in
+ * reason: why the agent can't be preloaded.
  */
 int torsh_program_check(const char *path, char *reason, size_t n_reason);
 

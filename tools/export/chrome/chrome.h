@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the parts of the exporter for Chrome's JSON share. */
+/* Functions and state that the parts of the exporter for Chrome's JSON share. */
 #ifndef TORSH_EXPORT_CHROME_CHROME_H
 #define TORSH_EXPORT_CHROME_CHROME_H
 
@@ -41,39 +41,39 @@ static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome,
 }
 
 /*
- * Begin an event: phase is its ph, category its cat; prefix and name, which are escaped, are its
- * name; thread holds the members pid and tid.
+ * Begin an event: phase is its ph, category its cat; prefix and name, which are already escaped,
+ * make up its name; thread contains the members pid and tid.
  */
 struct json_writer *torsh_chrome_begin(struct chrome *chrome, const char *phase,
 				       const char *category, const char *prefix, const char *name,
 				       const char *thread, uint64_t at_ns);
 
-/* One end of the arrow number chrome->n_flows: phase "s" or "f". */
+/* Put one end of the arrow with number chrome->n_flows: phase "s" or "f". */
 void torsh_chrome_put_arrow_end(struct chrome *chrome, const char *phase, const char *name,
 				const char *thread, uint64_t at_ns);
 
 /*
- * A member that is an escaped text, where there is one. torch.profiler has stacks, with with_stack,
- * as "Call stack".
+ * Put a member with an already escaped text, if there is one. With with_stack, torch.profiler
+ * writes stacks as "Call stack".
  */
 void torsh_chrome_put_text(struct json_writer *json, const char *name, const char *text);
 
-/* Everything before the first event. */
+/* Put everything before the first event. */
 void torsh_chrome_put_header(struct json_writer *json, const struct trace *trace);
 
-/* Names of a process and its threads, and its steps as slices. */
+/* Put the names of a process and its threads, and its steps as slices. */
 void torsh_chrome_put_process(struct json_writer *json, const struct trace *trace,
 			      const struct recorded_process *process);
 
-/* An event of metadata whose only argument is a text or a number. */
+/* Put a metadata event with one argument, a text or a number. */
 void torsh_chrome_put_text_of(struct json_writer *json, const char *what, uint32_t pid,
 			      uint64_t tid, const char *argument, const char *text);
 void torsh_chrome_put_number_of(struct json_writer *json, const char *what, uint32_t pid,
 				uint64_t tid, const char *argument, uint64_t number);
 
 /*
- * A kernel's launch parameters and the occupancy that follows from them, as members of its args:
- * chrome_kernel.c. It is written once for launches that are alike.
+ * A cache of kernels' launch parameters and occupancy as members of args (chrome_kernel.c):
+ * formatted once for launches with equal parameters.
  */
 struct chrome_kernels *torsh_chrome_kernels_create(void);
 
@@ -90,11 +90,12 @@ void torsh_chrome_put_gc(struct chrome *chrome, struct string_cache *strings,
 
 /* ---- what devices did: chrome_device.c ------------------------------------------------------- */
 
-extern const struct device_visitor torsh_chrome_device_visitor; /* its context is the chrome */
+/* its context is the struct chrome */
+extern const struct device_visitor torsh_chrome_device_visitor;
 
 /* Prepare chrome->devices. */
 void torsh_chrome_devices_create(struct chrome *chrome);
-/* With the rows that were held back. */
+/* Writes the held activities first. */
 void torsh_chrome_devices_destroy(struct chrome *chrome);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "tools/timeline/prepass/process_groups.h"
 
-/* Kineto's members for a collective, for torsh_json_put_members; the caller frees them. */
+/* Returns Kineto's members for a collective, for torsh_json_put_members; the caller frees them. */
 char *torsh_chrome_collective(const struct collective *collective);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The inputs of an operator as members of a Chrome event's args, in the words of torch.profiler. */
+/* The inputs of an operator as members of a Chrome event's args, as torch.profiler names them. */
 #ifndef TORSH_EXPORT_CHROME_CHROME_INPUTS_H
 #define TORSH_EXPORT_CHROME_CHROME_INPUTS_H
 
 #include "tools/timeline/inputs.h"
 
-/* A type of tensors: torch's name, that of the C++ type and c10::toString's. */
+/* The names of a tensor's type: torch's, the C++ type's and c10::toString's. */
 struct chrome_type {
 	const char *torch, *cpp, *c10;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Frames and texts of the page, each once: trees and tables refer to them by number. Frames that
- * look alike (same function, file and line) are one, whatever their addresses.
+ * Frames and texts of the page, each once: trees and tables refer to them by number. Frames with
+ * equal function, file and line are one frame, at any address.
  */
 #ifndef TORSH_EXPORT_HTML_FRAMES_H
 #define TORSH_EXPORT_HTML_FRAMES_H
@@ -15,10 +15,10 @@
 enum html_frame_kind {
 	HTML_FRAME_NATIVE,
 	HTML_FRAME_PYTHON,
-	HTML_FRAME_CUT, /* no frame: why nothing is known further out */
+	HTML_FRAME_CUT, /* no frame: why further frames are unknown */
 	HTML_FRAME_LABEL, /* a process, a module, an operator */
-	HTML_FRAME_OTHERS, /* what was too small for the page */
-	HTML_FRAME_IMPORT, /* frames of Python's import system, one after the other */
+	HTML_FRAME_OTHERS, /* what is too small for the page */
+	HTML_FRAME_IMPORT, /* consecutive frames of Python's import system */
 };
 
 /* What the page makes of the kinds of tools/frames/frame_kind.h; the names are in page/frames.js. */
@@ -37,16 +37,16 @@ struct html_frame {
 	uint16_t kind, category;
 };
 
-/* Frames that are always there. */
+/* Numbers of predefined frames. */
 enum { HTML_FRAME_NUMBER_ROOT, HTML_FRAME_NUMBER_OTHERS, HTML_FRAME_NUMBER_IMPORT };
 
 struct html_frames {
 	struct html_frame *items;
-	uint32_t *emitted; /* by frame: number on the page and 1, 0: not there */
+	uint32_t *emitted; /* by frame: number on the page + 1; 0: not on the page */
 	size_t n, n_room, n_emitted;
-	struct key_index by_pointer; /* of struct frame */
+	struct key_index by_pointer; /* keyed by pointer to struct frame */
 	struct hash_map by_value;
-	struct intern texts; /* of frames without a name */
+	struct intern texts; /* names of frames without one */
 };
 
 /* Create and free the table. */
@@ -59,32 +59,32 @@ enum html_frame_category torsh_html_frame_category(const struct frame *frame);
 /* The number of a frame; the texts outlive the table. */
 uint32_t torsh_html_frame(struct html_frames *frames, const struct frame *frame);
 
-/* The number of a frame that is only a text, which is copied. */
+/* Returns the number of a frame that consists of a text, which is copied. */
 uint32_t torsh_html_frame_text(struct html_frames *frames, enum html_frame_kind kind,
 			       const char *text);
 
-/* Texts of the page: NULL is 0, the others are numbers from 1. */
+/* Texts of the page: NULL is 0, the others are numbered from 1. */
 struct html_texts {
 	struct hash_map map;
 	const char **items; /* keys of the map */
 	size_t n, n_room;
-	size_t n_max; /* bytes of each that are written */
+	size_t n_max; /* length limit of each text in bytes */
 };
 
-/* The number of a text. */
+/* Returns the number of a text. */
 uint32_t torsh_html_text(struct html_texts *texts, const char *text);
 
-/* Put the member "texts", longer ones cut. */
+/* Put the member "texts"; longer texts are cut. */
 void torsh_html_texts_put(const struct html_texts *texts, struct json_writer *json);
 void torsh_html_texts_free(struct html_texts *texts);
 
-/* Forget which frames are on the page. */
+/* Clear which frames are on the page. */
 void torsh_html_frames_restart(struct html_frames *frames);
 
-/* The frame's number on the page, where it is put from now on. */
+/* Returns the frame's number on the page, and puts it there. */
 uint32_t torsh_html_frames_use(struct html_frames *frames, uint32_t frame);
 
-/* Put the member "frames": columns of all that are used, in the order of their numbers. */
+/* Put the member "frames": columns of all frames on the page, in the order of their numbers. */
 void torsh_html_frames_put(struct html_frames *frames, struct html_texts *texts,
 			   struct json_writer *json);
 

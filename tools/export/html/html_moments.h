@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who held memory at any moment of a process, for the page: by stack, each with its nodes in the
- * trees of the page. Stacks with the same nodes are one group on the page; each moment has the
- * groups that changed since the one before.
+ * The memory of a process at any moment, for the page: by stack, each with its nodes in the trees
+ * of the page. Stacks with equal nodes form a group on the page; each moment lists the groups that
+ * changed since the previous one.
  */
 #ifndef TORSH_EXPORT_HTML_MOMENTS_H
 #define TORSH_EXPORT_HTML_MOMENTS_H
@@ -10,25 +10,28 @@
 #include "tools/base/containers/sparse_array.h"
 #include "tools/memory/moments.h"
 
-/* Trees that a stack has a node in. */
+/* The trees in which a stack has a node. */
 enum html_moment_tree { HTML_IN_MERGED, HTML_IN_NATIVE, HTML_IN_SCOPES, N_HTML_MOMENT_TREES };
 
 struct html_moment_stack {
-	struct allocation_site site; /* bytes and blocks: the most of any moment */
+	struct allocation_site site; /* bytes and blocks: maximum over the moments */
 	uint32_t nodes[N_HTML_MOMENT_TREES];
 };
 
 /* Moments of one process. */
 struct html_moments {
 	struct memory_moments all;
-	struct html_moment_stack *stacks; /* that held memory at some moment */
+	struct html_moment_stack *stacks; /* with memory at some moment */
 	size_t n_stacks, n_room;
-	struct sparse_array number_of; /* uint32_t by stack: its index in stacks, and 1; 0: none */
+	struct sparse_array number_of; /* uint32_t by stack: its index in stacks + 1; 0: none */
 };
 
 struct html_page;
 
-/* Collect the moments of each process. Call it before the trees grow: they number the stacks. */
+/*
+ * Collect the moments of each process. Call it before the trees are built, which number the
+ * stacks.
+ */
 void torsh_html_moments_collect(struct html_page *page);
 
 /* Put the member "moments"; after the trees, which number their nodes. */

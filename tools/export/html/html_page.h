@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * tools/export/html writes a recording as one HTML file that needs nothing else: page/ is the page
- * itself, and what the recording holds is one JSON document in it. Read this file first.
+ * tools/export/html writes a recording as one self-contained HTML file: page/ is the page itself,
+ * and the recording's data is one JSON document in it. Read this file first.
  *
- * What the page shows is collected once; the document is then put with limits that are halved until
- * it fits (html.c). Each part of it has a collect, a put and a free.
+ * The data is collected once; the document is then written with limits that are halved until it
+ * fits (html.c). Each part of it has a collect, a put and a free function.
  */
 #ifndef TORSH_EXPORT_HTML_PAGE_H
 #define TORSH_EXPORT_HTML_PAGE_H
@@ -16,7 +16,7 @@
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
 
-/* A list of allocation sites with the node of the tree of merged stacks that each ends at. */
+/* A list of allocation sites, each with its node in the tree of merged stacks. */
 struct html_sites {
 	const struct allocation_sites *sites;
 	uint32_t *nodes;
@@ -30,7 +30,7 @@ struct html_memory {
 	struct html_sites leaked, grown;
 	struct html_moments *moments; /* of each process */
 	struct html_tree merged, native, scopes;
-	bool has_native; /* it differs from merged */
+	bool has_native; /* it differs from the merged view */
 };
 
 struct html_page {
@@ -43,23 +43,23 @@ struct html_page {
 	struct html_findings *findings;
 	struct html_timeline *timeline;
 	struct html_devices *devices;
-	unsigned n_halved; /* how often the limits were */
-	bool is_whole; /* without limits: a part of a page that is served */
+	unsigned n_halved; /* how often the limits have been halved */
+	bool is_whole; /* without limits: for a part that is served */
 };
 
-/* A limit of the page, as small as it has become. */
+/* Returns a limit of the page after the halvings. */
 static inline size_t torsh_html_limit(const struct html_page *page, size_t limit)
 {
 	return page->is_whole ? SIZE_MAX : limit >> page->n_halved;
 }
 
-/* The place of a process in trace->processes; what the page calls its number. */
+/* Returns the index of a process in trace->processes, which is its number on the page. */
 size_t torsh_html_process(const struct html_page *page, const struct recorded_process *process);
 
-/* Put a text by its number, 0 for NULL. */
+/* Put the number of a text, 0 for NULL. */
 void torsh_html_put_text(struct html_page *page, const char *name, const char *text);
 
-/* Who holds memory: trees of stacks, leaks, growth, curves, sizes. */
+/* What holds memory: trees of stacks, leaks, growth, curves, sizes. */
 void torsh_html_memory_collect(struct html_page *page);
 void torsh_html_memory_put(struct html_page *page);
 void torsh_html_memory_free(struct html_page *page);
@@ -69,7 +69,7 @@ void torsh_html_time_collect(struct html_page *page);
 void torsh_html_time_put(struct html_page *page);
 void torsh_html_time_free(struct html_page *page);
 
-/* What the rules of tools/analysis found. */
+/* The findings of tools/analysis. */
 void torsh_html_findings_collect(struct html_page *page);
 void torsh_html_findings_put(struct html_page *page);
 void torsh_html_findings_free(struct html_page *page);
@@ -82,12 +82,12 @@ void torsh_html_timeline_collect(struct html_page *page);
 void torsh_html_timeline_put(struct html_page *page);
 void torsh_html_timeline_free(struct html_page *page);
 
-/* The same for a window of a process alone, without curves; the longest spans are put. */
+/* The timeline of a single window of a process, without curves; the longest spans are put. */
 void torsh_html_window_collect(struct html_page *page, size_t process, uint64_t from_ns,
 			       uint64_t to_ns);
 void torsh_html_window_put(struct html_page *page);
 
-/* What devices there were, and the memory that was got from them. */
+/* The devices, and their memory. */
 void torsh_html_devices_collect(struct html_page *page);
 void torsh_html_devices_put(struct html_page *page);
 void torsh_html_devices_free(struct html_page *page);

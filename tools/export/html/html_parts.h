@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The page without data, and the data as documents that it requests: what torsh serve sends. The
- * documents are the caller's. A function ends the program if the recording cannot be read.
+ * The page without data, and the documents that it requests from torsh serve. The caller frees the
+ * documents. Each function ends the program if the recording cannot be read.
  */
 #ifndef TORSH_EXPORT_HTML_PARTS_H
 #define TORSH_EXPORT_HTML_PARTS_H
@@ -13,20 +13,24 @@
 
 #include "tools/export/trace.h"
 
-/* The document of the file that the export html writes, with the same limits. */
+/* Returns the document of the export html's file, with the same limits. */
 char *torsh_html_document(struct trace *trace);
 
-/* Members of the document with all rows and nodes: memory; operators, modules, kernels, steps. */
+/*
+ * Return members of the document with all rows and nodes: memory; operators, modules, kernels,
+ * steps.
+ */
 char *torsh_html_memory(struct trace *trace);
 char *torsh_html_time(struct trace *trace);
 
 /*
- * The spans of a process (its index in the trace) between two times, the longest if there are many.
+ * Returns the spans of a process (its index in the trace) between two times, the longest if there
+ * are many.
  */
 char *torsh_html_window(struct trace *trace, size_t process, uint64_t from_ns, uint64_t to_ns);
 
 /*
- * Write the page of torsh diff with its JSON. Returns false, with nothing written, where the file
+ * Write the page of torsh diff with its JSON. Returns false, with nothing written, if the file
  * would be too large.
  */
 bool torsh_html_put_diff(FILE *out, const char *document);
@@ -34,7 +38,7 @@ bool torsh_html_put_diff(FILE *out, const char *document);
 /* Write the page without data, which may connect to its own origin. */
 void torsh_html_put_empty(FILE *out);
 
-/* The content security policy of the page that holds its data: n bytes, not terminated. */
+/* Returns the content security policy of the page with embedded data: n bytes, not terminated. */
 const char *torsh_html_policy(size_t *n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A tree of frames with what each path from the root weighs: at the peak, leaked, and so on. The
- * page draws flame graphs from it and makes its tables of lines and stacks. What is too small for
- * the page becomes one node of others beside what is kept.
+ * A tree of frames with the weights of each path from the root: at the peak, leaked, and so on.
+ * The page draws flame graphs from it and computes its tables of lines and stacks. Nodes that are
+ * too small for the page are merged into one node of others per parent.
  */
 #ifndef TORSH_EXPORT_HTML_TREE_H
 #define TORSH_EXPORT_HTML_TREE_H
@@ -10,8 +10,8 @@
 #include "tools/export/html/html_frames.h"
 
 /*
- * WEIGHT(NAME, name). highest: the most of any moment, by stack; it decides which nodes are kept,
- * and is not on the page.
+ * WEIGHT(NAME, name). highest: the maximum over the moments, by stack; it only decides which nodes
+ * are kept, and is not on the page.
  */
 #define HTML_WEIGHTS                 \
 	WEIGHT(PEAK, peak)           \
@@ -29,7 +29,7 @@ enum html_weight {
 		N_HTML_WEIGHTS
 };
 
-/* A limit of nodes that is larger means all nodes, as many as a browser can hold. */
+/* A larger limit means all nodes, as many as a browser can hold. */
 #define HTML_NODES_WHOLE (1u << 18)
 
 struct html_value {
@@ -37,26 +37,26 @@ struct html_value {
 };
 
 struct html_node {
-	uint32_t parent; /* below its own number; the root is 0 */
+	uint32_t parent; /* lower than its own number; the root is 0 */
 	uint32_t frame;
-	uint32_t number; /* on the page; of one that isn't there, that of its others */
+	uint32_t number; /* on the page; for a dropped node that of its others */
 	struct html_value self[N_HTML_WEIGHTS];
 };
 
 struct html_tree {
 	struct html_node *nodes;
 	size_t n, n_room;
-	struct key_index children; /* by parent and frame */
+	struct key_index children; /* keyed by parent and frame */
 };
 
 /* Create a tree that is a root alone. */
 void torsh_html_tree_create(struct html_tree *tree);
 void torsh_html_tree_free(struct html_tree *tree);
 
-/* The child of a node for a frame, added where it is new. */
+/* Returns the child of a node for a frame, created if it is new. */
 uint32_t torsh_html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t frame);
 
-/* Add to what ends at a node. */
+/* Add to a node's own weight. */
 static inline void torsh_html_tree_add(struct html_tree *tree, uint32_t node,
 				       enum html_weight weight, uint64_t blocks, uint64_t bytes)
 {
@@ -65,9 +65,9 @@ static inline void torsh_html_tree_add(struct html_tree *tree, uint32_t node,
 }
 
 /*
- * Put the tree as a member: the columns parent (how many nodes before), frame, and bytes and blocks
- * of each weight, for at most n_max nodes beside those of others. The nodes that are kept have the
- * largest shares of some weight. "left_out": how many were not.
+ * Put the tree as a member: the columns parent (how many nodes before), frame, and bytes and
+ * blocks of each weight, for at most n_max nodes plus those of others. The kept nodes have the
+ * largest shares of some weight. "left_out": number of dropped nodes.
  */
 void torsh_html_tree_put(struct html_tree *tree, const char *name, struct html_frames *frames,
 			 struct json_writer *json, size_t n_max);

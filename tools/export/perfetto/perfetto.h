@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the parts of the exporter for Perfetto share: sequences, the numbers of its fields, and
- * events under way.
+ * Functions and state that the parts of the exporter for Perfetto share: sequences, numbers of
+ * fields, and the current event.
  *
- * Each process is a sequence of packets of its own, with times as differences to the packet before
- * and names as numbers. Packets that are rare are made by protobuf-c; events, of which there are
- * millions, are put together here from the same field numbers (perfetto.proto):
+ * Each process is a separate sequence of packets, with times as differences to the previous packet
+ * and names as numbers. Rare packets are written by protobuf-c; events, which occur by the
+ * million, are assembled here from the same field numbers (perfetto.proto):
  * test/unit/export/trace_test.c reads them back through protobuf-c.
  */
 #ifndef TORSH_EXPORT_PERFETTO_PERFETTO_H
@@ -20,8 +20,8 @@ enum clock { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6, CLOCK_ID_STEP = 64 };
 enum flags { STATE_BEGINS = 1, STATE_NEEDED = 2 };
 
 /*
- * Tags of the fields that are put together by hand: number << 3, and 0 varint, 1 eight bytes, 2
- * bytes with their length.
+ * Tags of the fields that are assembled here: number << 3, and wire type 0 varint, 1 eight bytes,
+ * 2 bytes with their length.
  */
 enum tag {
 	TRACE_PACKET = 1 << 3 | 2,
@@ -111,8 +111,8 @@ enum annotation {
 		ANNOTATIONS_END
 };
 
-#define FLOW_BYTES 10 /* of an arrow that an event begins */
-#define FLOWS_MAX 4096u /* of an event: launches of graphs have many */
+#define FLOW_BYTES 10 /* of an event's flow */
+#define FLOWS_MAX 4096u /* per event: launches of graphs have many */
 #define EVENT_BYTES_MAX (512 + FLOWS_MAX * FLOW_BYTES) /* of an event: numbers only */
 #define LABEL_BYTES_MAX (1u << 15)
 
@@ -146,10 +146,10 @@ struct sequence {
 	size_t n_counters, counters_room;
 	struct async_track *async;
 	size_t n_async, async_room;
-	uint64_t flow_base; /* added to ordinals: flows of processes are different ones */
+	uint64_t flow_base; /* added to ordinals, because flow ids of processes must differ */
 	uint32_t first_context; /* its streams are named without the context */
 	bool has_context;
-	struct key_index strings; /* made-up ones, by a key: numbers from 0 */
+	struct key_index strings; /* numbers of texts without a label, by key, from 0 */
 };
 
 enum named { NAMED_EVENT = 1, NAMED_TEXT = 2, NAMED_KERNEL = 4 };
@@ -168,7 +168,7 @@ struct perfetto {
 #define VARINT_BYTES_MAX 10 /* of 64 bits */
 #define FIELD_BYTES_MAX (2 * VARINT_BYTES_MAX)
 
-/* An event under way: what is in its message so far. */
+/* An event being assembled: its message so far. */
 struct event_bytes {
 	uint8_t bytes[EVENT_BYTES_MAX], *at;
 };
@@ -217,15 +217,15 @@ static inline void perfetto_start(struct event_bytes *event, Perfetto__TrackEven
 void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, enum tag tag,
 			     uint64_t value);
 
-/* The packet around an event. Times are differences; one that goes back is given whole. */
+/* Write the packet of an event. Times are differences; one that goes back is absolute. */
 void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence,
 			  const struct event_bytes *event, uint64_t at_ns);
 
-/* The same with its time whole: of what was before the event that was written last. */
+/* Likewise with an absolute time, for an event before the one written last. */
 void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence *sequence,
 			       const struct event_bytes *event, uint64_t at_ns);
 
-/* A packet of the sequence, to be filled and written. */
+/* Returns a packet of the sequence, to be filled and written. */
 Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence);
 
 /* Write a packet. */
@@ -233,25 +233,28 @@ void torsh_perfetto_packet(struct output_stream *output, const Perfetto__TracePa
 
 /* ---- names: perfetto_names.c ----------------------------------------------------------------- */
 
-/* Categories and names of annotations, once at the beginning. */
+/* Put categories and names of annotations, once at the start. */
 void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *sequence);
 
-/* The number of a label among the names of events, written before its first use. */
+/* Returns the number of a label among the names of events, written before its first use. */
 uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
 
-/* The same among the strings of annotations. */
+/* Returns its number among the strings of annotations likewise. */
 uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
 
-/* The same of a stack, as torsh_stack_text formats it. 0: there is none. */
+/*
+ * Returns the number of a stack's text by torsh_stack_text, among the strings of annotations; 0:
+ * there is none.
+ */
 uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack);
 
-/* The number of a kernel's name, without its mangling, among the names of events. */
+/* Returns the number of a kernel's demangled name among the names of events. */
 uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *sequence,
 			       uint32_t label);
 
 /*
- * The number of a text that no label has, by a key of the caller's, which is not 0. *is_new: it has
- * not been used, and is to be written first by one of the two below.
+ * Returns the number of a text without a label, by a key of the caller's, not 0. *is_new: it must
+ * first be written by one of the two functions below.
  */
 uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new);
 
@@ -265,29 +268,29 @@ uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequen
 
 /* ---- tracks: perfetto_tracks.c --------------------------------------------------------------- */
 
-/* Give the track a number and write it. */
+/* Assign a number to the track and write it. */
 void torsh_perfetto_put_track(struct perfetto *perfetto, const struct sequence *sequence,
 			      Perfetto__TrackDescriptor *track);
 
-/* A track below another one that only holds slices. Returns its number. */
+/* Add a track below another one that only has slices. Returns its number. */
 uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequence *sequence,
 				  uint64_t outer, const char *name);
 
-/* A track of the process that is no thread; counter NULL: of slices. Returns its number. */
+/* Add a track of the process that is no thread; counter NULL: for slices. Returns its number. */
 uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequence *sequence,
 				  const char *name, const Perfetto__CounterDescriptor *counter);
 
-/* That of a thread's row; made when it is first needed. */
+/* Returns the track of a thread's row, created at its first use. */
 uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence,
 				     uint32_t row);
 
-/* A track for a span that doesn't nest, its own until it is freed. */
+/* Returns a track for an unnested span, reserved until it is freed. */
 uint64_t torsh_perfetto_take_async(struct perfetto *perfetto, struct sequence *sequence);
 
 /* Free a track of asynchronous slices for reuse. */
 void torsh_perfetto_free_async(struct sequence *sequence, uint64_t track);
 
-/* The counter of that key; made, with its name, when it is first needed. */
+/* Returns the counter of that key, created with its name at the first use. */
 struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequence *sequence,
 				       uint64_t key, const char *name,
 				       Perfetto__CounterDescriptor__Unit unit);
@@ -301,20 +304,21 @@ void torsh_perfetto_put_gc(struct perfetto *perfetto, struct sequence *sequence,
 
 /* ---- what devices did: perfetto_device.c ----------------------------------------------------- */
 
-extern const struct device_visitor torsh_perfetto_device_visitor; /* its context is the perfetto */
+/* its context is the struct perfetto */
+extern const struct device_visitor torsh_perfetto_device_visitor;
 
 /* Prepare perfetto->devices. */
 void torsh_perfetto_devices_create(struct perfetto *perfetto);
-/* With the rows that were held back. */
+/* Writes the held activities first. */
 void torsh_perfetto_devices_destroy(struct perfetto *perfetto);
 
 /* ---- what a process begins with: perfetto_process.c ------------------------------------------ */
 
-/* Clocks, names, the process itself, its steps and what the writer saw of its memory. */
+/* Put clocks, names, the process itself, its steps and the writer's samples of its memory. */
 void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence,
 			  const struct recorded_process *process, uint32_t id);
 
-/* Free what a sequence holds. */
+/* Free what a sequence owns. */
 void torsh_perfetto_free(struct sequence *sequence);
 
 #endif

@@ -18,15 +18,15 @@
 #include "tools/export/trace.h"
 #include "tools/ops/flops.h"
 
-#define OWNER_NONE 0u /* of a launch: no span, */
+#define OWNER_NONE 0u /* owner of a launch: no span, */
 #define OWNER_LEFT_OUT 1u /* one that is not exported, */
 #define OWNER_FIRST 2u /* or an operator's number and this */
 
 #define NO_OPERATOR UINT32_MAX
 
-/* What one span of an operator is called: its name, and which of that name's spans it is. */
+/* The identity of an operator's span: its name, and its number among the spans of that name. */
 struct span_id {
-	const char *name; /* the profile's; NULL: no span */
+	const char *name; /* owned by the profile; NULL: no span */
 	uint64_t index;
 };
 
@@ -41,12 +41,12 @@ struct profile_operator {
 	bool is_operator; /* of an operator: has times, inputs and the like */
 	uint64_t start_ns, end_ns;
 	uint64_t sequence; /* OP_NO_SEQUENCE: none */
-	uint64_t host_bytes, device_bytes; /* that tensors allocated in it, and in no span inside */
+	uint64_t host_bytes, device_bytes; /* of tensors allocated in it, and in no inner span */
 	uint32_t inputs, module, range, domain; /* labels */
-	uint32_t depth; /* of a range: ranges around it */
-	uint32_t layer_tag; /* label of the range layer::... around it */
+	uint32_t depth; /* of a range: number of enclosing ranges */
+	uint32_t layer_tag; /* label of the enclosing range layer::... */
 	enum span_phase phase;
-	size_t first, n; /* its work: places in profile->order, by start */
+	size_t first, n; /* its activities: indices in profile->order, by start */
 	const char *layer_group; /* NULL: none */
 	uint32_t layer_instance;
 	bool is_representative;
@@ -58,52 +58,52 @@ struct profile_work {
 	struct activity_record record;
 	struct attribution by;
 	uint32_t op; /* number of its operator, or NO_OPERATOR */
-	uint64_t number; /* by start: of kernels, or of copies and memsets */
+	uint64_t number; /* by start, separately for kernels and for copies and memsets */
 	uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes; /* of a kernel */
 };
 
-/* Whose counters a kernel has: its own, those of one that was launched alike, or none. */
+/*
+ * The source of a kernel's counters: its own, those of a kernel with equal launch parameters, or
+ * none.
+ */
 enum metrics_source { METRICS_MEASURED, METRICS_PROPAGATED, METRICS_NONE };
 
-/*
- * What is kept of a process: what is missing, and its strings as they stand inside of JSON strings,
- * made when first needed.
- */
+/* Cached per process: what is missing, and escaped strings. */
 struct profile_texts {
 	const struct recorded_process *process;
-	struct event_device_loss losses; /* sums: the last ones count */
+	struct event_device_loss losses; /* totals: the last report counts */
 	bool has_losses;
 	char **names, **demangled; /* by label */
 	char **lines; /* by stack */
 	size_t n_stacks;
-	/* by the number of launches that are alike: the first kernel that was measured, and 1 */
+	/* by group of launches: the first measured kernel + 1 */
 	uint32_t *measured;
 };
 
-/* A layer; those of one group launch the same. */
+/* A layer; layers of one group have the same launches. */
 struct profile_layer {
 	const char *group;
 	char *label;
 	bool is_representative; /* its counters stand for the group's */
 };
 
-/* What keeps an operator from being faster, by its roofline. */
+/* What limits an operator's speed, by its roofline. */
 enum operator_bound { BOUND_UNKNOWN, BOUND_BY_MEMORY, BOUND_BY_COMPUTING, N_BOUNDS };
 
 struct operator_roofline {
 	enum operator_bound bound;
 	struct roofline roofline; /* all zero if unknown */
-	const char *reason; /* then: why */
+	const char *reason; /* if unknown: why */
 };
 
-/* Time of kernels on a device, by what bounds their operators. */
+/* Time of kernels on a device, by what limits their operators. */
 struct device_bounds {
 	const struct recorded_process *process;
 	uint32_t device;
 	uint64_t ns[N_BOUNDS];
 };
 
-/* Operators without it, by the reason. */
+/* Operators without a roofline, by the reason. */
 struct unbound {
 	const char *reason;
 	uint64_t operators, ns;
@@ -111,32 +111,32 @@ struct unbound {
 
 struct profile_json {
 	const struct trace *trace;
-	struct json_writer json; /* into the trace's output */
+	struct json_writer json; /* writes to the trace's output */
 	struct attributor *attributor;
 	struct profile_operator *operators;
 	size_t n_operators, operators_room;
 	struct profile_work *work; /* by start */
 	size_t n_work, work_room;
-	/* places in work, by operator and then by start; those without one come last */
+	/* indices in work, by operator and then by start; those without one come last */
 	uint32_t *order;
-	size_t n_unattributed; /* of these */
-	struct profile_texts *strings; /* of each of the trace's processes */
+	size_t n_unattributed; /* number of these */
+	struct profile_texts *strings; /* parallel to the trace's processes */
 	struct profile_layer *layers;
 	size_t n_layers, layers_room;
 	char **groups; /* names of layer groups */
 	size_t n_groups, groups_room;
 	struct counters counters;
 	struct event_device_mode mode; /* of the first process that has one */
-	const struct recorded_process *mode_of; /* NULL: none has */
+	const struct recorded_process *mode_of; /* NULL: no process has one */
 	struct device_bounds *bounds; /* grows while operators are written */
 	size_t n_bounds, bounds_room;
 	struct unbound *unbound; /* likewise */
 	size_t n_unbound, unbound_room;
-	const char *model; /* class of the first module that was called, or NULL */
+	const char *model; /* class of the outermost module, or NULL */
 	struct hash_map names; /* operators' names, with their counts */
 };
 
-/* Go over the timeline and put every piece of work where it belongs. Returns 0 or -errno. */
+/* Go over the timeline and assign all activities to operators. Returns 0 or -errno. */
 int torsh_profile_collect(struct profile_json *profile);
 
 /* Free the profile. */
@@ -150,12 +150,12 @@ void torsh_profile_find_layers(struct profile_json *profile);
 /* A kernel's counter values and launch parameters. */
 struct profile_raw {
 	struct raw_metric items[PROFILE_RAW_MAX];
-	const char *units[PROFILE_RAW_MAX]; /* NULL: not given by CUPTI */
+	const char *units[PROFILE_RAW_MAX]; /* NULL: not reported by CUPTI */
 	size_t n;
 	enum metrics_source source;
 };
 
-/* Collect the metrics of a piece of work: of its launch, and counters where there are any. */
+/* Collect the metrics of an activity: its launch parameters, and counters if there are any. */
 void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work,
 		       struct profile_raw *raw);
 
@@ -167,26 +167,29 @@ const char *torsh_profile_uncounted(const struct profile_json *profile,
 const char *torsh_profile_uncounted_work(const struct profile_json *profile,
 					 const struct profile_work *work);
 
-/* How counters were read in the process, on the selected device; mode COUNTERS_OFF: not at all. */
+/*
+ * Returns how counters were read in the process, on the selected device; mode COUNTERS_OFF: not at
+ * all.
+ */
 struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
 						     const struct recorded_process *process);
 
-/* Returns the properties of the device of a piece of work, or NULL. */
+/* Returns the properties of an activity's device, or NULL. */
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
 						const struct recorded_process *process,
 						uint32_t device);
 
-/* A label's text, inside of a JSON string; never NULL. */
+/* Returns a label's text, escaped for a JSON string; never NULL. */
 const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process,
 			       uint32_t label);
 
-/* The same text, demangled where it is a mangled name. */
+/* Likewise, demangled if it is a mangled name. */
 const char *torsh_profile_demangled(struct profile_json *profile,
 				    const struct recorded_process *process, uint32_t label);
 
 /*
- * Returns the program's line in a stack that was recorded in a CUDA call, as part of a JSON string;
- * "": unknown.
+ * Returns the source line of a stack recorded in a CUDA call, escaped for a JSON string; "":
+ * unknown.
  */
 const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process,
 			       uint32_t stack);
@@ -197,7 +200,7 @@ const char *torsh_profile_phase(const struct profile_json *profile,
 
 /* ---- writers into profile->json -------------------------------------------------------------- */
 
-/* Put "nvtx_range": the range of the program that the operator stands for; op may be NULL. */
+/* Put "nvtx_range": the program's range that the operator is; op may be NULL. */
 void torsh_profile_put_range(struct profile_json *profile, const struct profile_operator *op);
 
 /* Put an operator with the work that it launched, as an item. */

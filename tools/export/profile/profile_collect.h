@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What collecting and placing share: names of operators and the operators that are made. Only
- * profile_collect.c and profile_place.c include this.
+ * Declarations shared by profile_collect.c and profile_place.c, and included only there: names of
+ * operators, and the operators that are added.
  */
 #ifndef TORSH_EXPORT_PROFILE_PROFILE_COLLECT_H
 #define TORSH_EXPORT_PROFILE_PROFILE_COLLECT_H
@@ -30,7 +30,10 @@ struct profile_operator *torsh_profile_add_operator(struct profile_json *profile
 bool torsh_profile_selects(const struct profile_json *profile,
 			   const struct recorded_process *process, uint64_t at_ns);
 
-/* After the timeline's pass: sort the work by start, give it operators and make profile->order. */
+/*
+ * After the timeline's pass: sort the activities by start, assign them to operators and set
+ * profile->order.
+ */
 void torsh_profile_place(struct profile_json *profile);
 
 #endif

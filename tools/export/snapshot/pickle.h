@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Writes Python's pickle, protocol 4, with the opcodes that torch/utils/viz/MemoryViz.js
- * understands as well: dicts and lists of strings and whole numbers, and values that come again by
- * their number (the memo).
+ * Writes Python's pickle, protocol 4, with only the opcodes that torch/utils/viz/MemoryViz.js
+ * supports: dicts and lists of strings and integers, and repeated values by their number in the
+ * memo.
  */
 #ifndef TORSH_EXPORT_SNAPSHOT_PICKLE_H
 #define TORSH_EXPORT_SNAPSHOT_PICKLE_H
 
 #include "tools/export/output_stream.h"
 
-/* items of a list that are added at once, as Python does: readers hold them on a stack */
+/* list items per APPENDS opcode, as in Python: readers hold them on a stack */
 #define PICKLE_BATCH 1000u
 
 struct pickle {
 	struct output_stream *output;
-	uint32_t n_memo; /* values that were remembered */
+	uint32_t n_memo; /* values in the memo */
 };
 
 /* A list that is written item by item. */
@@ -24,12 +24,12 @@ struct pickle_list {
 
 /* Begin a file with one value, in a stream that stays the caller's. */
 void torsh_pickle_begin(struct pickle *pickle, struct output_stream *output);
-/* The value that was written is the file's. */
+/* End the file: the value written is its result. */
 void torsh_pickle_end(struct pickle *pickle);
 
 /* Write an integer. */
 void torsh_pickle_number(struct pickle *pickle, uint64_t number);
-/* Bytes that are no UTF-8 become U+FFFD. */
+/* Write a text; bytes that are not UTF-8 become U+FFFD. */
 void torsh_pickle_text(struct pickle *pickle, const char *text);
 
 /* Begin a dictionary: keys and values alternate until its end. */

@@ -9,11 +9,11 @@
 #include "tools/live/live.h"
 #include "tools/symbols/symbols.h"
 
-#define TOP_SITES 1024u /* requested of each process; several may be of one line */
+#define TOP_SITES 1024u /* requested per process; a line may have several */
 
 enum top_order { TOP_BY_LIVE, TOP_BY_PEAK, TOP_BY_RATE, TOP_BY_PID, N_TOP_ORDERS };
 
-/* What a process had done when it was last looked at. */
+/* What a process had done at the last query. */
 struct top_past {
 	uint32_t writer_pid, process;
 	uint64_t produced, at_ns;
@@ -22,7 +22,7 @@ struct top_past {
 struct top {
 	struct symbols *symbols; /* freed with it */
 	struct live_sessions sessions;
-	char *socket_path; /* of the one session that is looked at; NULL: all */
+	char *socket_path; /* of the selected session; NULL: all */
 	enum top_order order;
 	bool is_held; /* no session is queried any more */
 	struct top_past *past;
@@ -51,8 +51,8 @@ struct top_frame {
 };
 
 /*
- * At most so many processes and allocation sites, 0: all; names are cut to so many columns, 0: not
- * at all.
+ * Build a frame of at most n_processes and n_sites, 0: all; names are cut to `columns`, 0: not at
+ * all.
  */
 void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes,
 		     size_t n_sites, size_t n_columns);

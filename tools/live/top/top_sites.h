@@ -6,8 +6,8 @@
 #include "tools/symbols/symbols.h"
 
 /*
- * Texts of the frame are the symbols'; function may be NULL, file is where line isn't 0. Settled
- * sites have names and places as they are shown: sites that would look alike are one.
+ * Texts belong to the symbols; function may be NULL; file is valid if line isn't 0. Settled sites
+ * have names and places as shown: sites that would look equal are merged.
  */
 struct top_site {
 	const char *function, *file, *module;

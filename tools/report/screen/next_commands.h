@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The commands that make sense for a recording: below the screen, and what `torsh open` prints. */
+/* The commands that apply to a recording: below the screen, and as printed by `torsh open`. */
 #ifndef TORSH_REPORT_SCREEN_NEXT_COMMANDS_H
 #define TORSH_REPORT_SCREEN_NEXT_COMMANDS_H
 
@@ -12,13 +12,13 @@ struct next_command {
 	const char *why;
 };
 
-/* Choose the NEXT_COMMANDS commands for what the recording has. prepass may be NULL. */
+/* Choose NEXT_COMMANDS commands that apply to the recording. prepass may be NULL. */
 void torsh_next_commands(struct next_command commands[NEXT_COMMANDS],
 			 const struct overview *overview, const struct prepass *prepass);
 
 /*
- * " PATH" for the recording as a command's argument; "" if it is the one that commands read by
- * themselves here. The caller frees it.
+ * Returns " PATH" for the recording as a command's argument; "" if commands read it by default in
+ * this directory. The caller frees it.
  */
 char *torsh_next_path(const struct overview *overview);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * `torsh report` on one screen of SCREEN_ROWS rows: the verdict, memory, time, devices, findings,
- * what is missing, and what to look at next. `torsh report -v` prints all of the page.
+ * what is missing, and the next commands. `torsh report -v` prints the whole page.
  */
 #ifndef TORSH_REPORT_SCREEN_REPORT_SCREEN_H
 #define TORSH_REPORT_SCREEN_REPORT_SCREEN_H
@@ -16,7 +16,7 @@
  */
 void torsh_screen_print(const struct overview *overview, const struct prepass *prepass);
 
-/* Print the verdict, and the commands that make sense for the recording, with the reason. */
+/* Print the verdict, and the commands that apply to the recording, with reasons. */
 void torsh_screen_open(const struct overview *overview, const struct prepass *prepass);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Findings on the screen: sentences with their numbers, what to do, and the command to look. */
+/*
+ * Findings on the screen: sentences with their numbers, a suggestion, and the command that shows
+ * more.
+ */
 #ifndef TORSH_REPORT_SCREEN_SCREEN_FINDINGS_H
 #define TORSH_REPORT_SCREEN_SCREEN_FINDINGS_H
 
@@ -8,7 +11,7 @@
 
 /*
  * Print the worst finding of the worst rules, up to about that row of the screen, and a line about
- * the rules that could not decide.
+ * the rules that were not evaluated.
  */
 void torsh_screen_findings(const struct analysis *analysis, struct symbols *symbols,
 			   size_t last_row);

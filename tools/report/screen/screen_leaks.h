@@ -7,14 +7,14 @@
 #include "tools/report/overview.h"
 
 /*
- * "1 leak: 25.0 MiB at leaky.c:25, 64.0 KiB a step"; without leaks what grows from step to step, by
- * its first site if that is named. growth may be NULL.
+ * Print "1 leak: 25.0 MiB at leaky.c:25, 64.0 KiB a step"; without leaks what grows from step to
+ * step, by its first site if that is named. growth may be NULL.
  */
 void torsh_screen_leaks(const struct overview *overview, const struct growth *growth);
 
 /*
- * The line of a site that is to blame, with the user's innermost frame ("leaky.c:24"), or "an
- * unknown line". The caller frees it.
+ * Returns the line that a site is attributed to, with the user's innermost frame ("leaky.c:24"),
+ * or "an unknown line". The caller frees it.
  */
 char *torsh_screen_blamed(const struct allocation_site *site);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Memory on the screen: the heap's peak and who held it, the curves, what was alive at the end. */
+/* Memory on the screen: the heap's peak and its sites, the curves, what was alive at the end. */
 #ifndef TORSH_REPORT_SCREEN_SCREEN_MEMORY_H
 #define TORSH_REPORT_SCREEN_SCREEN_MEMORY_H
 

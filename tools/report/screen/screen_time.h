@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Time on the screen: steps, phases, and the operators that took most. */
+/* Time on the screen: steps, phases, and the operators with most time. */
 #ifndef TORSH_REPORT_SCREEN_SCREEN_TIME_H
 #define TORSH_REPORT_SCREEN_SCREEN_TIME_H
 
@@ -9,8 +9,8 @@
 
 struct screen_time {
 	struct step_durations steps;
-	uint64_t phase_ns[N_PHASES], other_ns, step_ns; /* of these steps, in the host's time */
-	struct operators operators; /* the most time first */
+	uint64_t phase_ns[N_PHASES], other_ns, step_ns; /* of the shown steps, on the host */
+	struct operators operators; /* sorted, most time first */
 };
 
 /* Read the timeline once more. Dies if the recording cannot be read. */

@@ -53,11 +53,12 @@ void torsh_heap_not_resized(void *block);
 /* The program declares a block to be no leak (LeakSanitizer's interface). */
 void torsh_heap_ignored(void *block);
 
-/*
- * Rare features, in one word for the hooks to check. Hidden, so that a hook reads it without a
- * detour through the table of addresses.
- */
 enum { HEAP_OPERATORS_RECORD = 1, HEAP_LSAN_DISABLES = 2 };
+
+/*
+ * Rare features, as bits of one word that hooks check. Hidden, so that a hook reads it without the
+ * global offset table.
+ */
 extern int torsh_heap_exceptions __attribute__((visibility("hidden")));
 
 /* LeakSanitizer's interface: a block was allocated and recorded (shim/allocators/lsan.c). */
@@ -65,15 +66,28 @@ void torsh_lsan_allocated(void *block);
 
 /*
  * Address space: collectors/heap/mapping_events.c. unmap, remap, break and move_break make the
- * system call themselves, so that their stamp is taken before it; mapped and advised follow it.
+ * system call themselves, so that their stamp is taken before it, and set errno as it does. frame:
+ * the hook's __builtin_frame_address(0), for the stack.
  */
+
+/* mmap has succeeded with these arguments, at this address. */
 void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset,
 		     const void *frame);
+
+/* Call and record munmap. Returns its result. */
 int torsh_vm_unmap(void *at, size_t n_bytes);
+
+/* Call and record mremap; wanted counts with MREMAP_FIXED only. Returns its result. */
 void *torsh_vm_remap(void *at, size_t old_bytes, size_t n_bytes, int flags, void *wanted,
 		     const void *frame);
+
+/* Call and record brk. Returns its result. */
 int torsh_vm_break(void *to, const void *frame);
+
+/* Call and record sbrk. Returns its result: the break before, or (void *)-1. */
 void *torsh_vm_move_break(intptr_t by, const void *frame);
+
+/* madvise has succeeded with this advice. */
 void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 
 /*
@@ -97,10 +111,12 @@ void torsh_process_forking(void); /* before */
 void torsh_process_forked(pid_t child); /* in the parent */
 void torsh_process_created(void); /* in the child */
 /*
- * An exec is about to be called with the plan's environment. If the result is not 0,
- * torsh_process_not_executed is to be called with it when the exec fails.
+ * An exec is about to be called with the plan's environment. If the result is not 0, the caller
+ * passes it to torsh_process_not_executed when the exec fails.
  */
 int torsh_process_executing(struct child_plan *plan, char *const *argv);
+
+/* The exec failed: the process goes on. reported: the result of torsh_process_executing. */
 void torsh_process_not_executed(int reported);
 /* posix_spawn started a child by the plan. */
 void torsh_process_spawned(pid_t child, const struct child_plan *plan, char *const *argv);
@@ -124,10 +140,11 @@ bool torsh_process_filtering(bool is_for_all);
 void torsh_process_filtered(bool is_added);
 /*
  * The calling thread is about to lose most system calls, or the time stamp counter: it is not
- * recorded any more. If the result is not 0, torsh_process_not_muted is to be called when that
- * fails.
+ * recorded any more. If it returns true, the caller calls torsh_process_not_muted when that fails.
  */
 bool torsh_process_muting(void);
+
+/* The thread has lost nothing: it is recorded again. */
 void torsh_process_not_muted(void);
 
 /* Code was unmapped outside of dlclose: cached unwind rules may be stale. */
@@ -138,29 +155,31 @@ void torsh_process_loading_apart(const char *path);
 void torsh_process_loading_allocator(const char *path);
 
 /*
- * PyTorch: collectors/torch/tensor_events.c and operator_events.c. n_bytes below 0: the block is
- * about to be freed. device as in event_tensor; allocated and reserved are the allocator's sums, 0
- * if it has none.
+ * PyTorch: collectors/torch/tensor_events.c and operator_events.c. device is as in event_tensor;
+ * allocated and reserved are the allocator's sums in bytes, 0 if it has none.
  */
+
+/* Returns whether events of tensors are recorded. */
 bool torsh_torch_wants_memory(void);
 
-/* A block was allocated (n_bytes above 0), or is about to be freed. */
+/* A block was allocated, or is about to be freed: then n_bytes is negative. */
 void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			uint32_t device, const void *frame);
 
 /* An allocation of n_bytes failed. */
 void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			       uint32_t device, const void *frame);
-void torsh_torch_loading(const char *path); /* a library is about to be opened */
-void torsh_torch_found(void); /* libtorch is loaded, and its static objects are constructed */
+
+/* A library is about to be opened. */
+void torsh_torch_loading(const char *path);
+
+/* libtorch is loaded, and its static objects are constructed. */
+void torsh_torch_found(void);
 
 /* Python: collectors/python/gc_events.c. A library is about to be opened, outside of any hook. */
 void torsh_python_loading(void);
 
-/*
- * CUDA: collectors/cuda/cuda.c. The driver starts, before there is a context; the process is about
- * to end; and to exec.
- */
+/* CUDA: collectors/cuda/cuda.c. The driver starts; there is no context yet. */
 void torsh_cuda_injected(void);
 
 /* The process is about to end: fetch the last records. Waits for a limited time. */
@@ -185,8 +204,9 @@ size_t torsh_process_environment_slots(struct child_plan *plan);
 /* The environment to pass on, built in slots (on the caller's stack, or the plan's). */
 char *const *torsh_process_environment(const struct child_plan *plan, char **slots);
 
-/* Write the path by which the program of a descriptor can be executed (/proc/self/fd/N). */
 #define DESCRIPTOR_PATH_MAX 32
+
+/* Write the path by which the program of a descriptor can be executed (/proc/self/fd/N). */
 void torsh_process_name_descriptor(int fd, char path[DESCRIPTOR_PATH_MAX]);
 
 #endif

@@ -20,12 +20,13 @@
  */
 uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags);
 
+#define REGISTRY_NO_CODE UINT32_MAX
+
 /*
  * Register a code of an interpreted language; its texts are pieces of the channel's text area.
  * Returns a new index at each call, which the caller caches, or REGISTRY_NO_CODE when the table is
  * full.
  */
-#define REGISTRY_NO_CODE UINT32_MAX
 uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text file,
 				 uint32_t first_line);
 

@@ -34,10 +34,15 @@ void torsh_environment_start(const char *agent_path, const char *session);
 size_t torsh_environment_slots(char *const *envp);
 
 /*
- * The same for a child that must not load the agent: envp without the agent and the variables that
- * load it. Other preloads stay.
+ * Like torsh_environment_slots, for torsh_environment_apart: the slots for a child that must not
+ * load the agent.
  */
 size_t torsh_environment_slots_apart(char *const *envp);
+
+/*
+ * Returns envp without the agent and the variables that load it, built in slots; other preloads
+ * stay. Strings are owned as in torsh_environment_for_child. Async-signal-safe.
+ */
 char *const *torsh_environment_apart(char *const *envp, char **slots);
 
 /*

@@ -21,12 +21,15 @@ struct text {
 		.bytes = (buffer), .capacity = sizeof(buffer) \
 	}
 
-/*
- * Map a text in pages of its own, for hooks on small signal stacks; torsh_text_unmap releases it.
- * Without memory the text has capacity 0.
- */
 #define TEXT_NOTE_BYTES 768u /* for a sentence in a report */
+
+/*
+ * Map a text of capacity bytes in its own pages, for hooks on small signal stacks. Without memory
+ * the text has capacity 0.
+ */
 struct text torsh_text_map(size_t capacity);
+
+/* Unmap a text that torsh_text_map mapped; capacity 0 is ignored. */
 void torsh_text_unmap(const struct text *text);
 
 /* Append a NUL-terminated string; what does not fit is cut. Async-signal-safe, as all of these. */

@@ -148,8 +148,13 @@ void *torsh_producer_pages(struct producer *producer, size_t n_bytes);
  */
 int torsh_producer_grow_pages(struct producer *producer, void **at, size_t n_bytes);
 
-/* The slow paths of torsh_producer_stamp: the counter isn't used, or it went backwards. */
+/* Slow path of torsh_producer_stamp, for CLOCK_MONOTONIC and for a counter with an offset. */
 uint64_t torsh_producer_slow_stamp(struct producer *producer);
+
+/*
+ * Slow path of torsh_producer_stamp, for a counter below the producer's last stamp: reads it once
+ * more, else counts clock_went_back and returns the last stamp.
+ */
 uint64_t torsh_producer_stamp_went_back(struct producer *producer);
 
 /* The time stamp of an event: never below the producer's last one. */
@@ -311,16 +316,17 @@ void torsh_producer_mend(struct producer *producer);
  */
 void torsh_producer_settle_ring(struct producer *producer);
 
-/*
- * Wait until is_there(context), or until the backpressure timeout (agent/producer/backpressure.h).
- * await sleeps for at most one step. Adds the time to *waited_ns; returns false on timeout.
- */
+/* What torsh_producer_await waits for. */
 struct producer_await {
 	bool (*is_there)(void *context);
 	void (*await)(void *context);
 	void *context;
 };
 
+/*
+ * Wait until is_there(context), or until the backpressure timeout (agent/producer/backpressure.h).
+ * await sleeps for at most one step. Adds the time to *waited_ns; returns false on timeout.
+ */
 bool torsh_producer_await(const struct producer_await *await, uint64_t *waited_ns);
 
 #endif

@@ -41,8 +41,16 @@ static inline bool torsh_schedule_is_kept(void)
 /* Identifies a call at its end; of equal keys the innermost ends first. Even, and below 2^63. */
 typedef uint64_t open_key;
 
-/* Out-of-line parts of torsh_schedule_begin and _end, for a process with a schedule. */
+/*
+ * Out-of-line part of torsh_schedule_begin, for a process with a schedule: stores a call that is
+ * sent as open.
+ */
 bool torsh_schedule_opens(struct producer *producer, enum open_kind kind, open_key key);
+
+/*
+ * Out-of-line part of torsh_schedule_end: removes the innermost open call with this key. Returns
+ * whether its begin was sent.
+ */
 bool torsh_schedule_closes(struct producer *producer, enum open_kind kind, open_key key);
 
 /* Whether to send a call that begins now on the producer's thread. */

@@ -34,10 +34,16 @@ struct dwarf_bytes {
 	bool is_bad;
 };
 
-/* Read an integer of size_bytes, or a LEB128 number; 0 once the cursor is_bad. */
+/* Read an unsigned integer of size_bytes (1, 2, 4 or 8); 0 once the cursor is_bad. */
 uint64_t torsh_dwarf_unsigned(struct dwarf_bytes *bytes, uint32_t size_bytes);
+
+/* Read a signed integer of size_bytes likewise. */
 int64_t torsh_dwarf_signed(struct dwarf_bytes *bytes, uint32_t size_bytes);
+
+/* Read an unsigned LEB128 number (DWARF 5, section 7.6); 0 once the cursor is_bad. */
 uint64_t torsh_dwarf_uleb(struct dwarf_bytes *bytes);
+
+/* Read a signed LEB128 number likewise. */
 int64_t torsh_dwarf_sleb(struct dwarf_bytes *bytes);
 
 /*

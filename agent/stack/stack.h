@@ -38,12 +38,16 @@ struct stack_delta {
  */
 void torsh_stack_start(void);
 
-/*
- * Make a stack of torsh_stack_bytes zeroed, page-aligned bytes; NULL without memory for the shared
- * tables. torsh_stack_destroy releases what the stack uses besides these bytes.
- */
+/* Returns the size in bytes of the pages that torsh_stack_create needs. */
 size_t torsh_stack_bytes(void);
+
+/*
+ * Create a stack in torsh_stack_bytes() zeroed, page-aligned bytes, which stay the caller's. NULL
+ * without memory for the shared tables.
+ */
 struct stack *torsh_stack_create(void *pages);
+
+/* Release what the stack uses in addition to its pages. */
 void torsh_stack_destroy(struct stack *stack);
 
 /*

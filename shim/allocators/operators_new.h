@@ -65,6 +65,7 @@ static inline _Atomic uint64_t *torsh_operators_caller_slot(const void *caller)
 	return &torsh_operators_callers[(uintptr_t)caller * 0x9e3779b97f4a7c15u >> 52];
 }
 
+/* Slow path of torsh_operators_of: looks the set up by the caller's object, and caches it. */
 const union torsh_operators *torsh_operators_find(const void *caller);
 
 /* The definitions for code at this address, if the program was started without any. */

@@ -249,24 +249,49 @@ extern struct cupti_functions torsh_cupti;
 extern void *torsh_cupti_library; /* the library that has them, a handle of dlopen */
 
 /*
- * Another client of CUPTI in this process called; defined by collectors/cuda/cupti/cuda_tee.c. -1:
- * the call is to go on to CUPTI.
+ * Calls of CUPTI by another client in this process: activities in collectors/cuda/cupti/cuda_tee.c,
+ * subscriptions in collectors/cuda/cupti/cuda_shadow.c. Each function has the parameters of CUPTI's
+ * and returns its CUptiResult, or -1 if the call must be passed on to CUPTI.
  */
+
+/* The client's buffers receive copies of the records; CUPTI has the agent's callbacks. */
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
+
+/* CUPTI reads this clock for all records from now on. */
 int torsh_cuda_tee_ActivityRegisterTimestampCallback(cupti_clock *clock);
+
+/* The client receives records of this kind. */
 int torsh_cuda_tee_ActivityEnable(int kind);
+
+/* The client no longer receives records of this kind; the agent may still need them. */
 int torsh_cuda_tee_ActivityDisable(int kind);
+
+/* Fetch records from CUPTI, and deliver the client's. */
 int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
+
+/* Flush the client's records; CUPTI stays attached for the agent. */
 int torsh_cuda_tee_Finalize(void);
 
-/* The same, to collectors/cuda/cupti/cuda_shadow.c. */
+/* CUPTI has one subscriber, which is the agent: the client becomes a shadow of it. */
 int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data);
+
+/* Likewise with CUPTI 13's parameters. */
 int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *data,
 				struct cupti_subscriber_parameters *parameters);
+
+/* End the client's shadow subscription. */
 int torsh_cuda_tee_Unsubscribe(void *subscriber);
+
+/* Enable or disable one callback of the client. */
 int torsh_cuda_tee_EnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id);
+
+/* Enable or disable all callbacks of a domain for the client. */
 int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain);
+
+/* Enable or disable all callbacks for the client. */
 int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber);
+
+/* Get whether a callback is enabled for the client. */
 int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id);
 
 /*

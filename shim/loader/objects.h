@@ -15,11 +15,10 @@
  */
 void *torsh_objects_find(const char *name);
 
-/*
- * Like torsh_objects_find, among objects with this text in their path; and among those loaded after
- * this library.
- */
+/* Like torsh_objects_find, only in objects with this text in their path. */
 void *torsh_objects_find_in(const char *text, const char *name);
+
+/* Like torsh_objects_find, only in objects that were loaded after this library. */
 void *torsh_objects_find_behind(const char *name);
 
 /*

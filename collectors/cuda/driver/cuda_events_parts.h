@@ -47,18 +47,19 @@ static inline void leave_driver(struct quiet *quiet)
 	torsh_heap_leave_allocator(quiet->outer);
 }
 
-/* A spare pair; NULL where there is no memory for one. */
+/* Take a spare pair of events, or create one; NULL without memory. */
 struct device_pair *torsh_cuda_take_pair(void);
+
+/* Return a pair to the spare ones. */
 void torsh_cuda_give_pair(struct device_pair *pair);
 
 /* Work is in progress between the events of the pair: polls find out when it is done. */
 void torsh_cuda_add_pending(struct device_pair *pair);
 
-/*
- * Try to take the poll lock, which one thread holds at a time. Returns not 0 if the caller holds it
- * now; then torsh_cuda_give_poll follows.
- */
+/* Try to take the poll lock, without waiting. Returns not 0 if the caller holds it now. */
 int torsh_cuda_take_poll(void);
+
+/* Release the poll lock. */
 void torsh_cuda_give_poll(void);
 
 /* Record each pending pair of work that is done. The caller holds the poll lock. */

@@ -22,7 +22,7 @@ void torsh_diff_json(const struct diff_view *view);
 /* Returns the side with the frames to show: after, unless the row is gone. */
 const struct place *torsh_diff_place(const struct compare_row *row);
 
-/* Put the same into a document. */
+/* Put that JSON into a document. */
 void torsh_diff_put_json(struct json_writer *json, const struct diff_view *view);
 
 /*

@@ -32,8 +32,8 @@ enum html_frame_category {
 };
 
 struct html_frame {
-	const char *function, *file, *module; /* interned; NULL: not known */
-	uint32_t line; /* 0: not known */
+	const char *function, *file, *module; /* interned; NULL: unknown */
+	uint32_t line; /* 0: unknown */
 	uint16_t kind, category;
 };
 
@@ -56,7 +56,7 @@ void torsh_html_frames_free(struct html_frames *frames);
 /* Returns the category of a frame, as torsh_frame_kind decides it. */
 enum html_frame_category torsh_html_frame_category(const struct frame *frame);
 
-/* The number of a frame; the texts outlive the table. */
+/* Returns the number of a frame, whose texts must outlive the table. */
 uint32_t torsh_html_frame(struct html_frames *frames, const struct frame *frame);
 
 /* Returns the number of a frame that consists of a text, which is copied. */

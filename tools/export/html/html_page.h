@@ -92,10 +92,10 @@ void torsh_html_devices_collect(struct html_page *page);
 void torsh_html_devices_put(struct html_page *page);
 void torsh_html_devices_free(struct html_page *page);
 
-/* Put the member "work" of a device: how busy it was; null where no work of it is timed. */
+/* Put the member "work" of a device: its utilisation; null if no activity of it was timed. */
 void torsh_html_device_work_put(struct html_page *page, size_t process, uint32_t device);
 
-/* What ran, what is missing, and how it was recorded. */
+/* The processes, what is missing, and how it was recorded. */
 void torsh_html_overview_put(struct html_page *page);
 
 #endif
